@@ -24,6 +24,7 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net"},
     "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard"},
 }
+ALLOWED["study"] = ALLOWED["train"] | {"train"}
 ALLOWED["cli"] = set(ALLOWED)
 
 # room: its folders, each of which may include those before it. Files at a room's root stand outside of that order.

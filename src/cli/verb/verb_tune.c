@@ -7,8 +7,8 @@
 #include "cli/printing.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "train/tuning_ranking.h"
-#include "train/tuning_report.h"
+#include "study/tuning_ranking.h"
+#include "study/tuning_report.h"
 
 struct request {
     const char *config, *folder, *threads, *runs, *minutes, *seed;

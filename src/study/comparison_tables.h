@@ -1,9 +1,9 @@
 /* The figures of a comparison as people read them: tables of texts, the same on a terminal and in Markdown and HTML. */
-#ifndef PH_TRAIN_COMPARISON_TABLES_H
-#define PH_TRAIN_COMPARISON_TABLES_H
+#ifndef PH_STUDY_COMPARISON_TABLES_H
+#define PH_STUDY_COMPARISON_TABLES_H
 
 #include "base/format/text_table.h"
-#include "train/comparison_figures.h"
+#include "study/comparison_figures.h"
 
 enum ph__comparison_table_kind {
     PH_TABLE_ACCURACY,

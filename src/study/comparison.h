@@ -3,8 +3,8 @@
  * A run is an ordinary training folder, DIR/runs/STEM-KEY-seedN, known by its key (run_key.h): what is finished is not
  * repeated, what was stopped goes on. Runs take turns by seed, all configs with the first one, then all with the second:
  * whatever else disturbs the machine disturbs them alike. A run that fails leaves the others alone. */
-#ifndef PH_TRAIN_COMPARISON_H
-#define PH_TRAIN_COMPARISON_H
+#ifndef PH_STUDY_COMPARISON_H
+#define PH_STUDY_COMPARISON_H
 
 #include "train/config/run_key.h"
 #include "train/ranks/config_run.h"

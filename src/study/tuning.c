@@ -1,4 +1,4 @@
-#include "train/tuning.h"
+#include "study/tuning.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "base/memory/memory.h"
 #include "base/statistics.h"
 #include "base/thread/clock.h"
-#include "train/candidate.h"
-#include "train/tuning_ranking.h"
+#include "study/candidate.h"
+#include "study/tuning_ranking.h"
 
 /* ---- what is searched ------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "train/halving.h"
+#include "study/halving.h"
 
 #include "support/test_support.h"
 

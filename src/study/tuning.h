@@ -7,13 +7,13 @@
  *
  * Each step, a run to the end of a rung, is put down in DIR/tune.json, so that a search that was stopped decides as it
  * did and repeats nothing. Folders are known by a key of config, program and data (run_key.h). */
-#ifndef PH_TRAIN_TUNING_H
-#define PH_TRAIN_TUNING_H
+#ifndef PH_STUDY_TUNING_H
+#define PH_STUDY_TUNING_H
 
+#include "study/halving.h"
+#include "study/tune_journal.h"
 #include "train/config/run_key.h"
-#include "train/halving.h"
 #include "train/ranks/config_run.h"
-#include "train/tune_journal.h"
 
 struct ph__trial {
     uint64_t index;          /* of the candidate */

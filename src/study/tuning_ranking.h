@@ -1,8 +1,8 @@
 /* Who is best in a search. */
-#ifndef PH_TRAIN_TUNING_RANKING_H
-#define PH_TRAIN_TUNING_RANKING_H
+#ifndef PH_STUDY_TUNING_RANKING_H
+#define PH_STUDY_TUNING_RANKING_H
 
-#include "train/tuning.h"
+#include "study/tuning.h"
 
 /* Whether by logloss; else by AUC. */
 bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);

@@ -4,7 +4,7 @@
 #include "base/format/html.h"
 #include "base/format/svg_plot.h"
 #include "base/format/svg_rows.h"
-#include "train/comparison_files.h"
+#include "study/comparison_files.h"
 
 #define PLOT_WIDTH 980
 

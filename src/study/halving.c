@@ -1,4 +1,4 @@
-#include "train/halving.h"
+#include "study/halving.h"
 
 static size_t divide(size_t num_candidates, int64_t eta)
 {

@@ -1,4 +1,4 @@
-#include "train/comparison_figures.h"
+#include "study/comparison_figures.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "train/candidate.h"
+#include "study/candidate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Successive halving: who is trained for how long (Jamieson, Talwalkar: "Non-stochastic best arm identification and
  * hyperparameter optimization", AISTATS 2016, section 3; rungs as in Li et al.: "Hyperband", JMLR 18, 2018). */
-#ifndef PH_TRAIN_HALVING_H
-#define PH_TRAIN_HALVING_H
+#ifndef PH_STUDY_HALVING_H
+#define PH_STUDY_HALVING_H
 
 #include <stddef.h>
 #include <stdint.h>

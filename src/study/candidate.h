@@ -1,8 +1,8 @@
 /* The candidates of a search: which values they have. A value is a pure function of the search's seed, the key and the
  * candidate's number, never of what was tried before: a search that is resumed, or given more runs, proposes the same ones, and
  * so does one with a range more or less. Candidate 0 is the config as it is. */
-#ifndef PH_TRAIN_CANDIDATE_H
-#define PH_TRAIN_CANDIDATE_H
+#ifndef PH_STUDY_CANDIDATE_H
+#define PH_STUDY_CANDIDATE_H
 
 #include "base/memory/arena.h"
 #include "train/config/tune_options.h"

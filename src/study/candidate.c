@@ -1,4 +1,4 @@
-#include "train/candidate.h"
+#include "study/candidate.h"
 
 #include <inttypes.h>
 #include <math.h>

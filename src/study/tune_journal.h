@@ -1,6 +1,6 @@
 /* DIR/tune.json: what the trainings of a search came to, step by step, so that one that is resumed decides as it did. */
-#ifndef PH_TRAIN_TUNE_JOURNAL_H
-#define PH_TRAIN_TUNE_JOURNAL_H
+#ifndef PH_STUDY_TUNE_JOURNAL_H
+#define PH_STUDY_TUNE_JOURNAL_H
 
 #include "base/memory/arena.h"
 #include "phloem/train.h"

@@ -1,9 +1,9 @@
 /* What the runs of a comparison say together. */
-#ifndef PH_TRAIN_COMPARISON_FIGURES_H
-#define PH_TRAIN_COMPARISON_FIGURES_H
+#ifndef PH_STUDY_COMPARISON_FIGURES_H
+#define PH_STUDY_COMPARISON_FIGURES_H
 
 #include "base/format/json_fields.h"
-#include "train/comparison.h"
+#include "study/comparison.h"
 
 #define PH_COMPARISON_CONFIDENCE 0.95
 

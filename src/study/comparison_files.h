@@ -1,8 +1,8 @@
 /* What a comparison leaves in its folder: compare.md, compare.csv, compare.json and compare.html. */
-#ifndef PH_TRAIN_COMPARISON_FILES_H
-#define PH_TRAIN_COMPARISON_FILES_H
+#ifndef PH_STUDY_COMPARISON_FILES_H
+#define PH_STUDY_COMPARISON_FILES_H
 
-#include "train/comparison_tables.h"
+#include "study/comparison_tables.h"
 
 /* All four, each in one moment. PH_ERROR_DISK naming the path, PH_ERROR_MEMORY. */
 ph_status ph__comparison_files_write(const struct ph__comparison_tables *tables, const char *folder);

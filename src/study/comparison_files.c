@@ -1,4 +1,4 @@
-#include "train/comparison_files.h"
+#include "study/comparison_files.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "train/comparison_tables.h"
+#include "study/comparison_tables.h"
 
 #include <stdio.h>
 #include <string.h>

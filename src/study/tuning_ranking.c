@@ -1,4 +1,4 @@
-#include "train/tuning_ranking.h"
+#include "study/tuning_ranking.h"
 
 #include <math.h>
 #include <stdlib.h>

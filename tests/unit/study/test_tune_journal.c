@@ -1,4 +1,4 @@
-#include "train/tune_journal.h"
+#include "study/tune_journal.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "train/comparison.h"
+#include "study/comparison.h"
 
 #include <inttypes.h>
 #include <string.h>

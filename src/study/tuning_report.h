@@ -1,9 +1,9 @@
 /* What a search leaves in its folder, also when it was stopped: trials.csv and best.yaml. */
-#ifndef PH_TRAIN_TUNING_REPORT_H
-#define PH_TRAIN_TUNING_REPORT_H
+#ifndef PH_STUDY_TUNING_REPORT_H
+#define PH_STUDY_TUNING_REPORT_H
 
 #include "base/format/text_table.h"
-#include "train/tuning.h"
+#include "study/tuning.h"
 
 /* DIR/trials.csv, a line a trial, the best first; and, once a trial has finished a rung, DIR/best.yaml: the config with the best
  * values and its test data, whole; before that, a former one is removed. PH_ERROR_DISK, PH_ERROR_MEMORY. */
