@@ -1,8 +1,13 @@
-/* The candidates of a search: which values they have. A value is a pure function of the search's seed, the key and the
+/* The candidates of a search: which values they have, and how long each is trained.
+ *
+ * A value is a pure function of the search's seed, the key and the
  * candidate's number, never of what was tried before: a search that is resumed, or given more runs, proposes the same ones, and
  * so does one with a range more or less. Candidate 0 is the config as it is. */
 #ifndef PH_STUDY_CANDIDATE_H
 #define PH_STUDY_CANDIDATE_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/memory/arena.h"
 #include "train/config/tune_options.h"
@@ -23,5 +28,23 @@ const char *ph__candidate_value(
 /* "key=value" of each range; none for candidate 0. In the arena. PH_ERROR_MEMORY. */
 ph_status ph__candidate_sets(const struct ph_tune_settings *settings, uint64_t index, struct ph_arena *arena,
     const char *const **sets_out, size_t *num_sets_out);
+
+/* ---- successive halving: who is trained for how long ---------------------------------------------------------------------
+ *
+ * Source: Jamieson, Talwalkar: "Non-stochastic best arm identification and
+ * hyperparameter optimization", AISTATS 2016, section 3; rungs as in Li et al.: "Hyperband", JMLR 18, 2018. */
+
+#define PH_MAX_RUNGS 64
+
+struct ph__rung {
+    size_t num_candidates; /* the best of the rung before */
+    int64_t epochs;        /* that they have been trained for at its end, from the beginning */
+};
+
+/* Rung 0 is everybody for min_epochs. From rung to rung the candidates are divided by eta (rounded down, at least one), and
+ * the epochs multiplied by it, up to max_epochs, where the last rung ends. So the epochs of a rung do not hang on how many
+ * candidates there are. num_candidates, min_epochs, max_epochs >= 1, eta >= 2. Returns how many rungs there are. */
+size_t ph__halving_rungs(size_t num_candidates, int64_t eta, int64_t min_epochs, int64_t max_epochs,
+    struct ph__rung rungs_out[PH_MAX_RUNGS]);
 
 #endif

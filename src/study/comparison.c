@@ -221,25 +221,7 @@ static ph_status run_one(
     return PH_OK;
 }
 
-ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph__comparison_watcher *watcher)
-{
-    for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
-        for (size_t row = 0; row < comparison->num_rows; row++) {
-            ph_status status = run_one(comparison, watcher, row, seed);
-            if (ph__is_stop_status(status))
-                return ph_fail(status,
-                    "stopped by a signal with %zu of %zu runs finished; the same command goes on",
-                    ph__comparison_num_runs(comparison, PH_RUN_FINISHED),
-                    comparison->num_rows * comparison->num_seeds);
-            PH_TRY(status);
-        }
-    }
-    return PH_OK;
-}
-
-/* ---- how it ended ----------------------------------------------------------------------------------------- */
-
-size_t ph__comparison_num_runs(const struct ph__comparison *comparison, enum ph__run_state state)
+static size_t count_runs(const struct ph__comparison *comparison, enum ph__run_state state)
 {
     size_t count = 0;
     for (size_t row = 0; row < comparison->num_rows; row++)
@@ -248,6 +230,23 @@ size_t ph__comparison_num_runs(const struct ph__comparison *comparison, enum ph_
     return count;
 }
 
+ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph__comparison_watcher *watcher)
+{
+    for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
+        for (size_t row = 0; row < comparison->num_rows; row++) {
+            ph_status status = run_one(comparison, watcher, row, seed);
+            if (ph__is_stop_status(status))
+                return ph_fail(status,
+                    "stopped by a signal with %zu of %zu runs finished; the same command goes on",
+                    count_runs(comparison, PH_RUN_FINISHED), comparison->num_rows * comparison->num_seeds);
+            PH_TRY(status);
+        }
+    }
+    return PH_OK;
+}
+
+/* ---- how it ended ----------------------------------------------------------------------------------------- */
+
 ph_status ph__comparison_outcome(const struct ph__comparison *comparison)
 {
     for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
@@ -255,9 +254,8 @@ ph_status ph__comparison_outcome(const struct ph__comparison *comparison)
             const struct ph__compared_run *run = &comparison->rows[row].runs[seed];
             if (run->state == PH_RUN_FAILED)
                 return ph_fail(run->status, "%zu of %zu runs failed, the first %s with seed %" PRId64 ": %s",
-                    ph__comparison_num_runs(comparison, PH_RUN_FAILED),
-                    comparison->num_rows * comparison->num_seeds, comparison->rows[row].name,
-                    comparison->seeds[seed], run->failure);
+                    count_runs(comparison, PH_RUN_FAILED), comparison->num_rows * comparison->num_seeds,
+                    comparison->rows[row].name, comparison->seeds[seed], run->failure);
         }
     }
     return PH_OK;

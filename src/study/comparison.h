@@ -77,6 +77,5 @@ ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph_
 
 /* PH_OK, or the status of the first run that failed, with a line that names it. */
 ph_status ph__comparison_outcome(const struct ph__comparison *comparison);
-size_t ph__comparison_num_runs(const struct ph__comparison *comparison, enum ph__run_state state);
 
 #endif

@@ -26,7 +26,11 @@ struct ph__comparison_tables {
 ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struct ph__comparison *comparison);
 void ph__comparison_tables_fini(struct ph__comparison_tables *tables);
 
-/* All of them as Markdown. */
+/* Writes all of them as Markdown. */
 ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph_writer *writer);
+
+/* Writes compare.md, compare.csv, compare.json and compare.html, a page that needs nothing beside itself, into the comparison's
+ * folder (comparison_files.c), each in one moment. PH_ERROR_DISK naming the path, PH_ERROR_MEMORY. */
+ph_status ph__comparison_files_write(const struct ph__comparison_tables *tables, const char *folder);
 
 #endif

@@ -10,7 +10,8 @@
 #ifndef PH_STUDY_TUNING_H
 #define PH_STUDY_TUNING_H
 
-#include "study/halving.h"
+#include "base/format/text_table.h"
+#include "study/candidate.h"
 #include "study/tune_journal.h"
 #include "train/config/run_key.h"
 #include "train/ranks/config_run.h"
@@ -76,5 +77,24 @@ ph_status ph__tuning_run(struct ph__tuning *tuning, const struct ph__tuning_watc
 /* The trial's config, whole: also with the test data that it is not chosen by. The caller destroys it. */
 ph_status ph__tuning_read_trial(
     struct ph__tuning *tuning, const struct ph__trial *trial, struct ph_config **config_out);
+
+/* ---- who is best ------------------------------------------------------------------------------------------------------ */
+
+/* Tells whether trials are compared by logloss; else by AUC. */
+bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);
+
+/* Ranks the trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
+ * arena, with those behind them that have not. PH_ERROR_MEMORY. */
+ph_status ph__tuning_ranking(
+    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_ranked_out);
+
+/* ---- what a search leaves in its folder, also when it was stopped: trials.csv and best.yaml (tuning_report.c) ------------ */
+
+/* Writes DIR/trials.csv, a line a trial, the best first; and, once a trial has finished a rung, DIR/best.yaml: the config with the best
+ * values and its test data, whole; before that, a former one is removed. PH_ERROR_DISK, PH_ERROR_MEMORY. */
+ph_status ph__tuning_report_write(struct ph__tuning *tuning);
+
+/* Fills a table of the same for people; its last column is the values. */
+ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph_text_table *table_out);
 
 #endif

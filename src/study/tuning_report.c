@@ -1,4 +1,4 @@
-#include "study/tuning_report.h"
+#include "study/tuning.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,6 @@
 
 #include "base/file/file.h"
 #include "base/format/csv.h"
-#include "study/tuning_ranking.h"
 
 /* What a candidate has for the range; "" for the config as it is. */
 static const char *value_of(const struct ph__trial *trial, size_t range)

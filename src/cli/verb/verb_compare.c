@@ -9,7 +9,7 @@
 #include "cli/seed_list.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "study/comparison_files.h"
+#include "study/comparison_tables.h"
 
 struct request {
     struct cli_arguments arguments;

@@ -7,8 +7,7 @@
 #include "cli/printing.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
-#include "study/tuning_ranking.h"
-#include "study/tuning_report.h"
+#include "study/tuning.h"
 
 struct request {
     const char *config, *folder, *threads, *runs, *minutes, *seed;

@@ -1,4 +1,4 @@
-#include "study/tuning_ranking.h"
+#include "study/tuning.h"
 
 #include <math.h>
 
