@@ -50,3 +50,68 @@ ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph_back_wai
     return ph__emit1(
         builder, wait->wait, NULL, wait->attributes, wait->attributes_size, PH_BACK_WAIT_INPUTS, inputs);
 }
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+
+enum { BLOCK_ROWS = 512 };
+
+struct rows {
+    const struct ph_kernels *kernels;
+    enum ph_wire wire;
+    size_t count, columns;
+    const void *from;
+    void *to;
+};
+
+static void pack_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct rows *rows = argument;
+    const ph_real *numbers = (const ph_real *)rows->from + first * rows->columns;
+    (void)worker;
+    ph__wire_pack_rows(
+        rows->kernels, rows->wire, rows->count, rows->columns, numbers, first, last - first, rows->to);
+}
+
+static void unpack_block(void *argument, size_t first, size_t last, size_t worker)
+{
+    const struct rows *rows = argument;
+    ph_real *numbers = (ph_real *)rows->to + first * rows->columns;
+    (void)worker;
+    ph__wire_unpack_rows(
+        rows->kernels, rows->wire, rows->count, rows->columns, rows->from, first, last - first, numbers);
+}
+
+void ph__pack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+    const ph_real *numbers, void *bytes_out)
+{
+    struct rows all = {backend->kernels, wire, rows, columns, numbers, bytes_out};
+    ph__for_blocks(backend, rows, BLOCK_ROWS, pack_block, &all);
+}
+
+void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+    const void *bytes, ph_real *numbers_out)
+{
+    struct rows all = {backend->kernels, wire, rows, columns, bytes, numbers_out};
+    ph__for_blocks(backend, rows, BLOCK_ROWS, unpack_block, &all);
+}
+
+/* ---- some numbers of each rank ------------------------------------------------------------------------------------- */
+
+/* Gives the bytes of the numbers, and by rank how many bytes they are. */
+size_t ph__gather_numbers_bytes(const struct ph_sharding *sharding, size_t count)
+{
+    return sharding->world_size * (count * sizeof(double) + sizeof(uint64_t));
+}
+
+ph_status ph__gather_numbers(const struct ph_sharding *sharding, const struct ph_comm_call *named,
+    size_t count, const double *own, double *scratch, const double **all_out)
+{
+    uint64_t *bytes = (uint64_t *)(scratch + sharding->world_size * count), ticket;
+    for (size_t rank = 0; rank < sharding->world_size; rank++)
+        bytes[rank] = count * sizeof *own;
+    PH_TRY(ph__comm_all_gather_start(
+        sharding->comm, named, ph__comm_world(sharding->comm), own, bytes, scratch, &ticket));
+    PH_TRY(ph__comm_wait(sharding->comm, ticket));
+    *all_out = scratch;
+    return PH_OK;
+}

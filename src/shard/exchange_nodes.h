@@ -1,9 +1,13 @@
-/* What the nodes of exchanges between ranks have alike. One starts an exchange and gives its ticket; on the way back, of
+/* What the nodes of exchanges between ranks share: starts and waits, rows on the wire, and numbers of each rank.
+ *
+ * One node starts an exchange and gives its ticket; on the way back, of
  * vectors (vector_gradient_exchange.c) and of parts of sums inside a host (host_gradients.c), another waits for the
  * gradient of one own lookup. */
 #ifndef PH_SHARD_EXCHANGE_NODES_H
 #define PH_SHARD_EXCHANGE_NODES_H
 
+#include "comm/wire/wire_format.h"
+#include "graph/op.h"
 #include "op/operator.h"
 #include "shard/sharding.h"
 
@@ -42,5 +46,24 @@ struct ph_back_wait {
 };
 /* sent: that output of start. PH_ERROR_BUG, which sticks to the builder, where it is none. */
 ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph_back_wait *wait, ph_value sent);
+
+/* ---- rows into the format in which they travel between ranks and back (comm/wire/wire_format.h) ---------------------------
+ *
+ * All threads of a backend's team pack. Each row has the same bits whoever packs it. */
+
+/* numbers, numbers_out: (rows, columns) without gaps. */
+void ph__pack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+    const ph_real *numbers, void *bytes_out);
+void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+    const void *bytes, ph_real *numbers_out);
+
+/* ---- some numbers of each rank, of which every rank makes the same ---------------------------------------------------------
+ *
+ * For operators, which call it within their run. */
+
+size_t ph__gather_numbers_bytes(const struct ph_sharding *sharding, size_t count); /* of scratch */
+/* own (count); all_out (world_size, count), in scratch. All ranks call it, with the same count, and wait for each other. */
+ph_status ph__gather_numbers(const struct ph_sharding *sharding, const struct ph_comm_call *named,
+    size_t count, const double *own, double *scratch, const double **all_out);
 
 #endif

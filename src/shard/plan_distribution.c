@@ -1,18 +1,243 @@
 #include "shard/plan_distribution.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/sizes.h"
-#include "shard/dense/global_loss.h"
-#include "shard/dense/global_norm.h"
-#include "shard/dense/gradient_reduce.h"
-#include "shard/dense/share_squares.h"
-#include "shard/dense/sync_batch_norm.h"
+#include "graph/graph.h"
+#include "shard/dense/dense_passes.h"
 #include "shard/lookup/host_sums.h"
 #include "shard/lookup/request_exchange.h"
 #include "shard/lookup/vector_exchange.h"
-#include "shard/start_early.h"
-#include "shard/wait_late.h"
+
+/* ---- starting early ------------------------------------------------------------------------------------------------
+ *
+ * This pass and the one that waits late order nodes so that ranks compute while what they exchange is on its way. Each value stays
+ * what it is. Errors stick to the builder.
+ *
+ * Nodes that have effects keep their order among each other, so that all ranks come to what they do together in the same order,
+ * though one without shards has fewer nodes. */
+
+/* The nodes [begin, begin + count) of the graph, in the order that they get. */
+struct order {
+    const struct ph_graph *graph;
+    size_t begin, count;
+    struct ph_node *nodes; /* (count) */
+    size_t num_placed;
+    bool *is_placed, *is_needed; /* (count) */
+};
+
+static void need(struct order *order, ph_value value)
+{
+    const uint32_t producer = order->graph->values[value].producer;
+    if (value != 0 && producer != PH_NO_NODE && producer >= order->begin)
+        order->is_needed[producer - order->begin] = true;
+}
+
+static bool has_effect(const struct ph_node *node)
+{
+    return (node->op->traits & PH_OP_HAS_EFFECT) != 0;
+}
+
+static void place(struct order *order, size_t index)
+{
+    order->is_placed[index] = true;
+    order->nodes[order->num_placed++] = order->graph->nodes[order->begin + index];
+}
+
+/* Places a start behind what it needs of what has no place yet. */
+static void place_start(struct order *order, size_t start)
+{
+    memset(order->is_needed, 0, order->count * sizeof *order->is_needed);
+    order->is_needed[start] = true;
+    for (size_t i = start + 1; i-- > 0;) {
+        const struct ph_node *node = &order->graph->nodes[order->begin + i];
+        order->is_needed[i] = order->is_needed[i] || has_effect(node);
+        for (uint32_t k = 0; order->is_needed[i] && k < node->num_inputs; k++)
+            need(order, node->inputs[k]);
+    }
+    for (size_t i = 0; i <= start; i++)
+        if (order->is_needed[i] && !order->is_placed[i])
+            place(order, i);
+}
+
+static void place_all(struct order *order)
+{
+    for (size_t i = 0; i < order->count; i++)
+        if (order->graph->nodes[order->begin + i].op == &ph__op_exchange_gradients_start)
+            place_start(order, i);
+    for (size_t i = 0; i < order->count; i++)
+        if (!order->is_placed[i])
+            place(order, i);
+}
+
+static void adopt(struct ph_graph *graph, const struct order *order)
+{
+    memcpy(graph->nodes + order->begin, order->nodes, order->count * sizeof *order->nodes);
+    ph__graph_set_producers(graph, order->begin);
+}
+
+/* Orders backward, the builder's current entry, to which everything has been added that starts early: whatever an exchange of
+ * gradients does not need to begin, above all the gradients of weights, comes behind its start. All ranks call it alike. */
+static void start_early(struct ph_builder *builder)
+{
+    struct ph_graph *graph = &builder->graph;
+    struct order order = {.graph = graph, .begin = graph->num_nodes};
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    while (order.begin > 0 && graph->nodes[order.begin - 1].entry == builder->entry)
+        order.begin--;
+    order.count = graph->num_nodes - order.begin;
+    order.nodes = calloc(order.count + 1, sizeof *order.nodes);
+    order.is_placed = calloc(order.count + 1, sizeof *order.is_placed);
+    order.is_needed = calloc(order.count + 1, sizeof *order.is_needed);
+    if (order.nodes == NULL || order.is_placed == NULL || order.is_needed == NULL) {
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory to order %zu nodes", order.count);
+    } else {
+        place_all(&order);
+        adopt(graph, &order);
+    }
+    free(order.nodes);
+    free(order.is_placed);
+    free(order.is_needed);
+}
+
+/* ---- waiting late ----------------------------------------------------------------------------------------------------
+ *
+ * A wait begins nothing that another rank waits for, so ranks may come to theirs in different orders. */
+
+/* The nodes from the first wait on. */
+struct tail {
+    struct ph_builder *builder;
+    size_t begin, count;
+    bool *is_late;         /* (count) a wait, or reads what one gives */
+    struct ph_node *nodes; /* (count) in the order that they get */
+};
+
+static struct ph_node *node_of(const struct tail *tail, size_t index)
+{
+    return &tail->builder->graph.nodes[tail->begin + index];
+}
+
+static bool reads_late(const struct tail *tail, const struct ph_node *node)
+{
+    const struct ph_graph *graph = &tail->builder->graph;
+    for (uint32_t k = 0; k < node->num_inputs; k++) {
+        const uint32_t producer = graph->values[node->inputs[k]].producer;
+        if (node->inputs[k] != 0 && producer != PH_NO_NODE && producer >= tail->begin &&
+            tail->is_late[producer - tail->begin])
+            return true;
+    }
+    return false;
+}
+
+static bool gives_output(const struct tail *tail, const struct ph_node *node)
+{
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+        if (tail->builder->graph.values[node->outputs[k]].is_output)
+            return true;
+    return false;
+}
+
+/* Finds what is late. Returns true where all of it but the waits belongs to the current entry. */
+static bool find_late(const struct tail *tail)
+{
+    for (size_t i = 0; i < tail->count; i++) {
+        const struct ph_node *node = node_of(tail, i);
+        const bool is_wait = ph__is_gradient_wait(node);
+        tail->is_late[i] = is_wait || reads_late(tail, node);
+        if (tail->is_late[i] &&
+            (gives_output(tail, node) || (!is_wait && node->entry != tail->builder->entry)))
+            return false;
+    }
+    return true;
+}
+
+static void move_late(const struct tail *tail)
+{
+    struct ph_graph *graph = &tail->builder->graph;
+    size_t num_placed = 0;
+    for (int is_late = 0; is_late <= 1; is_late++)
+        for (size_t i = 0; i < tail->count; i++)
+            if (tail->is_late[i] == is_late)
+                tail->nodes[num_placed++] = *node_of(tail, i);
+    memcpy(graph->nodes + tail->begin, tail->nodes, tail->count * sizeof *tail->nodes);
+    for (size_t i = tail->begin; i < graph->num_nodes; i++)
+        if (ph__is_gradient_wait(&graph->nodes[i]))
+            graph->nodes[i].entry = tail->builder->entry;
+    ph__graph_set_producers(graph, tail->begin);
+}
+
+/* Orders the updates, the builder's current entry, which is complete: sums of dense gradients are waited for where they are read,
+ * behind the updates of tables, which are the largest part of what computes meanwhile. Where anything before the entry reads the
+ * sums, a norm of all gradients, the waits stay where they are. */
+static void wait_late(struct ph_builder *builder)
+{
+    const struct ph_graph *graph = &builder->graph;
+    struct tail tail = {.builder = builder};
+    if (ph_builder_status(builder) != PH_OK)
+        return;
+    while (tail.begin < graph->num_nodes && !ph__is_gradient_wait(&graph->nodes[tail.begin]))
+        tail.begin++;
+    tail.count = graph->num_nodes - tail.begin;
+    tail.is_late = calloc(tail.count + 1, sizeof *tail.is_late);
+    tail.nodes = calloc(tail.count + 1, sizeof *tail.nodes);
+    if (tail.is_late == NULL || tail.nodes == NULL)
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory to order %zu nodes", tail.count);
+    else if (find_late(&tail))
+        move_late(&tail);
+    free(tail.is_late);
+    free(tail.nodes);
+}
+
+/* ---- the context ------------------------------------------------------------------------------------------------------ */
+
+ph_status ph__sharding_create(
+    const struct ph_distribution_options *options, struct ph_sharding **sharding_out)
+{
+    const size_t world_size = ph_comm_world_size(options->comm);
+    struct ph_sharding *sharding = calloc(1, sizeof *sharding);
+    if (sharding == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a program's shards");
+    *sharding = (struct ph_sharding){.comm = options->comm,
+        .plan = options->plan,
+        .forward = options->forward,
+        .backward = options->backward,
+        .dense = options->dense,
+        .bucket_bytes = options->bucket_bytes,
+        .overlaps = options->overlaps,
+        .reducer = options->reducer,
+        .rank = ph_comm_rank(options->comm),
+        .world_size = world_size,
+        .streams = calloc(world_size, sizeof *sharding->streams),
+        .bounds = calloc(world_size + 1, sizeof *sharding->bounds)};
+    ph_status status = sharding->streams != NULL && sharding->bounds != NULL
+                           ? ph__request_buffers_create(&sharding->requests)
+                           : ph_fail(PH_ERROR_MEMORY, "no memory for the shards of %zu ranks", world_size);
+    if (status != PH_OK) {
+        ph__sharding_destroy(sharding);
+        return status;
+    }
+    *sharding_out = sharding;
+    return PH_OK;
+}
+
+void ph__sharding_destroy(struct ph_sharding *sharding)
+{
+    if (sharding == NULL)
+        return;
+    for (size_t rank = 0; sharding->streams != NULL && rank < sharding->world_size; rank++)
+        free(sharding->streams[rank].items);
+    free(sharding->streams);
+    free(sharding->exchanges);
+    free(sharding->tables);
+    free(sharding->bounds);
+    ph__request_buffers_destroy(sharding->requests);
+    ph__arena_fini(&sharding->arena);
+    free(sharding);
+}
+
+/* ---- the distribution --------------------------------------------------------------------------------------------------- */
 
 /* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that, and yet its gradient
  * goes to others. 0: it has some. */
@@ -67,7 +292,7 @@ static void reduce(
 {
     const struct ph_sharding *sharding = context;
     if (sharding->overlaps)
-        ph__start_early(builder);
+        start_early(builder);
     for (size_t i = 0; i < count; i++)
         if (gradients[i] != 0 && ph__builder_declaration(builder, parameters[i]) == NULL)
             wait_for_gradients(context, builder, parameters[i], gradients[i]);
@@ -80,7 +305,7 @@ static void complete(void *context, struct ph_builder *builder)
     ph__share_norms(context, builder);
     ph__share_squares(context, builder);
     if (sharding->overlaps)
-        ph__wait_late(builder);
+        wait_late(builder);
 }
 
 static ph_status poll(void *context)

@@ -10,10 +10,34 @@
 #define PH_SHARD_SHARDING_H
 
 #include "base/memory/arena.h"
+#include "base/sizes.h"
 #include "comm/collective/comm.h"
 #include "graph/distribution.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+
+/* The channels of what a program sends between ranks (comm/collective/comm.h). */
+enum {
+    PH_CHANNEL_LENGTHS = 1,
+    PH_CHANNEL_IDS,
+    PH_CHANNEL_ID_WEIGHTS,
+    PH_CHANNEL_LOSS,
+    PH_CHANNEL_EXCHANGES = 16,  /* PH_EXCHANGE_CHANNELS for each lookup */
+    PH_CHANNEL_DENSE = 4096,    /* a bucket each */
+    PH_CHANNEL_REPLICAS = 6144, /* three, for one table that every rank has at a time (gather_rows.c) */
+    PH_CHANNEL_STATISTICS = 7168,
+    PH_CHANNEL_STATISTICS_GRADIENTS,
+    PH_CHANNEL_NORM = 7176,
+    PH_CHANNEL_SQUARES = 7680, /* a table each */
+};
+
+/* Channels of a lookup: vectors, their gradients, and the same inside of hosts. */
+enum { PH_EXCHANGE_CHANNELS = 4 };
+
+enum {
+    PH_MAX_EXCHANGES = (PH_CHANNEL_DENSE - PH_CHANNEL_EXCHANGES) / PH_EXCHANGE_CHANNELS,
+    PH_MAX_BUCKETS = PH_CHANNEL_REPLICAS - PH_CHANNEL_DENSE
+};
 
 struct ph_distribution_options {
     struct ph_comm *comm;             /* borrowed */
@@ -98,15 +122,17 @@ struct ph_sharding {
     struct ph_request_buffers *requests;
 };
 
-/* PH_ERROR_MEMORY. */
-ph_status ph__sharding_create(
-    const struct ph_distribution_options *options, struct ph_sharding **sharding_out);
-void ph__sharding_destroy(struct ph_sharding *sharding);
+/* Gives the first of rank's samples in a global batch of n; of rank world_size: n. */
+static inline size_t ph__sharding_bound(const struct ph_sharding *sharding, size_t num_samples, size_t rank)
+{
+    return ph__part_start(num_samples, rank, sharding->world_size);
+}
 
-/* First of rank's samples in a global batch of n; of rank world_size: n. */
-size_t ph__sharding_bound(const struct ph_sharding *sharding, size_t num_samples, size_t rank);
-/* Samples of a rank in the batch that is bound. */
-size_t ph__sharding_samples(const struct ph_sharding *sharding, size_t rank);
+/* Counts the samples of a rank in the batch that is bound. */
+static inline size_t ph__sharding_samples(const struct ph_sharding *sharding, size_t rank)
+{
+    return sharding->bounds[rank + 1] - sharding->bounds[rank];
+}
 
 /* The pass over lookups: each that reads a table which the plan cuts becomes lookups of this rank's shards and an exchange
  * of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table that the plan does not name. */

@@ -15,7 +15,7 @@
 #include "comm/wire/transport.h"
 #include "rank_job.h"
 #include "rank_main.h"
-#include "shard/channels.h"
+#include "shard/sharding.h"
 #include "step_theory.h"
 
 enum { SUMS_CHANNEL = PH_CHANNEL_EXCHANGES - 1, MOST_RANKS = 8 };

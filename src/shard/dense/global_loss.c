@@ -2,10 +2,9 @@
  * the ranks; 0 where T is. Its gradient by this rank's l_r is t_r / T.
  *
  * inputs: l_r, t_r (host scalars: loss, and the weight that it is a mean over); outputs: loss, T. */
-#include "shard/dense/global_loss.h"
+#include "shard/dense/dense_passes.h"
 
-#include "shard/channels.h"
-#include "shard/dense/gather_numbers.h"
+#include "shard/exchange_nodes.h"
 
 enum { LOSS, TOTAL, NUM_VALUES };
 

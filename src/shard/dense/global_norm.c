@@ -3,13 +3,12 @@
  *
  * inputs: squares of this rank's shards, squares of what every rank has (host scalars; either may be none); output: their sum
  * over all ranks. A rank that has neither takes part as well. */
-#include "shard/dense/global_norm.h"
+#include "shard/dense/dense_passes.h"
 
 #include <assert.h>
 
 #include "op/update/op_clip.h"
-#include "shard/channels.h"
-#include "shard/dense/gather_numbers.h"
+#include "shard/exchange_nodes.h"
 
 enum { SHARDS, REPLICAS, NUM_INPUTS };
 

@@ -1,4 +1,4 @@
-#include "shard/dense/gradient_push.h"
+#include "shard/dense/gradient_bucket.h"
 
 #include "base/thread/clock.h"
 #include "comm/collective/comm_record.h"

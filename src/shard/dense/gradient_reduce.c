@@ -1,13 +1,11 @@
-#include "shard/dense/gradient_reduce.h"
+#include "shard/dense/dense_passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/sizes.h"
 #include "plan/plan_traffic.h"
-#include "shard/channels.h"
-#include "shard/dense/gradient_push.h"
-#include "shard/lookup/gather_rows.h"
+#include "shard/dense/gradient_bucket.h"
 
 /* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros; ticket ---- */
 

@@ -1,10 +1,9 @@
-#include "shard/dense/share_squares.h"
+#include "shard/dense/dense_passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "op/update/op_update.h"
-#include "shard/channels.h"
 #include "shard/lookup/lookup_pass.h"
 #include "shard/lookup/square_exchange.h"
 

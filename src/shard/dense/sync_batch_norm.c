@@ -7,13 +7,12 @@
  *
  * Backward, dx is by the sums of dy and of dy xhat over all ranks; dgamma and dbeta are this rank's own share, for they are
  * reduced with the gradients of all dense parameters (gradient_reduce.c). */
-#include "shard/dense/sync_batch_norm.h"
+#include "shard/dense/dense_passes.h"
 
 #include <string.h>
 
 #include "op/dense/batch_norm.h"
-#include "shard/channels.h"
-#include "shard/dense/gather_numbers.h"
+#include "shard/exchange_nodes.h"
 
 struct sync_attributes {
     struct ph_batch_norm_options options;

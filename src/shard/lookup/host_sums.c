@@ -6,7 +6,6 @@
 #include "base/sizes.h"
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
-#include "shard/wire_rows.h"
 
 /* Samples at a time: what is unpacked of a part stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };

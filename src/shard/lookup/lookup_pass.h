@@ -1,5 +1,5 @@
-/* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank gives what),
- * host_parts.c (which rank of a host has what of it) and local_tables.c (the tables that this rank holds). */
+/* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank gives
+ * what, and which rank of a host has what of it) and local_tables.c (the tables that this rank holds). */
 #ifndef PH_SHARD_LOOKUP_PASS_H
 #define PH_SHARD_LOOKUP_PASS_H
 
@@ -69,11 +69,6 @@ bool ph__shard_key_equal(struct ph_shard_key a, struct ph_shard_key b);
 
 /* Works out the lookup's exchange, and which streams each rank gets for it, after all lookups before it. */
 ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup);
-/* The groups of what `rank` has for the lookup, and its streams; groups_out (num_features). */
-ph_status ph__group_shards(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t rank,
-    struct ph_shard_group *groups_out, size_t *num_groups_out);
-/* Works out the sums of this rank's host, once the exchange's blocks are known. */
-ph_status ph__plan_host_sums(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup);
 /* The table of this rank's shards of a table of the model that have this key, or (key NULL) of what every rank has; declared
  * unless another lookup of the same table has done so. local_of (slices of the model's table): which slice each one is here. */
 ph_value ph__local_table(struct ph_lookup_pass *pass, const struct ph_declaration *table,

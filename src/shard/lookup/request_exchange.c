@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "shard/channels.h"
 
 /* Words before the lengths that go to a rank: what all ranks are told of this one's samples. */
 enum { HEADER_SAMPLES, HEADER_IDS, HEADER_IDS_HIGH, HEADER_WORDS };

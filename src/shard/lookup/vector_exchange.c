@@ -5,7 +5,6 @@
 #include "base/memory/memory.h"
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
-#include "shard/wire_rows.h"
 
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };

@@ -7,7 +7,6 @@
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 #include "shard/lookup/item_exchange.h"
-#include "shard/wire_rows.h"
 
 enum { BLOCK_SAMPLES = 64 };
 

@@ -1,9 +1,8 @@
 /* Dense gradients in buckets, up to the most that there may be, of ranks that are threads. */
-#include "shard/dense/gradient_reduce.h"
+#include "shard/dense/dense_passes.h"
 
 #include <string.h>
 
-#include "shard/channels.h"
 #include "store/store.h"
 #include "unit/shard/rank_fixture.h"
 

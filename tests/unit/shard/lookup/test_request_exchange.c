@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "shard/plan_distribution.h"
 #include "support/thread_ranks.h"
 
 enum { WORLD = 3, NUM_FEATURES = 2, NUM_STEPS = 4, MOST_SAMPLES = 40, MOST_OF_BAG = 3 };

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "graph/executor.h"
 #include "phloem/graph.h"
-#include "shard/wire_rows.h"
+#include "shard/exchange_nodes.h"
 
 enum { MOST_ROWS = 1500, COLUMNS = 13 };
 

@@ -1,10 +1,9 @@
 /* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all, in three exchanges: how many rows, which, and the rows. */
-#include "shard/lookup/gather_rows.h"
+#include "shard/dense/dense_passes.h"
 
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "shard/channels.h"
 
 /* Channels, which all tables share: each exchange is waited for before the next begins. */
 enum {
