@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/memory/arena.h"
 #include "phloem/status.h"
@@ -55,5 +56,17 @@ ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const cha
 
 /* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest of known where one is near, or all of them. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);
+
+/* ---- seeds ------------------------------------------------------------------------------------------------------------- */
+
+#define PH_CLI_MAX_SEEDS 1024
+
+struct cli_seeds {
+    size_t count;
+    int64_t items[PH_CLI_MAX_SEEDS];
+};
+
+/* Parses "3", the seeds 1, 2, 3; "1,2,5", these; and "4-6", 4, 5, 6. PH_ERROR_USAGE for anything else, and for a seed that comes twice. */
+ph_status cli_seeds_parse(const char *text, struct cli_seeds *seeds_out);
 
 #endif

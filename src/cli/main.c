@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
-#include "cli/one_process.h"
 #include "cli/verb.h"
+#include "cli/with_ranks.h"
 
 struct verb {
     const char *name;

@@ -1,8 +1,47 @@
 #include "cli/with_ranks.h"
 
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "cli/deadline.h"
+#include "comm/collective/comm.h"
+#include "comm/wire/transport_choice.h"
+
+/* ---- a deadline for what the program must call and cannot stop ----------------------------------------------------------- */
+
+static const char *last_line;
+static int last_code;
+
+static void end_process(int number)
+{
+    (void)number;
+    if (write(STDERR_FILENO, last_line, strlen(last_line)) < 0)
+        _exit(last_code); /* nobody reads it */
+    _exit(last_code);
+}
+
+/* Unless end_deadline comes within so many seconds, the process ends by SIGALRM with the exit code of `status`, without
+ * tidying up, and `line`, borrowed until then, on stderr. One at a time. */
+static void begin_deadline(double seconds, ph_status status, const char *line)
+{
+    const struct sigaction action = {.sa_handler = end_process};
+    last_line = line;
+    last_code = ph_status_exit_code(status);
+    sigaction(SIGALRM, &action, NULL);
+    alarm(seconds < INT_MAX ? (unsigned)ceil(seconds) : INT_MAX);
+}
+
+static void end_deadline(void)
+{
+    alarm(0);
+}
+
+/* ---- work with other ranks ------------------------------------------------------------------------------------------------ */
 
 /* MPI waits at its end for all ranks and hears of no deaths. All is written by then, and what a rank that could not end says is
  * for its launcher. `speaks`: whether this rank tells what has happened. */
@@ -17,9 +56,9 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
     else if (speaks)
         snprintf(line, sizeof line, "phloem: error: %s\n", ph_error_text());
     fflush(stdout); /* whose failure the end of the program tells */
-    cli_deadline_begin(ranks->parallel->timeout_seconds, status == PH_OK ? PH_ERROR_PEER : status, line);
+    begin_deadline(ranks->parallel->timeout_seconds, status == PH_OK ? PH_ERROR_PEER : status, line);
     ph_comm_destroy(comm);
-    cli_deadline_end();
+    end_deadline();
 }
 
 ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
@@ -45,4 +84,43 @@ ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
     const bool speaks = status == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(comm);
     close_comm(ranks, comm, status, speaks);
     return speaks ? status : ph_fail(status, "%s", "");
+}
+
+/* ---- verbs for one process -------------------------------------------------------------------------------------------------- */
+
+#define MEETING_SECONDS 10.
+
+/* Fails with the text, which one rank alone keeps: the one that is to print it. They meet for that alone, as a launcher ends all
+ * others once one has ended with a failure, maybe before it could speak. Ranks that disagree, of which some run another verb, say
+ * so instead. Where they cannot meet, the first of each host speaks. */
+static ph_status refuse(const char *task, const char *text)
+{
+    const struct ph_comm_options options = {.timeout_seconds = MEETING_SECONDS, .task = task};
+    struct ph_comm *comm = NULL;
+    const ph_status meeting = ph_comm_create(&options, &comm);
+    const bool disagree = meeting == PH_ERROR_CONFIG && comm != NULL;
+    const bool speaks = meeting == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(disagree ? comm : NULL);
+    if (!disagree)
+        ph_fail(PH_ERROR_USAGE, "%s", text);
+    if (meeting == PH_OK && speaks)
+        ph_comm_fail(comm, PH_ERROR_USAGE);
+    else if (meeting == PH_OK)
+        (void)ph__comm_barrier(comm); /* until the first one has failed */
+    ph_comm_destroy(comm);
+    return speaks ? PH_ERROR_USAGE : ph_fail(PH_ERROR_USAGE, "%s", "");
+}
+
+ph_status cli_check_one_process(const char *verb)
+{
+    struct ph_transport_choice choice;
+    char task[32], text[256];
+    if (ph__transport_choose(NULL, &choice) != PH_OK || strcmp(choice.name, "self") == 0 ||
+        choice.num_ranks < 2)
+        return PH_OK;
+    snprintf(task, sizeof task, "phloem %s", verb);
+    snprintf(text, sizeof text,
+        "%s is for one process, and a launcher has started %zu of them: start it without, or say "
+        "PHLOEM_MPI=self where they have nothing to do with each other",
+        task, choice.num_ranks);
+    return refuse(task, text);
 }

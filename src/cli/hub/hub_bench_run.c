@@ -1,4 +1,4 @@
-/* See hub_bench.h. */
+/* Measures a hub, for phloem hub bench. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
-#include "cli/hub/hub_bench.h"
+#include "cli/hub/hub_parts.h"
 
 #define WARM_UP_ROUNDS 3
 #define FAREWELL_MS 2000                      /* for an answer of a hub that may be what has failed */

@@ -10,7 +10,7 @@
 #include "base/text/number.h"
 #include "cli/arguments.h"
 #include "cli/hub/hub_parts.h"
-#include "cli/printing.h"
+#include "cli/output.h"
 #include "hub/client/client_status.h"
 #include "train/ranks/memory_check.h"
 

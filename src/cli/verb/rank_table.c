@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "base/format/text_table.h"
 #include "base/text/number.h"
-#include "cli/printing.h"
+#include "cli/output.h"
 
 /* What a person reads; all of it is in summary.json. */
 enum { MOST_RANKS = 64, MOST_OPERATIONS = 12 };

@@ -5,8 +5,7 @@
 
 #include "base/file/directory.h"
 #include "cli/arguments.h"
-#include "cli/printing.h"
-#include "cli/seed_list.h"
+#include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "study/comparison_tables.h"

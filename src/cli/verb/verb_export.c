@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/arguments.h"
-#include "cli/output_file.h"
+#include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "serve/onnx_export.h"

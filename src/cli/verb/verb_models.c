@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/arguments.h"
-#include "cli/printing.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 #include "model/model.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/thread/stop.h"
-#include "cli/output_file.h"
+#include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "cli/verb/prediction_file.h"

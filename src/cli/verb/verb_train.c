@@ -4,7 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/hub/hub_reducer.h"
-#include "cli/output_file.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"

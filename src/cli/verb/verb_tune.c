@@ -4,7 +4,7 @@
 
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
-#include "cli/printing.h"
+#include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "cli/verb.h"
 #include "study/tuning.h"

@@ -1,7 +1,8 @@
-#include "cli/output_file.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,4 +116,24 @@ ph_status cli_output_try(const char *path)
         return ph__file_cannot_write(path);
     close(descriptor);
     return PH_OK;
+}
+
+/* ---- printing ------------------------------------------------------------------------------------------------ */
+
+ph_status cli_print(cli_write_function *write, const void *what)
+{
+    struct ph_writer *writer;
+    fflush(stdout); /* the writer goes past the stream */
+    PH_TRY(ph__writer_open("-", &writer));
+    ph_status status = write(what, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+void cli_print_note(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "phloem: note: %s\n", text);
 }

@@ -1,8 +1,8 @@
-/* Files that the user wants written: what is looked at before anything is. */
-#ifndef PH_CLI_OUTPUT_FILE_H
-#define PH_CLI_OUTPUT_FILE_H
+/* Output of verbs: what is looked at before a file that the user wants is written, and what several verbs print in the same way. */
+#ifndef PH_CLI_OUTPUT_H
+#define PH_CLI_OUTPUT_H
 
-#include "phloem/status.h"
+#include "base/file/stream.h"
 
 /* PH_ERROR_USAGE when writing `path`, or `path`.tmp on the way there, would overwrite a file that is read by the name of
  * `input`: one of a pattern, an array of a set, what standard input comes from. "-" overwrites nothing. PH_ERROR_DATA for a pattern
@@ -15,5 +15,15 @@ ph_status cli_output_spare_model(const char *path, const char *folder);
 /* PH_ERROR_USAGE for the name of a folder, PH_ERROR_DISK when the file cannot be opened for writing. It is made where it is missing,
  * else left as it is; a pipe is not opened, since its reader would see it end. */
 ph_status cli_output_try(const char *path);
+
+/* ---- printing ---------------------------------------------------------------------------------------------------------- */
+
+typedef ph_status cli_write_function(const void *what, struct ph_writer *writer);
+
+/* Calls `write` with a writer of standard output, behind what was printed there before. */
+ph_status cli_print(cli_write_function *write, const void *what);
+
+/* Prints "phloem: note: TEXT" to standard error: an observer's on_note, whose context it does not need. */
+void cli_print_note(void *context, const char *text);
 
 #endif

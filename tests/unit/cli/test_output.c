@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
-#include "cli/output_file.h"
+#include "cli/output.h"
 
 static const char *path_of(const char *name)
 {
