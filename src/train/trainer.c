@@ -18,9 +18,8 @@
 #include "train/folder/train_folder.h"
 #include "train/job_rows.h"
 #include "train/loop/online.h"
-#include "train/ranks/host_memory.h"
 #include "train/ranks/memory_check.h"
-#include "train/ranks/rank_work.h"
+#include "train/ranks/rank_exchange.h"
 
 #define TRACE_EVENTS 100000
 

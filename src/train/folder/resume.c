@@ -15,7 +15,7 @@
 #include "train/folder/reporting.h"
 #include "train/folder/resume_file.h"
 #include "train/job_rows.h"
-#include "train/ranks/rank_work.h"
+#include "train/ranks/rank_exchange.h"
 
 bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer)
 {

@@ -14,7 +14,7 @@
 #include "train/folder/resume.h"
 #include "train/folder/resume_file.h"
 #include "train/folder/summary.h"
-#include "train/ranks/rank_work.h"
+#include "train/ranks/rank_exchange.h"
 
 /* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
 static const char *path_in(const char *folder, const char *name, char path[PH_CHECKPOINT_PATH_BYTES])

@@ -13,7 +13,7 @@
 #include "train/loop/validation.h"
 #include "train/measure/evaluate.h"
 #include "train/ranks/rank_checkpoint.h"
-#include "train/ranks/rank_coverage.h"
+#include "train/ranks/rows_learnt.h"
 
 /* ---- steps ------------------------------------------------------------------------------------------------ */
 

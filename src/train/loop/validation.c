@@ -11,7 +11,7 @@
 #include "train/folder/resume.h"
 #include "train/measure/evaluate.h"
 #include "train/ranks/rank_checkpoint.h"
-#include "train/ranks/rank_coverage.h"
+#include "train/ranks/rows_learnt.h"
 
 static ph_status write_model(struct ph__trainer *trainer, const char *path, const char *const *metadata)
 {

@@ -28,7 +28,7 @@ struct ph__id_coverage { /* zero-initialised is of no features: nothing is count
     uint64_t **seen;    /* by owner: bits; NULL: not followed */
     uint64_t *num_seen; /* by owner: bits that are set */
     bool *is_known;     /* by owner: the bits are those of all that was learnt from */
-    bool has_news;      /* bits have been set since all ranks' marks were gathered (rank_coverage.h) */
+    bool has_news;      /* bits have been set since all ranks' marks were gathered (rows_learnt.h) */
     uint64_t ids_left;  /* to look at */
     bool is_over;       /* a whole pass has been seen, or as many ids as are looked at */
 };

@@ -108,7 +108,7 @@ ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summa
     if (watch.config_path == NULL)
         return PH_ERROR_MEMORY;
     if (!is_alone(run))
-        PH_TRY(ph__agree_on_run(run));
+        PH_TRY(ph__agree_on_run(run->comm, run->config, run->folder, run->is_resumed));
     PH_TRY(make_encoder(&watch, &encoder));
     ph_status status = train(&watch, encoder, summary_out);
     ph_encoder_destroy(encoder);

@@ -209,16 +209,17 @@ static ph_status add_isa(struct lines *lines)
     return add(lines, "the instruction set (PHLOEM_ISA sets it)", ph__isa_name(isa));
 }
 
-static ph_status describe_run(struct lines *lines, const struct ph__config_run *run)
+static ph_status describe_run(
+    struct lines *lines, const struct ph_config *config, const char *folder, bool is_resumed)
 {
-    const char *config;
+    const char *common;
     char program[65];
     PH_TRY(add_isa(lines));
     PH_TRY(ph__program_digest(program));
     PH_TRY(add_sum(lines, "the program", program));
-    PH_TRY(add_place(lines, run->folder, run->is_resumed));
-    PH_TRY(ph__job_config_common(run->config, &lines->arena, &config));
-    return add_lines(lines, config);
+    PH_TRY(add_place(lines, folder, is_resumed));
+    PH_TRY(ph__job_config_common(config, &lines->arena, &common));
+    return add_lines(lines, common);
 }
 
 static ph_status describe_job(struct lines *lines, const struct ph_train_job *job)
@@ -234,13 +235,14 @@ static ph_status describe_job(struct lines *lines, const struct ph_train_job *jo
     return add_sum(lines, "the encoder", encoder);
 }
 
-ph_status ph__agree_on_run(const struct ph__config_run *run)
+ph_status ph__agree_on_run(
+    struct ph_comm *comm, const struct ph_config *config, const char *folder, bool is_resumed)
 {
     struct lines lines;
     ph_status status = begin(&lines);
     if (status == PH_OK)
-        status = describe_run(&lines, run);
-    return end(&lines, run->comm, status);
+        status = describe_run(&lines, config, folder, is_resumed);
+    return end(&lines, comm, status);
 }
 
 ph_status ph__agree_on_job(const struct ph_train_job *job)

@@ -8,10 +8,11 @@
 #define PH_TRAIN_JOB_AGREEMENT_H
 
 #include "plan/plan.h"
-#include "train/ranks/config_run.h"
+#include "train/config/job_config.h"
 
 /* The program, its instruction set, where the training is and whether it resumes, and the config, key by key: before any data is read. */
-ph_status ph__agree_on_run(const struct ph__config_run *run);
+ph_status ph__agree_on_run(
+    struct ph_comm *comm, const struct ph_config *config, const char *folder, bool is_resumed);
 
 /* What a job has that any program may have given: instruction set, seed, settings, encoder, and what is in the
  * data. */

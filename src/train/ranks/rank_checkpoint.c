@@ -6,8 +6,7 @@
 #include "comm/collective/comm.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
-#include "train/ranks/rank_numbers.h"
-#include "train/ranks/rank_work.h"
+#include "train/ranks/rank_exchange.h"
 
 enum { WORD_BITS = 64 };
 

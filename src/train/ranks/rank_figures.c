@@ -6,7 +6,7 @@
 
 #include "base/format/json_fields.h"
 #include "base/thread/clock.h"
-#include "train/ranks/rank_texts.h"
+#include "train/ranks/rank_exchange.h"
 
 /* Of a larger world summary.json has what each rank sends and receives, but not each link. */
 enum { MOST_RANKS_OF_LINKS = 64 };

@@ -3,9 +3,13 @@
 
 #include <string.h>
 
+#include "plan/plan_machine.h"
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
-#include "train/ranks/rank_numbers.h"
+#include "train/config/parallel_options.h"
+#include "train/config/table_facts.h"
+#include "train/ranks/rank_exchange.h"
+#include "unit/train/train_fixture.h"
 
 static ph_status init(struct ph_comm *comm, void *context)
 {
@@ -77,12 +81,141 @@ static void what_ranks_agree_on_is_of_all_of_them(void **state)
         thread_ranks_run(&(struct thread_ranks){.world_size = world_size}, agree_and_sum, NULL, NULL);
 }
 
+/* The plan that a job gets by itself: that of nominal figures, whatever is measured or free at the moment. */
+
+struct planned {
+    struct ph_train_job job;
+    struct ph_parallel_settings parallel;
+    size_t world_size, ranks_per_host;
+    char *texts[THREAD_RANKS_MOST]; /* the plan as each rank would write it */
+};
+
+static ph_status write_text(const struct ph_plan *plan, char **text_out)
+{
+    struct ph_writer *writer;
+    size_t size;
+    PH_TRY(ph__writer_open_memory("plan", 1 << 20, &writer));
+    ph_status status = ph__plan_write(plan, writer);
+    if (status == PH_OK)
+        status = ph__writer_write(writer, "", 1); /* which ends the text */
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    if (status == PH_OK)
+        *text_out = ph__writer_take(writer, &size);
+    ph__writer_close(writer);
+    return status;
+}
+
+static ph_status plan_as_rank(struct ph_comm *comm, void *context)
+{
+    struct planned *planned = context;
+    struct ph_train_job job = planned->job;
+    struct ph__ranks ranks;
+    job.comm = comm;
+    job.parallel = &planned->parallel;
+    ph_status status = ph__ranks_init(&ranks, &job);
+    if (status == PH_OK)
+        status = write_text(&ranks.plan, &planned->texts[ph_comm_rank(comm)]);
+    ph__ranks_fini(&ranks);
+    return status;
+}
+
+static void plan_on_ranks(struct planned *planned, struct thread_rank_end *ends_out)
+{
+    const struct ph_section section = {&ph__parallel_options, &planned->parallel};
+    const int64_t memory_bytes = planned->parallel.memory_bytes;
+    assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
+    planned->parallel.memory_bytes = memory_bytes;
+    thread_ranks_run(&(struct thread_ranks){.world_size = planned->world_size,
+                         .options = {.ranks_per_host = planned->ranks_per_host}},
+        plan_as_rank, planned, ends_out);
+}
+
+static char *plan_by_nominal_figures(const struct planned *planned)
+{
+    const struct ph_topology topology = {planned->world_size, planned->ranks_per_host};
+    const struct ph_plan_machine machine = ph__plan_machine_nominal((uint64_t)planned->parallel.memory_bytes);
+    struct ph_train_job job = planned->job;
+    struct ph__table_list list;
+    struct ph_plan plan;
+    char *text;
+    job.parallel = &planned->parallel;
+    assert_ok(ph__table_list_of_job(&job, &list));
+    const struct ph_plan_step step = ph__plan_step_of_job(&job);
+    assert_ok(ph__plan_greedy(&machine, &topology, &step, list.tables, list.num_tables, &plan));
+    assert_ok(write_text(&plan, &text));
+    ph__plan_fini(&plan);
+    ph__table_list_fini(&list);
+    return text;
+}
+
+static void check_plan(struct planned planned)
+{
+    plan_on_ranks(&planned, NULL);
+    char *wanted = plan_by_nominal_figures(&planned);
+    for (size_t rank = 0; rank < planned.world_size; rank++) {
+        assert_string_equal(planned.texts[rank], wanted);
+        free(planned.texts[rank]);
+    }
+    free(wanted);
+}
+
+static void an_automatic_plan_is_that_of_nominal_figures(void **state)
+{
+    static const struct {
+        size_t world_size, ranks_per_host;
+    } worlds[] = {{2, 1}, {2, 2}, {4, 2}, {6, 3}};
+    (void)state;
+    struct setup *setup = set_up("dlrm", "nominal");
+    for (size_t i = 0; i < COUNT(worlds); i++)
+        for (size_t batch_size = 1; batch_size <= 1024; batch_size *= 32) {
+            setup->train.batch_size = (int64_t)batch_size;
+            check_plan((struct planned){.job = setup->job,
+                .world_size = worlds[i].world_size,
+                .ranks_per_host = worlds[i].ranks_per_host});
+        }
+    free(setup);
+}
+
+/* Threads are each rank's own, and bits do not depend on them. */
+static void an_automatic_plan_does_not_depend_on_threads(void **state)
+{
+    (void)state;
+    struct setup *setup = set_up("dlrm", "threads");
+    for (size_t threads = 1; threads <= 4; threads++) {
+        setup->job.num_threads = threads;
+        check_plan((struct planned){.job = setup->job, .world_size = 4, .ranks_per_host = 2});
+    }
+    free(setup);
+}
+
+/* Four tables of 41 rows of 6 numbers, with two more of Adam's each: 12 KiB, of which a rank may have a third. */
+static void an_automatic_plan_keeps_to_the_memory_that_the_config_allows(void **state)
+{
+    (void)state;
+    struct thread_rank_end ends[2];
+    struct setup *setup = set_up("dlrm", "limited");
+    check_plan((struct planned){
+        .job = setup->job, .parallel = {.memory_bytes = 4096}, .world_size = 4, .ranks_per_host = 4});
+    struct planned few = {
+        .job = setup->job, .parallel = {.memory_bytes = 1000}, .world_size = 2, .ranks_per_host = 2};
+    plan_on_ranks(&few, ends);
+    for (size_t rank = 0; rank < 2; rank++) {
+        assert_int_equal(ends[rank].status, PH_ERROR_MEMORY);
+        assert_non_null(strstr(ends[rank].text, "fits nowhere"));
+    }
+    free(setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_nobody_sums_for_are_refused),
         cmocka_unit_test(one_rank_needs_no_sums),
         cmocka_unit_test(what_ranks_agree_on_is_of_all_of_them),
+        cmocka_unit_test(an_automatic_plan_is_that_of_nominal_figures),
+        cmocka_unit_test(an_automatic_plan_does_not_depend_on_threads),
+        cmocka_unit_test(an_automatic_plan_keeps_to_the_memory_that_the_config_allows),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_data, drop_data);
 }
