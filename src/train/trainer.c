@@ -1,27 +1,33 @@
-/* Making and tearing down a training: every size is known, and compared with the machine, before the first step. */
 #include "train/trainer.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/file/directory.h"
-#include "base/file/file.h"
 #include "base/memory/memory.h"
-#include "base/sizes.h"
-#include "base/thread/stop.h"
-#include "serve/model_identity.h"
-#include "serve/probability.h"
-#include "store/store.h"
-#include "tensor/row_format.h"
-#include "train/folder/resume.h"
-#include "train/folder/train_folder.h"
-#include "train/job_rows.h"
-#include "train/loop/online.h"
-#include "train/ranks/memory_check.h"
-#include "train/ranks/rank_exchange.h"
+#include "base/thread/clock.h"
 
-#define TRACE_EVENTS 100000
+/* ---- where it is --------------------------------------------------------------------------------------------- */
+
+bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer)
+{
+    int64_t max_steps = trainer->job->train->max_steps;
+    return max_steps > 0 && trainer->summary.steps >= (uint64_t)max_steps;
+}
+
+bool ph__trainer_is_over(const struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    if (ph__trainer_is_out_of_steps(trainer) || ph__protocol_is_over(&trainer->protocol, settings))
+        return true;
+    return !trainer->is_in_epoch && trainer->epoch >= (uint64_t)settings->epochs;
+}
+
+int ph__trainer_signal(const struct ph__trainer *trainer)
+{
+    const volatile int *stop_signal = trainer->job->stop_signal;
+    return stop_signal != NULL ? *stop_signal : 0;
+}
+
+/* ---- what it uses -------------------------------------------------------------------------------------------- */
 
 void ph__trainer_observe_memory(struct ph__trainer *trainer)
 {
@@ -46,358 +52,89 @@ void ph__trainer_observe_plans(struct ph__trainer *trainer)
         add_plan(memory, ph_scorer_memory(trainer->scorer));
 }
 
-/* The largest batch that there will be, by the first one: only the last of the data may be smaller. */
-struct batch_size {
-    size_t num_samples;
-    size_t num_ids; /* with an eighth to spare unless each bag holds one id */
-};
+/* ---- what it reports ----------------------------------------------------------------------------------------- */
 
-static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse)
+void ph__trainer_restart_tally(struct ph__trainer *trainer)
 {
-    bool has_one_each = first->num_ids == first->num_samples * num_sparse;
-    double num_ids = (double)first->num_ids * (has_one_each ? 1 : 1.125);
-    return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
+    trainer->tally = (struct ph__tally){.started = ph__clock_seconds()};
 }
 
-/* Ends the training after a signal; steps of a former part of it are saved already. */
-static ph_status check_signal(const struct ph__trainer *trainer)
+static uint64_t expected_steps(const struct ph__trainer *trainer)
 {
-    const volatile int *stop_signal = trainer->job->stop_signal;
-    return ph__is_stopped(stop_signal) ? ph__fail_stopped_early(ph__stop_status(stop_signal)) : PH_OK;
+    const struct ph_train_settings *settings = trainer->job->train;
+    uint64_t by_epochs = (uint64_t)settings->epochs * trainer->steps_per_epoch;
+    uint64_t by_steps = (uint64_t)settings->max_steps;
+    if (by_steps == 0 || (by_epochs > 0 && by_epochs < by_steps))
+        return by_epochs;
+    return by_steps;
 }
 
-/* Opens the rows and reads their first batch, which is borrowed until they are closed. */
-static ph_status open_first_batch(const struct ph__trainer *trainer, struct ph__job_rows rows,
-    const struct ph_batches_options *options, struct ph_batches **batches_out,
-    const struct ph_batch **batch_out)
+static ph_status observe(struct ph__trainer *trainer, const struct ph_train_progress *progress)
 {
-    struct ph_batches *batches = NULL;
-    ph_status status = ph__job_rows_open(rows, trainer->job->encoder, options, &batches);
-    if (status == PH_OK)
-        status = ph_batches_next(batches, batch_out);
-    if (status == PH_OK) {
-        *batches_out = batches;
-        return PH_OK;
-    }
-    ph_batches_close(batches);
-    return status == PH_ERROR_INTERRUPTED ? ph__fail_stopped_early(ph__stop_status(options->stop_signal))
-                                          : status;
-}
-
-static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_size *size_out)
-{
-    const struct ph_train_job *job = trainer->job;
-    if (ph__job_rows_flow(ph__job_train(job))) {
-        /* nothing can be looked at before: one id a bag, and growth where there are more */
-        size_t num_samples = (size_t)job->train->batch_size;
-        *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
-        return PH_OK;
-    }
-    struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
-        .seed = job->seed,
-        .max_bad_rows = job->max_bad_rows,
-        .stop_signal = job->stop_signal,
-        .rank = trainer->ranks.rank,
-        .world_size = trainer->ranks.world_size};
-    struct ph_batches *batches;
-    const struct ph_batch *batch;
-    PH_TRY(open_first_batch(trainer, ph__job_train(job), &options, &batches, &batch));
-    *size_out = size_by(batch, trainer->features.num_sparse);
-    ph_batches_close(batches);
-    return PH_OK;
-}
-
-/* Of the largest micro-batch. */
-static struct batch_size micro_size(const struct ph__trainer *trainer, struct batch_size whole)
-{
-    const size_t num_samples = ph__micro_batch_most_samples(
-        whole.num_samples, trainer->ranks.world_size, ph__num_micro_batches(trainer->job->train));
-    const double share = (double)num_samples / (double)ph__max(1, whole.num_samples);
-    return (struct batch_size){num_samples, (size_t)ceil((double)whole.num_ids * share)};
-}
-
-/* By itself, and beside the other ranks of its host. */
-static ph_status check_memory(const struct ph__trainer *trainer, uint64_t available_bytes)
-{
-    const struct ph_train_memory *memory = &trainer->summary.memory;
-    PH_TRY(ph__memory_check(memory, available_bytes));
-    return trainer->ranks.comm != NULL ? ph__host_memory_check(trainer->ranks.comm, memory, available_bytes)
-                                       : PH_OK;
-}
-
-/* Of the model, however many ranks have it. */
-static uint64_t count_parameters(const struct ph__trainer *trainer)
-{
-    const struct ph_plan *plan = &trainer->ranks.plan;
-    uint64_t count = ph_store_parameter_count(trainer->store);
-    for (size_t p = 0; trainer->ranks.comm != NULL && p < ph__store_num_parameters(trainer->store); p++) {
-        const struct ph_parameter *parameter = ph__store_parameter(trainer->store, p);
-        count -= parameter->is_table ? parameter->elements : 0;
-    }
-    for (size_t i = 0; i < plan->num_tables; i++)
-        count += plan->tables[i].num_rows * plan->tables[i].dim;
-    return count;
-}
-
-static ph_status create_learner(struct ph__trainer *trainer, struct batch_size size, uint64_t available_bytes)
-{
-    const struct ph_train_job *job = trainer->job;
-    struct ph_train_memory *memory = &trainer->summary.memory;
-    const struct ph_distribution *distribution = trainer->ranks.learning;
-    PH_TRY(ph__training_program_build(job, &trainer->features, distribution, &trainer->learning));
-    uint64_t missing_bytes;
-    PH_TRY(ph_program_missing_bytes(trainer->learning.program, trainer->store, &missing_bytes));
-    memory->parameter_bytes = trainer->learning.parameter_bytes;
-    memory->slot_bytes = missing_bytes - memory->parameter_bytes;
-    PH_TRY(check_memory(trainer, available_bytes));
-    PH_TRY(ph_executor_create(
-        trainer->learning.program, trainer->store, trainer->state, trainer->backend, &trainer->executor));
-    ph_status status =
-        distribution != NULL
-            ? distribution->create_workspace(distribution->context, trainer->executor,
-                  size.num_samples * trainer->ranks.world_size, size.num_ids, &trainer->workspace)
-            : ph_workspace_create(trainer->executor, size.num_samples, size.num_ids, &trainer->workspace);
-    PH_TRY(ph__memory_plan_failed(status, memory, available_bytes));
-    trainer->summary.parameters = count_parameters(trainer);
-    return PH_OK;
-}
-
-/* Samples of a global batch that is scored: as many as are learnt from at once. */
-static size_t scored_together(const struct ph_train_settings *train)
-{
-    const size_t num_parts = ph__num_micro_batches(train);
-    return ((size_t)train->batch_size + num_parts - 1) / num_parts;
-}
-
-static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size size)
-{
-    const struct ph_train_job *job = trainer->job;
-    if (!ph__job_rows_exist(ph__job_valid(job)) && !ph__job_rows_exist(ph__job_test(job)) &&
-        !job->train->progressive)
-        return PH_OK;
-    struct ph_scorer_options options = {
-        .model = job->model,
-        .encoder = job->encoder,
-        .store = trainer->store,
-        .state = trainer->state,
-        .backend = trainer->backend,
-        .batch_size = trainer->ranks.comm != NULL ? scored_together(job->train) : size.num_samples,
-        .num_ids = size.num_ids,
-        .num_prefetched = job->num_prefetched,
-        .max_bad_rows = job->max_bad_rows,
-        .logit_shift = ph__negative_rate_shift(job->negative_rate),
-        .distribution = trainer->ranks.scoring,
-        .comm = trainer->ranks.comm,
-    };
-    return ph_scorer_create(&options, &trainer->scorer);
-}
-
-/* What flows is read once, and by one process. */
-static ph_status check_ranks_can_read(const struct ph_train_job *job)
-{
-    const struct {
-        const char *key;
-        struct ph__job_rows rows;
-    } splits[] = {{"train", ph__job_train(job)}, {"valid", ph__job_valid(job)}, {"test", ph__job_test(job)}};
-    if (job->comm == NULL || ph_comm_world_size(job->comm) == 1)
-        return PH_OK;
-    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
-        if (ph__job_rows_exist(splits[i].rows) && ph__job_rows_flow(splits[i].rows))
-            return ph_fail(PH_ERROR_CONFIG,
-                "data.%s is %s, which is read once, but each of the %zu ranks reads it: a file, or what "
-                "phloem prepare makes of it, can be read by all",
-                splits[i].key, ph__pipe_name(splits[i].rows.path), ph_comm_world_size(job->comm));
-    return PH_OK;
-}
-
-static ph_status check_settings(const struct ph_train_job *job)
-{
-    const struct ph_train_settings *train = job->train;
-    if (!ph__job_rows_exist(ph__job_train(job)))
-        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be learnt from?");
-    if (train->epochs < 1 || train->batch_size < 1)
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
-            (long long)train->epochs, (long long)train->batch_size);
-    if (train->accumulation_steps < 0 || train->accumulation_steps > train->batch_size)
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.accumulation_steps is %lld: a batch of %lld samples (train.batch_size) is cut into 1 to "
-            "%lld micro-batches",
-            (long long)train->accumulation_steps, (long long)train->batch_size, (long long)train->batch_size);
-    if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
-        return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
-            (long long)train->epochs, ph__pipe_name(job->train_path));
-    PH_TRY(check_ranks_can_read(job));
-    if (!train->deterministic && job->team != PH_TEAM_OPENMP)
-        return ph_fail(
-            PH_ERROR_CONFIG, "train.deterministic=false requires team=openmp, but team is pthread");
-    if (!ph__row_format_is_learnt((enum ph_row_format)train->row_format))
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
-            ph_row_format_name((enum ph_row_format)train->row_format));
-    double rate = job->negative_rate;
-    size_t num_tasks = ph_encoder_num_tasks(job->encoder);
-    if (!(rate >= 0 && rate <= 1))
-        return ph_fail(PH_ERROR_CONFIG, "data.negative_rate is %g: a share lies between 0 and 1", rate);
-    if (rate > 0 && rate < 1 && num_tasks > 1)
-        return ph_fail(PH_ERROR_CONFIG,
-            "data.negative_rate is %g, but there are %zu labels: which of them makes a row negative?", rate,
-            num_tasks);
-    PH_TRY(ph__online_check(job));
-    return ph__schedule_check(train);
-}
-
-/* Whether what is wanted later has the schema's columns and a first batch: said before hours of steps. */
-static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
-{
-    const struct ph_train_job *job = trainer->job;
-    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
-        .max_bad_rows = job->max_bad_rows,
-        .stop_signal = job->stop_signal};
-    struct ph_batches *batches;
-    const struct ph_batch *batch;
-    if (!ph__job_rows_exist(rows) || ph__job_rows_flow(rows))
-        return PH_OK;
-    PH_TRY(open_first_batch(trainer, rows, &options, &batches, &batch));
-    ph_batches_close(batches);
-    return PH_OK;
-}
-
-static ph_status look_at_labels(void *context, const struct ph_meanwhile *meanwhile)
-{
-    return ph__label_check_look(context, meanwhile);
-}
-
-/* Looks for labels before the first step, but where rows are read once: those are looked at as they are learnt from. A training that
- * resumes is taken to have met its labels. */
-static ph_status check_labels(struct ph__trainer *trainer)
-{
-    const struct ph_train_job *job = trainer->job;
-    if (trainer->has_checkpoint)
-        return PH_OK;
-    if (ph__job_rows_flow(ph__job_train(job)))
-        return ph__label_check_init(&trainer->labels, trainer->features.num_tasks);
-    return trainer->ranks.comm != NULL
-               ? ph__rank_work_by_first(trainer->ranks.comm, look_at_labels, (void *)job)
-               : ph__label_check_look(job, &(struct ph_meanwhile){0});
-}
-
-/* The first rank looks, before any writes there; the others hear what there is. */
-static ph_status look_at_folder(struct ph__trainer *trainer)
-{
-    const struct ph_train_job *job = trainer->job;
-    if (ph__ranks_is_first(&trainer->ranks)) {
-        PH_TRY(ph__directory_create(job->folder));
-        PH_TRY(ph__directory_lock(
-            job->folder, &trainer->lock)); /* before it is looked at: another may be at work */
-        PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
-    }
-    struct ph__ranks_moment moment = {.is_due = trainer->has_checkpoint};
-    PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
-    trainer->has_checkpoint = moment.is_due;
-    return PH_OK;
-}
-
-static ph_status prepare_measurements(struct ph__trainer *trainer)
-{
-    const size_t num_events = trainer->job->trace_path != NULL ? TRACE_EVENTS : 0;
-    PH_TRY(ph_executor_profile(trainer->executor, true, num_events));
-    PH_TRY(ph__rank_figures_init(&trainer->figures, &trainer->ranks, num_events));
-    return num_events > 0 && trainer->ranks.comm != NULL
-               ? ph__rank_clock_read(trainer->ranks.comm, &trainer->clock)
+    const struct ph_train_observer *observer = trainer->job->observer;
+    return observer != NULL && observer->on_progress != NULL
+               ? observer->on_progress(observer->context, progress)
                : PH_OK;
 }
 
-static ph_status create_all(struct ph__trainer *trainer)
+static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
 {
-    const struct ph_train_job *job = trainer->job;
-    uint64_t available_bytes;
-    PH_TRY(check_settings(job));
-    PH_TRY(ph__ranks_init(&trainer->ranks, job));
-    PH_TRY(look_at_folder(trainer));
-    PH_TRY(check_rows(trainer, ph__job_valid(job)));
-    PH_TRY(check_rows(trainer, ph__job_test(job)));
-    PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
-    PH_TRY(ph__features_init(job->encoder, &trainer->features));
-    PH_TRY(check_labels(trainer));
-    trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
-    if (trainer->metrics == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", trainer->features.num_tasks);
-    trainer->summary.memory.baseline_bytes = ph__memory_anonymous_bytes();
-    PH_TRY(ph__memory_available_bytes(&available_bytes));
-    PH_TRY(ph_store_create(job->seed, &trainer->store));
-    ph__store_learn_rows(trainer->store, (enum ph_row_format)job->train->row_format);
-    ph__store_stop_by(trainer->store, job->stop_signal);
-    PH_TRY(ph_state_create(&trainer->state));
-    const struct ph_backend_options options = {
-        .num_threads = job->num_threads, .is_fast = !job->train->deterministic, .team = job->team};
-    PH_TRY(ph_backend_create(&options, &trainer->backend));
-    trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
-    struct batch_size size;
-    PH_TRY(estimate_batch(trainer, &size));
-    PH_TRY(check_signal(trainer));
-    size = micro_size(trainer, size);
-    const ph_status created = create_learner(trainer, size, available_bytes);
-    if (created != PH_OK)
-        return ph__is_stop_status(created) ? ph__fail_stopped_early(created) : created;
-    PH_TRY(create_scorer(trainer, size));
-    ph__trainer_observe_plans(trainer);
-    PH_TRY(check_memory(trainer, available_bytes));
-    PH_TRY(ph__recent_init(&trainer->recent));
-    if (job->train->report)
-        PH_TRY(ph__run_record_init(&trainer->features, &trainer->record));
-    if (job->train->progressive)
-        PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
-    PH_TRY(prepare_measurements(trainer));
-    PH_TRY(check_signal(trainer));
-    PH_TRY(ph__trainer_open_folder(trainer));
-    if (trainer->summary.steps > 0)
-        ph__id_coverage_miss(&trainer->record.coverage);
+    const struct ph__tally *tally = &trainer->tally;
+    double seconds = ph__clock_seconds() - tally->started;
+    double rate = tally->steps > 0 ? (double)tally->steps / seconds : (double)NAN;
+    uint64_t total = expected_steps(trainer);
+    bool has_end = total >= trainer->summary.steps && total > 0;
+    return (struct ph_train_progress){
+        .epoch = trainer->epoch,
+        .epochs = (uint64_t)trainer->job->train->epochs,
+        .step = trainer->summary.steps,
+        .total_steps = total,
+        .samples_per_s = tally->steps > 0 ? (double)tally->samples / seconds : (double)NAN,
+        .loss = tally->steps > 0 ? tally->loss_sum / (double)tally->steps : (double)NAN,
+        .auc = (double)NAN,
+        .num_ranks = trainer->ranks.world_size,
+        .learning_rate = trainer->learning_rate,
+        .seconds_left = has_end ? (double)(total - trainer->summary.steps) / rate : (double)NAN,
+    };
+}
+
+ph_status ph__trainer_report(struct ph__trainer *trainer)
+{
+    struct ph_train_progress progress = progress_now(trainer);
+    PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
+    PH_TRY(ph__report_progress(&trainer->report, &progress));
+    ph__trainer_observe_memory(trainer);
+    trainer->summary.train_seconds += ph__clock_seconds() - trainer->tally.started;
+    trainer->reported_step = trainer->summary.steps;
+    PH_TRY(observe(trainer, &progress));
+    ph__trainer_restart_tally(trainer);
     return PH_OK;
 }
 
-ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out)
+ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_best)
 {
-    struct ph__trainer *trainer = calloc(1, sizeof *trainer);
-    if (trainer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a training");
-    trainer->job = job;
-    trainer->protocol.cuts = 1;
-    trainer->lock = -1;
-    ph_status status = create_all(trainer);
-    if (status == PH_OK)
-        *trainer_out = trainer;
-    else
-        ph__trainer_destroy(trainer);
-    return status;
+    struct ph_train_progress progress = progress_now(trainer);
+    progress.valid = trainer->metrics;
+    progress.is_best = is_best;
+    PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
+    PH_TRY(ph__report_metrics(
+        &trainer->report, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
+    if (is_best)
+        PH_TRY(ph__trainer_report_calibration(trainer, "valid"));
+    return observe(trainer, &progress);
 }
 
-void ph__trainer_destroy(struct ph__trainer *trainer)
+ph_status ph__trainer_report_calibration(struct ph__trainer *trainer, const char *what)
 {
-    if (trainer == NULL)
-        return;
-    ph__state_snapshot_fini(&trainer->snapshot);
-    ph__recent_fini(&trainer->recent);
-    ph__progressive_fini(&trainer->progressive);
-    ph__gathered_scores_fini(&trainer->scored_ahead);
-    free(trainer->own_scores);
-    ph__run_record_fini(&trainer->record);
-    ph__data_record_fini(&trainer->data);
-    ph__label_check_fini(&trainer->labels);
-    ph__report_close(&trainer->report);
-    ph_scorer_destroy(trainer->scorer);
-    ph_workspace_destroy(trainer->workspace);
-    ph__micro_batch_fini(&trainer->micro_batch);
-    ph_executor_destroy(trainer->executor);
-    ph_program_destroy(trainer->learning.program);
-    ph__rank_figures_fini(&trainer->figures);
-    ph__ranks_fini(&trainer->ranks);
-    ph_backend_destroy(trainer->backend);
-    ph_state_destroy(trainer->state);
-    ph_store_destroy(trainer->store);
-    free(trainer->metrics);
-    ph__features_fini(&trainer->features);
-    ph__arena_fini(&trainer->arena);
-    ph__directory_unlock(trainer->lock);
-    free(trainer);
+    if (!trainer->record.is_on)
+        return PH_OK;
+    return ph__report_calibration(
+        &trainer->report, what, trainer->epoch, trainer->summary.steps, &trainer->record.calibration);
+}
+
+void ph__trainer_note(const struct ph__trainer *trainer, const char *text)
+{
+    const struct ph_train_observer *observer = trainer->job->observer;
+    if (observer != NULL && observer->on_note != NULL)
+        observer->on_note(observer->context, text);
 }

@@ -1,4 +1,5 @@
-/* Everything that one training holds while it runs. Made and torn down by trainer.c, driven by loop.c. */
+/* Everything that one training holds while it runs: where it is, what it uses, and what it reports of that to metrics.jsonl and to its
+ * observer. Made and torn down by training_setup.c, driven by loop.c. */
 #ifndef PH_TRAIN_TRAINER_H
 #define PH_TRAIN_TRAINER_H
 
@@ -8,14 +9,12 @@
 #include "train/config/schedule.h"
 #include "train/config/training_program.h"
 #include "train/folder/data_record.h"
-#include "train/folder/label_check.h"
-#include "train/folder/report.h"
+#include "train/folder/metrics_file.h"
 #include "train/folder/run_record.h"
-#include "train/folder/state_snapshot.h"
+#include "train/job_check.h"
 #include "train/loop/micro_batch.h"
-#include "train/measure/gathered_scores.h"
+#include "train/measure/evaluate.h"
 #include "train/measure/progressive.h"
-#include "train/measure/recent.h"
 #include "train/ranks/rank_figures.h"
 #include "train/ranks/rank_trace.h"
 #include "train/ranks/ranks.h"
@@ -33,6 +32,13 @@ struct ph__resumed {
     char library[32];
     uint64_t max_steps, patience, max_bad_rows;
     bool had_valid, was_prepared;
+};
+
+/* A copy of the state from before a step, so that a step that is skipped leaves nothing behind (batch norm writes its
+ * running statistics on the way forward). */
+struct ph__state_snapshot { /* zero-initialised is empty */
+    size_t size;
+    unsigned char *bytes;
 };
 
 struct ph__trainer {
@@ -94,13 +100,37 @@ struct ph__trainer {
     struct ph__rank_clock clock; /* before the first step, where there is to be a trace */
 };
 
-/* Builds the programs, checks that the job fits, and begins or resumes the training in its folder (train_folder.h). */
-ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer **trainer_out);
-void ph__trainer_destroy(struct ph__trainer *trainer);
+/* ---- where it is ----------------------------------------------------------------------------------------------------- */
+
+/* Tells whether the settings want no further step. */
+bool ph__trainer_is_over(const struct ph__trainer *trainer);
+bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer);
+
+/* Gives the signal that has come to this process; 0: none. */
+int ph__trainer_signal(const struct ph__trainer *trainer);
+
+/* ---- what it uses ---------------------------------------------------------------------------------------------------- */
 
 /* Takes what the process uses now into the peak. */
 void ph__trainer_observe_memory(struct ph__trainer *trainer);
 /* Takes the plans of both workspaces as they are now, grown or not, into the summary. */
 void ph__trainer_observe_plans(struct ph__trainer *trainer);
+
+/* ---- what it reports ------------------------------------------------------------------------------------------------- */
+
+/* Begins a new tally: nothing has happened since the last report. */
+void ph__trainer_restart_tally(struct ph__trainer *trainer);
+
+/* Reports the tally, counts its seconds as training, and begins a new one. */
+ph_status ph__trainer_report(struct ph__trainer *trainer);
+
+/* Reports trainer->metrics, which have just been measured on data.valid. */
+ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_best);
+
+/* Reports how far the probabilities of the latest evaluation, which was on `what`, can be believed. */
+ph_status ph__trainer_report_calibration(struct ph__trainer *trainer, const char *what);
+
+/* Tells the observer something that does not stop the training. */
+void ph__trainer_note(const struct ph__trainer *trainer, const char *text);
 
 #endif

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "support/fuzz_support.h"
-#include "train/measure/metrics_file.h"
+#include "train/folder/metrics_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

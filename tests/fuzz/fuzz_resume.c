@@ -5,6 +5,7 @@
 
 #include "support/fuzz_run.h"
 #include "train/folder/resume_file.h"
+#include "train/loop/loop.h"
 
 #define PREFIX_BYTES 8
 

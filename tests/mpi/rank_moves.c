@@ -16,7 +16,7 @@
 #include "store/tensor_list.h"
 #include "train/folder/checkpoints.h"
 #include "train/folder/resume_file.h"
-#include "train/trainer.h"
+#include "train/loop/loop.h"
 
 #define OTHER_PLAN                                                                                \
     "tables:\n  \"*.C1\": {kind: column_wise}\n  \"*.C2\": {kind: table_wise}\n"                  \

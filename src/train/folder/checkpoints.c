@@ -8,7 +8,10 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/memory/memory.h"
+#include "base/thread/clock.h"
+#include "base/thread/stop.h"
 #include "store/checkpoint_names.h"
+#include "store/tensor_list.h"
 #include "train/folder/resume_file.h"
 
 #define SUBFOLDER "checkpoints"
@@ -211,4 +214,102 @@ ph_status ph__checkpoints_clean(const char *folder)
     snprintf(path, sizeof path, "%s/" SUBFOLDER, folder);
     PH_TRY(clean_folder(folder, ph__checkpoints_is_temporary));
     return clean_folder(path, has_temporary_suffix);
+}
+
+/* ---- saving ---------------------------------------------------------------------------------------------- */
+
+static ph_status check_weights(const struct ph_store *store)
+{
+    struct ph__tensor_list list = {0};
+    ph_status status = ph__tensor_list_add_store(&list, store);
+    if (status == PH_OK)
+        status = ph__tensor_list_check_finite(&list);
+    ph__tensor_list_fini(&list);
+    return status;
+}
+
+ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
+{
+    ph_status status = check_weights(trainer->store);
+    if (status != PH_ERROR_DATA)
+        return status;
+    return ph_fail(PH_ERROR_DIVERGED,
+        "epoch %" PRIu64 ", step %" PRIu64
+        ": %s: the model is not saved; look at the data and the learning rate",
+        trainer->epoch, trainer->summary.steps, ph_error_text());
+}
+
+/* Gives the best model its second name first: a checkpoint that is there has all that belongs to it. */
+static ph_status prepare_checkpoint(struct ph__trainer *trainer)
+{
+    const char *folder = trainer->job->folder;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    PH_TRY(ph__checkpoints_create(folder));
+    if (trainer->best_step > 0)
+        PH_TRY(ph__checkpoint_link(
+            trainer->summary.checkpoint_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
+    return ph__report_sync(&trainer->report, &trainer->report_bytes);
+}
+
+ph_status ph__trainer_prune(const struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    return ph__checkpoints_prune(
+        job->folder, trainer->summary.steps, trainer->best_step, (size_t)job->train->checkpoints_kept);
+}
+
+static ph_status write_checkpoint(struct ph__trainer *trainer)
+{
+    const char *folder = trainer->job->folder;
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    const bool is_first = ph__ranks_is_first(&trainer->ranks);
+    PH_TRY(ph__ranks_all(&trainer->ranks, is_first ? prepare_checkpoint(trainer) : PH_OK));
+    PH_TRY(ph__resume_file_write(ph__checkpoint_path(folder, trainer->summary.steps, path), trainer));
+    return is_first ? ph__trainer_prune(trainer) : PH_OK;
+}
+
+ph_status ph__trainer_save(struct ph__trainer *trainer)
+{
+    double began = ph__clock_seconds();
+    trainer->tally.seconds = began - trainer->tally.started;
+    trainer->summary.peak_rss_bytes = ph__memory_peak_rss_bytes();
+    PH_TRY(ph__trainer_check_model(trainer));
+    PH_TRY(write_checkpoint(trainer));
+    trainer->saved_step = trainer->summary.steps;
+    trainer->saved_seconds = ph__clock_seconds();
+    trainer->tally.started += trainer->saved_seconds - began;
+    return PH_OK;
+}
+
+bool ph__trainer_is_save_due(const struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    uint64_t steps = trainer->summary.steps;
+    bool is_due = settings->checkpoint_steps > 0 && steps % (uint64_t)settings->checkpoint_steps == 0;
+    if (!is_due && settings->checkpoint_seconds > 0)
+        is_due = ph__clock_seconds() - trainer->saved_seconds >= settings->checkpoint_seconds;
+    return is_due;
+}
+
+ph_status ph__trainer_save_at_end(struct ph__trainer *trainer)
+{
+    const struct ph_train_settings *settings = trainer->job->train;
+    bool is_on = settings->checkpoint_seconds > 0 || settings->checkpoint_steps > 0;
+    return is_on || ph__trainer_is_over(trainer) ? ph__trainer_save(trainer) : PH_OK;
+}
+
+ph_status ph__trainer_stop(struct ph__trainer *trainer, int signal)
+{
+    if (trainer->summary.steps == 0)
+        return ph__fail_stopped_early(ph__stop_status(&signal));
+    PH_TRY(ph__trainer_save(trainer));
+    return ph__trainer_stop_saved(trainer, signal);
+}
+
+ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    return ph_fail(ph__stop_status(&signal),
+        "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
+        trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
 }

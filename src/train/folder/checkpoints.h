@@ -1,4 +1,6 @@
-/* The folder DIR/checkpoints of a training:
+/* The checkpoints of a training: the folder DIR/checkpoints, and when one is saved there.
+ *
+ * The folder holds
  *   step-<12 digits>.safetensors  all that a training needs to go on behind that step (resume_file.h)
  *   best-<12 digits>.safetensors  the model that was best then, by the step that it was saved at: another name of the
  *                                 file that was DIR/model.safetensors
@@ -8,9 +10,10 @@
 #define PH_TRAIN_CHECKPOINTS_H
 
 #include "phloem/train.h"
+#include "train/trainer.h"
 
-#define PH_CHECKPOINT_PATH_BYTES \
-    1152 /* a DIR that fits struct ph_train_summary.checkpoint_path, and the names */
+/* a DIR that fits struct ph_train_summary.checkpoint_path, and the names */
+#define PH_CHECKPOINT_PATH_BYTES 1152
 
 const char *ph__checkpoint_path(const char *folder, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES]);
 const char *ph__checkpoint_best_path(const char *folder, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES]);
@@ -34,7 +37,35 @@ ph_status ph__checkpoints_prune(const char *folder, uint64_t newest, uint64_t ne
 /* Removes what a process that was killed left half written in DIR and DIR/checkpoints. */
 ph_status ph__checkpoints_clean(const char *folder);
 
-/* Whether a name in DIR is of a file that is being written, which counts as nothing. */
+/* Tells whether a name in DIR is of a file that is being written, which counts as nothing. */
 bool ph__checkpoints_is_temporary(const char *name);
+
+/* ---- saving ----------------------------------------------------------------------------------------------------------
+ *
+ * A checkpoint is of the moment behind a step's arithmetic and before all that follows it: the evaluation, the report,
+ * the end of the training. A training that resumes does what follows the step first (loop.c), so that it makes no difference
+ * whether it had been done already. Two moments more leave one: the end of an epoch, its evaluation included, and the
+ * stop that an evaluation decided on. */
+
+/* PH_ERROR_DIVERGED when a weight is not finite: such a model must not take the place of one that was saved before. */
+ph_status ph__trainer_check_model(const struct ph__trainer *trainer);
+
+/* Saves now, with the best model beside, then prunes. Time spent here is not counted as training. */
+ph_status ph__trainer_save(struct ph__trainer *trainer);
+
+/* Removes what the checkpoint of the step at hand leaves over. For the first rank alone. PH_ERROR_DISK. */
+ph_status ph__trainer_prune(const struct ph__trainer *trainer);
+
+/* Tells whether a checkpoint is due by time or steps. */
+bool ph__trainer_is_save_due(const struct ph__trainer *trainer);
+
+/* Saves where an epoch ends, unless checkpoints are off, and where the training does: it can be told to go on, and be
+ * stopped while its best model is tested. */
+ph_status ph__trainer_save_at_end(struct ph__trainer *trainer);
+
+/* After a signal, of which all ranks know: saves, and fails with its status and a line that names the checkpoint. */
+ph_status ph__trainer_stop(struct ph__trainer *trainer, int signal);
+/* Does the same where this step has been saved. */
+ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal);
 
 #endif

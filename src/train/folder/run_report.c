@@ -9,7 +9,6 @@
 #include "base/format/ticks.h"
 #include "phloem/version.h"
 #include "train/folder/checkpoints.h"
-#include "train/folder/run_report_parts.h"
 #include "train/folder/summary.h"
 #include "train/job_rows.h"
 #include "train/ranks/memory_check.h"

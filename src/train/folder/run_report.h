@@ -7,10 +7,29 @@
 #ifndef PH_TRAIN_RUN_REPORT_H
 #define PH_TRAIN_RUN_REPORT_H
 
+#include "base/format/html.h"
+#include "train/folder/metrics_file.h"
 #include "train/trainer.h"
 
 /* why: what the training was stopped by, a line; NULL: it is finished, and the summary complete. PH_ERROR_DISK, PH_ERROR_MEMORY;
  * PH_ERROR_DATA for a metrics.jsonl that cannot be read. */
 ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why);
+
+/* ---- the sections, for run_report.c alone: each writes its own onto the page, and nothing where it has nothing to say ----------
+ *
+ * Errors stay with the page. */
+
+#define PH_REPORT_MAX_ROWS 100 /* of one table: the page says how many there would be */
+
+void ph__run_report_curves(
+    struct ph_html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics);
+void ph__run_report_calibration(struct ph_html *html, const struct ph__metrics_file *metrics);
+void ph__run_report_operators(struct ph_html *html, const struct ph__trainer *trainer);
+void ph__run_report_tables(struct ph_html *html, const struct ph__trainer *trainer);
+void ph__run_report_ids(struct ph_html *html, const struct ph__trainer *trainer);
+void ph__run_report_graph(struct ph_html *html, const struct ph__trainer *trainer);
+
+/* Writes "The first 100 of 1000 features." where there are more than are shown. */
+void ph__run_report_cap(struct ph_html *html, const char *what, size_t count);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/format/svg_plot.h"
 #include "base/memory/memory.h"
-#include "train/folder/run_report_parts.h"
+#include "train/folder/run_report.h"
 
 #define PLOT_WIDTH 500
 #define PLOT_HEIGHT 290

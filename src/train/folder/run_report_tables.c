@@ -7,7 +7,7 @@
 #include "data/encode/encoder.h"
 #include "store/store.h"
 #include "tensor/row_format.h"
-#include "train/folder/run_report_parts.h"
+#include "train/folder/run_report.h"
 #include "train/ranks/memory_check.h"
 
 /* ---- tables ----------------------------------------------------------------------------------------------- */

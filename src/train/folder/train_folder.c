@@ -1,19 +1,22 @@
 #include "train/folder/train_folder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/sum/digest.h"
+#include "base/thread/clock.h"
+#include "comm/collective/comm.h"
+#include "phloem/version.h"
 #include "store/checkpoint_names.h"
 #include "train/config/kept_plan.h"
 #include "train/folder/checkpoints.h"
-#include "train/folder/reporting.h"
-#include "train/folder/resume.h"
 #include "train/folder/resume_file.h"
 #include "train/folder/summary.h"
+#include "train/job_rows.h"
 #include "train/ranks/rank_exchange.h"
 
 /* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
@@ -64,6 +67,142 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
     *has_checkpoint_out = list.count > 0;
     ph__checkpoint_list_fini(&list);
     return is_empty || *has_checkpoint_out ? PH_OK : check_has_begun(folder);
+}
+
+/* ---- the newest checkpoint --------------------------------------------------------------------------------------------- */
+
+/* Each rank reads its share of the files. */
+static ph_status check_best(void *context, const struct ph_meanwhile *meanwhile)
+{
+    const struct ph__trainer *trainer = context;
+    char path[PH_CHECKPOINT_PATH_BYTES], seal[65];
+    if (trainer->best_step == 0)
+        return PH_OK;
+    ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
+    PH_TRY(ph__checkpoint_check_seals(path, trainer->ranks.rank, trainer->ranks.world_size, meanwhile));
+    PH_TRY(ph__checkpoint_read_seal(path, seal));
+    if (strcmp(seal, trainer->best_seal) != 0)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is not the best model of the checkpoint", path);
+    return PH_OK;
+}
+
+static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
+{
+    char path[PH_CHECKPOINT_PATH_BYTES];
+    ph__checkpoint_path(trainer->job->folder, step, path);
+    PH_TRY(ph__resume_file_read(path, trainer));
+    if (trainer->summary.steps != step)
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is of step %" PRIu64, path, trainer->summary.steps);
+    return ph__rank_work_by_all(trainer->ranks.comm, check_best, trainer);
+}
+
+/* Ranks that see different checkpoints have not one folder. */
+static ph_status agree_on_list(const struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
+{
+    struct ph_arena arena = {0};
+    const char *text = ph__arena_printf(&arena, "the checkpoints in %s=", trainer->job->folder);
+    for (size_t i = 0; text != NULL && i < list->count; i++)
+        text = ph__arena_printf(&arena, "%s %" PRIu64, text, list->steps[i]);
+    const ph_status status =
+        text != NULL ? ph__comm_agree(trainer->ranks.comm, text) : (ph_status)PH_ERROR_MEMORY;
+    ph__arena_fini(&arena);
+    return status;
+}
+
+/* Reads the newest checkpoint that is valid; notes what is wrong with later ones once it is clear that one is. */
+static ph_status read_newest(struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
+{
+    char problem[768] = "", note[1024];
+    for (size_t i = 0; i < list->count; i++) {
+        ph_status status = read_checkpoint(trainer, list->steps[i]);
+        if (status == PH_OK && i > 0) {
+            snprintf(
+                note, sizeof note, "%s; resuming from step %" PRIu64 " instead", problem, list->steps[i]);
+            ph__trainer_note(trainer, note);
+        }
+        if (status != PH_ERROR_CHECKPOINT)
+            return status;
+        if (i == 0)
+            snprintf(problem, sizeof problem, "%s", ph_error_text());
+    }
+    return ph_fail(PH_ERROR_CHECKPOINT, "no valid checkpoint: %s", problem);
+}
+
+/* What a former part of the training went by may only become more patient: it could not have been as it was. */
+static ph_status check_growth(const struct ph__trainer *trainer)
+{
+    const struct ph__resumed *was = &trainer->resumed;
+    uint64_t patience = (uint64_t)trainer->job->train->patience, max_bad_rows = trainer->job->max_bad_rows;
+    bool is_impatient = patience != 0 && (was->patience == 0 || patience < was->patience);
+    if (is_impatient)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.patience was '%" PRIu64 "' and is now '%" PRIu64 "', but may only grow on resume",
+            was->patience, patience);
+    if (max_bad_rows < was->max_bad_rows)
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.max_bad_rows was '%" PRIu64 "' and is now '%" PRIu64 "', but may only grow on resume",
+            was->max_bad_rows, max_bad_rows);
+    return PH_OK;
+}
+
+static ph_status check_resumed_settings(const struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    const struct ph_train_settings *settings = job->train;
+    uint64_t max_steps = (uint64_t)settings->max_steps;
+    if (trainer->resumed.was_prepared != ph__job_rows_are_prepared(ph__job_train(job)))
+        return ph_fail(PH_ERROR_CONFIG, "data.train was %s and is now %s, which may not change on resume",
+            trainer->resumed.was_prepared ? "prepared data" : "text",
+            trainer->resumed.was_prepared ? "text" : "prepared data");
+    if (trainer->resumed.had_valid != ph__job_rows_exist(ph__job_valid(job)))
+        return ph_fail(PH_ERROR_CONFIG, "data.valid may name another place on resume, but not come or go");
+    if ((uint64_t)settings->epochs < trainer->epoch)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.epochs is %" PRId64 ", but the checkpoint is of epoch %" PRIu64, settings->epochs,
+            trainer->epoch);
+    if (max_steps > 0 && max_steps < trainer->summary.steps)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.max_steps is %" PRIu64 ", but the checkpoint is of step %" PRIu64, max_steps,
+            trainer->summary.steps);
+    if (ph__schedule_ends_with_max_steps(settings) && max_steps != trainer->resumed.max_steps)
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.max_steps was '%" PRIu64 "' and is now '%" PRIu64
+            "', but may not change on resume where schedule cosine ends with it",
+            trainer->resumed.max_steps, max_steps);
+    return check_growth(trainer);
+}
+
+/* Sets what this process has and the checkpoint does not carry. */
+static ph_status settle(struct ph__trainer *trainer)
+{
+    const struct ph_train_job *job = trainer->job;
+    char note[128];
+    trainer->tally.started = ph__clock_seconds() - trainer->tally.seconds;
+    trainer->saved_seconds = ph__clock_seconds();
+    trainer->saved_step = trainer->summary.resumed_step = trainer->summary.steps;
+    if (strcmp(trainer->resumed.library, ph_version()) != 0) {
+        snprintf(note, sizeof note, "the checkpoint was written by version %s, this is %s",
+            trainer->resumed.library, ph_version());
+        ph__trainer_note(trainer, note);
+    }
+    if (job->profile_file != NULL || job->trace_path != NULL)
+        return PH_OK;
+    return ph_executor_profile(trainer->executor, false, 0); /* what a sample costs is known */
+}
+
+/* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left out with a
+ * note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with it. */
+static ph_status resume_newest(struct ph__trainer *trainer)
+{
+    struct ph__checkpoint_list list;
+    PH_TRY(ph__checkpoints_list(trainer->job->folder, &list));
+    ph_status status = trainer->ranks.comm != NULL ? agree_on_list(trainer, &list) : PH_OK;
+    if (status == PH_OK)
+        status = read_newest(trainer, &list);
+    ph__checkpoint_list_fini(&list);
+    PH_TRY(status);
+    PH_TRY(check_resumed_settings(trainer));
+    return settle(trainer);
 }
 
 /* ---- beginning and resuming ------------------------------------------------------------------------------- */
@@ -186,7 +325,7 @@ static ph_status resume(struct ph__trainer *trainer)
     struct ph_train_summary ended;
     bool has_ended;
     PH_TRY(digest_encoder(trainer));
-    PH_TRY(ph__trainer_resume(trainer));
+    PH_TRY(resume_newest(trainer));
     PH_TRY(read_end(trainer, &ended, &has_ended));
     if (!has_ended) {
         PH_TRY(resume_data(trainer));

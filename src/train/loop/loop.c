@@ -1,16 +1,12 @@
 /* The loop: epochs of steps, and what follows each step and each epoch. */
-#include <math.h>
+#include "train/loop/loop.h"
 
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "graph/executor.h"
-#include "train/folder/reporting.h"
-#include "train/folder/resume.h"
+#include "train/folder/checkpoints.h"
 #include "train/folder/run_report.h"
 #include "train/folder/summary.h"
-#include "train/loop/online.h"
-#include "train/loop/step.h"
-#include "train/loop/validation.h"
 #include "train/measure/evaluate.h"
 #include "train/ranks/rank_checkpoint.h"
 #include "train/ranks/rows_learnt.h"
@@ -215,32 +211,6 @@ static ph_status train_all(struct ph__trainer *trainer)
 
 /* ---- the end ---------------------------------------------------------------------------------------------- */
 
-static ph_status test_best(struct ph__trainer *trainer)
-{
-    struct ph_train_summary *summary = &trainer->summary;
-    PH_TRY(ph__trainer_keep_last(trainer));
-    summary->has_valid = ph__job_rows_exist(ph__job_valid(trainer->job));
-    summary->has_test = ph__job_rows_exist(ph__job_test(trainer->job));
-    if (summary->has_valid)
-        PH_TRY(ph__trainer_load_best(trainer));
-    if (!summary->has_test)
-        return PH_OK;
-    int signal;
-    const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
-        &signal, trainer->metrics, &summary->test_bad_rows, &details));
-    if (signal !=
-        0) /* the weights are the best ones now, but the last ones were saved at the training's end */
-        return ph__trainer_stop_saved(trainer, signal);
-    PH_TRY(ph__rank_coverage_sum(
-        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.test_ids));
-    PH_TRY(ph__trainer_check_scores(trainer, "data.test"));
-    summary->test = trainer->metrics[0];
-    PH_TRY(
-        ph__report_metrics(&trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics));
-    return ph__trainer_report_calibration(trainer, "test");
-}
-
 /* All ranks' in one file. */
 static ph_status write_rank_trace(const struct ph__trainer *trainer)
 {
@@ -332,7 +302,7 @@ static ph_status finish(struct ph__trainer *trainer)
     PH_TRY(ph__trainer_end_stream(trainer));
     PH_TRY(ph__rank_coverage_mark(
         trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->record.coverage));
-    PH_TRY(test_best(trainer));
+    PH_TRY(ph__trainer_test_best(trainer));
     PH_TRY(digest_model(trainer));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
     summary->reader_wait_share = reader_wait_share(trainer);

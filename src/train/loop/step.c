@@ -1,11 +1,133 @@
-#include "train/loop/step.h"
+/* One step of a training: a batch is scored ahead, where the training is online, then learnt from. */
+#include "train/loop/loop.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/memory/memory.h"
 #include "graph/executor.h"
 
-/* By the policy: an error, or PH_OK after undoing what the forward pass carried on. */
+/* ---- the state before a step ---------------------------------------------------------------------------------------- */
+
+static size_t tensor_bytes(const struct ph_tensor *tensor)
+{
+    return ph_shape_elements(&tensor->shape) * ph_dtype_size(tensor->dtype);
+}
+
+static size_t state_bytes(const struct ph_state *state)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < ph_state_num_tensors(state); i++) {
+        struct ph_tensor tensor = ph_state_tensor(state, i);
+        size += tensor_bytes(&tensor);
+    }
+    return size;
+}
+
+ph_status ph__state_snapshot_take(struct ph__state_snapshot *snapshot, const struct ph_state *state)
+{
+    size_t size = state_bytes(state);
+    if (snapshot->size != size || snapshot->bytes == NULL) {
+        unsigned char *bytes = realloc(snapshot->bytes, size + 1);
+        if (bytes == NULL)
+            return ph_fail(PH_ERROR_MEMORY, "no memory to keep %zu bytes of state", size);
+        *snapshot = (struct ph__state_snapshot){size, bytes};
+    }
+    unsigned char *to = snapshot->bytes;
+    for (size_t i = 0; i < ph_state_num_tensors(state); i++) {
+        struct ph_tensor tensor = ph_state_tensor(state, i);
+        memcpy(to, tensor.data, tensor_bytes(&tensor));
+        to += tensor_bytes(&tensor);
+    }
+    return PH_OK;
+}
+
+void ph__state_snapshot_restore(const struct ph__state_snapshot *snapshot, struct ph_state *state)
+{
+    const unsigned char *from = snapshot->bytes;
+    for (size_t i = 0; i < ph_state_num_tensors(state); i++) {
+        struct ph_tensor tensor = ph_state_tensor(state, i);
+        memcpy(tensor.data, from, tensor_bytes(&tensor));
+        from += tensor_bytes(&tensor);
+    }
+    ph_state_touch(state);
+}
+
+void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot)
+{
+    free(snapshot->bytes);
+    *snapshot = (struct ph__state_snapshot){0};
+}
+
+/* ---- scores ahead --------------------------------------------------------------------------------------------------- */
+
+static ph_status report_window(struct ph__trainer *trainer)
+{
+    struct ph__progressive_window window;
+    PH_TRY(ph__progressive_end_window(&trainer->progressive, &window));
+    return ph__report_window(&trainer->report, trainer->epoch, trainer->summary.steps, &window);
+}
+
+/* (B,T) of this rank's samples, by the micro-batches that they are learnt from in. */
+static ph_status score_parts(
+    struct ph__trainer *trainer, const struct ph_batch *batch, size_t num_parts, const ph_real **logits_out)
+{
+    const struct ph_batch *part = &trainer->micro_batch.batch;
+    const ph_real *logits;
+    size_t at = 0;
+    PH_TRY(ph__array_reserve((void **)&trainer->own_scores, &trainer->own_scores_capacity,
+        batch->num_samples * batch->num_tasks + 1, sizeof *trainer->own_scores));
+    for (size_t i = 0; i < num_parts; i++) {
+        PH_TRY(ph__micro_batch_cut(&trainer->micro_batch, batch, trainer->ranks.world_size, i, num_parts));
+        PH_TRY(ph_scorer_score(trainer->scorer, part, &logits));
+        const size_t count = part->num_samples * part->num_tasks;
+        memcpy(trainer->own_scores + at, logits, count * sizeof *logits);
+        at += count;
+    }
+    *logits_out = trainer->own_scores;
+    return PH_OK;
+}
+
+/* Adds rows of all ranks in their order, however many there are. */
+static ph_status add_rows(struct ph__trainer *trainer, const struct ph_batch *batch, const ph_real *logits)
+{
+    PH_TRY(ph__gathered_scores_replace(&trainer->scored_ahead, trainer->ranks.comm, &batch, &logits));
+    for (size_t next = 0; next < batch->num_samples;) {
+        next = ph__progressive_add(&trainer->progressive, batch, logits, next);
+        if (ph__progressive_is_full(&trainer->progressive))
+            PH_TRY(report_window(trainer));
+    }
+    return PH_OK;
+}
+
+ph_status ph__trainer_score_ahead(struct ph__trainer *trainer, const struct ph_batch *batch)
+{
+    const size_t num_parts =
+        ph__micro_batch_count(batch, trainer->ranks.world_size, trainer->learning.num_micro_batches);
+    const ph_real *logits;
+    if (!trainer->job->train->progressive)
+        return PH_OK;
+    PH_TRY(num_parts > 1 ? score_parts(trainer, batch, num_parts, &logits)
+                         : ph_scorer_score(trainer->scorer, batch, &logits));
+    return add_rows(trainer, batch, logits);
+}
+
+ph_status ph__trainer_end_stream(struct ph__trainer *trainer)
+{
+    if (!trainer->job->train->progressive)
+        return PH_OK;
+    if (trainer->progressive.num_rows > 0)
+        PH_TRY(report_window(trainer));
+    trainer->summary.has_progressive = true;
+    trainer->summary.progressive = ph__progressive_metrics(&trainer->progressive);
+    return PH_OK;
+}
+
+/* ---- micro-batches ------------------------------------------------------------------------------------------------- */
+
+/* Fails, or undoes what the forward pass carried on, as the policy says. */
 static ph_status not_finite(struct ph__trainer *trainer, const char *what, double value)
 {
     if (trainer->job->train->non_finite == PH_NON_FINITE_STOP)
@@ -18,8 +140,6 @@ static ph_status not_finite(struct ph__trainer *trainer, const char *what, doubl
     trainer->summary.skipped_steps++;
     return PH_OK;
 }
-
-/* ---- micro-batches ------------------------------------------------------------------------------------------------- */
 
 /* A step's batch, and what is known of it so far. */
 struct step {

@@ -1,4 +1,5 @@
-#include "train/loop/validation.h"
+/* Evaluations while a training runs and at its end, and the best model. */
+#include "train/loop/loop.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,8 +8,6 @@
 #include "serve/model_identity.h"
 #include "store/checkpoint_names.h"
 #include "train/folder/checkpoints.h"
-#include "train/folder/reporting.h"
-#include "train/folder/resume.h"
 #include "train/measure/evaluate.h"
 #include "train/ranks/rank_checkpoint.h"
 #include "train/ranks/rows_learnt.h"
@@ -25,7 +24,8 @@ static ph_status write_model(struct ph__trainer *trainer, const char *path, cons
     return status;
 }
 
-ph_status ph__trainer_load_best(struct ph__trainer *trainer)
+/* Reads the best model back into store and state, as it was saved. */
+static ph_status load_best(struct ph__trainer *trainer)
 {
     const char *path = trainer->summary.checkpoint_path;
     struct ph__tensor_list list = {0};
@@ -42,7 +42,8 @@ ph_status ph__trainer_load_best(struct ph__trainer *trainer)
     return status;
 }
 
-ph_status ph__trainer_save_best(struct ph__trainer *trainer)
+/* Makes the model as it is now the one in DIR/model.safetensors. */
+static ph_status save_best(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     const char *path = trainer->summary.checkpoint_path;
@@ -64,7 +65,8 @@ static bool are_numbers(const struct ph_metrics *metrics)
     return metrics->num_samples == 0 || !isnan(metrics->logloss);
 }
 
-ph_status ph__trainer_check_scores(const struct ph__trainer *trainer, const char *what)
+/* Checks, by train.non_finite, that scores of trainer->metrics, just measured on `what`, were numbers: else PH_ERROR_DIVERGED. */
+static ph_status check_scores(const struct ph__trainer *trainer, const char *what)
 {
     bool are_all_numbers = true;
     for (size_t task = 0; task < trainer->features.num_tasks; task++)
@@ -94,7 +96,9 @@ static void note_incomparable(struct ph__trainer *trainer)
     ph__trainer_note(trainer, note);
 }
 
-ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
+/* Makes the last model the best where no evaluation has chosen one: for want of data.valid, or of both classes there.
+ * PH_ERROR_DIVERGED when its scores are no numbers. */
+static ph_status keep_last(struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
     const struct ph__job_rows valid = ph__job_valid(trainer->job);
@@ -106,7 +110,7 @@ ph_status ph__trainer_keep_last(struct ph__trainer *trainer)
             "look at the data and the learning rate");
     if (ph__job_rows_exist(valid))
         note_incomparable(trainer);
-    return ph__trainer_save_best(trainer);
+    return save_best(trainer);
 }
 
 /* Without validation data the latest model is the one to keep. */
@@ -125,7 +129,7 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
         return ph__trainer_stop(trainer, signal);
     PH_TRY(ph__rank_coverage_sum(
         trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.valid_ids));
-    PH_TRY(ph__trainer_check_scores(trainer, "data.valid"));
+    PH_TRY(check_scores(trainer, "data.valid"));
     *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);
     return ph__trainer_report_evaluation(trainer, decision_out->is_best);
 }
@@ -142,11 +146,37 @@ ph_status ph__trainer_evaluate(struct ph__trainer *trainer, bool *is_stop)
     if (decision.is_best || !trainer->protocol.has_best)
         trainer->summary.valid = trainer->metrics[0];
     if (decision.is_best)
-        PH_TRY(ph__trainer_save_best(trainer));
+        PH_TRY(save_best(trainer));
     if (decision.is_incomparable)
         note_incomparable(trainer);
     ph__trainer_observe_memory(trainer);
     *is_stop = *is_stop || decision.is_stop;
     ph__trainer_restart_tally(trainer);
     return PH_OK;
+}
+
+ph_status ph__trainer_test_best(struct ph__trainer *trainer)
+{
+    struct ph_train_summary *summary = &trainer->summary;
+    PH_TRY(keep_last(trainer));
+    summary->has_valid = ph__job_rows_exist(ph__job_valid(trainer->job));
+    summary->has_test = ph__job_rows_exist(ph__job_test(trainer->job));
+    if (summary->has_valid)
+        PH_TRY(load_best(trainer));
+    if (!summary->has_test)
+        return PH_OK;
+    int signal;
+    const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
+        &signal, trainer->metrics, &summary->test_bad_rows, &details));
+    if (signal !=
+        0) /* the weights are the best ones now, but the last ones were saved at the training's end */
+        return ph__trainer_stop_saved(trainer, signal);
+    PH_TRY(ph__rank_coverage_sum(
+        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.test_ids));
+    PH_TRY(check_scores(trainer, "data.test"));
+    summary->test = trainer->metrics[0];
+    PH_TRY(
+        ph__report_metrics(&trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics));
+    return ph__trainer_report_calibration(trainer, "test");
 }

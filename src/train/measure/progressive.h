@@ -1,4 +1,6 @@
-/* Progressive validation: each row is scored before it is learnt from (predict, then train), so that the whole stream is
+/* Metrics of rows that are learnt from, while training runs: progressive validation, and the latest samples.
+ *
+ * Progressive validation: each row is scored before it is learnt from (predict, then train), so that the whole stream is
  * held-out data once. Metrics come by windows of consecutive rows, and over all rows so far: sums that take no memory,
  * and an AUC that is the mean of the windows' (one AUC over all rows would need all scores). Of the first task. */
 #ifndef PH_TRAIN_PROGRESSIVE_H
@@ -43,5 +45,20 @@ ph_status ph__progressive_end_window(
 
 /* Over all windows that have ended. grouped_auc is NaN. */
 struct ph_metrics ph__progressive_metrics(const struct ph__progressive *progressive);
+
+/* ---- the latest training samples' scores, for an AUC while training runs ---------------------------------------------- */
+
+#define PH_RECENT_SAMPLES 32768
+
+struct ph__recent { /* a ring; zero-initialised is empty */
+    size_t count, next;
+    ph_real *scores, *labels; /* (PH_RECENT_SAMPLES) */
+};
+
+ph_status ph__recent_init(struct ph__recent *recent);
+void ph__recent_add(
+    struct ph__recent *recent, const struct ph_batch *batch, const ph_real *logits); /* task 0 */
+ph_status ph__recent_auc(const struct ph__recent *recent, double *auc_out);          /* NaN while undefined */
+void ph__recent_fini(struct ph__recent *recent);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/file/stream.h"
 #include "train/folder/checkpoints.h"
-#include "train/folder/resume.h"
+#include "train/loop/loop.h"
 #include "unit/train/rank_training.h"
 
 #define COPIES 6 /* of the fixture's rows in the data that is changed: more than both of its ends */

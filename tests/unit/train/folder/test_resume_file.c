@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "store/tensor_list.h"
+#include "train/loop/loop.h"
 #include "unit/train/train_fixture.h"
 
 /* A trainer before its first step, in a folder of its own. */

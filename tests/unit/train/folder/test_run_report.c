@@ -3,8 +3,6 @@
 
 #include <signal.h>
 
-#include "train/folder/run_report_parts.h"
-
 #include "unit/train/train_fixture.h"
 
 static char *page; /* that page_of has read last; the arena's */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "train/measure/metrics_file.h"
+#include "train/folder/metrics_file.h"
 
 #include "unit/train/rank_training.h"
 

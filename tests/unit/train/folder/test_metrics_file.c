@@ -1,4 +1,4 @@
-#include "train/measure/metrics_file.h"
+#include "train/folder/metrics_file.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Labels that are blank in some rows, and in all. */
-#include "train/folder/label_check.h"
+#include "train/job_check.h"
 
 #include "unit/train/rank_training.h"
 

@@ -1,8 +1,16 @@
-/* Checks that each label has a value in some training row: one that is blank in every row teaches nothing, and its loss is 0. */
-#ifndef PH_TRAIN_LABEL_CHECK_H
-#define PH_TRAIN_LABEL_CHECK_H
+/* Checks of a job before its first step: that its settings go together, and that each label has a value. */
+#ifndef PH_TRAIN_JOB_CHECK_H
+#define PH_TRAIN_JOB_CHECK_H
 
 #include "train/job_rows.h"
+
+/* PH_ERROR_CONFIG where the job's settings cannot be trained by, or do not go with its data or its ranks. */
+ph_status ph__train_job_check(const struct ph_train_job *job);
+
+/* Records that a signal has ended a training without a step, and returns its status. */
+ph_status ph__fail_stopped_early(ph_status status);
+
+/* ---- labels: one that is blank in every training row teaches nothing, and its loss is 0 ------------------------------- */
 
 struct ph__label_check { /* zero-initialised is off, and may be fini'ed */
     bool is_on;
