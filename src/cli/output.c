@@ -9,7 +9,6 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
-#include "data/source/array_set.h"
 #include "data/source/input_file.h"
 
 static bool find_input(const char *input, struct stat *status)
@@ -36,24 +35,13 @@ static ph_status spare_file(struct ph_arena *arena, const char *path, const char
         strcmp(input, "-") == 0 ? "standard input" : input);
 }
 
-static ph_status spare_arrays(struct ph_arena *arena, const char *path, const char *input)
-{
-    const char *arrays[PH_NUM_SET_FILES];
-    PH_TRY(ph__array_set_name(arena, input, arrays));
-    for (size_t i = 0; i < PH_NUM_SET_FILES; i++)
-        PH_TRY(spare_file(arena, path, arrays[i]));
-    return PH_OK;
-}
-
 static ph_status spare_inputs(struct ph_arena *arena, const char *path, const char *input)
 {
     const char **inputs = NULL;
     size_t num_inputs = 0;
-    PH_TRY(ph__input_list(arena, input, &inputs, &num_inputs));
-    for (size_t i = 0; i < num_inputs; i++) {
+    PH_TRY(ph__input_list_around(arena, input, &inputs, &num_inputs));
+    for (size_t i = 0; i < num_inputs; i++)
         PH_TRY(spare_file(arena, path, inputs[i]));
-        PH_TRY(spare_arrays(arena, path, inputs[i]));
-    }
     return PH_OK;
 }
 

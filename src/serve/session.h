@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "data/source/delimited.h"
-#include "data/source/libsvm_row.h"
+#include "data/source/source_delimited.h"
+#include "data/source/source_libsvm.h"
 #include "serve/context.h"
 #include "serve/inputs.h"
 

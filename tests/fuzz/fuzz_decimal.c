@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/encode/decimal.h"
+#include "data/encode/cell_text.h"
 #include "support/fuzz_support.h"
 
 #define MAX_TEXT_BYTES 400

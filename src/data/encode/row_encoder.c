@@ -1,12 +1,12 @@
 /* Rows in the making: where they begin and end, and how their lists are put in order. What goes into them is in
- * row_cells.c and row_values.c. */
+ * row_cells.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/memory.h"
 #include "data/encode/fit.h"
-#include "data/encode/row_values.h"
+#include "data/encode/row_encoder.h"
 
 void ph__row_encoder_init(struct ph__row_encoder *row, const struct ph_encoder *encoder, struct ph__fit *fit)
 {
@@ -141,7 +141,7 @@ ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows)
     for (size_t t = 0; t < encoder->num_tasks; t++)
         ph__row_words(row)[t] = ph__word_from_float(NAN);
     if (encoder->has_weight)
-        ph__encode_weight(row, 1);
+        ph__row_words(row)[encoder->weight_word] = ph__word_from_float(1);
     return PH_OK;
 }
 

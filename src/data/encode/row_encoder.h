@@ -39,6 +39,12 @@ struct ph__row_encoder {
     size_t places_capacity;
 };
 
+/* The words of the row in the making; they move when the row grows. */
+static inline uint32_t *ph__row_words(const struct ph__row_encoder *row)
+{
+    return row->rows->words + row->start;
+}
+
 /* Both are borrowed. Zero memory is taken before the first row. */
 void ph__row_encoder_init(struct ph__row_encoder *row, const struct ph_encoder *encoder, struct ph__fit *fit);
 void ph__row_encoder_fini(struct ph__row_encoder *row);
@@ -46,6 +52,13 @@ void ph__row_encoder_fini(struct ph__row_encoder *row);
 /* Begins a row behind those in `rows`: labels unknown, weights 1, all else blank. */
 ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows);
 ph_status ph__row_commit(struct ph__row_encoder *row);
+
+/* Makes room for one more id of a list, whose row of the table goes to the word *target_out of the row; SIZE_MAX when the
+ * list is full. */
+ph_status ph__row_add_item(
+    struct ph__row_encoder *row, const struct ph__column *column, float weight, size_t *target_out);
+
+/* ---- cells (row_cells.c) -------------------------------------------------------------------------------- */
 
 /* A cell as text: exactly `length` bytes at `cell`, which stay until the commit. */
 ph_status ph__row_text(

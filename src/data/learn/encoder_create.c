@@ -3,15 +3,17 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "data/encode/cell_text.h"
 #include "data/encode/encoder.h"
 #include "data/encode/fit.h"
 #include "data/encode/schema.h"
-#include "data/source/array_set.h"
 #include "data/source/dataset.h"
-#include "data/source/header.h"
 #include "data/source/input_file.h"
-#include "data/source/libffm.h"
 #include "data/source/source.h"
+#include "data/source/source_delimited.h"
+#include "data/source/source_npy.h"
+
+#define MAX_FIELDS 4096 /* a larger number is no field of libffm */
 
 /* The names in the header of the training file. */
 static ph_status read_header(
@@ -127,6 +129,51 @@ static ph_status check_pipes(const struct ph_data_settings *settings)
     return PH_OK;
 }
 
+static void count_line(const char *line, size_t *num_fields)
+{
+    for (const char *word = line + strspn(line, " \t"); *word != '\0' && *word != '#';) {
+        size_t length = strcspn(word, " \t#");
+        const char *colon = memchr(word, ':', length);
+        uint64_t field;
+        if (colon != NULL && ph__decimal_parse_id(word, (size_t)(colon - word), &field) &&
+            field < MAX_FIELDS && field >= *num_fields)
+            *num_fields = (size_t)field + 1;
+        word += length;
+        word += strspn(word, " \t");
+    }
+}
+
+static ph_status count_file(struct ph_reader *reader, size_t *num_fields)
+{
+    for (;;) {
+        char *line;
+        size_t length;
+        PH_TRY(ph__reader_line(reader, &line, &length));
+        if (line == NULL)
+            return PH_OK;
+        count_line(line, num_fields);
+    }
+}
+
+/* Counts the fields of libffm files, which are read once from end to end: one more than the largest number. Words that are no
+ * triples are passed over: whoever encodes the rows will say what is wrong with them. PH_ERROR_DATA: no row has a field. */
+static ph_status count_fields(const char *const *paths, size_t num_paths, size_t *num_fields_out)
+{
+    size_t num_fields = 0;
+    for (size_t i = 0; i < num_paths; i++) {
+        struct ph_reader *reader;
+        PH_TRY(ph__reader_open(paths[i], &reader));
+        ph_status status = count_file(reader, &num_fields);
+        ph__reader_close(reader);
+        PH_TRY(status);
+    }
+    if (num_fields == 0)
+        return ph_fail(PH_ERROR_DATA, "%s: no row has a field, written field:id:value",
+            num_paths > 0 ? paths[0] : "data.train");
+    *num_fields_out = num_fields;
+    return PH_OK;
+}
+
 static ph_status build_columns(const struct ph_data_settings *settings, struct ph_encoder *encoder)
 {
     struct ph__header header = {0};
@@ -140,7 +187,7 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
     if (status == PH_OK && num_paths > 0 && ph__has_header(settings) && !is_read_once(paths[0]))
         status = read_header(settings, paths[0], &header);
     if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)
-        status = ph__libffm_count_fields(paths, num_paths, &shape.num_fields);
+        status = count_fields(paths, num_paths, &shape.num_fields);
     shape.names = header.names;
     shape.num_names = header.num_names;
     shape.header_line = header.line_number;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file/file.h"
-#include "data/encode/fit_layout.h"
+#include "data/learn/fit_layout.h"
 
 /* The words of a column in the order of the file. */
 struct sorted_words {

@@ -3,8 +3,8 @@
 
 #include "base/file/mapped_file.h"
 #include "base/memory/memory.h"
-#include "data/encode/fit_layout.h"
 #include "data/learn/fit_file.h"
+#include "data/learn/fit_layout.h"
 
 #define MAX_FILES 65536
 

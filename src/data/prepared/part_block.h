@@ -12,7 +12,7 @@
 
 #include "data/encode/rows.h"
 #include "data/prepared/part_layout.h"
-#include "data/source/stream_codec.h"
+#include "data/prepared/stream_codec.h"
 
 #define PH_BLOCK_MAX_ROWS 8192
 /* A writer ends a block when it has so many words (4 MiB), whatever its rows. */

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/file/stream.h"
+#include "base/format/json_fields.h"
 #include "base/format/seal.h"
 #include "base/memory/memory.h"
 #include "data/source/input_file.h"
@@ -26,7 +28,9 @@ static ph_status look_at(
     struct ph_arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
 {
     struct ph_reader *reader;
-    PH_TRY(ph__prepare_inputs_look(arena, file->path, !is_text(settings), &file->inputs));
+    if (ph__file_is_pipe(file->path))
+        return PH_OK;
+    PH_TRY(ph__input_files_look(arena, file->path, !is_text(settings), &file->inputs));
     if (file->inputs.count == 0 || !is_text(settings))
         return PH_OK;
     file->num_bytes = file->inputs.items[0].num_bytes;
@@ -134,6 +138,24 @@ ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint6
 
 /* ---- keeping --------------------------------------------------------------------------------------------- */
 
+static const struct ph_json_field input_fields[] = {
+    {"bytes", PH_JSON_COUNT, offsetof(struct ph__input_file, num_bytes), 0},
+    {"checksum", PH_JSON_TEXT, offsetof(struct ph__input_file, checksum), 17},
+};
+#define NUM_INPUT_FIELDS (sizeof input_fields / sizeof *input_fields)
+
+static struct ph_json *inputs_json(const struct ph__input_files *inputs)
+{
+    struct ph_json *json = ph__json_array();
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct ph_json *item = ph__json_object();
+        ph__json_set_text(item, "path", inputs->items[i].path);
+        ph__json_set_fields(item, input_fields, NUM_INPUT_FIELDS, &inputs->items[i]);
+        ph__json_append(json, item);
+    }
+    return json;
+}
+
 ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char *path)
 {
     struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
@@ -145,13 +167,34 @@ ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char 
         struct ph_json *file = ph__json_object();
         ph__json_set_text(file, "split", ph__split_names[plan->files[i].split]);
         ph__json_set_text(file, "path", plan->files[i].path);
-        ph__json_set(file, "inputs", ph__prepare_inputs_json(&plan->files[i].inputs));
+        ph__json_set(file, "inputs", inputs_json(&plan->files[i].inputs));
         ph__json_append(files, file);
     }
     ph__json_set(json, "files", files);
     ph_status status = ph__sealed_json_write(json, path);
     ph__json_destroy(json);
     return status;
+}
+
+static ph_status compare_input(const struct ph__input_file *input, const struct ph_json *saved)
+{
+    struct ph__input_file before = {.path = ph__json_as_text(ph__json_get(saved, "path"), "")};
+    const char *key = ph__json_get_fields(saved, input_fields, NUM_INPUT_FIELDS, &before);
+    if (key != NULL || strcmp(before.path, input->path) != 0)
+        return ph_fail(PH_ERROR_DATA, "%s: was not there when the preparation was begun", input->path);
+    return ph__input_file_compare(input, &before, "the preparation was begun");
+}
+
+/* PH_ERROR_DATA naming the file that is another one than the one kept. */
+static ph_status compare_inputs(const struct ph__input_files *inputs, const struct ph_json *saved)
+{
+    for (size_t i = 0; i < inputs->count; i++)
+        PH_TRY(compare_input(&inputs->items[i], ph__json_at(saved, i)));
+    if (ph__json_size(saved) <= inputs->count)
+        return PH_OK;
+    const struct ph_json *gone = ph__json_at(saved, inputs->count);
+    return ph_fail(PH_ERROR_DATA, "%s: was there when the preparation was begun",
+        ph__json_as_text(ph__json_get(gone, "path"), ""));
 }
 
 static ph_status compare_file(const struct ph__prepare_file *file, const struct ph_json *saved)
@@ -161,7 +204,7 @@ static ph_status compare_file(const struct ph__prepare_file *file, const struct 
     if (strcmp(path, file->path) != 0 || strcmp(split, ph__split_names[file->split]) != 0)
         return ph_fail(
             PH_ERROR_DATA, "%s: was not there when the preparation was begun, but %s", file->path, path);
-    return ph__prepare_inputs_compare(&file->inputs, ph__json_get(saved, "inputs"));
+    return compare_inputs(&file->inputs, ph__json_get(saved, "inputs"));
 }
 
 static ph_status compare_number(const struct ph_json *saved, const char *key, uint64_t now)

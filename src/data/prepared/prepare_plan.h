@@ -5,17 +5,17 @@
 #define PH_DATA_PREPARE_PLAN_H
 
 #include "base/memory/arena.h"
-#include "data/prepared/prepare_input.h"
+#include "data/source/input_file.h"
 #include "data/split.h"
 #include "phloem/data.h"
 
 struct ph__prepare_file {
     const char *path;
     enum ph__split split;
-    size_t number; /* among the split's files */
-    struct ph__prepare_inputs inputs;
-    uint64_t num_bytes; /* of a text, as it lies; 0: standard input, arrays */
-    bool is_cut;        /* into parts that are made beside each other: plain text */
+    size_t number;                 /* among the split's files */
+    struct ph__input_files inputs; /* as they were when it was begun; standard input or a pipe: none */
+    uint64_t num_bytes;            /* of a text, as it lies; 0: standard input, arrays */
+    bool is_cut;                   /* into parts that are made beside each other: plain text */
 };
 
 /* One part of a file that is cut, else all parts of a file, one after the other. */

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/date.h"
 #include "tensor/float16.h"
 
 #define INLINE_VIEW_BYTES 12
 #define MAX_DECIMAL_DIGITS 38
+#define SECONDS_A_DAY 86400
 
 /* ---- the type -------------------------------------------------------------------------------------------- */
 
@@ -21,6 +23,29 @@ static int scale_of(const char *format)
     return bits == 128 && scale >= 0 && scale <= MAX_DECIMAL_DIGITS ? scale : -1;
 }
 
+/* "tdD", "tdm", "tss:", "tsm:", "tsu:", "tsn:", these with any time zone behind: they count in UTC. */
+static struct ph__arrow_clock clock_of(const char *format)
+{
+    static const struct {
+        const char *start; /* of the format; without a colon all of it */
+        struct ph__arrow_clock clock;
+    } clocks[] = {
+        {"tdD", {1, 0, true}},
+        {"tdm", {SECONDS_A_DAY * 1000LL, 3, true}},
+        {"tss:", {SECONDS_A_DAY, 0, false}},
+        {"tsm:", {SECONDS_A_DAY * 1000LL, 3, false}},
+        {"tsu:", {SECONDS_A_DAY * 1000000LL, 6, false}},
+        {"tsn:", {SECONDS_A_DAY * 1000000000LL, 9, false}},
+    };
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        const size_t length = strlen(clocks[i].start);
+        const bool may_go_on = clocks[i].start[length - 1] == ':'; /* a time zone */
+        if (strncmp(format, clocks[i].start, length) == 0 && (may_go_on || format[length] == '\0'))
+            return clocks[i].clock;
+    }
+    return (struct ph__arrow_clock){0};
+}
+
 static enum ph__arrow_kind kind_of(const struct ArrowSchema *schema, const char *format)
 {
     if (schema->dictionary != NULL)
@@ -31,7 +56,7 @@ static enum ph__arrow_kind kind_of(const struct ArrowSchema *schema, const char 
         return PH_ARROW_TEXT;
     if (strcmp(format, "+l") == 0 || strcmp(format, "+L") == 0 || strncmp(format, "+w:", 3) == 0)
         return PH_ARROW_LIST;
-    if (ph__arrow_clock_of(format).ticks_a_day > 0)
+    if (clock_of(format).ticks_a_day > 0)
         return PH_ARROW_TIME;
     if (scale_of(format) >= 0)
         return PH_ARROW_DECIMAL;
@@ -193,7 +218,7 @@ static ph_status init_column(struct ph_arena *arena, const struct ArrowSchema *s
     if (column->kind == PH_ARROW_UNKNOWN)
         return PH_OK;
     if (column->kind == PH_ARROW_TIME) {
-        column->clock = ph__arrow_clock_of(schema->format);
+        column->clock = clock_of(schema->format);
         column->code = strcmp(schema->format, "tdD") == 0 ? 'i' : 'l';
     }
     if (column->kind == PH_ARROW_DECIMAL)
@@ -336,6 +361,41 @@ static size_t write_decimal(__int128 number, int scale, char text[PH_ARROW_WRITT
     return length;
 }
 
+/* Appends the digits of a fraction with their point; nothing where the second is whole. */
+static size_t write_fraction(int64_t ticks, int num_digits, char *text)
+{
+    if (ticks == 0)
+        return 0;
+    text[0] = '.';
+    for (int i = num_digits; i > 0; i--, ticks /= 10)
+        text[i] = (char)('0' + ticks % 10);
+    return 1 + (size_t)num_digits;
+}
+
+/* Writes "2014-10-21", or "2014-10-21 05:30:00" with a fraction of as many digits as the unit has unless it is zero, in UTC: as
+ * times are written in text, so that a row means the same wherever it comes from. Returns the length; 0 outside the years 1
+ * to 9999. */
+static size_t write_time(struct ph__arrow_clock clock, int64_t ticks, char text[PH_ARROW_WRITTEN_BYTES])
+{
+    int64_t days = ticks / clock.ticks_a_day, rest = ticks % clock.ticks_a_day;
+    if (rest < 0) {
+        rest += clock.ticks_a_day;
+        days--;
+    }
+    if (!ph__date_write(days, text))
+        return 0;
+    size_t length = PH_DATE_BYTES - 1;
+    if (clock.is_date)
+        return length;
+    const int64_t ticks_a_second = clock.ticks_a_day / SECONDS_A_DAY;
+    const int seconds = (int)(rest / ticks_a_second);
+    length += (size_t)snprintf(text + length, PH_ARROW_WRITTEN_BYTES - length, " %02d:%02d:%02d",
+        seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    length += write_fraction(rest % ticks_a_second, clock.num_digits, text + length);
+    text[length] = '\0';
+    return length;
+}
+
 ph_status ph__arrow_written(
     const struct ph__arrow_column *column, int64_t row, char text[PH_ARROW_WRITTEN_BYTES], size_t *length_out)
 {
@@ -345,7 +405,7 @@ ph_status ph__arrow_written(
         *length_out = write_decimal(number, column->scale, text);
         return PH_OK;
     }
-    *length_out = ph__arrow_time_text(column->clock, ph__arrow_integer(column, row), text);
+    *length_out = write_time(column->clock, ph__arrow_integer(column, row), text);
     return *length_out > 0 ? PH_OK : fail(column, "has a time outside the years 1 to 9999");
 }
 

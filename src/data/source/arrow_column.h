@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/memory/arena.h"
-#include "data/source/arrow_time.h"
 #include "phloem/data.h"
 
 enum ph__arrow_kind {
@@ -25,6 +24,13 @@ enum ph__arrow_kind {
     PH_ARROW_DECIMAL,    /* of 128 bits */
     PH_ARROW_DICTIONARY, /* indices into `child` */
     PH_ARROW_LIST,       /* ranges of `child` */
+};
+
+/* How the numbers of a column of times count. */
+struct ph__arrow_clock {
+    int64_t ticks_a_day; /* 0: the format is none of a date or a time since 1970 */
+    int num_digits;      /* of a fraction of a second */
+    bool is_date;        /* the time of day is not told */
 };
 
 struct ph__arrow_column {

@@ -8,7 +8,6 @@
 
 #include "base/file/file.h"
 #include "base/sum/checksum.h"
-#include "data/source/array_set.h"
 
 #define END_BYTES ((size_t)64 << 10)
 
@@ -27,7 +26,7 @@ static ph_status read_ends(
     return ph__file_read_at(descriptor, path, num_bytes - END_BYTES, buffer + END_BYTES, END_BYTES);
 }
 
-ph_status ph__input_file_look(const char *path, struct ph__input_file *file_out)
+static ph_status look_at(const char *path, struct ph__input_file *file_out)
 {
     int descriptor;
     size_t size = 0;
@@ -68,6 +67,20 @@ bool ph__input_is_prepared(const char *path)
     bool is_prepared = manifest != NULL && ph__file_exists(manifest);
     ph__arena_fini(&arena);
     return is_prepared;
+}
+
+ph_status ph__array_set_name(
+    struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES])
+{
+    static const char *const endings[PH_NUM_SET_FILES] = {
+        PH_LABELS_ENDING, "_dense.npy", "_sparse_multi_hot.npz", "_sparse.npy"};
+    size_t length = strlen(path) - (ph__path_ends_in(path, PH_LABELS_ENDING) ? strlen(PH_LABELS_ENDING) : 0);
+    for (size_t i = 0; i < PH_NUM_SET_FILES; i++) {
+        paths_out[i] = ph__arena_printf(arena, "%.*s%s", (int)length, path, endings[i]);
+        if (paths_out[i] == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    return PH_OK;
 }
 
 static ph_status copy_paths(
@@ -117,4 +130,83 @@ ph_status ph__input_list(
     ph_status status = copy_paths(arena, found.gl_pathv, found.gl_pathc, paths_out, num_paths_out);
     globfree(&found);
     return status;
+}
+
+/* Names what a path may stand for, in its order: the file, or the arrays that are named after it. */
+static ph_status list_around(struct ph_arena *arena, const char *path, const char **paths)
+{
+    const char *arrays[PH_NUM_SET_FILES];
+    PH_TRY(ph__array_set_name(arena, path, arrays));
+    paths[0] = path;
+    memcpy(paths + 1, arrays, sizeof arrays);
+    return PH_OK;
+}
+
+ph_status ph__input_list_around(
+    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+{
+    const char **sources = NULL;
+    size_t num_sources = 0;
+    PH_TRY(ph__input_list(arena, path, &sources, &num_sources));
+    const size_t num_each = 1 + PH_NUM_SET_FILES;
+    const char **paths = ph__arena_alloc_array(arena, num_sources * num_each + 1, sizeof *paths);
+    if (paths == NULL)
+        return PH_ERROR_MEMORY;
+    for (size_t i = 0; i < num_sources; i++)
+        PH_TRY(list_around(arena, sources[i], paths + i * num_each));
+    *paths_out = paths;
+    *num_paths_out = num_sources * num_each;
+    return PH_OK;
+}
+
+ph_status ph__input_list_all(
+    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+{
+    if (!ph__input_is_prepared(path)) {
+        const ph_status status = ph__input_list_around(arena, path, paths_out, num_paths_out);
+        if (status != PH_ERROR_DATA)
+            return status;
+        *paths_out = NULL;
+        *num_paths_out = 0; /* a pattern without files */
+        return PH_OK;
+    }
+    const char **paths = ph__arena_alloc_array(arena, 1, sizeof *paths);
+    if (paths == NULL)
+        return PH_ERROR_MEMORY;
+    paths[0] = ph__path_join(arena, path, PH_MANIFEST_NAME);
+    *paths_out = paths;
+    *num_paths_out = 1;
+    return paths[0] != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+/* Lists the files that are read for a set of arrays or one archive, of those that are there. */
+static ph_status list_arrays(
+    struct ph_arena *arena, const char *path, const char *paths_out[PH_INPUT_MAX_FILES], size_t *count_out)
+{
+    const char *paths[PH_NUM_SET_FILES];
+    size_t count = 0;
+    if (ph__path_ends_in(path, ".npz")) {
+        paths_out[0] = path;
+        *count_out = 1;
+        return PH_OK;
+    }
+    PH_TRY(ph__array_set_name(arena, path, paths));
+    const size_t unread = ph__file_exists(paths[PH_SET_MULTI_HOT]) ? PH_SET_ONE_HOT : PH_SET_MULTI_HOT;
+    for (size_t i = 0; i < PH_NUM_SET_FILES; i++)
+        if (i != unread && ph__file_exists(paths[i]))
+            paths_out[count++] = paths[i];
+    *count_out = count;
+    return PH_OK;
+}
+
+ph_status ph__input_files_look(
+    struct ph_arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out)
+{
+    const char *paths[PH_INPUT_MAX_FILES] = {path};
+    *files_out = (struct ph__input_files){.count = 1};
+    if (is_arrays)
+        PH_TRY(list_arrays(arena, path, paths, &files_out->count));
+    for (size_t i = 0; i < files_out->count; i++)
+        PH_TRY(look_at(paths[i], &files_out->items[i]));
+    return PH_OK;
 }

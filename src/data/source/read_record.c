@@ -16,12 +16,10 @@
 
 static ph_status add_path(struct ph__read_record *record, const char *path, bool is_arrays)
 {
-    const char *paths[PH_ARRAY_SET_MAX_FILES] = {path};
-    size_t count = 1;
-    if (is_arrays)
-        PH_TRY(ph__array_set_list(&record->arena, path, paths, &count));
-    for (size_t i = 0; i < count; i++)
-        PH_TRY(ph__input_file_look(paths[i], &record->files[record->num_files++].file));
+    struct ph__input_files files;
+    PH_TRY(ph__input_files_look(&record->arena, path, is_arrays, &files));
+    for (size_t i = 0; i < files.count; i++)
+        record->files[record->num_files++].file = files.items[i];
     record->first[++record->num_paths] = record->num_files;
     return PH_OK;
 }
@@ -30,11 +28,11 @@ static ph_status add_paths(
     struct ph__read_record *record, const char *const *paths, size_t num_paths, bool is_arrays)
 {
     record->files =
-        ph__arena_alloc_array(&record->arena, num_paths * PH_ARRAY_SET_MAX_FILES, sizeof *record->files);
+        ph__arena_alloc_array(&record->arena, num_paths * PH_INPUT_MAX_FILES, sizeof *record->files);
     record->first = ph__arena_alloc_array(&record->arena, num_paths + 1, sizeof *record->first);
     if (record->files == NULL || record->first == NULL)
         return PH_ERROR_MEMORY;
-    memset(record->files, 0, num_paths * PH_ARRAY_SET_MAX_FILES * sizeof *record->files);
+    memset(record->files, 0, num_paths * PH_INPUT_MAX_FILES * sizeof *record->files);
     record->first[0] = 0;
     for (size_t i = 0; i < num_paths; i++)
         PH_TRY(add_path(record, paths[i], is_arrays));

@@ -15,7 +15,6 @@
 #include "base/memory/arena.h"
 #include "base/sum/checksum.h"
 #include "base/thread/meanwhile.h"
-#include "data/source/array_set.h"
 #include "data/source/input_file.h"
 
 /* The first bytes of a file and their checksum. */
@@ -42,7 +41,7 @@ struct ph__read_record { /* zero-initialised knows no files */
 /* How far the reading had come: the front, and what had been read of its files. */
 struct ph__read_place {
     size_t front;
-    struct ph__read_part parts[PH_ARRAY_SET_MAX_FILES];
+    struct ph__read_part parts[PH_INPUT_MAX_FILES];
 };
 
 /* Looks at the files of a path (source.h), prepared or not; a pipe has none. To be fini'ed also on failure. PH_ERROR_DATA,

@@ -108,11 +108,6 @@ struct ph__running_checksum *ph__source_checksum(const struct ph__source *source
     return record != NULL ? ph__read_record_checksum(record, source->file, name) : NULL;
 }
 
-const char *ph__source_path(const struct ph__source *source)
-{
-    return source->paths[source->file < source->num_paths ? source->file : source->num_paths - 1];
-}
-
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
 void ph__source_tell(const struct ph__source *source, struct ph__source_position *position_out)
@@ -144,13 +139,19 @@ static ph_status encode(struct ph__source *source, struct ph__rows *rows)
     return ph__row_commit(&source->row);
 }
 
+/* The file being read, or the last one. */
+static const char *path_of(const struct ph__source *source)
+{
+    return source->paths[source->file < source->num_paths ? source->file : source->num_paths - 1];
+}
+
 static void remember_bad_row(struct ph__source *source, const char *reason)
 {
     struct ph__source_position position = {0};
     char place[1024];
     source->format->tell(source, &position);
     source->first_bad_line = position.row;
-    snprintf(place, sizeof place, "%s", ph__source_path(source));
+    snprintf(place, sizeof place, "%s", path_of(source));
     if (!source->is_uncounted)
         source->format->locate(source, place, sizeof place);
     snprintf(source->first_bad_reason, sizeof source->first_bad_reason, "%s", reason);

@@ -92,9 +92,6 @@ void ph__source_tell(const struct ph__source *source, struct ph__source_position
 /* Gives the checksum that takes in the bytes of a file of the open path, by its name; NULL: none does. */
 struct ph__running_checksum *ph__source_checksum(const struct ph__source *source, const char *name);
 
-/* The file being read, or the last one. */
-const char *ph__source_path(const struct ph__source *source);
-
 extern const struct ph__format ph__format_delimited; /* csv, tsv, criteo, avazu */
 extern const struct ph__format ph__format_libsvm;    /* libsvm, libffm */
 extern const struct ph__format ph__format_npy;

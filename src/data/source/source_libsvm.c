@@ -1,8 +1,134 @@
-/* Rows of libsvm and libffm files. */
-#include <stdlib.h>
+#include "data/source/source_libsvm.h"
 
-#include "data/source/libsvm_row.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/encode/cell_text.h"
 #include "data/source/line_file.h"
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+/* The schema makes it so; an encoder that was loaded may say anything. */
+static ph_status check_column(const struct ph__column *column)
+{
+    bool is_list = column->kind == PH_FIELD_ID && column->is_list && column->is_weighted;
+    is_list = is_list && strcmp(column->name, column->from) == 0;
+    if (is_list || column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_IGNORE)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA,
+        "field '%s': in rows of libsvm or libffm it is a list of weighted ids, which the encoder does not "
+        "expect",
+        column->name);
+}
+
+ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *encoder)
+{
+    *libsvm = (struct ph__libsvm){
+        .encoder = encoder, .fields = calloc(encoder->num_columns + 1, sizeof(const struct ph__column *))};
+    if (libsvm->fields == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory to match %zu fields", encoder->num_columns);
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const struct ph__column *column = &encoder->columns[i];
+        PH_TRY(check_column(column));
+        if (column->kind == PH_FIELD_LABEL)
+            libsvm->label = column;
+        else if (encoder->format == PH_DATA_LIBSVM)
+            libsvm->features = column;
+        else
+            libsvm->fields[libsvm->num_fields++] = column;
+    }
+    return PH_OK;
+}
+
+void ph__libsvm_fini(struct ph__libsvm *libsvm)
+{
+    free(libsvm->fields);
+    *libsvm = (struct ph__libsvm){0};
+}
+
+bool ph__libsvm_is_comment(const char *line, size_t length)
+{
+    size_t i = 0;
+    while (i < length && (line[i] == ' ' || line[i] == '\t'))
+        i++;
+    return i < length && line[i] == '#';
+}
+
+/* The next word of the line, NULL behind the last one. */
+static const char *next_word(const char **cursor, size_t *length_out)
+{
+    const char *word = *cursor + strspn(*cursor, " \t");
+    *length_out = strcspn(word, " \t#");
+    *cursor = word + *length_out;
+    return *length_out > 0 ? word : NULL;
+}
+
+static ph_status encode_label(
+    struct ph__row_encoder *row, const struct ph__column *label, const char *word, size_t length)
+{
+    double number = 0;
+    if (label == NULL)
+        return PH_OK;
+    if (!ph__decimal_parse(word, length, &number))
+        return ph_fail(PH_ERROR_DATA, "'%.*s' is not a label", (int)(length < 40 ? length : 40), word);
+    return ph__row_real(row, label, number == -1 ? 0 : number);
+}
+
+static ph_status fail_word(const char *word, size_t length, const char *wanted)
+{
+    return ph_fail(PH_ERROR_DATA, "'%.*s' is not %s", (int)(length < 40 ? length : 40), word, wanted);
+}
+
+/* id:value */
+static ph_status encode_pair(
+    struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length)
+{
+    const char *colon = memchr(word, ':', length);
+    double value;
+    if (colon == NULL || colon == word ||
+        !ph__decimal_parse(colon + 1, length - (size_t)(colon - word) - 1, &value) || !isfinite((float)value))
+        return fail_word(word, length, "id:value, the value a finite number");
+    if (column == NULL || column->kind == PH_FIELD_IGNORE)
+        return PH_OK;
+    return ph__row_item(row, column, word, (size_t)(colon - word), (float)value);
+}
+
+/* field:id:value */
+static ph_status encode_triple(
+    struct ph__row_encoder *row, const struct ph__libsvm *libsvm, const char *word, size_t length)
+{
+    const char *colon = memchr(word, ':', length);
+    uint64_t field;
+    if (colon == NULL || !ph__decimal_parse_id(word, (size_t)(colon - word), &field))
+        return fail_word(word, length, "field:id:value, the field a whole number");
+    if (field >= libsvm->num_fields)
+        return ph_fail(PH_ERROR_DATA, "field %llu: there are only %zu, from 0 on", (unsigned long long)field,
+            libsvm->num_fields);
+    size_t rest = (size_t)(colon - word) + 1;
+    return encode_pair(row, libsvm->fields[field], word + rest, length - rest);
+}
+
+ph_status ph__libsvm_encode(
+    const struct ph__libsvm *libsvm, struct ph__row_encoder *row, const char *line, bool needs_no_labels)
+{
+    const char *cursor = line;
+    size_t length;
+    const char *word = next_word(&cursor, &length);
+    bool has_label = word != NULL && memchr(word, ':', length) == NULL;
+    if (has_label)
+        PH_TRY(encode_label(row, libsvm->label, word, length));
+    else if (!needs_no_labels)
+        return ph_fail(PH_ERROR_DATA, "the row begins with no label");
+    if (has_label)
+        word = next_word(&cursor, &length);
+    for (; word != NULL; word = next_word(&cursor, &length))
+        PH_TRY(libsvm->encoder->format == PH_DATA_LIBFFM ? encode_triple(row, libsvm, word, length)
+                                                         : encode_pair(row, libsvm->features, word, length));
+    return PH_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------- */
 
 struct libsvm_file {
     struct ph__line_file file;

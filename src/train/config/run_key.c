@@ -6,7 +6,6 @@
 
 #include "base/file/file.h"
 #include "base/sum/digest.h"
-#include "data/source/array_set.h"
 #include "data/source/input_file.h"
 
 ph_status ph__program_digest(char hex_out[65])
@@ -43,56 +42,11 @@ static ph_status describe_file(struct ph_arena *arena, const char *path, const c
     return *text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* What a path may stand for, in its order: the file, or the arrays that are named after it. */
-static ph_status list_around(struct ph_arena *arena, const char *path, const char **paths)
-{
-    const char *arrays[PH_NUM_SET_FILES];
-    PH_TRY(ph__array_set_name(arena, path, arrays));
-    paths[0] = path;
-    memcpy(paths + 1, arrays, sizeof arrays);
-    return PH_OK;
-}
-
-static ph_status list_sources(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
-{
-    const char **sources = NULL;
-    size_t num_sources = 0;
-    const ph_status status = ph__input_list(arena, path, &sources, &num_sources);
-    if (status == PH_ERROR_DATA)
-        num_sources = 0; /* a pattern without files */
-    else
-        PH_TRY(status);
-    const size_t num_each = 1 + PH_NUM_SET_FILES;
-    const char **paths = ph__arena_alloc_array(arena, num_sources * num_each + 1, sizeof *paths);
-    if (paths == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < num_sources; i++)
-        PH_TRY(list_around(arena, sources[i], paths + i * num_each));
-    *paths_out = paths;
-    *num_paths_out = num_sources * num_each;
-    return PH_OK;
-}
-
-ph_status ph__data_list(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
-{
-    if (!ph__input_is_prepared(path))
-        return list_sources(arena, path, paths_out, num_paths_out);
-    const char **paths = ph__arena_alloc_array(arena, 1, sizeof *paths);
-    if (paths == NULL)
-        return PH_ERROR_MEMORY;
-    paths[0] = ph__path_join(arena, path, PH_MANIFEST_NAME);
-    *paths_out = paths;
-    *num_paths_out = 1;
-    return paths[0] != NULL ? PH_OK : PH_ERROR_MEMORY;
-}
-
 static ph_status describe_files(struct ph_arena *arena, const char *path, const char **text)
 {
     const char **paths;
     size_t num_paths;
-    PH_TRY(ph__data_list(arena, path, &paths, &num_paths));
+    PH_TRY(ph__input_list_all(arena, path, &paths, &num_paths));
     for (size_t i = 0; i < num_paths; i++)
         PH_TRY(describe_file(arena, paths[i], text));
     return PH_OK;

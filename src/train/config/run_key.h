@@ -14,11 +14,6 @@
 /* SHA-256 of the bytes of the running program. PH_ERROR_DATA when they cannot be read. */
 ph_status ph__program_digest(char hex_out[65]);
 
-/* The files that a path of a config may stand for, some of which are not there: of prepared data the manifest, which knows all
- * parts and is written last. In the arena. */
-ph_status ph__data_list(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
-
 /* Of the files that a path of a config stands for: a file, a pattern, arrays, or a split of prepared data; NULL: none.
  * Missing files have a key, too: whoever trains on them says what is wrong. PH_ERROR_CONFIG for what can be read only once. */
 ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES]);

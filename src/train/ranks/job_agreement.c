@@ -131,7 +131,7 @@ static ph_status add_files(struct lines *lines, const char *name, const char *pa
     unsigned char *block = ph__arena_alloc(&lines->arena, BLOCK_BYTES);
     if (block == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph__data_list(&lines->arena, path, &paths, &num_paths));
+    PH_TRY(ph__input_list_all(&lines->arena, path, &paths, &num_paths));
     for (size_t i = 0; i < num_paths; i++)
         PH_TRY(sample_file(paths[i], block, &sample));
     snprintf(text, sizeof text, "files: %zu, bytes: %" PRIu64 ", sum: %016" PRIx64, sample.num_files,

@@ -1,5 +1,8 @@
 #include "data/source/arrow_column.h"
 
+#include <time.h>
+
+#include "base/rng.h"
 #include "unit/data/arrow_fixture.h"
 
 /* Column 0 of a batch of that column alone, whose rows [offset, offset + length) are taken. */
@@ -281,6 +284,86 @@ static void a_batch_that_belies_its_schema_is_refused(void **state)
     assert_arrow_is_released();
 }
 
+/* ---- dates and timestamps, against the C library's calendar ------------------------------------------------ */
+
+/* A time as it is written; NULL: it cannot be. */
+static const char *text_of(const char *format, int64_t ticks)
+{
+    static char text[PH_ARROW_WRITTEN_BYTES + 1];
+    struct arrow_pair batch;
+    struct ph_arena arena = {0};
+    struct ph__arrow_column column;
+    const int32_t days = (int32_t)ticks;
+    const void *values = strcmp(format, "tdD") == 0 ? (const void *)&days : &ticks;
+    size_t length = 0;
+    assert_ok(init(ARROW_COLUMN("t", format, 1, 0, NULL, values), 1, 0, &batch, &arena, &column));
+    assert_int_equal(column.kind, PH_ARROW_TIME);
+    const ph_status status = ph__arrow_written(&column, 0, text, &length);
+    ph__arena_fini(&arena);
+    arrow_release(&batch);
+    if (status != PH_OK) {
+        assert_int_equal(status, PH_ERROR_DATA);
+        return NULL;
+    }
+    text[length] = '\0';
+    return text;
+}
+
+static void times_are_those_of_the_c_library(void **state)
+{
+    (void)state;
+    struct ph_rng_sequence random = {.key.seed = 5};
+    for (int i = 0; i < 20000; i++) {
+        const time_t seconds = (time_t)ph__rng_below(&random, 20000000000) - 10000000000; /* 1653 to 2286 */
+        char wanted[64];
+        struct tm parts;
+        assert_non_null(gmtime_r(&seconds, &parts));
+        assert_true(strftime(wanted, sizeof wanted, "%Y-%m-%d %H:%M:%S", &parts) > 0);
+        assert_string_equal(text_of("tss:", seconds), wanted);
+        assert_string_equal(text_of("tsm:UTC", (int64_t)seconds * 1000), wanted);
+        assert_string_equal(text_of("tsu:Europe/Berlin", (int64_t)seconds * 1000000), wanted);
+        wanted[10] = '\0';
+        assert_string_equal(text_of("tdm", (int64_t)seconds * 1000), wanted);
+    }
+}
+
+static void fractions_have_the_digits_of_their_unit(void **state)
+{
+    (void)state;
+    assert_string_equal(text_of("tsm:", 1413869400007), "2014-10-21 05:30:00.007");
+    assert_string_equal(text_of("tsu:", -1), "1969-12-31 23:59:59.999999");
+    assert_string_equal(text_of("tsn:", INT64_MIN), "1677-09-21 00:12:43.145224192");
+    assert_string_equal(text_of("tsn:", INT64_MAX), "2262-04-11 23:47:16.854775807");
+    assert_string_equal(text_of("tdD", -1), "1969-12-31");
+}
+
+static void what_is_beyond_the_calendar_is_no_text(void **state)
+{
+    (void)state;
+    assert_null(text_of("tss:", INT64_MAX));
+    assert_null(text_of("tss:", INT64_MIN));
+    assert_null(text_of("tdD", INT32_MAX));
+    assert_null(text_of("tss:", -62135596801));
+    assert_string_equal(text_of("tss:", -62135596800), "0001-01-01 00:00:00");
+}
+
+static void other_formats_are_no_times(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {
+        "", "t", "td", "tds", "tdDx", "tdmm", "tss", "tts", "ttu", "tDs", "tiM", "l"};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        static const int64_t value = 0;
+        struct arrow_pair batch;
+        struct ph_arena arena = {0};
+        struct ph__arrow_column column;
+        if (init(ARROW_COLUMN("t", formats[i], 1, 0, NULL, &value), 1, 0, &batch, &arena, &column) == PH_OK)
+            assert_int_not_equal(column.kind, PH_ARROW_TIME);
+        ph__arena_fini(&arena);
+        arrow_release(&batch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +378,10 @@ int main(void)
         cmocka_unit_test(unknown_types_are_refused_when_wanted),
         cmocka_unit_test(a_list_of_lists_names_both),
         cmocka_unit_test(a_batch_that_belies_its_schema_is_refused),
+        cmocka_unit_test(times_are_those_of_the_c_library),
+        cmocka_unit_test(fractions_have_the_digits_of_their_unit),
+        cmocka_unit_test(what_is_beyond_the_calendar_is_no_text),
+        cmocka_unit_test(other_formats_are_no_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "data/source/stream_codec.h"
+#include "data/prepared/stream_codec.h"
 
 #include <string.h>
 

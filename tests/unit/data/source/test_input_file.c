@@ -1,5 +1,5 @@
 /* What the files of a set are called; sets are opened and read by test_source_npy.c. */
-#include "data/source/array_set.h"
+#include "data/source/input_file.h"
 
 #include "support/test_support.h"
 

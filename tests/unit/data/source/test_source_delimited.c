@@ -1,5 +1,5 @@
 /* Cells by their position: what is a cell, and which rows have labels. */
-#include "data/source/delimited.h"
+#include "data/source/source_delimited.h"
 
 #include "unit/data/data_fixture.h"
 

@@ -4,8 +4,8 @@
  * All ids of a libsvm row are one weighted list, the encoder's column "features". A libffm field is a weighted list of its
  * own, named by its number. Labels -1 and +1 are 0 and 1.
  * Whoever has lines – a source over a file, a serving program – matches once and then encodes line by line. */
-#ifndef PH_DATA_LIBSVM_ROW_H
-#define PH_DATA_LIBSVM_ROW_H
+#ifndef PH_DATA_SOURCE_LIBSVM_H
+#define PH_DATA_SOURCE_LIBSVM_H
 
 #include "data/encode/row_encoder.h"
 

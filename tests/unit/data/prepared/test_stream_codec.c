@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "data/source/stream_codec.h"
+#include "data/prepared/stream_codec.h"
 #include "support/test_support.h"
 
 #define MAX_VALUES 9000

@@ -4,18 +4,12 @@
  * and P_sparse_multi_hot.npz, whose members 0, 1 ... (N, hotness) are columns C1, C2 ..., or P_sparse.npy (N,26), one id a
  * column. A path that ends in .npz is one file whose members are columns by their names: of one dimension a value a row; of
  * two, whole numbers are a list and floats one column for each of theirs, NAME_1, NAME_2 ... */
-#ifndef PH_DATA_ARRAY_SET_H
-#define PH_DATA_ARRAY_SET_H
+#ifndef PH_DATA_SOURCE_NPY_H
+#define PH_DATA_SOURCE_NPY_H
 
 #include "base/text/name_index.h"
 #include "data/source/array_file.h"
-
-/* The files of MLPerf's layout; of the last two one is read, the first that is there. */
-enum ph__set_file { PH_SET_LABELS, PH_SET_DENSE, PH_SET_MULTI_HOT, PH_SET_ONE_HOT, PH_NUM_SET_FILES };
-
-/* What they are called for P or P_labels.npy, whether they are there or not; the arena's. PH_ERROR_MEMORY. */
-ph_status ph__array_set_name(
-    struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES]);
+#include "data/source/input_file.h"
 
 /* A column of the data: column `index` of an array, or all of them as a list. */
 struct ph__array_column {
@@ -39,13 +33,5 @@ struct ph__array_set { /* zero-initialised may be closed */
  * also on failure. PH_ERROR_DATA naming the array, or both that disagree. */
 ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool needs_no_labels);
 void ph__array_set_close(struct ph__array_set *set);
-
-/* The files that are read for a path, of those that are there: their paths, the arena's or the path itself. */
-#define PH_ARRAY_SET_MAX_FILES 3
-ph_status ph__array_set_list(struct ph_arena *arena, const char *path,
-    const char *paths_out[PH_ARRAY_SET_MAX_FILES], size_t *count_out);
-
-/* NULL when there is none of that name. */
-const struct ph__array_column *ph__array_set_find(const struct ph__array_set *set, const char *name);
 
 #endif
