@@ -355,3 +355,13 @@ const char *ph__data_word(const char *words, int index, char word_out[PH_DATA_WO
     snprintf(word_out, PH_DATA_WORD_BYTES, "%.*s", (int)strcspn(words, "|"), words);
     return word_out;
 }
+
+/* ---- splits ---------------------------------------------------------------------------------------------- */
+
+const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
+
+const char *ph__split_path(const struct ph_data_settings *settings, size_t split)
+{
+    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
+    return paths[split];
+}

@@ -120,4 +120,12 @@ int ph__data_word_index(const char *words, const char *word);
 #define PH_DATA_WORD_BYTES 24 /* the longest one and its NUL */
 const char *ph__data_word(const char *words, int index, char word_out[PH_DATA_WORD_BYTES]);
 
+/* The three parts of a job's data. */
+enum ph__split { PH_SPLIT_TRAIN, PH_SPLIT_VALID, PH_SPLIT_TEST, PH_SPLIT_COUNT };
+
+extern const char *const ph__split_names[PH_SPLIT_COUNT]; /* train, valid, test */
+
+/* Gives the path that the settings have for a split; NULL: none. */
+const char *ph__split_path(const struct ph_data_settings *settings, size_t split);
+
 #endif

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/prepared/part_reader.h"
-#include "data/prepared/part_writer.h"
+#include "data/prepared/part_file.h"
 #include "support/fuzz_parts.h"
 
 static const unsigned char digest[PH_ENCODER_DIGEST_BYTES] = "0123456789abcdef";

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/sum/checksum.h"
-#include "data/prepared/part_layout.h"
+#include "data/prepared/part_block.h"
 #include "data/prepared/prepared_manifest.h"
 #include "data/source/input_file.h"
 #include "support/fuzz_parts.h"

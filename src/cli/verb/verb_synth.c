@@ -4,7 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/verb.h"
-#include "data/split.h"
+#include "data/data_options.h"
 #include "train/config/job_config.h"
 
 static void print_orders(const struct ph_synth_truth *truth)

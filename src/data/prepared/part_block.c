@@ -5,6 +5,46 @@
 
 #include "base/memory/memory.h"
 
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+ph_status ph__row_layout_init(struct ph__row_layout *layout, const struct ph_encoder *encoder)
+{
+    *layout = (struct ph__row_layout){.num_fixed_words = encoder->num_fixed_words};
+    layout->limits = calloc(encoder->num_fixed_words + 1, sizeof *layout->limits);
+    layout->lists = calloc(encoder->num_sparse + 1, sizeof *layout->lists);
+    if (layout->limits == NULL || layout->lists == NULL) {
+        ph__row_layout_fini(layout);
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the layout of %zu words", encoder->num_fixed_words);
+    }
+    for (size_t slot = 0; slot < encoder->num_sparse; slot++) {
+        const struct ph__column *column = encoder->sparse_columns[slot];
+        size_t word = encoder->sparse_word + slot;
+        if (column->is_list)
+            layout->lists[layout->num_lists++] = (struct ph__row_list){.word = (uint32_t)word,
+                .limit = (uint32_t)column->num_rows,
+                .is_weighted = column->is_weighted};
+        else
+            layout->limits[word] = (uint32_t)column->num_rows;
+    }
+    return PH_OK;
+}
+
+void ph__row_layout_fini(struct ph__row_layout *layout)
+{
+    free(layout->limits);
+    free(layout->lists);
+    memset(layout, 0, sizeof *layout);
+}
+
+/* Streams of a block of such rows: one for each fixed word and each list's ids, and one for weights. */
+static size_t num_streams_of(const struct ph__row_layout *layout)
+{
+    size_t num_streams = layout->num_fixed_words + layout->num_lists;
+    for (size_t i = 0; i < layout->num_lists; i++)
+        num_streams += layout->lists[i].is_weighted;
+    return num_streams;
+}
+
 #define RUN 64 /* rows that are decoded at once: their words stay in the first cache */
 
 /* ---- encoding ------------------------------------------------------------------------------------------ */
@@ -63,7 +103,7 @@ ph_status ph__block_encode(struct ph__block_encoder *encoder, const struct ph__r
     const unsigned char **bytes_out, size_t *num_bytes_out)
 {
     const struct ph__row_layout *layout = encoder->layout;
-    size_t num_streams = ph__row_layout_num_streams(layout), num_rows = rows->num_rows;
+    size_t num_streams = num_streams_of(layout), num_rows = rows->num_rows;
     PH_TRY(reserve(encoder, rows, num_streams));
     size_t number = 0, end = num_streams * sizeof(struct ph__stream);
     transpose(rows, layout->num_fixed_words, encoder->values);
@@ -128,7 +168,7 @@ static ph_status check_directory(const struct decoding *decoding)
 {
     const struct ph__row_layout *layout = decoding->layout;
     const struct ph__block *block = decoding->block;
-    if (block->num_bytes / sizeof(struct ph__stream) < ph__row_layout_num_streams(layout))
+    if (block->num_bytes / sizeof(struct ph__stream) < num_streams_of(layout))
         return fail("it is too short for its streams");
     uint64_t num_words = (uint64_t)block->num_rows * layout->num_fixed_words;
     size_t number = 0;

@@ -10,9 +10,31 @@
 #ifndef PH_DATA_PART_BLOCK_H
 #define PH_DATA_PART_BLOCK_H
 
+#include "data/encode/encoder.h"
 #include "data/encode/rows.h"
-#include "data/prepared/part_layout.h"
 #include "data/prepared/stream_codec.h"
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+struct ph__row_list { /* in the order in which lists lie in a row */
+    uint32_t word;    /* the fixed word that is its length */
+    uint32_t limit;   /* its ids are below */
+    bool is_weighted; /* its ids are followed by as many weights */
+};
+
+/* What prepared data needs to know of an encoded row: how many fixed words, which of them are lengths of lists, and
+ * which ids may stand where. Made from an encoder; immutable afterwards, any number of threads may read it. */
+struct ph__row_layout {
+    size_t num_fixed_words;
+    uint32_t *limits; /* (num_fixed_words) the word is below; 0: any word */
+    struct ph__row_list *lists;
+    size_t num_lists;
+};
+
+ph_status ph__row_layout_init(struct ph__row_layout *layout, const struct ph_encoder *encoder);
+void ph__row_layout_fini(struct ph__row_layout *layout);
+
+/* ---- blocks ---------------------------------------------------------------------------------------------- */
 
 #define PH_BLOCK_MAX_ROWS 8192
 /* A writer ends a block when it has so many words (4 MiB), whatever its rows. */

@@ -9,6 +9,8 @@
  *
  * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and however
  * often the work was interrupted. So resuming is: make what is not there. */
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +20,14 @@
 #include "base/text/utf8.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
+#include "data/data_options.h"
 #include "data/encode/fit.h"
-#include "data/prepared/prepare_bad_rows.h"
-#include "data/prepared/prepare_folder.h"
 #include "data/prepared/prepare_learn.h"
 #include "data/prepared/prepare_options.h"
-#include "data/prepared/prepare_report.h"
+#include "data/prepared/prepare_part.h"
+#include "data/prepared/prepare_tasks.h"
 #include "data/source/input_file.h"
+#include "data/source/source.h"
 
 struct preparation {
     const struct ph_data_settings *settings;
@@ -49,6 +52,39 @@ static bool has_split(const struct ph_data_settings *settings, size_t split)
 
 /* ---- the folder ------------------------------------------------------------------------------------------ */
 
+/* What lies in a folder. */
+struct listing {
+    size_t num_entries, num_foreign; /* foreign: without settings they are of no preparation */
+    bool has_settings;
+};
+
+static ph_status add_entry(void *argument, const char *name)
+{
+    struct listing *listing = argument;
+    listing->num_entries++;
+    if (strcmp(name, PH_PREPARED_SOURCE) == 0)
+        listing->has_settings = true;
+    else if (strcmp(name, PH_PREPARED_SOURCE ".tmp") != 0) /* cut off by a kill */
+        listing->num_foreign++;
+    return PH_OK;
+}
+
+/* PH_OK for a folder that is empty and, where it may be resumed, for one that holds the beginning of a preparation: its
+ * settings, which are written first, or what a kill has left of them. PH_ERROR_USAGE for any other, whose files would be
+ * taken for those of the preparation or lost among them. */
+static ph_status check_folder(const char *folder, bool may_resume)
+{
+    struct listing listing = {0};
+    PH_TRY(ph__directory_visit(folder, add_entry, &listing));
+    if (listing.num_foreign > 0 && !listing.has_settings)
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: is not empty and holds no preparation (no " PH_PREPARED_SOURCE "): --out wants a new folder",
+            folder);
+    if (listing.num_entries > 0 && !may_resume)
+        return ph_fail(PH_ERROR_USAGE, "%s: is not empty; --resume goes on with what is there", folder);
+    return PH_OK;
+}
+
 static const char *path_of(struct preparation *preparation, const char *name)
 {
     return ph__path_join(&preparation->arena, preparation->folder, name);
@@ -58,7 +94,7 @@ static ph_status open_folder(struct preparation *preparation)
 {
     PH_TRY(ph__directory_create(preparation->folder));
     PH_TRY(ph__directory_lock(preparation->folder, &preparation->lock));
-    return ph__prepare_folder_check(preparation->folder, preparation->options->may_resume);
+    return check_folder(preparation->folder, preparation->options->may_resume);
 }
 
 static ph_status write_settings(const struct ph_section *section, const char *path)
@@ -164,6 +200,92 @@ static ph_status make_parts(struct preparation *preparation)
     return ph__tasks_run(&preparation->tasks, preparation->num_threads);
 }
 
+/* ---- bad rows: each task counts its own, what they are together is known when all are done --------------- */
+
+/* Reads on to a bad row. */
+static ph_status read_bad_row(struct ph__source *source)
+{
+    struct ph__rows rows = {0};
+    bool is_end = false;
+    ph_status status = PH_OK;
+    while (status == PH_OK && !is_end && source->num_bad_rows == 0) {
+        rows.num_rows = 0;
+        status = ph__source_next(source, &rows, &is_end);
+    }
+    ph__rows_fini(&rows);
+    return status;
+}
+
+/* Of a part that was kept only the number of its bad rows is known: reads its text again up to the first one. */
+static ph_status find_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
+    struct ph__prepare_result *result)
+{
+    const bool has_arrays = context->encoder->format == PH_DATA_NPY;
+    struct ph__source source;
+    struct ph__source_position start = {0};
+    const struct ph__source_options options = {
+        .max_bad_rows = UINT64_MAX, .start = &start, .is_one_file = true, .end_byte = task->end};
+    *(has_arrays ? &start.row : &start.byte) = result->kept_bad_begin;
+    if (task->file->is_cut)
+        PH_TRY(ph__prepare_task_first_line(task, &start.byte));
+    ph_status status = ph__source_open(&source, context->encoder, task->file->path, &options);
+    if (status == PH_OK)
+        status = read_bad_row(&source);
+    result->first_bad_line = source.first_bad_line + (has_arrays ? 0 : result->kept_bad_lines);
+    memcpy(result->first_bad_reason, source.first_bad_reason, sizeof result->first_bad_reason);
+    ph__source_close(&source);
+    return status;
+}
+
+/* The place of a task's first bad row, and what is wrong with it. */
+static void describe_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_plan *plan,
+    struct ph__prepare_result *results, size_t task, char *text_out, size_t size)
+{
+    const struct ph__prepare_file *file = plan->tasks[task].file;
+    struct ph__prepare_result *result = &results[task];
+    ph_status status = PH_OK;
+    if (result->has_kept_bad && result->first_bad_reason[0] == '\0')
+        status = find_bad_row(context, &plan->tasks[task], result);
+    uint64_t line = result->first_bad_line;
+    for (size_t i = task; i-- > 0 && plan->tasks[i].file == file;)
+        line += results[i].num_lines;
+    if (status == PH_OK)
+        snprintf(text_out, size, "%s:%" PRIu64 ": %s", file->path, line, result->first_bad_reason);
+    else
+        snprintf(text_out, size, "%s: its bad rows cannot be read any more", file->path);
+}
+
+/* PH_ERROR_DATA naming the file and the line when the split has more than context->max_bad_rows. What is found out about the
+ * tasks' results (num_tasks) is kept there. */
+static ph_status check_bad_rows(const struct ph__prepare_context *context,
+    const struct ph__prepare_plan *plan, struct ph__prepare_result *results, enum ph__split split)
+{
+    uint64_t num_bad_rows = 0;
+    for (size_t i = 0; i < plan->num_tasks; i++) {
+        if (plan->tasks[i].file->split != split)
+            continue;
+        num_bad_rows += results[i].num_bad_rows;
+        if (num_bad_rows <= context->max_bad_rows)
+            continue;
+        char place[1024];
+        describe_bad_row(context, plan, results, i, place, sizeof place);
+        return ph_fail(PH_ERROR_DATA,
+            "%s; %" PRIu64 " bad rows up to there, more than data.max_bad_rows = %" PRIu64, place,
+            num_bad_rows, context->max_bad_rows);
+    }
+    return PH_OK;
+}
+
+/* Gives the first bad row of all, its place and what is wrong with it; "" when there is none. */
+static void first_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_plan *plan,
+    struct ph__prepare_result *results, char *text_out, size_t size)
+{
+    text_out[0] = '\0';
+    for (size_t i = 0; i < plan->num_tasks && text_out[0] == '\0'; i++)
+        if (results[i].num_bad_rows > 0)
+            describe_bad_row(context, plan, results, i, text_out, size);
+}
+
 /* ---- splits ---------------------------------------------------------------------------------------------- */
 
 static ph_status add_results(
@@ -200,8 +322,7 @@ static ph_status write_manifest(
     if (path == NULL)
         return PH_ERROR_MEMORY;
     memcpy(manifest.encoder, preparation->digest, sizeof manifest.encoder);
-    PH_TRY(
-        ph__prepare_check_bad_rows(&preparation->context, &preparation->plan, preparation->results, split));
+    PH_TRY(check_bad_rows(&preparation->context, &preparation->plan, preparation->results, split));
     ph_status status = add_results(preparation, split, &manifest);
     if (status == PH_OK && manifest.num_rows == 0)
         status = ph_fail(PH_ERROR_DATA, "%s: has no rows", ph__split_path(preparation->settings, split));
@@ -255,8 +376,8 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
         summary->num_text_bytes += result->num_text_bytes;
         summary->num_kept_parts += result->num_kept;
     }
-    ph__prepare_first_bad_row(&preparation->context, &preparation->plan, preparation->results,
-        summary->first_bad_row, sizeof summary->first_bad_row);
+    first_bad_row(&preparation->context, &preparation->plan, preparation->results, summary->first_bad_row,
+        sizeof summary->first_bad_row);
     summary->num_threads = preparation->num_threads;
 }
 

@@ -9,7 +9,6 @@
 #include "base/file/file.h"
 #include "base/thread/cpu.h"
 #include "data/learn/learn.h"
-#include "data/prepared/prepare_report.h"
 #include "data/prepared/prepare_tasks.h"
 
 struct learning {

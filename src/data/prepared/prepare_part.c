@@ -8,7 +8,7 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "base/sum/checksum.h"
-#include "data/prepared/part_reader.h"
+#include "data/prepared/part_file.h"
 #include "data/source/source.h"
 
 /* A task under way. */

@@ -2,7 +2,7 @@
 #ifndef PH_DATA_PREPARE_PART_H
 #define PH_DATA_PREPARE_PART_H
 
-#include "data/prepared/part_writer.h"
+#include "data/prepared/part_file.h"
 #include "data/prepared/prepare_plan.h"
 #include "data/prepared/prepare_tasks.h"
 #include "data/prepared/prepared_manifest.h"

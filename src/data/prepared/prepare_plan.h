@@ -5,8 +5,8 @@
 #define PH_DATA_PREPARE_PLAN_H
 
 #include "base/memory/arena.h"
+#include "data/data_options.h"
 #include "data/source/input_file.h"
-#include "data/split.h"
 #include "phloem/data.h"
 
 struct ph__prepare_file {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread/clock.h"
 #include "base/thread/stop.h"
 
 struct worker {
@@ -97,4 +98,31 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
     if (ph__is_stopped(tasks->stop_signal))
         return ph_fail(ph__stop_status(tasks->stop_signal), "stopped by a signal");
     return tasks->failed == SIZE_MAX ? PH_OK : ph_fail(tasks->status, "%s", tasks->error);
+}
+
+/* ---- telling --------------------------------------------------------------------------------------------- */
+
+struct ph__prepare_reporter ph__prepare_reporter_of(
+    const struct ph_prepare_options *options, bool is_learning)
+{
+    const uint64_t now_ns = ph__clock_ns();
+    return (struct ph__prepare_reporter){
+        .options = options, .is_learning = is_learning, .start_ns = now_ns, .told_ns = now_ns};
+}
+
+void ph__prepare_report(void *context, const struct ph__tasks_progress *progress)
+{
+    struct ph__prepare_reporter *reporter = context;
+    const struct ph_prepare_options *options = reporter->options;
+    const uint64_t now_ns = ph__clock_ns();
+    if (options->on_progress == NULL ||
+        (double)(now_ns - reporter->told_ns) * 1e-9 < options->progress_seconds)
+        return;
+    reporter->told_ns = now_ns;
+    const struct ph_prepare_progress told = {.is_learning = reporter->is_learning,
+        .num_rows = progress->num_rows,
+        .num_text_bytes = progress->num_bytes,
+        .total_text_bytes = progress->total_bytes,
+        .seconds = (double)(now_ns - reporter->start_ns) * 1e-9};
+    options->on_progress(options->progress_context, &told);
 }

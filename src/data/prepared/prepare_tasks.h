@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "phloem/status.h"
+#include "phloem/data.h"
 
 /* What all tasks have done together. */
 struct ph__tasks_progress {
@@ -44,5 +44,19 @@ bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, 
 
 /* So many bytes of the total were done before. */
 void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes);
+
+/* How far a pass of a preparation is, for whoever wants to be told. */
+struct ph__prepare_reporter {
+    const struct ph_prepare_options *options; /* borrowed */
+    bool is_learning;
+    uint64_t start_ns, told_ns;
+};
+
+/* Reports on a pass that begins now. */
+struct ph__prepare_reporter ph__prepare_reporter_of(
+    const struct ph_prepare_options *options, bool is_learning);
+
+/* Tells how far the pass is, now and then: struct ph__tasks' on_progress; the context is a reporter. */
+void ph__prepare_report(void *context, const struct ph__tasks_progress *progress);
 
 #endif

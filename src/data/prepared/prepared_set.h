@@ -3,7 +3,7 @@
 #ifndef PH_DATA_PREPARED_SET_H
 #define PH_DATA_PREPARED_SET_H
 
-#include "data/prepared/part_reader.h"
+#include "data/prepared/part_file.h"
 #include "data/prepared/prepared_manifest.h"
 
 struct ph__prepared_set;

@@ -10,7 +10,7 @@
 #include "base/format/json.h"
 #include "base/memory/arena.h"
 #include "base/memory/memory.h"
-#include "data/split.h"
+#include "data/data_options.h"
 #include "data/synth/synth_options.h"
 #include "data/synth/synth_orders.h"
 #include "data/synth/synth_teacher.h"

@@ -3,7 +3,7 @@
 #define PH_FUZZ_PARTS_H
 
 #include "data/prepared/part_block.h"
-#include "data/prepared/part_format.h"
+#include "data/prepared/part_file.h"
 #include "support/fuzz_support.h"
 
 /* Rows longer than this in all are not decoded: a few bytes may stand for very many words. */

@@ -10,7 +10,7 @@
 #include "base/memory/memory.h"
 #include "base/rng.h"
 #include "data/prepared/part_block.h"
-#include "data/prepared/part_writer.h"
+#include "data/prepared/part_file.h"
 #include "support/test_support.h"
 
 #define PART_FIXED_WORDS 7

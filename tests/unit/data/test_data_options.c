@@ -1,12 +1,11 @@
 /* The data and synth sections as configs write them. */
-#include "data/data_options.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/arena.h"
 #include "base/option/option.h"
+#include "data/data_options.h"
 #include "data/synth/synth_options.h"
 #include "unit/data/data_fixture.h"
 
@@ -155,6 +154,25 @@ static void the_schema_that_synth_writes_reads_its_files(void **state)
     ph__arena_fini(&arena);
 }
 
+static void a_split_has_the_path_of_its_name(void **state)
+{
+    (void)state;
+    const struct ph_data_settings settings = {.train = "train", .valid = "valid", .test = "test"};
+    for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
+        assert_string_equal(ph__split_path(&settings, split), ph__split_names[split]);
+    assert_null(ph__split_path(&(struct ph_data_settings){.train = "a"}, PH_SPLIT_TEST));
+}
+
+/* Their names are the same. */
+static void synthetic_files_are_numbered_as_splits_are(void **state)
+{
+    (void)state;
+    assert_int_equal(PH_SYNTH_TRAIN, PH_SPLIT_TRAIN);
+    assert_int_equal(PH_SYNTH_VALID, PH_SPLIT_VALID);
+    assert_int_equal(PH_SYNTH_TEST, PH_SPLIT_TEST);
+    assert_int_equal(PH_SYNTH_FILE_COUNT, PH_SPLIT_COUNT);
+}
+
 int main(void)
 {
     setenv("PH_TEST_FOLDER", "/somewhere", 1);
@@ -166,6 +184,8 @@ int main(void)
         cmocka_unit_test(every_word_is_found_again),
         cmocka_unit_test(only_training_data_may_be_a_pipe),
         cmocka_unit_test(the_schema_that_synth_writes_reads_its_files),
+        cmocka_unit_test(a_split_has_the_path_of_its_name),
+        cmocka_unit_test(synthetic_files_are_numbered_as_splits_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,28 @@
 /* Which folders a preparation may be made in. */
-#include "data/prepared/prepare_folder.h"
-
 #include "base/file/directory.h"
 #include "unit/data/prepare_fixture.h"
 
+/* Prepares into the folder. NULL: whatever else is wrong, the folder may take it. */
 static void check(const char *name, bool may_resume, const char *error)
 {
-    const char *path = test_path(name);
-    if (error == NULL)
-        assert_ok(ph__prepare_folder_check(path, may_resume));
-    else
-        assert_fails(ph__prepare_folder_check(path, may_resume), PH_ERROR_USAGE, error);
+    struct fixture fixture;
+    struct ph_prepare_summary summary;
+    const struct ph_prepare_options options = {.num_threads = 1, .may_resume = may_resume};
+    prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
+    const ph_status status = ph_prepare(&fixture.settings, test_path(name), &options, &summary);
+    if (error != NULL)
+        assert_fails(status, PH_ERROR_USAGE, error);
+    else if (status != PH_OK)
+        assert_null(strstr(ph_error_text(), "is not empty"));
 }
 
 static void an_empty_folder_may_be_prepared_into(void **state)
 {
     (void)state;
     assert_ok(ph__directory_create(test_path("empty")));
+    assert_ok(ph__directory_create(test_path("empty_too")));
     check("empty", false, NULL);
-    check("empty", true, NULL);
+    check("empty_too", true, NULL);
 }
 
 static void a_folder_with_settings_may_be_resumed(void **state)

@@ -1,9 +1,9 @@
-#include "base/sum/checksum.h"
-#include "data/prepared/part_reader.h"
-#include "unit/data/part_fixture.h"
+/* Parts of prepared data: written whole or not at all, and read with nothing believed that they say. */
+#include <unistd.h>
 
-#define NUM_BLOCKS 3
-#define NUM_ROWS 300 /* of a block */
+#include "base/sum/checksum.h"
+#include "data/prepared/part_file.h"
+#include "unit/data/part_fixture.h"
 
 static const char *path_of(const char *name)
 {
@@ -11,6 +11,69 @@ static const char *path_of(const char *name)
     snprintf(path, sizeof path, "%s/%s", test_folder(), name);
     return path;
 }
+
+/* ---- writing --------------------------------------------------------------------------------------------- */
+
+static void a_part_appears_only_when_it_is_finished(void **state)
+{
+    (void)state;
+    struct ph__row_layout layout = part_layout();
+    struct ph__part_writer *writer;
+    const char *path = path_of("unfinished.phd");
+    struct ph__rows rows = part_rows(&layout, 10, 0);
+    assert_ok(ph__part_writer_open(path, &layout, part_digest, &writer));
+    assert_ok(ph__part_writer_add(writer, &rows));
+    assert_false(ph__file_exists(path));
+    ph__part_writer_close(writer);
+    assert_false(ph__file_exists(path));
+    assert_false(ph__file_exists(path_of("unfinished.phd.tmp")));
+    ph__rows_fini(&rows);
+}
+
+static void the_same_rows_are_the_same_bytes(void **state)
+{
+    (void)state;
+    struct ph__row_layout layout = part_layout();
+    char first[4096];
+    size_t first_bytes, second_bytes;
+    snprintf(first, sizeof first, "%s", path_of("first.phd"));
+    part_write(first, &layout, 3, 500);
+    part_write(path_of("second.phd"), &layout, 3, 500);
+    unsigned char *one = part_bytes(first, &first_bytes);
+    unsigned char *other = part_bytes(path_of("second.phd"), &second_bytes);
+    assert_int_equal(first_bytes, second_bytes);
+    assert_memory_equal(one, other, first_bytes);
+    free(one);
+    free(other);
+}
+
+static void a_folder_that_is_missing_is_a_disk_error(void **state)
+{
+    (void)state;
+    struct ph__row_layout layout = part_layout();
+    struct ph__part_writer *writer = NULL;
+    assert_fails(ph__part_writer_open("/nonexistent/part.phd", &layout, part_digest, &writer), PH_ERROR_DISK,
+        "/nonexistent/part.phd");
+    assert_null(writer);
+    ph__part_writer_close(NULL);
+}
+
+static void a_full_disk_is_a_disk_error(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        test_skip("there is no /dev/full");
+    struct ph__row_layout layout = part_layout();
+    struct ph__part_writer *writer = NULL;
+    assert_int_equal(symlink("/dev/full", path_of("full.phd.tmp")), 0);
+    assert_fails(ph__part_writer_open(path_of("full.phd"), &layout, part_digest, &writer), PH_ERROR_DISK,
+        "No space left");
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+#define NUM_BLOCKS 3
+#define NUM_ROWS 300 /* of a block */
 
 static void blocks_come_back_in_any_order(void **state)
 {
@@ -234,6 +297,10 @@ static void what_is_no_part_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_appears_only_when_it_is_finished),
+        cmocka_unit_test(the_same_rows_are_the_same_bytes),
+        cmocka_unit_test(a_folder_that_is_missing_is_a_disk_error),
+        cmocka_unit_test(a_full_disk_is_a_disk_error),
         cmocka_unit_test(blocks_come_back_in_any_order),
         cmocka_unit_test(a_part_without_rows_can_be_read),
         cmocka_unit_test(every_flipped_bit_is_found),

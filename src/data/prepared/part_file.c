@@ -1,4 +1,4 @@
-#include "data/prepared/part_reader.h"
+#include "data/prepared/part_file.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -7,8 +7,157 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file/file.h"
 #include "base/file/mapped_file.h"
+#include "base/memory/memory.h"
 #include "base/sum/checksum.h"
+
+/* ---- layout ---------------------------------------------------------------------------------------------- */
+
+static unsigned nibble(char digit)
+{
+    return (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10) & 15u;
+}
+
+void ph__part_digest(const char *hex, unsigned char digest_out[PH_ENCODER_DIGEST_BYTES])
+{
+    for (size_t i = 0; i < PH_ENCODER_DIGEST_BYTES; i++)
+        digest_out[i] = (unsigned char)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
+}
+
+ph_status ph__part_header_create(const struct ph__row_layout *layout,
+    const unsigned char digest[PH_ENCODER_DIGEST_BYTES], unsigned char **bytes_out, size_t *num_bytes_out)
+{
+    size_t num_bytes =
+        sizeof(struct ph__part_header) + layout->num_lists * sizeof(struct ph__part_list) + sizeof(uint64_t);
+    struct ph__part_header header = {.magic = PH_PART_MAGIC,
+        .version = PH_PART_VERSION,
+        .header_bytes = (uint32_t)num_bytes,
+        .num_fixed_words = (uint32_t)layout->num_fixed_words,
+        .num_lists = (uint32_t)layout->num_lists};
+    memcpy(header.encoder_digest, digest, sizeof header.encoder_digest);
+    unsigned char *bytes = malloc(num_bytes), *end = bytes;
+    if (bytes == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a header of %zu bytes", num_bytes);
+    memcpy(end, &header, sizeof header);
+    end += sizeof header;
+    for (size_t l = 0; l < layout->num_lists; l++) {
+        struct ph__part_list list = {layout->lists[l].word, layout->lists[l].is_weighted};
+        memcpy(end, &list, sizeof list);
+        end += sizeof list;
+    }
+    uint64_t checksum = ph__checksum(bytes, (size_t)(end - bytes));
+    memcpy(end, &checksum, sizeof checksum);
+    *bytes_out = bytes;
+    *num_bytes_out = num_bytes;
+    return PH_OK;
+}
+
+uint64_t ph__part_footer_checksum(const struct ph__part_footer *footer)
+{
+    return ph__checksum(footer, offsetof(struct ph__part_footer, checksum));
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------- */
+
+struct ph__part_writer {
+    struct ph_atomic_file file;
+    bool is_open;
+    uint64_t offset; /* of the next byte */
+    struct ph__block_encoder encoder;
+    struct ph__part_entry *entries;
+    size_t entries_capacity;
+    struct ph__part_footer footer; /* totals so far */
+};
+
+static ph_status write_bytes(struct ph__part_writer *writer, const void *bytes, size_t num_bytes)
+{
+    PH_TRY(ph__atomic_file_write(&writer->file, bytes, num_bytes));
+    writer->offset += num_bytes;
+    return PH_OK;
+}
+
+static ph_status write_header(struct ph__part_writer *writer, const struct ph__row_layout *layout,
+    const unsigned char digest[PH_ENCODER_DIGEST_BYTES])
+{
+    unsigned char *bytes;
+    size_t num_bytes;
+    PH_TRY(ph__part_header_create(layout, digest, &bytes, &num_bytes));
+    writer->footer.header_checksum = ph__checksum(bytes, num_bytes);
+    ph_status status = write_bytes(writer, bytes, num_bytes);
+    free(bytes);
+    return status;
+}
+
+ph_status ph__part_writer_open(const char *path, const struct ph__row_layout *layout,
+    const unsigned char digest[PH_ENCODER_DIGEST_BYTES], struct ph__part_writer **writer_out)
+{
+    struct ph__part_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to write it", path);
+    writer->encoder.layout = layout;
+    ph_status status = ph__atomic_file_open(path, &writer->file);
+    writer->is_open = status == PH_OK;
+    if (status == PH_OK)
+        status = write_header(writer, layout, digest);
+    if (status != PH_OK) {
+        ph__part_writer_close(writer);
+        return status;
+    }
+    *writer_out = writer;
+    return PH_OK;
+}
+
+ph_status ph__part_writer_add(struct ph__part_writer *writer, const struct ph__rows *rows)
+{
+    const unsigned char *bytes;
+    size_t num_bytes;
+    if (rows->num_rows == 0)
+        return PH_OK;
+    struct ph__part_footer *footer = &writer->footer;
+    PH_TRY(ph__array_reserve((void **)&writer->entries, &writer->entries_capacity,
+        (size_t)footer->num_blocks + 1, sizeof *writer->entries));
+    PH_TRY(ph__block_encode(&writer->encoder, rows, &bytes, &num_bytes));
+    writer->entries[footer->num_blocks++] = (struct ph__part_entry){.offset = writer->offset,
+        .num_bytes = (uint32_t)num_bytes,
+        .num_rows = (uint32_t)rows->num_rows,
+        .num_words = ph__rows_num_words(rows),
+        .checksum = ph__checksum(bytes, num_bytes)};
+    footer->num_rows += rows->num_rows;
+    footer->num_words += ph__rows_num_words(rows);
+    return write_bytes(writer, bytes, num_bytes);
+}
+
+ph_status ph__part_writer_finish(
+    struct ph__part_writer *writer, const struct ph__part_range *range, struct ph__part_footer *footer_out)
+{
+    struct ph__part_footer footer = writer->footer;
+    size_t index_bytes = (size_t)footer.num_blocks * sizeof *writer->entries;
+    footer.range = *range;
+    footer.index_offset = writer->offset;
+    footer.index_checksum = ph__checksum(writer->entries, index_bytes);
+    footer.checksum = ph__part_footer_checksum(&footer);
+    memcpy(footer.magic, PH_PART_END_MAGIC, sizeof footer.magic);
+    PH_TRY(write_bytes(writer, writer->entries, index_bytes));
+    PH_TRY(write_bytes(writer, &footer, sizeof footer));
+    writer->is_open = false;
+    PH_TRY(ph__atomic_file_commit(&writer->file));
+    *footer_out = footer;
+    return PH_OK;
+}
+
+void ph__part_writer_close(struct ph__part_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    if (writer->is_open)
+        ph__atomic_file_abandon(&writer->file);
+    ph__block_encoder_fini(&writer->encoder);
+    free(writer->entries);
+    free(writer);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
 
 #define PREPARE_ANEW "make it anew: phloem prepare CONFIG --out FOLDER"
 
