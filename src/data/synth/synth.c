@@ -12,7 +12,6 @@
 #include "base/memory/memory.h"
 #include "data/data_options.h"
 #include "data/synth/synth_options.h"
-#include "data/synth/synth_orders.h"
 #include "data/synth/synth_teacher.h"
 #include "data/synth/synth_truth.h"
 #include "phloem/data.h"

@@ -1,4 +1,4 @@
-#include "data/synth/zipf.h"
+#include "data/synth/synth_teacher.h"
 
 #include <math.h>
 #include <stdlib.h>
