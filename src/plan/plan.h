@@ -146,7 +146,7 @@ struct ph_plan_step {
     struct ph_plan_wire gradient_wire;
 };
 
-/* A machine, as far as it costs a step time: by nominal figures (plan_machine.h), or measured ones. */
+/* A machine, as far as it costs a step time: by nominal figures (plan_cost.h), or measured ones. */
 struct ph_plan_machine {
     double memory_bytes_per_s;  /* of one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */
@@ -181,5 +181,27 @@ ph_status ph__plan_check_bytes(
 /* Two tables for people: tables with their kinds and places, and ranks with their loads. */
 ph_status ph__plan_print(
     const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer);
+
+/* ---- what goes over each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h) ---- */
+
+/* Gradients of dense parameters, which all ranks sum. */
+struct ph_plan_dense {
+    size_t num_numbers, bucket_numbers;
+    struct ph_plan_wire wire;
+};
+
+/* Between any two ranks, or, where the ranks are more than a table has room for, any two hosts. */
+struct ph_plan_links {
+    bool are_hosts;
+    size_t count;
+    double *bytes; /* (count, count), [from][to], in the arena */
+};
+
+/* most: ranks, or hosts, that a table has room for; count is 0 where there are more of both. PH_ERROR_MEMORY. */
+ph_status ph__plan_links_find(const struct ph_plan *plan, const struct ph_plan_step *step,
+    const struct ph_plan_dense *dense, const struct ph_table_facts *tables, size_t most,
+    struct ph_arena *arena, struct ph_plan_links *links_out);
+/* Prints a table for people: a row for each sender. */
+ph_status ph__plan_links_print(const struct ph_plan_links *links, struct ph_writer *writer);
 
 #endif

@@ -30,10 +30,6 @@ size_t ph__column_parts(const struct ph_table_facts *table);
 ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_table_facts *tables,
     size_t num_tables, struct ph_plan_choice *choices, struct ph_arena *arena);
 
-/* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their number. */
-size_t ph__table_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
-    const struct ph_plan_choice *choice, uint32_t table_index, struct ph_table_shard *shards_out);
-
 /* The plan of such choices (num_tables). What it points to is its own. PH_ERROR_MEMORY. */
 ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_table_facts *tables,
     size_t num_tables, const struct ph_plan_choice *choices, struct ph_plan *plan_out);

@@ -1,6 +1,45 @@
 #include "plan/plan_cost.h"
 
 #include <math.h>
+#include <stddef.h>
+
+#include "base/sizes.h"
+
+/* ---- the machine ----------------------------------------------------------------------------------------- */
+
+#define FIGURE(member) offsetof(struct ph_plan_machine, member)
+
+/* Rows are looked up by one core, since plans must not depend on the number of threads, which is each rank's own. By Little's law a
+ * core reads (cache lines under way) (bytes of a line) / latency: 12 x 64 B / 96 ns, by the L1 fill buffers of Ice Lake. */
+const struct ph_plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES] = {
+    {"rows at random, each rank", 8e9, "one core of Intel's Ice Lake, memory at 96 ns (assumed)",
+        FIGURE(memory_bytes_per_s)},
+    {"two ranks of a host, each way", 5e9, "a copy by one core: read, written, at 10 GB/s (assumed)",
+        FIGURE(host_bytes_per_s)},
+    {"two hosts, each way, all ranks", 1.25e9, "10 Gb/s Ethernet (IEEE 802.3ae)",
+        FIGURE(network_bytes_per_s)},
+};
+
+double ph__plan_machine_figure(const struct ph_plan_machine *machine, const struct ph_plan_figure *figure)
+{
+    return *(const double *)(const void *)((const char *)machine + figure->offset);
+}
+
+void ph__plan_machine_set(
+    struct ph_plan_machine *machine, const struct ph_plan_figure *figure, double bytes_per_s)
+{
+    *(double *)(void *)((char *)machine + figure->offset) = bytes_per_s;
+}
+
+struct ph_plan_machine ph__plan_machine_nominal(uint64_t rank_bytes)
+{
+    struct ph_plan_machine machine = {.rank_bytes = rank_bytes};
+    for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++)
+        ph__plan_machine_set(&machine, &ph__plan_figures[i], ph__plan_figures[i].nominal);
+    return machine;
+}
+
+/* ---- the cost -------------------------------------------------------------------------------------------- */
 
 double ph__expected_rows(double num_rows, double num_ids)
 {
@@ -47,7 +86,9 @@ static ph_status visit_expected(const struct ph_plan *plan, size_t table, const 
     return status;
 }
 
-ph_status ph__expected_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
+/* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time: they are of every pair
+ * of a rank and a shard. */
+static ph_status expected_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
     const struct ph_plan_step *step, ph_traffic_visit visit, void *context)
 {
     for (size_t i = 0; i < plan->num_tables; i++)
@@ -187,7 +228,7 @@ static ph_status find_loads(const struct ph_plan *plan, const struct ph_plan_mac
     ph__usage_seconds(machine, &plan->topology, usage, seconds);
     for (size_t i = 0; i < world_size; i++)
         loads_out[i] = (struct ph_plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
-    return ph__expected_traffic(plan, tables, step, add_sent, loads_out);
+    return expected_traffic(plan, tables, step, add_sent, loads_out);
 }
 
 ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
@@ -197,4 +238,43 @@ ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machin
     const ph_status status = find_loads(plan, machine, step, tables, &arena, loads_out);
     ph__arena_fini(&arena);
     return status;
+}
+
+/* ---- links ----------------------------------------------------------------------------------------------- */
+
+struct adding {
+    const struct ph_plan_links *links;
+    size_t ranks_per_end; /* an end of a link is so many ranks */
+};
+
+static void add_bytes(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+{
+    const struct adding *adding = context;
+    const size_t sender = from / adding->ranks_per_end, receiver = to / adding->ranks_per_end;
+    (void)what;
+    if (sender != receiver)
+        adding->links->bytes[sender * adding->links->count + receiver] += bytes;
+}
+
+ph_status ph__plan_links_find(const struct ph_plan *plan, const struct ph_plan_step *step,
+    const struct ph_plan_dense *dense, const struct ph_table_facts *tables, size_t most,
+    struct ph_arena *arena, struct ph_plan_links *links_out)
+{
+    const struct ph_topology *topology = &plan->topology;
+    const bool are_hosts = topology->world_size > most;
+    struct adding adding = {links_out, are_hosts ? topology->ranks_per_host : 1};
+    const size_t count = topology->world_size / adding.ranks_per_end;
+    if (count > most) {
+        *links_out = (struct ph_plan_links){0};
+        return PH_OK;
+    }
+    *links_out = (struct ph_plan_links){
+        are_hosts, count, ph__arena_alloc_array(arena, count * count, sizeof *links_out->bytes)};
+    if (links_out->bytes == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(expected_traffic(plan, tables, step, add_bytes, &adding));
+    for (size_t first = 0; first < dense->num_numbers; first += dense->bucket_numbers)
+        ph__dense_traffic(topology->world_size, &dense->wire,
+            ph__min(dense->bucket_numbers, dense->num_numbers - first), add_bytes, &adding);
+    return PH_OK;
 }

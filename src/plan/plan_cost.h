@@ -23,6 +23,31 @@
 #include "plan/plan_choice.h"
 #include "plan/plan_traffic.h"
 
+/* ---- the machine ----------------------------------------------------------------------------------------- */
+
+/* A figure of links or processors, in bytes a second. The nominal figures of the machine that a plan is made for stand in one
+ * table, so that the same command makes the same plan whatever else the machine does, and whichever of its processors a rank
+ * gets. */
+struct ph_plan_figure {
+    const char *name;   /* "two ranks of a host, each way"; static, as `source` */
+    double nominal;     /* bytes a second */
+    const char *source; /* where the nominal value is from */
+    size_t offset;      /* of the double that it fills in struct ph_plan_machine */
+};
+
+enum { PH_PLAN_NUM_FIGURES = 3 };
+extern const struct ph_plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES];
+
+/* The machine of the nominal figures, whose ranks may spend rank_bytes each (0: no limit). */
+struct ph_plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
+
+/* Reads and writes what a row of the table says of a machine. */
+double ph__plan_machine_figure(const struct ph_plan_machine *machine, const struct ph_plan_figure *figure);
+void ph__plan_machine_set(
+    struct ph_plan_machine *machine, const struct ph_plan_figure *figure, double bytes_per_s);
+
+/* ---- the cost -------------------------------------------------------------------------------------------- */
+
 /* What a rank has to do in a step; all zero at first. */
 struct ph_rank_usage {
     uint64_t held_bytes;
@@ -41,11 +66,6 @@ ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const st
 /* Adds what a table of the plan takes; usage (world_size). */
 void ph__table_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
     const struct ph_plan_step *step, const struct ph_table_counts *counts, struct ph_rank_usage *usage);
-
-/* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time: they are of every pair
- * of a rank and a shard. */
-ph_status ph__expected_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, ph_traffic_visit visit, void *context);
 
 /* seconds_out (world_size). */
 void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_topology *topology,

@@ -1,5 +1,5 @@
 /* The greedy planner. A table is tried with every kind that its policy allows, at the ranks or hosts that are least busy by
- * then and have room, and stays as in the best trial (plan_trial.h).
+ * then and have room, and stays as in the best trial.
  *
  * Whether cutting a table pays shows only when the others have found their places: cut tables share the work evenly and send
  * more, over the network most. So there are several policies of when a table is cut that need not be, and whether it then stays
@@ -11,7 +11,217 @@
 
 #include "base/sizes.h"
 #include "base/text/number.h"
-#include "plan/plan_trial.h"
+#include "plan/plan_cost.h"
+
+/* ---- trials ---------------------------------------------------------------------------------------------- */
+
+/* Trials of a planner: one table more, at the places that suit it best by then, and what that would ask of the ranks. The best of
+ * a table's trials is remembered: that after which the busiest rank is least busy, of equal ones that with the least work in all. */
+struct trial {
+    struct ph_plan_choice choice;
+    uint32_t *places;            /* (world_size) what choice.places is */
+    struct ph_rank_usage *usage; /* (world_size) of all that is placed, and of this */
+    double busiest, sum;         /* seconds: of the busiest rank, of all together */
+    bool fits;                   /* into every rank's memory */
+};
+
+struct place_load {
+    uint32_t place;
+    double seconds; /* of the rank, or of the host's busiest one */
+    uint64_t held_bytes;
+};
+
+struct trials {
+    const struct ph_plan_machine *machine; /* borrowed, as all three */
+    const struct ph_topology *topology;
+    const struct ph_plan_step *step;
+    struct ph_rank_usage *usage; /* (world_size) of what is placed */
+    struct trial last, best;     /* best.fits is false as long as none does */
+    double *seconds;             /* (world_size) scratch */
+    struct place_load *loads;    /* (world_size) scratch */
+};
+
+static ph_status add_usage(const struct trials *trials, const struct ph_table_facts *table,
+    const struct ph_plan_choice *choice, struct ph_rank_usage *usage)
+{
+    struct ph_plan plan;
+    struct ph_table_counts counts;
+    PH_TRY(ph__plan_build(trials->topology, table, 1, choice, &plan));
+    ph_status status = ph__expected_counts(&plan, 0, table, trials->step, &plan.arena, &counts);
+    if (status == PH_OK)
+        ph__table_usage(&plan, 0, table, trials->step, &counts, usage);
+    ph__plan_fini(&plan);
+    return status;
+}
+
+static void judge(const struct trials *trials, struct trial *trial)
+{
+    const uint64_t limit = trials->machine->rank_bytes;
+    trial->busiest = trial->sum = 0;
+    trial->fits = true;
+    ph__usage_seconds(trials->machine, trials->topology, trial->usage, trials->seconds);
+    for (size_t rank = 0; rank < trials->topology->world_size; rank++) {
+        trial->busiest = fmax(trial->busiest, trials->seconds[rank]);
+        trial->sum += trials->seconds[rank];
+        trial->fits = trial->fits && (limit == 0 || trial->usage[rank].held_bytes <= limit);
+    }
+}
+
+static bool is_better(const struct trial *a, const struct trial *b)
+{
+    if (!a->fits || !b->fits)
+        return a->fits;
+    return a->busiest < b->busiest || (a->busiest == b->busiest && a->sum < b->sum);
+}
+
+/* ---- where it is tried -------------------------------------------------------------------------------------- */
+
+static int by_seconds(const void *a, const void *b)
+{
+    const struct place_load *left = a, *right = b;
+    if (left->seconds != right->seconds)
+        return left->seconds < right->seconds ? -1 : 1;
+    return left->place < right->place ? -1 : left->place > right->place;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Ranks or hosts, the least busy first. */
+static size_t list_loads(const struct trials *trials, bool is_host)
+{
+    const size_t num_local = is_host ? trials->topology->ranks_per_host : 1;
+    const size_t count = trials->topology->world_size / num_local;
+    ph__usage_seconds(trials->machine, trials->topology, trials->usage, trials->seconds);
+    for (size_t place = 0; place < count; place++) {
+        struct place_load load = {.place = (uint32_t)place};
+        for (size_t rank = place * num_local; rank < (place + 1) * num_local; rank++) {
+            load.seconds = fmax(load.seconds, trials->seconds[rank]);
+            if (trials->usage[rank].held_bytes > load.held_bytes)
+                load.held_bytes = trials->usage[rank].held_bytes;
+        }
+        trials->loads[place] = load;
+    }
+    qsort(trials->loads, count, sizeof *trials->loads, by_seconds);
+    return count;
+}
+
+/* Bytes of the largest shard that the kind makes of the table at so many places. */
+static uint64_t largest_shard(const struct trials *trials, const struct ph_table_facts *table,
+    enum ph_shard_kind kind, size_t num_places)
+{
+    const size_t num_local = trials->topology->ranks_per_host;
+    size_t row_runs = 1, column_runs = 1;
+    if (kind == PH_SHARD_ROW_WISE)
+        row_runs = num_places;
+    if (kind == PH_SHARD_TABLE_ROW_WISE || kind == PH_SHARD_GRID)
+        row_runs = num_local;
+    if (kind == PH_SHARD_COLUMN_WISE || kind == PH_SHARD_GRID)
+        column_runs = num_places;
+    if (kind == PH_SHARD_TABLE_COLUMN_WISE)
+        column_runs = ph__min(num_local, ph__column_parts(table));
+    const size_t blocks = ph__divide_up(ph__divide_up(table->dim, PH_SHARD_COLUMNS), column_runs);
+    return ph__part_bytes(
+        table, ph__divide_up(table->num_rows, row_runs), ph__min(blocks * PH_SHARD_COLUMNS, table->dim));
+}
+
+/* The least busy places that have room; where all are wanted, all. false: there are not as many. */
+static bool choose_places(
+    const struct trials *trials, const struct ph_table_facts *table, enum ph_shard_kind kind, size_t wanted)
+{
+    const size_t count = list_loads(trials, ph__shard_kind_is_of_hosts(kind));
+    const uint64_t limit = trials->machine->rank_bytes;
+    const uint64_t needed = largest_shard(trials, table, kind, wanted);
+    size_t num_chosen = 0;
+    for (size_t i = 0; i < count && num_chosen < wanted; i++)
+        if (wanted == count || limit == 0 || trials->loads[i].held_bytes + needed <= limit)
+            trials->last.places[num_chosen++] = trials->loads[i].place;
+    qsort(trials->last.places, num_chosen, sizeof *trials->last.places, ascending);
+    return num_chosen == wanted;
+}
+
+/* Tries a table beside what is placed, at the num_places least busy ranks or hosts that have room for it; where there are not
+ * as many, not at all. All of them are taken whether they have room or not. */
+static ph_status trials_try(
+    struct trials *trials, const struct ph_table_facts *table, enum ph_shard_kind kind, size_t num_places)
+{
+    struct trial *last = &trials->last;
+    if (num_places > 0 && !choose_places(trials, table, kind, num_places))
+        return PH_OK;
+    last->choice = (struct ph_plan_choice){kind, last->places, num_places};
+    memcpy(last->usage, trials->usage, trials->topology->world_size * sizeof *last->usage);
+    PH_TRY(add_usage(trials, table, &last->choice, last->usage));
+    judge(trials, last);
+    if (is_better(last, &trials->best)) {
+        const struct trial better = *last;
+        *last = trials->best;
+        trials->best = better;
+    }
+    return PH_OK;
+}
+
+/* Places the table as in its best trial. */
+static void trials_place_best(struct trials *trials)
+{
+    memcpy(trials->usage, trials->best.usage, trials->topology->world_size * sizeof *trials->usage);
+    trials->best.fits = false; /* of the next table */
+}
+
+/* Weighs what a table would be by itself, on rank 0 or as it is on all: as trials->last. */
+static ph_status trials_weigh(
+    struct trials *trials, const struct ph_table_facts *table, enum ph_shard_kind kind)
+{
+    static const uint32_t first[] = {0};
+    const struct ph_plan_choice choice = {kind, first, kind == PH_SHARD_DATA_PARALLEL ? 0 : 1};
+    struct trial *last = &trials->last;
+    memset(last->usage, 0, trials->topology->world_size * sizeof *last->usage);
+    PH_TRY(add_usage(trials, table, &choice, last->usage));
+    judge(trials, last);
+    return PH_OK;
+}
+
+/* Gives the seconds of the busiest rank, as things are placed. */
+static double trials_busiest(struct trials *trials)
+{
+    struct trial placed = {.usage = trials->usage};
+    judge(trials, &placed);
+    return placed.busiest;
+}
+
+/* Takes everything off the ranks. */
+static void trials_clear(struct trials *trials)
+{
+    memset(trials->usage, 0, trials->topology->world_size * sizeof *trials->usage);
+    trials->best.fits = false;
+}
+
+static bool make_room(struct trial *trial, size_t world_size, struct ph_arena *arena)
+{
+    trial->places = ph__arena_alloc_array(arena, world_size, sizeof *trial->places);
+    trial->usage = ph__arena_alloc_array(arena, world_size, sizeof *trial->usage);
+    return trial->places != NULL && trial->usage != NULL;
+}
+
+/* Begins with nothing placed. What it points to lies in the arena. */
+static ph_status trials_init(const struct ph_plan_machine *machine, const struct ph_topology *topology,
+    const struct ph_plan_step *step, struct ph_arena *arena, struct trials *trials_out)
+{
+    const size_t world_size = topology->world_size;
+    struct trials trials = {.machine = machine, .topology = topology, .step = step};
+    trials.usage = ph__arena_alloc_array(arena, world_size, sizeof *trials.usage);
+    trials.seconds = ph__arena_alloc_array(arena, world_size, sizeof *trials.seconds);
+    trials.loads = ph__arena_alloc_array(arena, world_size, sizeof *trials.loads);
+    if (trials.usage == NULL || trials.seconds == NULL || trials.loads == NULL ||
+        !make_room(&trials.last, world_size, arena) || !make_room(&trials.best, world_size, arena))
+        return PH_ERROR_MEMORY;
+    *trials_out = trials;
+    return PH_OK;
+}
+
+/* ---- policies -------------------------------------------------------------------------------------------- */
 
 struct policy {
     double cut_above; /* times a rank's fair share of the whole cost: tables that cost more may be cut */
@@ -33,7 +243,7 @@ static const struct policy policies[] = {
 };
 
 struct search {
-    struct ph_trials trials;
+    struct trials trials;
     const struct ph_topology *topology;
     const struct ph_table_facts *tables;
     size_t num_tables;
@@ -49,7 +259,7 @@ struct search {
 
 static ph_status try_kind(struct search *search, size_t table, enum ph_shard_kind kind, size_t num_places)
 {
-    return ph__trials_try(&search->trials, &search->tables[table], kind, num_places);
+    return trials_try(&search->trials, &search->tables[table], kind, num_places);
 }
 
 /* 2, 4, ... places, and all of them. */
@@ -108,7 +318,7 @@ static void place_best(struct search *search, size_t table)
     *choice = search->trials.best.choice;
     memcpy(places, choice->places, choice->num_places * sizeof *places);
     choice->places = places;
-    ph__trials_place_best(&search->trials);
+    trials_place_best(&search->trials);
 }
 
 /* Of rows over all ranks, which was tried last. */
@@ -134,7 +344,7 @@ static ph_status refuse_table(const struct search *search, size_t table)
 /* num_placed_out < num_tables: the table order[num_placed] fits nowhere. */
 static ph_status run_policy(struct search *search, const struct policy *policy, size_t *num_placed_out)
 {
-    ph__trials_clear(&search->trials);
+    trials_clear(&search->trials);
     size_t i = 0;
     for (; i < search->num_tables; i++) {
         const size_t table = search->order[i];
@@ -150,7 +360,7 @@ static ph_status run_policy(struct search *search, const struct policy *policy, 
 /* The better of the plan so far, if there is one, and that of the policy. */
 static ph_status keep_better(struct search *search, bool *has_plan, double *least, struct ph_plan *best)
 {
-    const double busiest = ph__trials_busiest(&search->trials);
+    const double busiest = trials_busiest(&search->trials);
     struct ph_plan plan;
     if (*has_plan && busiest >= *least)
         return PH_OK;
@@ -181,13 +391,13 @@ static ph_status build_best(struct search *search, struct ph_plan *best)
 
 static ph_status weigh_tables(struct search *search)
 {
-    const struct ph_trial *alone = &search->trials.last;
+    const struct trial *alone = &search->trials.last;
     for (size_t i = 0; i < search->num_tables; i++) {
-        PH_TRY(ph__trials_weigh(&search->trials, &search->tables[i], PH_SHARD_TABLE_WISE));
+        PH_TRY(trials_weigh(&search->trials, &search->tables[i], PH_SHARD_TABLE_WISE));
         const double whole_sum = alone->sum;
         search->costs[i] = alone->busiest;
         search->fair_share += search->costs[i] / (double)search->topology->world_size;
-        PH_TRY(ph__trials_weigh(&search->trials, &search->tables[i], PH_SHARD_DATA_PARALLEL));
+        PH_TRY(trials_weigh(&search->trials, &search->tables[i], PH_SHARD_DATA_PARALLEL));
         search->is_better_copied[i] = alone->sum < whole_sum;
     }
     return PH_OK;
@@ -228,7 +438,7 @@ ph_status ph__plan_greedy(const struct ph_plan_machine *machine, const struct ph
 {
     struct search search = {.topology = topology, .tables = tables, .num_tables = num_tables};
     struct ph_plan plan = {0};
-    ph_status status = ph__trials_init(machine, topology, step, &search.arena, &search.trials);
+    ph_status status = trials_init(machine, topology, step, &search.arena, &search.trials);
     if (status == PH_OK)
         status = begin_search(&search);
     if (status == PH_OK)

@@ -1,9 +1,13 @@
-/* From a table's kind and place to its shards: arithmetic alone. */
+/* From a table's kind to its place, where none is given, and from both to its shards: arithmetic alone, which every rank does alike. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sizes.h"
+#include "base/text/number.h"
 #include "plan/plan_choice.h"
+
+/* ---- shards ---------------------------------------------------------------------------------------------- */
 
 /* One of n runs that a count is cut into: the first (count % n) have one more. */
 struct run {
@@ -65,7 +69,8 @@ static uint32_t rank_of(const struct ph_topology *topology, const struct ph_plan
     return (uint32_t)(host * topology->ranks_per_host + local);
 }
 
-size_t ph__table_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
+/* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their number. */
+static size_t table_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
     const struct ph_plan_choice *choice, uint32_t table_index, struct ph_table_shard *shards_out)
 {
     const struct cut cut = cut_of(topology, table, choice);
@@ -105,7 +110,7 @@ static ph_status build_table(
     *table = (struct ph_plan_table){name, choice->kind, facts->num_rows, (uint32_t)facts->dim, places,
         choice->num_places, .first_shard = plan->num_shards};
     struct ph_table_shard *shards = plan->shards + plan->num_shards;
-    table->num_shards = ph__table_shards(&plan->topology, facts, choice, (uint32_t)index, shards);
+    table->num_shards = table_shards(&plan->topology, facts, choice, (uint32_t)index, shards);
     for (size_t i = 0; i < table->num_shards; i++)
         table->bytes += ph__part_bytes(facts, shards[i].num_rows, shards[i].num_columns);
     if (table->num_shards == 0)
@@ -166,4 +171,218 @@ void ph__plan_fini(struct ph_plan *plan)
     ph__name_index_fini(&plan->names);
     ph__arena_fini(&plan->arena);
     *plan = (struct ph_plan){0};
+}
+
+/* ---- places for tables whose kind is decided and whose place is not: by bytes alone ---------------------- */
+
+struct placing {
+    const struct ph_topology *topology;
+    const struct ph_table_facts *tables;
+    size_t num_tables;
+    struct ph_plan_choice *choices;
+    struct ph_arena *arena;
+    uint64_t *rank_bytes;          /* (world_size) so far */
+    uint32_t *order;               /* (world_size) scratch: ranks or hosts, the emptiest first */
+    struct ph_table_shard *shards; /* (world_size) scratch */
+};
+
+/* Of the kind's places, ranks or hosts, how many there are. */
+static size_t count_all(const struct placing *placing, enum ph_shard_kind kind)
+{
+    const struct ph_topology *topology = placing->topology;
+    return ph__shard_kind_is_of_hosts(kind) ? ph__num_hosts(topology) : topology->world_size;
+}
+
+/* How many places a table of the kind takes. */
+static size_t count_places(const struct placing *placing, size_t table, enum ph_shard_kind kind)
+{
+    const size_t columns = ph__column_parts(&placing->tables[table]);
+    switch (kind) {
+    case PH_SHARD_ROW_WISE:
+        return placing->topology->world_size;
+    case PH_SHARD_COLUMN_WISE:
+        return ph__min(placing->topology->world_size, columns);
+    case PH_SHARD_GRID:
+        return ph__min(ph__num_hosts(placing->topology), columns);
+    default:
+        return 1;
+    }
+}
+
+/* Whether the table goes to all ranks or hosts, however full they are. */
+static bool goes_everywhere(const struct placing *placing, size_t table, enum ph_shard_kind kind)
+{
+    return kind == PH_SHARD_DATA_PARALLEL || count_places(placing, table, kind) == count_all(placing, kind);
+}
+
+static void add_bytes(struct placing *placing, size_t table)
+{
+    const struct ph_table_facts *facts = &placing->tables[table];
+    const size_t count = table_shards(placing->topology, facts, &placing->choices[table], 0, placing->shards);
+    for (size_t i = 0; i < count; i++)
+        placing->rank_bytes[placing->shards[i].rank] +=
+            ph__part_bytes(facts, placing->shards[i].num_rows, placing->shards[i].num_columns);
+}
+
+static uint64_t bytes_at(const struct placing *placing, bool is_host, size_t place)
+{
+    const size_t num_local = is_host ? placing->topology->ranks_per_host : 1;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < num_local; i++)
+        bytes += placing->rank_bytes[place * num_local + i];
+    return bytes;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* The `wanted` emptiest of count places come first, in ascending order. */
+static void choose_emptiest(const struct placing *placing, bool is_host, size_t count, size_t wanted)
+{
+    uint32_t *order = placing->order;
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    for (size_t i = 0; i < wanted; i++) {
+        size_t best = i;
+        for (size_t j = i + 1; j < count; j++) {
+            const uint64_t bytes = bytes_at(placing, is_host, order[j]),
+                           least = bytes_at(placing, is_host, order[best]);
+            best = bytes < least || (bytes == least && order[j] < order[best]) ? j : best;
+        }
+        const uint32_t chosen = order[best];
+        order[best] = order[i];
+        order[i] = chosen;
+    }
+    qsort(order, wanted, sizeof *order, ascending);
+}
+
+static ph_status place_table(struct placing *placing, size_t table)
+{
+    struct ph_plan_choice *choice = &placing->choices[table];
+    const size_t wanted = count_places(placing, table, choice->kind);
+    uint32_t *places = ph__arena_alloc_array(placing->arena, wanted, sizeof *places);
+    if (places == NULL)
+        return PH_ERROR_MEMORY;
+    choose_emptiest(
+        placing, ph__shard_kind_is_of_hosts(choice->kind), count_all(placing, choice->kind), wanted);
+    for (size_t i = 0; i < wanted; i++)
+        places[i] = placing->order[i];
+    choice->places = places;
+    choice->num_places = wanted;
+    add_bytes(placing, table);
+    return PH_OK;
+}
+
+/* The largest table that still has no place; num_tables: all have. */
+static size_t largest_left(const struct placing *placing)
+{
+    size_t largest = placing->num_tables;
+    uint64_t most = 0;
+    for (size_t i = 0; i < placing->num_tables; i++) {
+        const struct ph_plan_choice *choice = &placing->choices[i];
+        if (choice->num_places > 0 || choice->kind == PH_SHARD_DATA_PARALLEL)
+            continue;
+        const uint64_t bytes =
+            ph__part_bytes(&placing->tables[i], placing->tables[i].num_rows, placing->tables[i].dim);
+        if (largest == placing->num_tables || bytes > most) {
+            largest = i;
+            most = bytes;
+        }
+    }
+    return largest;
+}
+
+static ph_status place_all(struct placing *placing)
+{
+    for (size_t i = 0; i < placing->num_tables; i++) {
+        const struct ph_plan_choice *choice = &placing->choices[i];
+        if (choice->num_places > 0)
+            add_bytes(placing, i);
+        else if (choice->kind != PH_SHARD_DATA_PARALLEL && goes_everywhere(placing, i, choice->kind))
+            PH_TRY(place_table(placing, i));
+    }
+    for (size_t i; (i = largest_left(placing)) < placing->num_tables;)
+        PH_TRY(place_table(placing, i));
+    return PH_OK;
+}
+
+ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_table_facts *tables,
+    size_t num_tables, struct ph_plan_choice *choices, struct ph_arena *arena)
+{
+    const size_t world_size = topology->world_size;
+    struct placing placing = {
+        .topology = topology, .tables = tables, .num_tables = num_tables, .choices = choices, .arena = arena};
+    placing.rank_bytes = ph__arena_alloc_array(arena, world_size, sizeof *placing.rank_bytes);
+    placing.order = ph__arena_alloc_array(arena, world_size, sizeof *placing.order);
+    placing.shards = ph__arena_alloc_array(arena, world_size, sizeof *placing.shards);
+    if (placing.rank_bytes == NULL || placing.order == NULL || placing.shards == NULL)
+        return PH_ERROR_MEMORY;
+    return place_all(&placing);
+}
+
+/* ---- whether a plan that somebody else has made keeps to what a rank may spend --------------------------- */
+
+/* What a rank has of a table: of one that is cut, its shard. */
+static uint64_t bytes_on(
+    const struct ph_plan *plan, const struct ph_table_facts *tables, size_t table, size_t rank)
+{
+    const struct ph_plan_table *planned = &plan->tables[table];
+    const struct ph_table_shard *shards = plan->shards + planned->first_shard;
+    if (planned->kind == PH_SHARD_DATA_PARALLEL)
+        return planned->bytes;
+    for (size_t i = 0; i < planned->num_shards; i++)
+        if (shards[i].rank == rank)
+            return ph__part_bytes(&tables[table], shards[i].num_rows, shards[i].num_columns);
+    return 0;
+}
+
+static ph_status refuse(const struct ph_plan *plan, const struct ph_table_facts *tables, size_t rank,
+    uint64_t held_bytes, uint64_t rank_bytes)
+{
+    char held[PH_NUMBER_TEXT_BYTES], allowed[PH_NUMBER_TEXT_BYTES], missing[PH_NUMBER_TEXT_BYTES],
+        largest[PH_NUMBER_TEXT_BYTES];
+    size_t most = 0;
+    for (size_t i = 0; i < plan->num_tables; i++)
+        if (bytes_on(plan, tables, i, rank) > bytes_on(plan, tables, most, rank))
+            most = i;
+    return ph_fail(PH_ERROR_MEMORY,
+        "rank %zu of %zu would hold %s of tables with their optimizer's slots, where %s are allowed: %s are "
+        "missing; the most is of table '%s', %s",
+        rank, plan->topology.world_size, ph__bytes_text(held_bytes, held),
+        ph__bytes_text(rank_bytes, allowed), ph__bytes_text(held_bytes - rank_bytes, missing),
+        tables[most].name, ph__bytes_text(bytes_on(plan, tables, most, rank), largest));
+}
+
+static void sum_bytes(const struct ph_plan *plan, const struct ph_table_facts *tables, uint64_t *held)
+{
+    for (size_t i = 0; i < plan->num_shards; i++) {
+        const struct ph_table_shard *shard = &plan->shards[i];
+        held[shard->rank] += ph__part_bytes(&tables[shard->table], shard->num_rows, shard->num_columns);
+    }
+    for (size_t i = 0; i < plan->num_tables; i++)
+        for (size_t r = 0; plan->tables[i].kind == PH_SHARD_DATA_PARALLEL && r < plan->topology.world_size;
+             r++)
+            held[r] += plan->tables[i].bytes;
+}
+
+ph_status ph__plan_check_bytes(
+    const struct ph_plan *plan, const struct ph_table_facts *tables, uint64_t rank_bytes)
+{
+    const size_t world_size = plan->topology.world_size;
+    size_t fullest = 0;
+    if (rank_bytes == 0)
+        return PH_OK;
+    uint64_t *held = calloc(world_size, sizeof *held);
+    if (held == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for the bytes of %zu ranks", world_size);
+    sum_bytes(plan, tables, held);
+    for (size_t rank = 0; rank < world_size; rank++)
+        if (held[rank] > held[fullest])
+            fullest = rank;
+    const uint64_t most = held[fullest];
+    free(held);
+    return most > rank_bytes ? refuse(plan, tables, fullest, most, rank_bytes) : PH_OK;
 }

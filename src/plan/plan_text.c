@@ -1,4 +1,10 @@
-#include "plan/plan_text.h"
+/* Plans as text: what the file and the tables for people say in the same words. */
+#include <string.h>
+
+#include "base/format/text_table.h"
+#include "base/option/option.h"
+#include "base/text/number.h"
+#include "plan/plan_choice.h"
 
 static bool holds_some(const struct ph_plan *plan, const struct ph_plan_table *table, size_t rank)
 {
@@ -8,7 +14,9 @@ static bool holds_some(const struct ph_plan *plan, const struct ph_plan_table *t
     return false;
 }
 
-const char *ph__plan_ranks_text(
+/* Names the ranks that hold some of the table, in runs: "0-3, 6"; "all" where it is data_parallel. In the arena; NULL: out of
+ * memory. */
+static const char *ranks_text(
     const struct ph_plan *plan, const struct ph_plan_table *table, struct ph_arena *arena)
 {
     const size_t world_size = plan->topology.world_size;
@@ -24,4 +32,170 @@ const char *ph__plan_ranks_text(
             text = ph__arena_printf(arena, "%s%s%zu-%zu", text, comma, rank, end - 1);
     }
     return text;
+}
+
+/* ---- the file -------------------------------------------------------------------------------------------- */
+
+static ph_status write_places(const struct ph_plan_table *table, struct ph_writer *writer)
+{
+    const enum ph_place place = ph__shard_kind_place(table->kind);
+    if (place == PH_PLACE_NONE)
+        return PH_OK;
+    PH_TRY(ph__writer_printf(writer, ", %s: ", ph__place_name(place)));
+    if (place == PH_PLACE_RANK || place == PH_PLACE_HOST)
+        return ph__writer_printf(writer, "%u", table->places[0]);
+    for (size_t i = 0; i < table->num_places; i++)
+        PH_TRY(ph__writer_printf(writer, "%s%u", i == 0 ? "[" : ", ", table->places[i]));
+    return ph__writer_printf(writer, "]");
+}
+
+/* YAML wants a question mark before a key that is written in more than 1024 characters; one of a byte may take six. */
+static ph_status write_name(const char *name, struct ph_writer *writer)
+{
+    const bool is_long = strlen(name) > 1024 / 6 - 2;
+    if (strlen(name) > PH_PLAN_MAX_NAME)
+        return ph_fail(PH_ERROR_CONFIG,
+            "table '%.60s...': a plan file holds names of up to %d bytes, and this one has %zu", name,
+            PH_PLAN_MAX_NAME, strlen(name));
+    PH_TRY(ph__writer_printf(writer, is_long ? "  ? " : "  "));
+    PH_TRY(ph__config_write_text(writer, name));
+    return ph__writer_printf(writer, is_long ? "\n  : " : ": ");
+}
+
+static ph_status write_table(const struct ph_plan *plan, const struct ph_plan_table *table,
+    struct ph_arena *arena, struct ph_writer *writer)
+{
+    char bytes[PH_NUMBER_TEXT_BYTES];
+    const char *ranks = ranks_text(plan, table, arena);
+    if (ranks == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__writer_printf(writer, "  # %s%s, ranks: %s\n", ph__bytes_text(table->bytes, bytes),
+        table->kind == PH_SHARD_DATA_PARALLEL ? " each" : "", ranks));
+    PH_TRY(write_name(table->name, writer));
+    PH_TRY(ph__writer_printf(writer, "{kind: %s", ph__shard_kind_name(table->kind)));
+    PH_TRY(write_places(table, writer));
+    return ph__writer_printf(writer, "}\n");
+}
+
+ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer)
+{
+    struct ph_arena arena = {0};
+    PH_TRY(ph__writer_printf(writer,
+        "# Which rank holds which rows and columns of which table.\n"
+        "version: 1\nworld_size: %zu\nranks_per_host: %zu\ntables:\n",
+        plan->topology.world_size, plan->topology.ranks_per_host));
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < plan->num_tables && status == PH_OK; i++)
+        status = write_table(plan, &plan->tables[i], &arena, writer);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+ph_status ph__plan_save(const struct ph_plan *plan, const char *path)
+{
+    struct ph_writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__plan_write(plan, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}
+
+/* ---- tables for people ----------------------------------------------------------------------------------- */
+
+static ph_status print_tables(const struct ph_plan *plan, struct ph_writer *writer)
+{
+    static const struct ph_text_column columns[] = {{"table", false}, {"kind", false}, {"ranks", false},
+        {"rows", true}, {"columns", true}, {"bytes", true}};
+    struct ph_text_table text;
+    ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < plan->num_tables; i++) {
+        const struct ph_plan_table *table = &plan->tables[i];
+        const char *ranks = ranks_text(plan, table, &text.arena);
+        char bytes[PH_NUMBER_TEXT_BYTES];
+        ph__text_table_cell(&text, "%s", table->name);
+        ph__text_table_cell(&text, "%s", ph__shard_kind_name(table->kind));
+        ph__text_table_cell(&text, "%s", ranks != NULL ? ranks : "");
+        ph__text_table_cell(&text, "%llu", (unsigned long long)table->num_rows);
+        ph__text_table_cell(&text, "%u", table->dim);
+        ph__text_table_cell(&text, "%s", ph__bytes_text(table->bytes, bytes));
+        if (ranks == NULL)
+            text.status = PH_ERROR_MEMORY;
+    }
+    ph_status status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    return status;
+}
+
+static ph_status print_loads(
+    const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer)
+{
+    static const struct ph_text_column columns[] = {{"rank", true}, {"host", true}, {"bytes", true},
+        {"ms a step", true}, {"table bytes sent a step", true}};
+    struct ph_text_table text;
+    ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
+    for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
+        char bytes[PH_NUMBER_TEXT_BYTES];
+        ph__text_table_cell(&text, "%zu", rank);
+        ph__text_table_cell(&text, "%zu", rank / plan->topology.ranks_per_host);
+        ph__text_table_cell(&text, "%s", ph__bytes_text(loads[rank].bytes, bytes));
+        ph__text_table_number(&text, "%.3f", 1e3 * loads[rank].seconds);
+        ph__text_table_cell(&text, "%s", ph__bytes_text((uint64_t)loads[rank].sent_bytes, bytes));
+    }
+    ph_status status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    return status;
+}
+
+ph_status ph__plan_print(
+    const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer)
+{
+    PH_TRY(print_tables(plan, writer));
+    PH_TRY(ph__writer_printf(writer, "\n"));
+    return print_loads(plan, loads, writer);
+}
+
+static const char *end_name(const struct ph_plan_links *links)
+{
+    return links->are_hosts ? "host" : "rank";
+}
+
+static void add_row(const struct ph_plan_links *links, size_t from, struct ph_text_table *text)
+{
+    ph__text_table_cell(text, "%s %zu", end_name(links), from);
+    for (size_t to = 0; to < links->count; to++) {
+        char bytes[PH_NUMBER_TEXT_BYTES];
+        const double sent = links->bytes[from * links->count + to];
+        ph__text_table_cell(text, "%s", from == to ? "–" : ph__bytes_text((uint64_t)sent, bytes));
+    }
+}
+
+static ph_status print(const struct ph_plan_links *links, struct ph_arena *arena, struct ph_writer *writer)
+{
+    struct ph_text_column *columns = ph__arena_alloc_array(arena, links->count + 1, sizeof *columns);
+    struct ph_text_table text;
+    if (columns == NULL)
+        return PH_ERROR_MEMORY;
+    columns[0] = (struct ph_text_column){"all bytes sent a step by", false};
+    for (size_t to = 0; to < links->count; to++) {
+        columns[to + 1] =
+            (struct ph_text_column){ph__arena_printf(arena, "to %s %zu", end_name(links), to), true};
+        if (columns[to + 1].name == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    ph__text_table_init(&text, columns, links->count + 1);
+    for (size_t from = 0; from < links->count; from++)
+        add_row(links, from, &text);
+    const ph_status status = ph__text_table_write(&text, writer);
+    ph__text_table_fini(&text);
+    return status;
+}
+
+ph_status ph__plan_links_print(const struct ph_plan_links *links, struct ph_writer *writer)
+{
+    struct ph_arena arena = {0};
+    const ph_status status = print(links, &arena, writer);
+    ph__arena_fini(&arena);
+    return status;
 }

@@ -13,7 +13,7 @@
 #include "cli/verb/machine_speed.h"
 #include "cli/with_ranks.h"
 #include "comm/collective/comm.h"
-#include "plan/plan_machine.h"
+#include "plan/plan_cost.h"
 #include "train/config/table_facts.h"
 
 #define MAX_WORLD 4096 /* the planner weighs every pair of ranks */

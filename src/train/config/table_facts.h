@@ -4,7 +4,7 @@
 #define PH_TRAIN_TABLE_FACTS_H
 
 #include "phloem/train.h"
-#include "plan/plan_links.h"
+#include "plan/plan.h"
 
 struct ph__table_list { /* zero-initialised is empty */
     struct ph_arena arena;

@@ -7,7 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/collective/comm.h"
-#include "plan/plan_machine.h"
+#include "plan/plan_cost.h"
 #include "shard/plan_distribution.h"
 #include "train/config/kept_plan.h"
 #include "train/config/table_facts.h"
@@ -16,7 +16,7 @@
 /* ---- the plan -------------------------------------------------------------------------------------------------------
  *
  * A job's plan is a file, the one that the job was begun by, or one that is made by its tables, by nominal figures
- * (plan/plan_machine.h) and by the memory that the config allows or the machines have. Nothing that changes from one moment to the
+ * (plan/plan_cost.h) and by the memory that the config allows or the machines have. Nothing that changes from one moment to the
  * next counts: the same job on the same machines gets the same plan. */
 
 static uint64_t rank_bytes_of(const struct ph_train_job *job)

@@ -1,6 +1,6 @@
-#include "unit/plan/plan_fixture.h"
-
 #include <string.h>
+
+#include "unit/plan/plan_fixture.h"
 
 enum { MAX_ROWS = 25, MAX_DIM = 40, TRIALS = 400 };
 
@@ -161,6 +161,159 @@ static void choices_that_do_not_fit_are_refused(void **state)
         PH_ERROR_CONFIG, "3 ranks for the 10 columns of 't': one for each 4 of them at most");
 }
 
+/* ---- places ---------------------------------------------------------------------------------------------- */
+
+static struct ph_table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
+{
+    return (struct ph_table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false};
+}
+
+static void expect_places(const struct ph_plan_choice *choice, const uint32_t *wanted, size_t num_wanted)
+{
+    assert_int_equal(choice->num_places, num_wanted);
+    for (size_t i = 0; i < num_wanted; i++)
+        assert_int_equal(choice->places[i], wanted[i]);
+}
+
+static void whole_tables_go_where_the_fewest_bytes_are_the_largest_first(void **state)
+{
+    (void)state;
+    const struct ph_topology topology = {3, 3};
+    const struct ph_table_facts tables[] = {
+        table_of("a", 10, 4), table_of("b", 50, 4), table_of("c", 40, 4), table_of("d", 30, 4)};
+    static const uint32_t named[] = {0};
+    struct ph_plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}};
+    struct ph_arena arena = {0};
+    assert_ok(ph__plan_places(&topology, tables, 4, choices, &arena));
+    expect_places(&choices[0], (uint32_t[]){0}, 1);
+    expect_places(&choices[1], (uint32_t[]){1}, 1); /* rank 0 has 10 rows already */
+    expect_places(&choices[2], (uint32_t[]){2}, 1);
+    expect_places(&choices[3], (uint32_t[]){0}, 1);
+    ph__arena_fini(&arena);
+}
+
+static void columns_go_over_as_many_ranks_as_they_are_enough_for(void **state)
+{
+    (void)state;
+    const struct ph_topology topology = {4, 2};
+    const struct ph_table_facts tables[] = {table_of("full", 100, 4), table_of("narrow", 10, 8),
+        table_of("wide", 10, 64), table_of("grid", 10, 4)};
+    static const uint32_t named[] = {1};
+    struct ph_plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}, {.kind = PH_SHARD_COLUMN_WISE},
+        {.kind = PH_SHARD_COLUMN_WISE}, {.kind = PH_SHARD_GRID}};
+    struct ph_arena arena = {0};
+    assert_ok(ph__plan_places(&topology, tables, 4, choices, &arena));
+    expect_places(&choices[1], (uint32_t[]){0, 2}, 2);
+    expect_places(&choices[2], (uint32_t[]){0, 1, 2, 3}, 4);
+    expect_places(&choices[3], (uint32_t[]){1}, 1);
+    ph__arena_fini(&arena);
+}
+
+static void kinds_of_a_host_go_to_the_emptiest_host(void **state)
+{
+    (void)state;
+    const struct ph_topology topology = {6, 2};
+    const struct ph_table_facts tables[] = {table_of("a", 10, 4), table_of("b", 9, 4), table_of("c", 8, 4),
+        table_of("d", 7, 4), table_of("e", 1, 4)};
+    struct ph_plan_choice choices[5] = {{.kind = PH_SHARD_TABLE_ROW_WISE},
+        {.kind = PH_SHARD_TABLE_COLUMN_WISE}, {.kind = PH_SHARD_TABLE_ROW_WISE},
+        {.kind = PH_SHARD_TABLE_ROW_WISE}, {.kind = PH_SHARD_ROW_WISE}};
+    struct ph_arena arena = {0};
+    assert_ok(ph__plan_places(&topology, tables, 5, choices, &arena));
+    expect_places(&choices[0], (uint32_t[]){1}, 1); /* the only row of "e" is on rank 0 */
+    expect_places(&choices[1], (uint32_t[]){2}, 1);
+    expect_places(&choices[2], (uint32_t[]){0}, 1);
+    expect_places(&choices[3], (uint32_t[]){0}, 1); /* 9 rows are there, as on host 2 */
+    expect_places(&choices[4], (uint32_t[]){0, 1, 2, 3, 4, 5}, 6);
+    ph__arena_fini(&arena);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------------------- */
+
+enum { NUM_DRAWINGS = 100 };
+
+static bool has_element(const struct ph_table_shard *shard, uint64_t row, uint32_t column)
+{
+    return row - shard->first_row < shard->num_rows && column - shard->first_column < shard->num_columns;
+}
+
+/* What rank has of a table, from where its rows and columns are; slots of one number a row come with each part of it. */
+static uint64_t count_bytes(
+    const struct drawing *drawing, const struct ph_plan *plan, size_t table, uint32_t rank)
+{
+    const struct ph_table_facts *facts = &drawing->tables[table];
+    const uint64_t number_bytes =
+        (facts->weight_bytes + facts->slot_bytes - facts->row_slot_bytes) / facts->dim;
+    uint64_t bytes = 0;
+    if (plan->tables[table].kind == PH_SHARD_DATA_PARALLEL)
+        return facts->num_rows * (facts->weight_bytes + facts->slot_bytes);
+    for (size_t s = 0; s < plan->num_shards; s++) {
+        const struct ph_table_shard *shard = &plan->shards[s];
+        if (shard->table != table || shard->rank != rank)
+            continue;
+        for (uint64_t row = 0; row < facts->num_rows; row++) {
+            uint64_t columns = 0;
+            for (uint32_t column = 0; column < facts->dim; column++)
+                columns += has_element(shard, row, column);
+            bytes += columns > 0 ? columns * number_bytes + facts->row_slot_bytes : 0;
+        }
+    }
+    return bytes;
+}
+
+static uint64_t count_most(const struct drawing *drawing, const struct ph_plan *plan)
+{
+    uint64_t most = 0;
+    for (uint32_t rank = 0; rank < drawing->topology.world_size; rank++) {
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < drawing->num_tables; i++)
+            bytes += count_bytes(drawing, plan, i, rank);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void the_fullest_rank_decides(void **state)
+{
+    (void)state;
+    struct drawing drawing = {.rng = {.key = {.seed = test_seed()}}};
+    for (size_t i = 0; i < NUM_DRAWINGS; i++) {
+        struct ph_plan plan;
+        draw_topology(&drawing);
+        draw_tables(&drawing, 50);
+        draw_choices(&drawing);
+        build_drawn(&drawing, &plan);
+        const uint64_t most = count_most(&drawing, &plan);
+        assert_ok(ph__plan_check_bytes(&plan, drawing.tables, most));
+        assert_ok(ph__plan_check_bytes(&plan, drawing.tables, 0));
+        if (most > 1)
+            assert_fails(
+                ph__plan_check_bytes(&plan, drawing.tables, most - 1), PH_ERROR_MEMORY, "1 B are missing");
+        ph__plan_fini(&plan);
+    }
+}
+
+static void rank_and_table_are_named(void **state)
+{
+    (void)state;
+    const struct ph_topology topology = {2, 2};
+    const uint32_t second = 1;
+    const struct ph_table_facts tables[] = {
+        {.name = "embedding.user", .num_rows = 1024, .dim = 8, .weight_bytes = 32, .slot_bytes = 32},
+        {.name = "embedding.item", .num_rows = 3072, .dim = 8, .weight_bytes = 32, .slot_bytes = 32},
+        {.name = "embedding.day", .num_rows = 16, .dim = 8, .weight_bytes = 32, .slot_bytes = 32}};
+    const struct ph_plan_choice choices[] = {
+        {.kind = PH_SHARD_TABLE_WISE, .places = &second, .num_places = 1},
+        {.kind = PH_SHARD_TABLE_WISE, .places = &second, .num_places = 1}, {.kind = PH_SHARD_DATA_PARALLEL}};
+    struct ph_plan plan;
+    assert_ok(ph__plan_build(&topology, tables, 3, choices, &plan));
+    assert_fails(ph__plan_check_bytes(&plan, tables, 200 * 1024), PH_ERROR_MEMORY,
+        "rank 1 of 2 would hold 257.0 KiB of tables with their optimizer's slots, where 200.0 KiB are "
+        "allowed: "
+        "57.0 KiB are missing; the most is of table 'embedding.item', 192.0 KiB");
+    ph__plan_fini(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +322,11 @@ int main(void)
         cmocka_unit_test(ranks_behind_the_last_row_have_no_shard),
         cmocka_unit_test(bytes_count_a_number_a_row_once_for_each_column_shard),
         cmocka_unit_test(choices_that_do_not_fit_are_refused),
+        cmocka_unit_test(whole_tables_go_where_the_fewest_bytes_are_the_largest_first),
+        cmocka_unit_test(columns_go_over_as_many_ranks_as_they_are_enough_for),
+        cmocka_unit_test(kinds_of_a_host_go_to_the_emptiest_host),
+        cmocka_unit_test(the_fullest_rank_decides),
+        cmocka_unit_test(rank_and_table_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "plan/plan_machine.h"
+#include "plan/plan_cost.h"
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 #include "train/config/parallel_options.h"
