@@ -21,9 +21,9 @@
 #include "figures.h"
 #include "flags.h"
 #include "peer.h"
-#include "serve/inputs.h"
 #include "serve/model_folder.h"
 #include "serve/onnx_export.h"
+#include "serve/session.h"
 
 enum {
     NUM_DENSE = 13,

@@ -6,10 +6,8 @@
 
 #include "base/file/file.h"
 #include "base/sum/digest.h"
-#include "serve/features.h"
 #include "serve/model_identity.h"
-#include "serve/probability.h"
-#include "serve/scoring_program.h"
+#include "serve/scorer.h"
 #include "store/checkpoint_folder.h"
 #include "store/store.h"
 

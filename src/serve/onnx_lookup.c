@@ -98,7 +98,7 @@ static void add_list_slots(struct ph__onnx_walk *walk, const struct ph_node *nod
     list_emit(walk, node, feature, "mask", "Unsqueeze", PH_ONNX_INPUTS(ones, axis), NULL);
 }
 
-void ph__onnx_slots(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void slots(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     if (num_single(walk->encoder) > 0)
         add_single_slots(walk, node);
@@ -183,7 +183,7 @@ static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph_node
         walk, node, "ordered", "Gather", PH_ONNX_INPUTS(parts, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
-void ph__onnx_embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_encoder *encoder = walk->encoder;
     const char **parts = ph__arena_alloc_array(&walk->model->arena, encoder->num_lists + 2, sizeof *parts);
@@ -204,3 +204,9 @@ void ph__onnx_embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *no
                    : ph__onnx_emit(walk, node, "joined", "Concat", parts, PH_ONNX_ATTRIBUTE("axis", 1));
     walk->names[node->outputs[0]] = put_in_order(walk, node, joined);
 }
+
+const struct ph__onnx_entry ph__onnx_lookups[] = {
+    {"slots", slots},
+    {"embedding_bag", embedding_bag},
+    {.name = NULL},
+};

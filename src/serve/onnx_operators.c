@@ -25,7 +25,8 @@ const char *ph__onnx_integer(
     return ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, part), 1, &value);
 }
 
-const char *ph__onnx_number(
+/* Adds a constant () of that name. */
+static const char *number_of(
     struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, ph_real value)
 {
     return ph__onnx_model_real(walk->model, ph__onnx_part(walk, node, part), value);
@@ -120,7 +121,7 @@ static void scale_rows(struct ph__onnx_walk *walk, const struct ph_node *node)
 static void scale(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_scale_attributes *attributes = node->attributes;
-    const char *factor = ph__onnx_number(walk, node, "factor", (ph_real)attributes->factor);
+    const char *factor = number_of(walk, node, "factor", (ph_real)attributes->factor);
     ph__onnx_set_output(walk, node,
         ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), factor), NULL));
 }
@@ -206,7 +207,7 @@ static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
 static void fm(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *x = ph__onnx_input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
-    const char *half = ph__onnx_number(walk, node, "half", (ph_real)0.5);
+    const char *half = number_of(walk, node, "half", (ph_real)0.5);
     const char *sum = ph__onnx_sum(walk, node, "sum", x, axis, false); /* (B,D) */
     const char *sum_squared = ph__onnx_emit(walk, node, "sum_squared", "Mul", PH_ONNX_INPUTS(sum, sum), NULL);
     const char *squares = ph__onnx_emit(walk, node, "squares", "Mul", PH_ONNX_INPUTS(x, x), NULL);
@@ -335,7 +336,7 @@ static void attention(struct ph__onnx_walk *walk, const struct ph_node *node)
     const char *q = heads_of(walk, node, PH_ATTENTION_Q, (const char *const[]){"q_heads", "q"}, by_head);
     const char *k = heads_of(walk, node, PH_ATTENTION_K, (const char *const[]){"k_heads", "k"}, turned);
     const char *v = heads_of(walk, node, PH_ATTENTION_V, (const char *const[]){"v_heads", "v"}, by_head);
-    const char *scale = ph__onnx_number(walk, node, "scale", (ph_real)options->scale);
+    const char *scale = number_of(walk, node, "scale", (ph_real)options->scale);
     const char *products = ph__onnx_emit(walk, node, "products", "MatMul", PH_ONNX_INPUTS(q, k), NULL);
     const char *scores = ph__onnx_emit(walk, node, "scores", "Mul", PH_ONNX_INPUTS(products, scale), NULL);
     const char *weights = ph__onnx_emit(
@@ -350,10 +351,7 @@ static void attention(struct ph__onnx_walk *walk, const struct ph_node *node)
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    ph__onnx_operator *add;
-} operators[] = {
+static const struct ph__onnx_entry operators[] = {
     {"pack", same},
     {"reshape", reshape},
     {"stop_gradient", same},
@@ -376,20 +374,15 @@ static const struct {
     {"batch_norm_inference", batch_norm_inference},
     {"layer_norm", layer_norm},
     {"attention", attention},
-    {"batch_product", ph__onnx_batch_product},
-    {"mix_fields", ph__onnx_mix_fields},
-    {"cin", ph__onnx_cin},
-    {"convolution", ph__onnx_convolution},
-    {"field_aware", ph__onnx_field_aware},
-    {"bilinear_head", ph__onnx_bilinear_head},
-    {"slots", ph__onnx_slots},
-    {"embedding_bag", ph__onnx_embedding_bag},
+    {.name = NULL},
 };
 
 ph__onnx_operator *ph__onnx_operator_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (strcmp(operators[i].name, name) == 0)
-            return operators[i].add;
+    const struct ph__onnx_entry *const tables[] = {operators, ph__onnx_products, ph__onnx_lookups};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        for (const struct ph__onnx_entry *entry = tables[i]; entry->name != NULL; entry++)
+            if (strcmp(entry->name, name) == 0)
+                return entry->add;
     return NULL;
 }

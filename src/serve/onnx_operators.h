@@ -17,6 +17,11 @@ struct ph__onnx_walk {
 /* Adds what the node computes to the model, and names the node's outputs. Errors are sticky in the model. */
 typedef void ph__onnx_operator(struct ph__onnx_walk *walk, const struct ph_node *node);
 
+struct ph__onnx_entry {
+    const char *name; /* of the operator */
+    ph__onnx_operator *add;
+};
+
 ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is not taught this operator */
 
 /* ---- for operators ---- */
@@ -44,8 +49,6 @@ const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph_node *node
 /* A constant (1) or () of that name. */
 const char *ph__onnx_integer(
     struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, int64_t value);
-const char *ph__onnx_number(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, ph_real value);
 
 /* What the model calls an input of the node; NULL: it is absent. */
 const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index);
@@ -57,11 +60,9 @@ const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph_node *node,
 const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
     const char *x, size_t rank, const int64_t *order);
 
-/* Table lookups, in onnx_lookup.c. */
-ph__onnx_operator ph__onnx_slots, ph__onnx_embedding_bag;
-/* Products among vectors, in onnx_products.c. */
-ph__onnx_operator ph__onnx_batch_product, ph__onnx_mix_fields, ph__onnx_cin, ph__onnx_convolution,
-    ph__onnx_field_aware, ph__onnx_bilinear_head;
+/* The operators that other files write, ended by one without a name: table lookups, in onnx_lookup.c, and products among vectors,
+ * in onnx_products.c. */
+extern const struct ph__onnx_entry ph__onnx_lookups[], ph__onnx_products[];
 
 /* The inputs of the model for the ids of the program: "ids" int64 (batch, features with one id a sample), in their
  * order, and for each feature with lists "ids.<feature>" int64 (batch, length), padded with -1, and where they are

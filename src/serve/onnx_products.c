@@ -54,7 +54,7 @@ static const char *matrix(struct ph__onnx_walk *walk, const struct ph_node *node
     return is_transposed ? ph__onnx_transpose(walk, node, part, x, 3, (const int64_t[]){0, 2, 1}) : x;
 }
 
-void ph__onnx_batch_product(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void batch_product(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const struct ph_batch_product_attributes *attributes = node->attributes;
     const char *a = matrix(walk, node, "a", ph__onnx_input(walk, node, 0), attributes->is_a_transposed);
@@ -63,7 +63,7 @@ void ph__onnx_batch_product(struct ph__onnx_walk *walk, const struct ph_node *no
 }
 
 /* weight (m,n) times x (B,n,d) */
-void ph__onnx_mix_fields(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void mix_fields(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const char *y =
         binary(walk, node, "product", "MatMul", ph__onnx_input(walk, node, 1), ph__onnx_input(walk, node, 0));
@@ -71,7 +71,7 @@ void ph__onnx_mix_fields(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* weight (k,h*m) times (B,h*m,d), the products of x (B,h,1,d) and first (B,1,m,d) */
-void ph__onnx_cin(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void cin(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const int64_t dims[] = {0, extent(walk, node->inputs[2], 1), extent(walk, node->outputs[0], 2)};
     const char *x_axis = ph__onnx_integer(walk, node, "x_axis", 2);
@@ -83,7 +83,7 @@ void ph__onnx_cin(struct ph__onnx_walk *walk, const struct ph_node *node)
     set_biased(walk, node, binary(walk, node, "product", "MatMul", ph__onnx_input(walk, node, 2), rows), 3);
 }
 
-void ph__onnx_convolution(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void convolution(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const int64_t height = extent(walk, node->inputs[1], 2) / 2, width = extent(walk, node->inputs[1], 3) / 2;
     const int64_t pads[] = {height, width, height, width};
@@ -116,7 +116,7 @@ static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph_
         walk, node, part, "Gather", PH_ONNX_INPUTS(x, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
-void ph__onnx_field_aware(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void field_aware(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const int64_t num_fields = extent(walk, node->inputs[0], 1);
     const int64_t dims[] = {0, num_fields * num_fields, extent(walk, node->inputs[0], 2) / num_fields};
@@ -131,7 +131,7 @@ void ph__onnx_field_aware(struct ph__onnx_walk *walk, const struct ph_node *node
 }
 
 /* x as (B,1,heads,1,k) times weight (T,heads,k,m): (B,T,heads,1,m), and as (B,T,M) times y (B,1,M), summed */
-void ph__onnx_bilinear_head(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void bilinear_head(struct ph__onnx_walk *walk, const struct ph_node *node)
 {
     const ph_value weight = node->inputs[2];
     const int64_t x_dims[] = {0, 1, extent(walk, weight, 1), 1, extent(walk, weight, 2)};
@@ -145,3 +145,13 @@ void ph__onnx_bilinear_head(struct ph__onnx_walk *walk, const struct ph_node *no
     ph__onnx_set_output(walk, node,
         ph__onnx_sum(walk, node, "out", products, ph__onnx_integer(walk, node, "out_axis", 2), false));
 }
+
+const struct ph__onnx_entry ph__onnx_products[] = {
+    {"batch_product", batch_product},
+    {"mix_fields", mix_fields},
+    {"cin", cin},
+    {"convolution", convolution},
+    {"field_aware", field_aware},
+    {"bilinear_head", bilinear_head},
+    {.name = NULL},
+};

@@ -1,13 +1,88 @@
 /* A model in inference mode. */
+#include "serve/scorer.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "graph/distribution.h"
-#include "serve/features.h"
-#include "serve/scorer.h"
-#include "serve/scoring_program.h"
+#include "graph/graph.h"
+
+/* ---- features -------------------------------------------------------------------------------------------- */
+
+/* Of each feature: itself, and the slice that it has in a table. */
+static void list_slices(const struct ph_encoder *encoder, size_t num_sparse, struct ph_table_slice *sparse,
+    struct ph_table_slice *slices)
+{
+    for (size_t f = 0; f < num_sparse; f++) {
+        const struct ph_sparse_feature *feature = ph_encoder_sparse(encoder, f);
+        const char *owner = ph_encoder_sparse(encoder, feature->owner)->name;
+        sparse[f] = (struct ph_table_slice){feature->name, feature->num_rows};
+        slices[f] = (struct ph_table_slice){owner, feature->num_rows};
+    }
+}
+
+ph_status ph__features_init(const struct ph_encoder *encoder, struct ph_model_features *features_out)
+{
+    const size_t num_sparse = ph_encoder_num_sparse(encoder);
+    struct ph_table_slice *sparse = calloc(2 * num_sparse + 1, sizeof *sparse);
+    if (sparse == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu features", num_sparse);
+    list_slices(encoder, num_sparse, sparse, sparse + num_sparse);
+    *features_out = (struct ph_model_features){
+        .num_dense = ph_encoder_num_dense(encoder),
+        .num_sparse = num_sparse,
+        .num_tasks = ph_encoder_num_tasks(encoder),
+        .sparse = sparse,
+        .slices = sparse + num_sparse,
+        .has_id_weights = ph_encoder_has_id_weights(encoder),
+    };
+    return PH_OK;
+}
+
+void ph__features_fini(struct ph_model_features *features)
+{
+    free((void *)features->sparse);
+    *features = (struct ph_model_features){0};
+}
+
+/* ---- the program ----------------------------------------------------------------------------------------- */
+
+typedef ph_status finish_function(struct ph_builder *builder, struct ph_program **program_out);
+
+static ph_status build(finish_function *finish, const struct ph_model_settings *model,
+    const struct ph_model_features *features, enum ph_precision precision,
+    const struct ph_distribution *distribution, struct ph_program **program_out)
+{
+    struct ph_builder *builder = NULL;
+    const ph_value *more;
+    size_t num_more;
+    PH_TRY(ph_builder_create(PH_INFERENCE, &builder));
+    ph_builder_set_precision(builder, precision);
+    ph_output(builder, "logits", ph_model_build(builder, model, features));
+    if (distribution != NULL)
+        distribution->spread(distribution->context, builder, &more, &num_more);
+    ph_status status = finish(builder, program_out);
+    ph_builder_destroy(builder);
+    return status;
+}
+
+ph_status ph__scoring_program_build(const struct ph_model_settings *model,
+    const struct ph_model_features *features, enum ph_precision precision,
+    const struct ph_distribution *distribution, struct ph_program **program_out)
+{
+    return build(ph_builder_finish, model, features, precision, distribution, program_out);
+}
+
+ph_status ph__scoring_program_build_unfused(const struct ph_model_settings *model,
+    const struct ph_model_features *features, struct ph_program **program_out)
+{
+    return build(ph__builder_finish_unfused, model, features, PH_PRECISION_FP32, NULL, program_out);
+}
+
+/* ---- scorers --------------------------------------------------------------------------------------------- */
 
 struct ph_scorer {
     struct ph_scorer_options options;
@@ -113,4 +188,22 @@ struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer)
 const struct ph_scorer_options *ph__scorer_options(const struct ph_scorer *scorer)
 {
     return &scorer->options;
+}
+
+/* ---- probabilities --------------------------------------------------------------------------------------- */
+
+double ph__sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+double ph__negative_rate_shift(double rate)
+{
+    return rate > 0 && rate < 1 ? log(rate) : 0;
+}
+
+void ph__probabilities(size_t n, const ph_real *logits, float *probabilities)
+{
+    for (size_t i = 0; i < n; i++)
+        probabilities[i] = (float)ph__sigmoid((double)logits[i]);
 }

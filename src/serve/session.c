@@ -10,13 +10,138 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
+#include "serve/scorer.h"
 
+#define LINE_BYTES 65536 /* of text; longer lines make it grow */
 #define DEFAULT_MAX_BATCH 64
 #define DEFAULT_LIST_LENGTH 32
 #define MOST_BATCH ((size_t)1 << 16)
 #define MOST_LIST_LENGTH ((size_t)1 << 16)
+
+/* ---- contexts -------------------------------------------------------------------------------------------- */
+
+/* Opens a context for batches of up to max_batch rows of up to row_ids ids each; more ids make it grow. The model and the
+ * settings are borrowed until close. Close it also after a failure. One thread at a time opens contexts over one model. */
+static ph_status context_open(struct ph__context *context, const struct ph__model_folder *model,
+    const struct ph_model_settings *settings, enum ph_precision precision, size_t max_batch, size_t row_ids)
+{
+    *context = (struct ph__context){.encoder = model->encoder};
+    ph__row_encoder_init(&context->row, model->encoder, NULL);
+    context->row_starts = calloc(max_batch, sizeof(const uint32_t *));
+    if (context->row_starts == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu rows", max_batch);
+    struct ph__lookups *lookups = &context->row.lookups;
+    PH_TRY(ph__array_reserve((void **)&lookups->items, &lookups->capacity, row_ids, sizeof *lookups->items));
+    PH_TRY(ph__array_reserve((void **)&context->line, &context->line_capacity, LINE_BYTES, 1));
+    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &context->backend));
+    struct ph_scorer_options options = {
+        .model = settings,
+        .encoder = model->encoder,
+        .store = model->store,
+        .state = model->state,
+        .backend = context->backend,
+        .batch_size = max_batch,
+        .num_ids = max_batch * row_ids,
+        .logit_shift = model->logit_shift,
+        .precision = precision,
+    };
+    return ph_scorer_create(&options, &context->scorer);
+}
+
+static void context_close(struct ph__context *context)
+{
+    ph_scorer_destroy(context->scorer);
+    ph_backend_destroy(context->backend);
+    ph__batch_buffer_fini(&context->buffer);
+    ph__rows_fini(&context->rows);
+    ph__row_encoder_fini(&context->row);
+    free(context->row_starts);
+    free(context->line);
+    *context = (struct ph__context){0};
+}
+
+/* Scores the rows, at most max_batch, and takes them away: probabilities (rows, T). */
+static ph_status context_score(struct ph__context *context, float *probabilities)
+{
+    const ph_real *logits = NULL; /* (B,T) */
+    const size_t num_rows = context->rows.num_rows;
+    for (size_t row = 0; row < num_rows; row++)
+        context->row_starts[row] = context->rows.words + context->rows.starts[row];
+    PH_TRY(ph__batch_buffer_fill(&context->buffer, context->encoder, context->row_starts, num_rows, 0));
+    context->rows.num_rows = 0;
+    PH_TRY(ph_scorer_score(context->scorer, &context->buffer.batch, &logits));
+    ph__probabilities(num_rows * context->encoder->num_tasks, logits, probabilities);
+    return PH_OK;
+}
+
+/* ---- columns --------------------------------------------------------------------------------------------- */
+
+static bool is_feature(const struct ph__column *column)
+{
+    return column->kind == PH_FIELD_ID || column->kind == PH_FIELD_DENSE;
+}
+
+/* One more column, with all features that are made of it. */
+static ph_status add_column(struct ph__inputs *inputs, const struct ph_encoder *encoder, const char *name)
+{
+    size_t next = inputs->first[inputs->index.count], count;
+    const struct ph__column *const *made = ph__encoder_made_from(encoder, name, &count);
+    PH_TRY(ph__name_index_add(&inputs->index, name));
+    for (size_t i = 0; i < count; i++)
+        if (is_feature(made[i]))
+            inputs->features[next++] = made[i];
+    inputs->first[inputs->index.count] = next;
+    return PH_OK;
+}
+
+static ph_status add_columns(struct ph__inputs *inputs, const struct ph_encoder *encoder)
+{
+    for (size_t i = 0; i < encoder->num_columns; i++) {
+        const struct ph__column *column = &encoder->columns[i];
+        if (is_feature(column) && ph__name_index_find(&inputs->index, column->from) == PH_NO_NAME)
+            PH_TRY(add_column(inputs, encoder, column->from));
+    }
+    return PH_OK;
+}
+
+ph_status ph__inputs_init(const struct ph_encoder *encoder, struct ph__inputs *inputs_out)
+{
+    const size_t most = encoder->num_columns + 1;
+    struct ph__inputs inputs = {
+        .first = calloc(most, sizeof *inputs.first),
+        .features = calloc(most, sizeof(const struct ph__column *)),
+    };
+    const ph_status status =
+        inputs.first != NULL && inputs.features != NULL
+            ? add_columns(&inputs, encoder)
+            : ph_fail(PH_ERROR_MEMORY, "no memory for %zu columns", encoder->num_columns);
+    if (status == PH_OK)
+        *inputs_out = inputs;
+    else
+        ph__inputs_fini(&inputs);
+    return status;
+}
+
+void ph__inputs_fini(struct ph__inputs *inputs)
+{
+    ph__name_index_fini(&inputs->index);
+    free(inputs->first);
+    free(inputs->features);
+    *inputs = (struct ph__inputs){0};
+}
+
+ph_status ph__inputs_encode(const struct ph__inputs *inputs, struct ph__row_encoder *row,
+    const struct ph_cell *cells, struct ph__rows *rows)
+{
+    PH_TRY(ph__row_begin(row, rows));
+    for (size_t i = 0; i < inputs->index.count; i++)
+        for (size_t f = inputs->first[i]; f < inputs->first[i + 1]; f++)
+            PH_TRY(ph__row_cell(row, inputs->features[f], &cells[i]));
+    return ph__row_commit(row);
+}
 
 /* ---- the pool ---- */
 
@@ -52,7 +177,7 @@ static ph_status run_pass(const struct ph_session *session, struct ph__context *
         for (size_t row = first; row < first + count; row++)
             PH_TRY(request->encode(request, context, row));
         if (probabilities != NULL)
-            PH_TRY(ph__context_score(context, probabilities + first * num_tasks));
+            PH_TRY(context_score(context, probabilities + first * num_tasks));
     }
     return PH_OK;
 }
@@ -150,7 +275,7 @@ static ph_status open_contexts(
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu contexts", num_contexts);
     for (size_t i = 0; i < num_contexts; i++) {
         session->num_contexts++;
-        PH_TRY(ph__context_open(&session->contexts[i], &session->model, &session->config.model.settings,
+        PH_TRY(context_open(&session->contexts[i], &session->model, &session->config.model.settings,
             precision, session->max_batch, row_ids));
         session->free_contexts[session->num_free++] = &session->contexts[i];
     }
@@ -204,7 +329,7 @@ void ph_session_close(struct ph_session *session)
     if (session == NULL)
         return;
     for (size_t i = 0; i < session->num_contexts; i++)
-        ph__context_close(&session->contexts[i]);
+        context_close(&session->contexts[i]);
     free(session->contexts);
     free(session->free_contexts);
     ph__lines_fini(&session->lines);

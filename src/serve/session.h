@@ -4,10 +4,47 @@
 
 #include <pthread.h>
 
+#include "base/text/name_index.h"
+#include "data/batch/batch_buffer.h"
+#include "data/encode/row_encoder.h"
 #include "data/source/source_delimited.h"
 #include "data/source/source_libsvm.h"
-#include "serve/context.h"
-#include "serve/inputs.h"
+#include "phloem/serve.h"
+#include "serve/model_folder.h"
+
+/* ---- contexts -------------------------------------------------------------------------------------------- */
+
+/* What one call at a time scores with: the memory of a batch from its rows to its logits, and a team of one thread.
+ * A session owns several, over one store. */
+struct ph__context { /* zero-initialised is closed; stays where it is */
+    const struct ph_encoder *encoder;
+    struct ph_backend *backend;
+    struct ph_scorer *scorer;
+    struct ph__row_encoder row;
+    struct ph__rows rows;        /* encoded, not scored yet */
+    const uint32_t **row_starts; /* (max_batch) where each of them begins, while a batch is made of them */
+    struct ph__batch_buffer buffer;
+    char *line; /* of text, while it is cut into cells */
+    size_t line_capacity;
+};
+
+/* ---- columns that a program hands over with a row -------------------------------------------------------- */
+
+/* Those columns of the data that features are made of, in the order of the data: no labels, weights and groups. */
+struct ph__inputs {                     /* zero-initialised is empty */
+    struct ph_name_index index;         /* of the columns' names, the encoder's */
+    size_t *first;                      /* (columns + 1) into features */
+    const struct ph__column **features; /* the encoder's; those of column i are [first[i], first[i + 1]) */
+};
+
+ph_status ph__inputs_init(const struct ph_encoder *encoder, struct ph__inputs *inputs_out);
+void ph__inputs_fini(struct ph__inputs *inputs);
+
+/* Encodes a row of cells (index.count) behind those in `rows`. PH_ERROR_DATA naming the field. */
+ph_status ph__inputs_encode(const struct ph__inputs *inputs, struct ph__row_encoder *row,
+    const struct ph_cell *cells, struct ph__rows *rows);
+
+/* ---- sessions -------------------------------------------------------------------------------------------- */
 
 /* How lines of text meet the columns, by the format of the data. */
 enum ph__line_kind {

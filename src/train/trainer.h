@@ -5,7 +5,7 @@
 
 #include "base/memory/arena.h"
 #include "phloem/train.h"
-#include "serve/features.h"
+#include "serve/scorer.h"
 #include "train/config/schedule.h"
 #include "train/config/training_program.h"
 #include "train/folder/data_record.h"

@@ -12,7 +12,7 @@
 #include "cli/verb.h"
 #include "cli/verb/inspect_source.h"
 #include "graph/graph.h"
-#include "serve/features.h"
+#include "serve/scorer.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_folder_read.h"
 #include "tensor/float16.h"

@@ -11,7 +11,7 @@
 #include "cli/verb.h"
 #include "cli/verb/prediction_file.h"
 #include "cli/verb/scoring.h"
-#include "serve/probability.h"
+#include "serve/scorer.h"
 
 static ph_status check_probabilities(const struct cli_prediction_file *file, const float *probabilities)
 {

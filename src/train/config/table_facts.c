@@ -5,7 +5,7 @@
 #include "op/registry.h"
 #include "op/table/op_table.h"
 #include "op/update/op_update.h"
-#include "serve/features.h"
+#include "serve/scorer.h"
 #include "store/declaration.h"
 #include "tensor/row_format.h"
 #include "train/config/training_program.h"

@@ -9,7 +9,7 @@
 #include "base/sizes.h"
 #include "base/thread/stop.h"
 #include "serve/model_identity.h"
-#include "serve/probability.h"
+#include "serve/scorer.h"
 #include "store/store.h"
 #include "train/folder/train_folder.h"
 #include "train/ranks/memory_check.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "serve/probability.h"
+#include "serve/scorer.h"
 
 #define FIRST_EDGE (-8.0)
 #define BINS_A_UNIT 8

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
-#include "serve/probability.h"
+#include "serve/scorer.h"
 #include "tensor/rank.h"
 
 #define MIN_PROBABILITY 1e-7

@@ -10,10 +10,9 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/sum/digest.h"
-#include "serve/features.h"
 #include "serve/model_folder.h"
 #include "serve/model_identity.h"
-#include "serve/scoring_program.h"
+#include "serve/scorer.h"
 
 enum { NUM_ROWS = 250 };
 

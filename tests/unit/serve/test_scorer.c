@@ -1,10 +1,58 @@
 /* A row's logits have the same bits in every batch, at every place in it, with every number of threads. */
-#include "unit/serve/run_folder.h"
-
+#include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "base/thread/parallel_team.h"
+#include "graph/graph.h"
 #include "serve/scorer.h"
+#include "support/test_support.h"
+#include "unit/data/data_fixture.h"
+#include "unit/serve/run_folder.h"
+
+/* ---- features -------------------------------------------------------------------------------------------- */
+
+/* A history and the item in question: the table of a model has one slice for both. */
+static void features_that_share_rows_have_one_slice_in_every_table(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct ph_model_features features;
+    struct ph_builder *builder = NULL;
+    fixture_init(&fixture, fixture_file("features.csv", "label,user,history,item\n1,u,a|b,c\n0,v,c,b\n"));
+    fixture_field(&fixture, "label", PH_FIELD_LABEL);
+    fixture_field(&fixture, "user", PH_FIELD_ID);
+    struct ph_field_settings *history = fixture_field(&fixture, "history", PH_FIELD_ID);
+    history->is_list = true;
+    history->shares = "item";
+    fixture_field(&fixture, "item", PH_FIELD_ID);
+    struct ph_encoder *encoder = fixture_encoder(&fixture);
+    assert_ok(ph__features_init(encoder, &features));
+    static const char *const names[] = {"user", "history", "item"};
+    for (size_t f = 0; f < 3; f++)
+        assert_string_equal(features.sparse[f].name, names[f]);
+    const struct ph_model_settings settings = {.kind = ph_model_find("fm"), .embedding_dim = 4};
+    assert_ok(ph_builder_create(PH_TRAINING, &builder));
+    assert_int_not_equal(ph_model_build(builder, &settings, &features), 0);
+    size_t num_tables = 0;
+    for (size_t i = 0; i < ph_builder_num_parameters(builder); i++) {
+        const struct ph_declaration *table =
+            ph__builder_declaration(builder, ph_builder_parameter(builder, i));
+        if (!table->is_table)
+            continue;
+        num_tables++;
+        assert_int_equal(table->num_features, 3);
+        assert_int_equal(table->num_slices, 2);
+        assert_int_equal(table->shape.dims[0], 3 + 4);
+        assert_non_null(strstr(table->slices[1].name, ".item"));
+    }
+    assert_int_equal(num_tables, 2);
+    ph_builder_destroy(builder);
+    ph__features_fini(&features);
+    ph_encoder_destroy(encoder);
+}
+
+/* ---- scorers --------------------------------------------------------------------------------------------- */
 
 /* How rows are scored; the rows themselves are always the same. */
 struct manner {
@@ -134,11 +182,60 @@ static void shift_moves_every_logit(void **state)
         assert_true(shifted.logits[row] == plain.logits[row] - (ph_real)1.5);
 }
 
+/* ---- probabilities --------------------------------------------------------------------------------------- */
+
+static double corrected(double p, double rate)
+{
+    return ph__sigmoid(log(p / (1 - p)) + ph__negative_rate_shift(rate));
+}
+
+static void correction_is_that_of_the_paper(void **state)
+{
+    (void)state;
+    static const double rates[] = {1, 0.5, 0.1, 0.025, 1e-4};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        for (double p = 0.01; p < 1; p += 0.07)
+            assert_near(corrected(p, rates[i]), p / (p + (1 - p) / rates[i]), 1e-12, 1e-12);
+}
+
+static void all_negatives_need_no_correction(void **state)
+{
+    (void)state;
+    assert_true(ph__negative_rate_shift(1) == 0);
+    assert_true(ph__negative_rate_shift(0) == 0);
+}
+
+/* Clicks drawn with probability q, of whose misses a tenth is kept: what remains clicks with some p, and p corrected is
+ * q again. */
+static void correction_undoes_what_sampling_does_to_a_base_rate(void **state)
+{
+    (void)state;
+    enum { ROWS = 400000 };
+    const double rate = 0.1;
+    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    for (double q = 0.02; q < 0.6; q *= 3) {
+        double positives = 0, kept = 0;
+        for (int i = 0; i < ROWS; i++) {
+            int label = ph__rng_next_uniform(&random) < q;
+            if (!label && ph__rng_next_uniform(&random) >= rate)
+                continue;
+            positives += label;
+            kept++;
+        }
+        double relative_error = sqrt(1 / positives + 1 / (kept - positives));
+        assert_near(corrected(positives / kept, rate), q, 5 * relative_error * q, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(features_that_share_rows_have_one_slice_in_every_table),
         cmocka_unit_test(logits_do_not_depend_on_the_batch),
         cmocka_unit_test(shift_moves_every_logit),
+        cmocka_unit_test(correction_is_that_of_the_paper),
+        cmocka_unit_test(all_negatives_need_no_correction),
+        cmocka_unit_test(correction_undoes_what_sampling_does_to_a_base_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

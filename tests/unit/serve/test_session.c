@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "serve/probability.h"
+#include "serve/scorer.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
