@@ -1,4 +1,5 @@
-/* The order in which the blocks of a prepared data set are given out: as they lie, or shuffled.
+/* A split of a prepared data set: its blocks, which of their rows take part, and the order in which they are given out, as
+ * they lie or shuffled.
  *
  * A shuffled pass permutes the blocks by (seed, epoch); its reader decodes as many as fit in its window and permutes
  * their rows. A set that fits in the window as a whole is not permuted by blocks: its order is that of the text that
@@ -7,8 +8,75 @@
 #ifndef PH_DATA_PREPARED_SOURCE_H
 #define PH_DATA_PREPARED_SOURCE_H
 
-#include "data/prepared/prepared_set.h"
-#include "data/source/negatives.h"
+#include <stdbool.h>
+
+#include "base/rng.h"
+#include "data/encode/rows.h"
+#include "data/prepared/part_file.h"
+#include "data/prepared/prepared_manifest.h"
+
+/* ---- blocks ---------------------------------------------------------------------------------------------- */
+
+/* A split of a prepared data set: the blocks of all its parts, one after the other. Immutable after opening; several
+ * threads may decode its blocks at once, each with a decoder of its own. */
+struct ph__prepared_set;
+
+struct ph__set_block {
+    uint64_t first_row; /* of the split's rows */
+    uint32_t part, block;
+    uint32_t num_rows;
+    size_t num_words;
+};
+
+/* The folder is borrowed during the call, the encoder until close. PH_ERROR_DATA naming the file: damaged, not
+ * finished, of another version, or prepared with another encoder. */
+ph_status ph__prepared_set_open(
+    const char *folder, const struct ph_encoder *encoder, struct ph__prepared_set **set_out);
+void ph__prepared_set_close(struct ph__prepared_set *set);
+
+const struct ph__manifest *ph__prepared_set_manifest(const struct ph__prepared_set *set);
+const struct ph__row_layout *ph__prepared_set_layout(const struct ph__prepared_set *set);
+size_t ph__prepared_set_num_blocks(const struct ph__prepared_set *set);
+const struct ph__set_block *ph__prepared_set_block(const struct ph__prepared_set *set, size_t block);
+
+/* Appends the block's rows to `rows`. PH_ERROR_DATA naming file and block. */
+ph_status ph__prepared_set_decode(
+    struct ph__prepared_set *set, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows);
+
+/* ---- rows that take part --------------------------------------------------------------------------------- */
+
+/* Which rows take part in a pass: all, or of those whose first label is 0 a share, drawn anew by every epoch. */
+struct ph__negatives {
+    struct ph_rng_key key;
+    double rate; /* 1: all are kept */
+};
+
+/* rate 0: all are kept. PH_ERROR_USAGE naming the path when it is beyond [0, 1]. */
+static inline ph_status ph__negatives_init(
+    struct ph__negatives *negatives, const char *path, uint64_t seed, uint64_t epoch, double rate)
+{
+    *negatives = (struct ph__negatives){
+        .key = {seed, epoch, ph__hash_name("data.negatives")}, .rate = rate == 0 ? 1 : rate};
+    if (!(negatives->rate > 0 && negatives->rate <= 1)) /* NaN included */
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: a negative_rate of %g: a share lies between 0 and 1", path, negatives->rate);
+    return PH_OK;
+}
+
+static inline bool ph__negatives_are_all_kept(const struct ph__negatives *negatives)
+{
+    return negatives->rate >= 1;
+}
+
+/* Whether a row takes part: the data's row of that number, whose first word is its first label. */
+static inline bool ph__negatives_keep(const struct ph__negatives *negatives, uint32_t label, uint64_t number)
+{
+    if (ph__negatives_are_all_kept(negatives) || ph__word_as_float(label) != 0)
+        return true;
+    return ph__rng_uniform(&negatives->key, number, 0) < negatives->rate;
+}
+
+/* ---- the order ------------------------------------------------------------------------------------------- */
 
 struct ph__prepared_source {
     struct ph__prepared_set *set; /* owned, unless this is a view; so are order and kept */

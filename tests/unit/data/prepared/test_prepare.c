@@ -5,7 +5,7 @@
 
 #include "base/file/directory.h"
 #include "base/sum/digest.h"
-#include "data/prepared/prepared_set.h"
+#include "data/prepared/prepared_source.h"
 #include "unit/data/prepare_fixture.h"
 
 /* ---- folders --------------------------------------------------------------------------------------------- */

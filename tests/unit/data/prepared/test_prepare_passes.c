@@ -1,5 +1,5 @@
 /* The folder of the first pass; what is learnt in it is tested by test_prepare.c. */
-#include "data/prepared/prepare_learn.h"
+#include "data/prepared/prepare_passes.h"
 
 #include "base/file/directory.h"
 #include "unit/data/prepare_fixture.h"

@@ -1,11 +1,26 @@
-/* One task of a preparation: reads the rows of a file, or of a piece of it, and writes them as parts. */
-#ifndef PH_DATA_PREPARE_PART_H
-#define PH_DATA_PREPARE_PART_H
+/* The two passes of a preparation over the tasks of its plan: the first, where an encoder learns from the training data, in
+ * parallel, within a bound of memory, and taken up again after a crash; and the second, which reads the rows of a file, or of a
+ * piece of it, and writes them as parts. */
+#ifndef PH_DATA_PREPARE_PASSES_H
+#define PH_DATA_PREPARE_PASSES_H
 
 #include "data/prepared/part_file.h"
 #include "data/prepared/prepare_plan.h"
 #include "data/prepared/prepare_tasks.h"
 #include "data/prepared/prepared_manifest.h"
+
+/* ---- learning -------------------------------------------------------------------------------------------- */
+
+/* Completes an encoder that was outlined from the settings, by the plan's tasks of the training split. What is learnt of a
+ * part is kept in `folder`, for this plan alone, until the caller removes it by ph__prepare_learn_clean. The encoder is
+ * what ph_encoder_create would have made, to the bit. */
+ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,
+    const char *folder, const struct ph_prepare_options *options, struct ph_encoder *encoder);
+
+/* Removes the folder with what is in it; nothing happens when it is not there. */
+ph_status ph__prepare_learn_clean(const char *folder);
+
+/* ---- making parts ---------------------------------------------------------------------------------------- */
 
 /* What all tasks of a preparation share: read alone. */
 struct ph__prepare_context {
