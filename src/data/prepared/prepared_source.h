@@ -3,7 +3,7 @@
  *
  * A shuffled pass permutes the blocks by (seed, epoch); its reader decodes as many as fit in its window and permutes
  * their rows. A set that fits in the window as a whole is not permuted by blocks: its order is that of the text that
- * it was prepared from, and so is the order of the permuted rows. A view gives out a run of the order (lanes.h). One
+ * it was prepared from, and so is the order of the permuted rows. A view gives out a run of the order (rank_rows.h). One
  * thread at a time. */
 #ifndef PH_DATA_PREPARED_SOURCE_H
 #define PH_DATA_PREPARED_SOURCE_H

@@ -139,7 +139,7 @@ static ph_status open_archive(struct ph__array_set *set, const char *path)
     return set->num_arrays > 0 ? PH_OK : ph_fail(PH_ERROR_DATA, "%s: has no arrays", path);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------- */
+/* ---- a set ----------------------------------------------------------------------------------------------- */
 
 ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool needs_no_labels)
 {
@@ -172,7 +172,7 @@ static const struct ph__array_column *find_column(const struct ph__array_set *se
     return column != PH_NO_NAME ? &set->columns[column] : NULL;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- the arrays that are read ---------------------------------------------------------------------------- */
 
 /* What a column of the encoder reads. */
 struct cell {

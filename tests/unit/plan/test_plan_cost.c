@@ -136,8 +136,6 @@ static void a_measured_figure_takes_the_place_of_one_nominal_figure(void **state
     }
 }
 
-/* ---- links ----------------------------------------------------------------------------------------------- */
-
 typedef double matrix[MAX_WORLD][MAX_WORLD];
 
 /* ---- dense gradients ---------------------------------------------------------------------------------------------------- */

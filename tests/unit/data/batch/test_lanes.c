@@ -1,5 +1,4 @@
 /* Shuffling in lanes: every row once, in an order that no rank changes, and each rank reads its lanes alone. */
-#include "data/batch/lanes.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -357,8 +357,8 @@ static void other_formats_are_no_times(void **state)
         struct arrow_pair batch;
         struct ph_arena arena = {0};
         struct ph__arrow_column column;
-        if (init(ARROW_COLUMN("t", formats[i], 1, 0, NULL, &value), 1, 0, &batch, &arena, &column) == PH_OK)
-            assert_int_not_equal(column.kind, PH_ARROW_TIME);
+        assert_ok(init(ARROW_COLUMN("t", formats[i], 1, 0, NULL, &value), 1, 0, &batch, &arena, &column));
+        assert_int_not_equal(column.kind, PH_ARROW_TIME);
         ph__arena_fini(&arena);
         arrow_release(&batch);
     }
