@@ -321,7 +321,7 @@ static void place_best(struct search *search, size_t table)
     trials_place_best(&search->trials);
 }
 
-/* Of rows over all ranks, which was tried last. */
+/* Refuses a table that did not fit by rows over all ranks, which was tried last. */
 static ph_status refuse_table(const struct search *search, size_t table)
 {
     const struct ph_table_facts *facts = &search->tables[table];
@@ -403,7 +403,7 @@ static ph_status weigh_tables(struct search *search)
     return PH_OK;
 }
 
-/* Of equal costs the first table comes first. */
+/* Orders tables by falling cost; of equal costs the first table comes first. */
 static int by_cost(const void *a, const void *b, void *context)
 {
     const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;

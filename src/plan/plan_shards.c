@@ -20,7 +20,7 @@ static struct run run_of(uint64_t count, size_t num_runs, size_t index)
     return (struct run){index * each + (index < more ? index : more), each + (index < more)};
 }
 
-/* The same of columns, in blocks of PH_SHARD_COLUMNS, of which the last may be narrower. */
+/* Gives the same run of columns, in blocks of PH_SHARD_COLUMNS, of which the last may be narrower. */
 static struct run columns_of(size_t dim, size_t num_runs, size_t index)
 {
     const struct run blocks = run_of(ph__divide_up(dim, PH_SHARD_COLUMNS), num_runs, index);
@@ -186,14 +186,14 @@ struct placing {
     struct ph_table_shard *shards; /* (world_size) scratch */
 };
 
-/* Of the kind's places, ranks or hosts, how many there are. */
+/* Counts the kind's places, ranks or hosts. */
 static size_t count_all(const struct placing *placing, enum ph_shard_kind kind)
 {
     const struct ph_topology *topology = placing->topology;
     return ph__shard_kind_is_of_hosts(kind) ? ph__num_hosts(topology) : topology->world_size;
 }
 
-/* How many places a table of the kind takes. */
+/* Counts the places that a table of the kind takes. */
 static size_t count_places(const struct placing *placing, size_t table, enum ph_shard_kind kind)
 {
     const size_t columns = ph__column_parts(&placing->tables[table]);
@@ -209,7 +209,7 @@ static size_t count_places(const struct placing *placing, size_t table, enum ph_
     }
 }
 
-/* Whether the table goes to all ranks or hosts, however full they are. */
+/* Tells whether the table goes to all ranks or hosts, however full they are. */
 static bool goes_everywhere(const struct placing *placing, size_t table, enum ph_shard_kind kind)
 {
     return kind == PH_SHARD_DATA_PARALLEL || count_places(placing, table, kind) == count_all(placing, kind);
@@ -325,7 +325,7 @@ ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_ta
 
 /* ---- whether a plan that somebody else has made keeps to what a rank may spend --------------------------- */
 
-/* What a rank has of a table: of one that is cut, its shard. */
+/* Gives the bytes that a rank has of a table: of one that is cut, of its shard. */
 static uint64_t bytes_on(
     const struct ph_plan *plan, const struct ph_table_facts *tables, size_t table, size_t rank)
 {

@@ -12,7 +12,7 @@
 
 /* ---- features -------------------------------------------------------------------------------------------- */
 
-/* Of each feature: itself, and the slice that it has in a table. */
+/* Lists each feature, and the slice that it has in a table. */
 static void list_slices(const struct ph_encoder *encoder, size_t num_sparse, struct ph_table_slice *sparse,
     struct ph_table_slice *slices)
 {

@@ -37,7 +37,7 @@ const struct ph_scorer_options *ph__scorer_options(const struct ph_scorer *score
 
 double ph__sigmoid(double x);
 
-/* What is added to the logit p was computed from, where training saw all positives but only the share `rate` of the
+/* Gives what is added to the logit p was computed from, where training saw all positives but only the share `rate` of the
  * negatives: sampling multiplied the odds by 1 / rate, so q / (1 - q) = rate p / (1 - p), that is
  * q = p / (p + (1 - p) / rate) (He et al., Practical Lessons from Predicting Clicks on Ads at Facebook, ADKDD 2014,
  * section 6.3). 0 for rates 0 and 1: all were seen. */

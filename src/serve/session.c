@@ -239,7 +239,7 @@ static ph_status encode_longest(struct ph__request *base, struct ph__context *co
     return ph__row_commit(&context->row);
 }
 
-/* By every context: nobody else has the session yet, so none is taken from the pool. */
+/* Scores with every context: nobody else has the session yet, so none is taken from the pool. */
 static ph_status warm_up(struct ph_session *session, size_t list_length)
 {
     struct longest_request request = {{session->max_batch, encode_longest}, list_length};

@@ -90,7 +90,7 @@ static void hand_out(struct ph__lanes *lanes, uint64_t num_batches)
     }
 }
 
-/* How many full batches have the shares of the first one: while every lane can give its even part. */
+/* Counts the full batches that have the shares of the first one: while every lane can give its even part. */
 static uint64_t count_even_batches(struct ph__lanes *lanes, size_t batch_size)
 {
     uint64_t count = UINT64_MAX;
@@ -249,7 +249,7 @@ void ph__rank_rows_close(struct ph__rank_rows *rows)
 
 /* ---- a rank's rows: batches ------------------------------------------------------------------------------ */
 
-/* Where the part of the rank in a batch of n rows begins, and where the next one's. */
+/* Tells where the part of the rank in a batch of n rows begins, and where the next one's does. */
 static size_t part_first(const struct ph__rank_rows *rows, size_t n)
 {
     return ph__part_start(n, rows->rank, rows->world_size);

@@ -151,7 +151,7 @@ static int number(const char *digits, size_t count)
     return value;
 }
 
-/* Whether the text is so long a beginning of the shape, in which a 0 stands for any digit and T also for a blank. */
+/* Tells whether the text is so long a beginning of the shape, in which a 0 stands for any digit and T also for a blank. */
 static bool has_shape(const char *text, size_t length, const char *shape)
 {
     for (size_t i = 0; i < length; i++)

@@ -77,7 +77,7 @@ const struct ph__column *ph__fit_first_wanted(const struct ph_encoder *encoder);
 ph_status ph__fit_init(struct ph__fit *fit, const struct ph_encoder *encoder);
 void ph__fit_fini(struct ph__fit *fit);
 
-/* By the row encoder: a dense value or a number to be put in a bucket; and the end of a good row, whose ids are in
+/* The row encoder gives a dense value or a number to be put in a bucket, and the end of a good row, whose ids are in
  * `lookups`. Of a bad row nothing is kept: ph__fit_drop_row. */
 ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, double value);
 ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups);
@@ -86,10 +86,10 @@ void ph__fit_drop_row(struct ph__fit *fit);
 /* Adds what `later`, a gatherer of the rows that follow, has gathered; `later` is empty then. */
 ph_status ph__fit_merge(struct ph__fit *fit, struct ph__fit *later);
 
-/* The same for one column, all but its vocabulary. */
+/* Merges the same for one column, all but its vocabulary. */
 ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later);
 
-/* What the fit takes, vocabularies above all. */
+/* Tells what memory the fit takes, vocabularies above all. */
 uint64_t ph__fit_bytes(const struct ph__fit *fit);
 
 /* Gives the encoder its vocabularies, statistics and boundaries. The fit is empty then. */

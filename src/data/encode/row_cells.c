@@ -75,7 +75,7 @@ static void encode_label(struct ph__row_encoder *row, const struct ph__column *c
     ph__row_words(row)[column->slot] = ph__word_from_float((float)label);
 }
 
-/* How many of the boundaries are at most x. */
+/* Counts the boundaries that are at most x. */
 static uint32_t bucket_of(const struct ph__column *column, double x)
 {
     size_t low = 0, high = column->num_boundaries;
@@ -89,7 +89,7 @@ static uint32_t bucket_of(const struct ph__column *column, double x)
     return (uint32_t)low;
 }
 
-/* Of the recipe that won Criteo's contest: counts above 2 by the square of their logarithm, rounded down. */
+/* Puts counts above 2 in buckets by the square of their logarithm, rounded down: the recipe that won Criteo's contest. */
 static uint32_t log_bucket_of(double x)
 {
     if (x <= 2)
@@ -115,7 +115,7 @@ static ph_status encode_bucket(
 /* `target` is the word of the row that gets the row of the table: at once, or from a vocabulary at the commit, until when
  * the word must stay. A word is not empty; digits are fewer than PH_LOOKUP_DIGITS and copied. */
 
-/* Where the column's ids are looked up, or counted. */
+/* Gives the vocabulary that the column's ids are looked up in, or counted. */
 static const struct ph__vocabulary *vocabulary_of(
     const struct ph__row_encoder *row, const struct ph__column *column)
 {
@@ -260,7 +260,7 @@ static bool is_beyond_float(double number)
     return isfinite(number) && isinf((float)number);
 }
 
-/* What is wrong with the number of a label, a dense value or a weight (NaN: a blank); NULL: nothing. */
+/* Says what is wrong with the number of a label, a dense value or a weight (NaN: a blank); NULL: nothing. */
 static const char *problem_of(const struct ph__column *column, double number)
 {
     switch (column->kind) {
@@ -360,7 +360,7 @@ ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *col
     return problem != NULL ? fail_number(column, number, problem) : encode_checked(row, column, number);
 }
 
-/* As ph__row_text of a number in decimal, but that the text need not stay. */
+/* Encodes as ph__row_text does a number in decimal, but the text need not stay. */
 static ph_status encode_whole(
     struct ph__row_encoder *row, const struct ph__column *column, const char *text, size_t length)
 {

@@ -61,7 +61,7 @@ static ph_status check_dense_keys(const struct ph_field_settings *field)
     return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
 }
 
-/* What a field takes over from the one that it shares with. */
+/* Refuses keys for what a field takes over from the one that it shares with. */
 static ph_status check_own_keys(const struct ph_field_settings *field)
 {
     const bool is_own = !ph__field_is_sharing(field);

@@ -215,7 +215,7 @@ static ph_status read_bad_row(struct ph__source *source)
     return status;
 }
 
-/* Of a part that was kept only the number of its bad rows is known: reads its text again up to the first one. */
+/* Reads the text of a part that was kept again, up to its first bad row: only the number of them is known. */
 static ph_status find_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
     struct ph__prepare_result *result)
 {
@@ -419,7 +419,7 @@ static void fini(struct preparation *preparation)
     ph__arena_fini(&preparation->arena);
 }
 
-/* What can be told by the settings and options alone, before there is a folder. */
+/* Refuses what can be told by the settings and options alone, before there is a folder. */
 static ph_status check_request(const struct ph_data_settings *settings, const char *folder)
 {
     if (!ph__utf8_is_valid(folder, strlen(folder)))

@@ -234,7 +234,7 @@ static ph_status keep_part(
 
 /* ---- parts in the making --------------------------------------------------------------------------------- */
 
-/* Where the next row begins: a byte of text, or a row of arrays. */
+/* Tells where the next row begins: a byte of text, or a row of arrays. */
 static uint64_t tell(const struct making *making)
 {
     struct ph__source_position position;

@@ -23,7 +23,7 @@ static bool is_text(const struct ph_data_settings *settings)
     return settings->format != PH_DATA_NPY && settings->format != PH_DATA_ARROW;
 }
 
-/* What the file is made of; of a text also whether it may be read from any byte on. */
+/* Looks at what the file is made of; of a text also at whether it may be read from any byte on. */
 static ph_status look_at(
     struct ph_arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
 {

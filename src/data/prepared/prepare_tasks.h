@@ -38,11 +38,11 @@ struct ph__tasks {
  * signal has stopped them. */
 ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads);
 
-/* What a task has done since it last said so. False: it should end early, since a signal has come or a task before it has
+/* Tells what a task has done since it last said so. False: it should end early, since a signal has come or a task before it has
  * failed. Any thread. */
 bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, uint64_t num_bytes);
 
-/* So many bytes of the total were done before. */
+/* Takes off the total the bytes that were done before. */
 void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes);
 
 /* How far a pass of a preparation is, for whoever wants to be told. */

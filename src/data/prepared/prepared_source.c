@@ -165,7 +165,7 @@ static void expect(const struct ph__prepared_set *set, size_t block)
 
 /* ---- the order ------------------------------------------------------------------------------------------- */
 
-/* Whether a window over the text would take all rows at once: it reads on while what it has is less than its bytes.
+/* Tells whether a window over the text would take all rows at once: it reads on while what it has is less than its bytes.
  * All but the last row must be less; where the last block decides, it is decoded to know its last row. */
 static ph_status fits_as_a_whole(struct ph__prepared_source *source, bool *does_fit_out)
 {

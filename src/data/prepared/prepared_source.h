@@ -68,7 +68,7 @@ static inline bool ph__negatives_are_all_kept(const struct ph__negatives *negati
     return negatives->rate >= 1;
 }
 
-/* Whether a row takes part: the data's row of that number, whose first word is its first label. */
+/* Tells whether a row takes part: the data's row of that number, whose first word is its first label. */
 static inline bool ph__negatives_keep(const struct ph__negatives *negatives, uint32_t label, uint64_t number)
 {
     if (ph__negatives_are_all_kept(negatives) || ph__word_as_float(label) != 0)

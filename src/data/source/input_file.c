@@ -99,7 +99,7 @@ static ph_status copy_paths(
     return PH_OK;
 }
 
-/* For glob: which folder it cannot look into, and why. */
+/* Records for glob which folder it cannot look into, and why. */
 static int fail_folder(const char *folder, int reason)
 {
     ph_fail(PH_ERROR_DATA, "%s: %s", folder, strerror(reason));

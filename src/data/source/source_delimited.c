@@ -226,7 +226,7 @@ static void match_cell(struct ph__delimited *delimited, const struct ph__column 
     delimited->first[++delimited->num_cells] = next;
 }
 
-/* By name, in any order. `where` names the file. What the file must not lack: every column but ignored ones, and, where
+/* Matches cells by name, in any order. `where` names the file. What the file must not lack: every column but ignored ones, and, where
  * no labels are needed, labels, weight and group. */
 static ph_status match_header(struct ph__delimited *delimited, const struct ph_encoder *encoder,
     const struct ph__header *header, bool needs_no_labels, const char *where)

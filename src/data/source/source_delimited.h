@@ -42,12 +42,12 @@ struct ph__delimited { /* zero-initialised is empty */
     const struct ph__column **columns; /* the encoder's; those of cell i are [first[i], first[i + 1]) */
 };
 
-/* By position: the cells are the columns of the file that the encoder was made for, with or without its labels. */
+/* Matches cells by position: they are the columns of the file that the encoder was made for, with or without its labels. */
 ph_status ph__delimited_match_positions(
     struct ph__delimited *delimited, const struct ph_encoder *encoder, bool has_labels);
 void ph__delimited_fini(struct ph__delimited *delimited);
 
-/* How many cells a line has. What a quote that is not closed begins is one cell. */
+/* Counts the cells of a line. What a quote that is not closed begins is one cell. */
 size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line);
 
 /* Gives the cells of a line, NUL-terminated at line[line_length], to a row that has begun. The line is written over, and stays until the row's

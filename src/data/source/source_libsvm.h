@@ -21,7 +21,7 @@ struct ph__libsvm { /* zero-initialised is empty */
 ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *encoder);
 void ph__libsvm_fini(struct ph__libsvm *libsvm);
 
-/* Whether a line holds nothing but a comment: it is no row. */
+/* Tells whether a line holds nothing but a comment: it is no row. */
 bool ph__libsvm_is_comment(const char *line, size_t length);
 
 /* Gives the words of a NUL-terminated line to a row that has begun; the line stays until the row's commit. PH_ERROR_DATA:

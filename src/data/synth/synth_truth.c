@@ -110,7 +110,7 @@ struct curvature {
     double hessian[MAX_COLUMNS][MAX_COLUMNS]; /* the lower triangle */
 };
 
-/* Of the sum of -p log q - (1-p) log(1-q): (q - p) x and q (1-q) x x'. */
+/* Adds a row's derivatives of -p log q - (1-p) log(1-q): (q - p) x and q (1-q) x x'. */
 static void add_row(const struct fit *fit, size_t row, struct curvature *sum)
 {
     double x[MAX_COLUMNS] = {1};

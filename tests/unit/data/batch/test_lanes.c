@@ -205,7 +205,7 @@ static void know_deal(const struct ph__lanes *lanes, struct deal *deal)
     }
 }
 
-/* What a batch of n rows takes from each lane, said another way than lanes.c does: rounds of fractions. */
+/* What a batch of n rows takes from each lane, said another way than rank_rows.c does: rounds of fractions. */
 static void expect_shares(const struct deal *deal, size_t num_lanes, size_t n, size_t shares[MAX_LANES])
 {
     memset(shares, 0, MAX_LANES * sizeof *shares);
