@@ -23,7 +23,7 @@ ph_status chunk_sizes(
     const struct model_shapes *shapes, size_t chunk_bytes, size_t **sizes_out, size_t *num_chunks_out);
 
 /* Where a core has so many chunks' worth on average, the balance is held to 1.02: the largest load exceeds the mean by
- * about a chunk (partition.h), so that with fewer of them nothing could promise that. */
+ * about a chunk (spread.h), so that with fewer of them nothing could promise that. */
 enum { BALANCE_CHUNKS_PER_CORE = 50 };
 
 struct chunk_balance {

@@ -11,7 +11,7 @@
 #include "chunk_balance.h"
 #include "figures.h"
 #include "flags.h"
-#include "hub/layout/partition.h"
+#include "hub/layout/spread.h"
 
 enum { MOST_SERVERS = 16, MOST_CORES = 32, DEFAULT_CHUNK_KIB = 32 };
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/sum/checksum.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "hub/layout/job_memory.h"
 #include "hub/shard/shard.h"
 #include "hub/wire/handshake.h"

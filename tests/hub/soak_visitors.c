@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "hub/soak_job.h"
 #include "net/link/socket.h"
 

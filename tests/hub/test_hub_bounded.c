@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/thread/clock.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "hub/several_hubs.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "hub/client/client_greet.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "hub/hub_processes.h"
 #include "hub/kept_job.h"
 #include "hub/several_hubs.h"

@@ -11,7 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/hub/hub_parts.h"
 #include "cli/output.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "train/ranks/memory_check.h"
 
 #define DEFAULT_SECONDS 0.5

@@ -31,9 +31,6 @@ ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_
 /* How many answers have come from hubs, some of them perhaps not told yet. */
 uint64_t ph__client_engine_num_answers(const struct ph_client_engine *engine);
 
-/* In the engine, by who takes what links bring: an answer has come, and whether it is the last one of its operation. */
-void ph__client_engine_count(struct ph_client_engine *engine, bool is_last);
-
 /* Sleeps until there is something to move on, or with a thread until an operation has all its answers; until a hub says something on
  * its control connection, or timeout_ms are over. has_news_out: a hub has. */
 ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_ms, bool *has_news_out);

@@ -1,15 +1,145 @@
-/* What a worker and the hubs of its job say to each other: what it asks all of them each hears at once, and the answers may come in any
+/* Carries what a worker and the hubs of its job say to each other, also about their checkpoints: what it asks all of them each hears at once, and the answers may come in any
  * order; and what they say unasked, also while others have yet to answer. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/thread/clock.h"
+#include "hub/client/client_engine.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
 
 ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_status status)
 {
     return ph__hub_list_name(&client->list, hub, status);
+}
+
+/* ---- checkpoints of a job that several hubs share ---- */
+
+/* Hubs do not know each other, so one worker hears from all
+ * of them which parts they have, and tells all what follows from it (part_list.h). Before a run that is rank 0; later it is whoever
+ * the hubs talk to, the lowest rank that is there. Nothing here waits but the choice before a run. */
+
+#define PARTS_LOOK_NS 1000000u /* at least, between two looks at the control connections */
+
+ph_status ph__client_parts_init(struct ph_hub_client *client)
+{
+    struct ph_client_parts *parts = &client->parts;
+    parts->slack = 1;
+    parts->saved = calloc(client->list.num_hubs, sizeof *parts->saved);
+    parts->has_said = calloc(client->list.num_hubs, sizeof *parts->has_said);
+    return parts->saved != NULL && parts->has_said != NULL
+               ? PH_OK
+               : ph_fail(PH_ERROR_MEMORY, "no memory for a worker of %u hubs", client->list.num_hubs);
+}
+
+void ph__client_parts_fini(struct ph_hub_client *client)
+{
+    free(client->parts.saved);
+    free(client->parts.has_said);
+}
+
+/* ---- ... before a run ---- */
+
+/* A hub that lacks what this one has kept. */
+static uint16_t find_other(const struct ph_hub_client *client, uint16_t hub)
+{
+    uint16_t other = 0;
+    while (
+        other == hub || ph__parts_has(&client->parts.saved[other].parts, client->parts.saved[hub].parts.kept))
+        other++;
+    return other;
+}
+
+/* No iteration is whole. It never was if no hub has kept a part; else a hub has lost its own. */
+static ph_status check_loss(const struct ph_hub_client *client)
+{
+    char kept[PH_PARTS_TEXT_BYTES], left[PH_PARTS_TEXT_BYTES];
+    uint16_t hub = 0;
+    while (hub < client->list.num_hubs && client->parts.saved[hub].parts.kept == PH_NO_ITERATION)
+        hub++;
+    if (hub == client->list.num_hubs)
+        return PH_OK;
+    const uint16_t other = find_other(client, hub);
+    ph__parts_describe(&client->parts.saved[hub].parts, kept);
+    ph__parts_describe(&client->parts.saved[other].parts, left);
+    return ph_fail(PH_ERROR_CHECKPOINT,
+        "of the job's checkpoints hub %s has parts %s and hub %s has %s: these cannot go on together",
+        client->list.addresses[hub], kept, client->list.addresses[other], left);
+}
+
+/* All workers shall hear why: whatever becomes of the connections, the error stands. */
+static ph_status refuse(struct ph_hub_client *client, ph_status status)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_answer(&writer, status, ph_error_text());
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
+        struct ph_control_stream *stream = client->hubs[hub].stream;
+        if (ph__client_put(stream, PH_FRAME_ANSWER, &writer) == PH_OK)
+            ph__control_stream_flush(stream);
+    }
+    return check_loss(client);
+}
+
+ph_status ph__client_choose_parts(struct ph_hub_client *client)
+{
+    unsigned char bytes[sizeof(uint64_t)];
+    struct ph_wire_writer writer;
+    const uint64_t newest = ph__parts_newest_common(client->parts.saved, client->list.num_hubs);
+    const ph_status status = newest == PH_NO_ITERATION ? check_loss(client) : PH_OK;
+    if (status != PH_OK)
+        return refuse(client, status);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_iteration(&writer, newest);
+    return ph__client_ask_all(client, PH_FRAME_FROM, &writer, PH_FRAME_LAYOUT);
+}
+
+/* ---- ... while it lasts ---- */
+
+static ph_status answer_all(struct ph_hub_client *client)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_client_parts *parts = &client->parts;
+    const struct ph_keep keep = ph__parts_decide(parts->saved, client->list.num_hubs, &parts->slack);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_keep(&writer, &keep);
+    parts->num_said = 0;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
+        struct ph_control_stream *stream = client->hubs[hub].stream;
+        parts->has_said[hub] = false;
+        PH_TRY(ph__client_name(client, hub, ph__client_put(stream, PH_FRAME_KEEP, &writer)));
+        PH_TRY(ph__client_name(client, hub, ph__control_stream_flush(stream)));
+    }
+    return PH_OK;
+}
+
+/* The hub has said SAVED; when all have, they are answered. */
+static ph_status take_saved(struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
+{
+    struct ph_client_parts *parts = &client->parts;
+    if (client->list.num_hubs == 1 || client->layout == NULL)
+        return ph_fail(PH_ERROR_PEER, "the hub tells of parts of checkpoints, of which there are none");
+    PH_TRY(ph__get_saved(frame->body, frame->size, &parts->saved[hub]));
+    parts->num_said += !parts->has_said[hub];
+    parts->has_said[hub] = true;
+    if (parts->num_said < client->list.num_hubs || client->has_left)
+        return PH_OK;
+    return answer_all(client);
+}
+
+ph_status ph__client_look_at_parts(struct ph_hub_client *client)
+{
+    if (client->list.num_hubs == 1)
+        return PH_OK;
+    const uint64_t now_ns = ph__clock_ns();
+    if (now_ns - client->parts.looked_ns < PARTS_LOOK_NS)
+        return PH_OK;
+    client->parts.looked_ns = now_ns;
+    return ph__client_look_at_hubs(client);
 }
 
 /* ---- unasked ---- */
@@ -20,7 +150,7 @@ static ph_status take_unasked(
     struct ph_answer answer;
     ph__control_frame_close(frame);
     if (frame->type == PH_FRAME_SAVED)
-        return ph__client_take_saved(client, hub, frame);
+        return take_saved(client, hub, frame);
     if (frame->type != PH_FRAME_FAILED)
         return ph_fail(
             PH_ERROR_PEER, "the hub sends a message of type %u that was not asked for", frame->type);
@@ -55,7 +185,7 @@ static ph_status listen(struct ph_hub_client *client, uint16_t hub)
     return ph_fail(received, "%s", text);
 }
 
-ph_status ph__client_look_at_hub(struct ph_hub_client *client, uint16_t hub)
+static ph_status look_at_hub(struct ph_hub_client *client, uint16_t hub)
 {
     return ph__client_name(client, hub, listen(client, hub));
 }
@@ -64,7 +194,7 @@ ph_status ph__client_look_at_hubs(struct ph_hub_client *client)
 {
     client->num_turns = 0;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
-        PH_TRY(ph__client_look_at_hub(client, hub));
+        PH_TRY(look_at_hub(client, hub));
     return PH_OK;
 }
 
@@ -115,7 +245,7 @@ ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub,
         if (asked->frame.type != PH_FRAME_SAVED)
             return keep_body(client, hub);
         asked->is_answered = false;
-        PH_TRY(ph__client_take_saved(client, hub, &asked->frame));
+        PH_TRY(take_saved(client, hub, &asked->frame));
     }
 }
 
@@ -192,4 +322,86 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame typ
         PH_TRY(hear_news(client, polled));
         PH_TRY(wait_for_any(client, answer, &wait, polled));
     }
+}
+
+/* ---- asking for a checkpoint, and the wait for it: of every hub, while transfers go on ---- */
+
+#define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
+
+/* What a hub has answered, if it has: an error of the checkpoint is kept for when the other hubs have answered, too. */
+static ph_status look_for_checkpoint(
+    struct ph_hub_client *client, uint16_t index, struct ph_answer *first_error)
+{
+    const struct ph_client_hub *hub = &client->hubs[index];
+    const ph_status status =
+        ph__client_name(client, index, ph__client_look_for_answer(client, index, PH_FRAME_ANSWER));
+    if (status == PH_OK || !hub->is_answered || hub->frame.type != PH_FRAME_ANSWER)
+        return status;
+    if (first_error->status == PH_OK) {
+        first_error->status = status;
+        snprintf(first_error->text, sizeof first_error->text, "%s", ph_error_text());
+    }
+    return PH_OK;
+}
+
+static ph_status look_for_checkpoints(
+    struct ph_hub_client *client, struct ph_answer *first_error, bool *is_answered_out)
+{
+    *is_answered_out = true;
+    for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
+        if (!client->hubs[hub].is_answered)
+            PH_TRY(look_for_checkpoint(client, hub, first_error));
+        *is_answered_out &= client->hubs[hub].is_answered;
+    }
+    for (uint16_t hub = 0; !*is_answered_out && hub < client->list.num_hubs; hub++) {
+        if (client->hubs[hub].is_answered)
+            PH_TRY(look_at_hub(client, hub));
+    }
+    return PH_OK;
+}
+
+/* What is under way moves on meanwhile, or the iteration would never become complete. */
+static ph_status await_checkpoint(struct ph_hub_client *client)
+{
+    struct ph_wait wait = ph__wait_begin(client->timeout);
+    struct ph_answer first_error = {.status = PH_OK};
+    for (;;) {
+        bool has_moved, has_news, is_answered;
+        PH_TRY(ph__client_explain(client, ph__client_engine_progress(client->engine, &has_moved)));
+        PH_TRY(look_for_checkpoints(client, &first_error, &is_answered));
+        if (is_answered)
+            break;
+        if (has_moved)
+            continue;
+        const int wait_ms = ph__wait_ms(&wait);
+        if (wait_ms == 0 && wait.is_stopped)
+            return ph__wait_stopped(&wait);
+        if (wait_ms == 0)
+            return ph_fail(PH_ERROR_PEER,
+                "no checkpoint within %u ms: does each worker push all keys of the iteration?",
+                client->timeout.ms);
+        PH_TRY(ph__client_explain(
+            client, ph__client_engine_sleep(client->engine, CHECKPOINT_LOOK_MS, &has_news)));
+    }
+    return first_error.status == PH_OK ? PH_OK : ph_fail(first_error.status, "%s", first_error.text);
+}
+
+static uint64_t newest_iteration(const struct ph_hub_client *client)
+{
+    uint64_t newest = 0;
+    for (size_t key = 0; key < client->layout->sizes.num_keys; key++)
+        newest = client->keys[key].pushed > newest ? client->keys[key].pushed : newest;
+    return newest;
+}
+
+ph_status ph_hub_checkpoint(struct ph_hub_client *client)
+{
+    unsigned char bytes[sizeof(uint64_t)];
+    struct ph_wire_writer writer;
+    if (client->engine == NULL || client->has_left)
+        return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_iteration(&writer, newest_iteration(client));
+    PH_TRY(ph__client_tell_all(client, PH_FRAME_CHECKPOINT, client->list.num_hubs > 1 ? &writer : NULL));
+    return await_checkpoint(client);
 }

@@ -1,10 +1,114 @@
-/* See client_operator.h. The hub is greeted where it listens, which tells its local socket, and asked over that. */
-#include "hub/client/client_operator.h"
-
+/* Asks hubs without joining a job: for services, as phloem/hub.h says, for their status, and what a hub's operator asks of it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "hub/client/client_greet.h"
+#include "hub/client/client_operator.h"
 #include "hub/wire/hub_list.h"
+
+static ph_status ask_once(
+    const struct ph_hub_options *options, enum ph_hub_frame type, const struct ph_wire_writer *body)
+{
+    struct ph_control_frame frame;
+    struct ph_control_stream *stream;
+    PH_TRY(ph__client_reach_once(options, &stream));
+    const ph_status status =
+        ph__client_request(stream, type, body, PH_FRAME_ANSWER, ph__client_timeout(options), &frame);
+    ph__control_stream_destroy(stream);
+    return status;
+}
+
+static ph_status ask_hub(const struct ph_hub_options *options, const struct ph_hub_list *list, uint16_t hub,
+    enum ph_hub_frame type, const struct ph_wire_writer *body)
+{
+    const struct ph_hub_options one = ph__hub_list_options(list, hub, options);
+    return ask_once(&one, type, body);
+}
+
+/* One after the other, up to the first that fails. */
+static ph_status create(const struct ph_hub_options *options, const struct ph_hub_list *list,
+    const struct ph_hub_service *service)
+{
+    for (uint16_t hub = 0; hub < list->num_hubs; hub++) {
+        unsigned char bytes[PH_HUB_MAX_BODY];
+        struct ph_wire_writer writer;
+        const struct ph_hub_share share = ph__hub_list_share(list, hub);
+        PH_TRY(ph__service_check_share(service, &share));
+        ph__wire_writer_init(&writer, bytes, sizeof bytes);
+        ph__put_service(&writer, service, &share);
+        PH_TRY(ph__hub_list_name(list, hub, ask_hub(options, list, hub, PH_FRAME_CREATE, &writer)));
+    }
+    return PH_OK;
+}
+
+ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service)
+{
+    struct ph_hub_list list;
+    PH_TRY(ph__service_check(service));
+    PH_TRY(ph__hub_list_read(options->address, &list));
+    const ph_status status = create(options, &list, service);
+    ph__hub_list_fini(&list);
+    return status;
+}
+
+struct destruction {
+    const struct ph_hub_options *options;
+    struct ph_join which;
+};
+
+static ph_status destroy(const struct ph_hub_list *list, uint16_t hub, void *context)
+{
+    struct destruction *wish = context;
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    wish->which.share = ph__hub_list_share(list, hub);
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_join(&writer, &wish->which);
+    return ask_hub(wish->options, list, hub, PH_FRAME_DESTROY, &writer);
+}
+
+ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce)
+{
+    struct destruction wish = {.options = options, .which.nonce = nonce};
+    struct ph_hub_list list;
+    PH_TRY(ph__service_check_name(name));
+    strcpy(wish.which.name, name);
+    PH_TRY(ph__hub_list_read(options->address, &list));
+    const ph_status status = ph__hub_list_ask_each(&list, destroy, &wish);
+    ph__hub_list_fini(&list);
+    return status;
+}
+
+/* ---- a hub's status ---- */
+
+#define DEFAULT_TIMEOUT_MS 10000
+
+static ph_status ask_for_status(struct ph_control_stream *stream, const char *service,
+    struct ph_timeout timeout, struct ph_json **status_out)
+{
+    unsigned char bytes[PH_HUB_MAX_BODY];
+    struct ph_wire_writer writer;
+    struct ph_control_frame frame;
+    ph__wire_writer_init(&writer, bytes, sizeof bytes);
+    ph__put_service_name(&writer, service);
+    PH_TRY(ph__client_request(stream, PH_FRAME_STATUS, &writer, PH_FRAME_STATUS_TEXT, timeout, &frame));
+    return ph__json_parse(frame.body, frame.size, "the hub's status", PH_ERROR_PEER, status_out);
+}
+
+ph_status ph__hub_status(
+    const struct ph_hub_options *options, const char *service, struct ph_json **status_out)
+{
+    struct ph_hub_options waiting = *options;
+    struct ph_control_stream *stream;
+    waiting.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    PH_TRY(ph__client_reach_once(&waiting, &stream));
+    const ph_status status =
+        ask_for_status(stream, service != NULL ? service : "", ph__client_timeout(&waiting), status_out);
+    ph__control_stream_destroy(stream);
+    return status;
+}
+
+/* ---- ending a service: the hub is greeted where it listens, which tells its local socket, and asked over that ---- */
 
 static ph_status go_local(const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out)
 {
@@ -29,7 +133,7 @@ static ph_status reach(const struct ph_hub_options *options, const struct ph_sec
     return ph__client_greet(socket, secret, ph__client_timeout(options), stream_out, &welcome);
 }
 
-static ph_status ask(struct ph_control_stream *stream, const char *service, struct ph_timeout timeout)
+static ph_status ask_to_end(struct ph_control_stream *stream, const char *service, struct ph_timeout timeout)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph_wire_writer writer;
@@ -51,7 +155,7 @@ static ph_status end_service(const struct ph_hub_list *list, uint16_t hub, void 
     const struct ph_hub_options one = ph__hub_list_options(list, hub, wish->options);
     struct ph_control_stream *stream;
     PH_TRY(reach(&one, wish->secret, &stream));
-    const ph_status status = ask(stream, wish->service, ph__client_timeout(&one));
+    const ph_status status = ask_to_end(stream, wish->service, ph__client_timeout(&one));
     ph__control_stream_destroy(stream);
     return status;
 }

@@ -1,7 +1,6 @@
-/* The inside of a worker's client, for the files that it is made of: client_connect.c (joining and leaving),
- * client_keys.c and client_links.c (keys, links, first parameters), client.c (pushing, pulling, waiting),
- * client_answers.c (what comes over links), client_checkpoint.c, client_hubs.c, client_parts.c and client_greet.c (what is said to
- * hubs). */
+/* The inside of a worker's client, for the files that it is made of: client_connect.c (joining, keys, first parameters,
+ * leaving), client_links.c (memory and links), client.c (pushing, pulling, waiting), client_engine.h (what moves links, and what
+ * comes over them), client_hubs.c and client_greet.c (what is said to hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
@@ -54,7 +53,7 @@ struct ph_client_end { /* of a link, and its owner */
     uint32_t slot; /* of the operation that is answered by what is coming */
 };
 
-struct ph_client_parts {    /* of checkpoints, of several hubs: client_parts.c */
+struct ph_client_parts {    /* of checkpoints, of several hubs: client_hubs.c */
     struct ph_saved *saved; /* (num_hubs) what each has said last */
     bool *has_said;         /* (num_hubs) since all were answered; counted in num_said */
     uint16_t num_said;
@@ -105,7 +104,6 @@ struct ph_hub_client {
 ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_status status);
 
 /* What hubs say unasked. An error is bad news: PH_ERROR_PEER, or what has ended the job; or that one has gone. */
-ph_status ph__client_look_at_hub(struct ph_hub_client *client, uint16_t hub);
 ph_status ph__client_look_at_hubs(struct ph_hub_client *client);
 /* Returns the status. Where a link has failed, a control connection may know why, and then says so. */
 ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
@@ -123,8 +121,6 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame typ
  * besides. */
 ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer);
 
-/* ---- client_parts.c ---- */
-
 ph_status ph__client_parts_init(
     struct ph_hub_client *client); /* once the list of hubs is known. PH_ERROR_MEMORY */
 void ph__client_parts_fini(struct ph_hub_client *client);
@@ -132,10 +128,6 @@ void ph__client_parts_fini(struct ph_hub_client *client);
 /* Rank 0, when several hubs have answered INIT with their PARTS: chooses, tells them, and waits for their layouts.
  * PH_ERROR_CHECKPOINT where what one has kept others have lost; all workers hear that. */
 ph_status ph__client_choose_parts(struct ph_hub_client *client);
-
-/* The hub has said SAVED; when all have, they are answered. */
-ph_status ph__client_take_saved(
-    struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame);
 
 /* Looks whether hubs have said so, now and then: before a push and a wait. */
 ph_status ph__client_look_at_parts(struct ph_hub_client *client);
@@ -147,7 +139,7 @@ ph_status ph__client_find_links(struct ph_hub_client *client);
 /* Memory and links. num_taken_out: descriptors of the first hub's last frame that are the client's now, also after an error. */
 ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out);
 
-/* ---- client_answers.c ---- */
+/* ---- client_engine.c ---- */
 
 /* The owner of this link, which can be given to nobody else. */
 struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link);

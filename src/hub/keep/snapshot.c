@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "hub/keep/optimizer_slots.h"
+#include "hub/layout/optimizer_slots.h"
 
 size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const struct ph_layout_sizes *sizes)
 {

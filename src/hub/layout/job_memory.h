@@ -4,7 +4,7 @@
  * Parameters are fp32 in `weights`, as num_versions copies: version v of a chunk lies in copy v % num_versions. What workers
  * read are `results`, in the dtype of the keys: where all keys are fp32 they are the weights themselves. Workers of this
  * host map the results, read-only, and write their gradients where the hub reads them; for others there is as much
- * room, to receive gradients to: shards deal it out (shard_places.c). */
+ * room, to receive gradients to: shards deal it out (shard_message.c). */
 #ifndef PH_HUB_JOB_MEMORY_H
 #define PH_HUB_JOB_MEMORY_H
 
@@ -42,7 +42,7 @@ struct ph_chunk_worker {
     uint64_t pulled;              /* ... of the pull that waits */
     char *received
         [PH_HUB_MAX_DEPTH]; /* the place of the gradient of iteration i, at i % depth, that came over a
-                                             * connection; NULL: none, or its own (shard_places.c) */
+                                             * connection; NULL: none, or its own (shard_message.c) */
     uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* its part of the chunk's num_sending */
     uint8_t kinds[PH_HUB_MAX_DEPTH];        /* what its push of iteration i was, at i % 2 */
     uint8_t num_queued;                     /* its gradients that are work to do */

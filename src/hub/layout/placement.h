@@ -1,6 +1,6 @@
 /* Where core threads run, and which network interface each of them serves.
  *
- * A chunk belongs to one core thread for ever (partition.h); here it is decided, once, to which processor that thread is
+ * A chunk belongs to one core thread for ever (spread.h); here it is decided, once, to which processor that thread is
  * pinned, on which NUMA node its memory belongs, and to which interface its workers are told to connect, so that as few bytes
  * as possible cross from node to node:
  *

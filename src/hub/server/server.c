@@ -1,18 +1,142 @@
-/* The hub's control thread: it keeps the list of jobs, and starts and stops core threads. See phloem/hub.h for what
+/* The hub's control thread: it keeps the list of jobs, starts and stops core threads, and says where they run
+ * and how they wait. See phloem/hub.h for what
  * the hub is, server_state.h for what belongs to whom. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/file/directory.h"
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
 #include "base/thread/stop.h"
 #include "hub/server/server_state.h"
+#include "hub/shard/core.h"
 #include "net/doorbell.h"
+
+/* ---- core threads: how many, where they run, and how they wait ---- */
+
+static ph_status place_cores(struct ph_hub_server *server, size_t num_cores)
+{
+    PH_TRY(ph__machine_detect(&server->machine));
+    if (ph__socket_is_wildcard(server->listening))
+        ph__machine_keep_choice(&server->machine, !ph__socket_is_ipv4(server->listening));
+    else
+        ph__machine_forget_interfaces(&server->machine);
+    return ph__placement_plan(&server->machine, num_cores, &server->placement);
+}
+
+static ph_status start_core(struct ph_hub_server *server, uint16_t index)
+{
+    const struct ph_thread_place *place = &server->placement.threads[index];
+    const struct ph_core_options options = {
+        .wait = ph__wait_policy(server->options.wait),
+        .is_crowded = server->is_crowded,
+        .max_shards = server->options.max_jobs,
+        .max_links = PH_HUB_MAX_LINKS,
+        .processor = place->processor != PH_NOWHERE ? (int)place->processor : -1,
+        .others = server->cores,
+        .num_others = server->placement.num_threads,
+    };
+    return ph__core_create(&options, &server->cores[index]);
+}
+
+size_t ph__server_wanted_cores(const struct ph_hub_server *server)
+{
+    const size_t num_threads = server->options.num_threads;
+    return num_threads > 0 ? num_threads : ph__min(ph__cpu_count(), PH_HUB_MAX_CORES);
+}
+
+static ph_status start_cores(struct ph_hub_server *server)
+{
+    const size_t wanted = ph__server_wanted_cores(server);
+    server->num_processors = ph__cpu_count();
+    if (wanted > PH_HUB_MAX_CORES)
+        return ph__server_name_option("threads",
+            ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES));
+    PH_TRY(place_cores(server, wanted));
+    server->is_crowded = wanted > server->num_processors;
+    for (; server->num_cores < wanted; server->num_cores++)
+        PH_TRY(start_core(server, server->num_cores));
+    return PH_OK;
+}
+
+const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core)
+{
+    const struct ph_hub_server *server = session->server;
+    const uint32_t interface = server->placement.threads[core].interface;
+    const int socket = ph__control_stream_socket(session->stream);
+    if (session->is_of_host || interface == PH_NOWHERE)
+        return "";
+    return server->machine.interfaces[interface].hosts[ph__socket_is_ipv4(socket) ? PH_IPV4 : PH_IPV6];
+}
+
+static void stop_cores(struct ph_hub_server *server)
+{
+    for (uint16_t i = 0; i < server->num_cores; i++)
+        ph__core_destroy(server->cores[i]);
+    server->num_cores = 0;
+    ph__placement_fini(&server->placement);
+    ph__machine_fini(&server->machine);
+}
+
+/* ---- crowds ---- */
+
+/* Of workers of this host. Over TCP each has one for its links besides its own; the hub is not told of those that have none. */
+static size_t count_local_threads(const struct ph_hub_server *server)
+{
+    size_t count = 0;
+    for (const struct ph_session *session = server->sessions; session != NULL; session = session->next) {
+        if (session->tenant != NULL && session->is_of_host)
+            count += session->tenant->members[session->rank].is_shared ? 1 : 2;
+    }
+    return count;
+}
+
+struct crowding {
+    struct ph_core *core;
+    bool is_crowded;
+};
+
+static void tell_core(void *context)
+{
+    const struct crowding *crowding = context;
+    ph__core_set_crowded(crowding->core, crowding->is_crowded);
+}
+
+void ph__server_count_crowd(struct ph_hub_server *server)
+{
+    const bool is_crowded = server->num_cores + count_local_threads(server) > server->num_processors;
+    if (is_crowded == server->is_crowded)
+        return;
+    server->is_crowded = is_crowded;
+    for (uint16_t i = 0; i < server->num_cores; i++) {
+        struct crowding crowding = {.core = server->cores[i], .is_crowded = is_crowded};
+        ph__core_call(server->cores[i], tell_core, &crowding);
+    }
+}
+
+/* ---- the trace: the ways of the first chunks (shard_trace.h), written when the hub stops ---- */
+
+#define MAX_EVENTS \
+    ((size_t)1 << 17) /* some 13 MiB; a 64 MiB key is 4 to 5 events for each of 2048 chunks a round */
+
+/* Makes room for events, where there is a path for a trace. */
+static ph_status open_trace(struct ph_hub_server *server)
+{
+    return server->options.trace_path != NULL ? ph__trace_create(MAX_EVENTS, &server->trace.events) : PH_OK;
+}
+
+/* Writes the trace, if there is one: when no core thread has a job any more. */
+static ph_status write_trace(struct ph_hub_server *server)
+{
+    return server->trace.events != NULL ? ph__trace_write(server->trace.events, server->options.trace_path)
+                                        : PH_OK;
+}
 
 #define DEFAULT_MAX_JOBS 64
 #define TURN_MS 200 /* how often the stop signal is looked at */
@@ -86,6 +210,30 @@ static void rung(void *context, uint32_t events)
     ph__server_look_at_checkpoints(server);
 }
 
+/* ---- the log ---- */
+
+static void open_log(struct ph_hub_server *server)
+{
+    server->log_settings = (struct ph_log){.descriptor = server->options.log_descriptor,
+        .least_level = PH_LOG_INFO,
+        .format = server->options.is_log_json ? PH_LOG_JSON : PH_LOG_LOGFMT};
+    server->log = server->options.log_descriptor > 0 ? &server->log_settings : NULL;
+}
+
+static void log_start(const struct ph_hub_server *server)
+{
+    PH_LOG(server->log, PH_LOG_INFO, "hub_started", ph__log_text("address", server->address),
+        ph__log_count("core_threads", server->num_cores),
+        ph__log_count("is_pinned", server->placement.is_pinned),
+        ph__log_count("max_bytes", server->max_bytes), ph__log_count("max_jobs", server->options.max_jobs));
+}
+
+static void log_stop(const struct ph_hub_server *server)
+{
+    PH_LOG(server->log, PH_LOG_INFO, "hub_stopped", ph__log_text("address", server->address),
+        ph__log_number("seconds", (double)(ph__clock_ns() - server->started_ns) * 1e-9));
+}
+
 /* ---- life ---- */
 
 ph_status ph__server_name_option(const char *option, ph_status status)
@@ -142,8 +290,8 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(ph__server_open_checkpoints(server));
     PH_TRY(ph__server_listen(server));
     PH_TRY(ph__server_open_metrics(server));
-    PH_TRY(ph__server_open_trace(server));
-    PH_TRY(ph__server_start_cores(server));
+    PH_TRY(open_trace(server));
+    PH_TRY(start_cores(server));
     return ph__server_count_descriptors(server);
 }
 
@@ -154,7 +302,7 @@ ph_status ph_hub_server_create(const struct ph_hub_server_options *options, stru
         return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
     server->options = *options;
     server->started_ns = ph__clock_ns();
-    ph__server_open_log(server);
+    open_log(server);
     server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;
     server->checkpoint_lock = -1;
     pthread_mutex_init(&server->failures_mutex, NULL);
@@ -206,14 +354,14 @@ static ph_status save_jobs(struct ph_hub_server *server)
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal)
 {
     ph_status status = PH_OK;
-    ph__server_log_start(server);
+    log_start(server);
     while (status == PH_OK && !atomic_load(&server->must_stop) && !ph__is_stopped(stop_signal))
         status = ph__server_turn(server, TURN_MS);
     if (status == PH_OK)
         status = save_jobs(server);
     ph__server_end_tenants(server);
-    const ph_status traced = ph__server_write_trace(server);
-    ph__server_log_stop(server);
+    const ph_status traced = write_trace(server);
+    log_stop(server);
     return status != PH_OK ? status : traced;
 }
 
@@ -238,7 +386,7 @@ void ph_hub_server_destroy(struct ph_hub_server *server)
     ph__server_end_tenants(server);
     while (server->sessions != NULL)
         ph__session_close(server->sessions);
-    ph__server_stop_cores(server);
+    stop_cores(server);
     ph__server_close_metrics(server);
     ph__trace_destroy(server->trace.events);
     for (size_t i = 0; i < sizeof server->sources / sizeof *server->sources; i++)

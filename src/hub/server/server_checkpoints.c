@@ -13,6 +13,26 @@
 #include "hub/keep/snapshot.h"
 #include "hub/server/server_state.h"
 
+/* ---- the log ---- */
+
+static void log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t iteration)
+{
+    server->counts.checkpoints++;
+    PH_LOG(server->log, PH_LOG_INFO, "checkpoint_written", ph__log_text("job", tenant->settings.name),
+        ph__log_count("iteration", iteration));
+}
+
+void ph__server_log_checkpoint_failed(
+    struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event)
+{
+    server->counts.failed_checkpoints++;
+    if (tenant != NULL)
+        PH_LOG(server->log, PH_LOG_ERROR, event, ph__log_text("job", tenant->settings.name),
+            ph__log_text("reason", ph_error_text()));
+    else
+        PH_LOG(server->log, PH_LOG_ERROR, event, ph__log_text("reason", ph_error_text()));
+}
+
 /* ---- tasks ---- */
 
 ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
@@ -297,7 +317,7 @@ static bool wrote(
     if (status != PH_OK)
         ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     else if (has_parameters)
-        ph__server_log_checkpoint(server, tenant, iteration);
+        log_checkpoint(server, tenant, iteration);
     ph__server_answer_waiting(server, tenant, saves->task_number, status);
     if (is_of_run)
         ph__server_settle_part(server, tenant, iteration);

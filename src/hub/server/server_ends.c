@@ -4,6 +4,27 @@
 
 #include "hub/server/server_state.h"
 
+/* ---- the log ---- */
+
+static void log_left(const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank)
+{
+    PH_LOG(server->log, PH_LOG_INFO, "worker_left", ph__log_text("job", tenant->settings.name),
+        ph__log_count("rank", rank));
+}
+
+static void log_failed(
+    const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank, const char *why)
+{
+    PH_LOG(server->log, PH_LOG_WARNING, "worker_failed", ph__log_text("job", tenant->settings.name),
+        ph__log_count("rank", rank), ph__log_text("reason", why));
+}
+
+static void log_ended(const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why)
+{
+    PH_LOG(server->log, PH_LOG_INFO, "job_ended", ph__log_text("job", tenant->settings.name),
+        ph__log_text("reason", why));
+}
+
 /* ---- the end of a run ---- */
 
 /* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
@@ -32,7 +53,7 @@ void ph__server_end_run(
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, why);
     if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
-        ph__server_log_ended(server, tenant, why);
+        log_ended(server, tenant, why);
     dismiss_members(tenant, &writer);
     ph__tenant_stop(tenant);
     ph__server_drop_failures(server, tenant);
@@ -58,7 +79,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
 {
     char text[PH_HUB_MAX_TEXT + 1];
     struct ph_session *session = tenant->members[rank].session;
-    ph__server_log_failed(server, tenant, rank, why);
+    log_failed(server, tenant, rank, why);
     if (session != NULL)
         ph__session_part(session);
     if (tenant->state == PH_TENANT_GATHERING) {
@@ -110,7 +131,7 @@ ph_status ph__server_request_leave(struct ph_session *session)
         return PH_OK;
     }
     ph__session_part(session);
-    ph__server_log_left(session->server, tenant, session->rank);
+    log_left(session->server, tenant, session->rank);
     if (!tenant->is_going) {
         end_worker(session->server, tenant, session->rank, "it has left before the job began");
         ph__session_answer(session, PH_OK);

@@ -7,7 +7,7 @@
 #define PH_HUB_SERVER_FIGURES_H
 
 #include "hub/server/server_state.h"
-#include "hub/wire/traffic.h"
+#include "net/link/link.h"
 
 struct ph_worker_figures {
     const char *transport; /* of its links, static; NULL: it has none now */

@@ -45,6 +45,14 @@ static size_t keys_limit(const struct ph_hub_server *server, const struct ph_ten
     return (size_t)ph__min(ph__max(most, PH_HUB_MAX_BODY), PH_HUB_MAX_KEYS_BODY);
 }
 
+static void log_joined(const struct ph_session *session)
+{
+    const struct ph_tenant *tenant = session->tenant;
+    PH_LOG(session->server->log, PH_LOG_INFO, "worker_joined", ph__log_text("job", tenant->settings.name),
+        ph__log_count("rank", session->rank), ph__log_count("connection", session->number),
+        ph__log_text("transport", tenant->members[session->rank].is_shared ? "shared memory" : "tcp"));
+}
+
 static ph_status request_join(struct ph_session *session, const struct ph_control_frame *frame)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
@@ -71,7 +79,7 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     session->tenant = tenant;
     session->rank = join.rank;
     ph__session_limit(session, tenant->max_keys_bytes);
-    ph__server_log_joined(session);
+    log_joined(session);
     const struct ph_joined joined = {.num_workers = service->num_workers,
         .depth = service->depth,
         .num_optimizers = (uint32_t)service->num_optimizers,
@@ -143,9 +151,19 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
     return PH_OK;
 }
 
+/* Names a job that begins in the trace; NULL: it is not traced. */
+static const char *trace_name_for(struct ph_hub_server *server, const char *job)
+{
+    struct ph_server_trace *trace = &server->trace;
+    if (server->options.is_wide || trace->num_jobs == PH_HUB_MAX_TRACED_JOBS ||
+        ph__trace_is_full(trace->events))
+        return NULL;
+    return strcpy(trace->names[trace->num_jobs++], job);
+}
+
 ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
 {
-    const char *trace_name = ph__server_trace_name(server, tenant->settings.name);
+    const char *trace_name = trace_name_for(server, tenant->settings.name);
     const struct ph_tenant_options options = {
         .cores = server->cores,
         .num_cores = server->num_cores,
@@ -294,13 +312,24 @@ static ph_status request_linked(struct ph_session *session)
     return PH_OK;
 }
 
+static void log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+{
+    char why[PH_AUTOTUNE_TEXT_BYTES];
+    ph__autotune_describe(&server->tuning, &tenant->chunks, why);
+    PH_LOG(server->log, PH_LOG_INFO, "job_begun", ph__log_text("job", tenant->settings.name),
+        ph__log_count("workers", tenant->num_joined), ph__log_count("keys", tenant->num_keys),
+        ph__log_count("chunks", tenant->layout->sizes.num_here),
+        ph__log_count("chunk_bytes", tenant->layout->chunk_bytes), ph__log_text("chunk_choice", why),
+        ph__log_count("bytes", tenant->num_bytes));
+}
+
 void ph__server_begin_touched(struct ph_hub_server *server)
 {
     for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
         if (tenant->state != PH_TENANT_RUNNING || tenant->has_begun || !ph__tenant_is_touched(tenant))
             continue;
         tenant->has_begun = true;
-        ph__server_log_begun(server, tenant);
+        log_begun(server, tenant);
         for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
             if (tenant->members[i].session != NULL)
                 ph__session_send(tenant->members[i].session, PH_FRAME_BEGIN, NULL, NULL, 0);

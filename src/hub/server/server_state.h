@@ -1,16 +1,12 @@
 /* The inside of a hub's control thread, for the files that it is made of:
  *
- *     server.c                               the thread and its life
- *     server_listen.c, hub_session.c         control connections
- *     server_descriptors.c                   how many more there may be
+ *     server.c                               the thread and its life, core threads, the trace
+ *     server_listen.c, hub_session.c         control connections, and how many more there may be
  *     server_services.c, server_jobs.c       what these ask for
  *     server_ends.c                          ends of runs and workers
  *     server_checkpoints.c, server_parts.c   how jobs outlive deaths
- *     server_folder.c                        what lies in their folder
- *     server_cores.c                         core threads, and where they run
  *     server_figures.c                       what there is to tell, for
  *     server_status.c, server_metrics.c      `phloem hub status` and Prometheus
- *     server_log.c, server_trace.c           what is written meanwhile, and at the end
  *
  * Everything here belongs to that thread but the failures. */
 #ifndef PH_HUB_SERVER_STATE_H
@@ -153,12 +149,8 @@ ph_status ph__server_listen(struct ph_hub_server *server);
 /* Closes sessions that have ended, and strangers that have said nothing for too long; takes connections again when there is
  * room for them. After each turn. */
 void ph__server_sweep_sessions(struct ph_hub_server *server);
-uint32_t ph__server_max_strangers(uint64_t max_descriptors);          /* connections that are no worker's */
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
 
-/* ---- server_descriptors.c ---- */
-
-uint64_t ph__server_max_descriptors(void);
 ph_status ph__server_check_first_worker(
     struct ph_hub_server *server); /* before the hub starts. PH_ERROR_MEMORY: it could serve none */
 ph_status ph__server_count_descriptors(struct ph_hub_server *server); /* when it has started */
@@ -189,6 +181,7 @@ void ph__server_end_run(
 
 /* ---- server_services.c ---- */
 
+const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 ph_status ph__server_request_create(struct ph_session *session, const struct ph_control_frame *frame);
 ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame);
 ph_status ph__server_request_end(struct ph_session *session, const struct ph_control_frame *frame);
@@ -202,20 +195,14 @@ ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph
 void ph__server_add_tenant(struct ph_hub_server *server, struct ph_tenant *tenant);
 void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant); /* frees it */
 void ph__server_end_tenants(struct ph_hub_server *server);
+/* Finds the services that the folder for checkpoints holds. What cannot be used is reported and left alone. */
+ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
 
 /* ---- server_status.c ---- */
 
 ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame);
 /* Answers whoever has waited longest for it: one a turn, for each is some work. */
 void ph__server_tell_status(struct ph_hub_server *server);
-
-/* ---- server_trace.c ---- */
-
-/* Nothing happens in any of them where there is no path for a trace. */
-ph_status ph__server_open_trace(struct ph_hub_server *server);
-/* What a job that begins is called in the trace; NULL: it is not traced. */
-const char *ph__server_trace_name(struct ph_hub_server *server, const char *job);
-ph_status ph__server_write_trace(struct ph_hub_server *server); /* when no core thread has a job any more */
 
 /* ---- server_metrics.c ---- */
 
@@ -225,56 +212,12 @@ ph_status ph__server_run_metrics(struct ph_hub_server *server);
 int ph__server_metrics_timeout_ms(const struct ph_hub_server *server); /* -1: none */
 void ph__server_close_metrics(struct ph_hub_server *server);
 
-/* ---- server_cores.c ---- */
+/* ---- server_checkpoints.c ---- */
 
-size_t ph__server_wanted_cores(const struct ph_hub_server *server);
-ph_status ph__server_start_cores(struct ph_hub_server *server);
-void ph__server_stop_cores(struct ph_hub_server *server);
-/* Where a worker's connection to that core thread should go: an address of the interface that was chosen for it, of the family
- * that the session has; "": where the session goes. */
-const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core);
-/* Workers have come or gone: core threads may have to wait in another way. */
-void ph__server_count_crowd(struct ph_hub_server *server);
-
-/* ---- server_log.c ---- */
-
-void ph__server_open_log(struct ph_hub_server *server);
-void ph__server_log_start(const struct ph_hub_server *server);
-void ph__server_log_stop(const struct ph_hub_server *server);
-void ph__server_log_opened(struct ph_session *session); /* and numbers it */
-void ph__server_log_closed(const struct ph_session *session);
-void ph__server_log_broken(struct ph_session *session, const char *why);
-void ph__server_log_refused(struct ph_session *session, const char *why);
-void ph__server_log_silent(struct ph_session *session, const char *why);
-void ph__server_log_deaf(struct ph_hub_server *server, const char *why);
-/* event: "service_created", "service_restored" or "service_destroyed". */
-void ph__server_log_service(
-    const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
-void ph__server_log_joined(const struct ph_session *session);
-void ph__server_log_left(const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank);
-void ph__server_log_failed(
-    const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank, const char *why);
-void ph__server_log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant);
-void ph__server_log_ended(
-    const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why);
-void ph__server_log_checkpoint(
-    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t iteration);
-/* With the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... tenant: NULL: whose it is, is not
- * known. */
+/* Logs and counts a failure, with the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... tenant:
+ * NULL: whose it is, is not known. */
 void ph__server_log_checkpoint_failed(
     struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
-const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
-
-/* ---- server_folder.c ---- */
-
-/* Finds the services that the folder holds. What cannot be used is reported and left alone. */
-ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
-
-/* There may be a file of a service that the hub does not know: PH_ERROR_CHECKPOINT saying why it cannot be used; or it is known
- * afterwards. */
-ph_status ph__server_look_for_checkpoint(struct ph_hub_server *server, const char *name);
-
-/* ---- server_checkpoints.c ---- */
 
 /* Does what is due for the tenant's checkpoint, unless something is being done for it. Each change of its state is followed by
  * a call. false: it is gone. */
@@ -346,5 +289,12 @@ void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t w
 void ph__server_note_news(void *context);
 /* Those of a tenant whose run has ended concern nobody any more. */
 void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant);
+
+size_t ph__server_wanted_cores(const struct ph_hub_server *server);
+/* Where a worker's connection to that core thread should go: an address of the interface that was chosen for it, of the family
+ * that the session has; "": where the session goes. */
+const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core);
+/* Workers have come or gone: core threads may have to wait in another way. */
+void ph__server_count_crowd(struct ph_hub_server *server);
 
 #endif

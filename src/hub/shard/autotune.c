@@ -7,7 +7,6 @@
 
 #include "base/sizes.h"
 #include "hub/layout/layout.h"
-#include "hub/shard/autotune_measure.h"
 
 #define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
 #define CLEARLY .95     /* of the default's time, or less */

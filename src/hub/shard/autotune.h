@@ -13,27 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/kernel.h"
+#include "hub/shard/autotune_measure.h"
 #include "phloem/hub_server.h"
 
 #define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring */
-#define PH_AUTOTUNE_NUM_SIZES 9                        /* 8 KiB, 16 KiB ... 2 MiB */
-#define PH_AUTOTUNE_MIN_ROUNDS 3                       /* fewer tell nothing */
-#define PH_AUTOTUNE_MAX_ROUNDS 9
 #define PH_AUTOTUNE_TEXT_BYTES 160
-
-enum ph_autotune_path { PH_AUTOTUNE_SHARED, PH_AUTOTUNE_TCP, PH_AUTOTUNE_NUM_PATHS };
-
-/* Each round measures all sizes, one after the other. */
-struct ph_autotune_times {
-    size_t num_rounds;
-    double seconds[PH_AUTOTUNE_MAX_ROUNDS][PH_AUTOTUNE_NUM_SIZES];
-};
-
-static inline uint32_t ph__autotune_size(size_t index)
-{
-    return (uint32_t)8192 << index;
-}
 
 /* Among the sizes that take 5% less time than the default size, in three quarters of the rounds and in the fastest of each:
  * over shared memory the smallest within 5% of the best, over TCP the largest within 15%, for there each piece of a chunk may

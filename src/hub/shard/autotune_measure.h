@@ -3,8 +3,29 @@
 #ifndef PH_HUB_AUTOTUNE_MEASURE_H
 #define PH_HUB_AUTOTUNE_MEASURE_H
 
-#include "hub/shard/autotune.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel.h"
 #include "phloem/status.h"
+
+#define PH_AUTOTUNE_NUM_SIZES 9  /* 8 KiB, 16 KiB ... 2 MiB */
+#define PH_AUTOTUNE_MIN_ROUNDS 3 /* fewer tell nothing */
+#define PH_AUTOTUNE_MAX_ROUNDS 9
+
+enum ph_autotune_path { PH_AUTOTUNE_SHARED, PH_AUTOTUNE_TCP, PH_AUTOTUNE_NUM_PATHS };
+
+/* Each round measures all sizes, one after the other. */
+struct ph_autotune_times {
+    size_t num_rounds;
+    double seconds[PH_AUTOTUNE_MAX_ROUNDS][PH_AUTOTUNE_NUM_SIZES];
+};
+
+static inline uint32_t ph__autotune_size(size_t index)
+{
+    return (uint32_t)8192 << index;
+}
 
 /* How long it may take: of the thread's own time, about, and of everybody's. */
 struct ph_autotune_patience {

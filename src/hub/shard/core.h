@@ -6,14 +6,27 @@
 #ifndef PH_HUB_CORE_H
 #define PH_HUB_CORE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "hub/shard/shard.h"
 #include "net/waiter.h"
+#include "phloem/hub.h"
 
 #define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
 #define PH_CORE_LEAST_UPDATE_BYTES 4096 /* that are as quickly gone through as the work around them */
+
+/* The public header's waits are the net's. */
+static_assert((int)PH_HUB_WAIT_AUTO == (int)PH_WAIT_AUTO && (int)PH_HUB_WAIT_SPIN == (int)PH_WAIT_SPIN &&
+                  (int)PH_HUB_WAIT_SPIN_THEN_SLEEP == (int)PH_WAIT_SPIN_THEN_SLEEP &&
+                  (int)PH_HUB_WAIT_SLEEP == (int)PH_WAIT_SLEEP,
+    "one is the other by a cast");
+
+static inline enum ph_wait_policy ph__wait_policy(enum ph_hub_wait_policy wait)
+{
+    return (enum ph_wait_policy)wait;
+}
 
 struct ph_core;
 

@@ -1,10 +1,207 @@
-/* What workers say: whether they may, and what it brings about. See shard.h. */
+/* Takes what workers say, and answers: whether they may say it, what it brings about, where gradients are received to, and the replies.
+ * See shard.h. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "hub/shard/shard_state.h"
 #include "hub/shard/shard_trace.h"
 
+/* ---- where gradients are received to ---- */
+
+/* A chunk that comes is summed soon, and its place is free again: the place that was freed last
+ * is the next to be used, so that what is received and summed stays in the caches of the core that does both, however large
+ * the job.
+ *
+ * The places are the room of workers that send their gradients, as large as all that these may have under way: a place is always
+ * free. Chunks that are shorter than chunk_bytes, at the ends of keys, keep their own, and so do wide jobs, whose keys have
+ * to lie in one piece. Only the shard's own thread deals places out; they are pages of its NUMA node as soon as it has received
+ * something there. */
+
+static bool is_dealt_out(const struct ph_shard *shard, const struct ph_chunk_place *chunk)
+{
+    return shard->job->wide == NULL && chunk->gradient_bytes == shard->job->memory->layout->chunk_bytes;
+}
+
+static char *own_place(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    return memory->workers[worker].gradients[iteration % memory->depth] +
+           memory->layout->chunks[chunk].gradient_offset;
+}
+
+/* The first chunk's comes last, and so is used first. There may be fewer chunks than the shard was made for:
+ * autotune_measure.c changes the layout. */
+void ph__shard_add_places(struct ph_shard *shard, uint32_t worker)
+{
+    const struct ph_layout *layout = shard->job->memory->layout;
+    for (uint32_t iteration = 0; iteration < shard->job->depth; iteration++) {
+        for (size_t i = shard->num_chunks; i-- > 0;) {
+            const uint32_t chunk = shard->chunks[i];
+            if (chunk < layout->sizes.num_chunks && is_dealt_out(shard, &layout->chunks[chunk]))
+                shard->places[shard->num_places++] = own_place(shard, chunk, worker, iteration);
+        }
+    }
+}
+
+void ph__shard_deal_places(struct ph_shard *shard)
+{
+    shard->num_places = 0;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (ph__shard_is_live(shard, worker) && shard->links[worker].has_payloads)
+            ph__shard_add_places(shard, worker);
+    }
+}
+
+/* Gives the place that the gradient of a worker elsewhere is to be received to. */
+static char *take_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    if (!is_dealt_out(shard, &memory->layout->chunks[chunk]))
+        return own_place(shard, chunk, worker, iteration);
+    char **received = &ph__request(memory, chunk, worker)->received[iteration % memory->depth];
+    if (*received == NULL) {
+        assert(shard->num_places > 0);
+        *received = shard->places[--shard->num_places];
+    }
+    return *received;
+}
+
+char *ph__shard_gradient(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    char *received = ph__request(memory, chunk, worker)->received[iteration % memory->depth];
+    return received != NULL ? received : own_place(shard, chunk, worker, iteration);
+}
+
+void ph__shard_free_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    char **received = &ph__request(memory, chunk, worker)->received[iteration % memory->depth];
+    if (*received != NULL)
+        shard->places[shard->num_places++] = *received;
+    *received = NULL;
+}
+
+/* ---- what goes back to workers ---- */
+
+/* A worker with parameters of its own gets them where it looks for those of this iteration. */
+static void copy_own_parameters(struct ph_shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    char *parameters = memory->workers[worker].parameters[iteration % memory->depth];
+    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const char *results = memory->results[memory->chunks[chunk].version % memory->num_versions];
+    if (parameters == NULL)
+        return;
+    memcpy(parameters + place->gradient_offset, results + place->gradient_offset, place->gradient_bytes);
+    shard->bytes_done += place->gradient_bytes;
+}
+
+void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
+    uint64_t iteration)
+{
+    struct ph_shard_link *link = &shard->links[worker];
+    const struct ph_job_memory *memory = shard->job->memory;
+    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+    struct ph_message message = {.kind = (uint8_t)kind,
+        .count = (uint16_t)state->num_contributors,
+        .chunk = chunk,
+        .iteration = iteration};
+    const void *payload = NULL;
+    size_t payload_bytes = 0;
+    if (link->link == NULL || link->has_failed)
+        return;
+    if (kind == PH_HUB_VALUE && link->has_payloads) {
+        const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+        message.flags = (uint8_t)(state->version % memory->num_versions);
+        payload = memory->results[message.flags] + place->gradient_offset;
+        payload_bytes = place->gradient_bytes;
+        state->num_sending[message.flags]++;
+        request->num_sending[message.flags]++;
+    }
+    const ph_status status = ph__link_send(link->link, &message, payload, payload_bytes);
+    if (status == PH_OK && payload == NULL && shard->job->trace != NULL)
+        ph__shard_trace_reply(shard, worker, &message);
+    if (status == PH_OK)
+        return;
+    if (payload != NULL) {
+        state->num_sending[message.flags]--;
+        request->num_sending[message.flags]--;
+    }
+    ph__shard_fail_worker(shard, worker);
+}
+
+static void answer_push(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    request->answered++;
+    const uint8_t kind = request->kinds[request->answered % PH_HUB_MAX_DEPTH];
+    ph__shard_reply(
+        shard, worker, chunk, kind == PH_HUB_PUSH ? PH_HUB_TAKEN : PH_HUB_VALUE, request->answered);
+}
+
+static void answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+{
+    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    if (!request->is_pulling || request->answered < request->pulled)
+        return;
+    request->is_pulling = false;
+    copy_own_parameters(shard, worker, chunk, request->pulled);
+    ph__shard_reply(shard, worker, chunk, PH_HUB_VALUE, request->pulled);
+}
+
+void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk)
+{
+    const uint64_t version = ph__shard_state(shard, chunk)->version;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+        if (!ph__shard_is_live(shard, worker))
+            continue;
+        if (request->answered < version && request->pushed >= version)
+            answer_push(shard, chunk, worker);
+        answer_pull(shard, chunk, worker);
+    }
+}
+
+/* The fewest updates that a live worker has made of the chunk. */
+static uint64_t slowest(const struct ph_shard *shard, uint32_t chunk)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const uint64_t counted = ph__request(shard->job->memory, chunk, worker)->counted;
+        if (ph__shard_is_live(shard, worker) && counted < least)
+            least = counted;
+    }
+    return least;
+}
+
+uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk)
+{
+    return shard->job->mode == PH_HUB_BOUNDED ? slowest(shard, chunk) + shard->job->staleness : UINT64_MAX;
+}
+
+static void answer_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker, bool is_written)
+{
+    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    const uint64_t iteration = request->answered + 1;
+    if (!is_written && request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
+        copy_own_parameters(shard, worker, chunk, iteration);
+    answer_push(shard, chunk, worker);
+}
+
+void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_written)
+{
+    const uint64_t last = ph__shard_last_answerable(shard, chunk);
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+        while (ph__shard_is_live(shard, worker) && request->answered < request->counted &&
+               request->answered < last)
+            answer_gradient(shard, chunk, worker, is_written && request->answered + 1 == request->counted);
+        answer_pull(shard, chunk, worker);
+    }
+}
 /* ---- what a message may say ---- */
 
 static ph_status check_chunk(const struct ph_shard *shard, const struct ph_message *message)
@@ -106,8 +303,7 @@ static ph_status place(
     if (payload_bytes != wanted_bytes)
         return ph_fail(PH_ERROR_PEER, "chunk %u comes with %zu bytes instead of %zu", message->chunk,
             payload_bytes, wanted_bytes);
-    *memory_out =
-        has_payload ? ph__shard_take_place(shard, message->chunk, link->worker, message->iteration) : NULL;
+    *memory_out = has_payload ? take_place(shard, message->chunk, link->worker, message->iteration) : NULL;
     return PH_OK;
 }
 
@@ -145,7 +341,7 @@ static void take_pull(struct ph_shard *shard, uint32_t worker, const struct ph_m
     request->is_pulling = true;
     request->pulled = message->iteration;
     shard->counters.pulls++;
-    ph__shard_answer_pull(shard, message->chunk, worker);
+    answer_pull(shard, message->chunk, worker);
 }
 
 static void count_carried(struct ph_shard *shard, uint32_t chunk)

@@ -1,6 +1,6 @@
-/* The inside of a shard, for the files that it is made of: shard.c (its work and its workers), shard_message.c (what comes in),
- * shard_places.c (where it is received to), shard_update.c (sums and steps), shard_reply.c (what goes back), shard_sleep.c,
- * shard_touch.c, shard_snapshot.c, and what other headers have: shard_wide.h, shard_trace.h. */
+/* The inside of a shard, for the files that it is made of: shard_run.c (its work, its workers and its sleep), shard_message.c (what
+ * comes in, where it is received to, and what goes back), shard_update.c (sums and steps), shard_snapshot.c, and what other headers
+ * have: shard_wide.h, shard_trace.h. */
 #ifndef PH_HUB_SHARD_STATE_H
 #define PH_HUB_SHARD_STATE_H
 
@@ -93,7 +93,7 @@ static inline uint32_t ph__shard_optimizer(const struct ph_shard *shard, uint32_
     return shard->job->optimizer_of_key[shard->job->memory->layout->chunks[chunk].key];
 }
 
-/* ---- shard.c ---- */
+/* ---- shard_run.c ---- */
 
 void ph__shard_add_work(
     struct ph_shard *shard, enum ph_shard_work_kind kind, uint32_t chunk, uint32_t worker);
@@ -109,17 +109,24 @@ void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker);
 /* Whether those that have left have pushed this iteration too: without them it cannot be. */
 ph_status ph__shard_check_nobody_left(const struct ph_shard *shard, uint32_t chunk, uint64_t iteration);
 
-/* ---- shard_places.c ---- */
-
 /* The room of a worker whose gradients are received; before the first run. */
 void ph__shard_add_places(struct ph_shard *shard, uint32_t worker);
 /* Again, of all such workers, for the layout that there is now. While nothing is under way. */
 void ph__shard_deal_places(struct ph_shard *shard);
-/* Where such a worker's gradient is to be received to, and where any worker's lies. */
-char *ph__shard_take_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
+/* Gives the place where a worker's gradient lies. */
 char *ph__shard_gradient(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
 /* It was used, and is not read any more. */
 void ph__shard_free_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration);
+
+void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
+    uint64_t iteration);
+/* Answers the chunk's pushes up to its version, and the pulls that waited for it. */
+void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk);
+/* Of pushes that are updates of their own: the last iteration that staleness allows to answer. */
+uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk);
+/* Answers what may be answered. is_written: the chunk's last version has just been made, and lies already in the own parameters of
+ * those whose last push it answers. */
+void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_written);
 
 /* ---- shard_update.c ---- */
 
@@ -144,23 +151,5 @@ void ph__shard_copy_chunk(struct ph_shard *shard, uint32_t chunk); /* because it
 void ph__shard_reach_version(struct ph_shard *shard, uint32_t chunk);
 void ph__shard_work_copy(struct ph_shard *shard, uint32_t chunk);
 void ph__shard_work_restore(struct ph_shard *shard, uint32_t chunk);
-
-/* ---- shard_touch.c ---- */
-
-/* Touches about max_bytes. Returns chunks. */
-size_t ph__shard_touch(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out);
-
-/* ---- shard_reply.c ---- */
-
-void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
-    uint64_t iteration);
-/* Answers the chunk's pushes up to its version, and the pulls that waited for it. */
-void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk);
-/* Of pushes that are updates of their own: the last iteration that staleness allows to answer. */
-uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk);
-/* Answers what may be answered. is_written: the chunk's last version has just been made, and lies already in the own parameters of
- * those whose last push it answers. */
-void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_written);
-void ph__shard_answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker);
 
 #endif

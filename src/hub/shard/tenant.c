@@ -1,13 +1,129 @@
-/* A tenant from its creation until it has all that a run needs; the run itself: tenant_run.c. See tenant.h. */
+/* A tenant from its creation until it has all that a run needs, and what that takes of its hub's memory; the run itself: tenant_run.c.
+ * See tenant.h. */
 #include "hub/shard/tenant.h"
 
 #include <stdlib.h>
 
 #include "base/sizes.h"
 #include "base/sum/checksum.h"
+#include "hub/layout/optimizer_slots.h"
 #include "hub/layout/spread.h"
 #include "hub/shard/shard_trace.h"
 #include "hub/shard/shard_wide.h"
+#include "net/link/tcp_link.h"
+
+/* ---- What a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is one. See tenant.h. */
+
+/* to one of its workers at least */
+static bool sends_parameters(const struct ph_tenant *tenant)
+{
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
+        if (!tenant->members[i].is_shared)
+            return true;
+    }
+    return false;
+}
+
+/* without a layout */
+static struct ph_job_memory_options memory_options(
+    const struct ph_tenant *tenant, const struct ph_tenant_options *options)
+{
+    const struct ph_hub_service *service = &tenant->settings.service;
+    return (struct ph_job_memory_options){
+        .num_workers = service->num_workers,
+        .depth = service->depth,
+        .num_versions = service->depth > 1 || sends_parameters(tenant) ? 2 : 1,
+        .has_m = ph__service_has_m(service),
+        .has_s = ph__service_has_s(service),
+        .has_sums = options->is_wide || service->clip_norm > 0 || service->order == PH_HUB_ARRIVAL_ORDER,
+    };
+}
+
+/* ---- a worker ---- */
+
+/* Room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
+static size_t ring_capacity_for(const struct ph_tenant *tenant, size_t num_fullest)
+{
+    const size_t wanted = num_fullest * (2 * tenant->settings.service.depth + 2) + 64;
+    size_t capacity = 4;
+    while (capacity < wanted)
+        capacity *= 2;
+    return capacity;
+}
+
+static struct ph_worker_region_sizes region_sizes(
+    const struct ph_tenant *tenant, uint32_t worker, size_t gradient_bytes, size_t ring_capacity)
+{
+    return (struct ph_worker_region_sizes){
+        .num_cores = tenant->num_cores,
+        .ring_capacity = ring_capacity,
+        .gradient_bytes = gradient_bytes,
+        .depth = tenant->settings.service.depth,
+        .has_own_parameters = tenant->members[worker].has_own_parameters,
+    };
+}
+
+struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker)
+{
+    return region_sizes(tenant, worker, tenant->layout->sizes.gradient_bytes, tenant->ring_capacity);
+}
+
+static uint64_t worker_bytes(
+    const struct ph_tenant *tenant, uint32_t worker, size_t gradient_bytes, size_t ring_capacity)
+{
+    const struct ph_worker_region_sizes sizes = region_sizes(tenant, worker, gradient_bytes, ring_capacity);
+    if (tenant->members[worker].is_shared)
+        return ph__worker_region(&sizes).size;
+    return gradient_bytes * sizes.depth + tenant->num_cores * ph__tcp_link_bytes(ring_capacity);
+}
+
+/* ---- all of it ---- */
+
+uint64_t ph__tenant_bytes(const struct ph_tenant *tenant)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    const bool is_of_run = tenant->num_bytes > 0 && saves->task_run == saves->num_runs;
+    uint64_t bytes = tenant->num_bytes;
+    if (saves->task != NULL && !is_of_run)
+        bytes += ph__checkpoint_task_bytes(saves->task);
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        bytes += tenant->members[i].keys_bytes;
+    return bytes;
+}
+
+static uint64_t book_bytes(const struct ph_tenant *tenant, const struct ph_tenant_options *options,
+    const struct ph_layout_sizes *sizes, size_t num_fullest)
+{
+    const size_t a_key = sizeof *tenant->keys + sizeof *tenant->optimizer_of_key;
+    const size_t traced = options->trace != NULL ? PH_HUB_MAX_DEPTH * sizeof(struct ph_chunk_times) : 0;
+    return ph__layout_bytes(sizes) + sizes->num_keys * a_key +
+           sizes->num_chunks *
+               (sizeof *tenant->core_of_chunk + sizeof *tenant->chunks_of_core.chunks + traced) +
+           tenant->num_cores * ph__shard_bytes(&tenant->settings.service, num_fullest);
+}
+
+/* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core thread has so many
+ * chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment, are beyond max_bytes. */
+static ph_status check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
+    const struct ph_layout_sizes *sizes, size_t num_fullest)
+{
+    const uint64_t max_bytes = options->max_bytes;
+    const struct ph_job_memory_options memory = memory_options(tenant, options);
+    const size_t ring_capacity = ring_capacity_for(tenant, num_fullest);
+    uint64_t bytes = ph__job_memory_bytes(&memory, sizes) + book_bytes(tenant, options, sizes, num_fullest);
+    if (options->has_snapshots)
+        bytes += ph__snapshot_bytes(&tenant->settings, sizes);
+    for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
+        bytes += worker_bytes(tenant, i, sizes->gradient_bytes, ring_capacity);
+    const uint64_t at_most = bytes + ph__spread_bytes(sizes->num_chunks); /* while they are spread */
+    if (at_most > max_bytes)
+        return ph_fail(PH_ERROR_MEMORY, "service '%s' takes %llu bytes on the hub, and %llu are left for it",
+            tenant->settings.name, (unsigned long long)at_most, (unsigned long long)max_bytes);
+    tenant->num_bytes = bytes;
+    return PH_OK;
+}
+
+/* ---- creation ---- */
 
 struct ph_tenant_part {
     struct ph_tenant *tenant;
@@ -41,6 +157,32 @@ void ph__tenant_destroy(struct ph_tenant *tenant)
     free(tenant);
 }
 
+/* ---- going on ---- */
+
+/* Sets where the chunks and workers of a tenant that is_restored stand: between its memory and its shards. */
+static void restore_books(struct ph_tenant *tenant)
+{
+    const struct ph_job_memory *memory = tenant->memory;
+    for (uint32_t chunk = 0; chunk < tenant->layout->sizes.num_chunks; chunk++) {
+        if (!ph__chunk_is_here(&tenant->layout->chunks[chunk]))
+            continue;
+        memory->chunks[chunk].version = tenant->saves.snapshot->chunks[chunk].version;
+        for (uint32_t worker = 0; worker < memory->num_workers; worker++) {
+            struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+            request->pushed = request->counted = request->answered = tenant->first_iteration;
+        }
+    }
+}
+
+/* Makes its shards begin by reading the snapshot back: between them and its start. */
+static void begin_restore(struct ph_tenant *tenant)
+{
+    tenant->saves.is_restoring = true;
+    atomic_store(&tenant->saves.num_shards, tenant->num_cores);
+    for (uint16_t core = 0; core < tenant->num_cores; core++)
+        ph__shard_begin_restore(tenant->shards[core], tenant->saves.snapshot);
+}
+
 /* ---- building ---- */
 
 ph_status ph__tenant_check_keys(
@@ -67,7 +209,7 @@ static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
-        .path = ph__tenant_sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
+        .path = sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
         .num_cores = tenant->num_cores,
         .clips = service->clip_norm > 0,
         .is_of_several_hubs = tenant->settings.share.num_hubs > 1};
@@ -87,7 +229,7 @@ static ph_status check_measured(struct ph_tenant *tenant, const struct ph_layout
     PH_TRY(ph__layout_measure(keys, tenant->num_keys, chunk_bytes, &sizes));
     if (tenant->settings.share.num_hubs > 1)
         sizes.num_here = sizes.gradient_bytes = sizes.num_weights = 0;
-    return ph__tenant_check_quota(tenant, options, &sizes, ph__divide_up(sizes.num_here, tenant->num_cores));
+    return check_quota(tenant, options, &sizes, ph__divide_up(sizes.num_here, tenant->num_cores));
 }
 
 static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_options *options)
@@ -131,14 +273,14 @@ static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_
     PH_TRY(
         ph__chunk_lists_init(&tenant->chunks_of_core, tenant->core_of_chunk, num_chunks, tenant->num_cores));
     const size_t num_fullest = count_fullest(tenant);
-    tenant->ring_capacity = ph__tenant_ring_capacity(tenant, num_fullest);
-    return ph__tenant_check_quota(tenant, options, &tenant->layout->sizes, num_fullest);
+    tenant->ring_capacity = ring_capacity_for(tenant, num_fullest);
+    return check_quota(tenant, options, &tenant->layout->sizes, num_fullest);
 }
 
 static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_options *job)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    struct ph_job_memory_options options = ph__tenant_memory_options(tenant, job);
+    struct ph_job_memory_options options = memory_options(tenant, job);
     options.layout = tenant->layout;
     PH_TRY(ph__job_memory_create(&options, &tenant->memory));
     for (uint32_t i = 0; i < service->num_workers; i++) {
@@ -189,7 +331,7 @@ static bool is_non_temporal(const struct ph_tenant *tenant, enum ph_hub_results 
 {
     if (results != PH_HUB_RESULTS_AUTO)
         return results == PH_HUB_RESULTS_NON_TEMPORAL;
-    return ph__tenant_sends_parameters(tenant) &&
+    return sends_parameters(tenant) &&
            tenant->layout->sizes.gradient_bytes > tenant->num_cores * ph__cpu_own_cache_bytes();
 }
 
@@ -251,10 +393,10 @@ static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_opti
     PH_TRY(spread_chunks(tenant, options));
     PH_TRY(build_memory(tenant, options));
     if (tenant->is_restored)
-        ph__tenant_restore_books(tenant);
+        restore_books(tenant);
     PH_TRY(build_shards(tenant, options));
     if (tenant->is_restored)
-        ph__tenant_begin_restore(tenant);
+        begin_restore(tenant);
     return PH_OK;
 }
 

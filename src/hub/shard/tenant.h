@@ -15,8 +15,8 @@
 #include "hub/shard/shard.h"
 #include "hub/wire/part_list.h"
 #include "hub/wire/protocol.h"
-#include "hub/wire/traffic.h"
 #include "net/frame_key.h"
+#include "net/link/link.h"
 
 struct ph_session;
 
@@ -165,16 +165,7 @@ struct ph_tenant_options {
  * on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
 ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options);
 
-/* ---- what a tenant takes: tenant_quota.c ---- */
-
-bool ph__tenant_sends_parameters(const struct ph_tenant *tenant); /* to one of its workers at least */
-struct ph_job_memory_options ph__tenant_memory_options(
-    const struct ph_tenant *tenant, const struct ph_tenant_options *options); /* without a layout */
-size_t ph__tenant_ring_capacity(const struct ph_tenant *tenant, size_t num_fullest);
-/* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core thread has so many
- * chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment, are beyond max_bytes. */
-ph_status ph__tenant_check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
-    const struct ph_layout_sizes *sizes, size_t num_fullest);
+/* ---- what a tenant takes ---- */
 
 /* What it takes now: num_bytes; a snapshot whose run has ended, until it is written; what its workers may say until they have told
  * their keys. */
@@ -209,7 +200,7 @@ void ph__tenant_retire_worker(struct ph_tenant *tenant, uint32_t worker);
 /* Ends the run, or the linking, and forgets keys and parameters: back to PH_TENANT_GATHERING. */
 void ph__tenant_stop(struct ph_tenant *tenant);
 
-/* ---- snapshots of a running tenant: tenant_snapshot.c ---- */
+/* ---- snapshots of a running tenant ---- */
 
 /* Holds all shards: nothing is updated until one of the next three. Returns the largest version of a chunk. */
 uint64_t ph__tenant_hold(struct ph_tenant *tenant);
@@ -218,11 +209,6 @@ void ph__tenant_release(struct ph_tenant *tenant);
 void ph__tenant_begin_snapshot(struct ph_tenant *tenant, uint64_t version);
 /* Sets saves.has_reached when the first chunk has come to this version, and releases. */
 void ph__tenant_watch(struct ph_tenant *tenant, uint64_t version);
-
-/* Of a tenant that is_restored, between its memory and its shards: where its chunks and workers stand. */
-void ph__tenant_restore_books(struct ph_tenant *tenant);
-/* ... between its shards and its start: they begin by reading the snapshot back. */
-void ph__tenant_begin_restore(struct ph_tenant *tenant);
 
 /* Whether all shards have copied what they had to. */
 bool ph__tenant_is_copied(const struct ph_tenant *tenant);

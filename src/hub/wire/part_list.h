@@ -1,5 +1,5 @@
 /* The parts of a job's checkpoints, one of each hub where several share its keys: which of them there are, and which of all fit
- * together. Hubs do not know each other: a worker hears from all what they have, and tells all what to do (client_parts.c and
+ * together. Hubs do not know each other: a worker hears from all what they have, and tells all what to do (client_hubs.c and
  * server_parts.c).
  *
  * Of each hub one part is kept (NAME.safetensors), and those that were written since are open (NAME~at-ITERATION.safetensors): nobody
@@ -19,7 +19,6 @@
 
 #define PH_HUB_MAX_OPEN_PARTS 64 /* of a job, on one hub */
 #define PH_NO_ITERATION UINT64_MAX
-#define PH_HUB_MAX_ITERATION (1ull << 62) /* that is told in a frame */
 
 /* What a hub has on its disk. */
 struct ph_parts {

@@ -7,7 +7,6 @@
 #include "base/text/utf8.h"
 #include "hub/layout/job_memory.h"
 #include "hub/layout/layout.h"
-#include "hub/wire/part_list.h"
 
 ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what)
 {

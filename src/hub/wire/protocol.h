@@ -74,7 +74,8 @@ enum ph_hub_frame {
 #define PH_HUB_MAGIC 0x42554850u /* "PHUB" */
 #define PH_HUB_MAX_TEXT 1023     /* bytes of an error's text */
 #define PH_HUB_MAX_SOCKET_NAME 64
-#define PH_HUB_MAX_CORES 128 /* threads of a hub */
+#define PH_HUB_MAX_ITERATION (1ull << 62) /* that is told in a frame */
+#define PH_HUB_MAX_CORES 128              /* threads of a hub */
 /* Of messages, each way of a link to a core thread that has all chunks, each with two pushes, new learning rates for them, a pull and
  * an assignment. */
 #define PH_HUB_MAX_RING_CAPACITY (8 * PH_LAYOUT_MAX_CHUNKS)

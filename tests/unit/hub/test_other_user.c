@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "support/hub_thread.h"
 
 /* Of the hub's local socket a worker sees the user that has made it. */

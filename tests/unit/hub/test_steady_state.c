@@ -4,7 +4,7 @@
 #include "support/count_calls.h"
 
 #include "hub/client/client_state.h"
-#include "hub/wire/traffic.h"
+#include "net/link/link.h"
 #include "net/link/tcp_link.h"
 #include "support/steady_job.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/thread/clock.h"
 #include "hub/client/client_greet.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "net/link/socket.h"
 #include "support/hub_thread.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/thread/cpu.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "hub/layout/placement.h"
 #include "hub/shard/core.h"
 #include "support/hub_thread.h"

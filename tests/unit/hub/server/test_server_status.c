@@ -7,7 +7,7 @@
 
 #include "base/thread/cpu.h"
 #include "hub/client/client_greet.h"
-#include "hub/client/client_status.h"
+#include "hub/client/client_operator.h"
 #include "support/hub_thread.h"
 
 #define NUM_KEYS 70 /* more than are listed among others */

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "base/thread/cpu.h"
-#include "hub/shard/autotune_measure.h"
+#include "hub/shard/autotune.h"
 #include "support/test_support.h"
 
 /* As long as a machine may need under sanitizers and other work; rounds of all sizes end sooner. */

@@ -14,6 +14,45 @@
 #define FRAMES_A_TURN 4                       /* of a connection */
 #define GREETING_BYTES 512 /* of a frame before the welcome; more than any has, other versions' included */
 
+/* ---- the log ---- */
+
+/* and numbers it */
+static void log_opened(struct ph_session *session)
+{
+    session->number = session->server->counts.connections++;
+    PH_LOG(session->server->log, PH_LOG_INFO, "connection_opened",
+        ph__log_count("connection", session->number), ph__log_text("peer", session->peer));
+}
+
+static void log_closed(const struct ph_session *session)
+{
+    PH_LOG(
+        session->server->log, PH_LOG_INFO, "connection_closed", ph__log_count("connection", session->number));
+}
+
+static void log_broken(struct ph_session *session, const char *why)
+{
+    session->server->counts.broken_connections++;
+    PH_LOG(session->server->log, PH_LOG_WARNING, "connection_broken",
+        ph__log_count("connection", session->number), ph__log_text("peer", session->peer),
+        ph__log_text("reason", why));
+}
+
+static void log_refused(struct ph_session *session, const char *why)
+{
+    session->server->counts.refused_requests++;
+    PH_LOG(session->server->log, PH_LOG_WARNING, "request_refused",
+        ph__log_count("connection", session->number), ph__log_text("reason", why));
+}
+
+static void log_silent(struct ph_session *session, const char *why)
+{
+    session->server->counts.silent_connections++;
+    PH_LOG(session->server->log, PH_LOG_WARNING, "connection_silent",
+        ph__log_count("connection", session->number), ph__log_text("peer", session->peer),
+        ph__log_text("reason", why));
+}
+
 /* It is closed at the end of the turn. What happened first is what is told. */
 static void end(struct ph_session *session, const char *why)
 {
@@ -62,7 +101,7 @@ static void send_answer(struct ph_session *session, ph_status status)
 void ph__session_answer(struct ph_session *session, ph_status status)
 {
     if (status != PH_OK)
-        ph__server_log_refused(session, ph_error_text());
+        log_refused(session, ph_error_text());
     send_answer(session, status);
 }
 
@@ -194,7 +233,7 @@ static void happened(void *context, uint32_t events)
     }
     const ph_status status = receive(session);
     if (status != PH_OK)
-        ph__server_log_broken(session, ph_error_text());
+        log_broken(session, ph_error_text());
     if (session->stream == NULL)
         return; /* it is a link now */
     if (status != PH_OK)
@@ -229,7 +268,7 @@ void ph__session_part(struct ph_session *session)
 
 void ph__session_give_up(struct ph_session *session, const char *why)
 {
-    ph__server_log_silent(session, why);
+    log_silent(session, why);
     send_answer(session, ph_fail(PH_ERROR_PEER, "%s", why));
     session->is_closing = true;
 }
@@ -300,7 +339,7 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     server->sessions = session;
     if (is_local || ph__socket_peer(socket, session->peer) != PH_OK)
         snprintf(session->peer, sizeof session->peer, "local");
-    ph__server_log_opened(session);
+    log_opened(session);
     return PH_OK;
 }
 
@@ -311,6 +350,6 @@ void ph__session_close(struct ph_session *session)
         link = &(*link)->next;
     *link = session->next;
     ph__server_session_ends(session);
-    ph__server_log_closed(session);
+    log_closed(session);
     free_session(session);
 }

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "hub/keep/optimizer_slots.h"
+#include "hub/layout/optimizer_slots.h"
 #include "hub/wire/protocol.h"
 
 /* ---- optimizers ---- */

@@ -1,6 +1,7 @@
-/* See shard.h: the order of work, and who it is done for. */
+/* See shard.h: the order of work, and who it is done for; first touch, and the shard's part in the sleep of its thread. */
 #include <assert.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
@@ -10,6 +11,101 @@
 
 #define MESSAGES_A_TURN 512             /* of one link, before the others and the work have their turn */
 #define BYTES_A_TURN ((size_t)16 << 20) /* that these may at most make us copy */
+#define TOUCHED_A_TURN ((size_t)256 << 10)
+
+/* ---- first touch ---- */
+
+/* A page of memory belongs to the NUMA node whose processor writes to it first. So each shard writes to all
+ * pages of its chunks before anybody else does, in its core thread and in turns as of its other work, since a new page costs
+ * a fault: the job begins when all shards are done, and other jobs go on meanwhile.
+ *
+ * What is written is what was there, for parameters may come from a checkpoint. Pages of 2 MiB hold chunks of several
+ * shards, and belong to the one that has the first byte. What is received from other hosts has places that no chunk owns
+ * (shard_message.c): they are touched when something comes. */
+
+static void touch(void *memory, size_t size, size_t page)
+{
+    char *begin = memory;
+    for (size_t at = 0; at < size; at += page - (size_t)(begin + at) % page)
+        __atomic_fetch_or(begin + at, 0, __ATOMIC_RELAXED);
+}
+
+/* What there is of an array for gradients or results, which lies in the region. Returns its bytes. */
+static size_t touch_shared(
+    const struct ph_region *region, char *array, const struct ph_chunk_place *place, size_t page)
+{
+    if (array == NULL)
+        return 0;
+    const size_t enlarged =
+        ph__region_enlarge_pages(region, array + place->gradient_offset, place->gradient_bytes);
+    touch(array + place->gradient_offset, place->gradient_bytes, page);
+    return ph__max(enlarged, place->gradient_bytes);
+}
+
+static size_t touch_weights(float *array, const struct ph_chunk_place *place, size_t page)
+{
+    if (array == NULL)
+        return 0;
+    const size_t size = place->num_elements * sizeof *array;
+    touch(array + place->first_weight, size, page);
+    return size;
+}
+
+static size_t touch_worker(
+    const struct ph_worker_memory *worker, const struct ph_chunk_place *place, size_t page)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; worker->received == NULL && i < PH_HUB_MAX_DEPTH; i++)
+        size += touch_shared(&worker->region, worker->gradients[i], place, page) +
+                touch_shared(&worker->region, worker->parameters[i], place, page);
+    return size;
+}
+
+static size_t touch_job(const struct ph_job_memory *memory, const struct ph_chunk_place *place, size_t page)
+{
+    size_t size = touch_weights(memory->m, place, page) + touch_weights(memory->s, place, page);
+    for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
+        size += touch_shared(&memory->region, memory->results[i], place, page) +
+                touch_weights(memory->sums[i], place, page);
+        if ((char *)memory->weights[i] != memory->results[i])
+            size += touch_weights(memory->weights[i], place, page);
+    }
+    return size;
+}
+
+/* A step is what the job has of a chunk, or what one of its workers has. */
+static size_t touch_next(struct ph_shard *shard, size_t page)
+{
+    const struct ph_job_memory *memory = shard->job->memory;
+    const size_t steps_a_chunk = memory->num_workers + 1;
+    const size_t chunk = shard->num_touched / steps_a_chunk, step = shard->num_touched % steps_a_chunk;
+    const struct ph_chunk_place *place = &memory->layout->chunks[shard->chunks[chunk]];
+    shard->num_touched++;
+    return step == 0 ? touch_job(memory, place, page) : touch_worker(&memory->workers[step - 1], place, page);
+}
+
+void ph__shard_begin_touch(struct ph_shard *shard)
+{
+    shard->is_touching = true;
+    shard->num_touched = 0;
+}
+
+/* Touches about max_bytes. Returns chunks. */
+static size_t touch_memory(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = ph__min(max_bytes, TOUCHED_A_TURN);
+    const size_t all = shard->num_chunks * (shard->job->memory->num_workers + 1);
+    size_t size = 0, count = 0;
+    for (; shard->num_touched < all && size < most; count++)
+        size += touch_next(shard, page);
+    *bytes_out = size;
+    if (shard->num_touched == all) {
+        shard->is_touching = false;
+        shard->callbacks.touched(shard->callbacks.context);
+        count++;
+    }
+    return count;
+}
 
 /* ---- work ---- */
 
@@ -79,7 +175,7 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
 {
     const uint64_t ended_before = shard->works_ended;
     if (shard->is_touching)
-        return ph__shard_touch(shard, max_bytes, bytes_out);
+        return touch_memory(shard, max_bytes, bytes_out);
     shard->bytes_done = shard->bytes_carried = 0;
     size_t num_moved = move_links(shard, shard->messages_a_turn);
     ph__shard_look_for_steps(shard);
@@ -312,4 +408,54 @@ void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard
     sum->pushes += part->pushes;
     sum->pulls += part->pulls;
     sum->waits_for_replies += part->waits_for_replies;
+}
+
+/* ---- sleep ---- */
+
+static bool is_moved(const struct ph_shard_link *link)
+{
+    return link->link != NULL && !link->has_failed;
+}
+
+size_t ph__shard_num_workers(const struct ph_shard *shard)
+{
+    return shard->job->num_workers;
+}
+
+/* Other shards may have brought some without a message. */
+static bool has_work(const struct ph_shard *shard)
+{
+    const struct ph_shard_job *job = shard->job;
+    return shard->works_ended != shard->works_begun || shard->is_touching ||
+           atomic_load(&job->rounds_clipped) != shard->rounds_stepped ||
+           (job->wide != NULL && ph__shard_has_wide_work(shard));
+}
+
+bool ph__shard_begin_sleep(struct ph_shard *shard)
+{
+    bool may_sleep = !has_work(shard);
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (is_moved(&shard->links[worker]))
+            may_sleep &= ph__link_begin_sleep(shard->links[worker].link);
+    }
+    return may_sleep;
+}
+
+void ph__shard_end_sleep(struct ph_shard *shard)
+{
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (!is_moved(&shard->links[worker]) || ph__link_end_sleep(shard->links[worker].link))
+            continue;
+        ph_fail(PH_ERROR_PEER, "its process has ended");
+        ph__shard_fail_worker(shard, worker);
+    }
+}
+
+ph_status ph__shard_watch_links(const struct ph_shard *shard, int epoll)
+{
+    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+        if (is_moved(&shard->links[worker]))
+            PH_TRY(ph__link_watch(shard->links[worker].link, epoll));
+    }
+    return PH_OK;
 }

@@ -1,4 +1,4 @@
-#include "hub/wire/traffic.h"
+#include "net/link/link.h"
 #include "support/test_support.h"
 
 static const struct ph_link_counters some = {1, 2, 3, 4, 5, 6};
