@@ -11,14 +11,35 @@
  * three passes of ISO/IEC 9798-4, with both hellos under the sums.
  *
  * Nothing is encrypted: whoever reads along sees gradients, but cannot take part or change them unseen. A server proves
- * itself first, to anyone who asks; so secrets must be drawn by chance (secret.h). Pure functions; any thread. */
+ * itself first, to anyone who asks; so secrets must be drawn by chance. Pure functions; any thread. */
 #ifndef PH_NET_AUTHENTICATE_H
 #define PH_NET_AUTHENTICATE_H
 
 #include <stddef.h>
 
-#include "net/secret.h"
 #include "phloem/status.h"
+
+/* ---- the secret ---- */
+
+/* A secret that both sides of a connection were given in a file: what proves to each that the other belongs to it. */
+
+#define PH_SECRET_MIN_BYTES 16
+#define PH_SECRET_MAX_BYTES 1024
+
+struct ph_secret {
+    size_t size;
+    unsigned char bytes[PH_SECRET_MAX_BYTES];
+};
+
+/* The bytes of a file, without the line end that an editor leaves behind the last of them. PH_ERROR_CONFIG naming the path
+ * when it cannot be read, is too short or too long, or when its mode lets anyone but its owner at it. The bytes should be
+ * drawn by chance: whoever has seen a handshake can try secrets as fast as he can compute. */
+ph_status ph__secret_read(const char *path, struct ph_secret *secret_out);
+
+/* Wipes it. */
+void ph__secret_fini(struct ph_secret *secret);
+
+/* ---- the proofs ---- */
 
 #define PH_NONCE_BYTES 32
 #define PH_PROOF_BYTES 32

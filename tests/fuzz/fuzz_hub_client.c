@@ -23,9 +23,9 @@
 #include "hub/shard/shard.h"
 #include "hub/wire/handshake.h"
 #include "hub/wire/part_list.h"
-#include "net/doorbell.h"
 #include "net/link/socket.h"
 #include "net/link/tcp_link.h"
+#include "net/waiter.h"
 #include "support/fuzz_frames.h"
 
 enum { AS_HUBS_DO = 128, WRONG_TAG = 64, ODD_DESCRIPTORS = 32, TYPES = 31, VALUE = 30, TAKEN = 29 };

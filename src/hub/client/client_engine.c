@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/thread/thread.h"
-#include "net/doorbell.h"
+#include "net/waiter.h"
 
 #define MESSAGES_A_TURN 1024
 #define TAGS_A_TURN 8         /* before what has them leaves */

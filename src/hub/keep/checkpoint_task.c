@@ -10,7 +10,7 @@
 
 #include "base/thread/thread.h"
 #include "hub/keep/job_parts.h"
-#include "net/doorbell.h"
+#include "net/waiter.h"
 
 struct ph_checkpoint_task {
     struct ph_checkpoint_order order;

@@ -16,7 +16,7 @@
 #include "base/thread/stop.h"
 #include "hub/server/server_state.h"
 #include "hub/shard/core.h"
-#include "net/doorbell.h"
+#include "net/waiter.h"
 
 /* ---- core threads: how many, where they run, and how they wait ---- */
 

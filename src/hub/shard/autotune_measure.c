@@ -13,10 +13,10 @@
 #include "base/thread/cpu.h"
 #include "hub/layout/job_memory.h"
 #include "hub/shard/shard_state.h"
-#include "net/doorbell.h"
 #include "net/link/shared_link.h"
 #include "net/link/socket.h"
 #include "net/link/tcp_link.h"
+#include "net/waiter.h"
 
 #define KEY_BYTES ((size_t)4 << 20) /* beyond the caches of one core */
 #define MAX_WORKERS 2

@@ -13,7 +13,7 @@
 #include "base/thread/thread.h"
 #include "hub/layout/placement.h"
 #include "hub/shard/core.h"
-#include "net/doorbell.h"
+#include "net/waiter.h"
 
 #define LONGEST_SLEEP_MS 100 /* should a ring of the bell ever be lost */
 #define EVENTS_A_SLEEP 64

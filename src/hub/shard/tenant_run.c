@@ -5,9 +5,9 @@
 #include "hub/shard/shard_trace.h"
 #include "hub/shard/shard_wide.h"
 #include "hub/shard/tenant.h"
-#include "net/doorbell.h"
 #include "net/link/shared_link.h"
 #include "net/link/tcp_link.h"
+#include "net/waiter.h"
 
 /* ---- links ---- */
 

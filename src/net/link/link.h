@@ -13,12 +13,23 @@
 #ifndef PH_NET_LINK_H
 #define PH_NET_LINK_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/message.h"
 #include "phloem/status.h"
+
+/* What links carry: 16 bytes that say what happened to a chunk, and on links without shared memory the chunk's bytes behind
+ * them. */
+struct ph_message {
+    uint8_t kind; /* its meaning is its owners' */
+    uint8_t flags;
+    uint16_t count;
+    uint32_t chunk;
+    uint64_t iteration;
+};
+static_assert(sizeof(struct ph_message) == 16, "four to a cache line");
 
 /* What a link's owner is called with; `context` is the owner's. */
 struct ph_link_owner {

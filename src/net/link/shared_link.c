@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "net/doorbell.h"
+#include "net/waiter.h"
 
 struct ring { /* in shared memory */
     _Alignas(64) _Atomic uint64_t written;

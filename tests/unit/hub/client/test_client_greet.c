@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "hub/client/client_greet.h"
-#include "net/doorbell.h"
+#include "net/waiter.h"
 #include "support/test_support.h"
 
 struct pair {

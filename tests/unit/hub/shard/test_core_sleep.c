@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "net/doorbell.h"
 #include "net/link/shared_link.h"
 #include "net/link/socket.h"
 #include "net/link/tcp_link.h"
+#include "net/waiter.h"
 #include "support/core_job.h"
 #include "support/test_support.h"
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/thread/cpu.h"
-#include "net/doorbell.h"
 #include "net/link/shared_link.h"
+#include "net/waiter.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "net/doorbell.h"
 #include "net/link/region.h"
+#include "net/waiter.h"
 #include "support/test_support.h"
 
 enum { SMALL = 4, LARGE = 64, MAX_KEPT = 64 };
