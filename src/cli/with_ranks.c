@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "comm/collective/comm.h"
-#include "comm/wire/transport_choice.h"
+#include "comm/wire/transport_open.h"
 
 /* ---- a deadline for what the program must call and cannot stop ----------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "comm/collective/comm.h"
-#include "comm/collective/comm_create.h"
+#include "comm/collective/comm_inside.h"
 #include "rank_main.h"
 #include "rank_support.h"
 

@@ -4,7 +4,7 @@
 #define PH_TEST_THREAD_RANKS_H
 
 #include "comm/collective/comm.h"
-#include "comm/collective/comm_create.h"
+#include "comm/collective/comm_inside.h"
 #include "support/test_support.h"
 #include "support/thread_transport.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "comm/watch/watch_star.h"
+#include "comm/watch/watch.h"
 
 enum { WATCH_MAX_RANKS = 8 };
 

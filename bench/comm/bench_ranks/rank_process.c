@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/collective/comm_record.h"
+#include "comm/collective/comm.h"
 #include "figures.h"
 #include "rank_model.h"
 #include "training_step.h"

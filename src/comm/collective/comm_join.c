@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "comm/collective/comm_create.h"
 #include "comm/collective/comm_inside.h"
-#include "comm/watch/watch_attend.h"
-#include "comm/watch/watch_star.h"
+#include "comm/watch/watch.h"
 #include "comm/wire/transport_open.h"
 
 #define NS_PER_MS 1000000u

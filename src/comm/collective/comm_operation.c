@@ -1,5 +1,5 @@
-/* See comm_operation.h. */
-#include "comm/collective/comm_operation.h"
+/* Operations in flight: see comm_inside.h. */
+#include "comm/collective/comm_inside.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -7,7 +7,6 @@
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
-#include "comm/collective/comm_inside.h"
 
 /* A ticket is how often its slot has been taken, above the number of the slot: a double holds it up to the 2^39th time. There
  * are few more slots than channels. */

@@ -1,5 +1,5 @@
-/* See comm_record.h. Operations carry what is known of them in `flight` (comm_operation.h). */
-#include "comm/collective/comm_record.h"
+/* What operations cost: see comm.h. Operations carry what is known of them in `flight` (comm_inside.h). */
+#include "comm/collective/comm.h"
 
 #include <stdlib.h>
 #include <string.h>

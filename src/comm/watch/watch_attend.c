@@ -1,6 +1,6 @@
-/* See watch_attend.h. One lock is held by whoever calls the watch behind, which is for one thread at a time; the thread holds it
+/* See watch.h. One lock is held by whoever calls the watch behind, which is for one thread at a time; the thread holds it
  * for a look, and lets go of it while it sleeps. */
-#include "comm/watch/watch_attend.h"
+#include "comm/watch/watch.h"
 
 #include <pthread.h>
 #include <stdlib.h>

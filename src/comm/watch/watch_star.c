@@ -1,4 +1,4 @@
-/* See watch_star.h; here is the watch once all have come. Rank 0 and the others differ in two things: a notice that is new to rank 0
+/* See watch.h; here is the watch once all have come. Rank 0 and the others differ in two things: a notice that is new to rank 0
  * goes to all others, and another rank's own does not count before rank 0 has sent it back: of several that fail at once one is
  * the first for all. */
 #include <assert.h>

@@ -2,8 +2,8 @@
 #ifndef PH_COMM_WATCH_STATE_H
 #define PH_COMM_WATCH_STATE_H
 
+#include "comm/watch/watch.h"
 #include "comm/watch/watch_frames.h"
-#include "comm/watch/watch_star.h"
 #include "net/control_stream.h"
 #include "net/event_loop.h"
 

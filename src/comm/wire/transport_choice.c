@@ -1,5 +1,5 @@
-/* See transport_choice.h. */
-#include "comm/wire/transport_choice.h"
+/* The choice of a transport: see transport_open.h. */
+#include "comm/wire/transport_open.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

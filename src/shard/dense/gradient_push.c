@@ -1,7 +1,7 @@
 #include "shard/dense/gradient_bucket.h"
 
 #include "base/thread/clock.h"
-#include "comm/collective/comm_record.h"
+#include "comm/collective/comm.h"
 
 enum { NUM_BETWEEN = 1 }; /* the ticket, which orders the two nodes: when the bucket was let go */
 

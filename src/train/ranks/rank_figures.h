@@ -8,7 +8,7 @@
 #define PH_TRAIN_RANK_FIGURES_H
 
 #include "base/format/json.h"
-#include "comm/collective/comm_record.h"
+#include "comm/collective/comm.h"
 #include "train/ranks/ranks.h"
 
 /* Zero-initialised, the training is alone and nothing is counted. */

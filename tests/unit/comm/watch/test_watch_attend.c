@@ -1,4 +1,4 @@
-#include "comm/watch/watch_attend.h"
+#include "comm/watch/watch.h"
 
 #include <string.h>
 

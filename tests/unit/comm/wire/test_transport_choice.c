@@ -1,5 +1,5 @@
 /* Which transport a process takes, by what launchers leave in the environment. */
-#include "comm/wire/transport_choice.h"
+#include "comm/wire/transport_open.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/wire/plugin_file.h"
 #include "support/test_support.h"
 
 static struct ph_transport transport;

@@ -1,5 +1,5 @@
 /* Messages of a process to itself. */
-#include "comm/wire/transport_self.h"
+#include "comm/wire/transport_open.h"
 
 #include <stdlib.h>
 #include <string.h>

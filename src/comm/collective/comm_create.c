@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/memory/memory.h"
-#include "comm/collective/comm_create.h"
 #include "comm/collective/comm_inside.h"
 
 #define DEFAULT_TIMEOUT_NS 3e11
