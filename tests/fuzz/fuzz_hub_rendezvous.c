@@ -16,7 +16,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "hub/server/server_state.h"
-#include "hub/wire/handshake.h"
+#include "hub/wire/protocol.h"
 #include "support/fuzz_frames.h"
 
 enum {

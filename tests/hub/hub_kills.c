@@ -12,7 +12,6 @@
 #include "base/text/number.h"
 #include "base/thread/clock.h"
 #include "hub/keep/job_checkpoint.h"
-#include "hub/keep/job_parts.h"
 #include "hub/wire/part_list.h"
 #include "support/test_support.h"
 

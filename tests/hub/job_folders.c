@@ -8,7 +8,7 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
-#include "hub/keep/job_parts.h"
+#include "hub/keep/job_checkpoint.h"
 #include "support/test_support.h"
 
 struct folders fresh_folders(void)

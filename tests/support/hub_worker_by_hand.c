@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "hub/keep/job_checkpoint.h"
-#include "hub/keep/job_parts.h"
 
 enum { TURN_MS = 20, MAX_TURNS = 1000, CHUNK_BYTES = 64, NUM_CHUNKS = 8 };
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/thread/clock.h"
-#include "hub/client/client_engine.h"
+#include "hub/client/client_state.h"
 
 #define TURNS_A_LOOK 4096       /* at the control connection, while spinning */
 #define TEST_LOOK_NS 100000000u /* ... and while testing, where turns may be far apart */

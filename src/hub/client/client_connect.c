@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hub/client/client_engine.h"
 #include "hub/client/client_greet.h"
+#include "hub/client/client_state.h"
 #include "hub/shard/core.h"
 
 /* ---- joining ---- */

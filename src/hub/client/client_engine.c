@@ -1,5 +1,5 @@
-/* See client_engine.h. */
-#include "hub/client/client_engine.h"
+/* The engine: see client_state.h. */
+#include "hub/client/client_state.h"
 
 #include <assert.h>
 #include <math.h>
@@ -235,7 +235,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* In the engine, by who takes what links bring: an answer has come, and whether it is the last one of its operation. */
+/* Counts an answer that has come; is_last: of its operation. */
 static void count_answer(struct ph_client_engine *engine, bool is_last)
 {
     engine->num_came++;

@@ -1,13 +1,44 @@
-/* A control connection from its other end: reaching a hub, proving that both know the secret, and asking. Used by the files of the
+/* A control connection from its other end: the addresses of hubs, reaching one, proving that both know the secret, and asking. Used by the files of the
  * client, each call by the thread that the connection belongs to. */
 #ifndef PH_HUB_CLIENT_GREET_H
 #define PH_HUB_CLIENT_GREET_H
 
 #include <poll.h>
+#include <stdint.h>
 
 #include "base/thread/wait.h"
+#include "hub/layout/spread.h"
 #include "hub/wire/protocol.h"
 #include "net/control_stream.h"
+#include "phloem/hub.h"
+
+/* ---- the addresses of hubs ---- */
+
+/* The addresses of the hubs that share a job's keys, as ph_hub_options.address lists them; mostly there is one. */
+struct ph_hub_list {
+    char *text; /* owned */
+    uint16_t num_hubs;
+    const char *addresses[PH_HUB_MAX_HUBS]; /* in the order of the list, in `text` */
+};
+
+/* "host:port,host:port". PH_ERROR_CONFIG for none or an empty one, PH_ERROR_USAGE for more than PH_HUB_MAX_HUBS;
+ * PH_ERROR_MEMORY. */
+ph_status ph__hub_list_read(const char *address, struct ph_hub_list *list_out);
+void ph__hub_list_fini(struct ph_hub_list *list); /* one of zeros is fine */
+
+static inline struct ph_hub_share ph__hub_list_share(const struct ph_hub_list *list, uint16_t hub)
+{
+    return (struct ph_hub_share){.hub = hub, .num_hubs = list->num_hubs};
+}
+
+/* The options to reach one of them. */
+struct ph_hub_options ph__hub_list_options(
+    const struct ph_hub_list *list, uint16_t hub, const struct ph_hub_options *options);
+
+/* Returns the status. An error that one of several hubs has caused says which: in ph_error_text(). */
+ph_status ph__hub_list_name(const struct ph_hub_list *list, uint16_t hub, ph_status status);
+
+/* ---- connections ---- */
 
 struct ph_timeout ph__client_timeout(const struct ph_hub_options *options); /* of each wait */
 

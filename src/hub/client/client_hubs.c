@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/thread/clock.h"
-#include "hub/client/client_engine.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
 
@@ -117,7 +116,7 @@ static ph_status answer_all(struct ph_hub_client *client)
     return PH_OK;
 }
 
-/* The hub has said SAVED; when all have, they are answered. */
+/* Takes what a hub says by SAVED; when all hubs have, answers them. */
 static ph_status take_saved(struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
 {
     struct ph_client_parts *parts = &client->parts;
@@ -185,6 +184,7 @@ static ph_status listen(struct ph_hub_client *client, uint16_t hub)
     return ph_fail(received, "%s", text);
 }
 
+/* Hears what the hub says unasked, as ph__client_look_at_hubs() does of all. */
 static ph_status look_at_hub(struct ph_hub_client *client, uint16_t hub)
 {
     return ph__client_name(client, hub, listen(client, hub));

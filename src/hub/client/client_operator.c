@@ -4,7 +4,6 @@
 
 #include "hub/client/client_greet.h"
 #include "hub/client/client_operator.h"
-#include "hub/wire/hub_list.h"
 
 static ph_status ask_once(
     const struct ph_hub_options *options, enum ph_hub_frame type, const struct ph_wire_writer *body)
@@ -23,6 +22,24 @@ static ph_status ask_hub(const struct ph_hub_options *options, const struct ph_h
 {
     const struct ph_hub_options one = ph__hub_list_options(list, hub, options);
     return ask_once(&one, type, body);
+}
+
+typedef ph_status ask_hub_function(const struct ph_hub_list *list, uint16_t hub, void *context);
+
+/* Asks each hub, also when one before has failed: what that has lost may be on the others. Returns the first error, which says which hub
+ * it is of. */
+static ph_status ask_each(const struct ph_hub_list *list, ask_hub_function *ask, void *context)
+{
+    char text[PH_HUB_MAX_TEXT + 1];
+    ph_status first = PH_OK;
+    for (uint16_t hub = 0; hub < list->num_hubs; hub++) {
+        const ph_status status = ph__hub_list_name(list, hub, ask(list, hub, context));
+        if (status == PH_OK || first != PH_OK)
+            continue;
+        first = status;
+        snprintf(text, sizeof text, "%s", ph_error_text());
+    }
+    return first == PH_OK ? PH_OK : ph_fail(first, "%s", text);
 }
 
 /* One after the other, up to the first that fails. */
@@ -74,7 +91,7 @@ ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const cha
     PH_TRY(ph__service_check_name(name));
     strcpy(wish.which.name, name);
     PH_TRY(ph__hub_list_read(options->address, &list));
-    const ph_status status = ph__hub_list_ask_each(&list, destroy, &wish);
+    const ph_status status = ask_each(&list, destroy, &wish);
     ph__hub_list_fini(&list);
     return status;
 }
@@ -171,7 +188,7 @@ ph_status ph__hub_end_service(const struct ph_hub_options *options, const char *
     struct wish wish = {.options = options, .secret = has_secret ? &secret : NULL, .service = service};
     ph_status status = ph__hub_list_read(options->address, &list);
     if (status == PH_OK) {
-        status = ph__hub_list_ask_each(&list, end_service, &wish);
+        status = ask_each(&list, end_service, &wish);
         ph__hub_list_fini(&list);
     }
     if (has_secret)

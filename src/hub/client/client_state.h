@@ -1,5 +1,5 @@
 /* The inside of a worker's client, for the files that it is made of: client_connect.c (joining, keys, first parameters,
- * leaving), client_links.c (memory and links), client.c (pushing, pulling, waiting), client_engine.h (what moves links, and what
+ * leaving), client_links.c (memory and links), client.c (pushing, pulling, waiting), client_engine.c (what moves links, and what
  * comes over them), client_hubs.c and client_greet.c (what is said to hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 
 #include "base/thread/wait.h"
+#include "hub/client/client_greet.h"
 #include "hub/layout/job_memory.h"
 #include "hub/shard/shard.h"
-#include "hub/wire/hub_list.h"
 #include "hub/wire/part_list.h"
 #include "hub/wire/protocol.h"
 #include "net/control_stream.h"
@@ -148,5 +148,40 @@ struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_
 
 /* Begins an operation without checks: init assigns and pulls with it. */
 ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
+
+/* ---- client_engine.c ---- */
+
+/* The engine of a worker's client: moves its links, so that what was started goes on. Either by the caller's own calls, or in a
+ * thread of its own (TCP), so that transfers overlap whatever the caller computes.
+ *
+ * The caller says what to send by commands, and the engine tells by the operations' num_missing what was answered; between
+ * the two threads there is a ring of commands with one writer and one reader, and no lock. */
+
+struct ph_client_command {
+    uint8_t kind;        /* enum ph_hub_message_kind */
+    uint8_t slot;        /* of the key's operations */
+    float learning_rate; /* of the key's optimizer, for a push from here on; NAN: as the hub has it */
+    uint32_t key;
+    uint64_t iteration;
+};
+
+/* Starts the thread if `has_thread`. PH_ERROR_MEMORY. */
+ph_status ph__client_engine_create(
+    struct ph_hub_client *client, bool has_thread, struct ph_client_engine **engine_out);
+void ph__client_engine_destroy(struct ph_client_engine *engine); /* ends the thread; NULL is fine */
+
+/* PH_ERROR_PEER when a link has failed. */
+ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct ph_client_command *command);
+
+/* Moves things on, where there is no thread that does. has_moved_out: something was done; by a thread: an operation has all its
+ * answers. */
+ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_moved_out);
+
+/* How many answers have come from hubs, some of them perhaps not told yet. */
+uint64_t ph__client_engine_num_answers(const struct ph_client_engine *engine);
+
+/* Sleeps until there is something to move on, or with a thread until an operation has all its answers; until a hub says something on
+ * its control connection, or timeout_ms are over. has_news_out: a hub has. */
+ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_ms, bool *has_news_out);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/thread/thread.h"
-#include "hub/keep/job_parts.h"
+#include "hub/keep/job_checkpoint.h"
 #include "net/waiter.h"
 
 struct ph_checkpoint_task {

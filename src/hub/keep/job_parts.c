@@ -1,5 +1,5 @@
-/* See job_parts.h. */
-#include "hub/keep/job_parts.h"
+/* The files of parts: see job_checkpoint.h. */
+#include "hub/keep/job_checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/text/number.h"
-#include "hub/keep/job_checkpoint.h"
 #include "hub/wire/part_list.h"
 
 #define MARK "~at-"

@@ -8,7 +8,7 @@
 
 #include "base/thread/clock.h"
 #include "hub/server/server_state.h"
-#include "hub/wire/handshake.h"
+#include "hub/wire/protocol.h"
 
 #define PROCESS_ENDED "its process has ended" /* for all that its closed connection tells */
 #define FRAMES_A_TURN 4                       /* of a connection */
@@ -16,7 +16,7 @@
 
 /* ---- the log ---- */
 
-/* and numbers it */
+/* Numbers the connection, too. */
 static void log_opened(struct ph_session *session)
 {
     session->number = session->server->counts.connections++;

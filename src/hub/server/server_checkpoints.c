@@ -78,6 +78,27 @@ void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *t
 
 /* ---- snapshots of a running job ---- */
 
+/* Periodic ones of an asynchronous job, which hubs make by themselves: more wait until some were kept. */
+#define MAX_OPEN_BY_ITSELF 4
+
+/* Whether the hub itself chooses when the next periodic checkpoint is made. */
+static bool chooses_moments(const struct ph_tenant *tenant)
+{
+    if (!ph__tenant_has_parts(tenant))
+        return true;
+    return tenant->settings.service.mode != PH_HUB_SYNCHRONOUS &&
+           tenant->saves.parts.here.num_open < MAX_OPEN_BY_ITSELF;
+}
+
+/* Gives the iteration of a part that is to be written; the snapshot gets it, too. */
+static uint64_t name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot)
+{
+    const struct ph_tenant_saves *saves = &tenant->saves;
+    if (tenant->layout->sizes.num_here == 0)
+        snapshot->iteration = saves->version != PH_SNAPSHOT_NOW ? saves->version : saves->parts.asked;
+    return snapshot->iteration;
+}
+
 /* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was made of. */
 static uint64_t next_version(const struct ph_tenant *tenant, uint64_t most)
 {
@@ -117,8 +138,8 @@ static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenan
     struct ph_tenant_saves *saves = &tenant->saves;
     const struct ph_hub_service *service = &tenant->settings.service;
     const bool has_chunks = tenant->layout->sizes.num_here > 0; /* or no iteration would ever end */
-    const bool is_periodic = service->checkpoint_every > 0 && has_chunks && !server->is_ending &&
-                             ph__server_chooses_moments(tenant);
+    const bool is_periodic =
+        service->checkpoint_every > 0 && has_chunks && !server->is_ending && chooses_moments(tenant);
     if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))
         return;
     const uint64_t most = ph__server_hold(tenant);
@@ -151,7 +172,7 @@ static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant
     ph__snapshot_finish(saves->snapshot);
     struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
     if (ph__tenant_has_parts(tenant))
-        order.part = ph__server_name_part(tenant, saves->snapshot);
+        order.part = name_part(tenant, saves->snapshot);
     const ph_status status = write_snapshot(server, tenant, &order);
     if (status == PH_OK) {
         saves->snapshot = NULL;

@@ -10,9 +10,6 @@
 #include "hub/keep/snapshot.h"
 #include "hub/server/server_state.h"
 
-/* Periodic ones of an asynchronous job, which hubs make by themselves: more wait until some were kept. */
-#define MAX_OPEN_BY_ITSELF 4
-
 /* ---- before a run ---- */
 
 void ph__server_offer_parts(struct ph_tenant *tenant)
@@ -73,26 +70,10 @@ bool ph__server_has_room(const struct ph_tenant *tenant)
     return tenant->saves.parts.here.num_open < PH_HUB_MAX_OPEN_PARTS;
 }
 
-bool ph__server_chooses_moments(const struct ph_tenant *tenant)
-{
-    if (!ph__tenant_has_parts(tenant))
-        return true;
-    return tenant->settings.service.mode != PH_HUB_SYNCHRONOUS &&
-           tenant->saves.parts.here.num_open < MAX_OPEN_BY_ITSELF;
-}
-
 uint64_t ph__server_hold(struct ph_tenant *tenant)
 {
     const uint64_t most = ph__tenant_hold(tenant);
     return tenant->layout->sizes.num_here > 0 ? most : tenant->saves.parts.asked;
-}
-
-uint64_t ph__server_name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot)
-{
-    const struct ph_tenant_saves *saves = &tenant->saves;
-    if (tenant->layout->sizes.num_here == 0)
-        snapshot->iteration = saves->version != PH_SNAPSHOT_NOW ? saves->version : saves->parts.asked;
-    return snapshot->iteration;
 }
 
 /* ---- what the lead is told ---- */

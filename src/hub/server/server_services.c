@@ -9,7 +9,7 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
-#include "hub/keep/job_parts.h"
+#include "hub/keep/job_checkpoint.h"
 #include "hub/server/server_state.h"
 #include "hub/shard/shard_wide.h"
 
@@ -179,8 +179,8 @@ ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
         "checkpoint_folder", open_folder(server, server->options.checkpoint_folder));
 }
 
-/* There may be a file of a service that the hub does not know: PH_ERROR_CHECKPOINT saying why it cannot be used; or it is known
- * afterwards. */
+/* Looks for the file of a service that the hub does not know: afterwards it knows the service of a file that is there.
+ * PH_ERROR_CHECKPOINT says why the file cannot be used. */
 static ph_status look_for_checkpoint(struct ph_hub_server *server, const char *name)
 {
     char *path;

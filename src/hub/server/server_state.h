@@ -255,13 +255,10 @@ ph_status ph__server_request_keep(struct ph_session *session, const struct ph_co
 /* Asks rank 0 which of the parts that are here the job goes on from: PH_TENANT_CHOOSING. */
 void ph__server_offer_parts(struct ph_tenant *tenant);
 
-/* Any job: whether there may be one more checkpoint, and whether the hub itself chooses when the next periodic one is made. */
+/* Any job: whether there may be one more checkpoint. */
 bool ph__server_has_room(const struct ph_tenant *tenant);
-bool ph__server_chooses_moments(const struct ph_tenant *tenant);
 /* Any job: ph__tenant_hold(), but a hub without chunks has come as far as it was asked for. */
 uint64_t ph__server_hold(struct ph_tenant *tenant);
-/* The iteration of a part that is to be written; the snapshot gets it, too. */
-uint64_t ph__server_name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot);
 
 /* Any job: a checkpoint of this iteration is on the disk, or could not be written. */
 void ph__server_settle_part(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t iteration);

@@ -90,7 +90,7 @@ void ph__shard_begin_touch(struct ph_shard *shard)
     shard->num_touched = 0;
 }
 
-/* Touches about max_bytes. Returns chunks. */
+/* Touches about max_bytes of memory. Returns how many steps of chunks were done. */
 static size_t touch_memory(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = ph__min(max_bytes, TOUCHED_A_TURN);

@@ -12,9 +12,9 @@
 #include "hub/shard/shard_wide.h"
 #include "net/link/tcp_link.h"
 
-/* ---- What a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is one. See tenant.h. */
+/* ---- what a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is one ---- */
 
-/* to one of its workers at least */
+/* Tells whether parameters are sent to one of its workers at least. */
 static bool sends_parameters(const struct ph_tenant *tenant)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
@@ -24,7 +24,7 @@ static bool sends_parameters(const struct ph_tenant *tenant)
     return false;
 }
 
-/* without a layout */
+/* Gives the options of its memory, without a layout. */
 static struct ph_job_memory_options memory_options(
     const struct ph_tenant *tenant, const struct ph_tenant_options *options)
 {
@@ -41,7 +41,7 @@ static struct ph_job_memory_options memory_options(
 
 /* ---- a worker ---- */
 
-/* Room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
+/* Gives a ring room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
 static size_t ring_capacity_for(const struct ph_tenant *tenant, size_t num_fullest)
 {
     const size_t wanted = num_fullest * (2 * tenant->settings.service.depth + 2) + 64;

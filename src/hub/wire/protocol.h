@@ -38,6 +38,7 @@
 #include "hub/layout/layout.h"
 #include "hub/layout/spread.h"
 #include "net/authenticate.h"
+#include "net/control_stream.h"
 #include "net/link/socket.h"
 #include "net/wire.h"
 #include "phloem/hub.h"
@@ -212,5 +213,20 @@ void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_
     struct ph_service_settings *settings_out);
 /* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints. */
 bool ph__service_is_same(const struct ph_service_settings *a, const struct ph_service_settings *b);
+
+/* ---- handshake.c: the proof of a secret, between greeting and welcome (net/authenticate.h), as both sides do it ---- */
+
+/* The hub has a greeting: makes what it answers. */
+ph_status ph__handshake_challenge(const struct ph_secret *secret, const void *hello, size_t hello_size,
+    struct ph_challenge *challenge_out, struct ph_server_challenge *answer_out);
+
+/* The worker has the hub's answer to its own greeting: checks the hub's proof and makes its own. */
+ph_status ph__handshake_prove(const struct ph_secret *secret, const void *hello, size_t hello_size,
+    const struct ph_server_challenge *answer, struct ph_challenge *challenge_out,
+    unsigned char proof_out[PH_PROOF_BYTES]);
+
+/* Both have proved what they know: frames of the stream carry tags from now on. */
+ph_status ph__handshake_protect(const struct ph_secret *secret, const struct ph_challenge *challenge,
+    enum ph_side self, struct ph_control_stream *stream);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hub/client/client_engine.h"
+#include "hub/client/client_state.h"
 #include "net/link/tcp_link.h"
 #include "support/test_support.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hub/client/client_engine.h"
+#include "hub/client/client_state.h"
 #include "support/test_support.h"
 
 enum {

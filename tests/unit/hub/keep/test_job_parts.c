@@ -1,5 +1,5 @@
 /* The files of a job's parts: their names, and what becomes of them. */
-#include "hub/keep/job_parts.h"
+#include "hub/keep/job_checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
-#include "hub/keep/job_checkpoint.h"
 #include "hub/wire/part_list.h"
 #include "support/test_support.h"
 

@@ -1,9 +1,8 @@
 /* What a worker must not say: it fails, alone and with a clear line, and the others' results stay those of the serial loop. */
-#include "base/thread/cpu.h"
-
 #include <math.h>
 #include <string.h>
 
+#include "base/thread/cpu.h"
 #include "hub/shard/shard_state.h"
 #include "support/shard_walk.h"
 #include "support/test_support.h"
