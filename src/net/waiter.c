@@ -42,13 +42,6 @@ bool ph__doorbell_answer(int end)
 #define CROWDED_SPIN_NS 20000u /* about what it costs */
 #define TURNS_A_LOOK 16        /* at the clock */
 
-static inline void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 static bool has_spun(struct ph_waiter *waiter)
 {
     if (waiter->num_idle == 1) {
@@ -75,7 +68,7 @@ bool ph__waiter_should_sleep(struct ph_waiter *waiter)
     if (waiter->policy == PH_WAIT_SLEEP)
         return true;
     if (waiter->policy == PH_WAIT_SPIN) {
-        pause_briefly();
+        ph__pause_briefly();
         return false;
     }
     waiter->num_idle++;
@@ -83,6 +76,6 @@ bool ph__waiter_should_sleep(struct ph_waiter *waiter)
         return has_offered(waiter);
     if (has_spun(waiter))
         return true;
-    pause_briefly();
+    ph__pause_briefly();
     return false;
 }

@@ -34,6 +34,14 @@ static inline void ph__waiter_reset(struct ph_waiter *waiter)
     waiter->num_idle = 0;
 }
 
+/* Passes a few cycles without disturbing the other thread of the core. */
+static inline void ph__pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
 /* There was nothing: waits a little, or says that it is time to sleep. */
 bool ph__waiter_should_sleep(struct ph_waiter *waiter);
 

@@ -7,6 +7,7 @@
 
 #include "base/sizes.h"
 #include "base/thread/cpu.h"
+#include "net/waiter.h"
 
 /* Times since something came last. Where the processors are enough, a message that takes longer than the first is not missed
  * for a few microseconds more; where they are not, whoever sends it needs this core. */
@@ -16,13 +17,6 @@ struct stages {
 static const struct stages roomy = {100000, 10000000}, crowded = {2000, 100000};
 
 enum { LEAST_SLEEP_NS = 20000, MOST_SLEEP_NS = 200000, SLEEP_SHARE = 8 /* of the time slept already */ };
-
-static inline void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 static void sleep_for(uint64_t ns)
 {
@@ -50,7 +44,7 @@ void ph__patience_pass(const struct ph_patience *patience, uint64_t now_ns)
     uint64_t sleep_ns;
     switch (ph__patience_stage(patience, now_ns, &sleep_ns)) {
     case PH_PATIENCE_SPINS:
-        pause_briefly();
+        ph__pause_briefly();
         break;
     case PH_PATIENCE_OFFERS:
         sched_yield();

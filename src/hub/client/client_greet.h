@@ -1,5 +1,5 @@
-/* A control connection from its other end: the addresses of hubs, reaching one, proving that both know the secret, and asking. Used by the files of the
- * client, each call by the thread that the connection belongs to. */
+/* A control connection from its other end: the addresses of hubs, reaching one, proving that both know the secret, and asking. Used by
+ * the files of the client, each call by the thread that the connection belongs to. */
 #ifndef PH_HUB_CLIENT_GREET_H
 #define PH_HUB_CLIENT_GREET_H
 

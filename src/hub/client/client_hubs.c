@@ -1,5 +1,5 @@
-/* Carries what a worker and the hubs of its job say to each other, also about their checkpoints: what it asks all of them each hears at once, and the answers may come in any
- * order; and what they say unasked, also while others have yet to answer. */
+/* Carries what a worker and the hubs of its job say to each other, also about their checkpoints: what it asks all of them each hears at
+ * once, and the answers may come in any order; and what they say unasked, also while others have yet to answer. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
  * another host; PH_ERROR_CONFIG. */
 ph_status ph__hub_end_service(const struct ph_hub_options *options, const char *service);
 
-/* Asks a hub for its status. service: NULL for all of them, each with its first workers and keys. The document (server_status.c) is the caller's.
- * PH_ERROR_PEER. */
+/* Asks a hub for its status. service: NULL for all of them, each with its first workers and keys. The document (server_status.c) is the
+ * caller's. PH_ERROR_PEER. */
 ph_status ph__hub_status(
     const struct ph_hub_options *options, const char *service, struct ph_json **status_out);
 
