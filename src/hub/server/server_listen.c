@@ -103,7 +103,7 @@ ph_status ph__server_check_descriptors(
         (unsigned long long)spoken_for);
 }
 
-/* ---- at the start ---- */
+/* ---- descriptors at the start ---- */
 
 ph_status ph__server_count_descriptors(struct ph_hub_server *server)
 {

@@ -64,7 +64,7 @@ static void who_is_to_spin_or_to_sleep_does(void **state)
     assert_int_equal(num_yields, 0);
 }
 
-/* ---- Doorbells: a ring is seen by poll(), a ringer never waits, and an end that closes is noticed. */
+/* ---- doorbells: a ring is seen by poll(), a ringer never waits, and an end that closes is noticed ---- */
 
 static bool is_rung(int end)
 {

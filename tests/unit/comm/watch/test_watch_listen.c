@@ -218,7 +218,7 @@ static void a_rank_that_says_nonsense_is_lost(void **state)
 
 #define test_of_listener(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
-/* ---- The addresses at which rank 0 may be found. */
+/* ---- the addresses at which rank 0 may be found ---- */
 
 static bool has(char hosts[PH_WATCH_MAX_ADDRESSES][PH_HOST_BYTES], size_t num_hosts, const char *host)
 {

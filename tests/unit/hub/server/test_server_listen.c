@@ -363,7 +363,7 @@ static void silent_workers_take_no_descriptor_that_was_promised(void **state)
     assert_int_equal(waitpid(process, NULL, 0), process);
 }
 
-/* ---- What a hub promises to workers that join and have not begun: descriptors, and memory for what they say. */
+/* ---- what workers that join and have not begun are promised: descriptors, and memory for what they say ---- */
 
 static ph_status join(struct ph_hub_server *server, int socket, uint32_t rank, struct ph_answer *answer_out)
 {

@@ -286,7 +286,9 @@ static void a_push_that_was_on_its_way_when_another_left_fails_its_worker(void *
 
 #define MESSAGE_TEST(test) cmocka_unit_test_setup(test, set_up)
 
-/* ---- Where gradients are received to: the place that was freed last is used next, no two gradients share one, and all that can be
+/* ---- places ---- */
+
+/* Where gradients are received to: the place that was freed last is used next, no two gradients share one, and all that can be
  * under way have one. What is summed from there is held against the serial loop by the trial itself. */
 
 enum { NUM_WORKERS = 3, DEPTH = 2 };

@@ -144,7 +144,9 @@ static void a_job_of_too_many_chunks_is_refused_before_they_are_placed(void **st
     hub_thread_end(&hub);
 }
 
-/* ---- What a job is said to take of its hub, against what the C library and the kernel have given for it; and that a job which would
+/* ---- quotas ---- */
+
+/* What a job is said to take of its hub, against what the C library and the kernel have given for it; and that a job which would
  * take too much takes nothing. */
 
 enum { NUM_CORES = 3, NUM_WORKERS = 2, CHUNK_BYTES = 64 };
