@@ -151,19 +151,19 @@ static const struct ph_option data_options[] = {
         .help = "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several, or - for "
                 "standard input, read once. Vocabularies are "
                 "built from it alone.",
-        .may_change = true},
+        .traits = PH_KEY_IS_PLACE},
     {.key = "valid",
         .type = PH_OPTION_PATH,
         .offset = DATA(valid),
         .default_text = "",
         .help = "Validation file: model selection and early stopping.",
-        .may_change = true},
+        .traits = PH_KEY_IS_PLACE},
     {.key = "test",
         .type = PH_OPTION_PATH,
         .offset = DATA(test),
         .default_text = "",
         .help = "Test file, evaluated once with the best model.",
-        .may_change = true},
+        .traits = PH_KEY_IS_PLACE},
     {.key = "prepared",
         .type = PH_OPTION_PATH,
         .offset = DATA(prepared),
@@ -173,7 +173,7 @@ static const struct ph_option data_options[] = {
             "given, or are the files that it was made of; another valid or test file is read by its "
             "encoder, another train file is refused. Its encoder goes before all that says here how to "
             "encode.",
-        .may_change = true},
+        .traits = PH_KEY_IS_PLACE | PH_KEY_NO_ENCODING},
     {.key = "format",
         .type = PH_OPTION_CHOICE,
         .offset = DATA(format),
@@ -249,7 +249,7 @@ static const struct ph_option data_options[] = {
         .help = "Bad rows of a file, or of all files of a pattern, that are left out and counted; one more "
                 "ends the run. Predictions leave "
                 "none out.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING},
     {.key = "negative_rate",
         .type = PH_OPTION_NUMBER,
         .offset = DATA(negative_rate),
@@ -260,19 +260,22 @@ static const struct ph_option data_options[] = {
             "Of the training rows whose label is 0 this share is learnt from, others every epoch. "
             "Predictions "
             "are corrected for it: odds times the rate, in evaluation, prediction, sessions and ONNX alike. "
-            "Needs a single label."},
+            "Needs a single label.",
+        .traits = PH_KEY_OF_MODEL | PH_KEY_NO_ENCODING},
     {.key = "shuffle",
         .type = PH_OPTION_BOOL,
         .offset = DATA(is_shuffled),
         .default_text = "true",
-        .help = "Training rows in a new order every epoch, by the seed."},
+        .help = "Training rows in a new order every epoch, by the seed.",
+        .traits = PH_KEY_NO_ENCODING},
     {.key = "shuffle_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = DATA(shuffle_bytes),
         .default_text = "33554432",
         .min = 65536,
         .max = 1e12,
-        .help = "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole."},
+        .help = "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole.",
+        .traits = PH_KEY_NO_ENCODING},
     {.key = "shuffle_lanes",
         .type = PH_OPTION_INTEGER,
         .offset = DATA(shuffle_lanes),
@@ -283,7 +286,8 @@ static const struct ph_option data_options[] = {
                 "within its share of "
                 "data.shuffle_bytes, and a batch takes as much from each. As many lanes as ranks, or a "
                 "multiple: each rank decodes only its own. The order of the rows depends on the lanes, not "
-                "on the ranks."},
+                "on the ranks.",
+        .traits = PH_KEY_NO_ENCODING},
     {.key = "prefetch",
         .type = PH_OPTION_INTEGER,
         .offset = DATA(num_prefetched),
@@ -291,7 +295,7 @@ static const struct ph_option data_options[] = {
         .min = 0,
         .max = 64,
         .help = "Batches made ahead by a thread of their own. 0: none, no thread.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK | PH_KEY_NO_ENCODING},
 };
 
 const struct ph_option_table ph__data_options = {
@@ -321,16 +325,10 @@ ph_status ph__data_settings_compare(
     struct ph_arena arena = {0};
     struct ph_data_settings before, after = *settings;
     const struct ph_section kept = {&ph__data_options, &before}, now = {&ph__data_options, &after};
+    const struct ph_key_filter filter = {.without = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING};
     ph_status status = ph__config_read(path, NULL, 0, &kept, 1, &arena);
-    if (status == PH_OK) {
-        after.prepared = before.prepared;
-        after.max_bad_rows = before.max_bad_rows;
-        after.negative_rate = before.negative_rate;
-        after.is_shuffled = before.is_shuffled;
-        after.shuffle_bytes = before.shuffle_bytes;
-        after.shuffle_lanes = before.shuffle_lanes;
-        status = ph__config_compare(&kept, &now, 1, rule);
-    }
+    if (status == PH_OK)
+        status = ph__config_compare(&kept, &now, 1, filter, rule);
     ph__arena_fini(&arena);
     return status;
 }

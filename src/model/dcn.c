@@ -25,6 +25,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct dcn_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* first (w . x) + b + x */

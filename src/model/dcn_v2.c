@@ -46,6 +46,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct dcn_v2_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* (B, D of the bottom + F*D), or all features side by side */

@@ -90,6 +90,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct dhen_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* ---- modules: (B,n,D) -> (B,outputs,D) ----------------------------------------------------------------------- */

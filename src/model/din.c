@@ -45,6 +45,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct din_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* Features by their indices. */

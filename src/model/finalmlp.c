@@ -63,6 +63,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct finalmlp_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 struct stream {

@@ -50,6 +50,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct finalnet_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* (B,F,D) -> (B,2F,D), the gates all 1 at first */

@@ -103,6 +103,7 @@ const struct ph_option_table ph__model_options = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct ph_model_section),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* ---- sections ---------------------------------------------------------------------------------------------- */
@@ -141,7 +142,7 @@ static ph_status refuse_others(struct ph_model_section *section, struct ph_arena
         if (kind == chosen || ph__model(kind)->keys == NULL)
             continue;
         const struct ph_section own = own_section(section, kind);
-        PH_TRY(ph__config_changes(&own, arena, &changes));
+        PH_TRY(ph__config_changes(&own, 1, (struct ph_key_filter){0}, arena, &changes));
         if (changes[0] != '\0')
             return ph_fail(PH_ERROR_CONFIG, "%.*s: is a key of model '%s', but model.kind is '%s'",
                 (int)strcspn(changes, "\n"), changes, ph_model_name(kind), ph_model_name(chosen));
@@ -162,7 +163,7 @@ ph_status ph__model_section_finish(struct ph_model_section *section, struct ph_a
     return refuse_others(section, arena);
 }
 
-/* ---- what differs from the defaults ------------------------------------------------------------------------- */
+/* ---- the way back ------------------------------------------------------------------------------------------- */
 
 static ph_status copy_list(struct ph_integer_list *list, const int64_t *items, size_t count)
 {
@@ -174,18 +175,18 @@ static ph_status copy_list(struct ph_integer_list *list, const int64_t *items, s
     return PH_OK;
 }
 
-ph_status ph__model_changes(
-    const struct ph_model_settings *settings, struct ph_arena *arena, const char **text_out)
+ph_status ph__model_section_take(
+    struct ph_model_section *section, const struct ph_model_settings *settings, struct ph_arena *arena)
 {
-    struct ph_model_section section = {.settings = *settings};
-    PH_TRY(copy_list(&section.hidden_units, settings->hidden_units, settings->num_hidden_units));
-    PH_TRY(copy_list(&section.bottom_units, settings->bottom_units, settings->num_bottom_units));
-    PH_TRY(copy_list(&section.top_units, settings->top_units, settings->num_top_units));
     const struct ph_option_table *keys = ph__model(settings->kind)->keys;
-    const char *text = "", *own = "";
-    PH_TRY(ph__config_changes(&(struct ph_section){&ph__model_options, &section}, arena, &text));
-    if (keys != NULL && settings->own != NULL)
-        PH_TRY(ph__config_changes(&(struct ph_section){keys, (void *)settings->own}, arena, &own));
-    *text_out = ph__arena_printf(arena, "%s%s", text, own);
-    return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
+    void *own = (void *)(uintptr_t)settings->own;
+    *section = (struct ph_model_section){.settings = *settings};
+    PH_TRY(copy_list(&section->hidden_units, settings->hidden_units, settings->num_hidden_units));
+    PH_TRY(copy_list(&section->bottom_units, settings->bottom_units, settings->num_bottom_units));
+    PH_TRY(copy_list(&section->top_units, settings->top_units, settings->num_top_units));
+    if (keys != NULL && own == NULL)
+        PH_TRY(ph__config_defaults(keys, arena, &own));
+    if (keys != NULL)
+        memcpy(section->own[settings->kind].bytes, own, keys->settings_size);
+    return PH_OK;
 }

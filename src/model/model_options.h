@@ -30,8 +30,8 @@ size_t ph__model_used_sections(struct ph_model_section *section, struct ph_secti
  * one. */
 ph_status ph__model_section_finish(struct ph_model_section *section, struct ph_arena *arena);
 
-/* ph__config_changes of settings that may come from elsewhere. */
-ph_status ph__model_changes(
-    const struct ph_model_settings *settings, struct ph_arena *arena, const char **text_out);
+/* Makes a section of settings that may come from elsewhere. PH_ERROR_CONFIG for more layers than a config can name. */
+ph_status ph__model_section_take(
+    struct ph_model_section *section, const struct ph_model_settings *settings, struct ph_arena *arena);
 
 #endif

@@ -76,6 +76,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct wukong_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* Y^T X with a Y that the input makes: (B,k,D) */

@@ -28,6 +28,7 @@ static const struct ph_option_table keys = {
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct xdeepfm_keys),
+    .traits = PH_KEY_OF_MODEL,
 };
 
 /* x (B,H,D), first (B,F,D) -> (B,units,D) */

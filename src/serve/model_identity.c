@@ -6,18 +6,22 @@
 #include "data/data_options.h"
 #include "model/model_options.h"
 
-#define RATE_KEY "data.negative_rate="
+static const struct ph_key_filter of_model = {.with = PH_KEY_OF_MODEL};
 
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
     struct ph_arena *arena, const char **text_out)
 {
-    const char *text = NULL;
-    char rate[PH_NUMBER_TEXT_BYTES];
-    PH_TRY(ph__model_changes(settings, arena, &text));
-    if (negative_rate > 0 && negative_rate < 1)
-        text = ph__arena_printf(arena, "%s" RATE_KEY "%s\n", text, ph__number_format(negative_rate, rate));
-    if (text == NULL)
-        return PH_ERROR_MEMORY; /* said by the arena */
+    struct ph_model_section model;
+    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS];
+    void *data;
+    const char *text;
+    PH_TRY(ph__model_section_take(&model, settings, arena));
+    PH_TRY(ph__config_defaults(&ph__data_options, arena, &data));
+    if (negative_rate > 0)
+        ((struct ph_data_settings *)data)->negative_rate = negative_rate;
+    size_t count = ph__model_used_sections(&model, sections);
+    sections[count++] = (struct ph_section){&ph__data_options, data};
+    PH_TRY(ph__config_changes(sections, count, of_model, arena, &text));
     if (strlen(text) >= PH_IDENTITY_BYTES)
         return ph_fail(PH_ERROR_BUG, "the model's settings take %zu bytes", strlen(text));
     *text_out = text;
@@ -27,14 +31,27 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
 /* ---- the way back ----------------------------------------------------------------------------------------- */
 
 /* Other keys could make a config of what is no model: paths, say. */
-static bool is_of_model(const char *line)
+static bool is_of_model(const struct ph_section *sections, size_t num_sections, const char *line)
 {
-    return strncmp(line, "model.", 6) == 0 || strncmp(line, RATE_KEY, sizeof RATE_KEY - 1) == 0;
+    for (size_t i = 0; i < num_sections; i++) {
+        const struct ph_option_table *table = sections[i].table;
+        const size_t length = strlen(table->section);
+        if (strncmp(line, table->section, length) != 0 || line[length] != '.')
+            continue;
+        if ((table->traits & PH_KEY_OF_MODEL) != 0)
+            return true;
+        const char *key = line + length + 1;
+        const size_t size = strcspn(key, "[=");
+        for (size_t k = 0; k < table->num_options; k++)
+            if (strncmp(table->options[k].key, key, size) == 0 && table->options[k].key[size] == '\0')
+                return ph__key_is_selected(table, &table->options[k], of_model);
+    }
+    return false;
 }
 
 /* The lines of the text, each with a NUL in place of its end. */
-static ph_status cut_lines(const char *path, const char *text, struct ph_arena *arena,
-    const char ***lines_out, size_t *num_lines_out)
+static ph_status cut_lines(const char *path, const char *text, const struct ph_section *sections,
+    size_t num_sections, struct ph_arena *arena, const char ***lines_out, size_t *num_lines_out)
 {
     const size_t length = strnlen(text, PH_IDENTITY_BYTES);
     if (length == PH_IDENTITY_BYTES)
@@ -48,7 +65,7 @@ static ph_status cut_lines(const char *path, const char *text, struct ph_arena *
         const size_t size = strcspn(at, "\n");
         const bool is_last = at[size] == '\0';
         at[size] = '\0';
-        if (!is_of_model(at))
+        if (!is_of_model(sections, num_sections, at))
             return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no setting of a model", path, at);
         lines[count++] = at;
         at += size + !is_last;
@@ -67,7 +84,7 @@ ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_
     const size_t num_sections = 1 + ph__model_sections(&model, sections + 1);
     const char **lines = NULL;
     size_t count = 0;
-    PH_TRY(cut_lines(path, text, arena, &lines, &count));
+    PH_TRY(cut_lines(path, text, sections, num_sections, arena, &lines, &count));
     ph_status status = ph__config_read(NULL, lines, count, sections, num_sections, arena);
     if (status == PH_OK)
         status = ph__model_section_finish(&model, arena);

@@ -44,6 +44,22 @@ enum ph_option_type {
     PH_OPTION_RECORDS,  /* struct ph_record_list, a YAML sequence of mappings, each by `records` */
 };
 
+/* What a key's value means beyond the code that reads it. A key without traits is held strictest: the outcome of a training
+ * depends on it, all ranks of a job share it, and a resumed training keeps it. */
+enum ph_key_trait {
+    PH_KEY_MAY_CHANGE = 1,    /* a resumed training may have another value */
+    PH_KEY_NO_OUTCOME = 2,    /* a training ends in the same model whatever the value is */
+    PH_KEY_PER_RANK = 4,      /* ranks may differ */
+    PH_KEY_NO_ENCODING = 8,   /* rows are encoded alike whatever the value is */
+    PH_KEY_OF_MODEL = 16,     /* whoever scores needs it: it stands beside the weights */
+    PH_KEY_IS_PLACE = 32 | 7, /* says where something lies; what lies there is compared, not the path */
+};
+
+/* Selects the keys that have all traits of `with` and none of `without`. */
+struct ph_key_filter {
+    unsigned with, without;
+};
+
 struct ph_option_table;
 
 struct ph_option {
@@ -57,8 +73,7 @@ struct ph_option {
     const char *choices; /* CHOICE: words separated by '|', in the order of the enum */
     const struct ph_option_table *records;
     const char *help; /* one or two sentences, with units */
-    bool
-        may_change; /* a training that is resumed may have another value: what is learnt does not hang on it */
+    unsigned traits;  /* of enum ph_key_trait, besides the table's */
 };
 
 struct ph_option_table {
@@ -67,6 +82,7 @@ struct ph_option_table {
     const struct ph_option *options;
     size_t num_options;
     size_t settings_size;
+    unsigned traits; /* of enum ph_key_trait: those of each of its keys */
 };
 
 /* A table and the struct that its keys are written to. */
@@ -93,20 +109,30 @@ ph_status ph__config_write_text(struct ph_writer *writer, const char *text);
 /* A path as the value of a key in such a file: quoted, and read back as the same path. */
 ph_status ph__config_write_path(struct ph_writer *writer, const char *path);
 
-/* PH_ERROR_CONFIG naming the first key whose values differ although it may not change, with both values and the rule that
- * says so ("may not change on resume"). The sections are of the same tables in the same order. */
-ph_status ph__config_compare(
-    const struct ph_section *before, const struct ph_section *after, size_t num_sections, const char *rule);
+/* Compares the keys that the filter selects. PH_ERROR_CONFIG naming the first one whose values differ, both values and the
+ * rule against that ("may not change on resume"). The sections are of the same tables in the same order. */
+ph_status ph__config_compare(const struct ph_section *before, const struct ph_section *after,
+    size_t num_sections, struct ph_key_filter filter, const char *rule);
 
 /* Settings of the table at their defaults, lists of mappings empty, in the arena. */
 ph_status ph__config_defaults(
     const struct ph_option_table *table, struct ph_arena *arena, void **settings_out);
 
-/* The values that are not the defaults, as lines "model.kind=fm": the same for settings that mean the same, whatever keys
- * a later version adds. In the arena. */
-ph_status ph__config_changes(const struct ph_section *section, struct ph_arena *arena, const char **text_out);
-/* The same of all values. */
-ph_status ph__config_values(const struct ph_section *section, struct ph_arena *arena, const char **text_out);
+/* Writes the selected keys that are not at their defaults, as lines "model.kind=fm": the same text for settings that mean the
+ * same, whatever keys a later version adds. In the arena. */
+ph_status ph__config_changes(const struct ph_section *sections, size_t num_sections,
+    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out);
+/* Writes all selected keys, those at their defaults too. */
+ph_status ph__config_values(const struct ph_section *sections, size_t num_sections,
+    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out);
+
+/* Tells whether the filter selects a key, which need not stand in the table itself: "model.own" of records. */
+static inline bool ph__key_is_selected(
+    const struct ph_option_table *table, const struct ph_option *option, struct ph_key_filter filter)
+{
+    const unsigned traits = table->traits | option->traits;
+    return (traits & filter.with) == filter.with && (traits & filter.without) == 0;
+}
 
 /* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
 ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,

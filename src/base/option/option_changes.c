@@ -24,7 +24,8 @@ ph_status ph__config_defaults(
 
 struct writing {
     struct ph_writer *writer; /* into memory */
-    bool has_defaults;        /* values that are the defaults are written, too */
+    struct ph_key_filter filter;
+    bool has_defaults; /* values that are the defaults are written, too */
 };
 
 /* Writes "PREFIX.KEY=VALUE\n" for each value that is wanted. */
@@ -33,7 +34,7 @@ static ph_status write_values(const struct writing *writing, const struct ph_opt
 {
     for (size_t i = 0; i < table->num_options; i++) {
         const struct ph_option *option = &table->options[i];
-        if (option->type == PH_OPTION_RECORDS)
+        if (option->type == PH_OPTION_RECORDS || !ph__key_is_selected(table, option, writing->filter))
             continue;
         const char *value = ph__option_text(option, ph__option_member(option, settings), arena);
         const char *plain = ph__option_text(option, ph__option_member(option, defaults), arena);
@@ -82,9 +83,10 @@ static ph_status write_section(
     PH_TRY(ph__config_defaults(table, arena, &defaults));
     PH_TRY(write_values(writing, table, prefix, section->settings, defaults, arena));
     for (size_t i = 0; i < table->num_options; i++)
-        if (table->options[i].type == PH_OPTION_RECORDS)
+        if (table->options[i].type == PH_OPTION_RECORDS &&
+            ph__key_is_selected(table, &table->options[i], writing->filter))
             PH_TRY(write_records(writing, &table->options[i], prefix, section->settings, arena));
-    return ph__writer_finish(writing->writer);
+    return PH_OK;
 }
 
 /* Copies the written text into the arena. */
@@ -100,24 +102,31 @@ static ph_status keep_text(struct ph_writer *writer, struct ph_arena *arena, con
     return text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-static ph_status section_text(
-    const struct ph_section *section, bool has_defaults, struct ph_arena *arena, const char **text_out)
+static ph_status write_text(const struct writing *writing, const struct ph_section *sections,
+    size_t num_sections, struct ph_arena *arena, const char **text_out)
 {
-    struct writing writing = {.has_defaults = has_defaults};
-    PH_TRY(ph__writer_open_memory(section->table->section, SIZE_MAX, &writing.writer));
-    ph_status status = write_section(&writing, section, arena);
-    if (status == PH_OK)
-        status = keep_text(writing.writer, arena, text_out);
+    for (size_t i = 0; i < num_sections; i++)
+        PH_TRY(write_section(writing, &sections[i], arena));
+    PH_TRY(ph__writer_finish(writing->writer));
+    return keep_text(writing->writer, arena, text_out);
+}
+
+ph_status ph__config_changes(const struct ph_section *sections, size_t num_sections,
+    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out)
+{
+    struct writing writing = {.filter = filter};
+    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
+    const ph_status status = write_text(&writing, sections, num_sections, arena, text_out);
     ph__writer_close(writing.writer);
     return status;
 }
 
-ph_status ph__config_changes(const struct ph_section *section, struct ph_arena *arena, const char **text_out)
+ph_status ph__config_values(const struct ph_section *sections, size_t num_sections,
+    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out)
 {
-    return section_text(section, false, arena, text_out);
-}
-
-ph_status ph__config_values(const struct ph_section *section, struct ph_arena *arena, const char **text_out)
-{
-    return section_text(section, true, arena, text_out);
+    struct writing writing = {.filter = filter, .has_defaults = true};
+    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
+    const ph_status status = write_text(&writing, sections, num_sections, arena, text_out);
+    ph__writer_close(writing.writer);
+    return status;
 }

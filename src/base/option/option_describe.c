@@ -32,11 +32,15 @@ static const char *range_name(const struct ph_option *option, struct ph_arena *a
     return ph__option_range(option, arena);
 }
 
-/* The help, and whether a resumed training may differ in it. NULL: out of memory. */
-static const char *meaning_of(const struct ph_option *option, struct ph_arena *arena)
+/* The help, and what the traits allow. NULL: out of memory. */
+static const char *meaning_of(
+    const struct ph_option_table *table, const struct ph_option *option, struct ph_arena *arena)
 {
-    return option->may_change ? ph__arena_printf(arena, "%s May change on resume.", option->help)
-                              : option->help;
+    const unsigned traits = table->traits | option->traits;
+    const bool is_per_rank = (traits & PH_KEY_PER_RANK) != 0 && option->type != PH_OPTION_PATH;
+    return ph__arena_printf(arena, "%s%s%s", option->help,
+        (traits & PH_KEY_MAY_CHANGE) != 0 ? " May change on resume." : "",
+        is_per_rank ? " Ranks may differ." : "");
 }
 
 /* What Markdown would take for emphasis, a tag or the end of a cell is escaped. */
@@ -81,7 +85,7 @@ static ph_status describe_options(struct ph_writer *writer, const struct ph_opti
     for (size_t i = 0; i < table->num_options; i++) {
         const struct ph_option *option = &table->options[i];
         const char *range = range_name(option, arena);
-        const char *meaning = meaning_of(option, arena);
+        const char *meaning = meaning_of(table, option, arena);
         if (range == NULL || meaning == NULL)
             return PH_ERROR_MEMORY;
         PH_TRY((is_markdown ? write_row : write_plain)(writer, option, prefix, range, meaning));

@@ -23,7 +23,7 @@ static const struct ph_option top_options[] = {
         .max = PH_MAX_THREADS,
         .help =
             "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
     {.key = "team",
         .type = PH_OPTION_CHOICE,
         .offset = offsetof(struct ph_top_settings, team),
@@ -32,7 +32,7 @@ static const struct ph_option top_options[] = {
         .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
                 "compute while others keep a core busy. openmp: those of libgomp. The result does not "
                 "depend on it.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
 };
 
 static const struct ph_option_table top_table = {
@@ -206,56 +206,26 @@ ph_status ph__job_config_compare(const struct ph_config *before, const struct ph
             ph_model_name(before->model.settings.kind), ph_model_name(after->model.settings.kind), rule);
     const size_t count = list_used_sections(before, before_sections);
     list_used_sections(after, after_sections);
-    return ph__config_compare(before_sections, after_sections, count, rule);
+    const struct ph_key_filter filter = {.without = PH_KEY_MAY_CHANGE};
+    return ph__config_compare(before_sections, after_sections, count, filter, rule);
 }
 
-/* Of what may change on resume, epochs, steps, patience and bad rows shape the outcome all the same. */
-static struct ph_config only_outcome(const struct ph_config *config)
-{
-    struct ph_config bare = *config;
-    bare.top = (struct ph_top_settings){0};
-    bare.data.train = bare.data.valid = bare.data.test = bare.data.prepared = NULL;
-    bare.data.num_prefetched = 0;
-    bare.train.report_seconds = bare.train.checkpoint_seconds = 0;
-    bare.train.checkpoint_steps = bare.train.checkpoints_kept = 0;
-    bare.train.report = bare.train.tensorboard = false;
-    bare.published = (struct ph_published_settings){0};
-    return bare;
-}
-
-typedef ph_status write_section(
-    const struct ph_section *section, struct ph_arena *arena, const char **text_out);
-
-/* What `write` makes of each section that is used, one behind the other. */
-static ph_status join_sections(
-    const struct ph_config *config, write_section *write, struct ph_arena *arena, const char **text_out)
-{
-    struct ph_section sections[MAX_SECTIONS];
-    const char *text = "", *lines;
-    const size_t count = list_used_sections(config, sections);
-    for (size_t i = 0; i < count && text != NULL; i++) {
-        PH_TRY(write(&sections[i], arena, &lines));
-        text = ph__arena_printf(arena, "%s%s", text, lines);
-    }
-    *text_out = text;
-    return text != NULL ? PH_OK : PH_ERROR_MEMORY;
-}
-
+/* The top level is left out: runs are known by their key and, beside it, their seed. */
 ph_status ph__job_config_outcome(
     const struct ph_config *config, struct ph_arena *arena, const char **text_out)
 {
-    const struct ph_config bare = only_outcome(config);
-    return join_sections(&bare, ph__config_changes, arena, text_out);
+    const struct ph_key_filter filter = {.without = PH_KEY_NO_OUTCOME};
+    struct ph_section sections[MAX_SECTIONS];
+    const size_t count = list_used_sections(config, sections);
+    return ph__config_changes(sections + 1, count - 1, filter, arena, text_out);
 }
 
 ph_status ph__job_config_common(const struct ph_config *config, struct ph_arena *arena, const char **text_out)
 {
-    struct ph_config common = *config;
-    common.top.threads = common.top.team = 0;
-    common.data.num_prefetched = 0;
-    common.data.train = common.data.valid = common.data.test = common.data.prepared = NULL;
-    common.parallel.plan = common.parallel.hub_secret_file = NULL;
-    return join_sections(&common, ph__config_values, arena, text_out);
+    const struct ph_key_filter filter = {.without = PH_KEY_PER_RANK};
+    struct ph_section sections[MAX_SECTIONS];
+    const size_t count = list_used_sections(config, sections);
+    return ph__config_values(sections, count, filter, arena, text_out);
 }
 
 ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)

@@ -47,13 +47,12 @@ void ph__job_config_fini(struct ph_config *config);
 /* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
 ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after);
 
-/* Every value that the outcome of a training hangs on, but for its seed and where its data are, as lines "train.epochs=3" of
- * what is not the default: the same for configs that train alike. In the arena. */
+/* Writes every value that shapes what a training ends in, except its seed and the place of its data, as lines
+ * "train.epochs=3" of what is not the default: the same text for configs that train alike. In the arena. */
 ph_status ph__job_config_outcome(
     const struct ph_config *config, struct ph_arena *arena, const char **text_out);
 
-/* Every value that the ranks of a job have in common, as lines "train.epochs=3": all but threads, team, data.prefetch and where
- * files are. In the arena. */
+/* Writes every value that the ranks of a job share, as lines "train.epochs=3". In the arena. */
 ph_status ph__job_config_common(
     const struct ph_config *config, struct ph_arena *arena, const char **text_out);
 

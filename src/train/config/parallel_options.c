@@ -10,7 +10,7 @@ static const struct ph_option options[] = {
         .help = "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); "
                 "auto: one is made "
                 "from bytes, pooling, nominal bandwidth and memory; none: every rank holds all tables.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK},
     {.key = "sync",
         .type = PH_OPTION_CHOICE,
         .offset = PARALLEL(sync),
@@ -18,14 +18,14 @@ static const struct ph_option options[] = {
         .choices = "none|allreduce|hub",
         .help = "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order "
                 "of the ranks; hub: parallel.hub does, with the same bits; none: there is one rank.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE},
     {.key = "transport",
         .type = PH_OPTION_TEXT,
         .offset = PARALLEL(transport),
         .default_text = "auto",
         .help = "What carries messages between ranks: openmpi, mpich, self (one rank); auto: by what has "
                 "started them.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
     {.key = "ranks_per_host",
         .type = PH_OPTION_INTEGER,
         .offset = PARALLEL(ranks_per_host),
@@ -33,7 +33,7 @@ static const struct ph_option options[] = {
         .min = 0,
         .max = 65536,
         .help = "0: ranks are on the hosts that they run on; else as many in a row count as one host.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE},
     {.key = "timeout_seconds",
         .type = PH_OPTION_NUMBER,
         .offset = PARALLEL(timeout_seconds),
@@ -42,7 +42,7 @@ static const struct ph_option options[] = {
         .max = 1e6,
         .help = "Of every wait for another rank, after which all of them end. Ranks wait for the slowest to "
                 "write its part of a checkpoint.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
     {.key = "memory_bytes",
         .type = PH_OPTION_INTEGER,
         .offset = PARALLEL(memory_bytes),
@@ -53,7 +53,7 @@ static const struct ph_option options[] = {
             "What a rank may spend on tables and their optimizer's memory: a plan that is made keeps to it, "
             "any other, and one rank alone, must not take more; 0: no limit, but a plan that is made keeps "
             "to each rank's share of its machine's memory.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE},
     {.key = "forward",
         .type = PH_OPTION_CHOICE,
         .offset = PARALLEL(forward),
@@ -80,13 +80,13 @@ static const struct ph_option options[] = {
         .min = 1,
         .max = 1e12,
         .help = "Gradients of dense layers that are summed over ranks as one, in up to 2048 such buckets.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE},
     {.key = "overlap",
         .type = PH_OPTION_BOOL,
         .offset = PARALLEL(overlap),
         .default_text = "true",
         .help = "Gradients travel between ranks, and are summed, while further ones are computed.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE},
     {.key = "hub",
         .type = PH_OPTION_TEXT,
         .offset = PARALLEL(hub),
@@ -94,13 +94,13 @@ static const struct ph_option options[] = {
         .help =
             "Of sync: hub, where phloem hub is ready: host:port, or several that share the work, with commas "
             "between them. A rank that is alone asks none.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
     {.key = "hub_secret_file",
         .type = PH_OPTION_PATH,
         .offset = PARALLEL(hub_secret_file),
         .default_text = "",
         .help = "The hub's secret file. Without it the hub listens on the loopback.",
-        .may_change = true},
+        .traits = PH_KEY_IS_PLACE},
     {.key = "hub_job",
         .type = PH_OPTION_TEXT,
         .offset = PARALLEL(hub_job),
@@ -108,7 +108,7 @@ static const struct ph_option options[] = {
         .help =
             "What the hub calls this training, which no other one there may be called. Empty: a name drawn "
             "by chance.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
 };
 
 const struct ph_option_table ph__parallel_options = {

@@ -167,8 +167,9 @@ static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
 static ph_status add_section(struct lines *lines, const struct ph_option_table *table, const void *settings)
 {
     const struct ph_section section = {table, (void *)(uintptr_t)settings}; /* which are read alone */
+    const struct ph_key_filter filter = {.without = PH_KEY_PER_RANK};
     const char *text;
-    PH_TRY(ph__config_values(&section, &lines->arena, &text));
+    PH_TRY(ph__config_values(&section, 1, filter, &lines->arena, &text));
     return add_lines(lines, text);
 }
 
@@ -178,15 +179,12 @@ static ph_status add_settings(struct lines *lines, const struct ph_train_job *jo
         .settings = *job->optimizer,
         .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups},
     };
-    struct ph_parallel_settings parallel = *job->parallel;
     const char *identity;
-    parallel.hub_secret_file = NULL;
-    parallel.plan = parallel.transport = NULL; /* which are compared when it is made, and when ranks meet */
     PH_TRY(ph__model_identity(job->model, job->negative_rate, &lines->arena, &identity));
     PH_TRY(add_lines(lines, identity));
     PH_TRY(add_section(lines, &ph__train_options, job->train));
     PH_TRY(add_section(lines, &ph__optimizer_options, &optimizer));
-    return add_section(lines, &ph__parallel_options, &parallel);
+    return add_section(lines, &ph__parallel_options, job->parallel);
 }
 
 static ph_status add_table(struct lines *lines, const struct ph_plan_table *table)

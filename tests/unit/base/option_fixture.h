@@ -36,7 +36,7 @@ static const struct ph_option top_options[] = {
         .help = "Of everything random."},
 };
 static const struct ph_option_table top_table = {
-    "", "For the whole run.", top_options, 1, sizeof(struct top_settings)};
+    "", "For the whole run.", top_options, 1, sizeof(struct top_settings), 0};
 
 static const struct ph_option field_options[] = {
     {.key = "name",
@@ -58,7 +58,7 @@ static const struct ph_option field_options[] = {
         .help = "Of its table."},
 };
 static const struct ph_option_table field_table = {
-    "fields", "One column; '*' is any | all.", field_options, 3, sizeof(struct field_settings)};
+    "fields", "One column; '*' is any | all.", field_options, 3, sizeof(struct field_settings), 0};
 
 static const struct ph_option data_options[] = {
     {.key = "train",
@@ -66,7 +66,7 @@ static const struct ph_option data_options[] = {
         .offset = offsetof(struct data_settings, train),
         .default_text = "",
         .help = "Training file.",
-        .may_change = true},
+        .traits = PH_KEY_MAY_CHANGE},
     {.key = "fields",
         .type = PH_OPTION_RECORDS,
         .offset = offsetof(struct data_settings, fields),
@@ -75,7 +75,7 @@ static const struct ph_option data_options[] = {
         .help = "The columns."},
 };
 static const struct ph_option_table data_table = {
-    "data", "What is read.", data_options, 2, sizeof(struct data_settings)};
+    "data", "What is read.", data_options, 2, sizeof(struct data_settings), 0};
 
 static const struct ph_option train_options[] = {
     {.key = "epochs",
@@ -116,7 +116,7 @@ static const struct ph_option train_options[] = {
         .help = "Where step steps."},
 };
 static const struct ph_option_table train_table = {
-    "train", "How it is trained.", train_options, 6, sizeof(struct train_settings)};
+    "train", "How it is trained.", train_options, 6, sizeof(struct train_settings), 0};
 
 static const struct ph_option_table *const all_tables[] = {&top_table, &data_table, &train_table};
 

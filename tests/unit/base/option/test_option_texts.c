@@ -15,6 +15,8 @@ struct settings {
     struct ph_record_list ranges;
 };
 
+static const struct ph_key_filter all = {0};
+
 static const struct ph_option range_options[] = {
     {.key = "key", .type = PH_OPTION_TEXT, .offset = offsetof(struct range, key), .help = "Of what."},
     {.key = "values",
@@ -23,7 +25,8 @@ static const struct ph_option range_options[] = {
         .default_text = "",
         .help = "Which."},
 };
-static const struct ph_option_table range_table = {"ranges", "One.", range_options, 2, sizeof(struct range)};
+static const struct ph_option_table range_table = {
+    "ranges", "One.", range_options, 2, sizeof(struct range), 0};
 
 static const struct ph_option options[] = {
     {.key = "words",
@@ -38,7 +41,7 @@ static const struct ph_option options[] = {
         .records = &range_table,
         .help = "All."},
 };
-static const struct ph_option_table table = {"tune", "What.", options, 2, sizeof(struct settings)};
+static const struct ph_option_table table = {"tune", "What.", options, 2, sizeof(struct settings), 0};
 
 static struct settings settings;
 static struct ph_arena arena;
@@ -144,7 +147,7 @@ static void what_is_written_reads_back_the_same(void **state)
     assert_ok(ph__writer_finish(writer));
     ph__writer_close(writer);
     assert_ok(ph__config_read(path, NULL, 0, &after, 1, &other));
-    assert_ok(ph__config_compare(&before, &after, 1, "must agree"));
+    assert_ok(ph__config_compare(&before, &after, 1, all, "must agree"));
     assert_int_equal(((const struct range *)again.ranges.items)[0].values.count, 3);
     ph__arena_fini(&other);
 }
@@ -162,7 +165,7 @@ static void what_splits_a_list_is_quoted(void **state)
         before.words.count = count;
         memcpy(before.words.items, items, count * sizeof *items);
         const char *text;
-        assert_ok(ph__config_changes(&whole, &other, &text));
+        assert_ok(ph__config_changes(&whole, 1, all, &other, &text));
         assert_null(strchr(strchr(text, '\n') + 1, '\n'));
         assert_ok(
             ph__config_read(NULL, (const char *const[]){strtok((char *)text, "\n")}, 1, &part, 1, &other));
@@ -172,7 +175,7 @@ static void what_splits_a_list_is_quoted(void **state)
     }
     before.words = (struct ph_text_list){1, {"a, b"}};
     after.words = (struct ph_text_list){2, {"a", "b"}};
-    assert_fails(ph__config_compare(&whole, &part, 1, "must agree"), PH_ERROR_CONFIG, "must agree");
+    assert_fails(ph__config_compare(&whole, &part, 1, all, "must agree"), PH_ERROR_CONFIG, "must agree");
     ph__arena_fini(&other);
 }
 

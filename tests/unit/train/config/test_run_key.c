@@ -62,7 +62,7 @@ static const char *another_value(const struct ph_option_table *table, const stru
 {
     static char set[256];
     const double number = strtod(option->default_text, NULL);
-    if (!option->may_change)
+    if (((table->traits | option->traits) & PH_KEY_MAY_CHANGE) == 0)
         return NULL;
     if (option->type == PH_OPTION_BOOL)
         snprintf(set, sizeof set, "%s.%s=%s", table->section, option->key,
