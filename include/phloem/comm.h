@@ -35,10 +35,10 @@ struct ph_comm_options {
  * that is known; PH_ERROR_CONFIG: the ranks' options differ, or the world is no multiple of ranks_per_host; PH_ERROR_PEER:
  * a rank did not come; PH_ERROR_MEMORY. After an error *comm_out is NULL or, where ranks have met, a communicator that has
  * failed: for ph_comm_speaks, and to be destroyed. */
-ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out);
+PH_MUST_CHECK ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out);
 /* When all is done: returns when all ranks have called it, after which the communicator is to be destroyed. What ends
  * a rank until then is still told to all: PH_ERROR_PEER, or what another rank has failed with. */
-ph_status ph_comm_leave(struct ph_comm *comm);
+PH_MUST_CHECK ph_status ph_comm_leave(struct ph_comm *comm);
 /* NULL is fine. Of a communicator that has not failed, all ranks must call it; it leaves where that has not been done, and
  * nobody hears what it ends with. The last error stays what it was. */
 void ph_comm_destroy(struct ph_comm *comm);

@@ -24,7 +24,7 @@ struct ph_config;
  * process. path and sets are not needed later. The caller destroys the config.
  * Errors: PH_ERROR_CONFIG with file and line, or --set and the text, for an unknown key, a wrong type or a value out of
  * range; PH_ERROR_DATA for a folder in data.prepared that holds no prepared data; PH_ERROR_MEMORY. */
-ph_status ph_config_read(
+PH_MUST_CHECK ph_status ph_config_read(
     const char *path, const char *const *sets, size_t num_sets, struct ph_config **config_out);
 void ph_config_destroy(struct ph_config *config); /* NULL is fine */
 
@@ -46,7 +46,7 @@ struct ph_train_job ph_config_job(const struct ph_config *config);
 /* Writes the config of a training as it takes effect (all keys but those under "prepare" and "synth"), as YAML that
  * ph_config_read takes: a file that is replaced in one moment, or "-" for standard output. As config.yaml in the
  * folder of a training it is what the program phloem leaves there. PH_ERROR_DISK, PH_ERROR_MEMORY. */
-ph_status ph_config_write(const struct ph_config *config, const char *path);
+PH_MUST_CHECK ph_status ph_config_write(const struct ph_config *config, const char *path);
 
 #ifdef __cplusplus
 }

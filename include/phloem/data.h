@@ -59,11 +59,12 @@ struct ph_cell {
  * values), one pass over the training file does it; libffm without num_fields takes one more, which counts them. No other
  * file is read. Settings that name prepared data give that data's encoder.
  * Errors: PH_ERROR_CONFIG for the schema, PH_ERROR_DATA with file:line and field for the data, PH_ERROR_MEMORY. */
-ph_status ph_encoder_create(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
+PH_MUST_CHECK ph_status ph_encoder_create(
+    const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
 /* JSON with a seal, atomic. PH_ERROR_CONFIG: vocabularies of more than 2 GiB; PH_ERROR_DISK, PH_ERROR_MEMORY. */
-ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path);
+PH_MUST_CHECK ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path);
 /* PH_ERROR_CHECKPOINT for a file that is missing, damaged, of another version or no encoder; PH_ERROR_MEMORY. */
-ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out);
+PH_MUST_CHECK ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out);
 void ph_encoder_destroy(struct ph_encoder *encoder); /* NULL is fine */
 
 size_t ph_encoder_num_dense(const struct ph_encoder *encoder);
@@ -111,7 +112,7 @@ struct ph_batches_options {
  * borrowed until close and may be shared by several batches. Errors: PH_ERROR_USAGE for options out of range, for an
  * encoder whose rows a program hands over, without files, and for a pipe that several ranks would read; PH_ERROR_DATA for files that are missing, do not have the
  * encoder's columns, or have become shorter than start; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
-ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
+PH_MUST_CHECK ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct ph_batches **batches_out);
 
 /* The next batch, or the rank's part of it, NULL at the end; the last may be smaller. Borrowed until the next call or close. Memory grows
@@ -119,7 +120,7 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
  * and the field, for one bad row more than max_bad_rows, for data without rows, and for a file that cannot be read to its
  * end; several ranks read the same, but a bad row that ends the reading at once (max_bad_rows 0) may be met by some of them
  * alone; PH_ERROR_MEMORY; PH_ERROR_INTERRUPTED by stop_signal. */
-ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
+PH_MUST_CHECK ph_status ph_batches_next(struct ph_batches *batches, const struct ph_batch **batch_out);
 
 /* Where the pass stands behind the batch that was returned last: opened again with this start, the next batches are
  * those that would have followed. The same on all ranks, however many there are. */
@@ -171,7 +172,7 @@ struct ph_prepare_summary {
  * for byte. Errors: PH_ERROR_USAGE for options out of range, a folder that is not empty or in use, PH_ERROR_CONFIG,
  * PH_ERROR_DATA with file:line and field, PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED
  * by a signal. */
-ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
+PH_MUST_CHECK ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out);
 
 /* ---- rows in memory, by the Arrow C data interface ---- */
@@ -204,8 +205,8 @@ struct ArrowArray {
 /* Record batches that any Arrow producer hands over; their buffers are read where they are. */
 struct ph_dataset;
 
-ph_status ph_dataset_create(struct ph_dataset **dataset_out); /* PH_ERROR_MEMORY */
-void ph_dataset_destroy(struct ph_dataset *dataset);          /* releases every batch; NULL is fine */
+PH_MUST_CHECK ph_status ph_dataset_create(struct ph_dataset **dataset_out); /* PH_ERROR_MEMORY */
+void ph_dataset_destroy(struct ph_dataset *dataset); /* releases every batch; NULL is fine */
 
 /* Takes a record batch: an array of type struct, format "+s", whose children are the columns. On success both are moved: the
  * batch is the dataset's, which releases it when it is destroyed, the schema has been read and released, and release is
@@ -217,7 +218,7 @@ void ph_dataset_destroy(struct ph_dataset *dataset);          /* releases every 
  * is blank, in a list nothing. A batch may carry columns of other types as long as nobody wants them.
  * Errors: PH_ERROR_DATA naming batch (from 0) and column, when batch and schema disagree; PH_ERROR_USAGE when either has
  * been released; PH_ERROR_MEMORY. */
-ph_status ph_dataset_append_arrow(
+PH_MUST_CHECK ph_status ph_dataset_append_arrow(
     struct ph_dataset *dataset, struct ArrowArray *batch, struct ArrowSchema *schema);
 uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);
 
@@ -225,13 +226,14 @@ uint64_t ph_dataset_num_rows(const struct ph_dataset *dataset);
  * vocabularies and statistics are learnt from all rows. data.format decides only which built-in schema there is; with arrow
  * there is none. PH_ERROR_DATA also for a column of a type that is not read, naming it and its format string;
  * PH_ERROR_CONFIG also for a column's name that is there twice. */
-ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
+PH_MUST_CHECK ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings,
     const struct ph_dataset *dataset, struct ph_encoder **encoder_out);
 
 /* As ph_batches_open, with the rows of the dataset, in the order of the batches. Both are borrowed until close. Any encoder
  * fits whose columns the batches have, whatever format it was made for. Errors name batch and row, both from 0. */
-ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
-    const struct ph_batches_options *options, struct ph_batches **batches_out);
+PH_MUST_CHECK ph_status ph_dataset_batches_open(const struct ph_dataset *dataset,
+    const struct ph_encoder *encoder, const struct ph_batches_options *options,
+    struct ph_batches **batches_out);
 
 /* ---- synthetic data ---- */
 
@@ -262,7 +264,7 @@ enum ph_synth_file { PH_SYNTH_TRAIN, PH_SYNTH_VALID, PH_SYNTH_TEST, PH_SYNTH_FIL
  * reads them. truth_out (PH_SYNTH_FILE_COUNT), zero for files that are not written, may be NULL. Needs 16 bytes of
  * memory a row, and of a staircase 8 more for each order up to its highest, named or not. Errors: PH_ERROR_CONFIG,
  * PH_ERROR_USAGE for a folder that is not empty, PH_ERROR_DISK, PH_ERROR_MEMORY. */
-ph_status ph_synth_write(
+PH_MUST_CHECK ph_status ph_synth_write(
     const struct ph_synth_settings *settings, const char *folder, struct ph_synth_truth *truth_out);
 
 #ifdef __cplusplus

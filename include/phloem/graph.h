@@ -78,12 +78,12 @@ enum ph_precision {
                           inference the weights take half the bytes, all else stays real */
 };
 
-ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
+PH_MUST_CHECK ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
 void ph_builder_destroy(struct ph_builder *builder);
 enum ph_mode ph_builder_mode(const struct ph_builder *builder);
 /* fp32 unless it is set otherwise before the first operator is added. */
 void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
-ph_status ph_builder_status(const struct ph_builder *builder);
+PH_MUST_CHECK ph_status ph_builder_status(const struct ph_builder *builder);
 /* Makes the builder fail with this status and reason (as printf's) unless it has failed before: for a model that cannot be
  * built on what it was given. Returns 0, so that the model's function can return it. */
 ph_value ph_builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
@@ -144,14 +144,14 @@ void ph_backward(
 /* Freezes the graph: removes operators whose results nobody reads, fuses table gradients into their update
  * where nothing else reads them, and orders. Errors: the builder's first one, PH_ERROR_MEMORY. On success the builder can
  * only be destroyed afterwards. */
-ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out);
+PH_MUST_CHECK ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out);
 
 /* ---- programs ------------------------------------------------------------------------------------------ */
 
 void ph_program_destroy(struct ph_program *program); /* after its executors */
 size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
 /* Graphviz text of the graph, one cluster an entry. PH_ERROR_DISK. */
-ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
+PH_MUST_CHECK ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
@@ -163,7 +163,8 @@ struct ph_backend_options {
 };
 /* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; is_fast without PH_TEAM_OPENMP, or
  * PH_TEAM_OPENMP in a build without it; PH_ERROR_MEMORY. */
-ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_backend **backend_out);
+PH_MUST_CHECK ph_status ph_backend_create(
+    const struct ph_backend_options *options, struct ph_backend **backend_out);
 void ph_backend_destroy(struct ph_backend *backend);
 size_t ph_backend_num_threads(const struct ph_backend *backend);
 const char *ph_backend_describe(
@@ -172,12 +173,12 @@ const char *ph_backend_describe(
 /* Binds a program to what it learns and carries: parameters, slots and states that are missing are made and
  * initialised. All four are borrowed until the executor is destroyed. PH_ERROR_CONFIG: the store or the state holds one of
  * the names in another shape, or with the slots of another optimizer; PH_ERROR_MEMORY. */
-ph_status ph_executor_create(struct ph_program *program, struct ph_store *store, struct ph_state *state,
-    struct ph_backend *backend, struct ph_executor **executor_out);
+PH_MUST_CHECK ph_status ph_executor_create(struct ph_program *program, struct ph_store *store,
+    struct ph_state *state, struct ph_backend *backend, struct ph_executor **executor_out);
 void ph_executor_destroy(struct ph_executor *executor);
 
 /* Bytes of parameters, slots and states that ph_executor_create would add to the store. */
-ph_status ph_program_missing_bytes(
+PH_MUST_CHECK ph_status ph_program_missing_bytes(
     const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out);
 
 struct ph_memory_report {
@@ -189,7 +190,7 @@ struct ph_memory_report {
 
 /* Capacities: batch_size samples, num_ids ids. A larger batch makes the workspace grow (counted). The executor is borrowed
  * until the workspace is destroyed. PH_ERROR_MEMORY. */
-ph_status ph_workspace_create(
+PH_MUST_CHECK ph_status ph_workspace_create(
     struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out);
 void ph_workspace_destroy(struct ph_workspace *workspace);
 struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace);
@@ -197,31 +198,33 @@ struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace
 /* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. A batch larger
  * than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller batches run as before.
  * PH_ERROR_DATA: a batch of other widths than the program's. */
-ph_status ph_workspace_bind(
+PH_MUST_CHECK ph_status ph_workspace_bind(
     struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step);
 /* It keeps its value until it is set anew; 0 at first. PH_ERROR_USAGE: the program has no such input. */
-ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value);
+PH_MUST_CHECK ph_status ph_workspace_set_scalar(
+    struct ph_workspace *workspace, const char *name, double value);
 
 /* Runs one entry. No allocation after the first run but counted growth. PH_ERROR_DATA: an id outside its
  * table. PH_ERROR_USAGE: there is no such entry, or no batch is bound. */
-ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry);
+PH_MUST_CHECK ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry);
 
 /* A named output: its scalar, or its array and shape, borrowed until the next run or bind. PH_ERROR_USAGE:
  * the program has no such output, or one of another kind. */
-ph_status ph_workspace_scalar(const struct ph_workspace *workspace, const char *name, double *value_out);
-ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
+PH_MUST_CHECK ph_status ph_workspace_scalar(
+    const struct ph_workspace *workspace, const char *name, double *value_out);
+PH_MUST_CHECK ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
     const ph_real **data_out, struct ph_shape *shape_out);
 
 /* ---- profile ------------------------------------------------------------------------------------------- */
 
 /* Starts or stops measuring each operator (off at first); trace_events > 0 also keeps that many trace events.
  */
-ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events);
+PH_MUST_CHECK ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events);
 /* A table, dearest operator first: calls, ms, share, GFLOP/s, GB/s. PH_ERROR_MEMORY; errors of
  * writing stay with the file (ferror). */
-ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file);
+PH_MUST_CHECK ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file);
 /* Chrome trace JSON. PH_ERROR_USAGE: no events were asked for; PH_ERROR_DISK. */
-ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path);
+PH_MUST_CHECK ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path);
 /* FLOPs and bytes by the operators' cost rules of everything run since profiling began. */
 void ph_executor_cost(const struct ph_executor *executor, double *flops_out, double *bytes_out);
 

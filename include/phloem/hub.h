@@ -167,18 +167,20 @@ struct ph_hub_options {      /* zero-initialised but for address: the defaults *
 /* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call this.
  * A hub with a folder for checkpoints keeps it from here on, until it is destroyed. PH_ERROR_USAGE: other settings, or another
  * nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it cannot use, or the part of another hub. */
-ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service);
+PH_MUST_CHECK ph_status ph_hub_create_service(
+    const struct ph_hub_options *options, const struct ph_hub_service *service);
 
 /* Ends the service for all its workers and forgets it, checkpoint included; a synchronous one without PH_HUB_SHRINK whose first worker
  * has left, when the others have left, too, or one of them has died: the caller has what was learnt, and nobody joins any more. So one
  * worker leaves and then calls this. Asks every hub, and returns the first error. Nothing else ends a service but `phloem hub
  * destroy`. */
-ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce);
+PH_MUST_CHECK ph_status ph_hub_destroy_service(
+    const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
 /* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with
  * options do. PH_ERROR_PEER also where there is no such service, or not yet; PH_ERROR_USAGE where it has another nonce. */
-ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
-    uint32_t rank, struct ph_hub_client **client_out);
+PH_MUST_CHECK ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service,
+    uint64_t nonce, uint32_t rank, struct ph_hub_client **client_out);
 
 struct ph_hub_key {
     size_t num_elements;
@@ -192,7 +194,7 @@ struct ph_hub_key {
  * goes on from, with its parameters. After an error other than PH_ERROR_USAGE the client can only be destroyed. What ends the job for
  * all its workers has its own status here: PH_ERROR_CHECKPOINT for one that is of other keys or cannot be used, PH_ERROR_MEMORY and
  * PH_ERROR_DISK for what the hub has not; later it is PH_ERROR_PEER. */
-ph_status ph_hub_init(
+PH_MUST_CHECK ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out);
 
 /* Where the next push of the key takes the gradient from: 64-byte aligned, the caller's between a wait and the next start.
@@ -207,29 +209,30 @@ const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key);
 
 /* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a time, and one
  * pull, which is waited for before the key is pushed again (with depth 2: twice); PH_ERROR_USAGE else. They return at once. */
-ph_status ph_hub_push_start(struct ph_hub_client *client, size_t key);
-ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key);
-ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);
+PH_MUST_CHECK ph_status ph_hub_push_start(struct ph_hub_client *client, size_t key);
+PH_MUST_CHECK ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key);
+PH_MUST_CHECK ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);
 
 /* Returns when the key's oldest unfinished operation is done: of a push, when the hub has taken the gradient; of a pull,
  * when the parameters hold all of this worker's pushes that were started before it. PH_OK if there is none. */
-ph_status ph_hub_wait(struct ph_hub_client *client, size_t key);
-ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of all keys */
+PH_MUST_CHECK ph_status ph_hub_wait(struct ph_hub_client *client, size_t key);
+PH_MUST_CHECK ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of all keys */
 
 /* Whether ph_hub_wait would return at once; moves things on. PH_ERROR_PEER for a death that the hub has told of a tenth of a second
  * ago; and when it has found the same operation unfinished, and nothing that came from the hub, for the timeout. */
-ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
+PH_MUST_CHECK ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
 
 /* From this worker's next pushes on; only rank 0 may, and nobody when a job goes on without it. Between two iterations: a checkpoint has
  * the rates that an iteration was made with. */
-ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimizer, float learning_rate);
+PH_MUST_CHECK ph_status ph_hub_set_learning_rate(
+    struct ph_hub_client *client, uint32_t optimizer, float learning_rate);
 
 /* Asks for a checkpoint, and returns when it is on the disk. Synchronous: of the newest iteration that any part of the job has come
  * to, once all parts have; so call it between two iterations, and let the others finish theirs. Where a key is never pushed,
  * there are none but of the beginning. PH_ERROR_USAGE when the hub has no folder for them; PH_ERROR_DISK or PH_ERROR_MEMORY
  * when it could not be written: then the former one is still there, and the job goes on. Of several hubs each has written its
  * part; PH_ERROR_DISK also where one has 64 already that were not agreed upon. */
-ph_status ph_hub_checkpoint(struct ph_hub_client *client);
+PH_MUST_CHECK ph_status ph_hub_checkpoint(struct ph_hub_client *client);
 
 struct ph_hub_client_info {
     const char *transport; /* "shared memory" or "tcp"; static */
@@ -242,7 +245,7 @@ void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_cl
 
 /* Leaves the job in good order, which is no death: a synchronous job ends when its first worker leaves, others get
  * PH_ERROR_PEER if they push again; with PH_HUB_SHRINK it goes on without this one. Then destroy. */
-ph_status ph_hub_leave(struct ph_hub_client *client);
+PH_MUST_CHECK ph_status ph_hub_leave(struct ph_hub_client *client);
 void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a death, to the hub */
 
 #ifdef __cplusplus

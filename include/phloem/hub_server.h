@@ -44,7 +44,7 @@ struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borr
 /* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER: the addresses cannot be
  * listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for what this machine has not; PH_ERROR_BUG: the
  * system does not tell its processors or network interfaces. */
-ph_status ph_hub_server_create(
+PH_MUST_CHECK ph_status ph_hub_server_create(
     const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
 
 /* "127.0.0.1:4711": where clients connect; until destroy. */
@@ -55,7 +55,7 @@ const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
 /* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
  * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
  * more seconds, to come to the end of an iteration. Not one that several hubs share: they would not save the same. */
-ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
+PH_MUST_CHECK ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
 void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; errno stays */
 void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */
 

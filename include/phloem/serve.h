@@ -40,12 +40,14 @@ struct ph_scorer_options {
 /* Parameters and states that the store and the state lack are made there, with their initial values. Errors:
  * PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the store or the state holds one of its
  * names in another shape; PH_ERROR_MEMORY. */
-ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
+PH_MUST_CHECK ph_status ph_scorer_create(
+    const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
 void ph_scorer_destroy(struct ph_scorer *scorer); /* NULL is fine */
 
 /* Logits (B,T) of a batch, borrowed until the next call. PH_ERROR_DATA: a batch of other features, or an id outside its
  * table; PH_ERROR_MEMORY: a batch larger than any before, and no memory for it. */
-ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
+PH_MUST_CHECK ph_status ph_scorer_score(
+    struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
 struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 
 /* ---- sessions: a trained model in a program that serves ------------------------------------------------- */
@@ -73,7 +75,7 @@ struct ph_session_options {
  * num_threads contexts: each grows for itself. options may be NULL. Errors: PH_ERROR_CHECKPOINT for a file that is
  * missing, damaged or does not fit the others, PH_ERROR_CONFIG for what config.yaml says, PH_ERROR_USAGE for options out
  * of range, PH_ERROR_MEMORY. */
-ph_status ph_session_open(
+PH_MUST_CHECK ph_status ph_session_open(
     const char *folder, const struct ph_session_options *options, struct ph_session **session_out);
 void ph_session_close(struct ph_session *session); /* NULL is fine */
 
@@ -90,7 +92,7 @@ uint64_t ph_session_weight_bytes(
  * phloem predict writes for the same rows (and the same row format), however they are put into calls. PH_ERROR_DATA names the row (from 0) and the
  * field that is wrong; then nothing has been written. The cells of a call of more than max_batch rows are read twice: what
  * they point to must not change meanwhile. */
-ph_status ph_session_score(
+PH_MUST_CHECK ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
 
 /* The same for lines of the format that the training data has (CSV, TSV, Criteo, Avazu, libsvm, libffm), without a
@@ -98,7 +100,7 @@ ph_status ph_session_score(
  * during the call. probabilities (capacity_rows, T), of which *num_rows_out rows are written. PH_ERROR_DATA names the line
  * (from 1) and the field, PH_ERROR_USAGE: more rows than there is room for. On failure nothing has been written, nor is
  * *num_rows_out. */
-ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
+PH_MUST_CHECK ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
     float *probabilities, size_t capacity_rows, size_t *num_rows_out);
 
 #ifdef __cplusplus

@@ -46,6 +46,13 @@ typedef int ph_status; /* 0 or a negative ph_status_code */
             return ph_try_status;         \
     } while (0)
 
+/* Makes `call` whose failure changes nothing for the caller, which says why beside it. */
+#define PH_IGNORE(call)                       \
+    do {                                      \
+        ph_status ph_ignored_status = (call); \
+        (void)ph_ignored_status;              \
+    } while (0)
+
 /* Records one line about the error for this thread and returns `status`. Longer lines are cut; control characters become
  * escapes such as \n and \x1b, whatever file or argument they came from. */
 ph_status ph_fail(ph_status status, const char *format, ...) PH_PRINTF(2, 3);

@@ -43,7 +43,7 @@ struct ph_table_slice {
 struct ph_store;
 struct ph_state;
 
-ph_status ph_store_create(uint64_t seed, struct ph_store **store_out);
+PH_MUST_CHECK ph_status ph_store_create(uint64_t seed, struct ph_store **store_out);
 void ph_store_destroy(struct ph_store *store);
 
 /* Logical tensors in order of creation: dense parameters and table slices. Borrowed until the store is
@@ -62,7 +62,8 @@ struct ph_tensor {
 size_t ph_store_num_tensors(const struct ph_store *store);
 struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */
 /* PH_ERROR_USAGE: there is none of this name. Of several parts under one name the first. */
-ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out);
+PH_MUST_CHECK ph_status ph_store_find(
+    const struct ph_store *store, const char *name, struct ph_tensor *tensor_out);
 
 /* Call after writing through ph_tensor.data: programs' packed copies of weights are made anew. */
 void ph_store_touch(struct ph_store *store);
@@ -73,7 +74,7 @@ uint64_t ph_store_parameter_bytes(
 uint64_t ph_store_slot_bytes(const struct ph_store *store);
 
 /* State that entries carry from step to step (batch-norm statistics), by name; saved with the model. */
-ph_status ph_state_create(struct ph_state **state_out);
+PH_MUST_CHECK ph_status ph_state_create(struct ph_state **state_out);
 void ph_state_destroy(struct ph_state *state);
 size_t ph_state_num_tensors(const struct ph_state *state);
 struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
@@ -91,13 +92,14 @@ void ph_state_touch(struct ph_state *state);
  * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
  * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and
  * the error says so. */
-ph_status ph_checkpoint_save(const char *path, const struct ph_store *store, const struct ph_state *state,
-    const char *const *metadata);
-ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);
+PH_MUST_CHECK ph_status ph_checkpoint_save(const char *path, const struct ph_store *store,
+    const struct ph_state *state, const char *const *metadata);
+PH_MUST_CHECK ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);
 
 /* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout. PH_ERROR_USAGE as
  * for saving. */
-ph_status ph_checkpoint_digest(const struct ph_store *store, const struct ph_state *state, char hex_out[65]);
+PH_MUST_CHECK ph_status ph_checkpoint_digest(
+    const struct ph_store *store, const struct ph_state *state, char hex_out[65]);
 
 #ifdef __cplusplus
 }

@@ -114,8 +114,8 @@ struct ph_metrics {
 
 /* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL.
  * PH_ERROR_MEMORY. */
-ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups,
-    struct ph_metrics *metrics_out);
+PH_MUST_CHECK ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels,
+    const int64_t *groups, struct ph_metrics *metrics_out);
 
 /* Rows of a file that were left out, for what is wrong with them. */
 struct ph_bad_rows {
@@ -127,8 +127,9 @@ struct ph_bad_rows {
  * the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
  * One thread at a time, which scores; where num_prefetched is set, another makes the batches. Other errors: those of
  * ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
-ph_status ph_scorer_evaluate(struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
-ph_status ph_scorer_evaluate_dataset(
+PH_MUST_CHECK ph_status ph_scorer_evaluate(
+    struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
+PH_MUST_CHECK ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
 
 /* ---- training ------------------------------------------------------------------------------------------ */
@@ -241,7 +242,7 @@ struct ph_train_summary {
  * one to resume from, and `encoder` of the job has to be that of the folder's encoder.json then. A folder without one,
  * of a training that was stopped before its first, begins anew. Errors: PH_ERROR_USAGE for a folder that is not empty
  * unless is_resumed, PH_ERROR_CHECKPOINT for one that holds no training that could be resumed, PH_ERROR_DISK. */
-ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
+PH_MUST_CHECK ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
 
 /* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a report
  * and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a report.html,
@@ -265,7 +266,7 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
  * are not the same on all ranks;
  * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal: once a checkpoint is saved or, before the first
  * step, at once. The last good checkpoint survives them all. */
-ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
+PH_MUST_CHECK ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus
 }

@@ -287,6 +287,6 @@ void worker_process(void *context, int from, int to)
     tell_joined(&worker, to);
     while (child_has_order(from, &order, sizeof order))
         carry_out(&worker, &order, to);
-    ph_hub_leave(worker.client); /* others of the job may have left already */
+    PH_IGNORE(ph_hub_leave(worker.client)); /* others of the job may have left already */
     ph_hub_client_destroy(worker.client);
 }

@@ -159,7 +159,7 @@ static void leave(struct cli_hub_reducer *reducer)
 {
     const bool is_first = ph_comm_rank(reducer->comm) == 0;
     if (ph_hub_leave(reducer->client) == PH_OK && is_first)
-        (void)ph_hub_destroy_service(&reducer->options, reducer->meeting.name, reducer->meeting.nonce);
+        PH_IGNORE(ph_hub_destroy_service(&reducer->options, reducer->meeting.name, reducer->meeting.nonce));
 }
 
 static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
@@ -172,7 +172,8 @@ static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
     snprintf(text, sizeof text, "%s", ph_error_text());
     ph_hub_client_destroy(reducer->client);
     reducer->client = NULL;
-    (void)ph_hub_destroy_service(&options, reducer->meeting.name, reducer->meeting.nonce);
+    PH_IGNORE(ph_hub_destroy_service(
+        &options, reducer->meeting.name, reducer->meeting.nonce)); /* the failure before is what is told */
     ph_fail(status, "%s", text);
 }
 
