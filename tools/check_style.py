@@ -19,7 +19,11 @@ UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|mnt)/\w")
 OPERATOR = re.compile(r"const struct ph_op ph__op_\w+ =")
 CONFLICT = re.compile(r"(<{7}|>{7}) ")
-ISA = {"ref", "avx2", "avx512", "cuda"}  # folders of src/kernel
+KERNELS = {  # folder of src/kernel: what the names of its files end with, the usual first
+    "ref": ("ref",),
+    "simd": ("simd", "avx2", "avx512"),  # for every ISA that has vectors, or for one
+    "cuda": ("cuda",),
+}
 
 
 def files(root):
@@ -48,11 +52,13 @@ def text_problems(path, lines):
 def name_problem(path, is_operator):
     """What is wrong with a file's name for the folder that it is in, or None."""
     parts = path.parts
-    if parts[:2] == ("src", "kernel") and len(parts) == 4 and path.suffix == ".c":
-        if parts[2] in ISA and not path.stem.endswith("_" + parts[2]):
-            return f"a kernel file carries its ISA: {path.stem}_{parts[2]}.c"
-    if parts[:2] == ("src", "kernel") and len(parts) == 3 and path.stem.rsplit("_", 1)[-1] in ISA:
-        return f"belongs in src/kernel/{path.stem.rsplit('_', 1)[-1]}/"
+    if parts[:2] == ("src", "kernel") and path.suffix == ".c":
+        folder, ending = parts[2], path.stem.rsplit("_", 1)[-1]
+        if folder in KERNELS and ending not in KERNELS[folder]:
+            return f"a kernel file carries its ISA: {path.stem}_{KERNELS[folder][0]}.c"
+        home = next((name for name, endings in KERNELS.items() if ending in endings), None)
+        if len(parts) == 3 and home:
+            return f"belongs in src/kernel/{home}/"
     if parts[:2] == ("src", "op") and is_operator and not path.stem.startswith("op_"):
         return f"a file of an operator starts with op_: op_{path.name}"
     if parts[:2] == ("tests", "unit") and path.suffix == ".c" and not path.stem.startswith("test_"):

@@ -32,7 +32,7 @@ SHORT = 30
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'')
 # A definition begins at the line's head, and its body at the end of the line that its parameters end on.
-DEFINITION = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w \*]*?\b(\w+)\([^;{}]*?\)\s*\{", re.M)
+DEFINITION = re.compile(r"^(?!static\b|PH_INLINE\b|typedef\b|return\b)[A-Za-z_][\w \*]*?\b(\w+)\([^;{}]*?\)\s*\{", re.M)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 COLUMNS = ("files", "lines", "code", "comment", "median", "longest", "folder", "short", "exported", "for one", "circles")
 

@@ -30,7 +30,7 @@ ALLOWED["cli"] = set(ALLOWED)
 # room: its folders, each of which may include those before it. Files at a room's root stand outside of that order.
 SUB_ROOMS = {
     "base": ["memory", "thread", "text", "sum", "file", "format", "option"],
-    "kernel": ["simd", "avx2", "avx512", "cuda", "ref"],
+    "kernel": ["simd", "cuda", "ref"],
     "op": ["table", "update", "dense", "interaction", "sequence", "loss"],
     "data": ["encode", "source", "learn", "prepared", "batch", "synth"],
     "net": ["link", "server"],

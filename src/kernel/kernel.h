@@ -1,7 +1,7 @@
 /* The kernel table: pure arithmetic on pointers, one implementation an ISA, chosen once at start.
  *
  * Conventions
- * - ref/ is the specification: plain C, built for float and (tests) for double. avx2/ and avx512/ hold what beats
+ * - ref/ is the specification: plain C, built for float and (tests) for double. simd/ holds what beats
  *   its neighbour; an entry without an own variant points at the next lower ISA's.
  * - No allocation, no threads, no errors: callers cut work into blocks (by shape only) and call one kernel a
  *   block. Counts may be zero. Pointers need no alignment. Outputs do not overlap inputs unless said so.

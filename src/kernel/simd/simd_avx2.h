@@ -1,4 +1,4 @@
-/* Vectors of 8 floats and 4 doubles for the kernel bodies in this folder. Only files in avx2/ include it.
+/* Vectors of 8 floats and 4 doubles for the kernel bodies in this folder. simd.h includes it.
  * The same words as simd_avx512.h; each is explained there. */
 #ifndef PH_KERNEL_SIMD_AVX2_H
 #define PH_KERNEL_SIMD_AVX2_H

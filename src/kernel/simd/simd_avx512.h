@@ -1,4 +1,4 @@
-/* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. Only files in avx512/ include it.
+/* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. simd.h includes it.
  *
  * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vw as many 16-bit words, vmask a
  * tail of lanes.

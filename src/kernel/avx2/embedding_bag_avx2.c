@@ -1,3 +1,0 @@
-#include "kernel/simd/rows_avx2.h"
-
-#include "kernel/simd/embedding_bag.inc"

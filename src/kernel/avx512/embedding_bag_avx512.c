@@ -1,3 +1,0 @@
-#include "kernel/simd/rows_avx512.h"
-
-#include "kernel/simd/embedding_bag.inc"
