@@ -18,7 +18,7 @@ WRAPPED = [  # library, its headers, the files that may include them
     ("jansson", r"jansson\w*\.h", r"src/base/format/json\.c"),
     ("zlib", r"zlib\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
     ("zstd", r"zstd\w*\.h", r"src/base/file/(de)?compress\.c|tests/unit/base/file/test_stream\w*\.c"),
-    ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|hmac|gmac)\.c"),
+    ("OpenSSL", r"openssl/.*", r"src/base/sum/(digest|gmac)\.c"),
     ("xxHash", r"xxh\w*\.h", r"src/base/sum/checksum\.c"),
     ("hwloc", r"hwloc(/.*|\.h)", r"src/hub/layout/placement_hwloc\.c"),
     ("oneDNN", r"(oneapi/.*|dnnl\w*\.h)", r"src/kernel/gemm_onednn\.c"),

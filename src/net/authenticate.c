@@ -13,7 +13,6 @@
 #include "base/file/file.h"
 #include "base/sizes.h"
 #include "base/sum/digest.h"
-#include "base/sum/hmac.h"
 #include "net/wire.h"
 
 /* ---- the secret ---- */

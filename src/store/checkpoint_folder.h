@@ -18,7 +18,7 @@
 #define PH_STORE_CHECKPOINT_FOLDER_H
 
 #include "base/format/json.h"
-#include "base/thread/meanwhile.h"
+#include "base/thread/stop.h"
 #include "phloem/store.h"
 
 /* ---- writing ----------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef PH_STORE_CHECKPOINT_FOLDER_READ_H
 #define PH_STORE_CHECKPOINT_FOLDER_READ_H
 
-#include "base/thread/meanwhile.h"
+#include "base/thread/stop.h"
 #include "store/checkpoint_layout.h"
 #include "store/safetensors.h"
 

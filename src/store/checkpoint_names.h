@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/memory/arena.h"
-#include "base/thread/meanwhile.h"
+#include "base/thread/stop.h"
 #include "phloem/status.h"
 
 bool ph__checkpoint_is_folder(const char *path);

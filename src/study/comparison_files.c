@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/format/csv.h"
 #include "base/format/html.h"
-#include "base/format/svg_plot.h"
-#include "base/format/svg_rows.h"
+#include "base/format/svg.h"
+#include "base/format/text_table.h"
 #include "study/comparison_tables.h"
 #include "train/folder/summary.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
-#include "base/format/csv.h"
+#include "base/format/text_table.h"
 
 /* What a candidate has for the range; "" for the config as it is. */
 static const char *value_of(const struct ph__trial *trial, size_t range)

@@ -1,4 +1,4 @@
-/* Rank statistics of scores. */
+/* Rank statistics of scores, exact ones and ones by bins. */
 #ifndef PH_TENSOR_RANK_H
 #define PH_TENSOR_RANK_H
 
@@ -16,5 +16,24 @@ ph_status ph__auc(size_t n, const ph_real *scores, const ph_real *labels, double
 /* Mean over groups of their AUC, weighted by group size; groups of one class are left out. NaN when none is left. */
 ph_status ph__grouped_auc(
     size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups, double *auc_out);
+
+/* ---- by bins ---- */
+
+/* Area under the ROC curve of any number of scores in fixed memory: counts of positives and negatives in fine bins.
+ *
+ * A bin is 2^-16 as wide as the score (a logit) is large, from 2^-14 to 2^7; what is smaller is one bin, what is larger
+ * one on either side. Scores of one bin count as ties, so the area is off by at most half the share of pairs that meet
+ * in a bin, which is known and returned: some millionths where scores spread over units. One thread at a time. */
+
+struct ph_score_bins; /* 21 MiB */
+
+ph_status ph__score_bins_create(struct ph_score_bins **bins_out); /* PH_ERROR_MEMORY */
+void ph__score_bins_destroy(struct ph_score_bins *bins);
+
+/* A label above .5 is positive. Fewer than 2^32 scores of a class in one bin. */
+void ph__score_bins_add(struct ph_score_bins *bins, size_t n, const ph_real *scores, const ph_real *labels);
+
+/* NaN when either class is missing or a score was NaN; error_out: the exact area is within it. */
+void ph__score_bins_auc(const struct ph_score_bins *bins, double *auc_out, double *error_out);
 
 #endif

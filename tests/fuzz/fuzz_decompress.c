@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file/decompress.h"
+#include "base/file/compress.h"
 #include "support/fuzz_support.h"
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 13)

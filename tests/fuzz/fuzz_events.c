@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/sum/crc32c.h"
+#include "base/sum/checksum.h"
 #include "support/fuzz_support.h"
 #include "train/measure/event_file.h"
 

@@ -4,8 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/sum/checksum.h"
 #include "phloem/status.h"
+
+/* ---- writing ---- */
 
 struct ph_compressor;
 
@@ -20,5 +24,40 @@ ph_status ph__compressor_write(
 
 /* All of the bytes, in as many calls of write(2) as it takes. */
 ph_status ph__write_all(int descriptor, const void *bytes, size_t size);
+
+/* ---- reading ---- */
+
+/* Bytes out of a file descriptor, decompressed when they are gzip or zstd: decided by the first bytes.
+ * Several gzip members or zstd frames one after another are one stream. One thread at a time. */
+
+struct ph_decompressor;
+
+/* Options of reading a file, all borrowed until it has been read. Zero-initialised: none. */
+struct ph_read_options {
+    const volatile int *stop_signal; /* once it is not 0, reading and waiting for what shall be read end with
+                                        PH_ERROR_INTERRUPTED; NULL: never */
+    struct ph__running_checksum
+        *checksum; /* takes in the file's bytes as they lie, before decompression; NULL: none */
+};
+
+/* Reads a file from its first byte on. The descriptor is borrowed until destroy; options NULL: nothing accompanies it. Errors are
+ * PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not where: the caller knows path and line. */
+ph_status ph__decompressor_create(
+    int descriptor, const struct ph_read_options *options, struct ph_decompressor **decompressor_out);
+/* The same of one raw deflate stream, as ZIP archives keep it; what lies behind its end is not looked at. */
+ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out);
+void ph__decompressor_destroy(struct ph_decompressor *decompressor);
+
+/* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an error. */
+ph_status ph__decompressor_read(
+    struct ph_decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
+
+/* Goes to a byte of a plain file; false where that is not possible (compressed data, pipes), and nothing has moved. */
+bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte);
+/* Whether ph__decompressor_seek is possible. */
+bool ph__decompressor_is_plain_file(const struct ph_decompressor *decompressor);
+
+/* The CRC-32 of ZIP and gzip of so many more bytes; 0 of none. */
+uint32_t ph__crc32(uint32_t crc, const void *bytes, size_t size);
 
 #endif

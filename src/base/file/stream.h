@@ -16,7 +16,7 @@ struct ph_writer;
 
 /* PH_ERROR_DATA naming the path when it is missing, unreadable or a folder. */
 ph_status ph__reader_open(const char *path, struct ph_reader **reader_out);
-/* The same with what accompanies the reading (base/file/decompress.h). */
+/* The same with what accompanies the reading (base/file/compress.h). */
 ph_status ph__reader_open_with(
     const char *path, const struct ph_read_options *options, struct ph_reader **reader_out);
 void ph__reader_close(struct ph_reader *reader);

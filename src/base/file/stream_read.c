@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file/decompress.h"
+#include "base/file/compress.h"
 #include "base/file/stream.h"
 #include "base/memory/memory.h"
 

@@ -1,9 +1,31 @@
-/* Where the nodes of a graph that is drawn in layers stand (svg_graph.h). */
+/* A directed graph without cycles, and where its nodes stand when it is drawn in layers (svg.h). */
 #ifndef PH_BASE_GRAPH_LAYOUT_H
 #define PH_BASE_GRAPH_LAYOUT_H
 
-#include "base/format/svg_graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/memory/arena.h"
+#include "phloem/status.h"
+
+struct ph_graph_node {
+    const char *label; /* the first line */
+    const char *note;  /* the second one, smaller; "" is fine */
+    const char *title; /* shown when the pointer rests on it; or NULL */
+    size_t color;      /* of its edge: 1 .. 6: --c1 .. --c6 of the page's style, 0: plain */
+};
+
+struct ph_graph_edge {
+    size_t from, to; /* from < to */
+};
+
+struct ph_graph_drawing {
+    const char *id;
+    const struct ph_graph_node *nodes;
+    size_t num_nodes;
+    const struct ph_graph_edge *edges; /* twice the same is drawn once */
+    size_t num_edges;
+};
 
 /* What stands in a layer: a node, or a place where an edge passes through on its way to a layer further down. */
 struct ph__layout_place {

@@ -1,5 +1,5 @@
 /* Pages of HTML that need nothing beside themselves: no network, no script, the style inside, light or dark as the
- * reader's system asks. Plots that go on a page are in svg_plot.h, svg_rows.h and svg_graph.h.
+ * reader's system asks. Plots that go on a page are in svg.h.
  *
  * Building needs no checks: the first error makes all that follows do nothing, and ph__html_finish returns it.
  * What comes from outside – names, paths, numbers of a file – goes through the functions that escape; a tag's name, a

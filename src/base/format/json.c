@@ -12,7 +12,6 @@
 #include <jansson.h>
 
 #include "base/file/file.h"
-#include "base/format/json_check.h"
 #include "base/text/number.h"
 
 static _Thread_local bool has_failed;
@@ -304,37 +303,22 @@ done:
 
 /* ---- reading ---- */
 
-static ph_status parse(const char *text, size_t size, size_t flags, const char *where, ph_status error_status,
-    struct ph_json **json_out)
+ph_status ph__json_load(const char *text, size_t size, const char *where, ph_status error_status,
+    size_t *end_out, struct ph_json **json_out)
 {
     json_error_t error;
-    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES | flags, &error);
-    bool is_out_of_memory = false;
-    if (json == NULL) /* jansson mostly says nothing when memory is lacking */
-        is_out_of_memory = json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0';
-    else /* position, an int, is where the document ends in a longer text */
-        is_out_of_memory = !ph__json_is_text(
-            checked(json), text, (flags & JSON_DISABLE_EOF_CHECK) != 0 ? (size_t)error.position : size);
-    if (is_out_of_memory) {
-        json_decref(json);
-        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
+    const size_t flags = JSON_REJECT_DUPLICATES | (end_out != NULL ? JSON_DISABLE_EOF_CHECK : 0);
+    json_t *json = json_loadb(text, size, flags, &error);
+    if (json != NULL) {
+        if (end_out != NULL)
+            *end_out = (size_t)error.position; /* an int: where the document ends in a longer text */
+        *json_out = checked(json);
+        return PH_OK;
     }
-    if (json == NULL)
-        return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
-    *json_out = checked(json);
-    return PH_OK;
-}
-
-ph_status ph__json_parse(
-    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
-{
-    return parse(text, size, 0, where, error_status, json_out);
-}
-
-ph_status ph__json_parse_start(
-    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
-{
-    return parse(text, size, JSON_DISABLE_EOF_CHECK, where, error_status, json_out);
+    /* jansson mostly says nothing when memory is lacking */
+    if (json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0')
+        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
+    return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
 }
 
 static const struct ph_json *as_ph(const json_t *json)

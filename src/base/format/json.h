@@ -42,6 +42,10 @@ ph_status ph__json_parse(
 /* The document that the text begins with, whatever stands behind it. */
 ph_status ph__json_parse_start(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out);
+/* The document as the parser gives it: where memory was lacking it may have lost something, which json_parse.c finds out. Only the
+ * start of the text where end_out, which is set to the document's end, is not NULL. */
+ph_status ph__json_load(const char *text, size_t size, const char *where, ph_status error_status,
+    size_t *end_out, struct ph_json **json_out);
 const struct ph_json *ph__json_get(const struct ph_json *object, const char *key);
 const struct ph_json *ph__json_at(const struct ph_json *array, size_t index);
 size_t ph__json_size(const struct ph_json *json); /* members or items; 0 for anything else */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/format/json.h"
-#include "base/thread/meanwhile.h"
+#include "base/thread/stop.h"
 #include "phloem/status.h"
 
 #define PH_SEAL_KEY "sha256"

@@ -1,4 +1,4 @@
-#include "base/format/svg_rows.h"
+#include "base/format/svg.h"
 
 #include <math.h>
 #include <string.h>

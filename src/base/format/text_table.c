@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/text/number.h"
 #include "base/text/utf8.h"
 
 void ph__text_table_init(
@@ -166,4 +167,30 @@ ph_status ph__text_table_write(const struct ph_text_table *table, struct ph_writ
     ph_status status = write_all(table, widths, writer);
     free(widths);
     return status;
+}
+
+/* ---- CSV ---- */
+
+ph_status ph__csv_write_text(struct ph_writer *writer, const char *text)
+{
+    PH_TRY(ph__writer_write(writer, "\"", 1));
+    while (*text != '\0') {
+        const size_t length = strcspn(text, "\"");
+        PH_TRY(ph__writer_write(writer, text, length));
+        text += length;
+        if (*text == '"') {
+            PH_TRY(ph__writer_write(writer, "\"\"", 2));
+            text++;
+        }
+    }
+    return ph__writer_write(writer, "\"", 1);
+}
+
+ph_status ph__csv_write_number(struct ph_writer *writer, double number)
+{
+    char text[PH_NUMBER_TEXT_BYTES];
+    if (!isfinite(number))
+        return PH_OK;
+    ph__number_format(number, text);
+    return ph__writer_write(writer, text, strlen(text));
 }

@@ -1,4 +1,5 @@
-/* A table of texts that reads well both as Markdown and on a terminal: cells are padded to the width of their column. */
+/* A table of texts that reads well both as Markdown and on a terminal: cells are padded to the width of their column. And cells of
+ * CSV files. */
 #ifndef PH_BASE_TEXT_TABLE_H
 #define PH_BASE_TEXT_TABLE_H
 
@@ -37,5 +38,12 @@ const char *ph__text_table_at(const struct ph_text_table *table, size_t row, siz
 
 /* Markdown. What would end a cell, or the line, is escaped. */
 ph_status ph__text_table_write(const struct ph_text_table *table, struct ph_writer *writer);
+
+/* ---- CSV ---- */
+
+/* Cells of CSV files by RFC 4180. Commas and ends of lines are the caller's. */
+
+ph_status ph__csv_write_text(struct ph_writer *writer, const char *text); /* quoted */
+ph_status ph__csv_write_number(struct ph_writer *writer, double number);  /* nothing where it is not finite */
 
 #endif

@@ -1,8 +1,10 @@
-/* Compares two readings of the same tables. */
+/* Compares two readings of the same tables, and one reading with the defaults. */
 #include "base/option/option.h"
-#include "base/option/option_value.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/option/option_value.h"
 
 struct comparison {
     struct ph_arena *arena;
@@ -77,5 +79,133 @@ ph_status ph__config_compare(const struct ph_section *before, const struct ph_se
     for (size_t s = 0; s < num_sections && status == PH_OK; s++)
         status = compare_section(&comparison, &before[s], &after[s]);
     ph__arena_fini(&arena);
+    return status;
+}
+
+/* ---- changes ---- */
+
+ph_status ph__config_defaults(
+    const struct ph_option_table *table, struct ph_arena *arena, void **settings_out)
+{
+    void *settings = ph__arena_alloc(arena, table->settings_size);
+    if (settings == NULL)
+        return PH_ERROR_MEMORY;
+    memset(settings, 0, table->settings_size);
+    for (size_t i = 0; i < table->num_options; i++) {
+        const struct ph_option *option = &table->options[i];
+        if (option->default_text != NULL && option->type != PH_OPTION_RECORDS)
+            PH_TRY(
+                ph__option_parse(option, option->default_text, arena, ph__option_member(option, settings)));
+    }
+    *settings_out = settings;
+    return PH_OK;
+}
+
+struct writing {
+    struct ph_writer *writer; /* into memory */
+    struct ph_key_filter filter;
+    bool has_defaults; /* values that are the defaults are written, too */
+};
+
+/* Writes "PREFIX.KEY=VALUE\n" for each value that is wanted. */
+static ph_status write_values(const struct writing *writing, const struct ph_option_table *table,
+    const char *prefix, void *settings, void *defaults, struct ph_arena *arena)
+{
+    for (size_t i = 0; i < table->num_options; i++) {
+        const struct ph_option *option = &table->options[i];
+        if (option->type == PH_OPTION_RECORDS || !ph__key_is_selected(table, option, writing->filter))
+            continue;
+        const char *value = ph__option_text(option, ph__option_member(option, settings), arena);
+        const char *plain = ph__option_text(option, ph__option_member(option, defaults), arena);
+        if (value == NULL || plain == NULL)
+            return PH_ERROR_MEMORY;
+        if (writing->has_defaults || strcmp(value, plain) != 0)
+            PH_TRY(ph__writer_printf(writing->writer, "%s%s=%s\n", prefix, option->key, value));
+    }
+    return PH_OK;
+}
+
+static ph_status write_record(const struct writing *writing, const struct ph_option_table *records,
+    const char *prefix, void *record, void *defaults)
+{
+    struct ph_arena arena = {0};
+    const ph_status status = write_values(writing, records, prefix, record, defaults, &arena);
+    ph__arena_fini(&arena);
+    return status;
+}
+
+static ph_status write_records(const struct writing *writing, const struct ph_option *option,
+    const char *prefix, void *settings, struct ph_arena *arena)
+{
+    const struct ph_record_list *list = ph__option_member(option, settings);
+    void *defaults = NULL;
+    PH_TRY(ph__config_defaults(option->records, arena, &defaults));
+    for (size_t r = 0; r < list->count; r++) {
+        void *record = (char *)list->items + r * option->records->settings_size;
+        const char *inner = ph__arena_printf(arena, "%s%s[%zu].", prefix, option->key, r);
+        if (inner == NULL)
+            return PH_ERROR_MEMORY;
+        PH_TRY(write_record(writing, option->records, inner, record, defaults));
+    }
+    return PH_OK;
+}
+
+static ph_status write_section(
+    const struct writing *writing, const struct ph_section *section, struct ph_arena *arena)
+{
+    const struct ph_option_table *table = section->table;
+    const char *dot = table->section[0] != '\0' ? "." : "";
+    const char *prefix = ph__arena_printf(arena, "%s%s", table->section, dot);
+    void *defaults = NULL;
+    if (prefix == NULL)
+        return PH_ERROR_MEMORY;
+    PH_TRY(ph__config_defaults(table, arena, &defaults));
+    PH_TRY(write_values(writing, table, prefix, section->settings, defaults, arena));
+    for (size_t i = 0; i < table->num_options; i++)
+        if (table->options[i].type == PH_OPTION_RECORDS &&
+            ph__key_is_selected(table, &table->options[i], writing->filter))
+            PH_TRY(write_records(writing, &table->options[i], prefix, section->settings, arena));
+    return PH_OK;
+}
+
+/* Copies the written text into the arena. */
+static ph_status keep_text(struct ph_writer *writer, struct ph_arena *arena, const char **text_out)
+{
+    size_t size = 0;
+    char *bytes = ph__writer_take(writer, &size);
+    char *text = ph__arena_alloc(arena, size + 1); /* zeroed */
+    if (text != NULL && size > 0)
+        memcpy(text, bytes, size);
+    free(bytes);
+    *text_out = text;
+    return text != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+static ph_status write_text(const struct writing *writing, const struct ph_section *sections,
+    size_t num_sections, struct ph_arena *arena, const char **text_out)
+{
+    for (size_t i = 0; i < num_sections; i++)
+        PH_TRY(write_section(writing, &sections[i], arena));
+    PH_TRY(ph__writer_finish(writing->writer));
+    return keep_text(writing->writer, arena, text_out);
+}
+
+ph_status ph__config_changes(const struct ph_section *sections, size_t num_sections,
+    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out)
+{
+    struct writing writing = {.filter = filter};
+    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
+    const ph_status status = write_text(&writing, sections, num_sections, arena, text_out);
+    ph__writer_close(writing.writer);
+    return status;
+}
+
+ph_status ph__config_values(const struct ph_section *sections, size_t num_sections,
+    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out)
+{
+    struct writing writing = {.filter = filter, .has_defaults = true};
+    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
+    const ph_status status = write_text(&writing, sections, num_sections, arena, text_out);
+    ph__writer_close(writing.writer);
     return status;
 }

@@ -1,4 +1,4 @@
-/* From a key to what it names, and what to say about a key that names nothing. Private to option.c. */
+/* From a key to what it names, and what to say about a key that names nothing. Private to option_read.c. */
 #ifndef PH_BASE_OPTION_FIND_H
 #define PH_BASE_OPTION_FIND_H
 

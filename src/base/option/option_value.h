@@ -1,4 +1,4 @@
-/* One option's value: from text and back. Shared by option.c and option_print.c. */
+/* One option's value: from text and back. Shared by the files that read, compare and print them. */
 #ifndef PH_BASE_OPTION_VALUE_H
 #define PH_BASE_OPTION_VALUE_H
 

@@ -1,4 +1,4 @@
-/* A fast 64-bit checksum, XXH3 over libxxhash: finds damage, not malice (that is base/sum/digest.h's). The value is the
+/* Checksums: CRC-32C, and a fast one of 64 bits, XXH3 over libxxhash: finds damage, not malice (that is base/sum/digest.h's). The value is the
  * same on every machine and may be kept in files. */
 #ifndef PH_BASE_CHECKSUM_H
 #define PH_BASE_CHECKSUM_H
@@ -28,5 +28,11 @@ void ph__running_checksum_add(
     struct ph__running_checksum *checksum, uint64_t byte, const void *bytes, size_t size);
 uint64_t ph__running_checksum_value(
     const struct ph__running_checksum *checksum); /* of one that has a state */
+
+/* ---- CRC-32C ---- */
+
+/* CRC-32C (Castagnoli), as RFC 3720 defines it, a bit at a time: for small records, not for data. */
+
+uint32_t ph__crc32c(const void *bytes, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
-/* SHA-256, over libcrypto. */
+/* SHA-256 and HMAC-SHA-256, over libcrypto. */
 #ifndef PH_BASE_DIGEST_H
 #define PH_BASE_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "phloem/status.h"
@@ -17,5 +18,18 @@ ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65]);
 ph_status ph__digest_finish_bytes(struct ph_digest *digest, unsigned char sum_out[PH_DIGEST_BYTES]);
 ph_status ph__digest_file(const char *path, char hex_out[65]); /* PH_ERROR_DATA naming the path */
 void ph__digest_destroy(struct ph_digest *digest);
+
+/* ---- HMAC ---- */
+
+/* HMAC-SHA-256 (RFC 2104, FIPS 180-4) over libcrypto, and the comparison that goes with it. Any thread. */
+
+#define PH_HMAC_BYTES 32
+
+/* PH_ERROR_MEMORY when libcrypto cannot. */
+ph_status ph__hmac_sha256(
+    const void *key, size_t key_size, const void *bytes, size_t size, unsigned char sum_out[PH_HMAC_BYTES]);
+
+/* In a time that does not tell where they differ. */
+bool ph__secrets_are_equal(const void *a, const void *b, size_t size);
 
 #endif

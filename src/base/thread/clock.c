@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <time.h>
 
+#include "base/thread/stop.h"
+
 #define NS_A_MS 1000000u
 
 uint64_t ph__clock_ns(void)
@@ -34,4 +36,36 @@ int ph__clock_ms_until(uint64_t deadline_ns)
     const uint64_t now_ns = ph__clock_ns();
     const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns + NS_A_MS - 1) / NS_A_MS : 0;
     return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+/* ---- waits ---- */
+
+#define LOOK_MS 50 /* for a signal, which another thread may have got */
+
+struct ph_wait ph__wait_begin(struct ph_timeout timeout)
+{
+    return (struct ph_wait){
+        .deadline_ns = ph__clock_deadline(timeout.ms), .stop_signal = timeout.stop_signal};
+}
+
+/* Moves the deadline up, once. */
+static void look_for_signal(struct ph_wait *wait)
+{
+    if (wait->is_stopped || !ph__is_stopped(wait->stop_signal))
+        return;
+    const uint64_t deadline_ns = ph__clock_deadline(PH_STOP_GRACE_MS);
+    wait->is_stopped = true;
+    wait->deadline_ns = deadline_ns < wait->deadline_ns ? deadline_ns : wait->deadline_ns;
+}
+
+int ph__wait_ms(struct ph_wait *wait)
+{
+    look_for_signal(wait);
+    const int left_ms = ph__clock_ms_until(wait->deadline_ns);
+    return wait->stop_signal == NULL || left_ms < LOOK_MS ? left_ms : LOOK_MS;
+}
+
+ph_status ph__wait_stopped(const struct ph_wait *wait)
+{
+    return ph_fail(ph__stop_status(wait->stop_signal), "stopped by a signal");
 }

@@ -8,6 +8,7 @@
 #ifndef PH_BASE_PARALLEL_H
 #define PH_BASE_PARALLEL_H
 
+#include <pthread.h>
 #include <stddef.h>
 
 #include "phloem/status.h"
@@ -45,5 +46,13 @@ void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void
 /* How many threads a library on OpenMP's runtime uses when the calling thread calls it outside of a task; returns the former
  * number. Always 1 in a build without OpenMP. */
 size_t ph__parallel_set_library_threads(size_t num_threads);
+
+/* ---- other threads ---- */
+
+/* Threads of the library's own, beside those of the program that uses it. */
+
+/* Starts a thread that no signal is delivered to but those of its own faults, such as SIGSEGV, which the program's handler then gets:
+ * all others are the business of the program's own threads. Returns what pthread_create(3) does: 0, or the number of an error. */
+int ph__thread_start(pthread_t *thread_out, void *(*run)(void *context), void *context);
 
 #endif

@@ -46,8 +46,8 @@
 
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
+#include "base/thread/parallel.h"
 #include "base/thread/parallel_team.h"
-#include "base/thread/thread.h"
 
 #define LINE 64      /* bytes that processors pass on to each other */
 #define NUM_PLACES 8 /* for a kind, from where its eight bits of a hash say */

@@ -1,4 +1,4 @@
-/* Inside of teams: what each kind provides to parallel.c. */
+/* Inside of teams: what each kind provides to parallel_team.c. */
 #ifndef PH_BASE_PARALLEL_TEAM_H
 #define PH_BASE_PARALLEL_TEAM_H
 

@@ -1,4 +1,5 @@
-/* Stopping long work: what a signal handler has left for it to look at, 0 or the signal's number. */
+/* Stopping long work, by what a signal handler has left for it to look at, 0 or the signal's number; and what such work calls
+ * meanwhile. */
 #ifndef PH_BASE_STOP_H
 #define PH_BASE_STOP_H
 
@@ -23,6 +24,19 @@ static inline bool ph__is_stop_status(ph_status status)
 static inline ph_status ph__stop_status(const volatile int *stop_signal)
 {
     return *stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED;
+}
+
+/* What long work calls again and again, so that whoever waits for it may hear that it goes on. */
+
+/* Borrowed while the work lasts. What `call` fails with ends the work. */
+struct ph_meanwhile {
+    ph_status (*call)(void *context); /* NULL: nobody waits */
+    void *context;
+};
+
+static inline ph_status ph__meanwhile(const struct ph_meanwhile *meanwhile)
+{
+    return meanwhile->call != NULL ? meanwhile->call(meanwhile->context) : PH_OK;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/thread/thread.h"
+#include "base/thread/parallel.h"
 
 #define PAUSE_NS 100000000
 

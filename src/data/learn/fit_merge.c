@@ -1,7 +1,7 @@
 /* Reading fit files, and merging them word by word. */
 #include <stdlib.h>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "data/learn/fit_file.h"
 #include "data/learn/fit_layout.h"

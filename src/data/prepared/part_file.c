@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
-#include "base/file/mapped_file.h"
 #include "base/memory/memory.h"
 #include "base/sum/checksum.h"
 

@@ -5,7 +5,7 @@
 #ifndef PH_DATA_ARRAY_FILE_H
 #define PH_DATA_ARRAY_FILE_H
 
-#include "base/file/decompress.h"
+#include "base/file/compress.h"
 #include "data/source/npy.h"
 #include "data/source/npz.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/file/decompress.h"
+#include "base/file/compress.h"
 
 ph_status ph__line_file_open(struct ph__line_file *file, struct ph__source *source)
 {

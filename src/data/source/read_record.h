@@ -14,7 +14,7 @@
 #include "base/format/json.h"
 #include "base/memory/arena.h"
 #include "base/sum/checksum.h"
-#include "base/thread/meanwhile.h"
+#include "base/thread/stop.h"
 #include "data/source/input_file.h"
 
 /* The first bytes of a file and their checksum. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/thread/thread.h"
+#include "base/thread/parallel.h"
 #include "net/waiter.h"
 
 #define MESSAGES_A_TURN 1024

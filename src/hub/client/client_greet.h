@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "base/thread/wait.h"
+#include "base/thread/clock.h"
 #include "hub/layout/spread.h"
 #include "hub/wire/protocol.h"
 #include "net/control_stream.h"

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "base/thread/wait.h"
+#include "base/thread/clock.h"
 #include "hub/client/client_greet.h"
 #include "hub/layout/job_memory.h"
 #include "hub/shard/shard.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread/thread.h"
+#include "base/thread/parallel.h"
 #include "hub/keep/job_checkpoint.h"
 #include "net/waiter.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/sizes.h"
 #include "base/thread/cpu.h"
-#include "base/thread/thread.h"
+#include "base/thread/parallel.h"
 #include "hub/layout/placement.h"
 #include "hub/shard/core.h"
 #include "net/waiter.h"

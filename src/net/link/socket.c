@@ -15,7 +15,6 @@
 
 #include "base/text/number.h"
 #include "base/thread/clock.h"
-#include "base/thread/wait.h"
 
 #define BACKLOG 256
 #define KEEPALIVE_IDLE_S 1

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/thread/wait.h"
+#include "base/thread/clock.h"
 #include "net/link/socket_address.h"
 
 ph_status ph__socket_listen(const char *address, int *socket_out);

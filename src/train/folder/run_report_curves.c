@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/format/svg_plot.h"
+#include "base/format/svg.h"
 #include "base/memory/memory.h"
 #include "train/folder/run_report.h"
 

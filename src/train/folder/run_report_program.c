@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format/svg_graph.h"
+#include "base/format/svg.h"
 #include "graph/executor.h"
 #include "graph/graph.h"
 #include "train/folder/run_report.h"

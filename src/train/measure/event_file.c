@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/file/directory.h"
-#include "base/file/mapped_file.h"
-#include "base/sum/crc32c.h"
+#include "base/file/file.h"
+#include "base/sum/checksum.h"
 
 #define NAME_BEGIN "events.out.tfevents."
 #define NAME_OURS ".phloem."

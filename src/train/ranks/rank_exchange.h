@@ -3,7 +3,7 @@
 #ifndef PH_TRAIN_RANK_EXCHANGE_H
 #define PH_TRAIN_RANK_EXCHANGE_H
 
-#include "base/thread/meanwhile.h"
+#include "base/thread/stop.h"
 #include "comm/collective/comm.h"
 
 /* ---- work that ranks wait for, however long it takes ------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-#include "base/file/mapped_file.h"
+#include "base/file/file.h"
 
 #include "support/test_support.h"
 

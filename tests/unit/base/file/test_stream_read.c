@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/file/compress.h"
-#include "base/file/decompress.h"
 #include "base/file/stream.h"
 #include "support/test_support.h"
 

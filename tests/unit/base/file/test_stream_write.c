@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file/decompress.h"
+#include "base/file/compress.h"
 #include "base/file/file.h"
 #include "base/file/stream.h"
 #include "base/memory/arena.h"

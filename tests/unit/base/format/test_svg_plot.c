@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/format/svg_plot.h"
+#include "base/format/svg.h"
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 

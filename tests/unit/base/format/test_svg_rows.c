@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/format/svg_rows.h"
+#include "base/format/svg.h"
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 

@@ -1,4 +1,4 @@
-#include "base/thread/thread.h"
+#include "base/thread/parallel.h"
 
 #include <signal.h>
 

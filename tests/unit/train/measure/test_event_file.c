@@ -9,7 +9,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/memory/arena.h"
-#include "base/sum/crc32c.h"
+#include "base/sum/checksum.h"
 #include "unit/base/protobuf_reader.h"
 
 #define MAX_EVENTS 32

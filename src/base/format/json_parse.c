@@ -1,9 +1,9 @@
-/* Reads a text of JSON along its document, and compares.
+/* Parses JSON, then reads its text once more along the document, and compares.
  *
  * jansson gathers the bytes of a string or number in a buffer; where there is no memory for that to grow, it drops
  * bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one. The
  * text is known to be JSON, an object or array: its grammar is not looked at again. */
-#include "base/format/json_check.h"
+#include "base/format/json.h"
 
 #include <locale.h>
 #include <math.h>
@@ -143,8 +143,37 @@ static bool is_value(struct reader *reader, const struct ph_json *json)
     return text != NULL ? is_string(reader, text) : is_scalar(reader, json);
 }
 
-bool ph__json_is_text(const struct ph_json *json, const char *text, size_t size)
+/* `json` was read from the text without an error. False: memory was lacking on the way, and it has lost something. */
+static bool is_text(const struct ph_json *json, const char *text, size_t size)
 {
     struct reader reader = {text, text + size};
     return is_value(&reader, json);
+}
+
+/* ---- parsing ---- */
+
+static ph_status parse(const char *text, size_t size, bool is_start, const char *where,
+    ph_status error_status, struct ph_json **json_out)
+{
+    struct ph_json *json = NULL;
+    size_t end = size;
+    PH_TRY(ph__json_load(text, size, where, error_status, is_start ? &end : NULL, &json));
+    if (!is_text(json, text, end)) {
+        ph__json_destroy(json);
+        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
+    }
+    *json_out = json;
+    return PH_OK;
+}
+
+ph_status ph__json_parse(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+{
+    return parse(text, size, false, where, error_status, json_out);
+}
+
+ph_status ph__json_parse_start(
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+{
+    return parse(text, size, true, where, error_status, json_out);
 }

@@ -1,6 +1,7 @@
 /* Teams of any kind: the choice among them, and what needs no second thread. */
 #include "base/thread/parallel.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/thread/cpu.h"
@@ -91,4 +92,19 @@ void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void
         ph__team_run_alone(team, num_tasks, task, argument);
     else
         team->functions->run(team, num_tasks, task, argument);
+}
+
+/* ---- other threads ---- */
+
+int ph__thread_start(pthread_t *thread_out, void *(*run)(void *context), void *context)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t blocked, former;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &former);
+    const int error = pthread_create(thread_out, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    return error;
 }
