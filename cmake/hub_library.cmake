@@ -9,7 +9,7 @@ set(PH_HUB_LIBRARIES crypto hwloc jansson microhttpd xxhash z zstd m pthread) # 
 set(PH_HUB_HEADERS hub.h hub_server.h kernel.h status.h tensor.h version.h)
 
 # No OpenMP team is in it either.
-add_library(phloem_hub_kernels OBJECT src/kernel/kernel.c src/base/thread/parallel_no_openmp.c)
+add_library(phloem_hub_kernels OBJECT src/kernel/kernel_list.c src/base/thread/parallel_no_openmp.c)
 target_link_libraries(phloem_hub_kernels PRIVATE phloem_flags)
 target_compile_definitions(phloem_hub_kernels PRIVATE ${isa_definitions} PH_TABLE_KERNEL_LIST=PH_HUB_KERNEL_LIST)
 set(hub_objects

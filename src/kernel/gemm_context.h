@@ -1,4 +1,4 @@
-/* What gemm.c, weight_gradient.c and weight_gradient_library.c share: the context of products. */
+/* The context of products, which packed_product.c and weight_gradient.c share. */
 #ifndef PH_KERNEL_GEMM_CONTEXT_H
 #define PH_KERNEL_GEMM_CONTEXT_H
 
@@ -13,18 +13,5 @@ struct ph_gemm {
     struct ph_gemm_library *library;
     const struct ph_kernels *kernels;
 };
-
-/* A weight gradient that is left to the library: dw (N,K) = dy (M,N)^T x (M,K), db (N) the column sums of dy, NULL where it
- * is not wanted. */
-struct ph_weight_gradient {
-    const struct ph_gemm *gemm;
-    size_t samples, out_features, in_features; /* M, N, K; M > 0 */
-    const void *x, *dy;
-    ph_real *dw, *db;
-};
-/* Of reals, by the library's own threads: bits follow their number. */
-ph_status ph__weight_gradient_threaded(const struct ph_weight_gradient *wanted);
-/* Of bf16, where the library has_bf16. */
-ph_status ph__weight_gradient_in_bf16(const struct ph_weight_gradient *wanted);
 
 #endif

@@ -1,6 +1,6 @@
-/* What gemm.c needs of a matrix library: single products, prepared once, run by one worker at a time.
+/* What packed_product.c and weight_gradient.c need of a matrix library: single products, prepared once, run by one worker at a time.
  *
- * gemm_onednn.c and gemm_reference.c implement it; gemm.c alone calls it. All of it but ph__gemm_library_run is for
+ * gemm_onednn.c and gemm_reference.c implement it; those two alone call it. All of it but ph__gemm_library_run is for
  * the thread that owns the context, outside of parallel regions. */
 #ifndef PH_KERNEL_GEMM_LIBRARY_H
 #define PH_KERNEL_GEMM_LIBRARY_H

@@ -11,6 +11,7 @@
 #ifndef PH_KERNEL_KERNEL_H
 #define PH_KERNEL_KERNEL_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -179,6 +180,12 @@ struct ph_optimizer_step {
     ph_real momentum, beta1, beta2, epsilon;
     ph_real bias_correction1, bias_correction2; /* c1, c2 */
 };
+
+/* c = 1 - b^t */
+static inline ph_real ph__bias_correction(double beta, double step)
+{
+    return (ph_real)(1 - pow(beta, step));
+}
 
 /* What row-wise Adagrad sums of a row does not depend on how its columns are cut, nor on the ISA.
  * - Columns are taken in blocks of PH_SQUARES_COLUMNS. Block k's sum is b_k = (g_0^2 + g_1^2) + (g_2^2 + g_3^2); columns that

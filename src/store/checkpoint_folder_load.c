@@ -6,7 +6,7 @@
 
 #include "base/sizes.h"
 #include "store/checkpoint_folder.h"
-#include "store/checkpoint_folder_read.h"
+#include "store/checkpoint_layout.h"
 #include "store/tensor_bytes.h"
 #include "store/tensor_list.h"
 

@@ -1,6 +1,6 @@
 /* Opening a checkpoint's folder: nothing that the index says is believed before it has been compared with the files. A
  * single file is a folder whose tensors are all whole. */
-#include "store/checkpoint_folder_read.h"
+#include "store/checkpoint_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,8 @@
 #define PH_STORE_CHECKPOINT_LAYOUT_H
 
 #include "base/format/json.h"
+#include "base/thread/stop.h"
+#include "store/safetensors.h"
 #include "store/tensor_part.h"
 
 #define PH_FOLDER_INDEX "model.safetensors.index.json"
@@ -46,5 +48,28 @@ void ph__layout_set_area(struct ph_json *object, const struct ph_area *area);
 bool ph__layout_get_area(const struct ph_json *object, struct ph_area *area_out);
 struct ph_json *ph__layout_shape_json(const struct ph_shape *shape);
 bool ph__layout_get_shape(const struct ph_json *array, struct ph_shape *shape_out);
+
+/* ---- an open folder ---- */
+
+/* A checkpoint's folder that is open: for what reads its tensors. */
+
+struct ph_folder_file {
+    const char *name, *path;
+    struct ph_safetensors *tensors;
+};
+
+struct ph_folder {
+    struct ph_arena arena; /* paths */
+    const char *path, *index_path;
+    struct ph_json *index;        /* owns the names; NULL: of a single file */
+    struct ph_folder_file *files; /* (num_files), by name */
+    size_t num_files;
+    struct ph_layout layout;
+    struct ph_meanwhile meanwhile;
+};
+
+/* Rows and columns of a logical tensor, without gaps, as its dtype has them. */
+ph_status ph__folder_read_area(
+    const struct ph_folder *folder, size_t index, const struct ph_area *area, void *bytes);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/format/json.h"
 #include "store/checkpoint_folder.h"
-#include "store/checkpoint_folder_read.h"
+#include "store/checkpoint_layout.h"
 
 bool ph__checkpoint_is_folder(const char *path)
 {

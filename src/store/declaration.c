@@ -4,8 +4,6 @@
 
 #include "base/memory/memory.h"
 #include "base/rng.h"
-#include "base/text/name_index.h"
-#include "store/tensor_part.h"
 
 /* Which part the slice is; of a whole one all of it. */
 static struct ph_slice_part part_of(const struct ph_declaration *declaration, size_t slice)
@@ -58,50 +56,13 @@ static ph_status check_part(const struct ph_declaration *declaration, size_t sli
     return PH_OK;
 }
 
-static struct ph_tensor declared_tensor(const struct ph_declaration *declaration, size_t slice)
+struct ph_tensor ph__declaration_tensor(const struct ph_declaration *declaration, size_t slice)
 {
     const struct ph_slice_part part = part_of(declaration, slice);
     return ph__slice_tensor(&declaration->slices[slice], &part, declaration->shape.dims[1]);
 }
 
-/* The tensor's name is not that of another one, but for another part of the same. */
-static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
-{
-    for (size_t i = ph__store_find_tensor(store, tensor->name); i != SIZE_MAX;
-         i = ph__store_next_tensor(store, i)) {
-        const struct ph_tensor other = ph_store_tensor(store, i);
-        if (ph__tensor_excludes(tensor, &other))
-            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor->name);
-    }
-    return PH_OK;
-}
-
-/* `earlier` holds the names of the slices before this one, and then this one's. */
-static ph_status check_slice_name(const struct ph_store *store, const struct ph_declaration *declaration,
-    size_t slice, struct ph_name_index *earlier)
-{
-    const struct ph_tensor tensor = declared_tensor(declaration, slice);
-    PH_TRY(check_name(store, &tensor));
-    for (size_t i = ph__name_index_find(earlier, tensor.name); i != PH_NO_NAME;
-         i = ph__name_index_next(earlier, i)) {
-        const struct ph_tensor other = declared_tensor(declaration, i);
-        if (ph__tensor_excludes(&tensor, &other))
-            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
-    }
-    return ph__name_index_add(earlier, tensor.name);
-}
-
-static ph_status check_slice_names(const struct ph_store *store, const struct ph_declaration *declaration)
-{
-    struct ph_name_index names = {0};
-    ph_status status = PH_OK;
-    for (size_t i = 0; i < declaration->num_slices && status == PH_OK; i++)
-        status = check_slice_name(store, declaration, i, &names);
-    ph__name_index_fini(&names);
-    return status;
-}
-
-static ph_status check_slices(const struct ph_store *store, const struct ph_declaration *declaration)
+ph_status ph__declaration_check_slices(const struct ph_declaration *declaration)
 {
     size_t rows = 0;
     for (size_t i = 0; i < declaration->num_slices; i++) {
@@ -112,14 +73,7 @@ static ph_status check_slices(const struct ph_store *store, const struct ph_decl
     }
     if (declaration->shape.rank != 2 || declaration->shape.dims[0] != rows)
         return ph_fail(PH_ERROR_BUG, "table '%s' is not the sum of its slices", declaration->name);
-    return check_slice_names(store, declaration);
-}
-
-ph_status ph__declaration_check_new(const struct ph_declaration *declaration, const struct ph_store *store)
-{
-    if (declaration->is_table)
-        return check_slices(store, declaration);
-    return check_name(store, &(struct ph_tensor){.name = declaration->name, .shape = declaration->shape});
+    return PH_OK;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */

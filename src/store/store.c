@@ -12,7 +12,6 @@
 #include "base/memory/memory.h"
 #include "base/text/name_index.h"
 #include "base/thread/stop.h"
-#include "store/declaration.h"
 #include "store/init.h"
 #include "store/tensor_part.h"
 #include "tensor/row_format.h"
@@ -282,12 +281,58 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
     return PH_OK;
 }
 
+/* The tensor's name is not that of another one, but for another part of the same. */
+static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
+{
+    for (size_t i = ph__store_find_tensor(store, tensor->name); i != SIZE_MAX;
+         i = ph__store_next_tensor(store, i)) {
+        const struct ph_tensor other = ph_store_tensor(store, i);
+        if (ph__tensor_excludes(tensor, &other))
+            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor->name);
+    }
+    return PH_OK;
+}
+
+/* `earlier` holds the names of the slices before this one, and then this one's. */
+static ph_status check_slice_name(const struct ph_store *store, const struct ph_declaration *declaration,
+    size_t slice, struct ph_name_index *earlier)
+{
+    const struct ph_tensor tensor = ph__declaration_tensor(declaration, slice);
+    PH_TRY(check_name(store, &tensor));
+    for (size_t i = ph__name_index_find(earlier, tensor.name); i != PH_NO_NAME;
+         i = ph__name_index_next(earlier, i)) {
+        const struct ph_tensor other = ph__declaration_tensor(declaration, i);
+        if (ph__tensor_excludes(&tensor, &other))
+            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
+    }
+    return ph__name_index_add(earlier, tensor.name);
+}
+
+static ph_status check_slice_names(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    struct ph_name_index names = {0};
+    ph_status status = PH_OK;
+    for (size_t i = 0; i < declaration->num_slices && status == PH_OK; i++)
+        status = check_slice_name(store, declaration, i, &names);
+    ph__name_index_fini(&names);
+    return status;
+}
+
+/* PH_ERROR_CONFIG where a name is taken. */
+static ph_status check_new(const struct ph_store *store, const struct ph_declaration *declaration)
+{
+    if (!declaration->is_table)
+        return check_name(store, &(struct ph_tensor){.name = declaration->name, .shape = declaration->shape});
+    PH_TRY(ph__declaration_check_slices(declaration));
+    return check_slice_names(store, declaration);
+}
+
 ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
     struct ph_team *team, struct ph_parameter **parameter_out)
 {
     struct ph_parameter *parameter = find_parameter(store, declaration->name);
     if (parameter == NULL) {
-        PH_TRY(ph__declaration_check_new(declaration, store));
+        PH_TRY(check_new(store, declaration));
         return add_parameter(store, declaration, team, parameter_out);
     }
     PH_TRY(ph__declaration_check_same(declaration, parameter));

@@ -3,63 +3,7 @@
 #define PH_STORE_STORE_H
 
 #include "base/thread/parallel.h"
-#include "kernel/kernel.h"
-#include "phloem/store.h"
-
-#define PH_MAX_SLOTS 2
-
-/* Which part of a logical tensor (whole_rows, whole_columns) a slice is: its rows from first_row on, and as many columns as
- * the table has from first_column on, a multiple of PH_PART_COLUMNS. Its values are those that the whole one has there:
- * the initial ones, and what updates round by chance. */
-struct ph_slice_part {
-    size_t first_row, whole_rows; /* whole_rows < 2^32 */
-    size_t first_column, whole_columns;
-};
-#define PH_PART_COLUMNS \
-    4 /* random numbers are drawn for as many columns at once (store/init.c, kernel/kernel.h) */
-
-/* What a program says it needs; borrowed during ph__store_add. */
-struct ph_declaration {
-    const char *name;
-    const char *family; /* by which optimizer settings and groups know it; NULL: the name */
-    bool is_table;
-    struct ph_shape shape; /* (rows, dim) for a table, rows = sum over slices */
-    struct ph_init init;
-    size_t num_slices; /* tables only */
-    const struct ph_table_slice *slices;
-    const struct ph_slice_part *parts; /* (num_slices); NULL: the slices are whole */
-    size_t num_features;               /* that have their rows in a table */
-    const size_t *feature_slices;      /* (num_features) the slice of each: several may have the same */
-};
-
-/* Optimizer memory of a parameter. */
-struct ph_slot {
-    const char *name; /* "m", "s" */
-    bool is_per_row;  /* one number a row instead of one a weight */
-    size_t elements;
-    ph_real *data; /* zeros at first */
-};
-
-struct ph_parameter {
-    const char *name, *family;
-    bool is_table;
-    struct ph_shape shape;
-    size_t elements;
-    enum ph_row_format row_format; /* of a table's rows; PH_ROWS_FP32 for all else */
-    bool is_for_scoring; /* rows were rounded when they were loaded: read, never learnt, never saved */
-    void *memory;        /* (bytes) the values as they are held */
-    size_t bytes;
-    ph_real *data; /* the same as numbers; NULL where row_format is not PH_ROWS_FP32 */
-    uint16_t *low; /* (elements) the low words of PH_ROWS_BF16_SPLIT, behind the rows; NULL else */
-    struct ph_init init;
-    size_t num_slices;
-    struct ph_table_slice *slices;
-    const struct ph_slice_part *parts; /* (num_slices) */
-    struct ph_row_slice *row_slices;   /* (num_slices) whose rows are whose, for what rounds them */
-    uint64_t version;                  /* grows with every update; packed copies compare it */
-    size_t num_slots;
-    struct ph_slot slots[PH_MAX_SLOTS];
-};
+#include "store/declaration.h"
 
 /* Finds the parameter or adds it, initialised. The same name with another shape, kind, slices or parts is
  * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are parts of one whole that do not overlap. team may be

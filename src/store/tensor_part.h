@@ -8,7 +8,17 @@
 #include <stdbool.h>
 
 #include "base/memory/arena.h"
-#include "store/store.h"
+#include "phloem/store.h"
+
+/* Which part of a logical tensor (whole_rows, whole_columns) a slice is: its rows from first_row on, and as many columns as
+ * the table has from first_column on, a multiple of PH_PART_COLUMNS. Its values are those that the whole one has there:
+ * the initial ones, and what updates round by chance. */
+struct ph_slice_part {
+    size_t first_row, whole_rows; /* whole_rows < 2^32 */
+    size_t first_column, whole_columns;
+};
+#define PH_PART_COLUMNS \
+    4 /* random numbers are drawn for as many columns at once (store/init.c, kernel/kernel.h) */
 
 bool ph__shape_equal(const struct ph_shape *a, const struct ph_shape *b);
 

@@ -14,7 +14,7 @@
 #include "graph/graph.h"
 #include "serve/scorer.h"
 #include "store/checkpoint_folder.h"
-#include "store/checkpoint_folder_read.h"
+#include "store/checkpoint_layout.h"
 #include "tensor/float16.h"
 #include "train/config/optimizer_groups.h"
 #include "train/config/training_program.h"

@@ -6,11 +6,6 @@
 #include "hub/shard/shard_state.h"
 #include "hub/shard/shard_trace.h"
 
-static float bias_correction(float beta, uint64_t version)
-{
-    return (float)(1 - pow((double)beta, (double)version));
-}
-
 struct ph_optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
 {
@@ -26,8 +21,8 @@ struct ph_optimizer_step ph__shard_step(
         .beta1 = optimizer->beta1,
         .beta2 = optimizer->beta2,
         .epsilon = optimizer->epsilon,
-        .bias_correction1 = has_moments ? bias_correction(optimizer->beta1, version) : 1,
-        .bias_correction2 = has_moments ? bias_correction(optimizer->beta2, version) : 1,
+        .bias_correction1 = has_moments ? ph__bias_correction((double)optimizer->beta1, (double)version) : 1,
+        .bias_correction2 = has_moments ? ph__bias_correction((double)optimizer->beta2, (double)version) : 1,
     };
 }
 

@@ -80,8 +80,8 @@ static struct ph_optimizer_step make_step(const struct ph_call *call)
         .beta1 = (ph_real)optimizer->beta1,
         .beta2 = (ph_real)optimizer->beta2,
         .epsilon = (ph_real)optimizer->epsilon,
-        .bias_correction1 = (ph_real)(1 - pow(optimizer->beta1, step)),
-        .bias_correction2 = (ph_real)(1 - pow(optimizer->beta2, step)),
+        .bias_correction1 = ph__bias_correction(optimizer->beta1, step),
+        .bias_correction2 = ph__bias_correction(optimizer->beta2, step),
     };
 }
 

@@ -14,7 +14,89 @@
 #include "base/sizes.h"
 #include "kernel/cut.h"
 #include "kernel/gemm_context.h"
-#include "kernel/row_stage.h"
+#include "kernel/kernel.h"
+
+/* ---- rows of bf16 ---- */
+
+/* Slices of rows on their way through a product of reals whose arrays may be bf16: a slice is widened into a worker's
+ * scratch before the product, and its result rounded behind it, while both are in the cache. Arrays of reals are read and
+ * written where they stand. */
+struct row_stage {
+    const struct ph_kernels *kernels;
+    const struct ph_gemm_args *args;
+    size_t in_columns, out_columns; /* of args->x, of args->y */
+    size_t rows;                    /* of the largest slice */
+    bool is_bf16;                   /* args->x is */
+    bool is_widened;                /* ... and the product wants reals */
+};
+
+/* A worker's scratch: the result, then what is widened. */
+static size_t output_reals(const struct row_stage *stage)
+{
+    return stage->args->is_y_bf16 ? stage->rows * stage->out_columns : 0;
+}
+
+static size_t widened_reals(const struct row_stage *stage)
+{
+    const size_t input = stage->is_widened ? stage->rows * stage->in_columns : 0;
+    const size_t activated = stage->args->is_activated_bf16 ? stage->rows * stage->out_columns : 0;
+    return input > activated ? input : activated;
+}
+
+/* Numbers of each worker's scratch. Slices of a worker follow one another in the order of the functions below. */
+static size_t stage_reals(const struct row_stage *stage)
+{
+    return output_reals(stage) + widened_reals(stage);
+}
+
+static ph_real *stage_scratch(const struct row_stage *stage, size_t worker)
+{
+    return (ph_real *)stage->args->scratch + worker * stage_reals(stage);
+}
+
+/* Gives what the product of the slice [first, first + rows) reads. */
+static const void *stage_input(const struct row_stage *stage, size_t first, size_t rows, size_t worker)
+{
+    const size_t columns = stage->in_columns;
+    if (!stage->is_bf16)
+        return (const ph_real *)stage->args->x + first * columns;
+    const uint16_t *x = (const uint16_t *)stage->args->x + first * columns;
+    if (!stage->is_widened)
+        return x;
+    ph_real *reals = stage_scratch(stage, worker) + output_reals(stage);
+    stage->kernels->bf16_widen(rows * columns, x, reals);
+    return reals;
+}
+
+/* Gives what that product writes. */
+static ph_real *stage_output(const struct row_stage *stage, size_t first, size_t worker)
+{
+    return stage->args->is_y_bf16 ? stage_scratch(stage, worker)
+                                  : (ph_real *)stage->args->y + first * stage->out_columns;
+}
+
+/* Gives the slice of args->activated, as reals. The widened input is gone. */
+static const ph_real *stage_activated(const struct row_stage *stage, size_t first, size_t rows, size_t worker)
+{
+    const size_t columns = stage->out_columns;
+    if (!stage->args->is_activated_bf16)
+        return (const ph_real *)stage->args->activated + first * columns;
+    ph_real *reals = stage_scratch(stage, worker) + output_reals(stage);
+    stage->kernels->bf16_widen(
+        rows * columns, (const uint16_t *)stage->args->activated + first * columns, reals);
+    return reals;
+}
+
+/* Puts the result into args->y. */
+static void stage_finish(const struct row_stage *stage, size_t first, size_t rows, size_t worker)
+{
+    const size_t columns = stage->out_columns;
+    if (stage->args->is_y_bf16)
+        stage->kernels->bf16_narrow(
+            rows * columns, stage_scratch(stage, worker), (uint16_t *)stage->args->y + first * columns);
+}
+
+/* ---- the context ---- */
 
 #define NARROW 4          /* columns of a product up to which it is done column by column */
 #define SHORT 32          /* terms of a sum up to which our own kernel beats a library */
@@ -177,7 +259,7 @@ ph_status ph__gemm_pack(
 
 struct row_job {
     struct ph_gemm *gemm;
-    struct ph_row_stage stage;
+    struct row_stage stage;
     enum ph_activation activation;  /* left to do behind the product */
     bool is_narrow, is_weight_bf16; /* of a product of our own */
     struct ph_cut cut;
@@ -195,7 +277,7 @@ static size_t slice_rows(size_t rows, size_t columns, size_t most)
     return slice;
 }
 
-static size_t stage_rows(const struct ph_row_stage *stage)
+static size_t stage_rows(const struct row_stage *stage)
 {
     return stage->is_bf16 ? slice_rows(stage->args->rows, stage->in_columns + stage->out_columns, STAGE_REALS)
                           : slice_rows(stage->args->rows, stage->out_columns, SLICE_REALS);
@@ -225,13 +307,13 @@ static void finish_slice(const struct row_job *job, const struct ph_piece *piece
     const struct ph_gemm_args *args = job->stage.args;
     const struct ph_kernels *kernels = job->gemm->kernels;
     const size_t n = piece->count * job->stage.out_columns;
-    ph_real *c = ph__row_stage_output(&job->stage, piece->first, worker);
+    ph_real *c = stage_output(&job->stage, piece->first, worker);
     if (args->activated == NULL)
         activate(kernels, job->activation, n, c);
     else if (job->activation != PH_IDENTITY)
-        activate_backward(kernels, job->activation, n,
-            ph__row_stage_activated(&job->stage, piece->first, piece->count, worker), c);
-    ph__row_stage_finish(&job->stage, piece->first, piece->count, worker);
+        activate_backward(
+            kernels, job->activation, n, stage_activated(&job->stage, piece->first, piece->count, worker), c);
+    stage_finish(&job->stage, piece->first, piece->count, worker);
 }
 
 static void row_task(void *argument, size_t task, size_t worker)
@@ -239,10 +321,10 @@ static void row_task(void *argument, size_t task, size_t worker)
     struct row_job *job = argument;
     const struct ph_piece piece = ph__cut_piece(&job->cut, task);
     const struct ph_product_operands operands = {
-        .a = ph__row_stage_input(&job->stage, piece.first, piece.count, worker),
+        .a = stage_input(&job->stage, piece.first, piece.count, worker),
         .b = job->stage.args->packed,
         .bias = job->stage.args->bias,
-        .c = ph__row_stage_output(&job->stage, piece.first, worker)};
+        .c = stage_output(&job->stage, piece.first, worker)};
     const ph_status status = run(&job->prepared[piece.kind], worker, &operands);
     if (status != PH_OK)
         atomic_store(&job->status, status);
@@ -292,17 +374,17 @@ static ph_status run_rows(struct row_job *job, struct ph_product product)
 static void own_task(void *argument, size_t task, size_t worker)
 {
     const struct row_job *job = argument;
-    const struct ph_row_stage *stage = &job->stage;
+    const struct row_stage *stage = &job->stage;
     const struct ph_gemm_args *args = stage->args;
     const size_t first = task * ROW_WISE_BLOCK;
     const struct ph_piece piece = {.first = first, .count = ph__min(ROW_WISE_BLOCK, args->rows - first)};
     const struct ph_row_product_args product = {.rows = piece.count,
         .in_features = stage->in_columns,
         .out_features = stage->out_columns,
-        .x = ph__row_stage_input(stage, first, piece.count, worker),
+        .x = stage_input(stage, first, piece.count, worker),
         .packed = args->packed,
         .bias = args->bias,
-        .y = ph__row_stage_output(stage, first, worker),
+        .y = stage_output(stage, first, worker),
         .is_rectified = job->activation != args->activation,
         .is_bf16 = job->is_weight_bf16};
     if (job->is_narrow)
@@ -327,11 +409,11 @@ static ph_status run_own(struct row_job *job, const struct ph_gemm_weight_shape 
 
 /* ---- the products ------------------------------------------------------------------------------------------------ */
 
-static struct ph_row_stage stage_of(
+static struct row_stage stage_of(
     const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
 {
     const bool is_transposed = shape->is_transposed, is_x_bf16 = shape->is_bf16 && !shape->is_row_wise;
-    return (struct ph_row_stage){.kernels = gemm->kernels,
+    return (struct row_stage){.kernels = gemm->kernels,
         .args = args,
         .in_columns = is_transposed ? shape->out_features : shape->in_features,
         .out_columns = is_transposed ? shape->in_features : shape->out_features,
@@ -345,11 +427,10 @@ size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_w
 {
     const struct ph_gemm_args args = {
         .rows = SIZE_MAX / 2, .is_y_bf16 = true, .is_activated_bf16 = shape->is_transposed};
-    struct ph_row_stage stage = stage_of(gemm, shape, &args);
+    struct row_stage stage = stage_of(gemm, shape, &args);
     if (!is_own(shape))
         stage.rows = stage_rows(&stage);
-    return stage.is_bf16 ? ph__team_num_threads(gemm->team) * ph__row_stage_reals(&stage) * sizeof(ph_real)
-                         : 0;
+    return stage.is_bf16 ? ph__team_num_threads(gemm->team) * stage_reals(&stage) * sizeof(ph_real) : 0;
 }
 
 ph_status ph__gemm_forward(
