@@ -1,18 +1,206 @@
 /* From a graph under construction to a program: the passes, in order. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/memory/memory.h"
 #include "graph/graph.h"
+
+/* ---- dead code and order ---- */
+
+/* Dead code and order: what finishing a graph does besides fusion. */
+
+void ph__graph_fini(struct ph_graph *graph)
+{
+    free(graph->nodes);
+    free(graph->values);
+    free(graph->declarations);
+    free(graph->declaration_values);
+    free(graph->states);
+    free(graph->outputs);
+    free(graph->scalar_inputs);
+    free(graph->losses);
+    ph__arena_fini(&graph->arena);
+    *graph = (struct ph_graph){0};
+}
+
+ph_value ph__graph_root(const struct ph_graph *graph, ph_value value)
+{
+    ph_value source = graph->values[value].alias_of;
+    return source != 0 ? source : value;
+}
+
+uint32_t *ph__graph_count_readers(const struct ph_graph *graph)
+{
+    uint32_t *readers = calloc(graph->num_values, sizeof *readers);
+    if (readers == NULL) {
+        ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+        return NULL;
+    }
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph_node *node = &graph->nodes[i];
+        for (uint32_t k = 0; !node->is_dead && k < node->num_inputs; k++) {
+            ph_value input = node->inputs[k];
+            readers[input]++;
+            if (graph->values[input].alias_of != 0)
+                readers[graph->values[input].alias_of]++;
+        }
+    }
+    return readers;
+}
+
+void ph__graph_set_producers(struct ph_graph *graph, size_t begin)
+{
+    for (size_t i = begin; i < graph->num_nodes; i++)
+        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
+            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
+}
+
+ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin)
+{
+    const size_t count = graph->num_nodes - begin;
+    if (count == 0)
+        return PH_OK;
+    struct ph_node *moved = malloc(count * sizeof *moved);
+    if (moved == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+    memcpy(moved, graph->nodes + begin, count * sizeof *moved);
+    memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
+    memcpy(graph->nodes + index, moved, count * sizeof *moved);
+    free(moved);
+    ph__graph_set_producers(graph, index);
+    return PH_OK;
+}
+
+static bool is_needed(const struct ph_graph *graph, const struct ph_node *node, const bool *is_read)
+{
+    if ((node->op->traits & PH_OP_HAS_EFFECT) != 0)
+        return true;
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+        if (is_read[node->outputs[k]] || graph->values[node->outputs[k]].is_output)
+            return true;
+    return false;
+}
+
+/* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
+static ph_status prune_graph(struct ph_graph *graph)
+{
+    bool *is_read = calloc(graph->num_values, sizeof *is_read);
+    if (is_read == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+    for (size_t i = graph->num_nodes; i-- > 0;) {
+        struct ph_node *node = &graph->nodes[i];
+        if (node->is_dead || !is_needed(graph, node, is_read)) {
+            node->is_dead = true;
+            continue;
+        }
+        for (uint32_t k = 0; k < node->num_inputs; k++)
+            is_read[node->inputs[k]] = true;
+    }
+    free(is_read);
+    return PH_OK;
+}
+
+/* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
+ */
+static ph_status compact_graph(struct ph_graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1])
+{
+    struct ph_node *live = malloc((graph->num_nodes + 1) * sizeof *live);
+    if (live == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+    uint32_t count = 0;
+    for (uint32_t entry = 0; entry < PH_MAX_ENTRIES; entry++) {
+        entry_begin[entry] = count;
+        for (size_t i = 0; i < graph->num_nodes; i++) {
+            const struct ph_node *node = &graph->nodes[i];
+            if (node->is_dead || node->entry != entry)
+                continue;
+            for (uint32_t k = 0; k < node->num_outputs; k++)
+                graph->values[node->outputs[k]].producer = count;
+            live[count++] = *node;
+        }
+    }
+    entry_begin[PH_MAX_ENTRIES] = count;
+    free(graph->nodes);
+    graph->nodes = live;
+    graph->nodes_capacity = graph->num_nodes + 1;
+    graph->num_nodes = count;
+    return PH_OK;
+}
+
+/* ---- fusion ---- */
+
+/* Fusion of two neighbours into one operator, when nothing else reads what flows between them: a table's
+ * gradient into its update, a batch norm into the weights of the linear layer before it. When it is legal is
+ * decided here, how it is done by the reader's fuse rule. */
+
+/* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by nobody
+ * else; PH_NO_NODE: there is none. */
+static uint32_t sole_producer(const struct ph_graph *graph, size_t index, const uint32_t *readers)
+{
+    const struct ph_node *node = &graph->nodes[index];
+    if (node->is_dead || node->op->fuse == NULL)
+        return PH_NO_NODE;
+    const ph_value between = node->inputs[node->op->fusible_input];
+    if (between == 0 || readers[between] != 1 || graph->values[between].is_output)
+        return PH_NO_NODE;
+    const uint32_t producer = graph->values[between].producer;
+    return producer != PH_NO_NODE && graph->nodes[producer].num_outputs == 1 ? producer : PH_NO_NODE;
+}
+
+/* Copies of both, because adding nodes moves them. */
+static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t producer, bool *is_fused_out)
+{
+    struct ph_graph *graph = &builder->graph;
+    struct ph_node node = graph->nodes[index];
+    const struct ph_node former = graph->nodes[producer];
+    const size_t num_nodes = graph->num_nodes;
+    builder->entry = node.entry;
+    *is_fused_out = node.op->fuse(builder, &node, &former);
+    if (*is_fused_out) {
+        graph->nodes[index] = node;
+        graph->nodes[producer].is_dead = true;
+        PH_TRY(ph__graph_move_before(graph, index, num_nodes));
+    }
+    return builder->status;
+}
+
+/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has become a node
+ * of another operator is asked as that by the nodes behind it. */
+static ph_status fuse_graph(struct ph_builder *builder)
+{
+    struct ph_graph *graph = &builder->graph;
+    uint32_t *readers = ph__graph_count_readers(graph);
+    ph_status status = readers != NULL ? PH_OK : PH_ERROR_MEMORY;
+    for (size_t i = 0; status == PH_OK && i < graph->num_nodes; i++) {
+        const uint32_t producer = sole_producer(graph, i, readers);
+        const size_t num_nodes = graph->num_nodes;
+        bool is_fused = false;
+        if (producer == PH_NO_NODE)
+            continue;
+        status = fuse_node(builder, i, producer, &is_fused);
+        i += graph->num_nodes - num_nodes;
+        if (!is_fused || status != PH_OK)
+            continue;
+        free(readers);
+        readers = ph__graph_count_readers(graph);
+        status = readers != NULL ? PH_OK : PH_ERROR_MEMORY;
+    }
+    free(readers);
+    return status;
+}
+
+/* ---- the passes, in order ---- */
 
 static ph_status run_passes(struct ph_builder *builder, bool is_fused, struct ph_program *program)
 {
-    PH_TRY(ph__pass_prune(&builder->graph));
+    PH_TRY(prune_graph(&builder->graph));
     if (is_fused) {
-        PH_TRY(ph__pass_fuse(builder));
-        PH_TRY(ph__pass_prune(&builder->graph));
+        PH_TRY(fuse_graph(builder));
+        PH_TRY(prune_graph(&builder->graph));
     }
     if (builder->mode == PH_TRAINING && builder->precision == PH_PRECISION_BF16)
         PH_TRY(ph__pass_precision(builder));
-    return ph__pass_compact(&builder->graph, program->entry_begin);
+    return compact_graph(&builder->graph, program->entry_begin);
 }
 
 static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_program **program_out)

@@ -141,17 +141,9 @@ extern const struct ph_op ph__op_convert;
 
 /* ---- passes: graph in, graph out ----------------------------------------------------------------------- */
 
-/* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
-ph_status ph__pass_prune(struct ph_graph *graph);
-/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has become a node
- * of another operator is asked as that by the nodes behind it. */
-ph_status ph__pass_fuse(struct ph_builder *builder);
 /* bf16 precision: what products read becomes bf16, where it is made if all other readers can do with that, and by a
  * conversion before the first product that reads it if not. The last pass that looks at types. */
 ph_status ph__pass_precision(struct ph_builder *builder);
-/* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
- */
-ph_status ph__pass_compact(struct ph_graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1]);
 
 /* ph_builder_finish without fusion: each operator as the model put it, for what carries the program over into another
  * form. */

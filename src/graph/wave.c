@@ -4,6 +4,163 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- the plan ---- */
+
+/* Which nodes of an entry form waves (graph/wave.h).
+ *
+ * Every thing that nodes may meet at has a place in memory, of its bytes or, where it has none, of what the workspace
+ * keeps about it. Nodes depend on each other where one writes a place that the other touches.
+ *
+ * Size is work: bytes, or FLOPs where they are more, at capacity, by the cost rules. Both go at some eight a nanosecond on
+ * one thread. How many tasks a node would be cut into, the graph does not know, so a wave must pay if none is cut, and must
+ * cost next to nothing if all are. */
+
+/* What a node has that no operator cuts, and little more. */
+static const double most_node_work = 512 << 10;
+/* Entering a region and leaving it takes the work of some ten kilobytes. */
+static const double least_gain = 32 << 10;
+
+struct place {
+    const char *begin, *end;
+    bool is_written;
+};
+
+enum { MOST_PLACES = 2 * PH_MAX_OPERANDS * (PH_MAX_RANK + 3) + 1 };
+
+struct places {
+    size_t count;
+    struct place at[MOST_PLACES];
+};
+
+static void add_place(struct places *places, const void *begin, size_t bytes, bool is_written)
+{
+    places->at[places->count++] = (struct place){begin, (const char *)begin + bytes, is_written};
+}
+
+/* A dimension is decided by a node that has it in an output. */
+static void add_symbols(
+    const struct ph_workspace *workspace, const struct ph_type *type, bool is_output, struct places *places)
+{
+    for (uint32_t i = 0; i < type->rank; i++)
+        if (type->dims[i].symbol >= PH_NUM_BATCH_SYMBOLS)
+            add_place(
+                places, &workspace->extents[type->dims[i].symbol], sizeof *workspace->extents, is_output);
+}
+
+static void add_value(const struct ph_workspace *workspace, const struct ph_node *node, ph_value value,
+    bool is_output, struct places *places)
+{
+    const struct ph_graph *graph = &workspace->executor->program->graph;
+    if (value == 0)
+        return;
+    const ph_value root = ph__graph_root(graph, value);
+    const struct ph_operand *operand = &workspace->values[root];
+    const bool has_effect = (node->op->traits & PH_OP_HAS_EFFECT) != 0;
+    add_place(places, operand, sizeof *operand, is_output);
+    add_symbols(workspace, &graph->values[value].type, is_output, places);
+    if (operand->version != NULL)
+        add_place(places, operand->version, sizeof *operand->version, is_output || has_effect);
+    if (graph->values[root].storage == PH_STORAGE_WORKSPACE)
+        add_place(places, operand->data, workspace->plan.value_bytes[root], is_output);
+}
+
+static void find_places(const struct ph_workspace *workspace, size_t index, struct places *places_out)
+{
+    const struct ph_node *node = &workspace->executor->program->graph.nodes[index];
+    places_out->count = 0;
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+        add_value(workspace, node, node->inputs[k], false, places_out);
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+        add_value(workspace, node, node->outputs[k], true, places_out);
+    if (workspace->plan.scratch_bytes[index] > 0)
+        add_place(places_out, (const char *)workspace->memory + workspace->plan.scratch_offset[index],
+            workspace->plan.scratch_bytes[index], true);
+}
+
+static bool depend(const struct places *a, const struct places *b)
+{
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < b->count; k++)
+            if ((a->at[i].is_written || b->at[k].is_written) && a->at[i].begin < b->at[k].end &&
+                b->at[k].begin < a->at[i].end)
+                return true;
+    return false;
+}
+
+/* An alias does nothing when its turn comes: it is in nobody's way. */
+static bool is_alias(const struct ph_workspace *workspace, size_t index)
+{
+    return (workspace->executor->program->graph.nodes[index].op->traits & PH_OP_ALIAS) != 0;
+}
+
+static double work_of(struct ph_workspace *workspace, size_t index)
+{
+    struct ph_operand operands[2 * PH_MAX_OPERANDS];
+    struct ph_call call;
+    struct ph_cost cost = {0};
+    ph__workspace_call(workspace, index, workspace->capacities, operands, &call);
+    call.node->op->cost(&call, &cost);
+    return cost.bytes > cost.flops ? cost.bytes : cost.flops;
+}
+
+static bool is_independent(const struct ph_workspace *workspace, size_t first, size_t index)
+{
+    struct places its, others;
+    find_places(workspace, index, &its);
+    for (size_t i = first; i < index; i++) {
+        if (is_alias(workspace, i))
+            continue;
+        find_places(workspace, i, &others);
+        if (depend(&its, &others))
+            return false;
+    }
+    return true;
+}
+
+/* Whether nodes of that much work, and that much in the largest, are faster side by side. */
+static bool pays(const struct ph_workspace *workspace, double sum, double most)
+{
+    const double share = sum / (double)ph__team_num_threads(workspace->executor->backend->team);
+    return sum - (most > share ? most : share) >= least_gain && most - share <= least_gain;
+}
+
+/* The end of the longest wave that begins here; the next node where there is none. */
+static size_t wave_from(struct ph_workspace *workspace, size_t first, size_t entry_end)
+{
+    const struct ph_node *nodes = workspace->executor->program->graph.nodes;
+    double sum = 0, most = 0;
+    size_t wave_end = first + 1;
+    for (size_t i = first; i < entry_end; i++) {
+        if (is_alias(workspace, i))
+            continue;
+        if ((nodes[i].op->traits & PH_OP_CALLS_LIBRARY) != 0)
+            break;
+        const double work = work_of(workspace, i);
+        if (work > most_node_work || !is_independent(workspace, first, i))
+            break;
+        sum += work;
+        most = work > most ? work : most;
+        if (pays(workspace, sum, most))
+            wave_end = i + 1;
+    }
+    return wave_end;
+}
+
+void ph__wave_plan(struct ph_workspace *workspace)
+{
+    const struct ph_program *program = workspace->executor->program;
+    for (size_t i = 0; i < program->graph.num_nodes; i++)
+        workspace->wave_ends[i] = (uint32_t)i + 1;
+    if (workspace->crew == NULL)
+        return;
+    for (size_t entry = 0; entry < program->graph.num_entries; entry++)
+        for (size_t i = program->entry_begin[entry]; i < program->entry_begin[entry + 1];
+             i = workspace->wave_ends[i])
+            workspace->wave_ends[i] = (uint32_t)wave_from(workspace, i, program->entry_begin[entry + 1]);
+}
+
+/* ---- the run ---- */
+
 struct worker {
     struct ph_backend backend; /* a team of one thread, no library */
     struct ph_operand operands[2 * PH_MAX_OPERANDS];

@@ -20,12 +20,13 @@ bool ph__fuse_activation(struct ph_builder *builder, struct ph_node *node, const
 
 /* Inputs of an activation's backward operator. */
 enum { PH_ACTIVATION_BACKWARD_DY, PH_ACTIVATION_BACKWARD_Y };
-/* dx = dy W. */
-ph_value ph__linear_backward_data(struct ph_builder *builder, ph_value dy, ph_value packed);
 /* The fuse rule of an activation's backward node: behind a linear layer's gradient by its input, it becomes the end of
  * that. */
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *node,
     const struct ph_node *producer, enum ph_activation activation);
+
+/* Inputs of attention; bags may be absent. */
+enum { PH_ATTENTION_Q, PH_ATTENTION_K, PH_ATTENTION_V, PH_ATTENTION_BAGS, PH_ATTENTION_NUM_INPUTS };
 
 struct ph_layer_norm_attributes {
     double epsilon;

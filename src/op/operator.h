@@ -68,7 +68,6 @@ enum ph_packing {
     PH_PACK_ROW_WISE_BF16, /* the same, the weight rounded to bf16 */
 };
 /* The packed layout of a weight (out, in), made once per version of it and shared by all who ask. */
-ph_value ph__pack(struct ph_builder *builder, ph_value weight, enum ph_packing packing);
 enum ph_dtype ph__packed_dtype(enum ph_packing packing); /* unless the precision pass makes it bf16 */
 struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
@@ -83,5 +82,18 @@ bool ph__losses_weigh_alike(const struct ph_builder *builder);
 /* Gradient behind an activation whose output was y: dy where the activation is the identity. */
 ph_value ph__activation_backward(
     struct ph_builder *builder, enum ph_activation activation, ph_value dy, ph_value y);
+
+/* ---- one axis ---- */
+
+/* An array seen along one axis: `rows` runs of `extent * inner` reals, for joining and cutting. */
+
+struct ph_axis_view {
+    size_t rows;  /* product of the dimensions before the axis */
+    size_t inner; /* product of those after it */
+};
+
+struct ph_axis_view ph__axis_view(const struct ph_shape *shape, size_t axis);
+/* Can x be joined or cut along the axis: not the batch, and fixed? */
+bool ph__axis_is_valid(const struct ph_type *x, size_t axis);
 
 #endif

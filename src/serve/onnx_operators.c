@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "op/attributes.h"
-#include "op/sequence/attention.h"
 
 /* ---- small words --------------------------------------------------------------------------------------------- */
 

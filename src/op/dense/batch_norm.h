@@ -21,13 +21,10 @@ enum {
 };
 enum { PH_BATCH_NORM_Y, PH_BATCH_NORM_MEAN, PH_BATCH_NORM_INV_STD, PH_BATCH_NORM_NUM_OUTPUTS };
 ph_status ph__batch_norm_infer(struct ph_infer *infer);
-/* Adds the node that makes the weight, packed, and the bias of `linear` and the inference norm behind it in one. */
-void ph__fold_batch_norm(struct ph_builder *builder, const struct ph_node *norm, const struct ph_node *linear,
-    ph_value outputs[2]);
 /* Output 0 = (x - mean) inv_std gamma + beta. */
 void ph__batch_norm_apply(const struct ph_call *call, const ph_real *mean, const ph_real *inv_std);
 
-/* ---- training: op_batch_norm.c ---- */
+/* ---- training ---- */
 
 void ph__batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out);
 /* moments (2,K): mean and biased variance of x's rows, of which there are some. */
@@ -38,7 +35,7 @@ void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double 
 void ph__batch_norm_finish(const struct ph_call *call, const struct ph_batch_norm_options *options,
     double num_rows, const double *moments);
 
-/* ---- backward: op_batch_norm_backward.c; inputs (B,K) twice and (K), outputs (B,K) and (K) twice ---- */
+/* ---- backward: inputs (B,K) twice and (K), outputs (B,K) and (K) twice ---- */
 
 enum {
     PH_BATCH_NORM_DY,

@@ -1,6 +1,6 @@
 /* Joins arrays along one axis behind the batch. The gradient of each is its slice of dy. */
 #include "op/attributes.h"
-#include "op/axis.h"
+#include "op/operator.h"
 
 static bool agree_but_axis(const struct ph_type *a, const struct ph_type *b, size_t axis)
 {

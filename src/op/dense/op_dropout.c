@@ -3,7 +3,7 @@
  * sample are those of its bag, one item behind the other, so that no two items share a mask and a history is dropped alike
  * whatever batch it is in. In inference programs, and at rate 0, ph_dropout is its input. Elementwise, so the result may
  * take over the input's memory. */
-#include "op/table/bags.h"
+#include "op/table/op_table.h"
 
 enum { X, BAGS, NUM_INPUTS }; /* the bags of items; none where rows are samples */
 

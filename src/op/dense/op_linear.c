@@ -5,7 +5,245 @@
  * activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum of the rows of dy (linear_backward_weight). */
 #include "op/attributes.h"
+
 #include "op/operator.h"
+
+/* ---- the packed weight ---- */
+
+/* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
+ * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the
+ * type of the weight, only its bytes are the library's; it is made anew when the weight has changed. In bf16 precision
+ * the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain layout. */
+
+struct pack_attributes {
+    enum ph_packing packing;
+};
+
+static ph_status pack_infer(struct ph_infer *infer)
+{
+    if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
+        return ph__infer_fail(infer, "a weight parameter (M,K)");
+    const struct pack_attributes *attributes = infer->attributes;
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].dtype = ph__packed_dtype(attributes->packing);
+    return PH_OK;
+}
+
+static void pack_gradient(struct ph_gradient *gradient)
+{
+    gradient->input_gradients[0] = gradient->output_gradients[0];
+}
+
+static struct ph_gemm_weight_shape packed_shape(const struct ph_call *call)
+{
+    const struct pack_attributes *attributes = call->attributes;
+    return ph__weight_shape(&call->outputs[0], attributes->packing);
+}
+
+static ph_status pack_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+{
+    (void)output;
+    const struct ph_gemm_weight_shape shape = packed_shape(call);
+    return ph__gemm_packed_bytes(call->backend->gemm, &shape, bytes_out);
+}
+
+static ph_status pack_run(struct ph_call *call)
+{
+    const struct ph_gemm_weight_shape shape = packed_shape(call);
+    return ph__gemm_pack(call->backend->gemm, &shape, call->inputs[0].data, call->outputs[0].data);
+}
+
+const struct ph_op ph__op_pack = {
+    .name = "pack",
+    .traits = PH_OP_ONCE_PER_VERSION | PH_OP_CALLS_LIBRARY,
+    .bf16_outputs = 1,
+    .infer = pack_infer,
+    .gradient = pack_gradient,
+    .cost = ph__cost_copy,
+    .output_bytes = pack_output_bytes,
+    .run = pack_run,
+};
+
+enum ph_dtype ph__packed_dtype(enum ph_packing packing)
+{
+    return packing == PH_PACK_ROW_WISE_BF16 ? PH_BF16 : PH_REAL;
+}
+
+struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing)
+{
+    return (struct ph_gemm_weight_shape){.out_features = packed->shape.dims[0],
+        .in_features = packed->shape.dims[1],
+        .is_transposed = packing == PH_PACK_TRANSPOSED,
+        .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
+        .is_bf16 = ph__is_bf16(packed)};
+}
+
+static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph_packing packing)
+{
+    const struct pack_attributes attributes = {packing};
+    if (ph__builder_declaration(builder, weight) == NULL)
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "linear: the weight is no parameter");
+    ph_value packed = ph__builder_find(builder, &ph__op_pack, &attributes, sizeof attributes, 1, &weight, 0);
+    if (packed != 0)
+        return packed;
+    return ph__emit1(builder, &ph__op_pack, NULL, &attributes, sizeof attributes, 1, &weight);
+}
+
+/* ---- the input's gradient ---- */
+
+/* The gradient of a linear operator's input: dx = dy W, and where x is what an activation made, on through that:
+ * inputs: dy (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) * activation'(x). The activation
+ * comes by its backward operator's fuse rule. */
+
+enum { DATA_DY, DATA_PACKED, DATA_ACTIVATED, NUM_DATA_INPUTS };
+
+struct backward_data_attributes {
+    enum ph_activation activation;
+};
+
+static ph_status backward_data_infer(struct ph_infer *infer)
+{
+    const struct ph_type *dy = &infer->inputs[DATA_DY], *weight = &infer->inputs[DATA_PACKED];
+    if (!ph__type_is_real(dy) || dy->rank < 2 || !ph__type_is_real_of_rank(weight, 2) ||
+        !ph__dim_equal(ph__last_dim(dy), weight->dims[0]))
+        return ph__infer_fail(infer, "dy (...,M), weight (M,K)");
+    infer->outputs[0] = ph__type_with_last(dy, weight->dims[1]);
+    return PH_OK;
+}
+
+static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 2.0 * (double)call->inputs[DATA_PACKED].shape.dims[0], cost_out);
+}
+
+static struct ph_gemm_weight_shape transposed_shape(const struct ph_call *call)
+{
+    return ph__weight_shape(&call->inputs[DATA_PACKED], PH_PACK_TRANSPOSED);
+}
+
+static size_t backward_data_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_gemm_weight_shape shape = transposed_shape(call);
+    return ph__gemm_scratch_bytes(call->backend->gemm, &shape);
+}
+
+static ph_status backward_data_run(struct ph_call *call)
+{
+    const struct backward_data_attributes *attributes = call->attributes;
+    const struct ph_operand *dy = &call->inputs[DATA_DY], *activated = &call->inputs[DATA_ACTIVATED],
+                            *dx = &call->outputs[0];
+    const struct ph_gemm_weight_shape shape = transposed_shape(call);
+    const struct ph_gemm_args args = {.rows = ph__vectors(dy),
+        .x = dy->data,
+        .packed = call->inputs[DATA_PACKED].data,
+        .activation = attributes->activation,
+        .activated = activated->data,
+        .is_activated_bf16 = ph__is_bf16(activated),
+        .y = dx->data,
+        .is_y_bf16 = ph__is_bf16(dx),
+        .scratch = call->scratch};
+    return ph__gemm_backward_data(call->backend->gemm, &shape, &args);
+}
+
+const struct ph_op ph__op_linear_backward_data = {
+    .name = "linear_backward_data",
+    .traits = PH_OP_CALLS_LIBRARY,
+    .bf16_operands = 1 << DATA_DY | 1 << DATA_PACKED,
+    .bf16_inputs = 1 << DATA_DY | 1 << DATA_PACKED | 1 << DATA_ACTIVATED,
+    .bf16_outputs = 1,
+    .infer = backward_data_infer,
+    .cost = backward_data_cost,
+    .scratch_bytes = backward_data_scratch_bytes,
+    .run = backward_data_run,
+};
+
+/* dx = dy W */
+static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value packed)
+{
+    const struct backward_data_attributes attributes = {PH_IDENTITY};
+    const ph_value inputs[NUM_DATA_INPUTS] = {dy, packed, 0};
+    return ph__emit1(
+        builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes, NUM_DATA_INPUTS, inputs);
+}
+
+bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *node,
+    const struct ph_node *producer, enum ph_activation activation)
+{
+    const struct backward_data_attributes attributes = {activation};
+    if (producer->op != &ph__op_linear_backward_data || producer->inputs[DATA_ACTIVATED] != 0)
+        return false;
+    const ph_value inputs[NUM_DATA_INPUTS] = {
+        producer->inputs[DATA_DY], producer->inputs[DATA_PACKED], node->inputs[PH_ACTIVATION_BACKWARD_Y]};
+    node->op = &ph__op_linear_backward_data;
+    node->name = producer->name;
+    node->attributes = ph__builder_copy(builder, &attributes, sizeof attributes);
+    node->attributes_size = sizeof attributes;
+    node->num_inputs = NUM_DATA_INPUTS;
+    node->inputs = ph__builder_copy(builder, inputs, sizeof inputs);
+    return true;
+}
+
+/* ---- the weight's and the bias's gradients ---- */
+
+/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy. inputs: dy (...,M), x
+ * (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db (M). */
+
+enum { WEIGHT_DY, WEIGHT_X };
+
+static ph_status backward_weight_infer(struct ph_infer *infer)
+{
+    const struct ph_type *dy = &infer->inputs[WEIGHT_DY], *x = &infer->inputs[WEIGHT_X];
+    if (!ph__type_is_real(dy) || !ph__type_is_real(x) || x->rank < 2)
+        return ph__infer_fail(infer, "dy (...,M), x (...,K)");
+    const struct ph_dim last[] = {ph__last_dim(dy), ph__last_dim(x)};
+    const struct ph_type like_dy = ph__type_with_last(x, last[WEIGHT_DY]);
+    if (!ph__type_equal(&like_dy, dy))
+        return ph__infer_fail(infer, "dy (...,M), x (...,K)");
+    infer->outputs[0] = ph__dense_type(2, last);
+    if (infer->num_outputs > 1)
+        infer->outputs[1] = ph__dense_type(1, &last[WEIGHT_DY]);
+    return PH_OK;
+}
+
+static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    ph__cost_elementwise(call, 2.0 * (double)ph__vectors(&call->inputs[WEIGHT_DY]), cost_out);
+}
+
+static struct ph_gemm_weight_shape gradient_shape(const struct ph_call *call)
+{
+    const struct ph_operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
+    return (struct ph_gemm_weight_shape){
+        .out_features = ph__row_width(dy), .in_features = ph__row_width(x), .is_bf16 = ph__is_bf16(dy)};
+}
+
+static size_t backward_weight_scratch_bytes(const struct ph_call *call)
+{
+    const struct ph_gemm_weight_shape shape = gradient_shape(call);
+    return ph__gemm_weight_scratch_bytes(call->backend->gemm, &shape);
+}
+
+static ph_status backward_weight_run(struct ph_call *call)
+{
+    const struct ph_operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
+    const struct ph_gemm_weight_shape shape = gradient_shape(call);
+    ph_real *db = call->num_outputs > 1 ? call->outputs[1].data : NULL;
+    return ph__gemm_backward_weight(call->backend->gemm, &shape, ph__vectors(dy), x->data, dy->data,
+        call->outputs[0].data, db, call->scratch);
+}
+
+const struct ph_op ph__op_linear_backward_weight = {
+    .name = "linear_backward_weight",
+    .traits = PH_OP_CALLS_LIBRARY,
+    .bf16_operands = 1 << WEIGHT_DY | 1 << WEIGHT_X,
+    .bf16_inputs = 1 << WEIGHT_DY | 1 << WEIGHT_X,
+    .infer = backward_weight_infer,
+    .cost = backward_weight_cost,
+    .scratch_bytes = backward_weight_scratch_bytes,
+    .run = backward_weight_run,
+};
+
+/* ---- the product ---- */
 
 static ph_status linear_infer(struct ph_infer *infer)
 {
@@ -33,8 +271,8 @@ static void linear_gradient(struct ph_gradient *gradient)
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
     if (gradient->is_wanted[PH_LINEAR_X]) {
         const ph_value packed =
-            ph__pack(builder, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), PH_PACK_TRANSPOSED);
-        gradient->input_gradients[PH_LINEAR_X] = ph__linear_backward_data(builder, dy, packed);
+            pack_weight(builder, weight_of(builder, node.inputs[PH_LINEAR_PACKED]), PH_PACK_TRANSPOSED);
+        gradient->input_gradients[PH_LINEAR_X] = input_gradient(builder, dy, packed);
     }
     ph__weight_gradients(gradient, PH_LINEAR_PACKED, PH_LINEAR_BIAS, &ph__op_linear_backward_weight, NULL, 0,
         2, (const ph_value[]){dy, node.inputs[PH_LINEAR_X]});
@@ -127,7 +365,7 @@ ph_value ph_linear(
 {
     const enum ph_packing packing = packing_of(builder);
     const struct ph_linear_attributes attributes = {activation, packing};
-    const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, ph__pack(builder, weight, packing), bias};
+    const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
     return ph__emit1(
         builder, &ph__op_linear, NULL, &attributes, sizeof attributes, PH_LINEAR_NUM_INPUTS, inputs);
 }

@@ -1,7 +1,7 @@
 /* A range of one axis behind the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between zeros.
  */
 #include "op/attributes.h"
-#include "op/axis.h"
+#include "op/operator.h"
 
 #include <string.h>
 

@@ -5,9 +5,103 @@
  *
  * A training program keeps the log of the sum of exponentials of each query and head, (H,n) a sample: the gradient makes the
  * probabilities anew from it. No sample looks beyond its own rows. */
-#include "op/sequence/attention.h"
-
 #include <math.h>
+
+#include "op/attributes.h"
+
+/* ---- samples ---- */
+
+/* The samples of a call whose q, k, v and bags, which may be absent, stand at `inputs`. */
+struct attention_samples {
+    size_t num_samples;
+    const uint32_t *bags; /* (num_samples + 1): the keys of each; NULL: each has args.num_keys */
+    bool is_self;         /* the queries are the bags' items, too; else each sample has args.num_queries */
+    struct ph_attention_args args; /* what is alike in all samples, and the arrays of all */
+};
+static struct attention_samples describe_samples(
+    const struct ph_operand *inputs, const struct ph_attention_options *options)
+{
+    const struct ph_operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
+    const struct ph_operand *v = &inputs[PH_ATTENTION_V], *bags = &inputs[PH_ATTENTION_BAGS];
+    const bool has_bags = bags->type->kind == PH_JAGGED, is_self = q->shape.rank == 2;
+    return (struct attention_samples){.num_samples = ph__rows(has_bags ? bags : q),
+        .bags = has_bags ? bags->index : NULL,
+        .is_self = is_self,
+        .args = {.num_queries = is_self ? 0 : q->shape.dims[1],
+            .num_keys = has_bags ? 0 : k->shape.dims[1],
+            .num_heads = options->num_heads,
+            .key_dim = ph__row_width(q) / options->num_heads,
+            .value_dim = ph__row_width(v) / options->num_heads,
+            .scale = (ph_real)options->scale,
+            .q = q->data,
+            .k = k->data,
+            .v = v->data}};
+}
+
+/* Pairs of a query and a key, over all samples and heads; histories that attend to themselves count as equally long. */
+static double num_pairs(const struct ph_operand *inputs, const struct ph_attention_options *options)
+{
+    const struct ph_operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
+    const struct ph_operand *bags = &inputs[PH_ATTENTION_BAGS];
+    const double heads = (double)options->num_heads, rows = (double)ph__rows(k);
+    if (q->shape.rank == 3)
+        return heads * (double)q->shape.dims[1] * rows * (k->shape.rank == 3 ? (double)k->shape.dims[1] : 1);
+    return ph__rows(bags) > 0 ? heads * rows * rows / (double)ph__rows(bags) : 0;
+}
+
+struct job {
+    const struct attention_samples *samples;
+    void (*kernel)(const struct ph_attention_args *args);
+};
+
+/* The arrays from query `query` and key `key` on. The sums of a sample, (H,n), lie where its queries do. */
+static void move(struct ph_attention_args *args, size_t query, size_t key)
+{
+    const size_t key_row = args->num_heads * args->key_dim, value_row = args->num_heads * args->value_dim;
+    args->q += query * key_row;
+    args->k += key * key_row;
+    args->v += key * value_row;
+    args->log_sum += args->log_sum != NULL ? query * args->num_heads : 0;
+    args->y += args->y != NULL ? query * value_row : 0;
+    if (args->dy != NULL) {
+        args->dy += query * value_row;
+        args->dq += query * key_row;
+        args->dk += key * key_row;
+        args->dv += key * value_row;
+    }
+}
+
+static void run_samples(void *argument, size_t first, size_t last, size_t worker)
+{
+    (void)worker;
+    const struct job *job = argument;
+    const struct attention_samples *samples = job->samples;
+    for (size_t b = first; b < last; b++) {
+        struct ph_attention_args args = samples->args;
+        size_t key = b * args.num_keys, query = b * args.num_queries;
+        if (samples->bags != NULL) {
+            key = samples->bags[b];
+            args.num_keys = samples->bags[b + 1] - key;
+        }
+        if (samples->is_self) {
+            query = key;
+            args.num_queries = args.num_keys;
+        }
+        move(&args, query, key);
+        job->kernel(&args);
+    }
+}
+
+/* Runs the kernel on each sample. */
+static void run_kernel(const struct ph_backend *backend, const struct attention_samples *samples,
+    void (*kernel)(const struct ph_attention_args *args))
+{
+    enum { BLOCK_SAMPLES = 8 };
+    struct job job = {samples, kernel};
+    ph__for_blocks(backend, samples->num_samples, BLOCK_SAMPLES, run_samples, &job);
+}
+
+/* ---- forward ---- */
 
 enum { Y, LOG_SUM, NUM_OUTPUTS };
 
@@ -76,18 +170,18 @@ static void attention_gradient(struct ph_gradient *gradient)
 /* two products: a multiplication and an addition for each number of a pair's key and value */
 static void attention_cost(const struct ph_call *call, struct ph_cost *cost_out)
 {
-    const struct ph_attention_samples samples = ph__attention_samples(call->inputs, call->attributes);
+    const struct attention_samples samples = describe_samples(call->inputs, call->attributes);
     ph__cost_copy(call, cost_out);
-    cost_out->flops = 2 * ph__attention_pairs(call->inputs, call->attributes) *
+    cost_out->flops = 2 * num_pairs(call->inputs, call->attributes) *
                       (double)(samples.args.key_dim + samples.args.value_dim);
 }
 
 static ph_status attention_run(struct ph_call *call)
 {
-    struct ph_attention_samples samples = ph__attention_samples(call->inputs, call->attributes);
+    struct attention_samples samples = describe_samples(call->inputs, call->attributes);
     samples.args.y = call->outputs[Y].data;
     samples.args.log_sum = call->num_outputs > LOG_SUM ? call->outputs[LOG_SUM].data : NULL;
-    ph__attention_run(call->backend, &samples, call->backend->kernels->attention_forward);
+    run_kernel(call->backend, &samples, call->backend->kernels->attention_forward);
     return PH_OK;
 }
 
@@ -118,3 +212,51 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
         num_outputs, outputs);
     return outputs[Y];
 }
+
+/* ---- backward ---- */
+
+/* The gradient of attention, by the formulas of kernel.h: the probabilities are made anew from what the forward pass kept.
+ * inputs: dy, log_sum, q, k, v, bags or none; outputs: dq, dk, dv. */
+
+enum { BACKWARD_DY, BACKWARD_LOG_SUM, FORWARD_INPUTS };
+enum { DQ, DK, DV };
+
+static ph_status backward_infer(struct ph_infer *infer)
+{
+    const struct ph_type *forward = &infer->inputs[FORWARD_INPUTS];
+    if (!ph__type_is_real_of_rank(&infer->inputs[BACKWARD_DY], forward[PH_ATTENTION_Q].rank))
+        return ph__infer_fail(infer, "dy, log_sum, and the inputs of its attention");
+    infer->outputs[DQ] = forward[PH_ATTENTION_Q];
+    infer->outputs[DK] = forward[PH_ATTENTION_K];
+    infer->outputs[DV] = forward[PH_ATTENTION_V];
+    return PH_OK;
+}
+
+/* five products: scores, dq and dk over the numbers of a pair's key, the probabilities' gradient and dv over its value's */
+static void backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+{
+    const struct ph_operand *forward = &call->inputs[FORWARD_INPUTS];
+    const struct attention_samples samples = describe_samples(forward, call->attributes);
+    ph__cost_copy(call, cost_out);
+    cost_out->flops = 2 * num_pairs(forward, call->attributes) *
+                      (double)(3 * samples.args.key_dim + 2 * samples.args.value_dim);
+}
+
+static ph_status backward_run(struct ph_call *call)
+{
+    struct attention_samples samples = describe_samples(&call->inputs[FORWARD_INPUTS], call->attributes);
+    samples.args.dy = call->inputs[BACKWARD_DY].data;
+    samples.args.log_sum = call->inputs[BACKWARD_LOG_SUM].data;
+    samples.args.dq = call->outputs[DQ].data;
+    samples.args.dk = call->outputs[DK].data;
+    samples.args.dv = call->outputs[DV].data;
+    run_kernel(call->backend, &samples, call->backend->kernels->attention_backward);
+    return PH_OK;
+}
+
+const struct ph_op ph__op_attention_backward = {
+    .name = "attention_backward",
+    .infer = backward_infer,
+    .cost = backward_cost,
+    .run = backward_run,
+};

@@ -2,7 +2,7 @@
  * gradients.
  *
  * items (I,K), x (B,K), bags jagged (B bags, I) -> (I,1): y_i = <items_i, x_b> for the items i of bag b. */
-#include "op/table/bags.h"
+#include "op/table/op_table.h"
 
 enum { ITEMS, X, BAGS, NUM_INPUTS };
 

@@ -5,7 +5,7 @@
  *   dx_i = w_i dy_b (repeat_rows),   dw_i = <x_i, dy_b> (item_dots). */
 #include <string.h>
 
-#include "op/table/bags.h"
+#include "op/table/op_table.h"
 
 enum { X, BAGS, WEIGHTS, NUM_INPUTS };
 

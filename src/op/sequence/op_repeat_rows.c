@@ -4,7 +4,7 @@
  *   dx_b = sum over the bag of f_i dy_i (pool_rows),   df_i = <dy_i, x_b> (item_dots). */
 #include <string.h>
 
-#include "op/table/bags.h"
+#include "op/table/op_table.h"
 
 enum { X, BAGS, FACTORS, NUM_INPUTS };
 

@@ -2,7 +2,7 @@
  * that is no number stays none, so that updates cannot hide it; without gradients the factor is 1. */
 #include <math.h>
 
-#include "op/update/op_clip.h"
+#include "op/update/op_update.h"
 
 struct clip_attributes {
     double max_norm;

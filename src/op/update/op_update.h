@@ -53,12 +53,6 @@ void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost 
 /* The inputs of embedding_update in the place of update_table's, whose gradient `producer`, an embedding_gradient, makes. */
 void ph__embedding_update_inputs(const struct ph_node *update, const struct ph_node *producer,
     ph_value inputs_out[PH_EMBEDDING_UPDATE_INPUTS]);
-/* The kernel's view of them; source and target are borrowed. */
-struct ph_embedding_update_args ph__embedding_update_args(const struct ph_call *call,
-    const struct ph_embedding_gradient_source *source, const struct ph_update_target *target);
-/* Two rows of scratch a thread, on cache lines of their own: bytes of all, and a thread's. */
-size_t ph__embedding_update_scratch_bytes(const struct ph_call *call);
-ph_real *ph__embedding_update_scratch(const struct ph_call *call, size_t dim, size_t worker);
 
 /* ---- rows whose other columns are elsewhere ---- */
 
@@ -67,5 +61,17 @@ ph_real *ph__embedding_update_scratch(const struct ph_call *call, size_t dim, si
  * gradient, that is not made for it. slots_out: the rows, sparse_rows or (U) u32, ascending. */
 ph_value ph__row_squares(
     struct ph_builder *builder, ph_value update, bool is_only_reader, ph_value *slots_out);
+
+/* ---- clipping ---- */
+
+/* The two operators of clipping: squared_norm for each gradient, chained, then clip_factor. */
+
+enum { PH_NORM_PARAMETER, PH_NORM_GRADIENT, PH_NORM_SUM, PH_NORM_INPUTS };
+
+struct ph_norm_attributes {
+    double l2;
+    bool is_table;
+    bool is_every_row; /* of a table: l2 acts on rows without a gradient too */
+};
 
 #endif

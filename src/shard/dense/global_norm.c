@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "op/update/op_clip.h"
+#include "op/update/op_update.h"
 #include "shard/exchange_nodes.h"
 
 enum { SHARDS, REPLICAS, NUM_INPUTS };

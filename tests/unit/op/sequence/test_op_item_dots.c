@@ -1,5 +1,5 @@
 /* What factors and weights of items have as gradients, and repetition with factors, on every ISA. */
-#include "op/table/bags.h"
+#include "op/table/op_table.h"
 
 #include "base/rng.h"
 #include "support/op_trial.h"

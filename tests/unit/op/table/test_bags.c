@@ -1,5 +1,5 @@
 /* What models do with samples works with items: programs over M items give the bits of programs over M samples. */
-#include "op/table/bags.h"
+#include "op/table/op_table.h"
 
 #include <string.h>
 
