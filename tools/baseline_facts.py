@@ -385,7 +385,7 @@ def coverage(build):
     build.run("ctest", "--test-dir", folder, "-L", "unit", "-E", tests_left_out, "-j", build.jobs)
     build.notes.append(f"tests that match {tests_left_out} were left out")
     counts = {}  # of a file's line: how often it ran
-    notes = [note for note in folder.rglob("*.gcno") if re.search(r"phloem_(objects|double|verbs)\.dir", str(note))]
+    notes = [note for note in folder.rglob("*.gcno") if re.search(r"phloem_(objects|avx2|avx512|double|verbs)\.dir", str(note))]
     for start in range(0, len(notes), 50):
         shown = build.output("gcov", "--json-format", "--stdout", *notes[start:start + 50], folder=folder)
         for line in shown.splitlines():

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text/date.h"
 #include "base/text/number.h"
 #include "base/text/utf8.h"
 #include "base/thread/clock.h"

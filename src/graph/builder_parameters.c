@@ -1,4 +1,4 @@
-/* What a program learns and what it carries: declarations of parameters, tables and states. */
+/* What a program learns and what it carries: declarations of parameters, tables and states, and losses that are added. */
 #include <assert.h>
 #include <string.h>
 

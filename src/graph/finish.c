@@ -7,8 +7,6 @@
 
 /* ---- dead code and order ---- */
 
-/* Dead code and order: what finishing a graph does besides fusion. */
-
 void ph__graph_fini(struct ph_graph *graph)
 {
     free(graph->nodes);

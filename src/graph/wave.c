@@ -1,4 +1,4 @@
-/* Running waves: the threads of the team, each with what it takes to run a node by itself. */
+/* Waves, planned and run: which nodes form them, and the threads of the team, each with what it takes to run a node by itself. */
 #include "graph/wave.h"
 
 #include <stdio.h>

@@ -2,6 +2,8 @@
 #ifndef PH_KERNEL_GEMM_CONTEXT_H
 #define PH_KERNEL_GEMM_CONTEXT_H
 
+#include <stddef.h>
+
 #include "kernel/gemm.h"
 #include "kernel/gemm_library.h"
 #include "kernel/kernel.h"
@@ -13,5 +15,29 @@ struct ph_gemm {
     struct ph_gemm_library *library;
     const struct ph_kernels *kernels;
 };
+
+/* ---- lengths in pieces ---- */
+
+/* A length is cut into pieces by itself alone: equal ones, then shrinking powers of two and a rest. So there is a bounded
+ * number of different pieces, whatever the lengths. */
+
+#define PH_MIN_PIECE 16
+#define PH_MAX_TAIL 7 /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */
+
+/* A length as num_full pieces of `full`, then num_tail shrinking ones. */
+struct ph_cut {
+    size_t full, num_full, num_tail;
+    size_t tail[PH_MAX_TAIL + 1];
+};
+
+struct ph_piece {
+    size_t first, count;
+    size_t kind; /* 0: a full one, else 1 + its place in the tail */
+};
+
+/* full is a power of two, at most PH_MIN_PIECE * 2^PH_MAX_TAIL, or the length itself. */
+struct ph_cut ph__cut_length(size_t length, size_t full);
+size_t ph__cut_pieces(const struct ph_cut *cut);
+struct ph_piece ph__cut_piece(const struct ph_cut *cut, size_t index);
 
 #endif

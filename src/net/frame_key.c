@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/sum/digest.h"
-#include "base/sum/gmac.h"
 #include "net/wire.h"
 
 static_assert(PH_GMAC_KEY_BYTES == PH_CONNECTION_KEY_BYTES, "a connection's key is a GMAC's");

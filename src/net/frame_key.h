@@ -2,7 +2,7 @@
  *
  * A tag covers the frame's header, its payload, where the one ends and the other begins, and how many frames went before it:
  * a frame that was changed, left out, sent twice, out of order, or back to its sender does not fit. It is the first half of a
- * GMAC over AES-256 (base/sum/gmac.h) whose nonce is the frame's number and the size of its header; numbers are counted here and
+ * GMAC over AES-256 (base/sum/digest.h) whose nonce is the frame's number and the size of its header; numbers are counted here and
  * keys are made for one connection and direction (authenticate.h), so that no nonce comes twice.
  *
  * Why GMAC: of what OpenSSL 3 offers, SipHash is several times slower where the processor has AES and carry-less

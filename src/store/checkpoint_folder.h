@@ -73,7 +73,7 @@ bool ph__folder_next_metadata(const struct ph_folder *folder, struct ph_json_mem
 uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder);
 
 /* PH_ERROR_CHECKPOINT unless each of the tensors, or the whole one that it is a part of, is there with its shape and a dtype
- * that converts (store/tensor_bytes.h). */
+ * that converts (store/tensor_list.h). */
 ph_status ph__folder_check_tensors(
     const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 /* PH_ERROR_CHECKPOINT naming a tensor of the folder that has none of these names. */

@@ -7,7 +7,6 @@
 #include "base/sizes.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
-#include "store/tensor_bytes.h"
 #include "store/tensor_list.h"
 
 /* Where some columns of a piece are wanted, whole rows are read, so many bytes at once, unless they are longer than a page:

@@ -12,7 +12,7 @@
 #include "base/format/json.h"
 #include "base/sum/digest.h"
 #include "store/safetensors.h"
-#include "store/tensor_bytes.h"
+#include "store/tensor_list.h"
 
 enum { HEADER_ALIGNMENT = 8, PREFIX_BYTES = 8 };
 

@@ -2,7 +2,7 @@
  *
  * A line of /proc/self/cgroup gives the group's path inside its hierarchy; mountinfo says which part of the hierarchy
  * is mounted where (in a container, often only the container's own group, mounted as if it were the root). */
-#include "base/memory/cgroup.h"
+#include "base/memory/memory.h"
 
 #include <inttypes.h>
 #include <limits.h>

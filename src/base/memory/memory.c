@@ -13,8 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/memory/cgroup.h"
-
 #define HUGE_BYTES ((size_t)2 << 20)
 
 static ph_status out_of_memory(size_t size, const char *what)

@@ -1,6 +1,6 @@
 /* The cipher's interface with bytes that are authenticated only, rather than EVP_MAC's: a new nonce goes straight into the
  * context there, with no list of parameters to be made and read for each message. */
-#include "base/sum/gmac.h"
+#include "base/sum/digest.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Numbers as text, the same way in configs, on the command line, in JSON and in tables. */
+/* Numbers as text, the same way in configs, on the command line, in JSON and in tables; and dates. */
 #ifndef PH_BASE_NUMBER_H
 #define PH_BASE_NUMBER_H
 
@@ -17,5 +17,21 @@ const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES]);
 
 /* "3.2 GiB". Returns `text`. */
 const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES]);
+
+/* ---- dates ---- */
+
+/* Days and the proleptic Gregorian calendar, in UTC: without the C library's time zones, which take a lock and memory. */
+
+/* Days since 1 March of year 0, not before it; month 1 to 12, any day. */
+int64_t ph__date_days(int year, int month, int day);
+int ph__date_month_length(int year, int month); /* days */
+
+/* The day so many days after 1 January 1970 as YYYY-MM-DD. False outside the years 1 to 9999. */
+#define PH_DATE_BYTES 11
+bool ph__date_write(int64_t days, char text[PH_DATE_BYTES]);
+
+/* The moment so many milliseconds after 1 January 1970 as YYYY-MM-DDThh:mm:ss.mmmZ (RFC 3339). False after the year 9999. */
+#define PH_UTC_BYTES 25
+bool ph__utc_write(uint64_t milliseconds, char text[PH_UTC_BYTES]);
 
 #endif

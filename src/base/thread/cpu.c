@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory/cgroup.h"
+#include "base/memory/memory.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/text/date.h"
+#include "base/text/number.h"
 
 /* ---- decimal numbers ------------------------------------------------------------------------------------- */
 

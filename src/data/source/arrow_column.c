@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/date.h"
+#include "base/text/number.h"
 #include "tensor/float16.h"
 
 #define INLINE_VIEW_BYTES 12

@@ -1,10 +1,9 @@
 /* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. Behind a linear layer
- * without an activation it melts into that layer's weight and bias (op_fold_batch_norm.c). */
-#include "op/attributes.h"
-
+ * without an activation it melts into that layer's weight and bias (fold_batch_norm). */
 #include <math.h>
 #include <string.h>
 
+#include "op/attributes.h"
 #include "op/dense/batch_norm.h"
 
 /* ---- folding into a linear layer ---- */

@@ -5,7 +5,6 @@
  * activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum of the rows of dy (linear_backward_weight). */
 #include "op/attributes.h"
-
 #include "op/operator.h"
 
 /* ---- the packed weight ---- */

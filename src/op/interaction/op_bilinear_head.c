@@ -50,7 +50,7 @@ static bool has_shape(
            ph__dim_equal(vectors->dims[1], ph__dim(heads.extent * dim.extent));
 }
 
-/* x (B,K), y (B,M), weight (T,H,K/H,M/H) fit each other. */
+/* Checks that x (B,K), y (B,M) and weight (T,H,K/H,M/H) fit each other. */
 static bool are_head_types(const struct ph_type *x, const struct ph_type *y, const struct ph_type *weight)
 {
     const struct ph_dim *dims = weight->dims;
@@ -75,13 +75,13 @@ static struct head describe(const struct ph_call *call, const struct ph_operand 
     return head;
 }
 
-/* Bytes of the workers' parts of the scratch, which come first. */
+/* Gives the bytes of the workers' parts of the scratch, which come first. */
 static size_t workers_bytes(const struct ph_call *call, const struct head *head)
 {
     return ph__team_num_threads(call->backend->team) * head->worker_reals * sizeof(ph_real);
 }
 
-/* `products` multiplications and additions for each number of the weight and each sample */
+/* Counts `products` multiplications and additions for each number of the weight and each sample. */
 static void product_cost(
     const struct ph_call *call, const struct ph_operand *weight, double products, struct ph_cost *cost_out)
 {

@@ -18,6 +18,7 @@ struct attention_samples {
     bool is_self;         /* the queries are the bags' items, too; else each sample has args.num_queries */
     struct ph_attention_args args; /* what is alike in all samples, and the arrays of all */
 };
+
 static struct attention_samples describe_samples(
     const struct ph_operand *inputs, const struct ph_attention_options *options)
 {
@@ -38,7 +39,7 @@ static struct attention_samples describe_samples(
             .v = v->data}};
 }
 
-/* Pairs of a query and a key, over all samples and heads; histories that attend to themselves count as equally long. */
+/* Counts pairs of a query and a key, over all samples and heads; histories that attend to themselves count as equally long. */
 static double num_pairs(const struct ph_operand *inputs, const struct ph_attention_options *options)
 {
     const struct ph_operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];

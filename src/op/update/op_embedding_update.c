@@ -40,7 +40,7 @@ static void embedding_update_cost(const struct ph_call *call, struct ph_cost *co
         cost_out->updated_bytes + cost_out->revisited_bytes + (2 * positions + 2 * unique) * sizeof(uint32_t);
 }
 
-/* Two rows. */
+/* Gives the bytes of two rows of scratch, on cache lines of their own: a thread's. */
 static size_t scratch_bytes_of(size_t dim)
 {
     return ph__size_align(2 * dim * sizeof(ph_real));
@@ -57,6 +57,7 @@ static ph_real *worker_scratch(const struct ph_call *call, size_t dim, size_t wo
     return (void *)((char *)call->scratch + worker * scratch_bytes_of(dim));
 }
 
+/* Gives the kernel's view of the inputs of embedding_update; source and target are borrowed. */
 static struct ph_embedding_update_args kernel_args(const struct ph_call *call,
     const struct ph_embedding_gradient_source *source, const struct ph_update_target *target)
 {
@@ -117,7 +118,7 @@ const struct ph_op ph__op_embedding_update = {
  * the step sees it, clipped and with l2. Those of all the row's columns, one behind the other, make the sum that comes back
  * to the update. embedding_squares sums the gradient of a lookup without leaving it in memory. */
 
-/* ---- squares of a gradient in memory ------------------------------------------------------------------------------------- */
+/* ---- squares of a gradient in memory ---------------------------------------------------------------------------- */
 
 static struct ph_type blocks_type(struct ph_dim rows, struct ph_dim columns)
 {

@@ -1,4 +1,4 @@
-#include "kernel/cut.h"
+#include "kernel/gemm_context.h"
 #include "support/test_support.h"
 
 /* Pieces follow one another without a gap, and a kind has one size. */

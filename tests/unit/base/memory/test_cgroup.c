@@ -5,7 +5,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/memory/arena.h"
-#include "base/memory/cgroup.h"
+#include "base/memory/memory.h"
 #include "support/test_support.h"
 
 struct fixture {

@@ -1,4 +1,4 @@
-#include "base/sum/gmac.h"
+#include "base/sum/digest.h"
 
 #include <string.h>
 
