@@ -92,12 +92,14 @@ struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index)
     return store->tensors[index];
 }
 
-size_t ph__store_find_tensor(const struct ph_store *store, const char *name)
+/* Finds the index, for ph_store_tensor, of the first logical tensor of a name, and of the next one of the same name, which is
+ * another part of it. SIZE_MAX: there is none. */
+static size_t find_tensor(const struct ph_store *store, const char *name)
 {
     return ph__name_index_find(&store->tensor_names, name);
 }
 
-size_t ph__store_next_tensor(const struct ph_store *store, size_t index)
+static size_t next_tensor(const struct ph_store *store, size_t index)
 {
     return ph__name_index_next(&store->tensor_names, index);
 }
@@ -115,7 +117,7 @@ const struct ph_parameter *ph__store_parameter(const struct ph_store *store, siz
 
 ph_status ph_store_find(const struct ph_store *store, const char *name, struct ph_tensor *tensor_out)
 {
-    const size_t index = ph__store_find_tensor(store, name);
+    const size_t index = find_tensor(store, name);
     if (index == PH_NO_NAME)
         return ph_fail(PH_ERROR_USAGE, "the store has no tensor '%s'", name);
     *tensor_out = store->tensors[index];
@@ -284,8 +286,7 @@ static ph_status add_parameter(struct ph_store *store, const struct ph_declarati
 /* The tensor's name is not that of another one, but for another part of the same. */
 static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
 {
-    for (size_t i = ph__store_find_tensor(store, tensor->name); i != SIZE_MAX;
-         i = ph__store_next_tensor(store, i)) {
+    for (size_t i = find_tensor(store, tensor->name); i != SIZE_MAX; i = next_tensor(store, i)) {
         const struct ph_tensor other = ph_store_tensor(store, i);
         if (ph__tensor_excludes(tensor, &other))
             return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor->name);

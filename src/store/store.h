@@ -24,10 +24,6 @@ ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parame
 /* Parameters in order of creation. Borrowed until the store is destroyed. */
 size_t ph__store_num_parameters(const struct ph_store *store);
 const struct ph_parameter *ph__store_parameter(const struct ph_store *store, size_t index);
-/* Finds the index, for ph_store_tensor, of the first logical tensor of a name, and of the next one of the same name, which is
- * another part of it. SIZE_MAX: there is none. */
-size_t ph__store_find_tensor(const struct ph_store *store, const char *name);
-size_t ph__store_next_tensor(const struct ph_store *store, size_t index);
 /* Bytes that adding the declaration would take, in the format that a table would be held in (0 when it is there already). */
 uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration);
 

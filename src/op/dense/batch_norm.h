@@ -6,7 +6,6 @@
 
 #define PH_BATCH_NORM_ROWS 128u /* of one partial sum */
 
-size_t ph__batch_norm_blocks(size_t rows);
 /* totals (n) = the sum of the partials (num_blocks, n), in block order. */
 void ph__batch_norm_combine(size_t num_blocks, size_t n, const double *partials, double *totals);
 

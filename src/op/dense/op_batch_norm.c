@@ -14,7 +14,7 @@
 
 /* ---- training and inference ---- */
 
-size_t ph__batch_norm_blocks(size_t rows)
+static size_t num_blocks_of(size_t rows)
 {
     return (rows + PH_BATCH_NORM_ROWS - 1) / PH_BATCH_NORM_ROWS;
 }
@@ -96,7 +96,7 @@ void ph__batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
 size_t ph__batch_norm_moments_bytes(const struct ph_call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
-    return (1 + 2 * ph__batch_norm_blocks(dims[0])) * dims[1] * sizeof(double);
+    return (1 + 2 * num_blocks_of(dims[0])) * dims[1] * sizeof(double);
 }
 
 static void sum_block(void *argument, size_t first, size_t last, size_t worker)
@@ -120,7 +120,7 @@ void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double 
         shift[j] = (double)first_row[j];
     struct sums_call sums = {call, columns, shift, partials};
     ph__for_blocks(call->backend, rows, PH_BATCH_NORM_ROWS, sum_block, &sums);
-    ph__batch_norm_combine(ph__batch_norm_blocks(rows), 2 * columns, partials, moments);
+    ph__batch_norm_combine(num_blocks_of(rows), 2 * columns, partials, moments);
     for (size_t j = 0; j < columns; j++) {
         const double offset = moments[j] / (double)rows;
         moments[j] = shift[j] + offset;
@@ -249,7 +249,7 @@ void ph__batch_norm_backward_cost(const struct ph_call *call, struct ph_cost *co
 size_t ph__batch_norm_gradient_sums_bytes(const struct ph_call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
-    return 2 * ph__batch_norm_blocks(dims[0]) * dims[1] * sizeof(double);
+    return 2 * num_blocks_of(dims[0]) * dims[1] * sizeof(double);
 }
 
 static void gradient_sum_block(void *argument, size_t first, size_t last, size_t worker)
@@ -273,7 +273,7 @@ void ph__batch_norm_gradient_sums(const struct ph_call *call, double *scratch, d
     ph_real *d_beta = call->outputs[PH_BATCH_NORM_D_BETA].data;
     struct gradient_sums_call sums = {call, dims[1], scratch};
     ph__for_blocks(call->backend, dims[0], PH_BATCH_NORM_ROWS, gradient_sum_block, &sums);
-    ph__batch_norm_combine(ph__batch_norm_blocks(dims[0]), 2 * dims[1], scratch, totals);
+    ph__batch_norm_combine(num_blocks_of(dims[0]), 2 * dims[1], scratch, totals);
     for (size_t j = 0; j < dims[1]; j++) {
         d_beta[j] = (ph_real)totals[j];
         d_gamma[j] = (ph_real)totals[dims[1] + j];
@@ -320,7 +320,7 @@ static ph_status backward_run(struct ph_call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     double *totals = call->scratch, *partials = totals + 2 * dims[1];
-    ph_real *means = (ph_real *)(partials + 2 * dims[1] * ph__batch_norm_blocks(dims[0]));
+    ph_real *means = (ph_real *)(partials + 2 * dims[1] * num_blocks_of(dims[0]));
     ph__batch_norm_gradient_sums(call, partials, totals);
     ph__batch_norm_backward_apply(call, (double)dims[0], totals, means);
     return PH_OK;

@@ -18,9 +18,6 @@ enum {
     PH_EMBEDDING_UPDATE_INPUTS = PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS
 };
 
-/* Whether rows without a gradient change too: whole-table mode, unless the optimizer leaves such rows alone. */
-bool ph__optimizer_visits_every_row(const struct ph_optimizer *optimizer);
-
 ph_status ph__update_prepare(
     const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters);
 uint64_t ph__update_slot_bytes(const struct ph_node *node, const struct ph_declaration *parameter);
@@ -34,16 +31,6 @@ struct ph_update_target {
     ph_real *m, *s;             /* NULL where the optimizer has none */
 };
 struct ph_update_target ph__update_target(const struct ph_call *call);
-
-/* Rows that take one step. */
-struct ph_update_span {
-    size_t row, rows;           /* from `row` on */
-    const ph_real *gradient;    /* (rows, columns); NULL: zeros */
-    const ph_real *square_sums; /* (rows), see PH_UPDATE_SQUARE_SUMS; NULL: none */
-};
-/* numbers: room for the rows' own where they are not held as such. */
-void ph__update_rows(const struct ph_kernels *kernels, const struct ph_update_target *target,
-    const struct ph_update_span *span, ph_real *numbers);
 
 /* FLOPs and bytes of a step on this many weights, gradient read included. */
 void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out);
