@@ -5,7 +5,7 @@ usage: house.py [REVISION]
 
 Prints a table of the checkout that it stands in; with REVISION, that revision's table before it.
 
-  files     .c and .h files
+  files     .c, .h and .inc files
   lines     all of them
   code      lines that are not blank, comment or #include
   comment   share of lines that are comment alone
@@ -67,7 +67,8 @@ def exported(sources, public):
 
 def measure(root):
     """Rows by room, in the columns' order; the last one is of all rooms."""
-    sources = {path: path.read_text(encoding="utf-8") for path in sorted((root / "src").rglob("*.[ch]"))}
+    paths = sorted(path for path in (root / "src").rglob("*") if path.suffix in {".c", ".h", ".inc"})
+    sources = {path: path.read_text(encoding="utf-8") for path in paths}
     public = set()
     for header in (root / "include" / "phloem").glob("*.h"):
         public |= set(WORD.findall(header.read_text(encoding="utf-8")))
