@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""The layer rule: a room includes only what its row names, and a wrapped library has one door.
+"""The layer rule: a room includes only what its row names, no modules include each other in a circle, no folder is crowded,
+and a wrapped library has one door.
 
 usage: check_layers.py [ROOT]
 
 Prints one line a violation, "file:line: what is wrong", and ends with 1 when there is any.
 The rooms and their order stand in rooms.py.
 """
+import collections
 import pathlib
 import re
 import sys
 
-from rooms import ALLOWED, INCLUDE, PUBLIC_ROOM, SUB_ROOMS
+from rooms import ALLOWED, CROWDED, INCLUDE, MAX_FILES, PUBLIC_ROOM, SUB_ROOMS, circles, modules
 
 WRAPPED = [  # library, its headers, the files that may include them
     ("OpenMP", r"omp\.h", r"src/base/thread/parallel_openmp\.c"),
@@ -80,6 +82,21 @@ def room_violation(room, relative, name):
     return None
 
 
+def circle_problems(root):
+    """A line for each group of modules (a header and its source) that include each other."""
+    for ring in circles(modules(root)):
+        yield f"src/{ring[0]}: a circle of modules that include each other: {', '.join(ring)}"
+
+
+def crowd_problems(root):
+    """A line for each folder of sources or of their tests that holds too many files."""
+    folders = collections.Counter(
+        path.parent.relative_to(root) for part in ("src", "tests/unit") for path in (root / part).rglob("*.[ch]"))
+    for folder, count in sorted(folders.items()):
+        if count > MAX_FILES and not CROWDED & set(folder.parts):
+            yield f"{folder}: {count} files, {MAX_FILES} at most: a sub-room that nobody has named"
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     problems = []
@@ -112,6 +129,8 @@ def main():
                     first = door.setdefault((library, relative.parts[0]), relative)
                     if first != relative:
                         problems.append(f"{where}: {library} is already wrapped by {first}")
+    problems += circle_problems(root)
+    problems += crowd_problems(root)
     print("\n".join(problems) if problems else "layers: fine")
     return 1 if problems else 0
 

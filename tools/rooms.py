@@ -41,6 +41,9 @@ SUB_ROOMS = {
     "cli": ["hub", "verb"],
 }
 
+MAX_FILES = 30  # of a folder
+CROWDED = {"kernel", "model"}  # rooms that grow by a file a thing
+
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "comm.h": "comm",
     "status.h": "base",
