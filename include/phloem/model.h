@@ -30,10 +30,10 @@ struct ph_model_settings {
     const int64_t *top_units; /* DLRM: hidden layers over the interaction; none given: hidden_units */
     size_t num_top_units;
     bool batch_norm;
-    double dropout;  /* rate in [0,1), behind each hidden layer; 0: none */
-    int activation;  /* enum ph_activation, of hidden layers */
-    int pooling;     /* enum ph_pooling, of the ids of one bag */
-    int interaction; /* enum ph_interaction: DLRM */
+    double dropout;                  /* rate in [0,1), behind each hidden layer; 0: none */
+    enum ph_activation activation;   /* of hidden layers */
+    enum ph_pooling pooling;         /* of the ids of one bag */
+    enum ph_interaction interaction; /* DLRM */
     /* The keys under "model.<kind>", of a kind that has some, as ph_config_read gives them: a struct that only the kind's
      * own file knows. NULL: their defaults. */
     const void *own;

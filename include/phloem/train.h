@@ -37,16 +37,16 @@ struct ph_optimizer_group {
 
 /* The keys under "optimizer". */
 struct ph_optimizer_settings {
-    int kind; /* enum ph_optimizer_kind */
+    enum ph_optimizer_kind kind;
     double learning_rate;
     double beta1, beta2, epsilon, momentum;
-    bool nesterov;
+    bool is_nesterov;
     double weight_decay; /* ADAMW */
     double net_l2;
     int embedding_kind; /* 0: as `kind`; else 1 + enum ph_optimizer_kind */
     double embedding_learning_rate_factor;
     double embedding_l2;
-    int embedding_scope; /* enum ph_table_scope: the rows that each step updates and decays */
+    enum ph_table_scope embedding_scope; /* the rows that each step updates and decays */
     const struct ph_optimizer_group *groups;
     size_t num_groups;
 };
@@ -56,21 +56,21 @@ struct ph_train_settings {
     int64_t epochs, batch_size;
     int64_t accumulation_steps; /* micro-batches that a step's batch is cut into, at most batch_size; 0: 1 */
     int64_t max_steps;          /* 0: no limit */
-    int precision;              /* enum ph_precision */
-    int row_format;             /* enum ph_row_format of all tables: one that is learnt */
-    bool deterministic;         /* the same bits for any number of threads; false wants PH_TEAM_OPENMP */
-    int64_t evaluate_steps;     /* also evaluate every so many steps; 0: after epochs only */
-    int selection;              /* enum ph_selection */
+    enum ph_precision precision;
+    enum ph_row_format row_format; /* of all tables: one that is learnt */
+    bool deterministic;            /* the same bits for any number of threads; false wants PH_TEAM_OPENMP */
+    int64_t evaluate_steps;        /* also evaluate every so many steps; 0: after epochs only */
+    enum ph_selection selection;
     /* Evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not defined (AUC of one
      * class) there is nothing to compare, and nothing is counted. */
     int64_t patience;
-    int schedule; /* enum ph_schedule_kind */
+    enum ph_schedule_kind schedule;
     int64_t warmup_steps;
-    int64_t schedule_steps;    /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
-    double schedule_factor;    /* STEP, PLATEAU: factor of a cut; COSINE: factor at the end */
-    double min_learning_rate;  /* schedules do not cut below this */
-    double max_gradient_norm;  /* 0: not clipped */
-    int non_finite;            /* enum ph_non_finite */
+    int64_t schedule_steps;   /* STEP: steps between cuts; COSINE: steps until the end (0: max_steps) */
+    double schedule_factor;   /* STEP, PLATEAU: factor of a cut; COSINE: factor at the end */
+    double min_learning_rate; /* schedules do not cut below this */
+    double max_gradient_norm; /* 0: not clipped */
+    enum ph_non_finite non_finite;
     double report_seconds;     /* between two reports */
     double checkpoint_seconds; /* between two checkpoints to resume from; 0: none by time */
     int64_t checkpoint_steps;  /* also one every so many steps; 0: none by steps */
@@ -86,7 +86,7 @@ enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE, PH_SYNC_HUB };
 /* The keys under "parallel". */
 struct ph_parallel_settings {
     const char *plan; /* a file, "auto" or "none" */
-    int sync;         /* enum ph_sync */
+    enum ph_sync sync;
     const char *transport;
     int64_t ranks_per_host;
     double timeout_seconds;

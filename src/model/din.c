@@ -123,7 +123,7 @@ static ph_value pooled(struct ph_builder *builder, const struct pairs *pairs, ph
             others[count++] = feature;
     ph_value ids = ph_select_features(builder, ph_input_ids(builder, features->num_sparse), count, others);
     ph_value id_weights = features->has_id_weights ? ph_input_id_weights(builder) : 0;
-    return ph_embedding_bag(builder, ids, table, (enum ph_pooling)settings->pooling, id_weights);
+    return ph_embedding_bag(builder, ids, table, settings->pooling, id_weights);
 }
 
 /* The vector of one of the pooled features: (B,D). */

@@ -25,7 +25,7 @@ static ph_value embedding_table(struct ph_builder *builder, const struct lookup 
     struct ph_init init = {PH_INIT_NORMAL, settings->embedding_init_std};
     ph_value table = ph_table(builder, "table", lookup->num_features, lookup->slices, dim, init);
     ph_value weights = has_id_weights ? ph_input_id_weights(builder) : 0;
-    return ph_embedding_bag(builder, lookup->ids, table, (enum ph_pooling)settings->pooling, weights);
+    return ph_embedding_bag(builder, lookup->ids, table, settings->pooling, weights);
 }
 
 static struct lookup all_features(struct ph_builder *builder, const struct ph_model_features *features)
@@ -117,8 +117,8 @@ ph_value ph__feature_bottom(struct ph_builder *builder, const struct ph_model_se
     ph_value x = ph_input_dense(builder, features->num_dense);
     x = ph__layer_perceptron(
         builder, "bottom", x, settings->bottom_units, settings->num_bottom_units, settings);
-    return ph__layer_affine(builder, "bottom.output", x, (size_t)settings->embedding_dim,
-        (enum ph_activation)settings->activation);
+    return ph__layer_affine(
+        builder, "bottom.output", x, (size_t)settings->embedding_dim, settings->activation);
 }
 
 ph_value ph__feature_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,

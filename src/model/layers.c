@@ -44,7 +44,7 @@ ph_value ph__layer_affine(
 
 ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
-    switch ((enum ph_activation)settings->activation) {
+    switch (settings->activation) {
     case PH_RELU:
         return ph_relu(builder, x);
     case PH_SIGMOID:
@@ -87,7 +87,7 @@ static ph_value hidden_layer(
 {
     if (settings->batch_norm)
         return ph__layer_activate(builder, affine(builder, x, units, PH_IDENTITY), settings);
-    x = affine(builder, x, units, (enum ph_activation)settings->activation);
+    x = affine(builder, x, units, settings->activation);
     return ph__layer_drop(builder, x, settings);
 }
 

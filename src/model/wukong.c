@@ -114,7 +114,7 @@ static ph_value fm_block(struct ph_builder *builder, ph_value x, const struct ph
     ph_value y = products(builder, own, x);
     y = own->layer_norm ? ph__layer_norm(builder, "norm", y) : y;
     y = ph__layer_perceptron(builder, "hidden", y, own->fm_units.items, own->fm_units.count, &plain);
-    y = ph__layer_affine(builder, "output", y, dims[0] * dims[1], (enum ph_activation)settings->activation);
+    y = ph__layer_affine(builder, "output", y, dims[0] * dims[1], settings->activation);
     ph_builder_pop_scope(builder);
     return ph_reshape(builder, y, 2, dims);
 }

@@ -76,10 +76,10 @@ ph_status ph__train_job_check(const struct ph_train_job *job)
     if (!train->deterministic && job->team != PH_TEAM_OPENMP)
         return ph_fail(
             PH_ERROR_CONFIG, "train.deterministic=false requires team=openmp, but team is pthread");
-    if (!ph__row_format_is_learnt((enum ph_row_format)train->row_format))
+    if (!ph__row_format_is_learnt(train->row_format))
         return ph_fail(PH_ERROR_CONFIG,
             "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
-            ph_row_format_name((enum ph_row_format)train->row_format));
+            ph_row_format_name(train->row_format));
     double rate = job->negative_rate;
     size_t num_tasks = ph_encoder_num_tasks(job->encoder);
     if (!(rate >= 0 && rate <= 1))

@@ -38,7 +38,7 @@ enum ph_option_type {
     PH_OPTION_NUMBER,   /* double, in [min, max] */
     PH_OPTION_TEXT,     /* const char *, owned by the arena */
     PH_OPTION_PATH,     /* const char *, environment variables expanded; "" is NULL */
-    PH_OPTION_CHOICE,   /* int, index into choices */
+    PH_OPTION_CHOICE,   /* int, or an enum of its size: index into choices */
     PH_OPTION_INTEGERS, /* struct ph_integer_list, each in [min, max]; YAML [a, b], text "a,b" */
     PH_OPTION_TEXTS,    /* struct ph_text_list; YAML [a, b], text a,b or "a, b","\"c\"" with quotes in it */
     PH_OPTION_RECORDS,  /* struct ph_record_list, a YAML sequence of mappings, each by `records` */

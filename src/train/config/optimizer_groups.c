@@ -20,8 +20,8 @@ struct ph_optimizer ph__optimizer_for(
     const struct ph_optimizer_settings *settings, const char *parameter, bool is_table)
 {
     struct ph_optimizer optimizer = {
-        .kind = (enum ph_optimizer_kind)settings->kind,
-        .is_nesterov = settings->nesterov,
+        .kind = settings->kind,
+        .is_nesterov = settings->is_nesterov,
         .momentum = settings->momentum,
         .beta1 = settings->beta1,
         .beta2 = settings->beta2,

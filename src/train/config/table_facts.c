@@ -183,11 +183,11 @@ static ph_status list_by_batch(
     struct ph_batches *batches;
     const struct ph_batch *batch;
     if (ph__job_rows_flow(ph__job_train(job)))
-        return ph__table_list_init(program, (enum ph_row_format)job->train->row_format, NULL, list);
+        return ph__table_list_init(program, job->train->row_format, NULL, list);
     PH_TRY(ph__job_rows_open(ph__job_train(job), job->encoder, &options, &batches));
     ph_status status = ph_batches_next(batches, &batch);
     if (status == PH_OK)
-        status = ph__table_list_init(program, (enum ph_row_format)job->train->row_format, batch, list);
+        status = ph__table_list_init(program, job->train->row_format, batch, list);
     ph_batches_close(batches);
     return status;
 }

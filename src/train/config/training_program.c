@@ -205,7 +205,7 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     PH_TRY(add_learning(builder, job, distribution, &accumulation, minimised, max_norm));
     struct ph__training_program program = {.num_micro_batches = accumulation.num_micro_batches,
         .has_clip = max_norm > 0,
-        .parameter_bytes = learnt_bytes(builder, (enum ph_row_format)job->train->row_format)};
+        .parameter_bytes = learnt_bytes(builder, job->train->row_format)};
     PH_TRY(ph_builder_finish(builder, &program.program));
     *program_out = program;
     return PH_OK;
@@ -216,7 +216,7 @@ ph_status ph__training_program_build(const struct ph_train_job *job, const struc
 {
     struct ph_builder *builder = NULL;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
-    ph_builder_set_precision(builder, (enum ph_precision)job->train->precision);
+    ph_builder_set_precision(builder, job->train->precision);
     ph_status status = build(builder, job, features, distribution, program_out);
     ph_builder_destroy(builder);
     return status;

@@ -107,7 +107,7 @@ static const struct ph_json_field job_fields[] = {
 
 static const char *row_format_of(const struct ph__trainer *trainer)
 {
-    return ph_row_format_name((enum ph_row_format)trainer->job->train->row_format);
+    return ph_row_format_name(trainer->job->train->row_format);
 }
 
 static void write_lanes(const struct ph__trainer *trainer, char text_out[24])

@@ -59,7 +59,7 @@ static size_t gather_tables(const struct ph__trainer *trainer, struct table *tab
     const struct ph_plan *plan = &trainer->ranks.plan;
     size_t count = 0;
     for (size_t i = 0; i < plan->num_tables && tables != NULL; i++)
-        tables[i] = planned_table(&plan->tables[i], (enum ph_row_format)trainer->job->train->row_format);
+        tables[i] = planned_table(&plan->tables[i], trainer->job->train->row_format);
     if (trainer->ranks.comm != NULL)
         return plan->num_tables;
     for (size_t p = 0; p < ph__store_num_parameters(store); p++) {

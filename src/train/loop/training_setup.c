@@ -242,7 +242,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     trainer->summary.memory.baseline_bytes = ph__memory_anonymous_bytes();
     PH_TRY(ph__memory_available_bytes(&available_bytes));
     PH_TRY(ph_store_create(job->seed, &trainer->store));
-    ph__store_learn_rows(trainer->store, (enum ph_row_format)job->train->row_format);
+    ph__store_learn_rows(trainer->store, job->train->row_format);
     ph__store_stop_by(trainer->store, job->stop_signal);
     PH_TRY(ph_state_create(&trainer->state));
     const struct ph_backend_options options = {
