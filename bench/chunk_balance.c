@@ -33,7 +33,7 @@ static size_t least(const size_t *loads, size_t num_bins)
 ph_status unsorted_greedy(
     size_t num_items, const size_t *sizes, size_t num_bins, uint32_t *bins_out, size_t *loads_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct sized *items = ph__arena_alloc_array(&arena, num_items, sizeof *items);
     size_t *believed = ph__arena_alloc_array(&arena, num_bins, sizeof *believed);
     const bool has_memory = items != NULL && believed != NULL;
@@ -58,10 +58,10 @@ ph_status unsorted_greedy(
 ph_status chunk_sizes(
     const struct model_shapes *shapes, size_t chunk_bytes, size_t **sizes_out, size_t *num_chunks_out)
 {
-    struct ph_layout_key keys[MODEL_MAX_TENSORS];
-    struct ph_layout *layout = NULL;
+    struct ph__layout_key keys[MODEL_MAX_TENSORS];
+    struct ph__layout *layout = NULL;
     for (size_t i = 0; i < shapes->num_tensors; i++)
-        keys[i] = (struct ph_layout_key){shapes->elements[i], PH_F32};
+        keys[i] = (struct ph__layout_key){shapes->elements[i], PH_F32};
     PH_TRY(ph__layout_create(keys, shapes->num_tensors, chunk_bytes, &layout));
     const size_t num_chunks = layout->sizes.num_chunks;
     size_t *sizes = calloc(num_chunks, sizeof *sizes);
@@ -92,7 +92,7 @@ static size_t sum(const size_t *sizes, size_t count)
 }
 
 /* Everything is the arena's. */
-static ph_status balance_in(struct ph_arena *arena, const size_t *sizes, size_t num_chunks,
+static ph_status balance_in(struct ph__arena *arena, const size_t *sizes, size_t num_chunks,
     size_t num_servers, size_t cores_per_server, partition_function partition,
     struct chunk_balance *balance_out)
 {
@@ -125,7 +125,7 @@ static ph_status balance_in(struct ph_arena *arena, const size_t *sizes, size_t 
 ph_status chunk_balance(const size_t *sizes, size_t num_chunks, size_t num_servers, size_t cores_per_server,
     partition_function partition, struct chunk_balance *balance_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const ph_status status =
         balance_in(&arena, sizes, num_chunks, num_servers, cores_per_server, partition, balance_out);
     ph__arena_fini(&arena);

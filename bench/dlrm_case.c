@@ -70,7 +70,7 @@ static struct ph_batch empty_batch(const struct dlrm_case *of, struct contents *
 }
 
 static struct ph_batch make_batch(
-    const struct dlrm_case *of, const struct bench_ids *table_ids, struct ph_rng_sequence *rng)
+    const struct dlrm_case *of, const struct bench_ids *table_ids, struct ph__rng_sequence *rng)
 {
     struct contents contents;
     const struct ph_batch batch = empty_batch(of, &contents);
@@ -102,7 +102,7 @@ static struct ph_batch some_samples(
 void dlrm_data_init(struct dlrm_data *data, const struct dlrm_case *of)
 {
     const size_t ids_a_table = of->batch * of->pooling;
-    struct ph_rng_sequence rng = {.key = {.seed = 1}};
+    struct ph__rng_sequence rng = {.key = {.seed = 1}};
     struct bench_ids ids;
     bench_ids_init(&ids, of->rows, ids_a_table, of->is_uniform ? 0 : bench_reuse(ids_a_table));
     data->of = *of;
@@ -153,16 +153,16 @@ void dlrm_data_fini(struct dlrm_data *data)
 
 /* ---- for peers ----------------------------------------------------------------------------------------------------- */
 
-static struct ph_writer *open_file(const char *folder, const char *name)
+static struct ph__writer *open_file(const char *folder, const char *name)
 {
     char path[512];
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     bench_check(ph__writer_open(path, &writer));
     return writer;
 }
 
-static void finish_file(struct ph_writer *writer)
+static void finish_file(struct ph__writer *writer)
 {
     bench_check(ph__writer_finish(writer));
     ph__writer_close(writer);
@@ -170,7 +170,7 @@ static void finish_file(struct ph_writer *writer)
 
 static void write_description(const struct dlrm_case *of, const char *folder)
 {
-    struct ph_writer *writer = open_file(folder, "case.json");
+    struct ph__writer *writer = open_file(folder, "case.json");
     bench_check(ph__writer_printf(writer,
         "{\"num_dense\": %d, \"tables\": %zu, \"rows\": %zu, \"dim\": %zu, \"batch\": %zu, \"pooling\": %zu, "
         "\"num_batches\": %d, \"bottom\": [512, 256], \"top\": [512, 256]}\n",
@@ -182,8 +182,8 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder)
 {
     bench_check(ph__directory_create(folder));
     write_description(&data->of, folder);
-    struct ph_writer *dense = open_file(folder, "dense.f32"), *labels = open_file(folder, "labels.f32"),
-                     *ids = open_file(folder, "ids.i64");
+    struct ph__writer *dense = open_file(folder, "dense.f32"), *labels = open_file(folder, "labels.f32"),
+                      *ids = open_file(folder, "ids.i64");
     for (size_t i = 0; i < DLRM_NUM_BATCHES; i++) {
         const struct ph_batch *batch = &data->batches[i];
         const size_t samples = batch->num_samples;

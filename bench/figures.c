@@ -44,21 +44,21 @@ double bench_spread(const double *values, size_t count)
     return (quantile(values, count, 0.75) - quantile(values, count, 0.25)) / bench_median(values, count);
 }
 
-static void set_if_told(struct ph_json *entry, const char *key, double number)
+static void set_if_told(struct ph__json *entry, const char *key, double number)
 {
     if (number != 0)
         ph__json_set_number(entry, key, number);
 }
 
-static void set_text_if_told(struct ph_json *entry, const char *key, const char *text)
+static void set_text_if_told(struct ph__json *entry, const char *key, const char *text)
 {
     if (text != NULL)
         ph__json_set_text(entry, key, text);
 }
 
-void bench_record(struct ph_json *figures, const struct bench_figure *figure)
+void bench_record(struct ph__json *figures, const struct bench_figure *figure)
 {
-    struct ph_json *entry = ph__json_object();
+    struct ph__json *entry = ph__json_object();
     ph__json_set_text(entry, "name", figure->name);
     ph__json_set_text(entry, "unit", figure->unit);
     ph__json_set_number(entry, "value", figure->value);
@@ -88,7 +88,7 @@ void bench_record(struct ph_json *figures, const struct bench_figure *figure)
     ph__json_append(figures, entry);
 }
 
-void bench_finish(struct ph_json *figures, const char *path)
+void bench_finish(struct ph__json *figures, const char *path)
 {
     if (ph__json_size(figures) == 0) {
         fprintf(stderr, "bench: nothing was measured: there is nothing of that name\n");

@@ -36,11 +36,11 @@ struct bench_figure {
     const char *of_step;          /* an operator: the figure of its whole step */
     double share;                 /* ... and its share of the step's time */
 };
-void bench_record(struct ph_json *figures, const struct bench_figure *figure);
+void bench_record(struct ph__json *figures, const struct bench_figure *figure);
 
 /* Writes the figures to `path` unless it is NULL, and frees them. Ends the program with 2 where there are none: what was asked
  * for does not exist. */
-void bench_finish(struct ph_json *figures, const char *path);
+void bench_finish(struct ph__json *figures, const char *path);
 
 /* Makes a folder of this name and six letters in $TMPDIR, or /tmp; the caller removes it. */
 void bench_make_folder(const char *name, char *folder_out, size_t size);

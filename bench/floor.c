@@ -22,7 +22,7 @@ static double copy_rate(const struct bench_rates *rates, double bytes)
     return rates->copy[index];
 }
 
-double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates)
+double bench_floor(const struct ph__cost *cost, const struct bench_rates *rates)
 {
     const double streamed = cost->bytes - cost->gathered_bytes - cost->revisited_bytes - cost->updated_bytes;
     const double memory = streamed / copy_rate(rates, streamed) + cost->gathered_bytes / rates->gather +
@@ -30,10 +30,10 @@ double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates)
     return fmax(cost->flops / rates->product, memory);
 }
 
-struct ph_cost bench_cost_of_call(const struct ph_cost *total, size_t calls)
+struct ph__cost bench_cost_of_call(const struct ph__cost *total, size_t calls)
 {
     const double part = 1 / (double)calls;
-    return (struct ph_cost){.flops = total->flops * part,
+    return (struct ph__cost){.flops = total->flops * part,
         .bytes = total->bytes * part,
         .gathered_bytes = total->gathered_bytes * part,
         .revisited_bytes = total->revisited_bytes * part,

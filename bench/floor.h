@@ -22,10 +22,10 @@ struct bench_rates {
     "sum over operators of max(FLOPs / product peak, table rows read / gather + own rows read / revisit + " \
     "table rows updated / update + other bytes / copying as many)"
 
-double bench_floor(const struct ph_cost *cost, const struct bench_rates *rates); /* seconds */
+double bench_floor(const struct ph__cost *cost, const struct bench_rates *rates); /* seconds */
 
 /* What one of `calls` calls costs on average, all of which cost `total`. */
-struct ph_cost bench_cost_of_call(const struct ph_cost *total, size_t calls);
+struct ph__cost bench_cost_of_call(const struct ph__cost *total, size_t calls);
 
 /* The rows that a case's batches touch: the lists of slots that gather, revisit and update are measured with. */
 struct floor_rows;

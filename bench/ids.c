@@ -47,7 +47,7 @@ static double fitting_exponent(size_t rows, size_t num_ids, double reuse)
 
 void bench_ids_init(struct bench_ids *ids, size_t rows, size_t num_ids, double reuse)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = 11}};
+    struct ph__rng_sequence rng = {.key = {.seed = 11}};
     *ids =
         (struct bench_ids){.rows = rows, .exponent = reuse > 0 ? fitting_exponent(rows, num_ids, reuse) : 0};
     ids->cumulative = malloc(rows * sizeof *ids->cumulative);
@@ -72,7 +72,7 @@ void bench_ids_fini(struct bench_ids *ids)
     *ids = (struct bench_ids){0};
 }
 
-uint32_t bench_ids_draw(const struct bench_ids *ids, struct ph_rng_sequence *rng)
+uint32_t bench_ids_draw(const struct bench_ids *ids, struct ph__rng_sequence *rng)
 {
     const double uniform = ph__rng_next_uniform(rng);
     size_t low = 0, high = ids->rows - 1;

@@ -25,6 +25,6 @@ struct bench_ids {
 };
 void bench_ids_init(struct bench_ids *ids, size_t rows, size_t num_ids, double reuse); /* reuse 0: uniform */
 void bench_ids_fini(struct bench_ids *ids);
-uint32_t bench_ids_draw(const struct bench_ids *ids, struct ph_rng_sequence *rng);
+uint32_t bench_ids_draw(const struct bench_ids *ids, struct ph__rng_sequence *rng);
 
 #endif

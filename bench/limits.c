@@ -17,9 +17,9 @@ enum { LARGE_ROWS = 1024 /* a thread */, LARGE_COLUMNS = 512, LARGE_INNER = 512 
 static const double copy_seconds = 1e-3; /* of a sample, at least */
 
 struct bench_limits {
-    struct ph_team *team;
-    const struct ph_kernels *kernels;
-    struct ph_gemm *gemm;
+    struct ph__team *team;
+    const struct ph__kernels *kernels;
+    struct ph__gemm *gemm;
     float *x, *weight, *y; /* of the small product, a set a worker */
     float *large_x, *large_y;
     void *packed;
@@ -34,7 +34,7 @@ static void *memory(size_t bytes)
     return pointer;
 }
 
-static const struct ph_gemm_weight_shape large_shape = {
+static const struct ph__gemm_weight_shape large_shape = {
     .out_features = LARGE_COLUMNS, .in_features = LARGE_INNER};
 
 static void make_products(struct bench_limits *limits, size_t threads)
@@ -53,10 +53,10 @@ static void make_products(struct bench_limits *limits, size_t threads)
     ph__memory_free(weight, weight_bytes);
 }
 
-struct bench_limits *bench_limits_create(struct ph_team *team)
+struct bench_limits *bench_limits_create(struct ph__team *team)
 {
     const size_t threads = ph__team_num_threads(team);
-    enum ph_isa isa;
+    enum ph__isa isa;
     bench_check(ph__cpu_isa(&isa));
     struct bench_limits *limits = memory(sizeof *limits);
     *limits = (struct bench_limits){.team = team, .kernels = ph__kernels_for(isa)};
@@ -83,13 +83,13 @@ void bench_limits_destroy(struct bench_limits *limits)
     ph__memory_free(limits, sizeof *limits);
 }
 
-struct ph_team *bench_limits_team(const struct bench_limits *limits)
+struct ph__team *bench_limits_team(const struct bench_limits *limits)
 {
     return limits->team;
 }
 
 /* FLOP/s or bytes/s of `amount` a task, four tasks a thread, so that one that is held up does not hold up all. */
-static double rate(struct ph_team *team, ph_task task, void *argument, double amount)
+static double rate(struct ph__team *team, ph__task task, void *argument, double amount)
 {
     const size_t num_tasks = 4 * ph__team_num_threads(team);
     const double start = ph__clock_seconds();
@@ -173,7 +173,7 @@ static void small_product(void *argument, size_t task, size_t worker)
 {
     const struct bench_limits *limits = argument;
     (void)task;
-    const struct ph_row_product_args args = {.rows = SMALL_ROWS,
+    const struct ph__row_product_args args = {.rows = SMALL_ROWS,
         .in_features = SMALL_INNER,
         .out_features = SMALL_COLUMNS,
         .x = limits->x + worker * SMALL_ROWS * SMALL_INNER,
@@ -186,7 +186,7 @@ static void small_product(void *argument, size_t task, size_t worker)
 static double large_product(struct bench_limits *limits)
 {
     const size_t rows = LARGE_ROWS * ph__team_num_threads(limits->team);
-    const struct ph_gemm_args args = {
+    const struct ph__gemm_args args = {
         .rows = rows, .x = limits->large_x, .packed = limits->packed, .y = limits->large_y};
     const double start = ph__clock_seconds();
     bench_check(ph__gemm_forward(limits->gemm, &large_shape, &args));
@@ -204,7 +204,7 @@ double bench_peak_product(struct bench_limits *limits)
 struct copy {
     char *from, *to;
     size_t task_bytes;
-    const struct ph_kernels *kernels; /* scaling in place; NULL: copying */
+    const struct ph__kernels *kernels; /* scaling in place; NULL: copying */
 };
 
 static void copy_task(void *argument, size_t task, size_t worker)
@@ -294,7 +294,7 @@ static void update_task(void *argument, size_t task, size_t worker)
     }
 }
 
-static double best_sweep(struct ph_team *team, const struct bench_rows *rows, ph_task task, int num_hints)
+static double best_sweep(struct ph__team *team, const struct bench_rows *rows, ph__task task, int num_hints)
 {
     double best = 0;
     size_t turn = 0;

@@ -11,9 +11,9 @@
 
 /* Teams' measuring gear: operands that are made once. The team is borrowed. */
 struct bench_limits;
-struct bench_limits *bench_limits_create(struct ph_team *team);
+struct bench_limits *bench_limits_create(struct ph__team *team);
 void bench_limits_destroy(struct bench_limits *limits);
-struct ph_team *bench_limits_team(const struct bench_limits *limits);
+struct ph__team *bench_limits_team(const struct bench_limits *limits);
 
 /* Independent multiply-adds in registers with the widest vectors; bf16: pairs of products summed in fp32
  * (vdpbf16ps), 0 where the processor has no such instruction. */

@@ -74,7 +74,7 @@ double step_run(struct step *step, size_t count)
 {
     static const char *const entries[] = {"forward", "backward", "update"};
     for (size_t i = 0; i < step_num_nodes(step); i++)
-        step->executor->profile[i] = (struct ph_node_profile){0};
+        step->executor->profile[i] = (struct ph__node_profile){0};
     const double begin = ph__clock_seconds();
     for (size_t i = 0; i < count; i++) {
         step->number++;
@@ -85,7 +85,7 @@ double step_run(struct step *step, size_t count)
     }
     const double seconds = ph__clock_seconds() - begin;
     for (size_t i = 0; i < step_num_nodes(step); i++) {
-        struct ph_cost *cost = &step->executor->profile[i].cost;
+        struct ph__cost *cost = &step->executor->profile[i].cost;
         *cost = bench_cost_of_call(cost, count);
     }
     return seconds;
@@ -103,16 +103,16 @@ const char *step_node_name(const struct step *step, size_t node)
 
 double step_seconds(const struct step *step, size_t node)
 {
-    const struct ph_node_profile *profile = &step->executor->profile[node];
+    const struct ph__node_profile *profile = &step->executor->profile[node];
     return profile->num_calls > 0 ? (double)profile->time_ns * 1e-9 / (double)profile->num_calls : 0;
 }
 
-const struct ph_cost *step_cost(const struct step *step, size_t node)
+const struct ph__cost *step_cost(const struct step *step, size_t node)
 {
     return &step->executor->profile[node].cost;
 }
 
-struct ph_team *step_team(const struct step *step)
+struct ph__team *step_team(const struct step *step)
 {
     return step->backend->team;
 }

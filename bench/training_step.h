@@ -28,9 +28,9 @@ double step_run(struct step *step, size_t count);
 size_t step_num_nodes(const struct step *step);
 const char *step_node_name(const struct step *step, size_t node);
 double step_seconds(const struct step *step, size_t node);
-const struct ph_cost *step_cost(const struct step *step, size_t node);
+const struct ph__cost *step_cost(const struct step *step, size_t node);
 
-struct ph_team *step_team(const struct step *step);
+struct ph__team *step_team(const struct step *step);
 ph_real *step_table(const struct step *step); /* the embedding table, (tables * rows, dim) */
 
 #endif

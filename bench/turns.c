@@ -124,7 +124,7 @@ static void add_peer(const struct turn_figure *told, struct bench_figure *figure
     figure->rounds = fewer(figure->rounds, fewer(theirs.rounds, ratio.rounds));
 }
 
-void turn_record(struct ph_json *figures, const struct turn_figure *told)
+void turn_record(struct ph__json *figures, const struct turn_figure *told)
 {
     struct bench_figure figure = told->figure;
     const struct turn_summary ours = turn_summary(told->ours, told->value);

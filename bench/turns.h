@@ -52,6 +52,6 @@ struct turn_figure {
     double scale; /* from a value to the unit; where it is a rate, from the rate */
     bool is_rate; /* the figure is 1 over the value, scaled */
 };
-void turn_record(struct ph_json *figures, const struct turn_figure *told); /* and prints a line */
+void turn_record(struct ph__json *figures, const struct turn_figure *told); /* and prints a line */
 
 #endif

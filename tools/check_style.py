@@ -17,7 +17,7 @@ LEFT_OUT = {".git", "build", "runs", "__pycache__"}
 SAME_NAME_IS_FINE = {"main.c", "CMakeLists.txt", "README.md"}  # one in each example or folder
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|mnt)/\w")
-OPERATOR = re.compile(r"const struct ph_op ph__op_\w+ =")
+OPERATOR = re.compile(r"const struct ph__op ph__op_\w+ =")
 CONFLICT = re.compile(r"(<{7}|>{7}) ")
 KERNELS = {  # folder of src/kernel: what the names of its files end with, the usual first
     "ref": ("ref",),

@@ -32,7 +32,7 @@ enum { DEFAULT_ROUNDS = 11 };
 static const char usual_kind[] = "table_wise", usual_wire[] = "fp32";
 
 struct bench {
-    struct ph_json *figures;
+    struct ph__json *figures;
     size_t rounds;
     struct job_settings job;
     char model[64]; /* with its kind of shards and its wire, where these are others than usual */
@@ -190,20 +190,20 @@ struct options {
     bool tells_operators;
 };
 
-static enum ph_shard_kind find_kind(const char *name)
+static enum ph__shard_kind find_kind(const char *name)
 {
     size_t kind = 0;
-    while (strcmp(ph__shard_kind_name((enum ph_shard_kind)kind), name) != 0)
+    while (strcmp(ph__shard_kind_name((enum ph__shard_kind)kind), name) != 0)
         kind++;
-    return (enum ph_shard_kind)kind;
+    return (enum ph__shard_kind)kind;
 }
 
-static enum ph_wire find_wire(const char *name)
+static enum ph__wire find_wire(const char *name)
 {
     size_t wire = 0;
-    while (strcmp(ph__wire_name((enum ph_wire)wire), name) != 0)
+    while (strcmp(ph__wire_name((enum ph__wire)wire), name) != 0)
         wire++;
-    return (enum ph_wire)wire;
+    return (enum ph__wire)wire;
 }
 
 static void name_model(struct bench *bench)

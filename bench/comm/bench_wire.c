@@ -28,15 +28,15 @@ enum way { PACK, UNPACK, ADD, NUM_WAYS };
 static const char *const way_names[NUM_WAYS] = {"pack", "unpack", "add"};
 
 struct bench {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     struct bench_limits *limits;
-    struct ph_json *figures;
+    struct ph__json *figures;
     size_t rounds;
     ph_real *numbers;
     void *packed;
 };
 
-static void carry_out(struct bench *bench, enum way way, enum ph_wire wire, size_t rows)
+static void carry_out(struct bench *bench, enum way way, enum ph__wire wire, size_t rows)
 {
     if (way == PACK)
         ph__wire_pack(bench->kernels, wire, rows, COLUMNS, bench->numbers, COLUMNS, bench->packed);
@@ -47,7 +47,7 @@ static void carry_out(struct bench *bench, enum way way, enum ph_wire wire, size
 }
 
 /* Seconds of one call. */
-static double measure(struct bench *bench, enum way way, enum ph_wire wire, size_t rows)
+static double measure(struct bench *bench, enum way way, enum ph__wire wire, size_t rows)
 {
     const size_t bytes = rows * COLUMNS * sizeof(ph_real);
     const size_t calls = bytes < LEAST_ROUND_BYTES ? LEAST_ROUND_BYTES / bytes : 1;
@@ -57,7 +57,7 @@ static double measure(struct bench *bench, enum way way, enum ph_wire wire, size
     return (ph__clock_seconds() - begin) / (double)calls;
 }
 
-static double moved_bytes(enum way way, enum ph_wire wire, size_t rows)
+static double moved_bytes(enum way way, enum ph__wire wire, size_t rows)
 {
     const size_t numbers = rows * COLUMNS * sizeof(ph_real) * (way == ADD ? 2 : 1);
     return (double)(numbers + ph__wire_bytes(wire, rows, COLUMNS));
@@ -65,12 +65,12 @@ static double moved_bytes(enum way way, enum ph_wire wire, size_t rows)
 
 static void fill(struct bench *bench, size_t rows)
 {
-    struct ph_rng_sequence random = {.key = {.seed = 1}};
+    struct ph__rng_sequence random = {.key = {.seed = 1}};
     for (size_t i = 0; i < rows * COLUMNS; i++)
         bench->numbers[i] = (ph_real)(ph__rng_next_uniform(&random) - .5);
 }
 
-static void report(struct bench *bench, enum way way, enum ph_wire wire, size_t kib)
+static void report(struct bench *bench, enum way way, enum ph__wire wire, size_t kib)
 {
     const size_t rows = (kib << 10) / (COLUMNS * sizeof(ph_real));
     const double bytes = moved_bytes(way, wire, rows);
@@ -100,7 +100,7 @@ static void report(struct bench *bench, enum way way, enum ph_wire wire, size_t 
 
 static void make_bench(struct bench *bench, size_t largest)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     bench_check(ph__cpu_isa(&isa));
     bench->kernels = ph__kernels_for(isa);
     bench_check(ph__memory_alloc(largest, "numbers", (void **)&bench->numbers));
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 {
     struct bench_run run = {.rounds = DEFAULT_ROUNDS};
     struct bench bench = {0};
-    struct ph_team *team;
+    struct ph__team *team;
     bench_read_flags(argc, argv, &run, NULL, 0);
     const size_t num_sizes = run.is_quick ? 1 : NUM_SIZES, largest = array_kib[num_sizes - 1] << 10;
     bench_check(ph__team_create(1, &team));
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     for (size_t size = 0; size < num_sizes; size++)
         for (int way = 0; way < NUM_WAYS; way++)
             for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
-                report(&bench, (enum way)way, (enum ph_wire)wire, array_kib[size]);
+                report(&bench, (enum way)way, (enum ph__wire)wire, array_kib[size]);
     bench_limits_destroy(bench.limits);
     ph__team_destroy(team);
     ph__memory_free(bench.numbers, largest);

@@ -27,8 +27,8 @@ struct bench {
     const char *name, *json_path;
     size_t rounds, num_rows;
     char folder[256]; /* for its files, removed at the end */
-    struct ph_json *results;
-    struct ph_arena arena;
+    struct ph__json *results;
+    struct ph__arena arena;
 };
 
 /* Of this process, on all its threads: what a loaded machine does not change. */
@@ -120,7 +120,7 @@ static inline void bench_tell(struct bench *bench, const char *name, const char 
 /* A row like Criteo's: counts with a long tail, some blank; ids of eight digits, few of them frequent. C1 is the row's
  * number. */
 static inline void bench_write_row(
-    struct ph_writer *writer, struct ph_rng_sequence *rng, size_t row, int label)
+    struct ph__writer *writer, struct ph__rng_sequence *rng, size_t row, int label)
 {
     char line[1024];
     int length = snprintf(line, sizeof line, "%d", label);
@@ -144,8 +144,8 @@ static inline void bench_write_row(
 static inline const char *bench_write_file(struct bench *bench, const char *name, bool is_sorted)
 {
     const char *path = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
-    struct ph_writer *writer;
-    struct ph_rng_sequence rng = {.key.seed = 1};
+    struct ph__writer *writer;
+    struct ph__rng_sequence rng = {.key.seed = 1};
     bench_check(ph__writer_open(path, &writer));
     for (size_t row = 0; row < bench->num_rows; row++)
         bench_write_row(
@@ -160,9 +160,9 @@ static inline struct ph_data_settings bench_settings(
     struct bench *bench, const char *train, bool has_row_numbers)
 {
     struct ph_data_settings settings;
-    const struct ph_section section = {&ph__data_options, &settings};
+    const struct ph__section section = {&ph__data_options, &settings};
     const char *config = ph__arena_printf(&bench->arena, "%s/bench.yaml", bench->folder);
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     bench_check(ph__writer_open(config, &writer));
     bench_check(ph__writer_printf(writer,
         "data:\n  train: \"%s\"\n  format: criteo\n  encoding: hash\n  rows: %d\n", train, BENCH_TABLE_ROWS));

@@ -14,7 +14,7 @@ static double line_speed(const char *path, uint64_t num_bytes)
 {
     double best = 0;
     for (int i = 0; i < 3; i++) {
-        struct ph_reader *reader;
+        struct ph__reader *reader;
         char *line;
         size_t length;
         double start = bench_cpu_seconds();
@@ -44,7 +44,7 @@ static double second_thread_gain(void)
     static uint64_t sums[16]; /* a cache line each */
     double seconds[2];
     for (size_t i = 0; i < 2; i++) {
-        struct ph_team *team;
+        struct ph__team *team;
         bench_check(ph__team_create(i + 1, &team));
         double start = ph__clock_seconds();
         ph__parallel_for(team, 2, check_sums, sums);

@@ -43,11 +43,11 @@ enum { WORKER_COUNTS = sizeof worker_counts / sizeof *worker_counts, QUICK_WORKE
 struct bench {
     size_t rounds;
     bool is_quick;
-    const struct ph_kernels *kernels;
-    struct ph_team *team;
+    const struct ph__kernels *kernels;
+    struct ph__team *team;
     struct bench_limits *limits;
     struct hub_memory memory;
-    struct ph_json *figures;
+    struct ph__json *figures;
 };
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
     bench_read_flags(argc, argv, &run, NULL, 0);
     bench.rounds = run.rounds;
     bench.is_quick = run.is_quick;
-    enum ph_isa isa;
+    enum ph__isa isa;
     bench_check(ph__cpu_isa(&isa));
     bench.kernels = ph__kernels_for(isa);
     bench.figures = ph__json_array();

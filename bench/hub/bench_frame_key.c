@@ -22,7 +22,7 @@ enum way { SEAL, CHECK, COPY, NUM_WAYS };
 static const char *const way_names[NUM_WAYS] = {"seal", "check", "memcpy"};
 
 struct bench {
-    struct ph_frame_key *sealing, *checking; /* the two ends of one connection */
+    struct ph__frame_key *sealing, *checking; /* the two ends of one connection */
     unsigned char header[HEADER_BYTES];
     unsigned char *payload, *copy;                                   /* (the largest) */
     unsigned char tags[ROUND_BYTES / (4 << 10)][PH_FRAME_TAG_BYTES]; /* of a round's frames */
@@ -69,7 +69,7 @@ static double measure(struct bench *bench, enum way way, size_t size)
     return (double)(num_frames * size) / (ph__clock_seconds() - begin) * 1e-9;
 }
 
-static void record(struct ph_json *figures, const char *way, size_t kib, const double *rates,
+static void record(struct ph__json *figures, const char *way, size_t kib, const double *rates,
     const double *copies, const double *ratios, size_t rounds)
 {
     char name[64], limit[96];
@@ -86,7 +86,7 @@ static void record(struct ph_json *figures, const char *way, size_t kib, const d
                               .placement = bench_placement(1, 0, 0)});
 }
 
-static void report(struct bench *bench, struct ph_json *figures, size_t kib, size_t rounds)
+static void report(struct bench *bench, struct ph__json *figures, size_t kib, size_t rounds)
 {
     static double rates[NUM_WAYS][BENCH_MAX_ROUNDS], ratios[BENCH_MAX_ROUNDS];
     /* What was sealed last is what is checked: in between nothing may change the payload. */
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     const size_t num_sizes = sizeof payload_kib / sizeof *payload_kib;
     struct bench_run run = {.rounds = DEFAULT_ROUNDS};
     bench_read_flags(argc, argv, &run, NULL, 0);
-    struct ph_json *figures = ph__json_array();
+    struct ph__json *figures = ph__json_array();
     make_bench(&bench, payload_kib[num_sizes - 1] << 10);
     printf("GB/s of payload, median of %zu rounds\n   payload     seal    check   memcpy\n", run.rounds);
     for (size_t i = 0; i < num_sizes; i++)

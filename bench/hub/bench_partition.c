@@ -15,7 +15,7 @@
 
 enum { MOST_SERVERS = 16, MOST_CORES = 32, DEFAULT_CHUNK_KIB = 32 };
 
-static void record(struct ph_json *figures, const struct model_shapes *shapes, size_t num_servers,
+static void record(struct ph__json *figures, const struct model_shapes *shapes, size_t num_servers,
     const struct chunk_balance *ours, const struct chunk_balance *wrong)
 {
     char name[96];
@@ -31,7 +31,7 @@ static void record(struct ph_json *figures, const struct model_shapes *shapes, s
 }
 
 /* One line of the table, and one figure: of the numbers of cores that have enough chunks that which is the worst for us. */
-static void report_servers(struct ph_json *figures, const struct model_shapes *shapes, const size_t *sizes,
+static void report_servers(struct ph__json *figures, const struct model_shapes *shapes, const size_t *sizes,
     size_t num_chunks, size_t num_servers)
 {
     struct chunk_balance ours, wrong, worst = {0}, worst_wrong = {0};
@@ -51,7 +51,7 @@ static void report_servers(struct ph_json *figures, const struct model_shapes *s
         record(figures, shapes, num_servers, &worst, &worst_wrong);
 }
 
-static void report_model(struct ph_json *figures, enum model model, size_t chunk_bytes)
+static void report_model(struct ph__json *figures, enum model model, size_t chunk_bytes)
 {
     struct model_shapes shapes;
     size_t *sizes = NULL, num_chunks = 0;
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     const struct bench_flag flags[] = {{.name = "--chunk-kib", .number = &chunk_kib}};
     struct bench_run run = {.rounds = 1}; /* there is nothing to repeat */
     bench_read_flags(argc, argv, &run, flags, 1);
-    struct ph_json *figures = ph__json_array();
+    struct ph__json *figures = ph__json_array();
     printf("largest load over the mean, of all cores: largest first, and adding up unsorted sizes\n"
            "*: fewer than %d chunks a core\n",
         BALANCE_CHUNKS_PER_CORE);

@@ -67,7 +67,7 @@ static void stop_peers(struct rows *rows)
 int main(int argc, char **argv)
 {
     static struct rows rows;
-    struct ph_team *team;
+    struct ph__team *team;
     const char *only = NULL;
     const struct bench_flag flags[] = {
         {.name = "--only", .word = &only, .words = "shm|tcp|small|rate|chunks|variants|wide|tenants"},

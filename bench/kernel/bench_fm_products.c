@@ -87,7 +87,7 @@ static void run_passes(const struct contender *contender, size_t calls)
 }
 
 /* The products and the sum of the two gradients of X, which a factorisation machine cannot do without. */
-static bool is_of_products(const struct ph_node *node)
+static bool is_of_products(const struct ph__node *node)
 {
     static const char *const names[] = {"batch_product", "mix_fields", "mix_fields_backward_data",
         "mix_fields_backward_weight", "accumulate"};
@@ -101,11 +101,11 @@ static bool is_of_products(const struct ph_node *node)
 static void read_profile(const struct contender *contender, size_t calls, struct passage passes[NUM_PASSES],
     double seconds[NUM_PASSES])
 {
-    const struct ph_graph *graph = &contender->program->graph;
+    const struct ph__graph *graph = &contender->program->graph;
     for (size_t pass = 0; pass < NUM_PASSES; pass++)
         passes[pass].flops = passes[pass].bytes = seconds[pass] = 0;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node_profile *profile = &contender->executor->profile[i];
+        const struct ph__node_profile *profile = &contender->executor->profile[i];
         const bool is_forward = strcmp(graph->entries[graph->nodes[i].entry], "forward") == 0;
         for (size_t pass = is_forward ? FORWARD : FORWARD_BACKWARD;
              pass < NUM_PASSES && is_of_products(&graph->nodes[i]); pass++) {
@@ -173,7 +173,7 @@ struct bench {
     struct bench_limits *limits;
     double peaks[MAX_ROUNDS]; /* FLOP/s, of the latest size */
     struct told told[NUM_SIZES][NUM_RANKS][NUM_PASSES];
-    struct ph_json *figures;
+    struct ph__json *figures;
 };
 
 static double median_ratio(const double *above, const double *below, size_t rounds)
@@ -269,7 +269,7 @@ static void print_growth(const struct bench *bench)
 
 static float *random_numbers(size_t count)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = 1}};
+    struct ph__rng_sequence rng = {.key = {.seed = 1}};
     float *numbers = malloc(count * sizeof *numbers);
     if (numbers == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu numbers", count));

@@ -49,7 +49,7 @@ struct operands {
 };
 
 struct mode {
-    struct ph_gemm *gemm;
+    struct ph__gemm *gemm;
     void *packed[2]; /* not transposed, transposed */
     void *scratch;   /* of the weight gradient */
 };
@@ -61,7 +61,7 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-static ph_real *random_reals(size_t count, struct ph_rng_sequence *rng)
+static ph_real *random_reals(size_t count, struct ph__rng_sequence *rng)
 {
     ph_real *reals = allocate(count * sizeof *reals);
     for (size_t i = 0; i < count; i++)
@@ -72,7 +72,7 @@ static ph_real *random_reals(size_t count, struct ph_rng_sequence *rng)
 /* The process makes these for a few layers and ends; the operating system takes them back. */
 static struct operands make_operands(const struct layer *layer)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = 1}};
+    struct ph__rng_sequence rng = {.key = {.seed = 1}};
     const size_t m = layer->rows, n = layer->out_features, k = layer->in_features;
     return (struct operands){
         .x = random_reals(m * k, &rng),
@@ -87,15 +87,15 @@ static struct operands make_operands(const struct layer *layer)
 }
 
 static struct mode make_mode(
-    struct ph_team *team, bool is_fast, const struct layer *layer, const struct operands *operands)
+    struct ph__team *team, bool is_fast, const struct layer *layer, const struct operands *operands)
 {
     struct mode mode;
     bench_check(ph__gemm_create(team, is_fast, &mode.gemm));
-    const struct ph_gemm_weight_shape gradient = {
+    const struct ph__gemm_weight_shape gradient = {
         layer->out_features, layer->in_features, false, false, false};
     mode.scratch = allocate(ph__gemm_weight_scratch_bytes(mode.gemm, &gradient));
     for (int i = 0; i < 2; i++) {
-        const struct ph_gemm_weight_shape shape = {
+        const struct ph__gemm_weight_shape shape = {
             layer->out_features, layer->in_features, i == 1, false, false};
         size_t bytes;
         bench_check(ph__gemm_packed_bytes(mode.gemm, &shape, &bytes));
@@ -109,8 +109,8 @@ static void run_product(
     const struct mode *mode, enum product product, const struct layer *layer, const struct operands *o)
 {
     const size_t n = layer->out_features, k = layer->in_features;
-    const struct ph_gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false, false};
-    struct ph_gemm_args args = {.rows = layer->rows};
+    const struct ph__gemm_weight_shape shape = {n, k, product == BACKWARD_DATA, false, false};
+    struct ph__gemm_args args = {.rows = layer->rows};
     switch (product) {
     case FORWARD:
         args.x = o->x;
@@ -170,8 +170,8 @@ static struct result measure(const struct layer *layer, enum product product, st
         .peak = bench_median(numbers[3], rounds)};
 }
 
-static void append(
-    struct ph_json *results, const char *name, double value, double peer_value, double ratio, double of_limit)
+static void append(struct ph__json *results, const char *name, double value, double peer_value, double ratio,
+    double of_limit)
 {
     bench_record(results, &(struct bench_figure){.name = name,
                               .unit = "GFLOP/s",
@@ -183,7 +183,7 @@ static void append(
                               .of_limit = of_limit});
 }
 
-static void report(struct ph_json *results, const struct layer *layer, enum product product, size_t threads,
+static void report(struct ph__json *results, const struct layer *layer, enum product product, size_t threads,
     const struct result *r)
 {
     printf("  %-7s %4zu x %3zu -> %3zu  %-16s %7.1f %7.1f %7.2f %6.0f%%\n", layer->model, layer->rows,
@@ -211,7 +211,7 @@ static void add_to_total(struct total *total, double flops, const struct result 
 
 /* Of products of one kind, or of all: product NUM_PRODUCTS. */
 static void report_total(
-    struct ph_json *results, const char *model, int product, size_t threads, const struct total *total)
+    struct ph__json *results, const char *model, int product, size_t threads, const struct total *total)
 {
     const char *of = product == NUM_PRODUCTS ? "all products" : product_names[product];
     printf("  %s, %s of a step: deterministic %.2f ms at %.0f%% of the fast mode's speed\n", model, of,
@@ -223,8 +223,8 @@ static void report_total(
         total->fast_s / total->deterministic_s, total->peak_s / total->deterministic_s);
 }
 
-static void measure_layer(const struct layer *layer, struct ph_team *team, struct bench_limits *limits,
-    size_t rounds, struct ph_json *results, struct total totals[NUM_PRODUCTS + 1])
+static void measure_layer(const struct layer *layer, struct ph__team *team, struct bench_limits *limits,
+    size_t rounds, struct ph__json *results, struct total totals[NUM_PRODUCTS + 1])
 {
     const struct operands operands = make_operands(layer);
     const struct mode modes[2] = {
@@ -239,9 +239,9 @@ static void measure_layer(const struct layer *layer, struct ph_team *team, struc
     }
 }
 
-static void measure_threads(size_t threads, size_t rounds, struct ph_json *results)
+static void measure_threads(size_t threads, size_t rounds, struct ph__json *results)
 {
-    struct ph_team *team;
+    struct ph__team *team;
     bench_check(
         ph__team_create_kind(PH_TEAM_OPENMP, threads, &team)); /* the fast mode's, and so both modes' */
     struct bench_limits *limits = bench_limits_create(team);
@@ -264,7 +264,7 @@ int main(int argc, char **argv)
 {
     struct bench_run run = {.rounds = 21, .most_rounds = MAX_ROUNDS};
     bench_read_flags(argc, argv, &run, NULL, 0);
-    struct ph_json *results = ph__json_array();
+    struct ph__json *results = ph__json_array();
     for (size_t threads = 1; threads <= MAX_THREADS; threads++)
         measure_threads(threads, run.rounds, results);
     bench_finish(results, run.json);

@@ -23,8 +23,8 @@ static const double sample_ns = 1e6; /* one sample repeats its call until about 
 struct bench {
     size_t rounds;
     const char *only; /* part of a name, or NULL */
-    struct ph_json *results;
-    enum ph_isa best;
+    struct ph__json *results;
+    enum ph__isa best;
     double memory_bandwidth, fma_peak;
 };
 
@@ -42,7 +42,7 @@ void *bench_memory(size_t count, size_t size)
 
 float *bench_floats(size_t count)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = count}};
+    struct ph__rng_sequence rng = {.key = {.seed = count}};
     float *x = bench_memory(count, sizeof *x);
     for (size_t i = 0; i < count; i++)
         x[i] = (float)(2 * ph__rng_next_uniform(&rng) - 1);
@@ -51,7 +51,7 @@ float *bench_floats(size_t count)
 
 uint32_t *bench_words(size_t count, uint32_t bound)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = count, .step = 1}};
+    struct ph__rng_sequence rng = {.key = {.seed = count, .step = 1}};
     uint32_t *x = bench_memory(count, sizeof *x);
     for (size_t i = 0; i < count; i++)
         x[i] = (uint32_t)ph__rng_below(&rng, bound);
@@ -65,9 +65,10 @@ double bench_clock_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-typedef void run_function(const struct ph_kernels *kernels, const void *state);
+typedef void run_function(const struct ph__kernels *kernels, const void *state);
 
-static double time_calls(run_function *run, const struct ph_kernels *kernels, const void *state, size_t calls)
+static double time_calls(
+    run_function *run, const struct ph__kernels *kernels, const void *state, size_t calls)
 {
     const double start = bench_clock_ns();
     for (size_t i = 0; i < calls; i++)
@@ -75,7 +76,7 @@ static double time_calls(run_function *run, const struct ph_kernels *kernels, co
     return (bench_clock_ns() - start) / (double)calls;
 }
 
-static size_t calls_of_a_sample(run_function *run, const struct ph_kernels *kernels, const void *state)
+static size_t calls_of_a_sample(run_function *run, const struct ph__kernels *kernels, const void *state)
 {
     const double once = time_calls(run, kernels, state, 1);
     const double warm = time_calls(run, kernels, state, once > sample_ns ? 1 : 4);
@@ -86,7 +87,7 @@ static size_t calls_of_a_sample(run_function *run, const struct ph_kernels *kern
 struct contender {
     const char *name;
     run_function *run;
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t calls;
     double ns[MAX_ROUNDS], median_ns;
 };
@@ -155,9 +156,9 @@ static size_t choose_contenders(
     const int last_isa = c->peer != NULL ? 0 : (int)bench->best;
     for (int isa = 0; isa <= last_isa; isa++)
         contenders[count++] =
-            (struct contender){.name = c->peer != NULL ? "ours" : ph__isa_name((enum ph_isa)isa),
+            (struct contender){.name = c->peer != NULL ? "ours" : ph__isa_name((enum ph__isa)isa),
                 .run = c->run,
-                .kernels = ph__kernels_for((enum ph_isa)isa)};
+                .kernels = ph__kernels_for((enum ph__isa)isa)};
     for (size_t i = 0; i < count; i++)
         contenders[i].calls = calls_of_a_sample(contenders[i].run, contenders[i].kernels, c->state);
     return count;
@@ -198,7 +199,7 @@ void bench_measure(struct bench *bench, const struct bench_case *c)
 /* Of one thread, in GB/s and GFLOP/s. */
 static void measure_limits(struct bench *bench)
 {
-    struct ph_team *team;
+    struct ph__team *team;
     bench_check(ph__team_create(1, &team));
     struct bench_limits *limits = bench_limits_create(team);
     bench->memory_bandwidth = bench_copy(limits, BENCH_MAX_COPIED) * 1e-9;

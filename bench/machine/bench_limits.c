@@ -22,7 +22,7 @@ struct limit {
 };
 
 static void report(
-    struct ph_json *figures, const struct limit *limit, size_t threads, const double *values, size_t rounds)
+    struct ph__json *figures, const struct limit *limit, size_t threads, const double *values, size_t rounds)
 {
     char name[96];
     snprintf(name, sizeof name, "machine.%s.threads%zu", limit->name, threads);
@@ -38,7 +38,7 @@ static void report(
 }
 
 /* Random slots, one of each of `count` equal parts of the table, so that all are distinct, in any order. */
-static struct bench_slots random_slots(size_t rows, struct ph_rng_sequence *rng)
+static struct bench_slots random_slots(size_t rows, struct ph__rng_sequence *rng)
 {
     uint32_t *slots = malloc(SLOTS * sizeof *slots);
     if (slots == NULL)
@@ -50,11 +50,11 @@ static struct bench_slots random_slots(size_t rows, struct ph_rng_sequence *rng)
 }
 
 static void measure_rows(
-    struct ph_json *figures, struct bench_limits *limits, float *table, size_t dim, size_t rounds)
+    struct ph__json *figures, struct bench_limits *limits, float *table, size_t dim, size_t rounds)
 {
     const size_t threads = ph__team_num_threads(bench_limits_team(limits));
     const size_t row_bytes = dim * sizeof *table;
-    struct ph_rng_sequence rng = {.key = {.seed = 7}};
+    struct ph__rng_sequence rng = {.key = {.seed = 7}};
     struct bench_slots sets[NUM_SETS];
     for (size_t i = 0; i < NUM_SETS; i++)
         sets[i] = random_slots(((size_t)TABLE_GIB << 30) / row_bytes, &rng);
@@ -75,7 +75,7 @@ static void measure_rows(
     report(figures, &(struct limit){name, "GB/s", 1e9}, threads, updated, rounds);
 }
 
-static void measure(struct ph_json *figures, struct bench_limits *limits, const struct limit *limit,
+static void measure(struct ph__json *figures, struct bench_limits *limits, const struct limit *limit,
     double (*function)(struct bench_limits *), size_t rounds)
 {
     const size_t threads = ph__team_num_threads(bench_limits_team(limits));
@@ -98,9 +98,9 @@ static double copy_near(struct bench_limits *limits)
     return bench_copy(limits, (size_t)4 << 20);
 }
 
-static void measure_threads(struct ph_json *figures, size_t threads, float *table, size_t rounds)
+static void measure_threads(struct ph__json *figures, size_t threads, float *table, size_t rounds)
 {
-    struct ph_team *team;
+    struct ph__team *team;
     bench_check(ph__team_create(threads, &team));
     struct bench_limits *limits = bench_limits_create(team);
     measure(figures, limits, &(struct limit){"fp32_peak", "GFLOP/s", 1e9}, bench_peak_fp32, rounds);
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 {
     struct bench_run run = {.rounds = 7};
     bench_read_flags(argc, argv, &run, NULL, 0);
-    struct ph_json *figures = ph__json_array();
+    struct ph__json *figures = ph__json_array();
     void *table;
     bench_check(ph__memory_alloc((size_t)TABLE_GIB << 30, "a table", &table));
     memset(table, 0, (size_t)TABLE_GIB << 30);

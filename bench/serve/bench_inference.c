@@ -113,8 +113,8 @@ static void run_peer(struct run *run, size_t round, struct peer *peer, bool is_r
 /* ---- figures --------------------------------------------------------------------------------------------------------- */
 
 /* One figure of ours beside each peer's; throughput is told in samples a second. */
-static void record_times(struct ph_json *figures, const struct run *run, const char *part, const double *ours,
-    const double *const theirs[NUM_PEERS], struct peer peers[NUM_PEERS])
+static void record_times(struct ph__json *figures, const struct run *run, const char *part,
+    const double *ours, const double *const theirs[NUM_PEERS], struct peer peers[NUM_PEERS])
 {
     const double samples = run->is_latency ? 0 : (double)run->of->batch * 1e6,
                  time = bench_median(ours, run->rounds);
@@ -151,13 +151,13 @@ static void record_times(struct ph_json *figures, const struct run *run, const c
     }
 }
 
-static void record_operators(struct ph_json *figures, const struct run *run, const struct forward *forward)
+static void record_operators(struct ph__json *figures, const struct run *run, const struct forward *forward)
 {
     double call_seconds = 0, seconds[MAX_NODES];
     for (size_t node = 0; node < forward_num_nodes(forward); node++)
         call_seconds += seconds[node] = bench_median(run->operator_seconds[node], run->rounds);
     for (size_t node = 0; node < forward_num_nodes(forward); node++) {
-        const struct ph_cost *cost = forward_cost(forward, node);
+        const struct ph__cost *cost = forward_cost(forward, node);
         char name[192];
         if (seconds[node] <= 0)
             continue;
@@ -179,7 +179,7 @@ static void record_operators(struct ph_json *figures, const struct run *run, con
     }
 }
 
-static void report(struct ph_json *figures, const struct run *run, const struct forward *forward,
+static void report(struct ph__json *figures, const struct run *run, const struct forward *forward,
     struct peer peers[NUM_PEERS])
 {
     const double *const p50[NUM_PEERS] = {run->theirs[0].p50, run->theirs[1].p50};
@@ -255,7 +255,7 @@ struct setting {
     struct ph_state *state;
     const char *folder; /* of the peers' batches */
     struct peer peers[NUM_PEERS];
-    struct ph_json *figures;
+    struct ph__json *figures;
 };
 
 static void measure_precision(
@@ -337,7 +337,7 @@ static void measure_throughputs(struct setting *setting)
     stop_peers(setting);
 }
 
-static void measure_case(const struct dlrm_case *of, const struct options *options, struct ph_json *figures)
+static void measure_case(const struct dlrm_case *of, const struct options *options, struct ph__json *figures)
 {
     static struct setting setting;
     setting = (struct setting){.options = options, .folder = "build/bench/case", .figures = figures};
@@ -373,7 +373,7 @@ static struct options parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const struct options options = parse(argc, argv);
-    struct ph_json *figures = ph__json_array();
+    struct ph__json *figures = ph__json_array();
     printf("floor: %s\n", BENCH_FLOOR_FORMULA);
     for (size_t i = 0; i < dlrm_num_cases; i++)
         if (options.of == NULL || strcmp(options.of, dlrm_cases[i].name) == 0)

@@ -55,7 +55,7 @@ struct rows {
 /* Counts that are small mostly, and ids from a power law, as a hash of their rank. */
 static struct rows *make_rows(void)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = 1}};
+    struct ph__rng_sequence rng = {.key = {.seed = 1}};
     struct rows *rows = calloc(1, sizeof *rows);
     if (rows == NULL)
         bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %d rows", NUM_ROWS));
@@ -123,7 +123,7 @@ static void write_encoded(
 
 /* ---- a run folder with random weights ---- */
 
-static const char *join(struct ph_arena *arena, const char *folder, const char *name)
+static const char *join(struct ph__arena *arena, const char *folder, const char *name)
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
@@ -132,9 +132,9 @@ static const char *join(struct ph_arena *arena, const char *folder, const char *
 }
 
 /* Everything that phloem train leaves, but from initial weights. */
-static void make_folder(struct ph_arena *arena, const char *folder, size_t dim)
+static void make_folder(struct ph__arena *arena, const char *folder, size_t dim)
 {
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     struct ph__model_config config;
     struct ph_encoder *encoder = NULL;
     struct ph_backend *backend = NULL;
@@ -165,7 +165,7 @@ static void make_folder(struct ph_arena *arena, const char *folder, size_t dim)
 }
 
 /* The peer's model and its rows, in files of the folder. */
-static void prepare_peer(struct ph_arena *arena, const char *folder, const struct rows *rows)
+static void prepare_peer(struct ph__arena *arena, const char *folder, const struct rows *rows)
 {
     struct ph__model_config config;
     struct ph__model_folder model = {0};
@@ -178,7 +178,7 @@ static void prepare_peer(struct ph_arena *arena, const char *folder, const struc
     ph__model_config_fini(&config);
 }
 
-static void remove_folder(struct ph_arena *arena, const char *folder)
+static void remove_folder(struct ph__arena *arena, const char *folder)
 {
     static const char *const names[] = {
         "config.yaml", "encoder.json", "model.safetensors", "model.onnx", "dense.npy", "ids.npy"};
@@ -238,7 +238,7 @@ static struct latency run_peer(struct peer *peer, size_t calls)
 }
 
 /* The peer's case: from then on its call i scores the rows of our call i. */
-static void start_peer(struct peer *peer, struct ph_arena *arena, const char *folder, size_t batch)
+static void start_peer(struct peer *peer, struct ph__arena *arena, const char *folder, size_t batch)
 {
     if (!peer_accepts(peer, "case %s %s %zu", join(arena, folder, "model.onnx"), folder, batch))
         peer_stop(peer);
@@ -258,11 +258,11 @@ struct figures {
     double ours[MAX_ROUNDS], theirs[MAX_ROUNDS], ratios[MAX_ROUNDS];
 };
 
-static void report(struct ph_json *results, const struct peer *peer, const char *name,
+static void report(struct ph__json *results, const struct peer *peer, const char *name,
     struct figures *figures, size_t rounds)
 {
     const bool has_peer = peer_is_there(peer);
-    struct ph_json *entry = ph__json_object();
+    struct ph__json *entry = ph__json_object();
     for (size_t i = 0; i < rounds; i++)
         figures->ratios[i] = figures->theirs[i] / figures->ours[i];
     const double value = median(figures->ours, rounds);
@@ -286,7 +286,7 @@ static void report(struct ph_json *results, const struct peer *peer, const char 
 }
 
 static void run_batch(struct ph_session *session, struct peer *peer, const struct rows *rows,
-    const struct options *options, size_t dim, size_t batch, struct ph_json *results)
+    const struct options *options, size_t dim, size_t batch, struct ph__json *results)
 {
     static struct figures p50, p99;
     char name[96];
@@ -312,10 +312,10 @@ static void run_batch(struct ph_session *session, struct peer *peer, const struc
 }
 
 static void run_model(const struct options *options, struct peer *peer, const struct rows *rows, size_t dim,
-    struct ph_json *results)
+    struct ph__json *results)
 {
     static const size_t batches[] = {1, 16, 64};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_session *session = NULL;
     char folder[256];
     bench_make_folder("bench_session", folder, sizeof folder);
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
     stay_on_one_core();
     peer_start(&peer, options.peers, "onnxruntime");
     struct rows *rows = make_rows();
-    struct ph_json *results = ph__json_array();
+    struct ph__json *results = ph__json_array();
     printf("DLRM session, measured: %d dense, %d tables x 100000, %zu rounds of %zu calls, one thread on one "
            "core\n",
         NUM_DENSE, NUM_SPARSE, options.rounds, options.calls);

@@ -72,7 +72,7 @@ static double run_peer(struct peer *peer, bool is_ready, size_t steps)
 
 /* ---- figures --------------------------------------------------------------------------------------------------------- */
 
-static void record_step(struct ph_json *figures, const struct run *run, struct peer peers[NUM_PEERS])
+static void record_step(struct ph__json *figures, const struct run *run, struct peer peers[NUM_PEERS])
 {
     const double samples = (double)run->of->batch;
     const double seconds = bench_median(run->seconds, run->rounds);
@@ -101,7 +101,7 @@ static void record_step(struct ph_json *figures, const struct run *run, struct p
     }
 }
 
-static void record_fp32(struct ph_json *figures, const struct run *run)
+static void record_fp32(struct ph__json *figures, const struct run *run)
 {
     const double samples = (double)run->of->batch, fp32 = bench_median(run->seconds_fp32, run->rounds);
     double ratios[MAX_ROUNDS];
@@ -120,12 +120,12 @@ static void record_fp32(struct ph_json *figures, const struct run *run)
     printf("   in fp32 %12.0f samples/s, ratio %.2f\n", samples / fp32, bench_median(ratios, run->rounds));
 }
 
-static void record_operator(struct ph_json *figures, const struct run *run, const struct step *step,
+static void record_operator(struct ph__json *figures, const struct run *run, const struct step *step,
     size_t node, double step_seconds, bool is_printed)
 {
     const double seconds = bench_median(run->operator_seconds[node], run->rounds);
     const double of_floor = bench_median(run->operator_of_floor[node], run->rounds);
-    const struct ph_cost *cost = step_cost(step, node);
+    const struct ph__cost *cost = step_cost(step, node);
     char name[192];
     snprintf(name, sizeof name, "%s.op.%s", run->name, step_node_name(step, node));
     bench_record(figures, &(struct bench_figure){.name = name,
@@ -145,7 +145,7 @@ static void record_operator(struct ph_json *figures, const struct run *run, cons
 }
 
 /* The operators, the dearest first. */
-static void record_operators(struct ph_json *figures, const struct run *run, const struct step *step)
+static void record_operators(struct ph__json *figures, const struct run *run, const struct step *step)
 {
     const size_t num_nodes = step_num_nodes(step);
     double step_seconds = 0, *seconds = calloc(num_nodes + 1, sizeof *seconds);
@@ -168,7 +168,7 @@ static void record_operators(struct ph_json *figures, const struct run *run, con
 }
 
 static void report(
-    struct ph_json *figures, const struct run *run, const struct step *step, struct peer peers[NUM_PEERS])
+    struct ph__json *figures, const struct run *run, const struct step *step, struct peer peers[NUM_PEERS])
 {
     const double seconds = bench_median(run->seconds, run->rounds);
     printf("%-40s %8.0f samples/s, step %.1f ms = %.2f x its floor (+- %.0f%%), %s\n", run->name,
@@ -259,7 +259,7 @@ static struct step *make_step(const struct run *run, const struct dlrm_data *dat
 }
 
 static void measure(struct run *run, const struct dlrm_data *data, const struct floor_rows *rows,
-    const char *folder, struct peer peers[NUM_PEERS], struct ph_json *figures)
+    const char *folder, struct peer peers[NUM_PEERS], struct ph__json *figures)
 {
     bool are_ready[NUM_PEERS];
     const bool is_bf16 = run->precision == PH_PRECISION_BF16;
@@ -298,7 +298,7 @@ static bool is_wanted(const struct run *run, const struct options *options)
 }
 
 static void measure_case(const struct dlrm_case *of, const struct options *options,
-    struct peer peers[NUM_PEERS], struct ph_json *figures)
+    struct peer peers[NUM_PEERS], struct ph__json *figures)
 {
     static struct dlrm_data data;
     const char *folder = "build/bench/case";
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 {
     const struct options options = parse(argc, argv);
     struct peer peers[NUM_PEERS] = {{0}};
-    struct ph_json *figures = ph__json_array();
+    struct ph__json *figures = ph__json_array();
     printf("floor: %s\n", BENCH_FLOOR_FORMULA);
     for (size_t p = 0; p < NUM_PEERS; p++)
         peer_start(&peers[p], options.peers, "torch");

@@ -84,7 +84,7 @@ struct bench {
     struct bench_limits *limits[EMBEDDING_TEAMS];
     struct peer peers[EMBEDDING_TEAMS];
     struct dlrm_data data; /* of the latest case; without tables: there was none */
-    struct ph_json *figures;
+    struct ph__json *figures;
 };
 
 /* ---- rounds ---------------------------------------------------------------------------------------------------------- */

@@ -30,9 +30,9 @@ struct line {
     bool is_cut; /* nothing but the end may follow */
 };
 
-void ph__log_init(struct ph_log *log)
+void ph__log_init(struct ph__log *log)
 {
-    *log = (struct ph_log){.descriptor = STDERR_FILENO, .least_level = PH_LOG_INFO, .format = PH_LOG_LOGFMT};
+    *log = (struct ph__log){.descriptor = STDERR_FILENO, .least_level = PH_LOG_INFO, .format = PH_LOG_LOGFMT};
 }
 
 /* ---- pieces of a line ------------------------------------------------------------------------------------ */
@@ -145,7 +145,7 @@ static void put_key(struct line *line, const char *key)
 
 /* ---- lines ----------------------------------------------------------------------------------------------- */
 
-static void put_field(struct line *line, const struct ph_log_field *field)
+static void put_field(struct line *line, const struct ph__log_field *field)
 {
     char count[24];
     if (line->is_cut)
@@ -175,15 +175,15 @@ static void finish_line(struct line *line)
     put_end(line, line->is_json ? "}\n" : "\n");
 }
 
-static void build_line(struct line *line, enum ph_log_format format, enum ph_log_level level,
-    const char *event, const struct ph_log_field *fields, size_t num_fields)
+static void build_line(struct line *line, enum ph__log_format format, enum ph__log_level level,
+    const char *event, const struct ph__log_field *fields, size_t num_fields)
 {
     line->used = line->whole = 0;
     line->is_json = format == PH_LOG_JSON;
     line->is_cut = false;
     char time[PH_UTC_BYTES] = "";
     ph__utc_write(ph__clock_utc_ms(), time);
-    const struct ph_log_field head[] = {
+    const struct ph__log_field head[] = {
         ph__log_text("time", time), ph__log_text("level", level_names[level]), ph__log_text("event", event)};
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         put_field(line, &head[i]);
@@ -226,13 +226,13 @@ static bool write_line(const struct line *line, int descriptor)
 }
 
 /* Whether nothing is left to be told of lines that were dropped. */
-static bool tell_dropped(struct ph_log *log)
+static bool tell_dropped(struct ph__log *log)
 {
     struct line line;
     const uint64_t num_dropped = atomic_exchange(&log->num_dropped, 0);
     if (num_dropped == 0)
         return true;
-    const struct ph_log_field field = ph__log_count("lines", num_dropped);
+    const struct ph__log_field field = ph__log_count("lines", num_dropped);
     build_line(&line, log->format, PH_LOG_WARNING, "log_lines_dropped", &field, 1);
     if (write_line(&line, log->descriptor))
         return true;
@@ -240,8 +240,8 @@ static bool tell_dropped(struct ph_log *log)
     return false;
 }
 
-void ph__log_event(struct ph_log *log, enum ph_log_level level, const char *event,
-    const struct ph_log_field *fields, size_t num_fields)
+void ph__log_event(struct ph__log *log, enum ph__log_level level, const char *event,
+    const struct ph__log_field *fields, size_t num_fields)
 {
     if (!ph__log_wants(log, level))
         return;

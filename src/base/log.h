@@ -16,31 +16,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum ph_log_level { PH_LOG_DEBUG, PH_LOG_INFO, PH_LOG_WARNING, PH_LOG_ERROR };
+enum ph__log_level { PH_LOG_DEBUG, PH_LOG_INFO, PH_LOG_WARNING, PH_LOG_ERROR };
 #define PH_LOG_LEVELS "debug|info|warning|error"
 
-enum ph_log_format { PH_LOG_LOGFMT, PH_LOG_JSON };
+enum ph__log_format { PH_LOG_LOGFMT, PH_LOG_JSON };
 #define PH_LOG_FORMATS "logfmt|json"
 
 /* Longer lines are cut: a text loses its end, later fields are left out, and a last field says cut=true. */
 #define PH_LOG_LINE_BYTES 4096 /* what a pipe takes in one piece */
 
 /* Settings, which are not changed while it is in use, and a count. */
-struct ph_log {
+struct ph__log {
     int descriptor; /* borrowed */
-    enum ph_log_level least_level;
-    enum ph_log_format format;
+    enum ph__log_level least_level;
+    enum ph__log_format format;
     _Atomic uint64_t num_dropped; /* lines that nobody has been told of yet */
 };
 
 /* Standard error, from info on, logfmt. */
-void ph__log_init(struct ph_log *log);
+void ph__log_init(struct ph__log *log);
 
-enum ph_log_field_kind { PH_LOG_TEXT, PH_LOG_COUNT, PH_LOG_NUMBER };
+enum ph__log_field_kind { PH_LOG_TEXT, PH_LOG_COUNT, PH_LOG_NUMBER };
 
-struct ph_log_field {
+struct ph__log_field {
     const char *key; /* as an event's name: the program's own word of letters, digits and underscores */
-    enum ph_log_field_kind kind;
+    enum ph__log_field_kind kind;
     union {
         const char *text; /* NUL-terminated, any bytes; NULL is "" */
         uint64_t count;
@@ -48,40 +48,40 @@ struct ph_log_field {
     } value;
 };
 
-static inline struct ph_log_field ph__log_text(const char *key, const char *text)
+static inline struct ph__log_field ph__log_text(const char *key, const char *text)
 {
-    return (struct ph_log_field){.key = key, .kind = PH_LOG_TEXT, .value.text = text};
+    return (struct ph__log_field){.key = key, .kind = PH_LOG_TEXT, .value.text = text};
 }
 
-static inline struct ph_log_field ph__log_count(const char *key, uint64_t count)
+static inline struct ph__log_field ph__log_count(const char *key, uint64_t count)
 {
-    return (struct ph_log_field){.key = key, .kind = PH_LOG_COUNT, .value.count = count};
+    return (struct ph__log_field){.key = key, .kind = PH_LOG_COUNT, .value.count = count};
 }
 
-static inline struct ph_log_field ph__log_number(const char *key, double number)
+static inline struct ph__log_field ph__log_number(const char *key, double number)
 {
-    return (struct ph_log_field){.key = key, .kind = PH_LOG_NUMBER, .value.number = number};
+    return (struct ph__log_field){.key = key, .kind = PH_LOG_NUMBER, .value.number = number};
 }
 
 /* Whether such an event is written; a log that is NULL writes nothing. */
-static inline bool ph__log_wants(const struct ph_log *log, enum ph_log_level level)
+static inline bool ph__log_wants(const struct ph__log *log, enum ph__log_level level)
 {
     return log != NULL && level >= log->least_level;
 }
 
 /* Everything is borrowed for the call. */
-void ph__log_event(struct ph_log *log, enum ph_log_level level, const char *event,
-    const struct ph_log_field *fields, size_t num_fields);
+void ph__log_event(struct ph__log *log, enum ph__log_level level, const char *event,
+    const struct ph__log_field *fields, size_t num_fields);
 
 /* PH_LOG(log, PH_LOG_INFO, "joined", ph__log_text("job", name), ph__log_count("workers", n)): with one field or more, which
  * are not worked out when the event is not written. */
-#define PH_LOG(log, level, event, ...)                                                                 \
-    do {                                                                                               \
-        if (ph__log_wants((log), (level))) {                                                           \
-            const struct ph_log_field ph_log_fields[] = {__VA_ARGS__};                                 \
-            ph__log_event(                                                                             \
-                (log), (level), (event), ph_log_fields, sizeof ph_log_fields / sizeof *ph_log_fields); \
-        }                                                                                              \
+#define PH_LOG(log, level, event, ...)                                                                    \
+    do {                                                                                                  \
+        if (ph__log_wants((log), (level))) {                                                              \
+            const struct ph__log_field ph__log_fields[] = {__VA_ARGS__};                                  \
+            ph__log_event(                                                                                \
+                (log), (level), (event), ph__log_fields, sizeof ph__log_fields / sizeof *ph__log_fields); \
+        }                                                                                                 \
     } while (0)
 
 #endif

@@ -5,7 +5,7 @@
  * order of calls. `stream` is the hash of the logical name of the operator or parameter.
  *
  * How a key becomes Philox's: key words (low, high) of mix(mix(mix(seed) ^ stream) ^ (step >> 32)); counter words
- * (index low, index high, element block, step low). The derived part is struct ph_rng_philox, made once by
+ * (index low, index high, element block, step low). The derived part is struct ph__rng_philox, made once by
  * ph__rng_philox(); kernels that draw many numbers keep it and call ph__rng_philox_block(), and a SIMD kernel spreads
  * its words over lanes. All of them give the bits of ph__rng_word(). */
 #ifndef PH_BASE_RNG_H
@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ph_rng_key {
+struct ph__rng_key {
     uint64_t seed;
     uint64_t step;
     uint64_t stream; /* ph__hash_name() of the logical name */
 };
 
-struct ph_rng_block {
+struct ph__rng_block {
     uint32_t word[4];
 };
 
@@ -28,8 +28,8 @@ uint64_t ph__hash_name(const char *name); /* FNV-1a 64, then mixed */
 
 /* ---- the generator ---- */
 
-/* What is the same for all numbers of one ph_rng_key. */
-struct ph_rng_philox {
+/* What is the same for all numbers of one ph__rng_key. */
+struct ph__rng_philox {
     uint32_t key[2];
     uint32_t step; /* counter word 3 */
 };
@@ -40,15 +40,15 @@ struct ph_rng_philox {
 #define PH_PHILOX_WEYL_0 0x9E3779B9u       /* added to key word 0 after each round */
 #define PH_PHILOX_WEYL_1 0xBB67AE85u       /* added to key word 1 after each round */
 
-struct ph_rng_philox ph__rng_philox(const struct ph_rng_key *key);
+struct ph__rng_philox ph__rng_philox(const struct ph__rng_key *key);
 
 /* Philox4x32-10 itself: the block at `counter` under the key words. */
-static inline struct ph_rng_block ph__philox4x32(struct ph_rng_block counter, uint32_t key0, uint32_t key1)
+static inline struct ph__rng_block ph__philox4x32(struct ph__rng_block counter, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < PH_PHILOX_ROUNDS; round++) {
         uint64_t product0 = (uint64_t)PH_PHILOX_MULTIPLIER_0 * counter.word[0];
         uint64_t product1 = (uint64_t)PH_PHILOX_MULTIPLIER_1 * counter.word[2];
-        counter = (struct ph_rng_block){{(uint32_t)(product1 >> 32) ^ counter.word[1] ^ key0,
+        counter = (struct ph__rng_block){{(uint32_t)(product1 >> 32) ^ counter.word[1] ^ key0,
             (uint32_t)product1, (uint32_t)(product0 >> 32) ^ counter.word[3] ^ key1, (uint32_t)product0}};
         key0 += PH_PHILOX_WEYL_0;
         key1 += PH_PHILOX_WEYL_1;
@@ -56,38 +56,38 @@ static inline struct ph_rng_block ph__philox4x32(struct ph_rng_block counter, ui
     return counter;
 }
 
-static inline struct ph_rng_block ph__rng_philox_block(
-    const struct ph_rng_philox *philox, uint64_t index, uint32_t element_block)
+static inline struct ph__rng_block ph__rng_philox_block(
+    const struct ph__rng_philox *philox, uint64_t index, uint32_t element_block)
 {
-    struct ph_rng_block counter = {{(uint32_t)index, (uint32_t)(index >> 32), element_block, philox->step}};
+    struct ph__rng_block counter = {{(uint32_t)index, (uint32_t)(index >> 32), element_block, philox->step}};
     return ph__philox4x32(counter, philox->key[0], philox->key[1]);
 }
 
 /* ---- numbers by position ---- */
 
 /* Four words at counter (index, element_block): `index` is a global sample index or row. */
-struct ph_rng_block ph__rng_block(const struct ph_rng_key *key, uint64_t index, uint32_t element_block);
+struct ph__rng_block ph__rng_block(const struct ph__rng_key *key, uint64_t index, uint32_t element_block);
 
 /* One word, uniform in [0, 2^32), for element `element` of `index` (block element / 4, lane element % 4). */
-uint32_t ph__rng_word(const struct ph_rng_key *key, uint64_t index, uint32_t element);
+uint32_t ph__rng_word(const struct ph__rng_key *key, uint64_t index, uint32_t element);
 double ph__rng_uniform(
-    const struct ph_rng_key *key, uint64_t index, uint32_t element); /* (0, 1), of ph__rng_word */
+    const struct ph__rng_key *key, uint64_t index, uint32_t element); /* (0, 1), of ph__rng_word */
 
 /* N(0, 1) by Box-Muller from two words (block element / 2): not independent of ph__rng_word on the same stream. */
-double ph__rng_normal(const struct ph_rng_key *key, uint64_t index, uint32_t element);
+double ph__rng_normal(const struct ph__rng_key *key, uint64_t index, uint32_t element);
 
 /* ---- numbers one after another ---- */
 
 /* Sequential use on top of the same generator, for shuffling and synthetic data: position advances. */
-struct ph_rng_sequence {
-    struct ph_rng_key key;
+struct ph__rng_sequence {
+    struct ph__rng_key key;
     uint64_t position;
 };
-uint64_t ph__rng_next(struct ph_rng_sequence *sequence); /* 64 bits */
+uint64_t ph__rng_next(struct ph__rng_sequence *sequence); /* 64 bits */
 uint64_t ph__rng_below(
-    struct ph_rng_sequence *sequence, uint64_t bound);         /* unbiased in [0, bound); bound > 0 */
-double ph__rng_next_uniform(struct ph_rng_sequence *sequence); /* (0, 1), 52 bits */
-double ph__rng_next_normal(struct ph_rng_sequence *sequence);
-void ph__rng_shuffle(struct ph_rng_sequence *sequence, uint32_t *items, size_t count); /* Fisher-Yates */
+    struct ph__rng_sequence *sequence, uint64_t bound);         /* unbiased in [0, bound); bound > 0 */
+double ph__rng_next_uniform(struct ph__rng_sequence *sequence); /* (0, 1), 52 bits */
+double ph__rng_next_normal(struct ph__rng_sequence *sequence);
+void ph__rng_shuffle(struct ph__rng_sequence *sequence, uint32_t *items, size_t count); /* Fisher-Yates */
 
 #endif

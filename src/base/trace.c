@@ -10,21 +10,21 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 
-struct ph_trace {
+struct ph__trace {
     size_t max_events;
     size_t events_bytes;
     atomic_size_t num_added; /* also those that were dropped */
-    struct ph_trace_event *events;
+    struct ph__trace_event *events;
 };
 
-ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out)
+ph_status ph__trace_create(size_t max_events, struct ph__trace **trace_out)
 {
-    struct ph_trace *trace = calloc(1, sizeof *trace);
+    struct ph__trace *trace = calloc(1, sizeof *trace);
     if (trace == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: a trace");
     void *events = NULL;
     trace->max_events = max_events;
-    bool fits = ph__size_mul(max_events, sizeof(struct ph_trace_event), &trace->events_bytes);
+    bool fits = ph__size_mul(max_events, sizeof(struct ph__trace_event), &trace->events_bytes);
     ph_status status = fits ? ph__memory_alloc(trace->events_bytes, "trace events", &events)
                             : ph_fail(PH_ERROR_MEMORY, "out of memory: a trace of %zu events", max_events);
     if (status != PH_OK) {
@@ -36,7 +36,7 @@ ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out)
     return PH_OK;
 }
 
-void ph__trace_destroy(struct ph_trace *trace)
+void ph__trace_destroy(struct ph__trace *trace)
 {
     if (trace == NULL)
         return;
@@ -44,14 +44,14 @@ void ph__trace_destroy(struct ph_trace *trace)
     free(trace);
 }
 
-void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
+void ph__trace_add(struct ph__trace *trace, const char *name, const char *category, uint32_t thread,
     uint64_t start_ns, uint64_t duration_ns)
 {
     ph__trace_add_with(trace, name, category, thread, start_ns, duration_ns, NULL, 0);
 }
 
-void ph__trace_add_with(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
-    uint64_t start_ns, uint64_t duration_ns, const struct ph_trace_argument *arguments, size_t num_arguments)
+void ph__trace_add_with(struct ph__trace *trace, const char *name, const char *category, uint32_t thread,
+    uint64_t start_ns, uint64_t duration_ns, const struct ph__trace_argument *arguments, size_t num_arguments)
 {
     assert(num_arguments <= PH_TRACE_MAX_ARGUMENTS);
     if (trace == NULL)
@@ -59,20 +59,20 @@ void ph__trace_add_with(struct ph_trace *trace, const char *name, const char *ca
     size_t place = atomic_fetch_add_explicit(&trace->num_added, 1, memory_order_relaxed);
     if (place >= trace->max_events)
         return;
-    struct ph_trace_event *event = &trace->events[place];
-    *event = (struct ph_trace_event){
+    struct ph__trace_event *event = &trace->events[place];
+    *event = (struct ph__trace_event){
         name, category, start_ns, duration_ns, thread, (uint32_t)num_arguments, {{0}}};
     for (size_t i = 0; i < num_arguments; i++)
         event->arguments[i] = arguments[i];
 }
 
-bool ph__trace_is_full(const struct ph_trace *trace)
+bool ph__trace_is_full(const struct ph__trace *trace)
 {
     return trace == NULL ||
            atomic_load_explicit(&trace->num_added, memory_order_relaxed) >= trace->max_events;
 }
 
-static ph_status write_text(struct ph_writer *writer, const char *text)
+static ph_status write_text(struct ph__writer *writer, const char *text)
 {
     PH_TRY(ph__writer_write(writer, "\"", 1));
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
@@ -86,7 +86,7 @@ static ph_status write_text(struct ph_writer *writer, const char *text)
     return ph__writer_write(writer, "\"", 1);
 }
 
-static ph_status write_arguments(struct ph_writer *writer, const struct ph_trace_event *event)
+static ph_status write_arguments(struct ph__writer *writer, const struct ph__trace_event *event)
 {
     for (uint32_t i = 0; i < event->num_arguments; i++) {
         PH_TRY(ph__writer_printf(writer, i == 0 ? ",\"args\":{" : ","));
@@ -96,7 +96,7 @@ static ph_status write_arguments(struct ph_writer *writer, const struct ph_trace
     return ph__writer_printf(writer, "}");
 }
 
-static uint64_t common_time(const struct ph_trace_clock *clock, uint64_t time_ns)
+static uint64_t common_time(const struct ph__trace_clock *clock, uint64_t time_ns)
 {
     const double since = (double)time_ns - (double)clock->origin_ns;
     const double shift = clock->offset_ns + clock->drift * since;
@@ -104,15 +104,15 @@ static uint64_t common_time(const struct ph_trace_clock *clock, uint64_t time_ns
 }
 
 /* The format counts in microseconds; three decimals keep the nanoseconds. */
-static ph_status write_time(struct ph_writer *writer, const char *key, uint64_t time_ns)
+static ph_status write_time(struct ph__writer *writer, const char *key, uint64_t time_ns)
 {
     return ph__writer_printf(
         writer, ",\"%s\":%" PRIu64 ".%03u", key, time_ns / 1000, (unsigned)(time_ns % 1000));
 }
 
-static ph_status write_event(const struct ph_trace_process *process, const struct ph_trace_event *event)
+static ph_status write_event(const struct ph__trace_process *process, const struct ph__trace_event *event)
 {
-    struct ph_writer *writer = process->writer;
+    struct ph__writer *writer = process->writer;
     PH_TRY(ph__writer_printf(writer,
         "{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":", process->id, event->thread));
     PH_TRY(write_text(writer, event->name));
@@ -125,19 +125,19 @@ static ph_status write_event(const struct ph_trace_process *process, const struc
     return ph__writer_printf(writer, "}");
 }
 
-static size_t count_kept(const struct ph_trace *trace)
+static size_t count_kept(const struct ph__trace *trace)
 {
     return ph__min(atomic_load(&trace->num_added), trace->max_events);
 }
 
-uint64_t ph__trace_num_dropped(const struct ph_trace *trace)
+uint64_t ph__trace_num_dropped(const struct ph__trace *trace)
 {
     return trace != NULL ? atomic_load(&trace->num_added) - count_kept(trace) : 0;
 }
 
-static ph_status write_events(struct ph_writer *writer, const struct ph_trace *trace)
+static ph_status write_events(struct ph__writer *writer, const struct ph__trace *trace)
 {
-    const struct ph_trace_process process = {.writer = writer};
+    const struct ph__trace_process process = {.writer = writer};
     const size_t count = count_kept(trace);
     PH_TRY(ph__writer_printf(writer,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped_events\":%" PRIu64 "},",
@@ -150,9 +150,9 @@ static ph_status write_events(struct ph_writer *writer, const struct ph_trace *t
     return ph__writer_printf(writer, "]}\n");
 }
 
-ph_status ph__trace_write(const struct ph_trace *trace, const char *path)
+ph_status ph__trace_write(const struct ph__trace *trace, const char *path)
 {
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     PH_TRY(ph__writer_open(path, &writer));
     ph_status status = write_events(writer, trace);
     if (status == PH_OK)
@@ -165,9 +165,9 @@ ph_status ph__trace_write(const struct ph_trace *trace, const char *path)
 
 /* `what` of a process, or of one of its threads, is a text or a number. */
 static ph_status write_property(
-    const struct ph_trace_process *process, uint32_t thread, const char *what, const char *name, uint32_t at)
+    const struct ph__trace_process *process, uint32_t thread, const char *what, const char *name, uint32_t at)
 {
-    struct ph_writer *writer = process->writer;
+    struct ph__writer *writer = process->writer;
     PH_TRY(ph__writer_printf(writer,
         "{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":\"%s\",\"args\":{", process->id,
         thread, what));
@@ -178,25 +178,26 @@ static ph_status write_property(
     return ph__writer_printf(writer, "}},\n");
 }
 
-ph_status ph__trace_process_name(const struct ph_trace_process *process, const char *name)
+ph_status ph__trace_process_name(const struct ph__trace_process *process, const char *name)
 {
     PH_TRY(write_property(process, 0, "process_name", name, 0));
     return write_property(process, 0, "process_sort_index", NULL, process->id);
 }
 
-ph_status ph__trace_thread_name(const struct ph_trace_process *process, uint32_t thread, const char *name)
+ph_status ph__trace_thread_name(const struct ph__trace_process *process, uint32_t thread, const char *name)
 {
     PH_TRY(write_property(process, thread, "thread_name", name, 0));
     return write_property(process, thread, "thread_sort_index", NULL, thread);
 }
 
-ph_status ph__trace_process_event(const struct ph_trace_process *process, const struct ph_trace_event *event)
+ph_status ph__trace_process_event(
+    const struct ph__trace_process *process, const struct ph__trace_event *event)
 {
     PH_TRY(write_event(process, event));
     return ph__writer_printf(process->writer, ",\n");
 }
 
-ph_status ph__trace_process_events(const struct ph_trace_process *process, const struct ph_trace *trace)
+ph_status ph__trace_process_events(const struct ph__trace_process *process, const struct ph__trace *trace)
 {
     const size_t count = trace != NULL ? count_kept(trace) : 0;
     for (size_t i = 0; i < count; i++)
@@ -205,10 +206,10 @@ ph_status ph__trace_process_events(const struct ph_trace_process *process, const
 }
 
 /* A flow binds to the event that its time lies in. */
-static ph_status write_flow_end(const struct ph_trace_process *process, const char *phase, uint64_t flow,
-    const struct ph_trace_event *event)
+static ph_status write_flow_end(const struct ph__trace_process *process, const char *phase, uint64_t flow,
+    const struct ph__trace_event *event)
 {
-    struct ph_writer *writer = process->writer;
+    struct ph__writer *writer = process->writer;
     PH_TRY(ph__writer_printf(writer,
         "{\"ph\":\"%s\",\"id\":%" PRIu64 ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
         ",\"name\":\"flow\",\"cat\":\"flow\"",
@@ -219,20 +220,20 @@ static ph_status write_flow_end(const struct ph_trace_process *process, const ch
     return ph__writer_printf(writer, "},\n");
 }
 
-ph_status ph__trace_process_flow(const struct ph_trace_process *process, uint64_t flow,
-    const struct ph_trace_event *from, const struct ph_trace_event *to)
+ph_status ph__trace_process_flow(const struct ph__trace_process *process, uint64_t flow,
+    const struct ph__trace_event *from, const struct ph__trace_event *to)
 {
     PH_TRY(write_flow_end(process, "s", flow, from));
     return write_flow_end(process, "f", flow, to);
 }
 
-ph_status ph__trace_merge_begin(struct ph_writer *writer)
+ph_status ph__trace_merge_begin(struct ph__writer *writer)
 {
     return ph__writer_printf(writer, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 }
 
 /* Its last event says nothing: it is the one without a comma. */
-ph_status ph__trace_merge_end(struct ph_writer *writer, uint64_t num_dropped)
+ph_status ph__trace_merge_end(struct ph__writer *writer, uint64_t num_dropped)
 {
     return ph__writer_printf(writer,
         "{\"ph\":\"M\",\"pid\":0,\"name\":\"trace_end\",\"args\":{}}\n],"

@@ -10,67 +10,69 @@
 #include "base/file/stream.h"
 #include "phloem/status.h"
 
-struct ph_trace;
+struct ph__trace;
 
-ph_status ph__trace_create(size_t max_events, struct ph_trace **trace_out);
-void ph__trace_destroy(struct ph_trace *trace);
+ph_status ph__trace_create(size_t max_events, struct ph__trace **trace_out);
+void ph__trace_destroy(struct ph__trace *trace);
 
 /* A complete event; `name` and `category` are borrowed until the trace is written. NULL trace: nothing. */
-void ph__trace_add(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
+void ph__trace_add(struct ph__trace *trace, const char *name, const char *category, uint32_t thread,
     uint64_t start_ns, uint64_t duration_ns);
 
 /* The same with numbers that belong to it: at most PH_TRACE_MAX_ARGUMENTS, whose names are borrowed as long. */
 #define PH_TRACE_MAX_ARGUMENTS 3
-struct ph_trace_argument {
+struct ph__trace_argument {
     const char *name;
     uint64_t value;
 };
-void ph__trace_add_with(struct ph_trace *trace, const char *name, const char *category, uint32_t thread,
-    uint64_t start_ns, uint64_t duration_ns, const struct ph_trace_argument *arguments, size_t num_arguments);
+void ph__trace_add_with(struct ph__trace *trace, const char *name, const char *category, uint32_t thread,
+    uint64_t start_ns, uint64_t duration_ns, const struct ph__trace_argument *arguments,
+    size_t num_arguments);
 
 /* Whether further events are dropped; also of NULL. */
-bool ph__trace_is_full(const struct ph_trace *trace);
-uint64_t ph__trace_num_dropped(const struct ph_trace *trace); /* of NULL 0 */
+bool ph__trace_is_full(const struct ph__trace *trace);
+uint64_t ph__trace_num_dropped(const struct ph__trace *trace); /* of NULL 0 */
 
 /* When no thread adds any more. The number of dropped events stands under otherData. */
-ph_status ph__trace_write(const struct ph_trace *trace, const char *path);
+ph_status ph__trace_write(const struct ph__trace *trace, const char *path);
 
 /* ---- traces of several processes in one file ----------------------------------------------------------------- */
 
 /* What another clock shows when this one shows t: t - offset_ns - drift (t - origin_ns). */
-struct ph_trace_clock {
+struct ph__trace_clock {
     uint64_t origin_ns;
     double offset_ns, drift;
 };
 
 /* A process of the file, its clock against the file's, and where its events are written: each one in a line that ends with a
  * comma, since the last one of a file comes from ph__trace_merge_end. */
-struct ph_trace_process {
+struct ph__trace_process {
     uint32_t id;
-    struct ph_trace_clock clock;
-    struct ph_writer *writer;
+    struct ph__trace_clock clock;
+    struct ph__writer *writer;
 };
 
-struct ph_trace_event {
+struct ph__trace_event {
     const char *name, *category;
     uint64_t start_ns, duration_ns;
     uint32_t thread;
     uint32_t num_arguments;
-    struct ph_trace_argument arguments[PH_TRACE_MAX_ARGUMENTS];
+    struct ph__trace_argument arguments[PH_TRACE_MAX_ARGUMENTS];
 };
 
-ph_status ph__trace_process_name(const struct ph_trace_process *process, const char *name);
+ph_status ph__trace_process_name(const struct ph__trace_process *process, const char *name);
 /* A track of its own in the picture; those of a process are shown in the order of their numbers. */
-ph_status ph__trace_thread_name(const struct ph_trace_process *process, uint32_t thread, const char *name);
-ph_status ph__trace_process_event(const struct ph_trace_process *process, const struct ph_trace_event *event);
+ph_status ph__trace_thread_name(const struct ph__trace_process *process, uint32_t thread, const char *name);
+ph_status ph__trace_process_event(
+    const struct ph__trace_process *process, const struct ph__trace_event *event);
 /* All events of a trace; NULL: none. */
-ph_status ph__trace_process_events(const struct ph_trace_process *process, const struct ph_trace *trace);
+ph_status ph__trace_process_events(const struct ph__trace_process *process, const struct ph__trace *trace);
 /* An arrow from where one event began to where another did; `flow` is unique in the file. */
-ph_status ph__trace_process_flow(const struct ph_trace_process *process, uint64_t flow,
-    const struct ph_trace_event *from, const struct ph_trace_event *to);
+ph_status ph__trace_process_flow(const struct ph__trace_process *process, uint64_t flow,
+    const struct ph__trace_event *from, const struct ph__trace_event *to);
 
 /* Before the events of all processes, and behind them. */
-ph_status ph__trace_merge_begin(struct ph_writer *writer);
-ph_status ph__trace_merge_end(struct ph_writer *writer, uint64_t num_dropped);
+ph_status ph__trace_merge_begin(struct ph__writer *writer);
+ph_status ph__trace_merge_end(struct ph__writer *writer, uint64_t num_dropped);
 
 #endif

@@ -66,7 +66,7 @@ static ph_status add_text(struct cli_texts *texts, const char *flag, const char 
     return PH_OK;
 }
 
-ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const char *key, const char *value)
+ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const char *key, const char *value)
 {
     if (value == NULL)
         return PH_OK;

@@ -52,7 +52,7 @@ ph_status cli_parse(
     const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
 
 /* One more --set KEY=VALUE, for a flag that is short for it; nothing when value is NULL. Lives as long as the arena. */
-ph_status cli_sets_add(struct cli_texts *sets, struct ph_arena *arena, const char *key, const char *value);
+ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const char *key, const char *value);
 
 /* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest of known where one is near, or all of them. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);

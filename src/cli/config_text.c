@@ -20,11 +20,11 @@ ph_status cli_config_print(const char *path, const struct cli_texts *sets)
 }
 
 /* Of configs that are no training's. */
-static const struct ph_option_table *const verbs[] = {&ph__hub_options};
+static const struct ph__option_table *const verbs[] = {&ph__hub_options};
 
 ph_status cli_config_describe(bool is_markdown)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     fflush(stdout); /* the usage comes first: the writer goes past the stream */
     PH_TRY(ph__writer_open("-", &writer));
     ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;

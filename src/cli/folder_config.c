@@ -4,7 +4,7 @@
 #include "train/config/kept_config.h"
 
 static ph_status read_joined(struct ph_config *config, const struct ph__model_origin *origin,
-    const struct cli_texts *sets, struct ph_arena *arena)
+    const struct cli_texts *sets, struct ph__arena *arena)
 {
     const size_t count = origin->num_sets + sets->count;
     const char **all = ph__arena_alloc_array(arena, count, sizeof *all);
@@ -18,7 +18,7 @@ static ph_status read_joined(struct ph_config *config, const struct ph__model_or
 ph_status cli_folder_config_read(struct ph_config *config, const char *folder, const struct cli_texts *sets)
 {
     struct ph__model_origin origin;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     *config = (struct ph_config){0};
     ph_status status = ph__model_origin_find(&arena, folder, &origin);
     if (status == PH_OK)

@@ -24,7 +24,7 @@ static bool is_same_file(const char *written, const char *input)
            of_written.st_dev == of_input.st_dev && of_written.st_ino == of_input.st_ino;
 }
 
-static ph_status spare_file(struct ph_arena *arena, const char *path, const char *input)
+static ph_status spare_file(struct ph__arena *arena, const char *path, const char *input)
 {
     const char *temporary = ph__arena_printf(arena, "%s.tmp", path);
     if (temporary == NULL)
@@ -35,7 +35,7 @@ static ph_status spare_file(struct ph_arena *arena, const char *path, const char
         strcmp(input, "-") == 0 ? "standard input" : input);
 }
 
-static ph_status spare_inputs(struct ph_arena *arena, const char *path, const char *input)
+static ph_status spare_inputs(struct ph__arena *arena, const char *path, const char *input)
 {
     const char **inputs = NULL;
     size_t num_inputs = 0;
@@ -47,7 +47,7 @@ static ph_status spare_inputs(struct ph_arena *arena, const char *path, const ch
 
 ph_status cli_output_spare_input(const char *path, const char *input)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     if (strcmp(path, "-") == 0)
         return PH_OK;
     ph_status status = spare_inputs(&arena, path, input);
@@ -57,7 +57,7 @@ ph_status cli_output_spare_input(const char *path, const char *input)
 
 /* A folder whose files are read, and what is written. */
 struct sparing {
-    struct ph_arena arena;
+    struct ph__arena arena;
     const char *path, *folder;
 };
 
@@ -110,7 +110,7 @@ ph_status cli_output_try(const char *path)
 
 ph_status cli_print(cli_write_function *write, const void *what)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     fflush(stdout); /* the writer goes past the stream */
     PH_TRY(ph__writer_open("-", &writer));
     ph_status status = write(what, writer);

@@ -18,7 +18,7 @@ ph_status cli_output_try(const char *path);
 
 /* ---- printing ---------------------------------------------------------------------------------------------------------- */
 
-typedef ph_status cli_write_function(const void *what, struct ph_writer *writer);
+typedef ph_status cli_write_function(const void *what, struct ph__writer *writer);
 
 /* Calls `write` with a writer of standard output, behind what was printed there before. */
 ph_status cli_print(cli_write_function *write, const void *what);

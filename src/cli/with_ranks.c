@@ -112,7 +112,7 @@ static ph_status refuse(const char *task, const char *text)
 
 ph_status cli_check_one_process(const char *verb)
 {
-    struct ph_transport_choice choice;
+    struct ph__transport_choice choice;
     char task[32], text[256];
     if (ph__transport_choose(NULL, &choice) != PH_OK || strcmp(choice.name, "self") == 0 ||
         choice.num_ranks < 2)

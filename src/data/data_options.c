@@ -6,12 +6,12 @@
 
 #include "base/file/file.h"
 
-#define FIELD(member) offsetof(struct ph_field_settings, member)
+#define FIELD(member) offsetof(struct ph__field_settings, member)
 #define DATA(member) offsetof(struct ph_data_settings, member)
 
 #define MAX_TABLE_ROWS 4294967295.0
 
-static const struct ph_option field_options[] = {
+static const struct ph__option field_options[] = {
     {.key = "name",
         .type = PH_OPTION_TEXT,
         .offset = FIELD(name),
@@ -135,15 +135,15 @@ static const struct ph_option field_options[] = {
         .help = "Of a dense field: adds a dense feature NAME.missing, 1 where the cell is blank, else 0."},
 };
 
-static const struct ph_option_table field_table = {
+static const struct ph__option_table field_table = {
     .section = "data.fields",
     .help = "One column of the data, or several of the same kind.",
     .options = field_options,
     .num_options = sizeof field_options / sizeof field_options[0],
-    .settings_size = sizeof(struct ph_field_settings),
+    .settings_size = sizeof(struct ph__field_settings),
 };
 
-static const struct ph_option data_options[] = {
+static const struct ph__option data_options[] = {
     {.key = "train",
         .type = PH_OPTION_PATH,
         .offset = DATA(train),
@@ -298,7 +298,7 @@ static const struct ph_option data_options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK | PH_KEY_NO_ENCODING},
 };
 
-const struct ph_option_table ph__data_options = {
+const struct ph__option_table ph__data_options = {
     .section = "data",
     .help = "Where the rows are and what their columns mean.",
     .options = data_options,
@@ -322,10 +322,10 @@ ph_status ph__data_settings_check_measured(const struct ph_data_settings *settin
 ph_status ph__data_settings_compare(
     const char *path, const struct ph_data_settings *settings, const char *rule)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_data_settings before, after = *settings;
-    const struct ph_section kept = {&ph__data_options, &before}, now = {&ph__data_options, &after};
-    const struct ph_key_filter filter = {.without = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING};
+    const struct ph__section kept = {&ph__data_options, &before}, now = {&ph__data_options, &after};
+    const struct ph__key_filter filter = {.without = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING};
     ph_status status = ph__config_read(path, NULL, 0, &kept, 1, &arena);
     if (status == PH_OK)
         status = ph__config_compare(&kept, &now, 1, filter, rule);

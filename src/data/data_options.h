@@ -11,7 +11,7 @@
 
 #include "base/option/option.h"
 
-enum ph_data_format {
+enum ph__data_format {
     PH_DATA_CSV,
     PH_DATA_TSV,
     PH_DATA_CRITEO,
@@ -23,7 +23,7 @@ enum ph_data_format {
 };
 #define PH_DATA_FORMAT_WORDS "csv|tsv|criteo|avazu|libsvm|libffm|npy|arrow"
 
-enum ph_field_kind {
+enum ph__field_kind {
     PH_FIELD_LABEL,
     PH_FIELD_ID,
     PH_FIELD_DENSE,
@@ -33,7 +33,7 @@ enum ph_field_kind {
 };
 #define PH_FIELD_KIND_WORDS "label|id|dense|weight|group|ignore"
 
-enum ph_field_encoding {
+enum ph__field_encoding {
     PH_ENCODING_RAW,
     PH_ENCODING_VOCABULARY,
     PH_ENCODING_HASH,
@@ -43,7 +43,7 @@ enum ph_field_encoding {
 };
 #define PH_ENCODING_WORDS "raw|vocabulary|hash|bucket|log_bucket"
 
-enum ph_dense_transform {
+enum ph__dense_transform {
     PH_TRANSFORM_NONE,
     PH_TRANSFORM_LOG1P,
     PH_TRANSFORM_STANDARDISE,
@@ -51,26 +51,26 @@ enum ph_dense_transform {
 };
 #define PH_TRANSFORM_WORDS "none|log1p|standardise|log1p_standardise"
 
-enum ph_time_part { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_WEEKEND };
+enum ph__time_part { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_WEEKEND };
 #define PH_TIME_PART_WORDS "whole|hour|weekday|weekend"
 
-struct ph_field_settings {
+struct ph__field_settings {
     const char *name;       /* of the column; a trailing '*' matches every column that starts so */
     const char *from;       /* the column of the file, where the name is the feature's own; "": the name */
-    int kind;               /* ph_field_kind */
-    int encoding;           /* ph_field_encoding */
+    int kind;               /* ph__field_kind */
+    int encoding;           /* ph__field_encoding */
     int64_t rows;           /* raw, hash: rows of the table; 0: data.rows */
     int64_t min_count;      /* vocabulary; 0: data.min_count */
     int64_t hash_seed;      /* -1: data.hash_seed */
     const char *shares;     /* the id field whose rows this one has, and all above but its name; "": none */
     bool is_list;           /* several ids a cell, cut at data.list_separator */
     bool is_weighted;       /* of a list: each id is written id:weight */
-    int part;               /* ph_time_part */
+    int part;               /* ph__time_part */
     int64_t num_buckets;    /* bucket: quantiles of the training file */
     const char *boundaries; /* bucket: in their place, numbers separated by commas; "": none */
     int64_t max_length;     /* of a list, the rest is dropped; 0: no limit */
     bool is_group;          /* an id field that grouped AUC groups by, too */
-    int transform;          /* ph_dense_transform */
+    int transform;          /* ph__dense_transform */
     double missing;         /* what a blank dense cell is, before the transform */
     bool has_indicator;     /* of a dense field: another feature says whether the cell was blank */
 };
@@ -80,14 +80,14 @@ struct ph_field_settings {
 struct ph_data_settings {
     const char *train, *valid, *test; /* NULL: none */
     const char *prepared;             /* a folder of ph_prepare; NULL: none */
-    int format;                       /* ph_data_format */
+    int format;                       /* ph__data_format */
     const char *separator;            /* one character; "": the format's */
     const char *list_separator;       /* one character */
     bool has_header;
     int encoding; /* defaults for id fields */
     int64_t rows, min_count, hash_seed;
-    struct ph_record_list fields; /* of struct ph_field_settings */
-    int64_t num_fields;           /* libffm: fields of a row; 0: counted in the training file */
+    struct ph__record_list fields; /* of struct ph__field_settings */
+    int64_t num_fields;            /* libffm: fields of a row; 0: counted in the training file */
     int64_t max_bad_rows;
     double negative_rate;
     bool is_shuffled;
@@ -95,7 +95,7 @@ struct ph_data_settings {
     int64_t num_prefetched;
 };
 
-extern const struct ph_option_table ph__data_options;
+extern const struct ph__option_table ph__data_options;
 
 #define PH_PREPARED_SOURCE \
     "source.yaml" /* in a prepared data set's folder: the data section that it was made by */
@@ -104,7 +104,7 @@ extern const struct ph_option_table ph__data_options;
  * where those are not given, or are the files that it was made of; another file for valid or test stays, to be read by the
  * folder's encoder. PH_ERROR_DATA when it is no such folder, or not finished; PH_ERROR_CONFIG for another file for train, and
  * when the settings have a schema that is not the one that the data was prepared by. */
-ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena);
+ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph__arena *arena);
 
 /* PH_ERROR_CONFIG naming the key when valid or test, which are read more than once, is a pipe. */
 ph_status ph__data_settings_check_measured(const struct ph_data_settings *settings);

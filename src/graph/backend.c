@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-static ph_status create_team(const struct ph_backend_options *options, struct ph_team **team_out)
+static ph_status create_team(const struct ph_backend_options *options, struct ph__team **team_out)
 {
     if (options->is_fast && options->team != PH_TEAM_OPENMP)
         return ph_fail(PH_ERROR_USAGE,
@@ -17,7 +17,7 @@ ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_
     struct ph_backend *backend = calloc(1, sizeof *backend);
     if (backend == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a backend");
-    enum ph_isa isa = PH_ISA_REF;
+    enum ph__isa isa = PH_ISA_REF;
     ph_status status = ph__cpu_isa(&isa);
     if (status == PH_OK)
         status = create_team(options, &backend->team);
@@ -56,7 +56,7 @@ const char *ph_backend_describe(const struct ph_backend *backend)
 
 struct block_job {
     size_t count, block;
-    ph_range_task task;
+    ph__range_task task;
     void *argument;
 };
 
@@ -69,7 +69,7 @@ static void run_block(void *argument, size_t index, size_t worker)
 }
 
 void ph__for_blocks(
-    const struct ph_backend *backend, size_t count, size_t block, ph_range_task task, void *argument)
+    const struct ph_backend *backend, size_t count, size_t block, ph__range_task task, void *argument)
 {
     struct block_job job = {count, block, task, argument};
     ph__parallel_for(backend->team, (count + block - 1) / block, run_block, &job);

@@ -15,17 +15,17 @@ ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
     struct ph_builder *builder = calloc(1, sizeof *builder);
     if (builder == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a graph builder");
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     builder->mode = mode;
     builder->scope = "";
     graph->num_values = 1; /* value 0 means none */
-    graph->symbols[PH_SYMBOL_BATCH] = (struct ph_symbol){"batch", PH_SYMBOL_BATCH, 1, SIZE_MAX};
-    graph->symbols[PH_SYMBOL_IDS] = (struct ph_symbol){"ids", PH_SYMBOL_IDS, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_BATCH] = (struct ph__symbol){"batch", PH_SYMBOL_BATCH, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_IDS] = (struct ph__symbol){"ids", PH_SYMBOL_IDS, 1, SIZE_MAX};
     graph->symbols[PH_SYMBOL_GLOBAL_BATCH] =
-        (struct ph_symbol){"global_batch", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX};
-    graph->symbols[PH_SYMBOL_REQUESTS] = (struct ph_symbol){"requests", PH_SYMBOL_REQUESTS, 1, SIZE_MAX};
+        (struct ph__symbol){"global_batch", PH_SYMBOL_GLOBAL_BATCH, 1, SIZE_MAX};
+    graph->symbols[PH_SYMBOL_REQUESTS] = (struct ph__symbol){"requests", PH_SYMBOL_REQUESTS, 1, SIZE_MAX};
     graph->symbols[PH_SYMBOL_GLOBAL_IDS] =
-        (struct ph_symbol){"global_ids", PH_SYMBOL_GLOBAL_IDS, 1, SIZE_MAX};
+        (struct ph__symbol){"global_ids", PH_SYMBOL_GLOBAL_IDS, 1, SIZE_MAX};
     graph->num_symbols = PH_NUM_BATCH_SYMBOLS;
     graph->entries[0] = "forward";
     graph->num_entries = 1;
@@ -119,7 +119,7 @@ static const char *copy_text(struct ph_builder *builder, const char *text)
 
 void ph_builder_begin_entry(struct ph_builder *builder, const char *name)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (graph->num_nodes == 0 && graph->num_entries == 1) {
         graph->entries[0] = copy_text(builder, name);
         return;
@@ -172,20 +172,20 @@ void ph_builder_pop_scope(struct ph_builder *builder)
 uint32_t ph__builder_symbol(
     struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (graph->num_symbols == PH_MAX_SYMBOLS)
         return ph_builder_fail(
             builder, PH_ERROR_CONFIG, "%s: more than %d run-time dimensions", name, PH_MAX_SYMBOLS);
     assert(bound != 0 && bound < graph->num_symbols && factor > 0);
-    graph->symbols[graph->num_symbols] = (struct ph_symbol){copy_text(builder, name), bound, factor, limit};
+    graph->symbols[graph->num_symbols] = (struct ph__symbol){copy_text(builder, name), bound, factor, limit};
     return (uint32_t)graph->num_symbols++;
 }
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph_value_info *info)
+ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (!ph__builder_reserve(
             builder, (void **)&graph->values, &graph->values_capacity, graph->num_values + 1, sizeof *info))
         return 0;
@@ -205,20 +205,20 @@ const char *ph_value_name(const struct ph_builder *builder, ph_value value)
     return value == 0 ? "" : builder->graph.values[value].name;
 }
 
-const struct ph_node *ph__builder_producer(const struct ph_builder *builder, ph_value value)
+const struct ph__node *ph__builder_producer(const struct ph_builder *builder, ph_value value)
 {
     uint32_t producer = value == 0 ? PH_NO_NODE : builder->graph.values[value].producer;
     return producer == PH_NO_NODE ? NULL : &builder->graph.nodes[producer];
 }
 
 static ph_value batch_input(
-    struct ph_builder *builder, enum ph_batch_input input, const char *name, const struct ph_type *type)
+    struct ph_builder *builder, enum ph__batch_input input, const char *name, const struct ph_type *type)
 {
     if (builder->status != PH_OK)
         return 0;
     ph_value *known = &builder->graph.batch_inputs[input];
     if (*known == 0)
-        *known = ph__builder_add_value(builder, &(struct ph_value_info){.type = *type,
+        *known = ph__builder_add_value(builder, &(struct ph__value_info){.type = *type,
                                                     .name = name,
                                                     .storage = PH_STORAGE_INPUT,
                                                     .producer = PH_NO_NODE,
@@ -291,7 +291,7 @@ ph_value ph__input_requested_weights(struct ph_builder *builder)
 }
 
 /* Finds `name` in a list of named values; 0 when it is not there. */
-static ph_value find_named(const struct ph_named_value *list, size_t count, const char *name)
+static ph_value find_named(const struct ph__named_value *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].name, name) == 0)
@@ -301,7 +301,7 @@ static ph_value find_named(const struct ph_named_value *list, size_t count, cons
 
 ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (builder->status != PH_OK)
         return 0;
     ph_value known = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
@@ -312,9 +312,9 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
         return 0;
     const char *copy = copy_text(builder, name);
     ph_value value = ph__builder_add_value(builder,
-        &(struct ph_value_info){
+        &(struct ph__value_info){
             .type = ph__scalar_type(), .name = copy, .storage = PH_STORAGE_SCALAR, .producer = PH_NO_NODE});
-    graph->scalar_inputs[graph->num_scalar_inputs++] = (struct ph_named_value){copy, value};
+    graph->scalar_inputs[graph->num_scalar_inputs++] = (struct ph__named_value){copy, value};
     return value;
 }
 
@@ -322,7 +322,7 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
 
 void ph_output(struct ph_builder *builder, const char *name, ph_value value)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (builder->status != PH_OK || value == 0)
         return;
     if (find_named(graph->outputs, graph->num_outputs, name) != 0) {
@@ -332,7 +332,7 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
     if (!ph__builder_reserve(builder, (void **)&graph->outputs, &graph->outputs_capacity,
             graph->num_outputs + 1, sizeof *graph->outputs))
         return;
-    graph->outputs[graph->num_outputs++] = (struct ph_named_value){copy_text(builder, name), value};
+    graph->outputs[graph->num_outputs++] = (struct ph__named_value){copy_text(builder, name), value};
     graph->values[value].is_output = true;
     if (graph->values[value].alias_of != 0)
         graph->values[graph->values[value].alias_of].is_output = true;
@@ -351,7 +351,7 @@ static const char *unique_name(struct ph_builder *builder, const char *name)
     return unique;
 }
 
-static enum ph_storage storage_of(enum ph_kind kind)
+static enum ph__storage storage_of(enum ph_kind kind)
 {
     switch (kind) {
     case PH_SCALAR:
@@ -364,14 +364,14 @@ static enum ph_storage storage_of(enum ph_kind kind)
 }
 
 static ph_value add_output(
-    struct ph_builder *builder, const struct ph_node *node, const struct ph_type *type, size_t k)
+    struct ph_builder *builder, const struct ph__node *node, const struct ph_type *type, size_t k)
 {
-    struct ph_value_info info = {.type = *type,
+    struct ph__value_info info = {.type = *type,
         .name = k == 0 ? node->name : ph__arena_printf(&builder->graph.arena, "%s:%zu", node->name, k),
         .storage = storage_of(type->kind),
         .producer = (uint32_t)builder->graph.num_nodes};
     if ((node->op->traits & PH_OP_ALIAS) != 0 && k == 0) {
-        const struct ph_value_info *source = &builder->graph.values[node->inputs[0]];
+        const struct ph__value_info *source = &builder->graph.values[node->inputs[0]];
         info.alias_of = source->alias_of != 0 ? source->alias_of : node->inputs[0];
         info.storage = source->storage;
         info.source = source->source;
@@ -383,12 +383,12 @@ static ph_value add_output(
     return ph__builder_add_value(builder, &info);
 }
 
-static ph_status infer_types(struct ph_builder *builder, const struct ph_node *node, struct ph_type *outputs)
+static ph_status infer_types(struct ph_builder *builder, const struct ph__node *node, struct ph_type *outputs)
 {
     struct ph_type inputs[PH_MAX_OPERANDS];
     for (uint32_t i = 0; i < node->num_inputs; i++)
         inputs[i] = node->inputs[i] != 0 ? builder->graph.values[node->inputs[i]].type : ph__token_type();
-    struct ph_infer infer = {.builder = builder,
+    struct ph__infer infer = {.builder = builder,
         .name = node->name,
         .attributes = node->attributes,
         .num_inputs = node->num_inputs,
@@ -398,10 +398,10 @@ static ph_status infer_types(struct ph_builder *builder, const struct ph_node *n
     return node->op->infer(&infer);
 }
 
-void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *name, const void *attributes,
+void ph__emit(struct ph_builder *builder, const struct ph__op *op, const char *name, const void *attributes,
     size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t num_outputs, ph_value *outputs)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     for (size_t i = 0; i < num_outputs; i++)
         outputs[i] = 0;
     if (num_inputs > PH_MAX_OPERANDS || num_outputs > PH_MAX_OPERANDS) {
@@ -411,7 +411,7 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
     if (builder->status != PH_OK || !ph__builder_reserve(builder, (void **)&graph->nodes,
                                         &graph->nodes_capacity, graph->num_nodes + 1, sizeof *graph->nodes))
         return;
-    struct ph_node node = {.op = op,
+    struct ph__node node = {.op = op,
         .name = unique_name(builder, name != NULL ? name : op->name),
         .attributes = ph__builder_copy(builder, attributes, attributes_size),
         .attributes_size = attributes_size,
@@ -435,7 +435,7 @@ void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *na
         graph->nodes[graph->num_nodes++] = node;
 }
 
-ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const char *name,
+ph_value ph__emit1(struct ph_builder *builder, const struct ph__op *op, const char *name,
     const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs)
 {
     ph_value output;
@@ -443,12 +443,12 @@ ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const cha
     return output;
 }
 
-ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *op, const void *attributes,
+ph_value ph__builder_find(const struct ph_builder *builder, const struct ph__op *op, const void *attributes,
     size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t output)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         bool is_equal = node->op == op && node->num_inputs == num_inputs &&
                         node->attributes_size == attributes_size &&
                         (num_inputs == 0 || memcmp(node->inputs, inputs, num_inputs * sizeof *inputs) == 0) &&

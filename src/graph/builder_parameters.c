@@ -14,9 +14,9 @@ static bool add_declared(struct ph_builder *builder, const char *name)
     return status == PH_OK;
 }
 
-ph_value ph__builder_declare(struct ph_builder *builder, const struct ph_declaration *declaration)
+ph_value ph__builder_declare(struct ph_builder *builder, const struct ph__declaration *declaration)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (builder->status != PH_OK)
         return 0;
     if (ph__name_index_find(&builder->declared, declaration->name) != PH_NO_NAME)
@@ -29,7 +29,7 @@ ph_value ph__builder_declare(struct ph_builder *builder, const struct ph_declara
             &graph->declaration_values_capacity, count, sizeof *graph->declaration_values) ||
         !add_declared(builder, declaration->name))
         return 0;
-    struct ph_value_info info = {.name = declaration->name,
+    struct ph__value_info info = {.name = declaration->name,
         .storage = PH_STORAGE_PARAMETER,
         .producer = PH_NO_NODE,
         .source = (uint32_t)graph->num_declarations,
@@ -48,7 +48,7 @@ ph_value ph_parameter(
     if (rank > PH_MAX_RANK)
         return ph_builder_fail(
             builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_RANK);
-    struct ph_declaration declaration = {
+    struct ph__declaration declaration = {
         .name = ph__builder_scoped(builder, name), .shape = {.rank = rank}, .init = init};
     for (size_t i = 0; i < rank; i++)
         declaration.shape.dims[i] = dims[i];
@@ -57,15 +57,15 @@ ph_value ph_parameter(
 
 /* A table under construction. */
 struct slice_list {
-    struct ph_declaration *table;
+    struct ph__declaration *table;
     struct ph_table_slice *slices; /* the table's */
-    struct ph_name_index names;    /* of the slices, in their order */
+    struct ph__name_index names;   /* of the slices, in their order */
 };
 
 /* Gives a feature its slice: a new one, unless an earlier feature's has this name. */
 static ph_status add_slice(struct slice_list *list, struct ph_table_slice given, size_t *slice_out)
 {
-    struct ph_declaration *table = list->table;
+    struct ph__declaration *table = list->table;
     size_t *rows = &table->shape.dims[0];
     const size_t known = ph__name_index_find(&list->names, given.name);
     *slice_out = known != PH_NO_NAME ? known : table->num_slices;
@@ -86,12 +86,12 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
 {
     if (builder->status != PH_OK)
         return 0;
-    struct ph_arena *arena = &builder->graph.arena;
+    struct ph__arena *arena = &builder->graph.arena;
     struct ph_table_slice *copies = ph__arena_alloc_array(arena, num_features, sizeof *copies);
     size_t *feature_slices = ph__arena_alloc_array(arena, num_features, sizeof *feature_slices);
     if (copies == NULL || feature_slices == NULL)
         return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
-    struct ph_declaration declaration = {.name = ph__builder_scoped(builder, name),
+    struct ph__declaration declaration = {.name = ph__builder_scoped(builder, name),
         .is_table = true,
         .shape = {.rank = 2, .dims = {0, dim}},
         .init = init,
@@ -110,9 +110,9 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
     return ph__builder_declare(builder, &declaration);
 }
 
-const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
+const struct ph__declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
 {
-    const struct ph_value_info *info = &builder->graph.values[parameter];
+    const struct ph__value_info *info = &builder->graph.values[parameter];
     return info->storage == PH_STORAGE_PARAMETER && info->alias_of == 0
                ? &builder->graph.declarations[info->source]
                : NULL;
@@ -120,8 +120,8 @@ const struct ph_declaration *ph__builder_declaration(const struct ph_builder *bu
 
 void ph__builder_forget(struct ph_builder *builder, ph_value parameter)
 {
-    struct ph_graph *graph = &builder->graph;
-    const struct ph_value_info *info = &graph->values[parameter];
+    struct ph__graph *graph = &builder->graph;
+    const struct ph__value_info *info = &graph->values[parameter];
     if (builder->status != PH_OK || info->storage != PH_STORAGE_PARAMETER)
         return;
     const size_t index = info->source, behind = graph->num_declarations - index - 1;
@@ -135,7 +135,7 @@ void ph__builder_forget(struct ph_builder *builder, ph_value parameter)
         if (!add_declared(builder, graph->declarations[i].name))
             return;
     for (ph_value value = 1; value < graph->num_values; value++) {
-        struct ph_value_info *other = &graph->values[value];
+        struct ph__value_info *other = &graph->values[value];
         if (other->storage == PH_STORAGE_PARAMETER && other->source == index)
             other->storage = PH_STORAGE_NONE; /* and its aliases */
         else if (other->storage == PH_STORAGE_PARAMETER && other->source > index)
@@ -156,7 +156,7 @@ ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index)
 
 ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, double initial)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (builder->status != PH_OK ||
         !ph__builder_reserve(builder, (void **)&graph->states, &graph->states_capacity, graph->num_states + 1,
             sizeof *graph->states))
@@ -166,12 +166,12 @@ ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, 
         if (strcmp(graph->states[i].name, scoped) == 0)
             return ph_builder_fail(builder, PH_ERROR_CONFIG, "state '%s' is declared twice", scoped);
     ph_value value = ph__builder_add_value(
-        builder, &(struct ph_value_info){.type = ph__dense_type(1, (struct ph_dim[]){ph__dim(n)}),
+        builder, &(struct ph__value_info){.type = ph__dense_type(1, (struct ph_dim[]){ph__dim(n)}),
                      .name = scoped,
                      .storage = PH_STORAGE_STATE,
                      .producer = PH_NO_NODE,
                      .source = (uint32_t)graph->num_states});
-    graph->states[graph->num_states++] = (struct ph_state_declaration){scoped, n, initial, value};
+    graph->states[graph->num_states++] = (struct ph__state_declaration){scoped, n, initial, value};
     return value;
 }
 
@@ -181,7 +181,7 @@ ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, 
 
 void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     if (builder->mode != PH_TRAINING || builder->status != PH_OK)
         return;
     if (loss == 0 || graph->values[loss].type.kind != PH_SCALAR) {
@@ -193,7 +193,7 @@ void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, do
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for loss '%s'", name);
         return;
     }
-    graph->losses[graph->num_losses++] = (struct ph_added_loss){loss, weight};
+    graph->losses[graph->num_losses++] = (struct ph__added_loss){loss, weight};
     ph_output(builder, name, loss);
 }
 

@@ -11,7 +11,7 @@
 /* The ids of all ranks' samples that this rank's shards are asked for, in the combined format: those of sample b of the
  * global batch and stream s, a stream being some rows' share of a feature, are
  * ids[offsets[s * num_samples + b] .. offsets[s * num_samples + b + 1]), counted from the first of the stream's rows. */
-struct ph_requests {
+struct ph__requests {
     size_t num_samples;    /* of the global batch */
     size_t num_global_ids; /* of all its samples */
     size_t num_streams;
@@ -27,10 +27,10 @@ ph_value ph__input_requested_weights(struct ph_builder *builder);
 
 /* As ph_workspace_create, with room for as many requests (their pointers are not looked at; NULL: none). */
 ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, size_t num_ids,
-    const struct ph_requests *requests, struct ph_workspace **workspace_out);
+    const struct ph__requests *requests, struct ph_workspace **workspace_out);
 /* As ph_workspace_bind, with the batch's requests, borrowed until the next bind. */
 ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_batch *batch,
-    const struct ph_requests *requests, uint64_t seed, uint64_t step);
+    const struct ph__requests *requests, uint64_t seed, uint64_t step);
 
 /* From now on `poll` is called between two nodes that a workspace of the executor runs, and now and then within one that is cut
  * into many tasks, by the thread that runs the workspace: so that what is in flight between ranks moves on while this one

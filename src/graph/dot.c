@@ -12,7 +12,7 @@ size_t ph_program_num_nodes(const struct ph_program *program, const char *operat
     return count;
 }
 
-static void write_leaf(const struct ph_value_info *info, ph_value value, FILE *file)
+static void write_leaf(const struct ph__value_info *info, ph_value value, FILE *file)
 {
     static const char *const looks[] = {[PH_STORAGE_INPUT] = "shape=ellipse, fillcolor=\"#dbeafe\"",
         [PH_STORAGE_PARAMETER] = "shape=cylinder, fillcolor=\"#fef3c7\"",
@@ -24,12 +24,12 @@ static void write_leaf(const struct ph_value_info *info, ph_value value, FILE *f
         ph__type_text(&info->type, text), looks[info->storage]);
 }
 
-static void write_edges(const struct ph_graph *graph, size_t index, FILE *file)
+static void write_edges(const struct ph__graph *graph, size_t index, FILE *file)
 {
-    const struct ph_node *node = &graph->nodes[index];
+    const struct ph__node *node = &graph->nodes[index];
     char text[96];
     for (uint32_t k = 0; k < node->num_inputs; k++) {
-        const struct ph_value_info *input = &graph->values[node->inputs[k]];
+        const struct ph__value_info *input = &graph->values[node->inputs[k]];
         if (node->inputs[k] == 0)
             continue;
         if (input->producer == PH_NO_NODE)
@@ -40,7 +40,7 @@ static void write_edges(const struct ph_graph *graph, size_t index, FILE *file)
     }
 }
 
-static bool is_read(const struct ph_graph *graph, ph_value value)
+static bool is_read(const struct ph__graph *graph, ph_value value)
 {
     for (size_t i = 0; i < graph->num_nodes; i++)
         for (uint32_t k = 0; k < graph->nodes[i].num_inputs; k++)
@@ -51,7 +51,7 @@ static bool is_read(const struct ph_graph *graph, ph_value value)
 
 ph_status ph_program_write_dot(const struct ph_program *program, FILE *file)
 {
-    const struct ph_graph *graph = &program->graph;
+    const struct ph__graph *graph = &program->graph;
     fprintf(
         file, "digraph phloem {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n");
     for (ph_value value = 1; value < graph->num_values; value++)

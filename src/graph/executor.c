@@ -11,7 +11,7 @@
 
 static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *store, struct ph_state *state)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     for (size_t i = 0; i < graph->num_declarations; i++)
         PH_TRY(
             ph__store_add(store, &graph->declarations[i], executor->backend->team, &executor->parameters[i]));
@@ -22,7 +22,7 @@ static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *
 }
 
 /* A table whose rows are not numbers is for operators that say that they read them. */
-static ph_status check_row_formats(const struct ph_node *node, struct ph_parameter *const *parameters)
+static ph_status check_row_formats(const struct ph__node *node, struct ph_parameter *const *parameters)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
         const struct ph_parameter *parameter = parameters[k];
@@ -36,12 +36,12 @@ static ph_status check_row_formats(const struct ph_node *node, struct ph_paramet
 
 static ph_status prepare_nodes(struct ph_executor *executor, struct ph_store *store)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         struct ph_parameter *parameters[PH_MAX_OPERANDS] = {0};
         for (uint32_t k = 0; k < node->num_inputs; k++) {
-            const struct ph_value_info *info = &graph->values[node->inputs[k]];
+            const struct ph__value_info *info = &graph->values[node->inputs[k]];
             if (node->inputs[k] != 0 && info->storage == PH_STORAGE_PARAMETER)
                 parameters[k] = executor->parameters[info->source];
         }
@@ -55,14 +55,14 @@ static ph_status prepare_nodes(struct ph_executor *executor, struct ph_store *st
 ph_status ph_executor_create(struct ph_program *program, struct ph_store *store, struct ph_state *state,
     struct ph_backend *backend, struct ph_executor **executor_out)
 {
-    const struct ph_graph *graph = &program->graph;
+    const struct ph__graph *graph = &program->graph;
     struct ph_executor *executor = calloc(1, sizeof *executor);
     if (executor == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for an executor");
     executor->program = program;
     executor->backend = backend;
     executor->parameters = calloc(graph->num_declarations + 1, sizeof(struct ph_parameter *));
-    executor->states = calloc(graph->num_states + 1, sizeof(struct ph_state_array *));
+    executor->states = calloc(graph->num_states + 1, sizeof(struct ph__state_array *));
     executor->profile = calloc(graph->num_nodes + 1, sizeof *executor->profile);
     ph_status status = PH_OK;
     if (executor->parameters == NULL || executor->states == NULL || executor->profile == NULL)
@@ -124,12 +124,12 @@ void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on)
 ph_status ph_program_missing_bytes(
     const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out)
 {
-    const struct ph_graph *graph = &program->graph;
+    const struct ph__graph *graph = &program->graph;
     uint64_t bytes = 0;
     for (size_t i = 0; i < graph->num_declarations; i++)
         bytes += ph__store_missing_bytes(store, &graph->declarations[i]);
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         if (node->op->slot_bytes != NULL)
             bytes += node->op->slot_bytes(node, &graph->declarations[graph->values[node->inputs[0]].source]);
     }

@@ -6,59 +6,59 @@
 #include "graph/graph.h"
 
 /* What the profiler adds up for one node. */
-struct ph_node_profile {
+struct ph__node_profile {
     uint64_t num_calls;
     uint64_t time_ns;
-    struct ph_cost cost;
+    struct ph__cost cost;
 };
 
 struct ph_executor {
     const struct ph_program *program;
     const struct ph_backend *backend;
     struct ph_parameter **parameters; /* by declaration */
-    struct ph_state_array **states;   /* by state declaration */
+    struct ph__state_array **states;  /* by state declaration */
     bool is_profiling;
-    struct ph_node_profile *profile;  /* by node */
-    struct ph_trace *trace;           /* NULL: none */
+    struct ph__node_profile *profile; /* by node */
+    struct ph__trace *trace;          /* NULL: none */
     ph_status (*poll)(void *context); /* between two nodes; NULL: nothing is to be done there */
     void *poll_context;
     uint64_t polled_ns; /* when it was called last */
 };
 
-struct ph_wave_crew;
+struct ph__wave_crew;
 
 struct ph_workspace {
     struct ph_executor *executor;
-    struct ph_memory_plan plan;
+    struct ph__memory_plan plan;
     void *memory;
     size_t memory_bytes;
     uint64_t capacities[PH_MAX_SYMBOLS];
     uint64_t extents[PH_MAX_SYMBOLS];
     uint64_t num_growths;
-    double *scalars;                                 /* by value */
-    struct ph_operand *values;                       /* by value: where its data stands */
-    struct ph_operand operands[2 * PH_MAX_OPERANDS]; /* of the call that runs */
-    uint64_t *versions;        /* by node: 1 + the versions that a kept result was made from; 0: never */
-    uint32_t *wave_ends;       /* by node (graph/wave.h) */
-    struct ph_wave_crew *crew; /* NULL: nodes run one after the other */
-    struct ph_run run;
+    double *scalars;                                  /* by value */
+    struct ph__operand *values;                       /* by value: where its data stands */
+    struct ph__operand operands[2 * PH_MAX_OPERANDS]; /* of the call that runs */
+    uint64_t *versions;         /* by node: 1 + the versions that a kept result was made from; 0: never */
+    uint32_t *wave_ends;        /* by node (graph/wave.h) */
+    struct ph__wave_crew *crew; /* NULL: nodes run one after the other */
+    struct ph__run run;
     bool is_bound;
 };
 
 /* A node's call with these values of the symbols, by the executor's backend. */
 void ph__workspace_call(struct ph_workspace *workspace, size_t node, uint64_t *extents,
-    struct ph_operand operands[2 * PH_MAX_OPERANDS], struct ph_call *call_out);
+    struct ph__operand operands[2 * PH_MAX_OPERANDS], struct ph__call *call_out);
 /* Runs a node of the batch that is bound, on the thread of that number of the executor's team. Threads may do so beside
  * each other with operands and a backend of their own, and nodes that form a wave. */
 ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
-    const struct ph_backend *backend, struct ph_operand operands[2 * PH_MAX_OPERANDS], size_t thread);
+    const struct ph_backend *backend, struct ph__operand operands[2 * PH_MAX_OPERANDS], size_t thread);
 
 /* Calls what ph__executor_poll was given; and has, or no longer has, the team's tasks do so. */
 ph_status ph__executor_poll_now(struct ph_executor *executor);
 void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on);
 
 /* Runs a node's call and adds it to the profile (and trace) of the executor. */
-ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph_call *call);
+ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call);
 /* Forgets what the profile has added up. */
 void ph__profile_clear(struct ph_executor *executor);
 

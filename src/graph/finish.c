@@ -7,7 +7,7 @@
 
 /* ---- dead code and order ---- */
 
-void ph__graph_fini(struct ph_graph *graph)
+void ph__graph_fini(struct ph__graph *graph)
 {
     free(graph->nodes);
     free(graph->values);
@@ -18,16 +18,16 @@ void ph__graph_fini(struct ph_graph *graph)
     free(graph->scalar_inputs);
     free(graph->losses);
     ph__arena_fini(&graph->arena);
-    *graph = (struct ph_graph){0};
+    *graph = (struct ph__graph){0};
 }
 
-ph_value ph__graph_root(const struct ph_graph *graph, ph_value value)
+ph_value ph__graph_root(const struct ph__graph *graph, ph_value value)
 {
     ph_value source = graph->values[value].alias_of;
     return source != 0 ? source : value;
 }
 
-uint32_t *ph__graph_count_readers(const struct ph_graph *graph)
+uint32_t *ph__graph_count_readers(const struct ph__graph *graph)
 {
     uint32_t *readers = calloc(graph->num_values, sizeof *readers);
     if (readers == NULL) {
@@ -35,7 +35,7 @@ uint32_t *ph__graph_count_readers(const struct ph_graph *graph)
         return NULL;
     }
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         for (uint32_t k = 0; !node->is_dead && k < node->num_inputs; k++) {
             ph_value input = node->inputs[k];
             readers[input]++;
@@ -46,19 +46,19 @@ uint32_t *ph__graph_count_readers(const struct ph_graph *graph)
     return readers;
 }
 
-void ph__graph_set_producers(struct ph_graph *graph, size_t begin)
+void ph__graph_set_producers(struct ph__graph *graph, size_t begin)
 {
     for (size_t i = begin; i < graph->num_nodes; i++)
         for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
             graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
 }
 
-ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin)
+ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin)
 {
     const size_t count = graph->num_nodes - begin;
     if (count == 0)
         return PH_OK;
-    struct ph_node *moved = malloc(count * sizeof *moved);
+    struct ph__node *moved = malloc(count * sizeof *moved);
     if (moved == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
     memcpy(moved, graph->nodes + begin, count * sizeof *moved);
@@ -69,7 +69,7 @@ ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t beg
     return PH_OK;
 }
 
-static bool is_needed(const struct ph_graph *graph, const struct ph_node *node, const bool *is_read)
+static bool is_needed(const struct ph__graph *graph, const struct ph__node *node, const bool *is_read)
 {
     if ((node->op->traits & PH_OP_HAS_EFFECT) != 0)
         return true;
@@ -80,13 +80,13 @@ static bool is_needed(const struct ph_graph *graph, const struct ph_node *node, 
 }
 
 /* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
-static ph_status prune_graph(struct ph_graph *graph)
+static ph_status prune_graph(struct ph__graph *graph)
 {
     bool *is_read = calloc(graph->num_values, sizeof *is_read);
     if (is_read == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
     for (size_t i = graph->num_nodes; i-- > 0;) {
-        struct ph_node *node = &graph->nodes[i];
+        struct ph__node *node = &graph->nodes[i];
         if (node->is_dead || !is_needed(graph, node, is_read)) {
             node->is_dead = true;
             continue;
@@ -100,16 +100,16 @@ static ph_status prune_graph(struct ph_graph *graph)
 
 /* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
  */
-static ph_status compact_graph(struct ph_graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1])
+static ph_status compact_graph(struct ph__graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1])
 {
-    struct ph_node *live = malloc((graph->num_nodes + 1) * sizeof *live);
+    struct ph__node *live = malloc((graph->num_nodes + 1) * sizeof *live);
     if (live == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
     uint32_t count = 0;
     for (uint32_t entry = 0; entry < PH_MAX_ENTRIES; entry++) {
         entry_begin[entry] = count;
         for (size_t i = 0; i < graph->num_nodes; i++) {
-            const struct ph_node *node = &graph->nodes[i];
+            const struct ph__node *node = &graph->nodes[i];
             if (node->is_dead || node->entry != entry)
                 continue;
             for (uint32_t k = 0; k < node->num_outputs; k++)
@@ -133,9 +133,9 @@ static ph_status compact_graph(struct ph_graph *graph, uint32_t entry_begin[PH_M
 
 /* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by nobody
  * else; PH_NO_NODE: there is none. */
-static uint32_t sole_producer(const struct ph_graph *graph, size_t index, const uint32_t *readers)
+static uint32_t sole_producer(const struct ph__graph *graph, size_t index, const uint32_t *readers)
 {
-    const struct ph_node *node = &graph->nodes[index];
+    const struct ph__node *node = &graph->nodes[index];
     if (node->is_dead || node->op->fuse == NULL)
         return PH_NO_NODE;
     const ph_value between = node->inputs[node->op->fusible_input];
@@ -148,9 +148,9 @@ static uint32_t sole_producer(const struct ph_graph *graph, size_t index, const 
 /* Copies of both, because adding nodes moves them. */
 static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t producer, bool *is_fused_out)
 {
-    struct ph_graph *graph = &builder->graph;
-    struct ph_node node = graph->nodes[index];
-    const struct ph_node former = graph->nodes[producer];
+    struct ph__graph *graph = &builder->graph;
+    struct ph__node node = graph->nodes[index];
+    const struct ph__node former = graph->nodes[producer];
     const size_t num_nodes = graph->num_nodes;
     builder->entry = node.entry;
     *is_fused_out = node.op->fuse(builder, &node, &former);
@@ -166,7 +166,7 @@ static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t pr
  * of another operator is asked as that by the nodes behind it. */
 static ph_status fuse_graph(struct ph_builder *builder)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     uint32_t *readers = ph__graph_count_readers(graph);
     ph_status status = readers != NULL ? PH_OK : PH_ERROR_MEMORY;
     for (size_t i = 0; status == PH_OK && i < graph->num_nodes; i++) {
@@ -216,7 +216,7 @@ static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_pro
         return status;
     }
     program->graph = builder->graph;
-    builder->graph = (struct ph_graph){0};
+    builder->graph = (struct ph__graph){0};
     builder->status = ph_fail(PH_ERROR_USAGE, "the builder is finished");
     *program_out = program;
     return PH_OK;

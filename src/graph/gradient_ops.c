@@ -6,25 +6,25 @@
 
 /* ---- seed: d loss / d loss = 1 ------------------------------------------------------------------------- */
 
-static ph_status seed_infer(struct ph_infer *infer)
+static ph_status seed_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__scalar_type();
     return PH_OK;
 }
 
-static void no_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void no_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){0};
+    *cost_out = (struct ph__cost){0};
 }
 
-static ph_status seed_run(struct ph_call *call)
+static ph_status seed_run(struct ph__call *call)
 {
     *call->outputs[0].scalar = 1.0;
     return PH_OK;
 }
 
-const struct ph_op ph__op_seed = {.name = "seed", .infer = seed_infer, .cost = no_cost, .run = seed_run};
+const struct ph__op ph__op_seed = {.name = "seed", .infer = seed_infer, .cost = no_cost, .run = seed_run};
 
 /* ---- accumulate: a + b --------------------------------------------------------------------------------- */
 
@@ -36,9 +36,9 @@ static size_t sum_of_limits(size_t a, size_t b)
 }
 
 /* A symbol as a multiple of what comes with the batch. */
-static struct ph_symbol bound_of(const struct ph_graph *graph, uint32_t symbol)
+static struct ph__symbol bound_of(const struct ph__graph *graph, uint32_t symbol)
 {
-    struct ph_symbol bound = graph->symbols[symbol];
+    struct ph__symbol bound = graph->symbols[symbol];
     while (bound.bound >= PH_NUM_BATCH_SYMBOLS) {
         bound.factor *= graph->symbols[bound.bound].factor;
         bound.bound = graph->symbols[bound.bound].bound;
@@ -47,10 +47,10 @@ static struct ph_symbol bound_of(const struct ph_graph *graph, uint32_t symbol)
 }
 
 /* The slots of a and of b are no more than so many times the batch's ids each, and their union no more than both. */
-static ph_status union_infer(struct ph_infer *infer)
+static ph_status union_infer(struct ph__infer *infer)
 {
     const struct ph_type *types = infer->inputs;
-    struct ph_symbol bounds[2];
+    struct ph__symbol bounds[2];
     for (size_t i = 0; i < 2; i++)
         bounds[i] = bound_of(&infer->builder->graph, types[i].dims[0].symbol);
     assert(bounds[0].bound == bounds[1].bound);
@@ -61,7 +61,7 @@ static ph_status union_infer(struct ph_infer *infer)
     return ph_builder_status(infer->builder);
 }
 
-static ph_status accumulate_infer(struct ph_infer *infer)
+static ph_status accumulate_infer(struct ph__infer *infer)
 {
     const struct ph_type *a = &infer->inputs[0], *b = &infer->inputs[1];
     if (a->kind == PH_SPARSE_ROWS && b->kind == PH_SPARSE_ROWS && ph__dim_equal(a->dims[1], b->dims[1]))
@@ -74,15 +74,15 @@ static ph_status accumulate_infer(struct ph_infer *infer)
         ph__type_text(a, text_a), ph__type_text(b, text_b));
 }
 
-static void accumulate_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void accumulate_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     double elements = (double)ph_shape_elements(&call->outputs[0].shape);
-    *cost_out = (struct ph_cost){.flops = elements, .bytes = 3 * elements * sizeof(ph_real)};
+    *cost_out = (struct ph__cost){.flops = elements, .bytes = 3 * elements * sizeof(ph_real)};
 }
 
 static void add_block(void *argument, size_t first, size_t last, size_t worker)
 {
-    struct ph_call *call = argument;
+    struct ph__call *call = argument;
     (void)worker;
     const ph_real *a = call->inputs[0].data, *b = call->inputs[1].data;
     call->backend->kernels->add(last - first, a + first, b + first, (ph_real *)call->outputs[0].data + first);
@@ -93,7 +93,7 @@ static void add_block(void *argument, size_t first, size_t last, size_t worker)
  * Birk, "Merge path: parallel merging made simple", 2012). A first sweep counts the distinct slots of each block, so that
  * the second knows where its rows begin. */
 struct union_job {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t block;
     size_t *begins; /* by block: its distinct slots, then where they begin */
 };
@@ -104,7 +104,7 @@ struct cut {
 };
 
 /* So many of the merged sequence's first slots, and one more where that would part equal ones. */
-static struct cut cut_at(const struct ph_operand *a, const struct ph_operand *b, size_t count)
+static struct cut cut_at(const struct ph__operand *a, const struct ph__operand *b, size_t count)
 {
     const size_t num_a = a->shape.dims[0], num_b = b->shape.dims[0];
     size_t first = count > num_b ? count - num_b : 0, last = count < num_a ? count : num_a;
@@ -120,15 +120,15 @@ static struct cut cut_at(const struct ph_operand *a, const struct ph_operand *b,
     return cut;
 }
 
-static size_t row_elements(const struct ph_call *call)
+static size_t row_elements(const struct ph__call *call)
 {
     return call->outputs[0].shape.dims[1];
 }
 
 /* Merges the slots from `at` to `end`, and their rows where `writes`: from row `row` on. Returns how many. */
-static size_t merge_rows(const struct ph_call *call, struct cut at, struct cut end, bool writes, size_t row)
+static size_t merge_rows(const struct ph__call *call, struct cut at, struct cut end, bool writes, size_t row)
 {
-    const struct ph_operand *a = &call->inputs[0], *b = &call->inputs[1], *sum = &call->outputs[0];
+    const struct ph__operand *a = &call->inputs[0], *b = &call->inputs[1], *sum = &call->outputs[0];
     const size_t dim = row_elements(call), begin = row;
     for (; at.a < end.a || at.b < end.b; row++) {
         const bool has_a = at.a < end.a && (at.b == end.b || a->index[at.a] <= b->index[at.b]);
@@ -151,7 +151,7 @@ static size_t merge_rows(const struct ph_call *call, struct cut at, struct cut e
 static void count_block(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct union_job *job = argument;
-    const struct ph_operand *a = &job->call->inputs[0], *b = &job->call->inputs[1];
+    const struct ph__operand *a = &job->call->inputs[0], *b = &job->call->inputs[1];
     (void)worker;
     job->begins[first / job->block] =
         merge_rows(job->call, cut_at(a, b, first), cut_at(a, b, last), false, 0);
@@ -160,28 +160,28 @@ static void count_block(void *argument, size_t first, size_t last, size_t worker
 static void write_block(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct union_job *job = argument;
-    const struct ph_operand *a = &job->call->inputs[0], *b = &job->call->inputs[1];
+    const struct ph__operand *a = &job->call->inputs[0], *b = &job->call->inputs[1];
     (void)worker;
     merge_rows(job->call, cut_at(a, b, first), cut_at(a, b, last), true, job->begins[first / job->block]);
 }
 
-static size_t block_rows(const struct ph_call *call)
+static size_t block_rows(const struct ph__call *call)
 {
     return BLOCK_ELEMENTS / (row_elements(call) + 1) + 1;
 }
 
-static size_t num_slots(const struct ph_call *call)
+static size_t num_slots(const struct ph__call *call)
 {
     return call->inputs[0].shape.dims[0] + call->inputs[1].shape.dims[0];
 }
 
-static size_t accumulate_scratch_bytes(const struct ph_call *call)
+static size_t accumulate_scratch_bytes(const struct ph__call *call)
 {
     const bool is_sparse = call->outputs[0].type->kind == PH_SPARSE_ROWS;
     return is_sparse ? (num_slots(call) / block_rows(call) + 1) * sizeof(size_t) : 0;
 }
 
-static void add_sparse_rows(struct ph_call *call)
+static void add_sparse_rows(struct ph__call *call)
 {
     struct union_job job = {call, block_rows(call), call->scratch};
     size_t count = 0;
@@ -195,7 +195,7 @@ static void add_sparse_rows(struct ph_call *call)
     call->extents[call->outputs[0].type->dims[0].symbol] = count;
 }
 
-static ph_status accumulate_run(struct ph_call *call)
+static ph_status accumulate_run(struct ph__call *call)
 {
     if (call->outputs[0].type->kind == PH_SCALAR)
         *call->outputs[0].scalar = *call->inputs[0].scalar + *call->inputs[1].scalar;
@@ -207,7 +207,7 @@ static ph_status accumulate_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_accumulate = {
+const struct ph__op ph__op_accumulate = {
     .name = "accumulate",
     .infer = accumulate_infer,
     .cost = accumulate_cost,

@@ -1,4 +1,4 @@
-/* The graph itself, shared by builder, passes and executor. Operators see only graph/op.h and struct ph_node.
+/* The graph itself, shared by builder, passes and executor. Operators see only graph/op.h and struct ph__node.
  */
 #ifndef PH_GRAPH_GRAPH_H
 #define PH_GRAPH_GRAPH_H
@@ -13,16 +13,16 @@
 #define PH_MAX_SYMBOLS 256                              /* a looked-up history takes three */
 #define PH_MAX_ENTRIES 8
 
-enum ph_storage {
+enum ph__storage {
     PH_STORAGE_NONE,      /* tokens */
-    PH_STORAGE_INPUT,     /* borrowed from the batch; source: enum ph_batch_input */
+    PH_STORAGE_INPUT,     /* borrowed from the batch; source: enum ph__batch_input */
     PH_STORAGE_PARAMETER, /* store; source: index of the declaration */
     PH_STORAGE_STATE,     /* state; source: index of the state declaration */
     PH_STORAGE_SCALAR,    /* a double of the workspace */
     PH_STORAGE_WORKSPACE, /* planned memory */
 };
 
-enum ph_batch_input {
+enum ph__batch_input {
     PH_INPUT_DENSE,
     PH_INPUT_IDS,
     PH_INPUT_ID_WEIGHTS,
@@ -34,8 +34,8 @@ enum ph_batch_input {
     PH_INPUT_COUNT
 };
 
-struct ph_node {
-    const struct ph_op *op;
+struct ph__node {
+    const struct ph__op *op;
     const char *name; /* logical and unique: "deep.0.linear" */
     uint64_t stream;  /* ph__hash_name(name), for the rng */
     const void *attributes;
@@ -46,34 +46,34 @@ struct ph_node {
     bool is_dead; /* removed by a pass; gone after finish */
 };
 
-struct ph_value_info {
+struct ph__value_info {
     struct ph_type type;
     const char *name;
-    enum ph_storage storage;
+    enum ph__storage storage;
     uint32_t producer; /* node, PH_NO_NODE for leaves */
-    uint32_t source;   /* see ph_storage */
+    uint32_t source;   /* see ph__storage */
     ph_value alias_of; /* 0, or the value whose memory this one shares */
     bool is_output;
 };
 
-struct ph_state_declaration {
+struct ph__state_declaration {
     const char *name;
     size_t elements;
     double initial;
     ph_value value;
 };
 
-struct ph_named_value {
+struct ph__named_value {
     const char *name;
     ph_value value;
 };
 
-struct ph_added_loss {
+struct ph__added_loss {
     ph_value loss;
     double weight;
 };
 
-struct ph_symbol {
+struct ph__symbol {
     const char *name;
     uint32_t bound; /* symbol whose capacity it takes; itself for the batch's own symbols */
     size_t factor;  /* times this */
@@ -81,25 +81,25 @@ struct ph_symbol {
 };
 
 /* Growable arrays, in the order of creation. values[0] is unused so that 0 can mean none. */
-struct ph_graph {
-    struct ph_arena arena; /* names, attributes, input and output lists */
-    struct ph_node *nodes;
+struct ph__graph {
+    struct ph__arena arena; /* names, attributes, input and output lists */
+    struct ph__node *nodes;
     size_t num_nodes, nodes_capacity;
-    struct ph_value_info *values;
+    struct ph__value_info *values;
     size_t num_values, values_capacity;
-    struct ph_declaration *declarations;
+    struct ph__declaration *declarations;
     size_t num_declarations, declarations_capacity;
     ph_value *declaration_values; /* beside declarations */
     size_t declaration_values_capacity;
-    struct ph_state_declaration *states;
+    struct ph__state_declaration *states;
     size_t num_states, states_capacity;
-    struct ph_named_value *outputs;
+    struct ph__named_value *outputs;
     size_t num_outputs, outputs_capacity;
-    struct ph_named_value *scalar_inputs;
+    struct ph__named_value *scalar_inputs;
     size_t num_scalar_inputs, scalar_inputs_capacity;
-    struct ph_added_loss *losses;
+    struct ph__added_loss *losses;
     size_t num_losses, losses_capacity;
-    struct ph_symbol symbols[PH_MAX_SYMBOLS];
+    struct ph__symbol symbols[PH_MAX_SYMBOLS];
     size_t num_symbols;
     const char *entries[PH_MAX_ENTRIES];
     size_t num_entries;
@@ -107,9 +107,9 @@ struct ph_graph {
 };
 
 struct ph_builder {
-    struct ph_graph graph;
-    struct ph_node_names node_names;
-    struct ph_name_index declared; /* the names of the declarations, in their order */
+    struct ph__graph graph;
+    struct ph__node_names node_names;
+    struct ph__name_index declared; /* the names of the declarations, in their order */
     enum ph_mode mode;
     enum ph_precision precision;
     ph_status status;
@@ -125,19 +125,19 @@ struct ph_builder {
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
-ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph_value_info *info);
+ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info);
 
 struct ph_program {
-    struct ph_graph graph; /* live nodes only, grouped by entry in order */
+    struct ph__graph graph; /* live nodes only, grouped by entry in order */
     uint32_t entry_begin[PH_MAX_ENTRIES + 1];
 };
 
 /* The two operators that differentiation itself needs: the 1 that flows into a loss, and the sum of the
  * gradients that flow back from several readers of a value (dense, scalar or sparse_rows). */
-extern const struct ph_op ph__op_seed;
-extern const struct ph_op ph__op_accumulate;
+extern const struct ph__op ph__op_seed;
+extern const struct ph__op ph__op_accumulate;
 /* And the one that bf16 precision needs: reals to bf16, to the nearest. */
-extern const struct ph_op ph__op_convert;
+extern const struct ph__op ph__op_convert;
 
 /* ---- passes: graph in, graph out ----------------------------------------------------------------------- */
 
@@ -149,19 +149,19 @@ ph_status ph__pass_precision(struct ph_builder *builder);
  * form. */
 ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out);
 
-void ph__graph_fini(struct ph_graph *graph);
+void ph__graph_fini(struct ph__graph *graph);
 /* Live nodes that read each value, an alias's readers counted for its source too; malloc'ed, NULL: out of
  * memory. */
-uint32_t *ph__graph_count_readers(const struct ph_graph *graph);
+uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
 /* The nodes from `begin` on, which were appended, come to stand before node `index`. */
-ph_status ph__graph_move_before(struct ph_graph *graph, size_t index, size_t begin);
+ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin);
 /* The nodes from `begin` on have been put into another order: what they make knows where it is made. */
-void ph__graph_set_producers(struct ph_graph *graph, size_t begin);
+void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
 /* The value whose memory `value` uses. */
-ph_value ph__graph_root(const struct ph_graph *graph, ph_value value);
+ph_value ph__graph_root(const struct ph__graph *graph, ph_value value);
 
 /* ---- memory plan --------------------------------------------------------------------------------------- */
-struct ph_memory_plan {
+struct ph__memory_plan {
     size_t *data_offset;    /* by value: byte offset in the workspace of its data */
     size_t *index_offset;   /* by value: of offsets or slots; SIZE_MAX: none */
     size_t *value_bytes;    /* by value: from data_offset on, offsets or slots included */
@@ -171,8 +171,8 @@ struct ph_memory_plan {
 };
 /* capacities by symbol. backend for output_bytes. */
 ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,
-    const uint64_t *capacities, struct ph_memory_plan *plan_out);
-void ph__memory_plan_fini(struct ph_memory_plan *plan);
+    const uint64_t *capacities, struct ph__memory_plan *plan_out);
+void ph__memory_plan_fini(struct ph__memory_plan *plan);
 
 /* Shape of a value's type with these symbol values. */
 void ph__type_shape(const struct ph_type *type, const uint64_t *extents, struct ph_shape *shape_out);

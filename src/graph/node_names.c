@@ -4,15 +4,15 @@
 
 #include "base/memory/memory.h"
 
-void ph__node_names_fini(struct ph_node_names *names)
+void ph__node_names_fini(struct ph__node_names *names)
 {
     ph__name_index_fini(&names->index);
     free(names->next_numbers);
-    *names = (struct ph_node_names){0};
+    *names = (struct ph__node_names){0};
 }
 
 ph_status ph__node_names_take(
-    struct ph_node_names *names, struct ph_arena *arena, const char *name, const char **taken_out)
+    struct ph__node_names *names, struct ph__arena *arena, const char *name, const char **taken_out)
 {
     const size_t count = names->index.count, known = ph__name_index_find(&names->index, name);
     const char *text = name;

@@ -8,17 +8,17 @@
 #include "base/memory/arena.h"
 #include "base/text/name_index.h"
 
-struct ph_node_names { /* zero-initialised: none is taken */
-    struct ph_name_index index;
+struct ph__node_names { /* zero-initialised: none is taken */
+    struct ph__name_index index;
     size_t *next_numbers; /* (index.count) the first that was not tried behind each name */
     size_t capacity;
 };
 
-void ph__node_names_fini(struct ph_node_names *names);
+void ph__node_names_fini(struct ph__node_names *names);
 
 /* Takes `name`, or the first of name.2, name.3 ... that no node has. It stays in the arena; `name` is borrowed for as long.
  * PH_ERROR_MEMORY. */
 ph_status ph__node_names_take(
-    struct ph_node_names *names, struct ph_arena *arena, const char *name, const char **taken_out);
+    struct ph__node_names *names, struct ph__arena *arena, const char *name, const char **taken_out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "phloem/graph.h"
 #include "store/store.h"
 
-struct ph_node;
+struct ph__node;
 
 /* Traits of an operator. */
 enum {
@@ -28,14 +28,14 @@ enum {
 
 /* Machine under the graph, the same for all operators of an executor. */
 struct ph_backend {
-    const struct ph_kernels *kernels;
-    struct ph_gemm *gemm;
-    struct ph_team *team;
+    const struct ph__kernels *kernels;
+    struct ph__gemm *gemm;
+    struct ph__team *team;
     char description[128];
 };
 
 /* One operand of a call. Which members are set depends on the value's kind and storage. */
-struct ph_operand {
+struct ph__operand {
     const struct ph_type *type;
     struct ph_shape
         shape;  /* now, or the capacity while planning; jagged: (bags, items); sparse_rows: (slots, dim) */
@@ -46,18 +46,18 @@ struct ph_operand {
     uint64_t *version;              /* parameters, tables and state: who writes them makes it grow */
 };
 
-struct ph_run {
+struct ph__run {
     uint64_t seed;
     uint64_t step;
     uint64_t first_sample; /* global index of sample 0 of the batch */
 };
 
-struct ph_call {
+struct ph__call {
     const struct ph_backend *backend;
-    const struct ph_node *node; /* node->attributes, node->stream */
+    const struct ph__node *node; /* node->attributes, node->stream */
     const void *attributes;
-    const struct ph_run *run;
-    struct ph_operand *inputs, *outputs;
+    const struct ph__run *run;
+    struct ph__operand *inputs, *outputs;
     size_t num_inputs, num_outputs;
     void *scratch; /* of scratch_bytes() */
     uint64_t
@@ -67,7 +67,7 @@ struct ph_call {
 
 /* What an operator cannot avoid. Bytes: each operand read or written once; those of them that go row by row, as ids
  * point, are told apart, because memory is slower then. */
-struct ph_cost {
+struct ph__cost {
     double flops;
     double bytes;           /* all of them, the following included */
     double gathered_bytes;  /* rows of a table that are read, one for each id */
@@ -77,7 +77,7 @@ struct ph_cost {
 
 /* While a node is being added: fill `outputs` types, or ph_fail(PH_ERROR_CONFIG, ...) naming node and shapes.
  */
-struct ph_infer {
+struct ph__infer {
     struct ph_builder *builder;
     const char *name; /* of the node */
     const void *attributes;
@@ -87,38 +87,38 @@ struct ph_infer {
 };
 
 /* While differentiating: append nodes, set input_gradients[i] where is_wanted[i]; 0 means zero gradient. */
-struct ph_gradient {
+struct ph__gradient {
     struct ph_builder *builder;
-    const struct ph_node *node;
+    const struct ph__node *node;
     const ph_value *output_gradients; /* 0: nothing flows back through this output */
     const bool *is_wanted;            /* by input */
     ph_value *input_gradients;
 };
 
-struct ph_op {
+struct ph__op {
     const char *name;
     unsigned traits;
     /* Bit i: input i, or output i, may be bf16 in place of real; run looks at the operand's type. */
     uint64_t bf16_inputs, bf16_outputs;
     uint64_t
         bf16_operands; /* of bf16_inputs: those that are bf16 in that precision whatever they come from */
-    ph_status (*infer)(struct ph_infer *infer);
+    ph_status (*infer)(struct ph__infer *infer);
     void (*gradient)(
-        struct ph_gradient *gradient); /* NULL: not differentiable (backward fails if asked to) */
-    void (*cost)(const struct ph_call *call, struct ph_cost *cost_out);
-    size_t (*scratch_bytes)(const struct ph_call *call); /* NULL: none; with shapes at capacity, data NULL */
+        struct ph__gradient *gradient); /* NULL: not differentiable (backward fails if asked to) */
+    void (*cost)(const struct ph__call *call, struct ph__cost *cost_out);
+    size_t (*scratch_bytes)(const struct ph__call *call); /* NULL: none; with shapes at capacity, data NULL */
     /* NULL: the bytes that the type says; else of output `output`'s data (packed layouts) */
-    ph_status (*output_bytes)(const struct ph_call *call, size_t output, size_t *bytes_out);
+    ph_status (*output_bytes)(const struct ph__call *call, size_t output, size_t *bytes_out);
     /* NULL: none. Called once when an executor is made: adds slots to parameters. */
     ph_status (*prepare)(
-        const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters);
+        const struct ph__node *node, struct ph_store *store, struct ph_parameter *const *parameters);
     /* NULL: none. Bytes of the slots that prepare adds for its parameter, input 0. */
-    uint64_t (*slot_bytes)(const struct ph_node *node, const struct ph_declaration *parameter);
-    ph_status (*run)(struct ph_call *call);
+    uint64_t (*slot_bytes)(const struct ph__node *node, const struct ph__declaration *parameter);
+    ph_status (*run)(struct ph__call *call);
     /* NULL: none. This node reads input `fusible_input` as its only reader, made by `producer`: may turn
      * itself (op, name, inputs, attributes) into the fused operator and return true; the producer then dies.
      * Nodes that it adds on the way run before it. */
-    bool (*fuse)(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer);
+    bool (*fuse)(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer);
     uint32_t fusible_input;
 };
 
@@ -126,10 +126,10 @@ struct ph_op {
 
 /* Adds a node to the current entry. attributes are copied. An input may be 0 (absent). The node is named
  * scope + op name + a number unless name is given. outputs are 0 when the builder has failed. */
-void ph__emit(struct ph_builder *builder, const struct ph_op *op, const char *name, const void *attributes,
+void ph__emit(struct ph_builder *builder, const struct ph__op *op, const char *name, const void *attributes,
     size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t num_outputs, ph_value *outputs);
 /* The same for one output. */
-ph_value ph__emit1(struct ph_builder *builder, const struct ph_op *op, const char *name,
+ph_value ph__emit1(struct ph_builder *builder, const struct ph__op *op, const char *name,
     const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs);
 
 /* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
@@ -138,18 +138,18 @@ uint32_t ph__builder_symbol(
     struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit);
 /* The value that an equal node (same op, inputs and attributes) already in the graph gives as output
  * `output`, 0 if none: for packs and merges that several operators share. */
-ph_value ph__builder_find(const struct ph_builder *builder, const struct ph_op *op, const void *attributes,
+ph_value ph__builder_find(const struct ph_builder *builder, const struct ph__op *op, const void *attributes,
     size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t output);
 /* Copy into the program's memory, for attributes that point. NULL after failure. */
 void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t size);
 const char *ph__builder_scoped(struct ph_builder *builder, const char *name); /* "scope.name" */
 /* The node that makes a value; NULL for inputs, parameters, states. Valid until the next node is added. */
-const struct ph_node *ph__builder_producer(const struct ph_builder *builder, ph_value value);
+const struct ph__node *ph__builder_producer(const struct ph_builder *builder, ph_value value);
 /* Slices of a table value, or the declaration of a parameter. */
-const struct ph_declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter);
+const struct ph__declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter);
 /* For passes: declares a parameter or table whose names and arrays are the program's already; and undoes a declaration that
  * no node reads any more. */
-ph_value ph__builder_declare(struct ph_builder *builder, const struct ph_declaration *declaration);
+ph_value ph__builder_declare(struct ph_builder *builder, const struct ph__declaration *declaration);
 void ph__builder_forget(struct ph_builder *builder, ph_value parameter);
 
 bool ph__dim_equal(struct ph_dim a, struct ph_dim b);
@@ -167,8 +167,8 @@ const char *ph__type_text(const struct ph_type *type, char buffer[96]);
 
 /* Runs task over [0, count) in blocks of `block` items: task(argument, first, last, worker). Blocks depend on
  * count and block alone. */
-typedef void (*ph_range_task)(void *argument, size_t first, size_t last, size_t worker);
+typedef void (*ph__range_task)(void *argument, size_t first, size_t last, size_t worker);
 void ph__for_blocks(
-    const struct ph_backend *backend, size_t count, size_t block, ph_range_task task, void *argument);
+    const struct ph_backend *backend, size_t count, size_t block, ph__range_task task, void *argument);
 
 #endif

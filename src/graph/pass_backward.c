@@ -12,10 +12,10 @@ struct differentiation {
     size_t num_nodes; /* of the graph before the pass */
 };
 
-static void mark_wanted(const struct ph_graph *graph, struct differentiation *work)
+static void mark_wanted(const struct ph__graph *graph, struct differentiation *work)
 {
     for (size_t i = 0; i < work->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         bool depends = false;
         if ((node->op->traits & PH_OP_STOPS_GRADIENT) != 0)
             continue;
@@ -36,7 +36,7 @@ static void add_gradient(
                      : ph__emit1(builder, &ph__op_accumulate, NULL, NULL, 0, 2, (ph_value[]){*sum, gradient});
 }
 
-static bool has_gradient(const struct ph_node *node, const struct differentiation *work)
+static bool has_gradient(const struct ph__node *node, const struct differentiation *work)
 {
     for (uint32_t k = 0; k < node->num_outputs; k++)
         if (work->gradient[node->outputs[k]] != 0)
@@ -44,7 +44,7 @@ static bool has_gradient(const struct ph_node *node, const struct differentiatio
     return false;
 }
 
-static bool wants_gradient(const struct ph_node *node, const struct differentiation *work)
+static bool wants_gradient(const struct ph__node *node, const struct differentiation *work)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++)
         if (node->inputs[k] != 0 && work->is_wanted[node->inputs[k]])
@@ -53,7 +53,7 @@ static bool wants_gradient(const struct ph_node *node, const struct differentiat
 }
 
 /* The node is copied: its rule appends nodes, which may move the graph's array. */
-static void differentiate_node(struct ph_builder *builder, struct differentiation *work, struct ph_node node)
+static void differentiate_node(struct ph_builder *builder, struct differentiation *work, struct ph__node node)
 {
     ph_value output_gradients[PH_MAX_OPERANDS], input_gradients[PH_MAX_OPERANDS] = {0};
     bool is_wanted[PH_MAX_OPERANDS];
@@ -66,7 +66,7 @@ static void differentiate_node(struct ph_builder *builder, struct differentiatio
             builder, PH_ERROR_CONFIG, "'%s': operator %s cannot be differentiated", node.name, node.op->name);
         return;
     }
-    struct ph_gradient gradient = {.builder = builder,
+    struct ph__gradient gradient = {.builder = builder,
         .node = &node,
         .output_gradients = output_gradients,
         .is_wanted = is_wanted,
@@ -81,7 +81,7 @@ static void differentiate(struct ph_builder *builder, struct differentiation *wo
 {
     work->gradient[loss] = ph__emit1(builder, &ph__op_seed, NULL, NULL, 0, 0, NULL);
     for (size_t i = work->num_nodes; i-- > 0 && builder->status == PH_OK;) {
-        const struct ph_node *node = &builder->graph.nodes[i];
+        const struct ph__node *node = &builder->graph.nodes[i];
         if (has_gradient(node, work) && wants_gradient(node, work))
             differentiate_node(builder, work, *node);
     }
@@ -99,7 +99,7 @@ void ph_backward(
             builder, PH_ERROR_USAGE, "backward: an inference program keeps nothing for gradients");
         return;
     }
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     if (graph->values[loss].type.kind != PH_SCALAR) {
         ph_builder_fail(builder, PH_ERROR_USAGE, "backward: '%s' is no scalar", graph->values[loss].name);
         return;

@@ -19,32 +19,32 @@ struct planner {
     const struct ph_program *program;
     const struct ph_backend *backend;
     uint64_t *extents; /* capacities by symbol */
-    struct ph_memory_plan *plan;
+    struct ph__memory_plan *plan;
     uint32_t *last_reader;  /* by value; node index, its producer when nobody reads it */
     struct buffer *buffers; /* [0, num_buffers) */
     size_t num_buffers;
-    size_t *buffer_of;           /* by value; SIZE_MAX: none */
-    size_t *scratch_buffer;      /* by node; SIZE_MAX: none */
-    size_t *data_bytes;          /* by value, aligned */
-    struct ph_operand *operands; /* scratch for one call */
+    size_t *buffer_of;            /* by value; SIZE_MAX: none */
+    size_t *scratch_buffer;       /* by node; SIZE_MAX: none */
+    size_t *data_bytes;           /* by value, aligned */
+    struct ph__operand *operands; /* scratch for one call */
 };
 
-static bool is_planned(const struct ph_value_info *info)
+static bool is_planned(const struct ph__value_info *info)
 {
     return info->storage == PH_STORAGE_WORKSPACE && info->producer != PH_NO_NODE && info->alias_of == 0;
 }
 
 /* An operator's call as it looks with every dimension at capacity, for its size rules. */
-static struct ph_call call_at_capacity(struct planner *planner, const struct ph_node *node)
+static struct ph__call call_at_capacity(struct planner *planner, const struct ph__node *node)
 {
-    const struct ph_graph *graph = &planner->program->graph;
-    struct ph_operand *operand = planner->operands;
+    const struct ph__graph *graph = &planner->program->graph;
+    struct ph__operand *operand = planner->operands;
     for (uint32_t k = 0; k < node->num_inputs + node->num_outputs; k++, operand++) {
         ph_value value = k < node->num_inputs ? node->inputs[k] : node->outputs[k - node->num_inputs];
-        *operand = (struct ph_operand){.type = &graph->values[value].type};
+        *operand = (struct ph__operand){.type = &graph->values[value].type};
         ph__type_shape(operand->type, planner->extents, &operand->shape);
     }
-    return (struct ph_call){.backend = planner->backend,
+    return (struct ph__call){.backend = planner->backend,
         .node = node,
         .attributes = node->attributes,
         .inputs = planner->operands,
@@ -55,9 +55,9 @@ static struct ph_call call_at_capacity(struct planner *planner, const struct ph_
 }
 
 static ph_status output_size(
-    const struct ph_call *call, size_t output, size_t *index_bytes_out, size_t *data_bytes_out)
+    const struct ph__call *call, size_t output, size_t *index_bytes_out, size_t *data_bytes_out)
 {
-    const struct ph_operand *operand = &call->outputs[output];
+    const struct ph__operand *operand = &call->outputs[output];
     const struct ph_type *type = operand->type;
     size_t elements = type->kind == PH_JAGGED ? operand->shape.dims[1] : ph_shape_elements(&operand->shape);
     size_t data_bytes = 0, index_bytes = ph__type_index_elements(type, &operand->shape) * sizeof(uint32_t);
@@ -73,8 +73,8 @@ static ph_status output_size(
 /* The input whose buffer output 0 of this node may take over, or 0. */
 static ph_value input_to_take(const struct planner *planner, size_t index, size_t bytes)
 {
-    const struct ph_graph *graph = &planner->program->graph;
-    const struct ph_node *node = &graph->nodes[index];
+    const struct ph__graph *graph = &planner->program->graph;
+    const struct ph__node *node = &graph->nodes[index];
     if ((node->op->traits & PH_OP_IN_PLACE) == 0 || node->num_inputs == 0)
         return 0;
     ph_value input = ph__graph_root(graph, node->inputs[0]);
@@ -90,9 +90,9 @@ static ph_value input_to_take(const struct planner *planner, size_t index, size_
 
 static ph_status add_node_buffers(struct planner *planner, size_t index)
 {
-    const struct ph_graph *graph = &planner->program->graph;
-    const struct ph_node *node = &graph->nodes[index];
-    struct ph_call call = call_at_capacity(planner, node);
+    const struct ph__graph *graph = &planner->program->graph;
+    const struct ph__node *node = &graph->nodes[index];
+    struct ph__call call = call_at_capacity(planner, node);
     bool is_kept = (node->op->traits & (PH_OP_ONCE_PER_VERSION | PH_OP_KEEPS_OUTPUTS)) != 0;
     for (uint32_t k = 0; k < node->num_outputs; k++) {
         ph_value value = node->outputs[k];
@@ -126,9 +126,9 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
 
 static void find_last_readers(struct planner *planner)
 {
-    const struct ph_graph *graph = &planner->program->graph;
+    const struct ph__graph *graph = &planner->program->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         for (uint32_t k = 0; k < node->num_outputs; k++)
             planner->last_reader[node->outputs[k]] = (uint32_t)i;
         for (uint32_t k = 0; k < node->num_inputs; k++)
@@ -203,8 +203,8 @@ static uint64_t most_live_bytes(const struct planner *planner)
 
 static void write_places(struct planner *planner)
 {
-    const struct ph_graph *graph = &planner->program->graph;
-    struct ph_memory_plan *plan = planner->plan;
+    const struct ph__graph *graph = &planner->program->graph;
+    struct ph__memory_plan *plan = planner->plan;
     for (ph_value value = 1; value < graph->num_values; value++) {
         if (planner->buffer_of[value] == SIZE_MAX)
             continue;
@@ -223,7 +223,7 @@ static void write_places(struct planner *planner)
 
 static ph_status plan_buffers(struct planner *planner)
 {
-    const struct ph_graph *graph = &planner->program->graph;
+    const struct ph__graph *graph = &planner->program->graph;
     for (ph_value value = 0; value < graph->num_values; value++)
         planner->buffer_of[value] = SIZE_MAX;
     for (size_t i = 0; i < graph->num_nodes; i++)
@@ -256,7 +256,7 @@ static ph_status planner_init(struct planner *planner)
     planner->scratch_buffer = calloc(nodes + 1, sizeof *planner->scratch_buffer);
     planner->data_bytes = calloc(values, sizeof *planner->data_bytes);
     planner->operands = calloc(2 * PH_MAX_OPERANDS, sizeof *planner->operands);
-    struct ph_memory_plan *plan = planner->plan;
+    struct ph__memory_plan *plan = planner->plan;
     plan->data_offset = calloc(values, sizeof *plan->data_offset);
     plan->index_offset = calloc(values, sizeof *plan->index_offset);
     plan->value_bytes = calloc(values, sizeof *plan->value_bytes);
@@ -271,9 +271,9 @@ static ph_status planner_init(struct planner *planner)
 }
 
 ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,
-    const uint64_t *capacities, struct ph_memory_plan *plan_out)
+    const uint64_t *capacities, struct ph__memory_plan *plan_out)
 {
-    struct ph_memory_plan made = {0};
+    struct ph__memory_plan made = {0};
     uint64_t extents[PH_MAX_SYMBOLS];
     memcpy(extents, capacities, sizeof extents);
     struct planner planner = {.program = program, .backend = backend, .extents = extents, .plan = &made};
@@ -288,12 +288,12 @@ ph_status ph__plan_memory(const struct ph_program *program, const struct ph_back
     return status;
 }
 
-void ph__memory_plan_fini(struct ph_memory_plan *plan)
+void ph__memory_plan_fini(struct ph__memory_plan *plan)
 {
     free(plan->data_offset);
     free(plan->index_offset);
     free(plan->value_bytes);
     free(plan->scratch_offset);
     free(plan->scratch_bytes);
-    *plan = (struct ph_memory_plan){0};
+    *plan = (struct ph__memory_plan){0};
 }

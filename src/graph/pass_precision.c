@@ -12,17 +12,17 @@ static bool has_bit(uint64_t mask, uint32_t bit)
 }
 
 /* Of values that share their memory, the root's answer counts. An alias reads nothing. */
-static void find_bf16(const struct ph_graph *graph, bool *is_bf16)
+static void find_bf16(const struct ph__graph *graph, bool *is_bf16)
 {
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         for (uint32_t k = 0; !node->is_dead && k < node->num_outputs; k++) {
-            const struct ph_value_info *info = &graph->values[node->outputs[k]];
+            const struct ph__value_info *info = &graph->values[node->outputs[k]];
             is_bf16[node->outputs[k]] = has_bit(node->op->bf16_outputs, k) && !info->is_output;
         }
     }
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         const bool is_reader = !node->is_dead && (node->op->traits & PH_OP_ALIAS) == 0;
         for (uint32_t k = 0; is_reader && k < node->num_inputs; k++)
             if (!has_bit(node->op->bf16_inputs, k))
@@ -30,7 +30,7 @@ static void find_bf16(const struct ph_graph *graph, bool *is_bf16)
     }
 }
 
-static void set_types(struct ph_graph *graph, const bool *is_bf16)
+static void set_types(struct ph__graph *graph, const bool *is_bf16)
 {
     for (ph_value value = 1; value < graph->num_values; value++)
         if (is_bf16[ph__graph_root(graph, value)])
@@ -40,7 +40,7 @@ static void set_types(struct ph_graph *graph, const bool *is_bf16)
 /* Node `index` gets its input k as bf16; the conversion stands before it unless an earlier node has asked for the same. */
 static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_t k)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     const ph_value input = graph->nodes[index].inputs[k];
     const size_t num_nodes = graph->num_nodes;
     ph_value converted = ph__builder_find(builder, &ph__op_convert, NULL, 0, 1, &input, 0);
@@ -55,10 +55,10 @@ static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_
 
 static ph_status convert_operands(struct ph_builder *builder)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
         for (uint32_t k = 0; !graph->nodes[i].is_dead && k < graph->nodes[i].num_inputs; k++) {
-            const struct ph_node *node = &graph->nodes[i];
+            const struct ph__node *node = &graph->nodes[i];
             const size_t num_nodes = graph->num_nodes;
             if (has_bit(node->op->bf16_operands, k) && graph->values[node->inputs[k]].type.dtype != PH_BF16)
                 PH_TRY(convert_input(builder, i, k));
@@ -70,7 +70,7 @@ static ph_status convert_operands(struct ph_builder *builder)
 
 ph_status ph__pass_precision(struct ph_builder *builder)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     bool *is_bf16 = calloc(graph->num_values, sizeof *is_bf16);
     if (is_bf16 == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
@@ -87,7 +87,7 @@ ph_status ph__pass_precision(struct ph_builder *builder)
 
 enum { BLOCK = 16384 };
 
-static ph_status convert_infer(struct ph_infer *infer)
+static ph_status convert_infer(struct ph__infer *infer)
 {
     char text[96];
     if (infer->inputs[0].kind != PH_DENSE || infer->inputs[0].dtype != PH_REAL)
@@ -98,25 +98,25 @@ static ph_status convert_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void convert_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void convert_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double elements = (double)ph_shape_elements(&call->outputs[0].shape);
-    *cost_out = (struct ph_cost){.bytes = elements * (sizeof(ph_real) + sizeof(uint16_t))};
+    *cost_out = (struct ph__cost){.bytes = elements * (sizeof(ph_real) + sizeof(uint16_t))};
 }
 
 static void convert_block(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     (void)worker;
     call->backend->kernels->bf16_narrow(last - first, (const ph_real *)call->inputs[0].data + first,
         (uint16_t *)call->outputs[0].data + first);
 }
 
-static ph_status convert_run(struct ph_call *call)
+static ph_status convert_run(struct ph__call *call)
 {
     ph__for_blocks(call->backend, ph_shape_elements(&call->outputs[0].shape), BLOCK, convert_block, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_convert = {
+const struct ph__op ph__op_convert = {
     .name = "convert", .infer = convert_infer, .cost = convert_cost, .run = convert_run};

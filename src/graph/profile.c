@@ -6,21 +6,21 @@
 #include "graph/executor.h"
 
 /* A dimension that the operator has just decided counts with its new value. */
-static void refresh_shapes(const struct ph_call *call)
+static void refresh_shapes(const struct ph__call *call)
 {
     for (size_t k = 0; k < call->num_outputs; k++)
         ph__type_shape(call->outputs[k].type, call->extents, &call->outputs[k].shape);
 }
 
-ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph_call *call)
+ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call)
 {
     uint64_t start = ph__clock_ns();
     PH_TRY(call->node->op->run(call));
     uint64_t duration = ph__clock_ns() - start;
     refresh_shapes(call);
-    struct ph_cost cost = {0};
+    struct ph__cost cost = {0};
     call->node->op->cost(call, &cost);
-    struct ph_node_profile *profile = &executor->profile[node];
+    struct ph__node_profile *profile = &executor->profile[node];
     profile->num_calls++;
     profile->time_ns += duration;
     profile->cost.flops += cost.flops;
@@ -56,7 +56,7 @@ void ph_executor_cost(const struct ph_executor *executor, double *flops_out, dou
 
 struct profile_row {
     const char *name, *op;
-    struct ph_node_profile profile;
+    struct ph__node_profile profile;
 };
 
 static int by_time_descending(const void *left, const void *right)
@@ -77,14 +77,14 @@ static void print_row(FILE *file, const struct profile_row *row, uint64_t total_
 
 ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     struct profile_row *rows = calloc(graph->num_nodes + 1, sizeof *rows);
     if (rows == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to print a profile");
     size_t count = 0;
     struct profile_row total = {.name = "total", .op = ""};
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node_profile *profile = &executor->profile[i];
+        const struct ph__node_profile *profile = &executor->profile[i];
         if (profile->num_calls == 0)
             continue;
         rows[count++] = (struct profile_row){graph->nodes[i].name, graph->nodes[i].op->name, *profile};

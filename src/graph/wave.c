@@ -47,14 +47,14 @@ static void add_symbols(
                 places, &workspace->extents[type->dims[i].symbol], sizeof *workspace->extents, is_output);
 }
 
-static void add_value(const struct ph_workspace *workspace, const struct ph_node *node, ph_value value,
+static void add_value(const struct ph_workspace *workspace, const struct ph__node *node, ph_value value,
     bool is_output, struct places *places)
 {
-    const struct ph_graph *graph = &workspace->executor->program->graph;
+    const struct ph__graph *graph = &workspace->executor->program->graph;
     if (value == 0)
         return;
     const ph_value root = ph__graph_root(graph, value);
-    const struct ph_operand *operand = &workspace->values[root];
+    const struct ph__operand *operand = &workspace->values[root];
     const bool has_effect = (node->op->traits & PH_OP_HAS_EFFECT) != 0;
     add_place(places, operand, sizeof *operand, is_output);
     add_symbols(workspace, &graph->values[value].type, is_output, places);
@@ -66,7 +66,7 @@ static void add_value(const struct ph_workspace *workspace, const struct ph_node
 
 static void find_places(const struct ph_workspace *workspace, size_t index, struct places *places_out)
 {
-    const struct ph_node *node = &workspace->executor->program->graph.nodes[index];
+    const struct ph__node *node = &workspace->executor->program->graph.nodes[index];
     places_out->count = 0;
     for (uint32_t k = 0; k < node->num_inputs; k++)
         add_value(workspace, node, node->inputs[k], false, places_out);
@@ -95,9 +95,9 @@ static bool is_alias(const struct ph_workspace *workspace, size_t index)
 
 static double work_of(struct ph_workspace *workspace, size_t index)
 {
-    struct ph_operand operands[2 * PH_MAX_OPERANDS];
-    struct ph_call call;
-    struct ph_cost cost = {0};
+    struct ph__operand operands[2 * PH_MAX_OPERANDS];
+    struct ph__call call;
+    struct ph__cost cost = {0};
     ph__workspace_call(workspace, index, workspace->capacities, operands, &call);
     call.node->op->cost(&call, &cost);
     return cost.bytes > cost.flops ? cost.bytes : cost.flops;
@@ -127,7 +127,7 @@ static bool pays(const struct ph_workspace *workspace, double sum, double most)
 /* The end of the longest wave that begins here; the next node where there is none. */
 static size_t wave_from(struct ph_workspace *workspace, size_t first, size_t entry_end)
 {
-    const struct ph_node *nodes = workspace->executor->program->graph.nodes;
+    const struct ph__node *nodes = workspace->executor->program->graph.nodes;
     double sum = 0, most = 0;
     size_t wave_end = first + 1;
     for (size_t i = first; i < entry_end; i++) {
@@ -163,24 +163,24 @@ void ph__wave_plan(struct ph_workspace *workspace)
 
 struct worker {
     struct ph_backend backend; /* a team of one thread, no library */
-    struct ph_operand operands[2 * PH_MAX_OPERANDS];
+    struct ph__operand operands[2 * PH_MAX_OPERANDS];
     ph_status status; /* of `failed`, the first of its nodes in this wave that has; PH_OK: none */
     size_t failed;
     char error[1024];
 };
 
-struct ph_wave_crew {
+struct ph__wave_crew {
     size_t num_workers;
     struct worker workers[]; /* each is its thread's while a wave runs, and the caller's behind it */
 };
 
-ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph_wave_crew **crew_out)
+ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph__wave_crew **crew_out)
 {
     const size_t num_workers = ph__team_num_threads(backend->team);
     *crew_out = NULL;
     if (num_workers == 1)
         return PH_OK;
-    struct ph_wave_crew *crew = calloc(1, sizeof *crew + num_workers * sizeof crew->workers[0]);
+    struct ph__wave_crew *crew = calloc(1, sizeof *crew + num_workers * sizeof crew->workers[0]);
     if (crew == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to run nodes side by side");
     crew->num_workers = num_workers;
@@ -197,7 +197,7 @@ ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph_wave_
     return PH_OK;
 }
 
-void ph__wave_crew_destroy(struct ph_wave_crew *crew)
+void ph__wave_crew_destroy(struct ph__wave_crew *crew)
 {
     if (crew == NULL)
         return;
@@ -226,7 +226,7 @@ static void run_member(void *argument, size_t task, size_t thread)
     snprintf(worker->error, sizeof worker->error, "%s", ph_error_text());
 }
 
-static ph_status first_failure(const struct ph_wave_crew *crew)
+static ph_status first_failure(const struct ph__wave_crew *crew)
 {
     const struct worker *first = NULL;
     for (size_t i = 0; i < crew->num_workers; i++) {
@@ -240,7 +240,7 @@ static ph_status first_failure(const struct ph_wave_crew *crew)
 ph_status ph__wave_run(struct ph_workspace *workspace, size_t first, size_t end)
 {
     struct wave wave = {workspace, first};
-    struct ph_wave_crew *crew = workspace->crew;
+    struct ph__wave_crew *crew = workspace->crew;
     for (size_t i = 0; i < crew->num_workers; i++)
         crew->workers[i].status = PH_OK;
     ph__parallel_for(workspace->executor->backend->team, end - first, run_member, &wave);

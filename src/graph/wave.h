@@ -20,8 +20,8 @@
 void ph__wave_plan(struct ph_workspace *workspace);
 
 /* What each thread of the backend's team needs to run a node by itself. *crew_out is NULL for a team of one. */
-ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph_wave_crew **crew_out);
-void ph__wave_crew_destroy(struct ph_wave_crew *crew);
+ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph__wave_crew **crew_out);
+void ph__wave_crew_destroy(struct ph__wave_crew *crew);
 
 /* Runs the nodes [first, end), which are a wave. */
 ph_status ph__wave_run(struct ph_workspace *workspace, size_t first, size_t end);

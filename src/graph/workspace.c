@@ -12,7 +12,7 @@
 #include "graph/distribution.h"
 #include "graph/wave.h"
 
-static const struct ph_graph *graph_of(const struct ph_workspace *workspace)
+static const struct ph__graph *graph_of(const struct ph_workspace *workspace)
 {
     return &workspace->executor->program->graph;
 }
@@ -20,10 +20,10 @@ static const struct ph_graph *graph_of(const struct ph_workspace *workspace)
 /* Where a value that does not come from the batch has its data. */
 static void place_value(struct ph_workspace *workspace, ph_value value)
 {
-    const struct ph_graph *graph = graph_of(workspace);
-    const struct ph_value_info *info = &graph->values[value];
+    const struct ph__graph *graph = graph_of(workspace);
+    const struct ph__value_info *info = &graph->values[value];
     ph_value root = ph__graph_root(graph, value);
-    struct ph_operand *operand = &workspace->values[value];
+    struct ph__operand *operand = &workspace->values[value];
     operand->type = &info->type;
     switch (info->storage) {
     case PH_STORAGE_PARAMETER:
@@ -51,19 +51,19 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
 }
 
 /* What the operators decide is bounded by what comes with the batch. */
-static void derive_capacities(const struct ph_graph *graph, uint64_t capacities[PH_MAX_SYMBOLS])
+static void derive_capacities(const struct ph__graph *graph, uint64_t capacities[PH_MAX_SYMBOLS])
 {
     for (size_t i = PH_NUM_BATCH_SYMBOLS; i < graph->num_symbols; i++) {
-        const struct ph_symbol *symbol = &graph->symbols[i];
+        const struct ph__symbol *symbol = &graph->symbols[i];
         uint64_t bound = capacities[symbol->bound] * symbol->factor;
         capacities[i] = bound < symbol->limit ? bound : symbol->limit;
     }
 }
 
 static void carry_value(
-    const struct ph_workspace *workspace, ph_value value, const struct ph_memory_plan *plan, char *memory)
+    const struct ph_workspace *workspace, ph_value value, const struct ph__memory_plan *plan, char *memory)
 {
-    const struct ph_operand *operand = &workspace->values[value];
+    const struct ph__operand *operand = &workspace->values[value];
     const struct ph_type *type = operand->type;
     struct ph_shape shape;
     ph__type_shape(type, workspace->extents, &shape);
@@ -75,20 +75,20 @@ static void carry_value(
 }
 
 /* What stays from run to run comes along into the memory that is about to be adopted. */
-static void carry_kept(const struct ph_workspace *workspace, const struct ph_memory_plan *plan, char *memory)
+static void carry_kept(const struct ph_workspace *workspace, const struct ph__memory_plan *plan, char *memory)
 {
-    const struct ph_graph *graph = graph_of(workspace);
+    const struct ph__graph *graph = graph_of(workspace);
     for (size_t i = 0; i < graph->num_nodes && workspace->memory != NULL; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         for (uint32_t k = 0; k < node->num_outputs && (node->op->traits & PH_OP_KEEPS_OUTPUTS) != 0; k++)
             carry_value(workspace, node->outputs[k], plan, memory);
     }
 }
 
 /* The workspace now has this plan and memory, and what it held is gone, but for what stays. */
-static void adopt(struct ph_workspace *workspace, const struct ph_memory_plan *plan, void *memory)
+static void adopt(struct ph_workspace *workspace, const struct ph__memory_plan *plan, void *memory)
 {
-    const struct ph_graph *graph = graph_of(workspace);
+    const struct ph__graph *graph = graph_of(workspace);
     void *old_memory = workspace->memory;
     size_t old_bytes = workspace->memory_bytes;
     ph__memory_plan_fini(&workspace->plan);
@@ -111,7 +111,7 @@ static ph_status plan_workspace(
     uint64_t capacities[PH_MAX_SYMBOLS];
     memcpy(capacities, batch_capacities, PH_NUM_BATCH_SYMBOLS * sizeof *capacities);
     derive_capacities(graph_of(workspace), capacities);
-    struct ph_memory_plan plan = {0};
+    struct ph__memory_plan plan = {0};
     void *memory = NULL;
     PH_TRY(ph__plan_memory(executor->program, executor->backend, capacities, &plan));
     ph_status status = ph__memory_alloc((size_t)plan.report.planned_bytes, "the workspace", &memory);
@@ -126,9 +126,9 @@ static ph_status plan_workspace(
 }
 
 ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, size_t num_ids,
-    const struct ph_requests *requests, struct ph_workspace **workspace_out)
+    const struct ph__requests *requests, struct ph_workspace **workspace_out)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     const uint64_t capacities[PH_NUM_BATCH_SYMBOLS] = {1, batch_size, num_ids,
         requests != NULL ? requests->num_samples : 0, requests != NULL ? requests->num_ids : 0,
         requests != NULL ? requests->num_global_ids : 0};
@@ -208,7 +208,7 @@ static ph_status grow(struct ph_workspace *workspace, const uint64_t needed[PH_N
 }
 
 static ph_status check_width(
-    const struct ph_graph *graph, enum ph_batch_input input, size_t width, const char *what)
+    const struct ph__graph *graph, enum ph__batch_input input, size_t width, const char *what)
 {
     ph_value value = graph->batch_inputs[input];
     if (value == 0)
@@ -220,7 +220,7 @@ static ph_status check_width(
     return ph_fail(PH_ERROR_DATA, "the batch has %zu %s, the model wants %zu", width, what, wanted);
 }
 
-static ph_status check_requests(const struct ph_graph *graph, const struct ph_requests *requests)
+static ph_status check_requests(const struct ph__graph *graph, const struct ph__requests *requests)
 {
     if (requests == NULL && graph->batch_inputs[PH_INPUT_REQUESTED_IDS] != 0)
         return ph_fail(PH_ERROR_USAGE, "the program is one of several ranks and wants their requests");
@@ -229,7 +229,7 @@ static ph_status check_requests(const struct ph_graph *graph, const struct ph_re
                : PH_OK;
 }
 
-static ph_status check_batch(const struct ph_graph *graph, const struct ph_batch *batch)
+static ph_status check_batch(const struct ph__graph *graph, const struct ph_batch *batch)
 {
     PH_TRY(check_width(graph, PH_INPUT_DENSE, batch->num_dense, "dense features"));
     PH_TRY(check_width(graph, PH_INPUT_IDS, batch->num_sparse, "sparse features"));
@@ -239,12 +239,12 @@ static ph_status check_batch(const struct ph_graph *graph, const struct ph_batch
 
 /* The batch is only read: operands are not const because outputs share their type. */
 static void bind_input(
-    struct ph_workspace *workspace, enum ph_batch_input input, const void *data, const void *index)
+    struct ph_workspace *workspace, enum ph__batch_input input, const void *data, const void *index)
 {
     ph_value value = graph_of(workspace)->batch_inputs[input];
     if (value == 0)
         return;
-    const struct ph_graph *graph = graph_of(workspace);
+    const struct ph__graph *graph = graph_of(workspace);
     for (ph_value alias = value; alias < graph->num_values; alias++) {
         if (alias != value && graph->values[alias].alias_of != value)
             continue;
@@ -253,7 +253,7 @@ static void bind_input(
     }
 }
 
-static void bind_requests(struct ph_workspace *workspace, const struct ph_requests *requests)
+static void bind_requests(struct ph_workspace *workspace, const struct ph__requests *requests)
 {
     workspace->extents[PH_SYMBOL_GLOBAL_BATCH] = requests->num_samples;
     workspace->extents[PH_SYMBOL_REQUESTS] = requests->num_ids;
@@ -275,9 +275,9 @@ static void bind_batch(struct ph_workspace *workspace, const struct ph_batch *ba
 }
 
 ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_batch *batch,
-    const struct ph_requests *requests, uint64_t seed, uint64_t step)
+    const struct ph__requests *requests, uint64_t seed, uint64_t step)
 {
-    static const struct ph_requests none = {0};
+    static const struct ph__requests none = {0};
     PH_TRY(check_batch(graph_of(workspace), batch));
     PH_TRY(check_requests(graph_of(workspace), requests));
     requests = requests != NULL ? requests : &none;
@@ -285,7 +285,7 @@ ph_status ph__workspace_bind(struct ph_workspace *workspace, const struct ph_bat
                                requests->num_samples, requests->num_ids, requests->num_global_ids}));
     bind_batch(workspace, batch);
     bind_requests(workspace, requests);
-    workspace->run = (struct ph_run){.seed = seed, .step = step, .first_sample = batch->first_sample};
+    workspace->run = (struct ph__run){.seed = seed, .step = step, .first_sample = batch->first_sample};
     workspace->is_bound = true;
     return PH_OK;
 }
@@ -296,7 +296,7 @@ ph_status ph_workspace_bind(
     return ph__workspace_bind(workspace, batch, NULL, seed, step);
 }
 
-static ph_value find_named(const struct ph_named_value *list, size_t count, const char *name)
+static ph_value find_named(const struct ph__named_value *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].name, name) == 0)
@@ -306,7 +306,7 @@ static ph_value find_named(const struct ph_named_value *list, size_t count, cons
 
 ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value)
 {
-    const struct ph_graph *graph = graph_of(workspace);
+    const struct ph__graph *graph = graph_of(workspace);
     ph_value input = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
     if (input == 0)
         return ph_fail(PH_ERROR_USAGE, "the program has no scalar input '%s'", name);
@@ -317,22 +317,22 @@ ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *na
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 static void load_operand(const struct ph_workspace *workspace, ph_value value, const uint64_t *extents,
-    struct ph_operand *operand_out)
+    struct ph__operand *operand_out)
 {
     *operand_out = workspace->values[value];
     ph__type_shape(operand_out->type, extents, &operand_out->shape);
 }
 
 void ph__workspace_call(struct ph_workspace *workspace, size_t index, uint64_t *extents,
-    struct ph_operand operands[2 * PH_MAX_OPERANDS], struct ph_call *call_out)
+    struct ph__operand operands[2 * PH_MAX_OPERANDS], struct ph__call *call_out)
 {
-    const struct ph_node *node = &graph_of(workspace)->nodes[index];
-    struct ph_operand *operand = operands;
+    const struct ph__node *node = &graph_of(workspace)->nodes[index];
+    struct ph__operand *operand = operands;
     for (uint32_t k = 0; k < node->num_inputs; k++)
         load_operand(workspace, node->inputs[k], extents, operand++);
     for (uint32_t k = 0; k < node->num_outputs; k++)
         load_operand(workspace, node->outputs[k], extents, operand++);
-    *call_out = (struct ph_call){.backend = workspace->executor->backend,
+    *call_out = (struct ph__call){.backend = workspace->executor->backend,
         .node = node,
         .attributes = node->attributes,
         .run = &workspace->run,
@@ -346,7 +346,7 @@ void ph__workspace_call(struct ph_workspace *workspace, size_t index, uint64_t *
 
 /* Whether a kept result is still that of the parameters and state it was made from. Versions only grow, so their
  * sum changes with any of them. */
-static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph_call *call)
+static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph__call *call)
 {
     if ((call->node->op->traits & PH_OP_ONCE_PER_VERSION) == 0)
         return false;
@@ -359,13 +359,13 @@ static bool is_current(struct ph_workspace *workspace, size_t index, const struc
 }
 
 ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
-    const struct ph_backend *backend, struct ph_operand operands[2 * PH_MAX_OPERANDS], size_t thread)
+    const struct ph_backend *backend, struct ph__operand operands[2 * PH_MAX_OPERANDS], size_t thread)
 {
     struct ph_executor *executor = workspace->executor;
-    const struct ph_op *op = graph_of(workspace)->nodes[index].op;
+    const struct ph__op *op = graph_of(workspace)->nodes[index].op;
     if ((op->traits & PH_OP_ALIAS) != 0)
         return PH_OK;
-    struct ph_call call;
+    struct ph__call call;
     ph__workspace_call(workspace, index, workspace->extents, operands, &call);
     call.backend = backend;
     if (is_current(workspace, index, &call))
@@ -385,7 +385,7 @@ static ph_status run_from(struct ph_workspace *workspace, size_t index)
     return executor->poll != NULL ? ph__executor_poll_now(workspace->executor) : PH_OK;
 }
 
-static ph_status find_entry(const struct ph_graph *graph, const char *name, size_t *entry_out)
+static ph_status find_entry(const struct ph__graph *graph, const char *name, size_t *entry_out)
 {
     for (size_t i = 0; i < graph->num_entries; i++) {
         if (strcmp(graph->entries[i], name) == 0) {
@@ -417,7 +417,7 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
 
 static ph_status find_output(const struct ph_workspace *workspace, const char *name, ph_value *value_out)
 {
-    const struct ph_graph *graph = graph_of(workspace);
+    const struct ph__graph *graph = graph_of(workspace);
     *value_out = find_named(graph->outputs, graph->num_outputs, name);
     return *value_out != 0 ? PH_OK : ph_fail(PH_ERROR_USAGE, "the program has no output '%s'", name);
 }
@@ -437,7 +437,7 @@ ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *
 {
     ph_value value = 0;
     PH_TRY(find_output(workspace, name, &value));
-    struct ph_operand operand;
+    struct ph__operand operand;
     load_operand(workspace, value, workspace->extents, &operand);
     if (operand.type->kind != PH_DENSE || operand.type->dtype != PH_REAL)
         return ph_fail(PH_ERROR_USAGE, "output '%s' is no array of reals", name);

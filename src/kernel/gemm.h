@@ -29,16 +29,16 @@
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
-struct ph_gemm;
+struct ph__gemm;
 
-ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **gemm_out);
-void ph__gemm_destroy(struct ph_gemm *gemm);
-uint64_t ph__gemm_creations(const struct ph_gemm *gemm);
+ph_status ph__gemm_create(struct ph__team *team, bool is_fast, struct ph__gemm **gemm_out);
+void ph__gemm_destroy(struct ph__gemm *gemm);
+uint64_t ph__gemm_creations(const struct ph__gemm *gemm);
 const char *ph__gemm_library(void); /* "oneDNN 2.6.3", "reference" */
 
 /* A weight matrix (out_features N, in_features K) row-major, packed into the library's layout.
  * Packing for the forward product Y(M,N) = X(M,K) W^T, or, transposed, for dX(M,K) = dY(M,N) W. */
-struct ph_gemm_weight_shape {
+struct ph__gemm_weight_shape {
     size_t out_features, in_features;
     bool is_transposed;
     bool
@@ -46,12 +46,12 @@ struct ph_gemm_weight_shape {
     bool is_bf16;    /* W is rounded to bf16; X and dY are bf16, but where is_row_wise: there X stays real */
 };
 ph_status ph__gemm_packed_bytes(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out);
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, size_t *bytes_out);
 ph_status ph__gemm_pack(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed);
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const ph_real *weight, void *packed);
 
 /* A product with a packed weight. Arrays are row-major, of ph_real or bf16. */
-struct ph_gemm_args {
+struct ph__gemm_args {
     size_t rows;   /* M, may be 0 */
     const void *x; /* forward X (M,K), backward dY (M,N); bf16 where the weight's shape says so */
     const void *packed;
@@ -62,20 +62,20 @@ struct ph_gemm_args {
     bool is_activated_bf16, is_y_bf16;
     void *scratch; /* ph__gemm_scratch_bytes(); NULL where that is 0 */
 };
-size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape);
+size_t ph__gemm_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape);
 
 /* Y(M,N) = activation(X(M,K) W^T + bias): packed not transposed. */
 ph_status ph__gemm_forward(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args);
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args);
 
 /* dX(M,K) = dY(M,N) W times the derivative of the activation that made X, by X alone: packed with is_transposed. */
 ph_status ph__gemm_backward_data(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args);
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args);
 
 /* dW(N,K) = dY(M,N)^T X(M,K), bias gradient db(N) = column sums of dY (NULL: not wanted). Rows 0: zeros. x and dy are bf16
  * where the shape is, dw and db reals. scratch: ph__gemm_weight_scratch_bytes(). */
-size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape);
-ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape,
+size_t ph__gemm_weight_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape);
+ph_status ph__gemm_backward_weight(struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape,
     size_t rows, const void *x, const void *dy, ph_real *dw, ph_real *db, void *scratch);
 
 #endif

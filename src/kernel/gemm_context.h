@@ -8,12 +8,12 @@
 #include "kernel/gemm_library.h"
 #include "kernel/kernel.h"
 
-struct ph_gemm {
-    struct ph_team *team; /* borrowed */
+struct ph__gemm {
+    struct ph__team *team; /* borrowed */
     bool is_fast;
     bool has_bf16; /* the library multiplies bf16 by instructions made for it */
-    struct ph_gemm_library *library;
-    const struct ph_kernels *kernels;
+    struct ph__gemm_library *library;
+    const struct ph__kernels *kernels;
 };
 
 /* ---- lengths in pieces ---- */
@@ -25,19 +25,19 @@ struct ph_gemm {
 #define PH_MAX_TAIL 7 /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */
 
 /* A length as num_full pieces of `full`, then num_tail shrinking ones. */
-struct ph_cut {
+struct ph__cut {
     size_t full, num_full, num_tail;
     size_t tail[PH_MAX_TAIL + 1];
 };
 
-struct ph_piece {
+struct ph__piece {
     size_t first, count;
     size_t kind; /* 0: a full one, else 1 + its place in the tail */
 };
 
 /* full is a power of two, at most PH_MIN_PIECE * 2^PH_MAX_TAIL, or the length itself. */
-struct ph_cut ph__cut_length(size_t length, size_t full);
-size_t ph__cut_pieces(const struct ph_cut *cut);
-struct ph_piece ph__cut_piece(const struct ph_cut *cut, size_t index);
+struct ph__cut ph__cut_length(size_t length, size_t full);
+size_t ph__cut_pieces(const struct ph__cut *cut);
+struct ph__piece ph__cut_piece(const struct ph__cut *cut, size_t index);
 
 #endif

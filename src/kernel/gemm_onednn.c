@@ -112,17 +112,17 @@ struct arguments {
     void *pointer[NUM_SLOTS];        /* the one that memory[slot] has */
 };
 
-struct ph_library_entry {
-    struct ph_product product;
-    struct ph_gemm_library *library;
+struct ph__library_entry {
+    struct ph__product product;
+    struct ph__gemm_library *library;
     dnnl_primitive_t primitive;
     struct arguments *workers; /* (num_workers) */
-    struct ph_library_entry *next;
+    struct ph__library_entry *next;
 };
 
 /* The layout of a packed B, and the reorder that makes it. */
 struct packing {
-    struct ph_packing key;
+    struct ph__packing key;
     layout packed;
     dnnl_primitive_t reorder;
     dnnl_memory_t from, to, scratchpad;
@@ -130,12 +130,12 @@ struct packing {
     struct packing *next;
 };
 
-struct ph_gemm_library {
+struct ph__gemm_library {
     size_t num_workers;
     size_t num_threads; /* of packing, and of a PH_PRODUCT_THREADED product */
     dnnl_engine_t engine;
     dnnl_stream_t *streams; /* (num_workers) */
-    struct ph_library_entry *buckets[NUM_BUCKETS];
+    struct ph__library_entry *buckets[NUM_BUCKETS];
     struct packing *packings;
     void **scratchpads; /* (num_workers), scratchpad_size each */
     size_t scratchpad_size;
@@ -157,9 +157,9 @@ static ph_status failed(const char *what, size_t rows, size_t inner, size_t colu
 }
 
 ph_status ph__gemm_library_create(
-    size_t num_workers, size_t num_threads, struct ph_gemm_library **library_out)
+    size_t num_workers, size_t num_threads, struct ph__gemm_library **library_out)
 {
-    struct ph_gemm_library *library = calloc(1, sizeof *library);
+    struct ph__gemm_library *library = calloc(1, sizeof *library);
     if (library == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
     library->num_workers = num_workers;
@@ -186,7 +186,7 @@ static void destroy_memory(dnnl_memory_t memory)
         dnnl_memory_destroy(memory);
 }
 
-static void destroy_entry(struct ph_library_entry *entry, size_t num_workers)
+static void destroy_entry(struct ph__library_entry *entry, size_t num_workers)
 {
     for (size_t i = 0; entry->workers != NULL && i < num_workers; i++)
         for (size_t slot = 0; slot < NUM_SLOTS; slot++)
@@ -209,12 +209,12 @@ static void destroy_packing(struct packing *packing)
     free(packing);
 }
 
-void ph__gemm_library_destroy(struct ph_gemm_library *library)
+void ph__gemm_library_destroy(struct ph__gemm_library *library)
 {
     if (library == NULL)
         return;
     for (size_t i = 0; i < NUM_BUCKETS; i++) {
-        for (struct ph_library_entry *entry = library->buckets[i], *next; entry != NULL; entry = next) {
+        for (struct ph__library_entry *entry = library->buckets[i], *next; entry != NULL; entry = next) {
             next = entry->next;
             destroy_entry(entry, library->num_workers);
         }
@@ -241,7 +241,7 @@ bool ph__gemm_library_has_bf16(void)
     return ph__cpu_has_bf16();
 }
 
-uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library)
+uint64_t ph__gemm_library_creations(const struct ph__gemm_library *library)
 {
     return library->creations;
 }
@@ -270,7 +270,7 @@ static dnnl_status_t layout_of(
 
 /* The layouts of a product's operands, by slot; packed (or NULL: oneDNN's choice) is that of a packed B. */
 static dnnl_status_t describe_operands(
-    const struct ph_product *p, const layout *packed, layout operands[NUM_SLOTS])
+    const struct ph__product *p, const layout *packed, layout operands[NUM_SLOTS])
 {
     const dnnl_data_type_t type = p->flags & PH_PRODUCT_BF16 ? dnnl_bf16 : dnnl_f32;
     DNNL_TRY(layout_of(
@@ -285,7 +285,7 @@ static dnnl_status_t describe_operands(
                           : layout_any(&operands[SLOT_B], b_dims, type);
 }
 
-static dnnl_status_t describe_product(struct ph_gemm_library *library, const struct ph_product *product,
+static dnnl_status_t describe_product(struct ph__gemm_library *library, const struct ph__product *product,
     const layout *packed, dnnl_primitive_desc_t *description_out)
 {
     layout operands[NUM_SLOTS];
@@ -321,7 +321,7 @@ static layout_view slot_layout(const_dnnl_primitive_desc_t description, enum slo
     }
 }
 
-static dnnl_status_t make_arguments(struct ph_library_entry *entry, const_dnnl_primitive_desc_t description)
+static dnnl_status_t make_arguments(struct ph__library_entry *entry, const_dnnl_primitive_desc_t description)
 {
     for (size_t i = 0; i < entry->library->num_workers; i++) {
         for (int slot = 0; slot < NUM_SLOTS; slot++) {
@@ -334,7 +334,7 @@ static dnnl_status_t make_arguments(struct ph_library_entry *entry, const_dnnl_p
     return dnnl_success;
 }
 
-static ph_status grow_scratchpads(struct ph_gemm_library *library, size_t size)
+static ph_status grow_scratchpads(struct ph__gemm_library *library, size_t size)
 {
     if (size <= library->scratchpad_size)
         return PH_OK;
@@ -349,7 +349,7 @@ static ph_status grow_scratchpads(struct ph_gemm_library *library, size_t size)
 }
 
 static dnnl_status_t finish_entry(
-    struct ph_library_entry *entry, const layout *packed, size_t *scratchpad_size_out)
+    struct ph__library_entry *entry, const layout *packed, size_t *scratchpad_size_out)
 {
     dnnl_primitive_desc_t description;
     DNNL_TRY(describe_product(entry->library, &entry->product, packed, &description));
@@ -361,17 +361,17 @@ static dnnl_status_t finish_entry(
     return status;
 }
 
-static ph_status make_entry(struct ph_gemm_library *library, const struct ph_product *product,
-    const layout *packed, struct ph_library_entry **entry_out)
+static ph_status make_entry(struct ph__gemm_library *library, const struct ph__product *product,
+    const layout *packed, struct ph__library_entry **entry_out)
 {
-    struct ph_library_entry *entry = calloc(1, sizeof *entry);
+    struct ph__library_entry *entry = calloc(1, sizeof *entry);
     struct arguments *workers = calloc(library->num_workers, sizeof *workers);
     if (entry == NULL || workers == NULL) {
         free(workers);
         free(entry);
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate a product");
     }
-    *entry = (struct ph_library_entry){.product = *product, .library = library, .workers = workers};
+    *entry = (struct ph__library_entry){.product = *product, .library = library, .workers = workers};
     const size_t threads =
         ph__parallel_set_library_threads(product->flags & PH_PRODUCT_THREADED ? library->num_threads : 1);
     size_t scratchpad_size = 0;
@@ -391,7 +391,7 @@ static ph_status make_entry(struct ph_gemm_library *library, const struct ph_pro
 
 /* ---- packing -------------------------------------------------------------------------------------------------- */
 
-static dnnl_status_t make_reorder(struct ph_gemm_library *library, struct packing *packing, layout_view from)
+static dnnl_status_t make_reorder(struct ph__gemm_library *library, struct packing *packing, layout_view from)
 {
     dnnl_primitive_desc_t description;
     dnnl_primitive_attr_t attributes;
@@ -418,10 +418,10 @@ static dnnl_status_t make_reorder(struct ph_gemm_library *library, struct packin
     return status;
 }
 
-static dnnl_status_t make_packing(struct ph_gemm_library *library, struct packing *packing)
+static dnnl_status_t make_packing(struct ph__gemm_library *library, struct packing *packing)
 {
-    const struct ph_packing *key = &packing->key;
-    const struct ph_product nominal = {.rows = NOMINAL_ROWS,
+    const struct ph__packing *key = &packing->key;
+    const struct ph__product nominal = {.rows = NOMINAL_ROWS,
         .columns = key->columns,
         .inner = key->inner,
         .a_stride = key->inner,
@@ -440,14 +440,14 @@ static dnnl_status_t make_packing(struct ph_gemm_library *library, struct packin
     return status;
 }
 
-static bool is_equal(const struct ph_packing *a, const struct ph_packing *b)
+static bool is_equal(const struct ph__packing *a, const struct ph__packing *b)
 {
     return a->inner == b->inner && a->columns == b->columns && a->is_transposed == b->is_transposed &&
            a->is_bf16 == b->is_bf16;
 }
 
 static ph_status find_packing(
-    struct ph_gemm_library *library, const struct ph_packing *key, struct packing **packing_out)
+    struct ph__gemm_library *library, const struct ph__packing *key, struct packing **packing_out)
 {
     for (struct packing *packing = library->packings; packing != NULL; packing = packing->next) {
         if (is_equal(&packing->key, key)) {
@@ -474,7 +474,7 @@ static ph_status find_packing(
 }
 
 ph_status ph__gemm_library_packed_bytes(
-    struct ph_gemm_library *library, const struct ph_packing *key, size_t *bytes_out)
+    struct ph__gemm_library *library, const struct ph__packing *key, size_t *bytes_out)
 {
     struct packing *packing;
     PH_TRY(find_packing(library, key, &packing));
@@ -483,7 +483,7 @@ ph_status ph__gemm_library_packed_bytes(
 }
 
 static dnnl_status_t run_reorder(
-    struct ph_gemm_library *library, struct packing *packing, void *from, void *to)
+    struct ph__gemm_library *library, struct packing *packing, void *from, void *to)
 {
     DNNL_TRY(dnnl_memory_set_data_handle(packing->from, from));
     DNNL_TRY(dnnl_memory_set_data_handle(packing->to, to));
@@ -493,7 +493,7 @@ static dnnl_status_t run_reorder(
 }
 
 ph_status ph__gemm_library_pack(
-    struct ph_gemm_library *library, const struct ph_packing *key, const ph_real *matrix, void *packed)
+    struct ph__gemm_library *library, const struct ph__packing *key, const ph_real *matrix, void *packed)
 {
     struct packing *packing;
     PH_TRY(find_packing(library, key, &packing));
@@ -505,7 +505,7 @@ ph_status ph__gemm_library_pack(
 
 /* ---- finding and running a product ---------------------------------------------------------------------------- */
 
-static size_t bucket_of(const struct ph_product *product)
+static size_t bucket_of(const struct ph__product *product)
 {
     uint64_t hash = product->rows;
     hash = hash * 0x9e3779b97f4a7c15u + product->columns;
@@ -522,16 +522,16 @@ static dnnl_status_t set_pointer(struct arguments *arguments, enum slot slot, co
     return dnnl_memory_set_data_handle(arguments->memory[slot], (void *)pointer);
 }
 
-ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct ph_product *product,
-    const void *packed, struct ph_prepared *prepared_out)
+ph_status ph__gemm_library_prepare(struct ph__gemm_library *library, const struct ph__product *product,
+    const void *packed, struct ph__prepared *prepared_out)
 {
     const size_t bucket = bucket_of(product);
-    struct ph_library_entry *entry = library->buckets[bucket];
+    struct ph__library_entry *entry = library->buckets[bucket];
     while (entry != NULL && memcmp(&entry->product, product, sizeof *product) != 0)
         entry = entry->next;
     if (entry == NULL) {
         struct packing *packing = NULL;
-        const struct ph_packing key = {.inner = product->inner,
+        const struct ph__packing key = {.inner = product->inner,
             .columns = product->columns,
             .is_transposed = (product->flags & PH_PRODUCT_B_TRANSPOSED) != 0,
             .is_bf16 = (product->flags & PH_PRODUCT_BF16) != 0};
@@ -548,14 +548,14 @@ ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct
     ph__parallel_set_library_threads(threads);
     if (status != dnnl_success)
         return failed("use the packed matrix of", product->rows, product->inner, product->columns, status);
-    *prepared_out = (struct ph_prepared){.product = *product, .entry = entry};
+    *prepared_out = (struct ph__prepared){.product = *product, .entry = entry};
     return PH_OK;
 }
 
 static dnnl_status_t run_entry(
-    struct ph_library_entry *entry, size_t worker, const struct ph_product_operands *operands)
+    struct ph__library_entry *entry, size_t worker, const struct ph__product_operands *operands)
 {
-    struct ph_gemm_library *library = entry->library;
+    struct ph__gemm_library *library = entry->library;
     struct arguments *own = &entry->workers[worker];
     DNNL_TRY(set_pointer(own, SLOT_A, operands->a));
     DNNL_TRY(set_pointer(own, SLOT_B, operands->b));
@@ -572,9 +572,9 @@ static dnnl_status_t run_entry(
 }
 
 ph_status ph__gemm_library_run(
-    const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands)
+    const struct ph__prepared *prepared, size_t worker, const struct ph__product_operands *operands)
 {
-    struct ph_library_entry *entry = prepared->entry;
+    struct ph__library_entry *entry = prepared->entry;
     dnnl_status_t status;
     if (entry->product.flags & PH_PRODUCT_THREADED) {
         const size_t threads = ph__parallel_set_library_threads(entry->library->num_threads);

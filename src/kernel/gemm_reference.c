@@ -7,7 +7,7 @@
 
 #include "kernel/gemm.h"
 
-struct ph_gemm_library {
+struct ph__gemm_library {
     size_t num_workers;
 };
 
@@ -17,10 +17,10 @@ const char *ph__gemm_library(void)
 }
 
 ph_status ph__gemm_library_create(
-    size_t num_workers, size_t num_threads, struct ph_gemm_library **library_out)
+    size_t num_workers, size_t num_threads, struct ph__gemm_library **library_out)
 {
     (void)num_threads;
-    struct ph_gemm_library *library = malloc(sizeof *library);
+    struct ph__gemm_library *library = malloc(sizeof *library);
     if (library == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
     library->num_workers = num_workers;
@@ -28,12 +28,12 @@ ph_status ph__gemm_library_create(
     return PH_OK;
 }
 
-void ph__gemm_library_destroy(struct ph_gemm_library *library)
+void ph__gemm_library_destroy(struct ph__gemm_library *library)
 {
     free(library);
 }
 
-uint64_t ph__gemm_library_creations(const struct ph_gemm_library *library)
+uint64_t ph__gemm_library_creations(const struct ph__gemm_library *library)
 {
     (void)library;
     return 0;
@@ -44,17 +44,17 @@ bool ph__gemm_library_has_bf16(void)
     return false;
 }
 
-ph_status ph__gemm_library_prepare(struct ph_gemm_library *library, const struct ph_product *product,
-    const void *packed, struct ph_prepared *prepared_out)
+ph_status ph__gemm_library_prepare(struct ph__gemm_library *library, const struct ph__product *product,
+    const void *packed, struct ph__prepared *prepared_out)
 {
     (void)library;
     (void)packed;
-    *prepared_out = (struct ph_prepared){.product = *product};
+    *prepared_out = (struct ph__prepared){.product = *product};
     return PH_OK;
 }
 
 ph_status ph__gemm_library_run(
-    const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands)
+    const struct ph__prepared *prepared, size_t worker, const struct ph__product_operands *operands)
 {
     (void)worker;
     ph__plain_product(&prepared->product, operands);
@@ -62,7 +62,7 @@ ph_status ph__gemm_library_run(
 }
 
 ph_status ph__gemm_library_packed_bytes(
-    struct ph_gemm_library *library, const struct ph_packing *packing, size_t *bytes_out)
+    struct ph__gemm_library *library, const struct ph__packing *packing, size_t *bytes_out)
 {
     (void)library;
     *bytes_out = packing->inner * packing->columns * sizeof(ph_real);
@@ -70,7 +70,7 @@ ph_status ph__gemm_library_packed_bytes(
 }
 
 ph_status ph__gemm_library_pack(
-    struct ph_gemm_library *library, const struct ph_packing *packing, const ph_real *matrix, void *packed)
+    struct ph__gemm_library *library, const struct ph__packing *packing, const ph_real *matrix, void *packed)
 {
     (void)library;
     memcpy(packed, matrix, packing->inner * packing->columns * sizeof *matrix);

@@ -27,7 +27,7 @@
  * writes D = dim reals at out + s * out_stride + f * dim; they are scale * sum_j w_j * table[slot_j]; scale is 1, or 1/length
  * when is_mean; w_j = weights[j] (absolute index like slots) or 1 when weights is NULL. An empty bag is 0. A row is read as
  * tensor/row_format.h says; of levels, scale * level + offset, what is summed is w_j scale_j * level and w_j offset_j. */
-struct ph_embedding_bag_args {
+struct ph__embedding_bag_args {
     const void *table; /* (rows, ph__row_bytes(format, dim)) */
     enum ph_row_format format;
     const uint16_t *low; /* (rows, dim) of bf16_split; NULL: the rows are read without their low words */
@@ -47,26 +47,26 @@ struct ph_embedding_bag_args {
  * nothing off. The random bits of element d of row r of slice k are a pure function of seed, step, k's name, r and d, of
  * no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of the block (r, d / 8) of base/rng.h. r and d are counted
  * in the whole logical slice, of which a table may hold a part. */
-struct ph_row_slice {
+struct ph__row_slice {
     uint64_t stream;     /* of the slice's logical name */
     size_t end_row;      /* its rows end here, in the table */
     size_t first_row;    /* its first row here is this one of the whole, below 2^32, */
     size_t first_column; /* and element 0 of its rows is this one, a multiple of 4 */
 };
-struct ph_table_rows {
+struct ph__table_rows {
     enum ph_row_format format; /* one that is learnt */
     size_t dim;
     void *memory;  /* (rows, ph__row_bytes(format, dim)) */
     uint16_t *low; /* (rows, dim) low words, bf16_split only */
     /* fp16 and bf16 only: */
     uint64_t seed, step;
-    const struct ph_row_slice *slices; /* (num_slices), ascending, up to the table's last row */
+    const struct ph__row_slice *slices; /* (num_slices), ascending, up to the table's last row */
     size_t num_slices;
 };
 
 /* The gradients of merged slots: that of one slot is the sum over its entries e, in order, of
  * coefficients[e] * grad[rows[e]]. Entries are grouped by slot. */
-struct ph_embedding_gradient_source {
+struct ph__embedding_gradient_source {
     size_t num_entries;   /* N: how far ahead of a slot's own entries may be prefetched; 0: not at all */
     const uint32_t *rows; /* (N) */
     const ph_real *coefficients; /* (N), or NULL: all are one */
@@ -78,14 +78,14 @@ struct ph_embedding_gradient_source {
  * the optimizer's step on row unique[r]; the same bits as embedding_gradient_row and the optimizer's own kernel. m and s
  * are the optimizer's slots as optimizer_update wants them, (rows, dim) each; for ROWWISE_ADAGRAD s is (rows). Runs may be
  * updated concurrently by different calls; row_scratch (2 dim) belongs to one call. */
-struct ph_optimizer_step;
-struct ph_embedding_update_args {
-    const struct ph_embedding_gradient_source *source; /* num_entries must be set: it ends the last run */
-    const struct ph_optimizer_step *step;
+struct ph__optimizer_step;
+struct ph__embedding_update_args {
+    const struct ph__embedding_gradient_source *source; /* num_entries must be set: it ends the last run */
+    const struct ph__optimizer_step *step;
     const uint32_t *unique; /* (num_unique) row of each run */
     const uint32_t *starts; /* (num_unique) first entry of each run */
     size_t num_unique;
-    const struct ph_table_rows *table;
+    const struct ph__table_rows *table;
     ph_real *m, *s; /* NULL where the optimizer has none */
     /* ROWWISE_ADAGRAD of a part of the columns: the sum of squares of each run's whole row, and its columns. */
     const ph_real *square_sums; /* (num_unique); NULL: rows are whole, and their squares are summed here */
@@ -100,7 +100,7 @@ struct ph_embedding_update_args {
 #define PH_ROW_PRODUCT_PANEL \
     32 /* outputs whose weights lie side by side: (N / 32, K, 32), zeros beyond N; in
                                    bf16 numbers j and 16 + j are the halves of a word, the first the low one */
-struct ph_row_product_args {
+struct ph__row_product_args {
     size_t rows, in_features, out_features; /* rows, K, N */
     const ph_real *x;
     const void *packed;
@@ -122,7 +122,7 @@ struct ph_row_product_args {
 #define PH_WEIGHT_FEW_ROWS 6
 #define PH_WEIGHT_WIDE_COLUMNS 64
 #define PH_WEIGHT_MOST_ROWS 14
-struct ph_weight_product_args {
+struct ph__weight_product_args {
     size_t inner, rows, columns;
     const ph_real *a, *b;
     size_t a_stride, b_stride; /* reals from one sample to the next */
@@ -138,7 +138,7 @@ struct ph_weight_product_args {
  * its number (r, k) is a[r * a_row_stride + k * a_inner_stride], so a transposed one costs nothing. The columns of B (inner,
  * columns) and C (rows, columns) lie side by side. Each number is one sum over ascending k, beginning with bias[r] (NULL: 0)
  * or what is continued, so how C and k are cut into calls does not change its bits. */
-struct ph_small_product_args {
+struct ph__small_product_args {
     size_t count, rows, inner, columns;
     const ph_real *a, *b;
     size_t a_row_stride, a_inner_stride, b_stride;
@@ -152,7 +152,7 @@ struct ph_small_product_args {
 
 /* Products of `rows` rows of n numbers each: y_r = a_r b_r, or += where is_added. A stride of 0 takes the same row again and
  * again; of y, which is then added to, it sums the products in the order of the rows. */
-struct ph_multiply_rows_args {
+struct ph__multiply_rows_args {
     size_t rows, n;
     const ph_real *a, *b;
     ph_real *y;
@@ -170,7 +170,7 @@ struct ph_multiply_rows_args {
  *   ADAM      m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr * (m / c1) / (sqrt(v / c2) + eps)
  *             with c1 = 1 - b1^t, c2 = 1 - b2^t  (t counts from 1)
  *   ADAMW     first w -= lr * weight_decay * w, then as ADAM */
-struct ph_optimizer_step {
+struct ph__optimizer_step {
     enum ph_optimizer_kind kind;
     int is_nesterov;
     ph_real learning_rate;
@@ -211,15 +211,15 @@ static inline size_t ph__square_blocks(size_t dim)
  * are written ("tall" aggregation: Luo et al., Parameter Hub, arXiv:1805.07891). The sum is of ph_real and has the same bits
  * on every ISA, those of ((c_0 + c_1) + c_2) ...; the step has the bits of this ISA's optimizer_update. An output may be an
  * input, the same array of the same type, and overlaps none otherwise. */
-struct ph_aggregate_args {
+struct ph__aggregate_args {
     size_t n;
     const ph_real *sum_so_far; /* (n) what the sum begins with; NULL: with the first copy */
     size_t num_copies;         /* >= 1, or 0 with sum_so_far */
     const void *const *copies; /* (num_copies) each (n) of `dtype` */
     enum ph_dtype dtype;       /* of copies and results: PH_F32 (ph_real in every build), PH_F16 or PH_BF16 */
-    const struct ph_optimizer_step *step; /* NULL: none; "new weights" are then the sum times sum_scale */
-    ph_real sum_scale;                    /* of the sum (1 / workers for a mean), before everything else */
-    const ph_real *weight;                /* (n) with a step: the old weights */
+    const struct ph__optimizer_step *step; /* NULL: none; "new weights" are then the sum times sum_scale */
+    ph_real sum_scale;                     /* of the sum (1 / workers for a mean), before everything else */
+    const ph_real *weight;                 /* (n) with a step: the old weights */
     ph_real *new_weight;  /* (n) may be `weight`; NULL without a step: only results are wanted */
     ph_real *m, *s;       /* (n) as optimizer_update wants them */
     size_t num_results;   /* further places that get the new weights */
@@ -239,7 +239,7 @@ struct ph_aggregate_args {
  *   ds_ij = p_ij (<dy_i, v_j> - sum_j' p_ij' <dy_i, v_j'>)
  *   dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i p_ij dy_i
  * Without keys y and dq are 0, without queries dk and dv. */
-struct ph_attention_args {
+struct ph__attention_args {
     size_t num_queries, num_keys; /* n, m */
     size_t num_heads;             /* H */
     size_t key_dim, value_dim;    /* of a head */
@@ -254,37 +254,37 @@ struct ph_attention_args {
 
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
-struct ph_kernels {
-    enum ph_isa isa;
+struct ph__kernels {
+    enum ph__isa isa;
 
-    void (*embedding_bag)(const struct ph_embedding_bag_args *args);
+    void (*embedding_bag)(const struct ph__embedding_bag_args *args);
     /* row_out (dim) = the merged gradient of entries [first, last); no entries: zeros. */
     void (*embedding_gradient_row)(
-        const struct ph_embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out);
+        const struct ph__embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out);
 
     void (*embedding_update)(
-        const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
+        const struct ph__embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch);
 
     /* The block sums of the squares of runs [first, last)'s gradient rows, as ROWWISE_ADAGRAD sums them: those of run r at
      * blocks_out + r * ph__square_blocks(dim). m, s and square_sums are not read, the table only where l2 is not 0. */
-    void (*embedding_squares)(const struct ph_embedding_update_args *args, size_t first, size_t last,
+    void (*embedding_squares)(const struct ph__embedding_update_args *args, size_t first, size_t last,
         ph_real *row_scratch, ph_real *blocks_out);
 
     /* Rows [first, first + count) of a table as numbers (count, dim), and numbers as rows. */
     void (*table_rows_load)(
-        const struct ph_table_rows *table, size_t first, size_t count, ph_real *numbers_out);
+        const struct ph__table_rows *table, size_t first, size_t count, ph_real *numbers_out);
     void (*table_rows_store)(
-        const struct ph_table_rows *table, size_t first, size_t count, const ph_real *numbers);
+        const struct ph__table_rows *table, size_t first, size_t count, const ph_real *numbers);
 
-    void (*row_product)(const struct ph_row_product_args *args);
+    void (*row_product)(const struct ph__row_product_args *args);
     /* y (rows, N) = x (rows, K) W^T + bias (NULL: none) of few outputs, W (N,K) as it stands. Each output is one sum in an
      * order that K gives. */
     void (*narrow_product)(size_t rows, size_t in_features, size_t out_features, const ph_real *x,
         const ph_real *weight, const ph_real *bias, ph_real *y);
-    void (*weight_product)(const struct ph_weight_product_args *args);
+    void (*weight_product)(const struct ph__weight_product_args *args);
 
-    void (*small_product)(const struct ph_small_product_args *args);
-    void (*multiply_rows)(const struct ph_multiply_rows_args *args);
+    void (*small_product)(const struct ph__small_product_args *args);
+    void (*multiply_rows)(const struct ph__multiply_rows_args *args);
     /* `count` matrices, one after the other: y (columns, rows) = x (rows, columns)^T of each. */
     void (*transpose)(size_t count, size_t rows, size_t columns, const ph_real *x, ph_real *y);
     /* The first two dimensions change places: y (b, a, n) of x (a, b, n). */
@@ -292,21 +292,21 @@ struct ph_kernels {
 
     /* Elementwise update of n weights; grad (n) may be NULL, meaning zeros. m: momentum, Adam's m; s: Adagrad's sum,
      * Adam's v; NULL where the optimizer has none. Not for ROWWISE_ADAGRAD. */
-    void (*optimizer_update)(const struct ph_optimizer_step *step, size_t n, const ph_real *grad,
+    void (*optimizer_update)(const struct ph__optimizer_step *step, size_t n, const ph_real *grad,
         ph_real *weight, ph_real *m, ph_real *s);
     /* One row of dim weights with a single accumulator *s. */
     void (*rowwise_adagrad_update)(
-        const struct ph_optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
+        const struct ph__optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
     /* The block sums of squares (ph__square_blocks(dim)) of a row's columns, or of a part of them; grad NULL: zeros; weight may
      * be NULL where l2 is 0. */
-    void (*row_squares)(const struct ph_optimizer_step *step, size_t dim, const ph_real *grad,
+    void (*row_squares)(const struct ph__optimizer_step *step, size_t dim, const ph_real *grad,
         const ph_real *weight, ph_real *blocks_out);
     /* The rest of rowwise_adagrad_update, of a part of the columns too: mean_square is the whole row's sum of squares
      * divided by (ph_real) its columns. */
-    void (*rowwise_adagrad_step)(const struct ph_optimizer_step *step, ph_real mean_square, size_t dim,
+    void (*rowwise_adagrad_step)(const struct ph__optimizer_step *step, ph_real mean_square, size_t dim,
         const ph_real *grad, ph_real *weight, ph_real *s);
 
-    void (*aggregate)(const struct ph_aggregate_args *args); /* not for ROWWISE_ADAGRAD either */
+    void (*aggregate)(const struct ph__aggregate_args *args); /* not for ROWWISE_ADAGRAD either */
 
     /* sum of (x_i + l2 * w_i)^2 in a fixed order, in double; w may be NULL (then x alone), x may be NULL (then zeros) */
     double (*sum_of_squares)(size_t n, const ph_real *x, const ph_real *w, ph_real l2);
@@ -358,7 +358,7 @@ struct ph_kernels {
     /* Inverted dropout of `rows` samples of n elements; sample r has rng index first_sample + r. mask (rows, n) gets 1
      * where kept, 0 elsewhere; kept elements are multiplied by 1 / (1 - rate), rate < 1. Bit-equal on every ISA: an
      * element is kept when its ph__rng_word >= rate * 2^32 (rounded to uint64). */
-    void (*dropout)(const struct ph_rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
+    void (*dropout)(const struct ph__rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
         const ph_real *x, ph_real *y, uint8_t *mask);
     void (*dropout_backward)(size_t n, double rate, const uint8_t *mask, const ph_real *dy, ph_real *dx);
 
@@ -386,8 +386,8 @@ struct ph_kernels {
     void (*layer_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
         const ph_real *statistics, const ph_real *gamma, ph_real *dx, ph_real *d_gamma, ph_real *d_beta);
 
-    void (*attention_forward)(const struct ph_attention_args *args);
-    void (*attention_backward)(const struct ph_attention_args *args);
+    void (*attention_forward)(const struct ph__attention_args *args);
+    void (*attention_backward)(const struct ph__attention_args *args);
 
     /* ---- loss: binary cross entropy with logits, elementwise over n ----
      * loss = w (max(z,0) - z y + log(1 + exp(-|z|))), weights NULL: 1 (a mask is multiplied into the weights).
@@ -405,10 +405,10 @@ struct ph_kernels {
 };
 
 /* The table of an ISA that this build has and this processor runs (see ph__cpu_isa). Static, immutable. */
-const struct ph_kernels *ph__kernels_for(enum ph_isa isa);
+const struct ph__kernels *ph__kernels_for(enum ph__isa isa);
 
 /* The mean square of run r, whose sum is given. */
-static inline ph_real ph__mean_square(const struct ph_embedding_update_args *args, size_t r)
+static inline ph_real ph__mean_square(const struct ph__embedding_update_args *args, size_t r)
 {
     return args->square_sums[r] / (ph_real)(args->whole_dim != 0 ? args->whole_dim : args->source->dim);
 }
@@ -424,12 +424,12 @@ static inline ph_real ph__add_square_sums(const ph_real sums[PH_SQUARES_SUMS])
 
 /* Rows' sums of squares from their block sums: sums_out[r] for r in [first, last), of parts in the order of their columns,
  * each but the last of a multiple of PH_SQUARES_COLUMNS. */
-struct ph_square_part {
+struct ph__square_part {
     const ph_real *blocks; /* (rows, num_blocks) */
     size_t num_blocks;
 };
 void ph__square_sums(
-    const struct ph_square_part *parts, size_t num_parts, size_t first, size_t last, ph_real *sums_out);
+    const struct ph__square_part *parts, size_t num_parts, size_t first, size_t last, ph_real *sums_out);
 
 /* The layout of row_product's weights, the same for every ISA. */
 size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, bool is_bf16);
@@ -442,7 +442,7 @@ void ph__row_product_pack(size_t out_features, size_t in_features, bool is_trans
  * Writes the sorted positions to order (count) and, for each distinct slot, its value to unique and the index in
  * `order` where its run starts to starts (count each); returns how many. scratch holds
  * ph__slot_sort_scratch_bytes(count), aligned to 8. The bits sorted are those that range - 1 needs. */
-size_t ph__slot_sort(const struct ph_kernels *kernels, const uint32_t *slots, size_t count, uint32_t base,
+size_t ph__slot_sort(const struct ph__kernels *kernels, const uint32_t *slots, size_t count, uint32_t base,
     uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts,
     void *scratch);
 size_t ph__slot_sort_scratch_bytes(size_t count);

@@ -66,8 +66,8 @@
     X(bce, avx2, avx512)                      \
     X(bce_backward, avx2, avx512)
 
-#define PH_KERNEL_DECLARE(name, avx2, avx512)                                              \
-    __typeof__(*((const struct ph_kernels *)0)->name) ph__##name##_ref, ph__##name##_avx2, \
+#define PH_KERNEL_DECLARE(name, avx2, avx512)                                               \
+    __typeof__(*((const struct ph__kernels *)0)->name) ph__##name##_ref, ph__##name##_avx2, \
         ph__##name##_avx512;
 PH_KERNEL_LIST(PH_KERNEL_DECLARE)
 #undef PH_KERNEL_DECLARE

@@ -17,9 +17,9 @@
 
 /* ---- pieces ---- */
 
-struct ph_cut ph__cut_length(size_t length, size_t full)
+struct ph__cut ph__cut_length(size_t length, size_t full)
 {
-    struct ph_cut cut = {.full = full, .num_full = length / full};
+    struct ph__cut cut = {.full = full, .num_full = length / full};
     size_t rest = length % full;
     for (size_t size = full / 2; size >= PH_MIN_PIECE; size /= 2) {
         if (rest >= size) {
@@ -32,16 +32,16 @@ struct ph_cut ph__cut_length(size_t length, size_t full)
     return cut;
 }
 
-size_t ph__cut_pieces(const struct ph_cut *cut)
+size_t ph__cut_pieces(const struct ph__cut *cut)
 {
     return cut->num_full + cut->num_tail;
 }
 
-struct ph_piece ph__cut_piece(const struct ph_cut *cut, size_t index)
+struct ph__piece ph__cut_piece(const struct ph__cut *cut, size_t index)
 {
     if (index < cut->num_full)
-        return (struct ph_piece){.first = index * cut->full, .count = cut->full};
-    struct ph_piece piece = {.first = cut->num_full * cut->full, .kind = index - cut->num_full + 1};
+        return (struct ph__piece){.first = index * cut->full, .count = cut->full};
+    struct ph__piece piece = {.first = cut->num_full * cut->full, .kind = index - cut->num_full + 1};
     for (size_t i = 0; i + 1 < piece.kind; i++)
         piece.first += cut->tail[i];
     piece.count = cut->tail[piece.kind - 1];
@@ -54,8 +54,8 @@ struct ph_piece ph__cut_piece(const struct ph_cut *cut, size_t index)
  * scratch before the product, and its result rounded behind it, while both are in the cache. Arrays of reals are read and
  * written where they stand. */
 struct row_stage {
-    const struct ph_kernels *kernels;
-    const struct ph_gemm_args *args;
+    const struct ph__kernels *kernels;
+    const struct ph__gemm_args *args;
     size_t in_columns, out_columns; /* of args->x, of args->y */
     size_t rows;                    /* of the largest slice */
     bool is_bf16;                   /* args->x is */
@@ -139,14 +139,14 @@ static void stage_finish(const struct row_stage *stage, size_t first, size_t row
 #define ROW_WISE_BLOCK 96 /* rows of a row-wise product: its x and y stay in the second cache */
 #define WANTED_TASKS 8    /* of one product, before slices get smaller or the batch is cut */
 
-ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **gemm_out)
+ph_status ph__gemm_create(struct ph__team *team, bool is_fast, struct ph__gemm **gemm_out)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     PH_TRY(ph__cpu_isa(&isa));
-    struct ph_gemm *gemm = malloc(sizeof *gemm);
+    struct ph__gemm *gemm = malloc(sizeof *gemm);
     if (gemm == NULL)
         return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
-    *gemm = (struct ph_gemm){.team = team,
+    *gemm = (struct ph__gemm){.team = team,
         .is_fast = is_fast,
         .has_bf16 = isa == PH_ISA_AVX512 && ph__gemm_library_has_bf16(),
         .kernels = ph__kernels_for(isa)};
@@ -160,7 +160,7 @@ ph_status ph__gemm_create(struct ph_team *team, bool is_fast, struct ph_gemm **g
     return PH_OK;
 }
 
-void ph__gemm_destroy(struct ph_gemm *gemm)
+void ph__gemm_destroy(struct ph__gemm *gemm)
 {
     if (gemm == NULL)
         return;
@@ -168,13 +168,13 @@ void ph__gemm_destroy(struct ph_gemm *gemm)
     free(gemm);
 }
 
-uint64_t ph__gemm_creations(const struct ph_gemm *gemm)
+uint64_t ph__gemm_creations(const struct ph__gemm *gemm)
 {
     return ph__gemm_library_creations(gemm->library);
 }
 
 static ph_status run(
-    const struct ph_prepared *prepared, size_t worker, const struct ph_product_operands *operands)
+    const struct ph__prepared *prepared, size_t worker, const struct ph__product_operands *operands)
 {
     if (prepared->entry != NULL)
         return ph__gemm_library_run(prepared, worker, operands);
@@ -191,53 +191,53 @@ static ph_status finish(int status)
 /* ---- packing -------------------------------------------------------------------------------------------------- */
 
 /* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
-static size_t packed_inner(const struct ph_gemm_weight_shape *shape)
+static size_t packed_inner(const struct ph__gemm_weight_shape *shape)
 {
     return shape->is_transposed ? shape->out_features : shape->in_features;
 }
 
-static size_t packed_columns(const struct ph_gemm_weight_shape *shape)
+static size_t packed_columns(const struct ph__gemm_weight_shape *shape)
 {
     return shape->is_transposed ? shape->in_features : shape->out_features;
 }
 
 /* Layers of few outputs, forward: their rows do not depend on each other either. */
-static bool is_narrow(const struct ph_gemm_weight_shape *shape)
+static bool is_narrow(const struct ph__gemm_weight_shape *shape)
 {
     return packed_columns(shape) <= NARROW;
 }
 
 /* Whose product is the row-wise kernel's: what must be so, and what has short sums, where a library spends more on its
  * start. */
-static bool is_row_wise(const struct ph_gemm_weight_shape *shape)
+static bool is_row_wise(const struct ph__gemm_weight_shape *shape)
 {
     return (shape->is_row_wise || packed_inner(shape) <= SHORT) && !is_narrow(shape);
 }
 
 /* Whose product is no library's. */
-static bool is_own(const struct ph_gemm_weight_shape *shape)
+static bool is_own(const struct ph__gemm_weight_shape *shape)
 {
     return is_row_wise(shape) || is_narrow(shape);
 }
 
 /* Whether the weight is packed as bf16; else it is packed as reals, rounded where it stands for bf16. */
-static bool is_packed_bf16(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+static bool is_packed_bf16(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
     return shape->is_bf16 && gemm->has_bf16 && !is_own(shape);
 }
 
-static struct ph_packing packing_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+static struct ph__packing packing_of(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
-    return (struct ph_packing){.inner = packed_inner(shape),
+    return (struct ph__packing){.inner = packed_inner(shape),
         .columns = packed_columns(shape),
         .is_transposed = !shape->is_transposed,
         .is_bf16 = is_packed_bf16(gemm, shape)};
 }
 
 ph_status ph__gemm_packed_bytes(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, size_t *bytes_out)
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, size_t *bytes_out)
 {
-    const struct ph_packing packing = packing_of(gemm, shape);
+    const struct ph__packing packing = packing_of(gemm, shape);
     const size_t weights = shape->out_features * shape->in_features;
     if (is_row_wise(shape))
         *bytes_out = ph__row_product_packed_bytes(packing.columns, packing.inner, shape->is_bf16);
@@ -249,7 +249,7 @@ ph_status ph__gemm_packed_bytes(
 }
 
 /* A column after the other, each as long as the sums. */
-static void pack_narrow(const struct ph_packing *packing, const ph_real *weight, ph_real *packed)
+static void pack_narrow(const struct ph__packing *packing, const ph_real *weight, ph_real *packed)
 {
     const size_t column_step = packing->is_transposed ? packing->inner : 1,
                  inner_step = packing->is_transposed ? 1 : packing->columns;
@@ -259,7 +259,7 @@ static void pack_narrow(const struct ph_packing *packing, const ph_real *weight,
 }
 
 /* Whatever their layout. */
-static void round_to_bf16(const struct ph_kernels *kernels, size_t n, ph_real *reals)
+static void round_to_bf16(const struct ph__kernels *kernels, size_t n, ph_real *reals)
 {
     uint16_t words[1024];
     for (size_t i = 0; i < n; i += 1024) {
@@ -270,9 +270,9 @@ static void round_to_bf16(const struct ph_kernels *kernels, size_t n, ph_real *r
 }
 
 ph_status ph__gemm_pack(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const ph_real *weight, void *packed)
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const ph_real *weight, void *packed)
 {
-    const struct ph_packing packing = packing_of(gemm, shape);
+    const struct ph__packing packing = packing_of(gemm, shape);
     size_t bytes;
     PH_TRY(ph__gemm_packed_bytes(gemm, shape, &bytes));
     if (is_row_wise(shape))
@@ -290,12 +290,12 @@ ph_status ph__gemm_pack(
 /* ---- forward and backward-data: slices of rows ------------------------------------------------------------------ */
 
 struct row_job {
-    struct ph_gemm *gemm;
+    struct ph__gemm *gemm;
     struct row_stage stage;
     enum ph_activation activation;  /* left to do behind the product */
     bool is_narrow, is_weight_bf16; /* of a product of our own */
-    struct ph_cut cut;
-    struct ph_prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
+    struct ph__cut cut;
+    struct ph__prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
     _Atomic int status;
 };
 
@@ -315,7 +315,7 @@ static size_t stage_rows(const struct row_stage *stage)
                           : slice_rows(stage->args->rows, stage->out_columns, SLICE_REALS);
 }
 
-static void activate(const struct ph_kernels *kernels, enum ph_activation activation, size_t n, ph_real *y)
+static void activate(const struct ph__kernels *kernels, enum ph_activation activation, size_t n, ph_real *y)
 {
     if (activation == PH_RELU)
         kernels->relu(n, y, y);
@@ -324,7 +324,7 @@ static void activate(const struct ph_kernels *kernels, enum ph_activation activa
 }
 
 /* dx = dy times the derivative of the activation that made `activated`. */
-static void activate_backward(const struct ph_kernels *kernels, enum ph_activation activation, size_t n,
+static void activate_backward(const struct ph__kernels *kernels, enum ph_activation activation, size_t n,
     const ph_real *activated, ph_real *dx)
 {
     if (activation == PH_RELU)
@@ -334,10 +334,10 @@ static void activate_backward(const struct ph_kernels *kernels, enum ph_activati
 }
 
 /* What is left to do for a slice of C: the activation, or its derivative, and where it comes to stand. */
-static void finish_slice(const struct row_job *job, const struct ph_piece *piece, size_t worker)
+static void finish_slice(const struct row_job *job, const struct ph__piece *piece, size_t worker)
 {
-    const struct ph_gemm_args *args = job->stage.args;
-    const struct ph_kernels *kernels = job->gemm->kernels;
+    const struct ph__gemm_args *args = job->stage.args;
+    const struct ph__kernels *kernels = job->gemm->kernels;
     const size_t n = piece->count * job->stage.out_columns;
     ph_real *c = stage_output(&job->stage, piece->first, worker);
     if (args->activated == NULL)
@@ -351,8 +351,8 @@ static void finish_slice(const struct row_job *job, const struct ph_piece *piece
 static void row_task(void *argument, size_t task, size_t worker)
 {
     struct row_job *job = argument;
-    const struct ph_piece piece = ph__cut_piece(&job->cut, task);
-    const struct ph_product_operands operands = {
+    const struct ph__piece piece = ph__cut_piece(&job->cut, task);
+    const struct ph__product_operands operands = {
         .a = stage_input(&job->stage, piece.first, piece.count, worker),
         .b = job->stage.args->packed,
         .bias = job->stage.args->bias,
@@ -366,14 +366,14 @@ static void row_task(void *argument, size_t task, size_t worker)
 static void finish_task(void *argument, size_t task, size_t worker)
 {
     const struct row_job *job = argument;
-    const struct ph_piece piece = ph__cut_piece(&job->cut, task);
+    const struct ph__piece piece = ph__cut_piece(&job->cut, task);
     finish_slice(job, &piece, worker);
 }
 
-static ph_status run_rows_threaded(struct row_job *job, struct ph_product product)
+static ph_status run_rows_threaded(struct row_job *job, struct ph__product product)
 {
-    const struct ph_gemm_args *args = job->stage.args;
-    const struct ph_product_operands operands = {
+    const struct ph__gemm_args *args = job->stage.args;
+    const struct ph__product_operands operands = {
         .a = args->x, .b = args->packed, .bias = args->bias, .c = args->y};
     product.rows = args->rows;
     product.flags |= PH_PRODUCT_THREADED;
@@ -384,9 +384,9 @@ static ph_status run_rows_threaded(struct row_job *job, struct ph_product produc
     return PH_OK;
 }
 
-static ph_status run_rows(struct row_job *job, struct ph_product product)
+static ph_status run_rows(struct row_job *job, struct ph__product product)
 {
-    const struct ph_gemm_args *args = job->stage.args;
+    const struct ph__gemm_args *args = job->stage.args;
     job->stage.rows = stage_rows(&job->stage);
     job->cut = ph__cut_length(args->rows, job->stage.rows);
     if (args->rows == 0)
@@ -407,10 +407,10 @@ static void own_task(void *argument, size_t task, size_t worker)
 {
     const struct row_job *job = argument;
     const struct row_stage *stage = &job->stage;
-    const struct ph_gemm_args *args = stage->args;
+    const struct ph__gemm_args *args = stage->args;
     const size_t first = task * ROW_WISE_BLOCK;
-    const struct ph_piece piece = {.first = first, .count = ph__min(ROW_WISE_BLOCK, args->rows - first)};
-    const struct ph_row_product_args product = {.rows = piece.count,
+    const struct ph__piece piece = {.first = first, .count = ph__min(ROW_WISE_BLOCK, args->rows - first)};
+    const struct ph__row_product_args product = {.rows = piece.count,
         .in_features = stage->in_columns,
         .out_features = stage->out_columns,
         .x = stage_input(stage, first, piece.count, worker),
@@ -428,9 +428,9 @@ static void own_task(void *argument, size_t task, size_t worker)
 }
 
 /* The row-wise kernel makes a ReLU itself. */
-static ph_status run_own(struct row_job *job, const struct ph_gemm_weight_shape *shape)
+static ph_status run_own(struct row_job *job, const struct ph__gemm_weight_shape *shape)
 {
-    const struct ph_gemm_args *args = job->stage.args;
+    const struct ph__gemm_args *args = job->stage.args;
     job->is_narrow = is_narrow(shape);
     job->is_weight_bf16 = shape->is_bf16;
     if (!job->is_narrow && args->activated == NULL && args->activation == PH_RELU)
@@ -442,7 +442,7 @@ static ph_status run_own(struct row_job *job, const struct ph_gemm_weight_shape 
 /* ---- the products ------------------------------------------------------------------------------------------------ */
 
 static struct row_stage stage_of(
-    const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
+    const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args)
 {
     const bool is_transposed = shape->is_transposed, is_x_bf16 = shape->is_bf16 && !shape->is_row_wise;
     return (struct row_stage){.kernels = gemm->kernels,
@@ -455,9 +455,9 @@ static struct row_stage stage_of(
 }
 
 /* Of the most rows that a slice can have, with everything that may be bf16. */
-size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+size_t ph__gemm_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
-    const struct ph_gemm_args args = {
+    const struct ph__gemm_args args = {
         .rows = SIZE_MAX / 2, .is_y_bf16 = true, .is_activated_bf16 = shape->is_transposed};
     struct row_stage stage = stage_of(gemm, shape, &args);
     if (!is_own(shape))
@@ -466,14 +466,14 @@ size_t ph__gemm_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_w
 }
 
 ph_status ph__gemm_forward(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args)
 {
     assert(!shape->is_transposed && args->activated == NULL);
     const size_t n = shape->out_features, k = shape->in_features;
     struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args), .activation = args->activation};
     if (is_own(shape))
         return run_own(&job, shape);
-    const struct ph_product product = {.columns = n,
+    const struct ph__product product = {.columns = n,
         .inner = k,
         .a_stride = k,
         .c_stride = n,
@@ -483,14 +483,14 @@ ph_status ph__gemm_forward(
 }
 
 ph_status ph__gemm_backward_data(
-    struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape, const struct ph_gemm_args *args)
+    struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args)
 {
     assert(shape->is_transposed && (args->activation == PH_IDENTITY || args->activated != NULL));
     const size_t n = shape->out_features, k = shape->in_features;
     struct row_job job = {.gemm = gemm, .stage = stage_of(gemm, shape, args), .activation = args->activation};
     if (is_own(shape))
         return run_own(&job, shape);
-    const struct ph_product product = {.columns = k,
+    const struct ph__product product = {.columns = k,
         .inner = n,
         .a_stride = n,
         .c_stride = k,

@@ -28,7 +28,8 @@ static ph_real dot(size_t n, const ph_real *x, const ph_real *y)
 }
 
 /* c_ij = <a_i, b_j> + bias_j, where A and the transposed B both lie along the sum. */
-static void product_of_dots(const struct ph_product *p, size_t b_stride, const struct ph_product_operands *o)
+static void product_of_dots(
+    const struct ph__product *p, size_t b_stride, const struct ph__product_operands *o)
 {
     const ph_real *a = o->a, *b = o->b;
     for (size_t first = 0; first < p->columns; first += DOT_COLUMNS) {
@@ -42,7 +43,7 @@ static void product_of_dots(const struct ph_product *p, size_t b_stride, const s
     }
 }
 
-static void start_row(const struct ph_product *p, const ph_real *bias, size_t columns, ph_real *c)
+static void start_row(const struct ph__product *p, const ph_real *bias, size_t columns, ph_real *c)
 {
     if (p->flags & PH_PRODUCT_BIAS)
         memcpy(c, bias, columns * sizeof *c);
@@ -71,7 +72,8 @@ static void add_rows_scaled(size_t inner, size_t columns, const ph_real *a, size
 }
 
 /* C = sum over l of a_l b_l', B read row by row in blocks (BLOCK, COLUMN_BLOCK). */
-static void product_of_rows(const struct ph_product *p, size_t b_stride, const struct ph_product_operands *o)
+static void product_of_rows(
+    const struct ph__product *p, size_t b_stride, const struct ph__product_operands *o)
 {
     const int is_transposed = (p->flags & PH_PRODUCT_A_TRANSPOSED) != 0;
     const size_t row_step = is_transposed ? 1 : p->a_stride, inner_step = is_transposed ? p->a_stride : 1;
@@ -89,7 +91,7 @@ static void product_of_rows(const struct ph_product *p, size_t b_stride, const s
     }
 }
 
-void ph__plain_product(const struct ph_product *product, const struct ph_product_operands *operands)
+void ph__plain_product(const struct ph__product *product, const struct ph__product_operands *operands)
 {
     const int is_transposed = (product->flags & PH_PRODUCT_B_TRANSPOSED) != 0;
     size_t b_stride = product->b_stride;

@@ -48,7 +48,7 @@ static void insertion_sort(uint64_t *items, size_t count)
 }
 
 /* The histogram next (range) is the list of runs. */
-static size_t counting_sort(const struct ph_kernels *kernels, const uint32_t *slots, size_t count,
+static size_t counting_sort(const struct ph__kernels *kernels, const uint32_t *slots, size_t count,
     uint32_t base, uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique,
     uint32_t *starts, uint32_t *next)
 {
@@ -121,7 +121,7 @@ static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, 
     return items;
 }
 
-size_t ph__slot_sort(const struct ph_kernels *kernels, const uint32_t *slots, size_t count, uint32_t base,
+size_t ph__slot_sort(const struct ph__kernels *kernels, const uint32_t *slots, size_t count, uint32_t base,
     uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique, uint32_t *starts,
     void *scratch)
 {

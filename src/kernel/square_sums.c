@@ -2,7 +2,7 @@
  * written down, so that there is one implementation for all ISAs. */
 #include "kernel/kernel.h"
 
-static ph_real sum_row(const struct ph_square_part *parts, size_t num_parts, size_t row)
+static ph_real sum_row(const struct ph__square_part *parts, size_t num_parts, size_t row)
 {
     ph_real sums[PH_SQUARES_SUMS] = {0};
     size_t number = 0; /* of the block in the whole row */
@@ -15,7 +15,7 @@ static ph_real sum_row(const struct ph_square_part *parts, size_t num_parts, siz
 }
 
 void ph__square_sums(
-    const struct ph_square_part *parts, size_t num_parts, size_t first, size_t last, ph_real *sums_out)
+    const struct ph__square_part *parts, size_t num_parts, size_t first, size_t last, ph_real *sums_out)
 {
     for (size_t row = first; row < last; row++)
         sums_out[row] = sum_row(parts, num_parts, row);

@@ -31,7 +31,7 @@
 /* A weight gradient that is left to the library: dw (N,K) = dy (M,N)^T x (M,K), db (N) the column sums of dy, NULL where it
  * is not wanted. */
 struct library_gradient {
-    const struct ph_gemm *gemm;
+    const struct ph__gemm *gemm;
     size_t samples, out_features, in_features; /* M, N, K; M > 0 */
     const void *x, *dy;
     ph_real *dw, *db;
@@ -39,9 +39,9 @@ struct library_gradient {
 
 enum { LIBRARY_ROWS = 64 /* of dW for one product */ };
 
-static struct ph_product whole_product(const struct library_gradient *wanted)
+static struct ph__product whole_product(const struct library_gradient *wanted)
 {
-    return (struct ph_product){.rows = wanted->out_features,
+    return (struct ph__product){.rows = wanted->out_features,
         .columns = wanted->in_features,
         .inner = wanted->samples,
         .a_stride = wanted->out_features,
@@ -58,9 +58,9 @@ static ph_status refused(void)
 /* Makes one of reals by the library's own threads: bits follow their number. */
 static ph_status gradient_by_threads(const struct library_gradient *wanted)
 {
-    const struct ph_product_operands operands = {.a = wanted->dy, .b = wanted->x, .c = wanted->dw};
-    struct ph_product product = whole_product(wanted);
-    struct ph_prepared prepared;
+    const struct ph__product_operands operands = {.a = wanted->dy, .b = wanted->x, .c = wanted->dw};
+    struct ph__product product = whole_product(wanted);
+    struct ph__prepared prepared;
     product.flags |= PH_PRODUCT_THREADED;
     PH_TRY(ph__gemm_library_prepare(wanted->gemm->library, &product, NULL, &prepared));
     if (prepared.entry == NULL)
@@ -75,7 +75,7 @@ static ph_status gradient_by_threads(const struct library_gradient *wanted)
 
 struct library_job {
     const struct library_gradient *wanted;
-    struct ph_prepared full, rest; /* LIBRARY_ROWS rows of dW, and fewer */
+    struct ph__prepared full, rest; /* LIBRARY_ROWS rows of dW, and fewer */
     _Atomic int status;
 };
 
@@ -97,10 +97,10 @@ static void library_task(void *argument, size_t task, size_t worker)
     const struct library_gradient *wanted = library->wanted;
     const size_t first = task * LIBRARY_ROWS, left = wanted->out_features - first;
     const size_t rows = left < LIBRARY_ROWS ? left : LIBRARY_ROWS;
-    const struct ph_product_operands operands = {.a = (const uint16_t *)wanted->dy + first,
+    const struct ph__product_operands operands = {.a = (const uint16_t *)wanted->dy + first,
         .b = wanted->x,
         .c = wanted->dw + first * wanted->in_features};
-    const struct ph_prepared *prepared = rows == LIBRARY_ROWS ? &library->full : &library->rest;
+    const struct ph__prepared *prepared = rows == LIBRARY_ROWS ? &library->full : &library->rest;
     const ph_status status = ph__gemm_library_run(prepared, worker, &operands);
     if (status != PH_OK)
         atomic_store(&library->status, status);
@@ -112,7 +112,7 @@ static void library_task(void *argument, size_t task, size_t worker)
 static ph_status gradient_in_bf16(const struct library_gradient *wanted)
 {
     struct library_job library = {.wanted = wanted};
-    struct ph_product product = whole_product(wanted);
+    struct ph__product product = whole_product(wanted);
     product.flags |= PH_PRODUCT_BF16;
     product.rows = LIBRARY_ROWS;
     if (wanted->out_features >= LIBRARY_ROWS)
@@ -164,7 +164,7 @@ struct operand {
 };
 
 struct weight_job {
-    const struct ph_gemm *gemm;
+    const struct ph__gemm *gemm;
     bool is_bf16;
     size_t samples, out_features, in_features;
     const void *x, *dy; /* reals or bf16 */
@@ -269,7 +269,7 @@ static void plan(struct weight_job *job)
         job->worker_reals += ph__round_up(ph__max(job->a.tile, job->b.tile), LINE_REALS);
 }
 
-static struct weight_job job_of(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+static struct weight_job job_of(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
     return (struct weight_job){.gemm = gemm,
         .is_bf16 = shape->is_bf16,
@@ -277,7 +277,7 @@ static struct weight_job job_of(const struct ph_gemm *gemm, const struct ph_gemm
         .in_features = shape->in_features};
 }
 
-size_t ph__gemm_weight_scratch_bytes(const struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape)
+size_t ph__gemm_weight_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
     struct weight_job job = job_of(gemm, shape);
     plan(&job);
@@ -351,10 +351,10 @@ static void fetch_block(const ph_real *c, size_t rows, size_t columns, size_t st
 }
 
 /* The chunk's A^T B in blocks, one panel of B after the other. */
-static void multiply_chunk(const struct weight_job *job, struct ph_weight_product_args all)
+static void multiply_chunk(const struct weight_job *job, struct ph__weight_product_args all)
 {
     const size_t rows = job->order->rows, columns = job->order->columns;
-    struct ph_weight_product_args block = all;
+    struct ph__weight_product_args block = all;
     for (size_t k = 0; k < all.columns; k += columns, block.b += job->b.step) {
         block.columns = ph__min(columns, all.columns - k);
         block.a = all.a;
@@ -402,7 +402,7 @@ static void tile_task(void *argument, size_t task, size_t worker)
 {
     const struct weight_job *job = argument;
     const struct tile tile = tile_of(job, task, worker);
-    struct ph_weight_product_args args = {.rows = tile.a.width,
+    struct ph__weight_product_args args = {.rows = tile.a.width,
         .columns = tile.b.width,
         .a_stride = job->a.stride,
         .b_stride = job->b.stride,
@@ -434,7 +434,7 @@ static void transpose_task(void *argument, size_t task, size_t worker)
 
 static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
 {
-    struct ph_team *team = job->gemm->team;
+    struct ph__team *team = job->gemm->team;
     job->copies = scratch;
     job->c = job->is_transposed ? scratch + ph__team_num_threads(team) * job->worker_reals : job->dw;
     ph__parallel_for(team, job->row_tiles * job->column_tiles, tile_task, job);
@@ -452,7 +452,7 @@ static bool is_for_library(const struct weight_job *job)
     return job->gemm->is_fast && !job->is_thin;
 }
 
-ph_status ph__gemm_backward_weight(struct ph_gemm *gemm, const struct ph_gemm_weight_shape *shape,
+ph_status ph__gemm_backward_weight(struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape,
     size_t rows, const void *x, const void *dy, ph_real *dw, ph_real *db, void *scratch)
 {
     const size_t out_features = shape->out_features, in_features = shape->in_features;

@@ -12,7 +12,7 @@ struct autoint_keys {
 
 #define FIELD(member) offsetof(struct autoint_keys, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "layers",
         .type = PH_OPTION_INTEGER,
         .offset = FIELD(layers),
@@ -57,7 +57,7 @@ static const struct ph_option options[] = {
         .help = "Logistic regression beside the rest."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.autoint",
     .help = "Keys of AutoInt.",
     .options = options,
@@ -117,7 +117,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return logits;
 }
 
-const struct ph_model ph__model_autoint = {
+const struct ph__model ph__model_autoint = {
     .description =
         "AutoInt: multi-head self-attention over fields, with hidden_units a perceptron beside it (AutoInt+)",
     .keys = &keys,

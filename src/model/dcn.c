@@ -8,7 +8,7 @@ struct dcn_keys {
     int64_t layers;
 };
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "layers",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct dcn_keys, layers),
@@ -19,7 +19,7 @@ static const struct ph_option options[] = {
             "Cross layers. hidden_units are those of the perceptron beside them; none: cross layers alone."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.dcn",
     .help = "Keys of DCN.",
     .options = options,
@@ -54,7 +54,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
 }
 
-const struct ph_model ph__model_dcn = {
+const struct ph__model ph__model_dcn = {
     .description = "DCN: cross layers of one weight vector each beside a multi-layer perceptron",
     .keys = &keys,
     .build = build,

@@ -14,7 +14,7 @@ struct dcn_v2_keys {
     int structure;
 };
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "layers",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct dcn_v2_keys, layers),
@@ -39,7 +39,7 @@ static const struct ph_option options[] = {
                 "hidden_units there are cross layers alone."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.dcn_v2",
     .help = "Keys of DCN-V2. With bottom_units, dense features go through a perceptron to one vector of "
             "embedding_dim.",
@@ -98,7 +98,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
 }
 
-const struct ph_model ph__model_dcn_v2 = {
+const struct ph__model ph__model_dcn_v2 = {
     .description =
         "DCN-V2: cross layers of whole or low-rank matrices, a perceptron beside or on top of them",
     .keys = &keys,

@@ -13,7 +13,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph_add(builder, ph_add(builder, linear, fm), deep);
 }
 
-const struct ph_model ph__model_deepfm = {
+const struct ph__model ph__model_deepfm = {
     .description = "DeepFM: factorisation machine beside a multi-layer perceptron on the same embeddings",
     .build = build,
 };

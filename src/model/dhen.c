@@ -17,14 +17,14 @@ enum ensemble { CONCAT, SUM, WEIGHTED };
 
 struct dhen_keys {
     int64_t layers, outputs, heads, channels, kernel;
-    struct ph_text_list modules;
+    struct ph__text_list modules;
     int ensemble;
     bool layer_norm;
 };
 
 #define FIELD(member) offsetof(struct dhen_keys, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "layers",
         .type = PH_OPTION_INTEGER,
         .offset = FIELD(layers),
@@ -84,7 +84,7 @@ static const struct ph_option options[] = {
                 "its effect from embedding_l2."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.dhen",
     .help = "Keys of DHEN.",
     .options = options,
@@ -250,7 +250,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_deep(builder, ph__layer_flatten(builder, x), settings, features); /* (B,T) */
 }
 
-const struct ph_model ph__model_dhen = {
+const struct ph__model ph__model_dhen = {
     .description =
         "DHEN: stacked ensembles of interaction modules (dot, attention, convolution, linear, cross)",
     .keys = &keys,

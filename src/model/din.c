@@ -11,13 +11,13 @@
 #include "model/model.h"
 
 struct din_keys {
-    struct ph_text_list targets, histories;
-    struct ph_integer_list attention_units;
+    struct ph__text_list targets, histories;
+    struct ph__integer_list attention_units;
 };
 
 #define FIELD(member) offsetof(struct din_keys, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "targets",
         .type = PH_OPTION_TEXTS,
         .offset = FIELD(targets),
@@ -39,7 +39,7 @@ static const struct ph_option options[] = {
                 "top."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.din",
     .help = "Keys of DIN.",
     .options = options,
@@ -170,7 +170,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_deep(builder, x, settings, features); /* (B,T) */
 }
 
-const struct ph_model ph__model_din = {
+const struct ph__model ph__model_din = {
     .description = "deep interest network: histories weighed by what they say of their target",
     .keys = &keys,
     .build = build,

@@ -19,7 +19,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_affine(builder, "output", x, features->num_tasks, PH_IDENTITY); /* (B,T) */
 }
 
-const struct ph_model ph__model_dlrm = {
+const struct ph__model ph__model_dlrm = {
     .description = "DLRM: perceptron over dense features, interaction with the embeddings, perceptron on top",
     .build = build,
 };

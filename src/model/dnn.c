@@ -10,7 +10,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_deep(builder, x, settings, features); /* (B,T) */
 }
 
-const struct ph_model ph__model_dnn = {
+const struct ph__model ph__model_dnn = {
     .description = "multi-layer perceptron over all embeddings side by side",
     .build = build,
 };

@@ -57,7 +57,7 @@ size_t ph__feature_find(
     return 0;
 }
 
-ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct ph_text_list *names,
+ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct ph__text_list *names,
     const struct ph_model_settings *settings, const struct ph_model_features *features)
 {
     bool *is_named = calloc(features->num_sparse + 1, sizeof *is_named);

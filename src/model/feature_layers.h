@@ -21,7 +21,7 @@ size_t ph__feature_find(
 
 /* Embeddings of the S features that a list names, in a table of their own in the current scope, in the order of
  * the features: (B,S,D). */
-ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct ph_text_list *names,
+ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct ph__text_list *names,
     const struct ph_model_settings *settings, const struct ph_model_features *features);
 
 /* As ph__feature_embeddings, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */

@@ -16,7 +16,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph_add(builder, linear, products);
 }
 
-const struct ph_model ph__model_ffm = {
+const struct ph__model ph__model_ffm = {
     .description = "field-aware factorisation machine: an id has a vector towards each field",
     .build = build,
 };

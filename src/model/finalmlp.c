@@ -8,14 +8,14 @@
 #include "model/model.h"
 
 struct finalmlp_keys {
-    struct ph_integer_list first_units, second_units, gate_units;
+    struct ph__integer_list first_units, second_units, gate_units;
     int64_t heads;
-    struct ph_text_list first_context, second_context;
+    struct ph__text_list first_context, second_context;
 };
 
 #define FIELD(member) offsetof(struct finalmlp_keys, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "first_units",
         .type = PH_OPTION_INTEGERS,
         .offset = FIELD(first_units),
@@ -57,7 +57,7 @@ static const struct ph_option options[] = {
         .help = "Widths of the hidden layers of a gate's perceptron."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.finalmlp",
     .help = "Keys of FinalMLP. hidden_units are not used.",
     .options = options,
@@ -68,8 +68,8 @@ static const struct ph_option_table keys = {
 
 struct stream {
     const char *name;
-    const struct ph_text_list *context;
-    const struct ph_integer_list *units;
+    const struct ph__text_list *context;
+    const struct ph__integer_list *units;
 };
 
 /* x (B,K) times its gate */
@@ -129,7 +129,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return head(builder, x, y, (size_t)own->heads, features->num_tasks); /* (B,T) */
 }
 
-const struct ph_model ph__model_finalmlp = {
+const struct ph__model ph__model_finalmlp = {
     .description = "FinalMLP: two gated perceptrons and a bilinear head over both",
     .keys = &keys,
     .build = build,

@@ -11,12 +11,12 @@
 enum residual { CONCAT, SUM };
 
 struct finalnet_keys {
-    struct ph_integer_list first_units, second_units;
+    struct ph__integer_list first_units, second_units;
     bool has_field_gate;
     int residual;
 };
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "first_units",
         .type = PH_OPTION_INTEGERS,
         .offset = offsetof(struct finalnet_keys, first_units),
@@ -44,7 +44,7 @@ static const struct ph_option options[] = {
         .help = "How a layer's product joins its linear part: [h2, h1 * h2] or h2 + h1 * h2."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.finalnet",
     .help = "Keys of FinalNet. hidden_units are not used.",
     .options = options,
@@ -78,7 +78,7 @@ static ph_value factorised(struct ph_builder *builder, ph_value x, size_t units,
 
 /* (B,K) -> (B,T) */
 static ph_value block(struct ph_builder *builder, const char *name, ph_value x,
-    const struct ph_integer_list *units, const struct ph_model_settings *settings, size_t num_tasks)
+    const struct ph__integer_list *units, const struct ph_model_settings *settings, size_t num_tasks)
 {
     const struct finalnet_keys *own = settings->own;
     ph_builder_push_scope(builder, name);
@@ -127,7 +127,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return logits;
 }
 
-const struct ph_model ph__model_finalnet = {
+const struct ph__model ph__model_finalnet = {
     .description = "FinalNet: blocks of factorised interaction layers that teach one another",
     .keys = &keys,
     .build = build,

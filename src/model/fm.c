@@ -13,7 +13,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
         builder, linear, ph__layer_copies(builder, ph_fm(builder, vectors), features->num_tasks)); /* (B,T) */
 }
 
-const struct ph_model ph__model_fm = {
+const struct ph__model ph__model_fm = {
     .description = "factorisation machine: logistic regression and second-order products of embeddings",
     .build = build,
 };

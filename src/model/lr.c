@@ -8,7 +8,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__feature_linear_part(builder, settings, features);
 }
 
-const struct ph_model ph__model_lr = {
+const struct ph__model ph__model_lr = {
     .description = "logistic regression: one weight an id",
     .build = build,
 };

@@ -14,7 +14,7 @@ struct masknet_keys {
     bool has_embedding_norm;
 };
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "structure",
         .type = PH_OPTION_CHOICE,
         .offset = offsetof(struct masknet_keys, structure),
@@ -53,7 +53,7 @@ static const struct ph_option options[] = {
                 "made of the vectors themselves."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.masknet",
     .help = "Keys of MaskNet.",
     .options = options,
@@ -132,7 +132,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_affine(builder, "output", v, features->num_tasks, PH_IDENTITY); /* (B,T) */
 }
 
-const struct ph_model ph__model_masknet = {
+const struct ph__model ph__model_masknet = {
     .description = "MaskNet: blocks masked by a function of the embeddings, in series or in parallel",
     .keys = &keys,
     .build = build,

@@ -5,7 +5,7 @@
 
 #include "graph/op.h"
 
-static const struct ph_model *const models[PH_NUM_MODELS] = {
+static const struct ph__model *const models[PH_NUM_MODELS] = {
 #define MODEL(name) &ph__model_##name,
 #include "model/models.def"
 #undef MODEL
@@ -22,7 +22,7 @@ size_t ph_model_count(void)
     return PH_NUM_MODELS;
 }
 
-const struct ph_model *ph__model(int kind)
+const struct ph__model *ph__model(int kind)
 {
     return models[kind];
 }
@@ -57,9 +57,9 @@ static bool are_positive(const int64_t *units, size_t num_units)
 static ph_value build_with_defaults(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    const struct ph_model *model = models[settings->kind];
+    const struct ph__model *model = models[settings->kind];
     struct ph_model_settings whole = *settings;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     void *own = NULL;
     ph_status status = ph__config_defaults(model->keys, &arena, &own);
     whole.own = own;

@@ -5,10 +5,10 @@
 #include "base/option/option.h"
 #include "phloem/model.h"
 
-struct ph_model {
+struct ph__model {
     const char *description; /* one line */
     /* Keys of its own, section "model.<name>"; NULL: it has none. At most PH_MODEL_KEYS_BYTES of settings. */
-    const struct ph_option_table *keys;
+    const struct ph__option_table *keys;
     /* Adds the architecture to the builder and returns its logits (B,T). The features have been checked: at least one
      * dense or sparse feature and one task. settings->own are those of `keys`, never NULL where there are any. */
     ph_value (*build)(struct ph_builder *builder, const struct ph_model_settings *settings,
@@ -17,11 +17,11 @@ struct ph_model {
 
 #define PH_MODEL_KEYS_BYTES 4096
 
-#define MODEL(name) extern const struct ph_model ph__model_##name;
+#define MODEL(name) extern const struct ph__model ph__model_##name;
 #include "model/models.def"
 #undef MODEL
 
-enum ph_model_kind {
+enum ph__model_kind {
 #define MODEL(name) PH_MODEL_##name,
 #include "model/models.def"
 #undef MODEL
@@ -29,6 +29,6 @@ enum ph_model_kind {
 };
 
 /* Of a kind in [0, PH_NUM_MODELS). */
-const struct ph_model *ph__model(int kind);
+const struct ph__model *ph__model(int kind);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/option/option.h"
 #include "model/model.h"
 
-#define FIELD(member) offsetof(struct ph_model_section, member)
+#define FIELD(member) offsetof(struct ph__model_section, member)
 #define MAX_UNITS 1048576
 
 /* "lr|fm|…" in the order of the registry */
@@ -16,7 +16,7 @@ static const char model_words[] =
     ;
 #undef MODEL
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "kind",
         .type = PH_OPTION_CHOICE,
         .offset = FIELD(settings.kind),
@@ -97,36 +97,36 @@ static const struct ph_option options[] = {
         .help = "dlrm: all pairwise dot products of the vectors, or the vectors side by side."},
 };
 
-const struct ph_option_table ph__model_options = {
+const struct ph__option_table ph__model_options = {
     .section = "model",
     .help = "The architecture and its sizes.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
-    .settings_size = sizeof(struct ph_model_section),
+    .settings_size = sizeof(struct ph__model_section),
     .traits = PH_KEY_OF_MODEL,
 };
 
 /* ---- sections ---------------------------------------------------------------------------------------------- */
 
-static struct ph_section own_section(struct ph_model_section *section, int kind)
+static struct ph__section own_section(struct ph__model_section *section, int kind)
 {
-    return (struct ph_section){ph__model(kind)->keys, section->own[kind].bytes};
+    return (struct ph__section){ph__model(kind)->keys, section->own[kind].bytes};
 }
 
-size_t ph__model_sections(struct ph_model_section *section, struct ph_section *sections_out)
+size_t ph__model_sections(struct ph__model_section *section, struct ph__section *sections_out)
 {
     size_t count = 0;
-    sections_out[count++] = (struct ph_section){&ph__model_options, section};
+    sections_out[count++] = (struct ph__section){&ph__model_options, section};
     for (int kind = 0; kind < PH_NUM_MODELS; kind++)
         if (ph__model(kind)->keys != NULL)
             sections_out[count++] = own_section(section, kind);
     return count;
 }
 
-size_t ph__model_used_sections(struct ph_model_section *section, struct ph_section *sections_out)
+size_t ph__model_used_sections(struct ph__model_section *section, struct ph__section *sections_out)
 {
     const int kind = section->settings.kind;
-    sections_out[0] = (struct ph_section){&ph__model_options, section};
+    sections_out[0] = (struct ph__section){&ph__model_options, section};
     if (ph__model(kind)->keys == NULL)
         return 1;
     sections_out[1] = own_section(section, kind);
@@ -134,15 +134,15 @@ size_t ph__model_used_sections(struct ph_model_section *section, struct ph_secti
 }
 
 /* A key of another kind would be set in vain. */
-static ph_status refuse_others(struct ph_model_section *section, struct ph_arena *arena)
+static ph_status refuse_others(struct ph__model_section *section, struct ph__arena *arena)
 {
     const int chosen = section->settings.kind;
     for (int kind = 0; kind < PH_NUM_MODELS; kind++) {
         const char *changes = "";
         if (kind == chosen || ph__model(kind)->keys == NULL)
             continue;
-        const struct ph_section own = own_section(section, kind);
-        PH_TRY(ph__config_changes(&own, 1, (struct ph_key_filter){0}, arena, &changes));
+        const struct ph__section own = own_section(section, kind);
+        PH_TRY(ph__config_changes(&own, 1, (struct ph__key_filter){0}, arena, &changes));
         if (changes[0] != '\0')
             return ph_fail(PH_ERROR_CONFIG, "%.*s: is a key of model '%s', but model.kind is '%s'",
                 (int)strcspn(changes, "\n"), changes, ph_model_name(kind), ph_model_name(chosen));
@@ -150,7 +150,7 @@ static ph_status refuse_others(struct ph_model_section *section, struct ph_arena
     return PH_OK;
 }
 
-ph_status ph__model_section_finish(struct ph_model_section *section, struct ph_arena *arena)
+ph_status ph__model_section_finish(struct ph__model_section *section, struct ph__arena *arena)
 {
     struct ph_model_settings *settings = &section->settings;
     settings->hidden_units = section->hidden_units.items;
@@ -165,7 +165,7 @@ ph_status ph__model_section_finish(struct ph_model_section *section, struct ph_a
 
 /* ---- the way back ------------------------------------------------------------------------------------------- */
 
-static ph_status copy_list(struct ph_integer_list *list, const int64_t *items, size_t count)
+static ph_status copy_list(struct ph__integer_list *list, const int64_t *items, size_t count)
 {
     if (count > PH_LIST_MAX)
         return ph_fail(PH_ERROR_CONFIG, "model: %zu layers are more than %d", count, PH_LIST_MAX);
@@ -176,11 +176,11 @@ static ph_status copy_list(struct ph_integer_list *list, const int64_t *items, s
 }
 
 ph_status ph__model_section_take(
-    struct ph_model_section *section, const struct ph_model_settings *settings, struct ph_arena *arena)
+    struct ph__model_section *section, const struct ph_model_settings *settings, struct ph__arena *arena)
 {
-    const struct ph_option_table *keys = ph__model(settings->kind)->keys;
+    const struct ph__option_table *keys = ph__model(settings->kind)->keys;
     void *own = (void *)(uintptr_t)settings->own;
-    *section = (struct ph_model_section){.settings = *settings};
+    *section = (struct ph__model_section){.settings = *settings};
     PH_TRY(copy_list(&section->hidden_units, settings->hidden_units, settings->num_hidden_units));
     PH_TRY(copy_list(&section->bottom_units, settings->bottom_units, settings->num_bottom_units));
     PH_TRY(copy_list(&section->top_units, settings->top_units, settings->num_top_units));

@@ -8,30 +8,30 @@
 #include "model/model.h"
 
 /* Stays where it is: the settings point into it. */
-struct ph_model_section {
+struct ph__model_section {
     struct ph_model_settings settings;
-    struct ph_integer_list hidden_units, bottom_units, top_units;
+    struct ph__integer_list hidden_units, bottom_units, top_units;
     struct {
         _Alignas(max_align_t) char bytes[PH_MODEL_KEYS_BYTES];
     } own[PH_NUM_MODELS]; /* by kind: the settings of its own keys */
 };
 
-extern const struct ph_option_table ph__model_options;
+extern const struct ph__option_table ph__model_options;
 
 /* The tables to read "model" by: its own, and that of each kind that has keys of its own. sections_out has room for
  * PH_NUM_MODEL_SECTIONS; returns how many there are. */
 #define PH_NUM_MODEL_SECTIONS (1 + PH_NUM_MODELS)
-size_t ph__model_sections(struct ph_model_section *section, struct ph_section *sections_out);
+size_t ph__model_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
 /* Of these, what counts for the kind that has been read: one or two. */
-size_t ph__model_used_sections(struct ph_model_section *section, struct ph_section *sections_out);
+size_t ph__model_used_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
 /* After reading: points the settings' arrays at the section's. PH_ERROR_CONFIG for a key of another kind than the chosen
  * one. */
-ph_status ph__model_section_finish(struct ph_model_section *section, struct ph_arena *arena);
+ph_status ph__model_section_finish(struct ph__model_section *section, struct ph__arena *arena);
 
 /* Makes a section of settings that may come from elsewhere. PH_ERROR_CONFIG for more layers than a config can name. */
 ph_status ph__model_section_take(
-    struct ph_model_section *section, const struct ph_model_settings *settings, struct ph_arena *arena);
+    struct ph__model_section *section, const struct ph_model_settings *settings, struct ph__arena *arena);
 
 #endif

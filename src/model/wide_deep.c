@@ -10,7 +10,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph_add(builder, wide, deep);
 }
 
-const struct ph_model ph__model_wide_deep = {
+const struct ph__model ph__model_wide_deep = {
     .description = "Wide & Deep: logistic regression beside a multi-layer perceptron",
     .build = build,
 };

@@ -11,12 +11,12 @@
 struct wukong_keys {
     int64_t layers, fm_outputs, compressed_outputs, rank, attentive_inputs;
     bool layer_norm;
-    struct ph_integer_list fm_units;
+    struct ph__integer_list fm_units;
 };
 
 #define FIELD(member) offsetof(struct wukong_keys, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "layers",
         .type = PH_OPTION_INTEGER,
         .offset = FIELD(layers),
@@ -70,7 +70,7 @@ static const struct ph_option options[] = {
                 "and no hidden layers, the logit is a polynomial of degree 2^layers in the embeddings."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.wukong",
     .help = "Keys of Wukong.",
     .options = options,
@@ -145,7 +145,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return ph__layer_deep(builder, ph__layer_flatten(builder, x), settings, features); /* (B,T) */
 }
 
-const struct ph_model ph__model_wukong = {
+const struct ph__model ph__model_wukong = {
     .description = "Wukong: stacked factorisation machines with linear compression, orders doubling by layer",
     .keys = &keys,
     .build = build,

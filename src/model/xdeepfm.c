@@ -7,10 +7,10 @@
 #include "model/model.h"
 
 struct xdeepfm_keys {
-    struct ph_integer_list cin_units;
+    struct ph__integer_list cin_units;
 };
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "cin_units",
         .type = PH_OPTION_INTEGERS,
         .offset = offsetof(struct xdeepfm_keys, cin_units),
@@ -22,7 +22,7 @@ static const struct ph_option options[] = {
                 "none: there is no perceptron."},
 };
 
-static const struct ph_option_table keys = {
+static const struct ph__option_table keys = {
     .section = "model.xdeepfm",
     .help = "Keys of xDeepFM.",
     .options = options,
@@ -45,7 +45,7 @@ static ph_value cin_layer(struct ph_builder *builder, size_t layer, ph_value x, 
 
 /* (B,F,D) -> (B,T) */
 static ph_value cin(
-    struct ph_builder *builder, const struct ph_integer_list *units, ph_value first, size_t num_tasks)
+    struct ph_builder *builder, const struct ph__integer_list *units, ph_value first, size_t num_tasks)
 {
     ph_value x = first, sums = 0;
     for (size_t i = 0; i < units->count; i++) {
@@ -69,7 +69,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     return logits;
 }
 
-const struct ph_model ph__model_xdeepfm = {
+const struct ph__model ph__model_xdeepfm = {
     .description =
         "xDeepFM: logistic regression, compressed interaction network and perceptron on shared embeddings",
     .keys = &keys,

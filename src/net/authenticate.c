@@ -63,7 +63,7 @@ static ph_status read_bytes(
     return PH_OK;
 }
 
-static ph_status read_secret(int descriptor, const char *path, struct ph_secret *secret)
+static ph_status read_secret(int descriptor, const char *path, struct ph__secret *secret)
 {
     unsigned char bytes[MAX_FILE_BYTES];
     const ph_status status = read_bytes(descriptor, path, bytes, &secret->size);
@@ -73,12 +73,12 @@ static ph_status read_secret(int descriptor, const char *path, struct ph_secret 
     return status;
 }
 
-ph_status ph__secret_read(const char *path, struct ph_secret *secret_out)
+ph_status ph__secret_read(const char *path, struct ph__secret *secret_out)
 {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
     if (descriptor < 0)
         return ph_fail(PH_ERROR_CONFIG, "%s: cannot open: %s", path, strerror(errno));
-    struct ph_secret secret = {0};
+    struct ph__secret secret = {0};
     const ph_status status = read_secret(descriptor, path, &secret);
     close(descriptor);
     if (status == PH_OK)
@@ -87,7 +87,7 @@ ph_status ph__secret_read(const char *path, struct ph_secret *secret_out)
     return status;
 }
 
-void ph__secret_fini(struct ph_secret *secret)
+void ph__secret_fini(struct ph__secret *secret)
 {
     explicit_bzero(secret, sizeof *secret);
 }
@@ -102,10 +102,10 @@ static_assert(PH_HMAC_BYTES == PH_PROOF_BYTES && PH_HMAC_BYTES == PH_CONNECTION_
 static const char proof_labels[2][LABEL_BYTES] = {"phloem 1 proof of client", "phloem 1 proof of server"};
 static const char key_labels[2][LABEL_BYTES] = {"phloem 1 key of client", "phloem 1 key of server"};
 
-static ph_status add_hello(struct ph_digest *digest, const void *hello, size_t size)
+static ph_status add_hello(struct ph__digest *digest, const void *hello, size_t size)
 {
     unsigned char bytes[sizeof(uint64_t)];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__wire_put_u64(&writer, size);
     PH_TRY(ph__digest_update(digest, bytes, sizeof bytes));
@@ -116,7 +116,7 @@ static ph_status add_hello(struct ph_digest *digest, const void *hello, size_t s
 ph_status ph__authenticate_transcript(const void *client_hello, size_t client_hello_size,
     const void *server_hello, size_t server_hello_size, unsigned char transcript_out[PH_TRANSCRIPT_BYTES])
 {
-    struct ph_digest *digest = NULL;
+    struct ph__digest *digest = NULL;
     PH_TRY(ph__digest_create(&digest));
     ph_status status = add_hello(digest, client_hello, client_hello_size);
     if (status == PH_OK)
@@ -128,8 +128,8 @@ ph_status ph__authenticate_transcript(const void *client_hello, size_t client_he
 }
 
 /* HMAC(secret, label | client's nonce | server's nonce | transcript): each part has its size. */
-static ph_status make_sum(const struct ph_secret *secret, const char label[LABEL_BYTES],
-    const struct ph_challenge *challenge, unsigned char sum_out[PH_HMAC_BYTES])
+static ph_status make_sum(const struct ph__secret *secret, const char label[LABEL_BYTES],
+    const struct ph__challenge *challenge, unsigned char sum_out[PH_HMAC_BYTES])
 {
     unsigned char message[LABEL_BYTES + 2 * PH_NONCE_BYTES + PH_TRANSCRIPT_BYTES], *at = message;
     memcpy(at, label, LABEL_BYTES);
@@ -139,14 +139,14 @@ static ph_status make_sum(const struct ph_secret *secret, const char label[LABEL
     return ph__hmac_sha256(secret->bytes, secret->size, message, sizeof message, sum_out);
 }
 
-ph_status ph__authenticate_prove(const struct ph_secret *secret, enum ph_side side,
-    const struct ph_challenge *challenge, unsigned char proof_out[PH_PROOF_BYTES])
+ph_status ph__authenticate_prove(const struct ph__secret *secret, enum ph__side side,
+    const struct ph__challenge *challenge, unsigned char proof_out[PH_PROOF_BYTES])
 {
     return make_sum(secret, proof_labels[side], challenge, proof_out);
 }
 
-ph_status ph__authenticate_check(const struct ph_secret *secret, enum ph_side side,
-    const struct ph_challenge *challenge, const unsigned char proof[PH_PROOF_BYTES], const char *peer)
+ph_status ph__authenticate_check(const struct ph__secret *secret, enum ph__side side,
+    const struct ph__challenge *challenge, const unsigned char proof[PH_PROOF_BYTES], const char *peer)
 {
     unsigned char wanted[PH_PROOF_BYTES];
     PH_TRY(ph__authenticate_prove(secret, side, challenge, wanted));
@@ -155,8 +155,8 @@ ph_status ph__authenticate_check(const struct ph_secret *secret, enum ph_side si
     return is_right ? PH_OK : ph_fail(PH_ERROR_PEER, "%s: its secret is not the one given here", peer);
 }
 
-ph_status ph__authenticate_key(const struct ph_secret *secret, enum ph_side sender,
-    const struct ph_challenge *challenge, unsigned char key_out[PH_CONNECTION_KEY_BYTES])
+ph_status ph__authenticate_key(const struct ph__secret *secret, enum ph__side sender,
+    const struct ph__challenge *challenge, unsigned char key_out[PH_CONNECTION_KEY_BYTES])
 {
     return make_sum(secret, key_labels[sender], challenge, key_out);
 }

@@ -26,7 +26,7 @@
 #define PH_SECRET_MIN_BYTES 16
 #define PH_SECRET_MAX_BYTES 1024
 
-struct ph_secret {
+struct ph__secret {
     size_t size;
     unsigned char bytes[PH_SECRET_MAX_BYTES];
 };
@@ -34,10 +34,10 @@ struct ph_secret {
 /* The bytes of a file, without the line end that an editor leaves behind the last of them. PH_ERROR_CONFIG naming the path
  * when it cannot be read, is too short or too long, or when its mode lets anyone but its owner at it. The bytes should be
  * drawn by chance: whoever has seen a handshake can try secrets as fast as he can compute. */
-ph_status ph__secret_read(const char *path, struct ph_secret *secret_out);
+ph_status ph__secret_read(const char *path, struct ph__secret *secret_out);
 
 /* Wipes it. */
-void ph__secret_fini(struct ph_secret *secret);
+void ph__secret_fini(struct ph__secret *secret);
 
 /* ---- the proofs ---- */
 
@@ -46,11 +46,11 @@ void ph__secret_fini(struct ph_secret *secret);
 #define PH_TRANSCRIPT_BYTES 32
 #define PH_CONNECTION_KEY_BYTES 32
 
-enum ph_side { PH_SIDE_CLIENT, PH_SIDE_SERVER };
+enum ph__side { PH_SIDE_CLIENT, PH_SIDE_SERVER };
 
 /* What both sides know before either has proved anything. Each fills its own nonce by ph__random_bytes, anew for every
  * connection. */
-struct ph_challenge {
+struct ph__challenge {
     unsigned char client_nonce[PH_NONCE_BYTES];
     unsigned char server_nonce[PH_NONCE_BYTES];
     unsigned char transcript[PH_TRANSCRIPT_BYTES];
@@ -61,16 +61,16 @@ ph_status ph__authenticate_transcript(const void *client_hello, size_t client_he
     const void *server_hello, size_t server_hello_size, unsigned char transcript_out[PH_TRANSCRIPT_BYTES]);
 
 /* The proof that `side` sends. */
-ph_status ph__authenticate_prove(const struct ph_secret *secret, enum ph_side side,
-    const struct ph_challenge *challenge, unsigned char proof_out[PH_PROOF_BYTES]);
+ph_status ph__authenticate_prove(const struct ph__secret *secret, enum ph__side side,
+    const struct ph__challenge *challenge, unsigned char proof_out[PH_PROOF_BYTES]);
 
 /* Whether `proof` is what `side`, the other one, had to send: else PH_ERROR_PEER, naming `peer`. */
-ph_status ph__authenticate_check(const struct ph_secret *secret, enum ph_side side,
-    const struct ph_challenge *challenge, const unsigned char proof[PH_PROOF_BYTES], const char *peer);
+ph_status ph__authenticate_check(const struct ph__secret *secret, enum ph__side side,
+    const struct ph__challenge *challenge, const unsigned char proof[PH_PROOF_BYTES], const char *peer);
 
 /* The key of what `sender` sends from now on: only for a connection whose proofs were right on this side. To be wiped by
- * explicit_bzero when its ph_frame_key is made. */
-ph_status ph__authenticate_key(const struct ph_secret *secret, enum ph_side sender,
-    const struct ph_challenge *challenge, unsigned char key_out[PH_CONNECTION_KEY_BYTES]);
+ * explicit_bzero when its ph__frame_key is made. */
+ph_status ph__authenticate_key(const struct ph__secret *secret, enum ph__side sender,
+    const struct ph__challenge *challenge, unsigned char key_out[PH_CONNECTION_KEY_BYTES]);
 
 #endif

@@ -28,7 +28,7 @@ struct parcel {
     struct parcel *next;
 };
 
-struct ph_control_stream {
+struct ph__control_stream {
     int socket;
     struct buffer in, out;
     size_t max_bytes;  /* of a body that comes */
@@ -36,13 +36,13 @@ struct ph_control_stream {
     struct parcel *parcels, **last_parcel;
     int received[PH_CONTROL_MAX_DESCRIPTORS];
     size_t num_received;
-    struct ph_frame_key *send_key, *receive_key; /* NULL: frames have no tags */
+    struct ph__frame_key *send_key, *receive_key; /* NULL: frames have no tags */
     bool refuses_descriptors, is_closed;
 };
 
-ph_status ph__control_stream_create(int socket, struct ph_control_stream **stream_out)
+ph_status ph__control_stream_create(int socket, struct ph__control_stream **stream_out)
 {
-    struct ph_control_stream *stream = calloc(1, sizeof *stream);
+    struct ph__control_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
         close(socket);
         return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
@@ -67,7 +67,7 @@ static void free_parcel(struct parcel *parcel)
     free(parcel);
 }
 
-static void drop_parcel(struct ph_control_stream *stream)
+static void drop_parcel(struct ph__control_stream *stream)
 {
     struct parcel *parcel = stream->parcels;
     stream->parcels = parcel->next;
@@ -76,7 +76,7 @@ static void drop_parcel(struct ph_control_stream *stream)
     free_parcel(parcel);
 }
 
-void ph__control_stream_destroy(struct ph_control_stream *stream)
+void ph__control_stream_destroy(struct ph__control_stream *stream)
 {
     if (stream == NULL)
         return;
@@ -93,14 +93,14 @@ void ph__control_stream_destroy(struct ph_control_stream *stream)
 }
 
 void ph__control_stream_protect(
-    struct ph_control_stream *stream, struct ph_frame_key *send_key, struct ph_frame_key *receive_key)
+    struct ph__control_stream *stream, struct ph__frame_key *send_key, struct ph__frame_key *receive_key)
 {
     stream->send_key = send_key;
     stream->receive_key = receive_key;
 }
 
-ph_status ph__control_stream_release(struct ph_control_stream *stream, int *socket_out,
-    struct ph_frame_key **send_key_out, struct ph_frame_key **receive_key_out)
+ph_status ph__control_stream_release(struct ph__control_stream *stream, int *socket_out,
+    struct ph__frame_key **send_key_out, struct ph__frame_key **receive_key_out)
 {
     const bool is_idle = stream->in.begin == stream->in.end && !ph__control_stream_has_output(stream);
     if (!is_idle || stream->num_received > 0) {
@@ -116,12 +116,12 @@ ph_status ph__control_stream_release(struct ph_control_stream *stream, int *sock
     return PH_OK;
 }
 
-int ph__control_stream_socket(const struct ph_control_stream *stream)
+int ph__control_stream_socket(const struct ph__control_stream *stream)
 {
     return stream->socket;
 }
 
-void ph__control_stream_refuse_descriptors(struct ph_control_stream *stream)
+void ph__control_stream_refuse_descriptors(struct ph__control_stream *stream)
 {
     stream->refuses_descriptors = true;
 }
@@ -152,7 +152,7 @@ static void give_back(struct buffer *buffer)
     buffer->capacity = buffer->end;
 }
 
-void ph__control_stream_limit(struct ph_control_stream *stream, size_t max_bytes)
+void ph__control_stream_limit(struct ph__control_stream *stream, size_t max_bytes)
 {
     stream->max_bytes = max_bytes;
     if (stream->in.capacity > HEAD_BYTES + max_bytes + PH_FRAME_TAG_BYTES)
@@ -198,7 +198,7 @@ static ph_status make_parcel(const int *descriptors, size_t count, struct parcel
     return PH_OK;
 }
 
-static void add_parcel(struct ph_control_stream *stream, struct parcel *parcel)
+static void add_parcel(struct ph__control_stream *stream, struct parcel *parcel)
 {
     parcel->position = stream->num_sent + (stream->out.end - stream->out.begin);
     *stream->last_parcel = parcel;
@@ -206,7 +206,7 @@ static void add_parcel(struct ph_control_stream *stream, struct parcel *parcel)
 }
 
 /* tag_out: left alone without a key. */
-static ph_status make_tag(const struct ph_control_stream *stream, const unsigned char head[HEAD_BYTES],
+static ph_status make_tag(const struct ph__control_stream *stream, const unsigned char head[HEAD_BYTES],
     const void *body, size_t size, unsigned char tag_out[PH_FRAME_TAG_BYTES])
 {
     if (stream->send_key == NULL)
@@ -214,11 +214,11 @@ static ph_status make_tag(const struct ph_control_stream *stream, const unsigned
     return ph__frame_mac(stream->send_key, head, HEAD_BYTES, body, size, tag_out);
 }
 
-ph_status ph__control_stream_put(struct ph_control_stream *stream, uint16_t type, const void *body,
+ph_status ph__control_stream_put(struct ph__control_stream *stream, uint16_t type, const void *body,
     size_t size, const int *descriptors, size_t num_descriptors)
 {
     unsigned char head[HEAD_BYTES], tag[PH_FRAME_TAG_BYTES];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     struct parcel *parcel;
     if (size > PH_CONTROL_MAX_BYTES || num_descriptors > PH_CONTROL_MAX_DESCRIPTORS)
         return ph_fail(
@@ -260,7 +260,7 @@ static void attach(struct msghdr *header, char *control, size_t control_bytes, c
 }
 
 /* Sends up to where the next descriptors have to leave. */
-static ssize_t send_some(struct ph_control_stream *stream)
+static ssize_t send_some(struct ph__control_stream *stream)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
     size_t size = stream->out.end - stream->out.begin;
@@ -279,7 +279,7 @@ static ssize_t send_some(struct ph_control_stream *stream)
     return sent;
 }
 
-ph_status ph__control_stream_flush(struct ph_control_stream *stream)
+ph_status ph__control_stream_flush(struct ph__control_stream *stream)
 {
     while (ph__control_stream_has_output(stream)) {
         const ssize_t sent = send_some(stream);
@@ -295,19 +295,19 @@ ph_status ph__control_stream_flush(struct ph_control_stream *stream)
     return PH_OK;
 }
 
-bool ph__control_stream_has_output(const struct ph_control_stream *stream)
+bool ph__control_stream_has_output(const struct ph__control_stream *stream)
 {
     return stream->out.begin < stream->out.end;
 }
 
-size_t ph__control_stream_output_bytes(const struct ph_control_stream *stream)
+size_t ph__control_stream_output_bytes(const struct ph__control_stream *stream)
 {
     return stream->out.end - stream->out.begin;
 }
 
 /* ---- receiving ---- */
 
-static ph_status keep_descriptors(struct ph_control_stream *stream, struct msghdr *header)
+static ph_status keep_descriptors(struct ph__control_stream *stream, struct msghdr *header)
 {
     for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL; part = CMSG_NXTHDR(header, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
@@ -330,14 +330,14 @@ static ph_status keep_descriptors(struct ph_control_stream *stream, struct msghd
 }
 
 /* How much more may be kept: up to the largest frame that is believed. */
-static size_t room_left(const struct ph_control_stream *stream)
+static size_t room_left(const struct ph__control_stream *stream)
 {
     const size_t used = stream->in.end - stream->in.begin;
     const size_t limit = HEAD_BYTES + stream->max_bytes + PH_FRAME_TAG_BYTES;
     return used < limit ? limit - used : 0;
 }
 
-static ph_status receive_some(struct ph_control_stream *stream, size_t max_bytes, bool *is_more_out)
+static ph_status receive_some(struct ph__control_stream *stream, size_t max_bytes, bool *is_more_out)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
     PH_TRY(make_room(&stream->in, max_bytes));
@@ -359,7 +359,7 @@ static ph_status receive_some(struct ph_control_stream *stream, size_t max_bytes
     return keep_descriptors(stream, &header);
 }
 
-ph_status ph__control_stream_receive(struct ph_control_stream *stream)
+ph_status ph__control_stream_receive(struct ph__control_stream *stream)
 {
     bool is_more = true;
     while (is_more && room_left(stream) > 0)
@@ -367,12 +367,12 @@ ph_status ph__control_stream_receive(struct ph_control_stream *stream)
     return stream->is_closed ? ph_fail(PH_ERROR_PEER, "the other side has closed the connection") : PH_OK;
 }
 
-bool ph__control_stream_is_closed(const struct ph_control_stream *stream)
+bool ph__control_stream_is_closed(const struct ph__control_stream *stream)
 {
     return stream->is_closed;
 }
 
-static void take_descriptors(struct ph_control_stream *stream, struct ph_control_frame *frame)
+static void take_descriptors(struct ph__control_stream *stream, struct ph__control_frame *frame)
 {
     memcpy(frame->descriptors, stream->received, frame->num_descriptors * sizeof(int));
     stream->num_received -= frame->num_descriptors;
@@ -380,7 +380,7 @@ static void take_descriptors(struct ph_control_stream *stream, struct ph_control
 }
 
 /* Of the frame that begins here, whose body has `size` bytes. */
-static ph_status check_tag(struct ph_control_stream *stream, size_t size)
+static ph_status check_tag(struct ph__control_stream *stream, size_t size)
 {
     const unsigned char *head = (const unsigned char *)stream->in.bytes + stream->in.begin;
     if (stream->receive_key == NULL)
@@ -392,10 +392,10 @@ static ph_status check_tag(struct ph_control_stream *stream, size_t size)
 }
 
 ph_status ph__control_stream_take(
-    struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out)
+    struct ph__control_stream *stream, struct ph__control_frame *frame_out, bool *is_there_out)
 {
     const size_t available = stream->in.end - stream->in.begin;
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     *is_there_out = false;
     if (available < HEAD_BYTES)
         return PH_OK;
@@ -419,7 +419,7 @@ ph_status ph__control_stream_take(
     return PH_OK;
 }
 
-void ph__control_frame_close(const struct ph_control_frame *frame)
+void ph__control_frame_close(const struct ph__control_frame *frame)
 {
     close_all(frame->descriptors, frame->num_descriptors);
 }

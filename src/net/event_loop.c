@@ -11,24 +11,24 @@
 
 #define EVENTS_A_ROUND 64
 
-struct ph_event_source {
-    struct ph_event_loop *loop;
-    ph_event_callback callback;
+struct ph__event_source {
+    struct ph__event_loop *loop;
+    ph__event_callback callback;
     void *context;
     int descriptor;
     bool is_removed;
-    struct ph_event_source *next_removed;
+    struct ph__event_source *next_removed;
 };
 
-struct ph_event_loop {
+struct ph__event_loop {
     int epoll;
     bool is_running;
-    struct ph_event_source *removed;
+    struct ph__event_source *removed;
 };
 
-ph_status ph__event_loop_create(struct ph_event_loop **loop_out)
+ph_status ph__event_loop_create(struct ph__event_loop **loop_out)
 {
-    struct ph_event_loop *loop = calloc(1, sizeof *loop);
+    struct ph__event_loop *loop = calloc(1, sizeof *loop);
     if (loop == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for an event loop");
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -40,16 +40,16 @@ ph_status ph__event_loop_create(struct ph_event_loop **loop_out)
     return PH_OK;
 }
 
-static void free_removed(struct ph_event_loop *loop)
+static void free_removed(struct ph__event_loop *loop)
 {
     while (loop->removed != NULL) {
-        struct ph_event_source *source = loop->removed;
+        struct ph__event_source *source = loop->removed;
         loop->removed = source->next_removed;
         free(source);
     }
 }
 
-void ph__event_loop_destroy(struct ph_event_loop *loop)
+void ph__event_loop_destroy(struct ph__event_loop *loop)
 {
     if (loop == NULL)
         return;
@@ -58,7 +58,7 @@ void ph__event_loop_destroy(struct ph_event_loop *loop)
     free(loop);
 }
 
-static ph_status control(struct ph_event_source *source, int operation, uint32_t events)
+static ph_status control(struct ph__event_source *source, int operation, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = source};
     if (epoll_ctl(source->loop->epoll, operation, source->descriptor, &event) != 0)
@@ -67,13 +67,13 @@ static ph_status control(struct ph_event_source *source, int operation, uint32_t
     return PH_OK;
 }
 
-ph_status ph__event_loop_add(struct ph_event_loop *loop, int descriptor, uint32_t events,
-    ph_event_callback callback, void *context, struct ph_event_source **source_out)
+ph_status ph__event_loop_add(struct ph__event_loop *loop, int descriptor, uint32_t events,
+    ph__event_callback callback, void *context, struct ph__event_source **source_out)
 {
-    struct ph_event_source *source = calloc(1, sizeof *source);
+    struct ph__event_source *source = calloc(1, sizeof *source);
     if (source == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a descriptor that is watched");
-    *source = (struct ph_event_source){
+    *source = (struct ph__event_source){
         .loop = loop, .callback = callback, .context = context, .descriptor = descriptor};
     const ph_status status = control(source, EPOLL_CTL_ADD, events);
     if (status != PH_OK) {
@@ -84,12 +84,12 @@ ph_status ph__event_loop_add(struct ph_event_loop *loop, int descriptor, uint32_
     return PH_OK;
 }
 
-ph_status ph__event_source_change(struct ph_event_source *source, uint32_t events)
+ph_status ph__event_source_change(struct ph__event_source *source, uint32_t events)
 {
     return control(source, EPOLL_CTL_MOD, events);
 }
 
-void ph__event_source_remove(struct ph_event_source *source)
+void ph__event_source_remove(struct ph__event_source *source)
 {
     if (source == NULL)
         return;
@@ -101,7 +101,7 @@ void ph__event_source_remove(struct ph_event_source *source)
         free_removed(source->loop);
 }
 
-ph_status ph__event_loop_run(struct ph_event_loop *loop, int timeout_ms)
+ph_status ph__event_loop_run(struct ph__event_loop *loop, int timeout_ms)
 {
     struct epoll_event events[EVENTS_A_ROUND];
     const int count = epoll_wait(loop->epoll, events, EVENTS_A_ROUND, timeout_ms);
@@ -109,7 +109,7 @@ ph_status ph__event_loop_run(struct ph_event_loop *loop, int timeout_ms)
         return ph_fail(PH_ERROR_BUG, "waiting for events failed: %s", strerror(errno));
     loop->is_running = true;
     for (int i = 0; i < count; i++) {
-        struct ph_event_source *source = events[i].data.ptr;
+        struct ph__event_source *source = events[i].data.ptr;
         if (!source->is_removed)
             source->callback(source->context, events[i].events);
     }

@@ -7,23 +7,23 @@
 
 #include "phloem/status.h"
 
-struct ph_event_loop;
-struct ph_event_source; /* a descriptor that is watched */
+struct ph__event_loop;
+struct ph__event_source; /* a descriptor that is watched */
 
 /* events: EPOLLIN, EPOLLOUT, EPOLLHUP ... of epoll_ctl(2). */
-typedef void (*ph_event_callback)(void *context, uint32_t events);
+typedef void (*ph__event_callback)(void *context, uint32_t events);
 
-ph_status ph__event_loop_create(struct ph_event_loop **loop_out);
+ph_status ph__event_loop_create(struct ph__event_loop **loop_out);
 void ph__event_loop_destroy(
-    struct ph_event_loop *loop); /* after all descriptors were removed; NULL is fine */
+    struct ph__event_loop *loop); /* after all descriptors were removed; NULL is fine */
 
 /* The descriptor is borrowed until it is removed. PH_ERROR_MEMORY. */
-ph_status ph__event_loop_add(struct ph_event_loop *loop, int descriptor, uint32_t events,
-    ph_event_callback callback, void *context, struct ph_event_source **source_out);
-ph_status ph__event_source_change(struct ph_event_source *source, uint32_t events);
-void ph__event_source_remove(struct ph_event_source *source); /* NULL is fine */
+ph_status ph__event_loop_add(struct ph__event_loop *loop, int descriptor, uint32_t events,
+    ph__event_callback callback, void *context, struct ph__event_source **source_out);
+ph_status ph__event_source_change(struct ph__event_source *source, uint32_t events);
+void ph__event_source_remove(struct ph__event_source *source); /* NULL is fine */
 
 /* Waits for up to timeout_ms (-1: without end) and calls whom it concerns. A signal ends the wait. */
-ph_status ph__event_loop_run(struct ph_event_loop *loop, int timeout_ms);
+ph_status ph__event_loop_run(struct ph__event_loop *loop, int timeout_ms);
 
 #endif

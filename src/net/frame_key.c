@@ -11,16 +11,16 @@
 
 static_assert(PH_GMAC_KEY_BYTES == PH_CONNECTION_KEY_BYTES, "a connection's key is a GMAC's");
 
-struct ph_frame_key {
-    struct ph_gmac *gmac;
+struct ph__frame_key {
+    struct ph__gmac *gmac;
     uint64_t num_frames; /* begun so far; never 2^64 in the life of a connection */
     bool is_spent;       /* a tag did not fit */
 };
 
 ph_status ph__frame_key_create(
-    const unsigned char bytes[PH_CONNECTION_KEY_BYTES], struct ph_frame_key **key_out)
+    const unsigned char bytes[PH_CONNECTION_KEY_BYTES], struct ph__frame_key **key_out)
 {
-    struct ph_frame_key *key = calloc(1, sizeof *key);
+    struct ph__frame_key *key = calloc(1, sizeof *key);
     if (key == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: the key of a connection");
     const ph_status status = ph__gmac_create(bytes, &key->gmac);
@@ -32,7 +32,7 @@ ph_status ph__frame_key_create(
     return PH_OK;
 }
 
-void ph__frame_key_destroy(struct ph_frame_key *key)
+void ph__frame_key_destroy(struct ph__frame_key *key)
 {
     if (key == NULL)
         return;
@@ -40,11 +40,11 @@ void ph__frame_key_destroy(struct ph_frame_key *key)
     free(key);
 }
 
-ph_status ph__frame_begin(struct ph_frame_key *key, const void *header, size_t size)
+ph_status ph__frame_begin(struct ph__frame_key *key, const void *header, size_t size)
 {
     assert(size <= UINT32_MAX);
     unsigned char nonce[PH_GMAC_NONCE_BYTES];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, nonce, sizeof nonce);
     ph__wire_put_u64(&writer, key->num_frames++);
     ph__wire_put_u32(&writer, (uint32_t)size);
@@ -52,12 +52,12 @@ ph_status ph__frame_begin(struct ph_frame_key *key, const void *header, size_t s
     return ph__gmac_add(key->gmac, header, size);
 }
 
-ph_status ph__frame_add(struct ph_frame_key *key, const void *payload, size_t size)
+ph_status ph__frame_add(struct ph__frame_key *key, const void *payload, size_t size)
 {
     return ph__gmac_add(key->gmac, payload, size);
 }
 
-ph_status ph__frame_tag(struct ph_frame_key *key, unsigned char tag_out[PH_FRAME_TAG_BYTES])
+ph_status ph__frame_tag(struct ph__frame_key *key, unsigned char tag_out[PH_FRAME_TAG_BYTES])
 {
     unsigned char tag[PH_GMAC_TAG_BYTES];
     PH_TRY(ph__gmac_finish(key->gmac, tag));
@@ -66,7 +66,7 @@ ph_status ph__frame_tag(struct ph_frame_key *key, unsigned char tag_out[PH_FRAME
 }
 
 ph_status ph__frame_check(
-    struct ph_frame_key *key, const unsigned char tag[PH_FRAME_TAG_BYTES], const char *peer)
+    struct ph__frame_key *key, const unsigned char tag[PH_FRAME_TAG_BYTES], const char *peer)
 {
     unsigned char wanted[PH_FRAME_TAG_BYTES];
     PH_TRY(ph__frame_tag(key, wanted));
@@ -79,8 +79,8 @@ ph_status ph__frame_check(
     return PH_OK;
 }
 
-ph_status ph__frame_mac(struct ph_frame_key *key, const void *header, size_t header_size, const void *payload,
-    size_t payload_size, unsigned char tag_out[PH_FRAME_TAG_BYTES])
+ph_status ph__frame_mac(struct ph__frame_key *key, const void *header, size_t header_size,
+    const void *payload, size_t payload_size, unsigned char tag_out[PH_FRAME_TAG_BYTES])
 {
     PH_TRY(ph__frame_begin(key, header, header_size));
     PH_TRY(ph__frame_add(key, payload, payload_size));

@@ -42,7 +42,7 @@ bool ph__doorbell_answer(int end)
 #define CROWDED_SPIN_NS 20000u /* about what it costs */
 #define TURNS_A_LOOK 16        /* at the clock */
 
-static bool has_spun(struct ph_waiter *waiter)
+static bool has_spun(struct ph__waiter *waiter)
 {
     if (waiter->num_idle == 1) {
         waiter->idle_since_ns = ph__clock_ns();
@@ -53,7 +53,7 @@ static bool has_spun(struct ph_waiter *waiter)
 
 /* The clock is looked at after each offer: a program that does not wait for the hub keeps the processor for a slice of some
  * milliseconds, and what this thread waits for may have come long before. */
-static bool has_offered(struct ph_waiter *waiter)
+static bool has_offered(struct ph__waiter *waiter)
 {
     if (waiter->num_idle == 1)
         waiter->idle_since_ns = ph__clock_ns();
@@ -63,7 +63,7 @@ static bool has_offered(struct ph_waiter *waiter)
     return false;
 }
 
-bool ph__waiter_should_sleep(struct ph_waiter *waiter)
+bool ph__waiter_should_sleep(struct ph__waiter *waiter)
 {
     if (waiter->policy == PH_WAIT_SLEEP)
         return true;

@@ -8,7 +8,7 @@
 
 #include "phloem/status.h"
 
-enum ph_wait_policy {
+enum ph__wait_policy {
     PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; where threads outnumber processors, a short spin that offers its core to others,
                   * unless those are too busy to give it back */
     PH_WAIT_SPIN,
@@ -16,20 +16,20 @@ enum ph_wait_policy {
     PH_WAIT_SLEEP
 };
 
-struct ph_waiter {
-    enum ph_wait_policy policy;
+struct ph__waiter {
+    enum ph__wait_policy policy;
     bool is_crowded; /* AUTO: more threads want to run than there are processors */
     uint32_t num_idle;
     uint64_t idle_since_ns;
 };
 
-static inline void ph__waiter_init(struct ph_waiter *waiter, enum ph_wait_policy policy, bool is_crowded)
+static inline void ph__waiter_init(struct ph__waiter *waiter, enum ph__wait_policy policy, bool is_crowded)
 {
-    *waiter = (struct ph_waiter){.policy = policy, .is_crowded = is_crowded};
+    *waiter = (struct ph__waiter){.policy = policy, .is_crowded = is_crowded};
 }
 
 /* There was something to do. */
-static inline void ph__waiter_reset(struct ph_waiter *waiter)
+static inline void ph__waiter_reset(struct ph__waiter *waiter)
 {
     waiter->num_idle = 0;
 }
@@ -43,7 +43,7 @@ static inline void ph__pause_briefly(void)
 }
 
 /* There was nothing: waits a little, or says that it is time to sleep. */
-bool ph__waiter_should_sleep(struct ph_waiter *waiter);
+bool ph__waiter_should_sleep(struct ph__waiter *waiter);
 
 /* ---- doorbells ---- */
 

@@ -12,12 +12,12 @@ static const char long_text[] = "a text that is too long";
 
 /* ---- writing -------------------------------------------------------------------------------------------- */
 
-void ph__wire_writer_init(struct ph_wire_writer *writer, void *buffer, size_t capacity)
+void ph__wire_writer_init(struct ph__wire_writer *writer, void *buffer, size_t capacity)
 {
-    *writer = (struct ph_wire_writer){.bytes = buffer, .capacity = capacity};
+    *writer = (struct ph__wire_writer){.bytes = buffer, .capacity = capacity};
 }
 
-void ph__wire_put_bytes(struct ph_wire_writer *writer, const void *bytes, size_t size)
+void ph__wire_put_bytes(struct ph__wire_writer *writer, const void *bytes, size_t size)
 {
     if (writer->fault != NULL || size == 0)
         return;
@@ -29,7 +29,7 @@ void ph__wire_put_bytes(struct ph_wire_writer *writer, const void *bytes, size_t
     writer->used += size;
 }
 
-static void put_number(struct ph_wire_writer *writer, uint64_t number, size_t size)
+static void put_number(struct ph__wire_writer *writer, uint64_t number, size_t size)
 {
     unsigned char bytes[sizeof number];
     for (size_t i = 0; i < size; i++)
@@ -37,34 +37,34 @@ static void put_number(struct ph_wire_writer *writer, uint64_t number, size_t si
     ph__wire_put_bytes(writer, bytes, size);
 }
 
-void ph__wire_put_u8(struct ph_wire_writer *writer, uint8_t number)
+void ph__wire_put_u8(struct ph__wire_writer *writer, uint8_t number)
 {
     put_number(writer, number, sizeof number);
 }
 
-void ph__wire_put_u16(struct ph_wire_writer *writer, uint16_t number)
+void ph__wire_put_u16(struct ph__wire_writer *writer, uint16_t number)
 {
     put_number(writer, number, sizeof number);
 }
 
-void ph__wire_put_u32(struct ph_wire_writer *writer, uint32_t number)
+void ph__wire_put_u32(struct ph__wire_writer *writer, uint32_t number)
 {
     put_number(writer, number, sizeof number);
 }
 
-void ph__wire_put_u64(struct ph_wire_writer *writer, uint64_t number)
+void ph__wire_put_u64(struct ph__wire_writer *writer, uint64_t number)
 {
     put_number(writer, number, sizeof number);
 }
 
-void ph__wire_put_f32(struct ph_wire_writer *writer, float number)
+void ph__wire_put_f32(struct ph__wire_writer *writer, float number)
 {
     uint32_t bits;
     memcpy(&bits, &number, sizeof bits);
     ph__wire_put_u32(writer, bits);
 }
 
-void ph__wire_put_text(struct ph_wire_writer *writer, const char *text, size_t max_bytes)
+void ph__wire_put_text(struct ph__wire_writer *writer, const char *text, size_t max_bytes)
 {
     assert(max_bytes <= UINT16_MAX);
     const size_t length = strnlen(text, max_bytes + 1);
@@ -78,7 +78,7 @@ void ph__wire_put_text(struct ph_wire_writer *writer, const char *text, size_t m
     ph__wire_put_bytes(writer, text, length);
 }
 
-ph_status ph__wire_writer_finish(const struct ph_wire_writer *writer, const char *what, size_t *size_out)
+ph_status ph__wire_writer_finish(const struct ph__wire_writer *writer, const char *what, size_t *size_out)
 {
     if (writer->fault != NULL)
         return ph_fail(
@@ -89,13 +89,13 @@ ph_status ph__wire_writer_finish(const struct ph_wire_writer *writer, const char
 
 /* ---- reading -------------------------------------------------------------------------------------------- */
 
-void ph__wire_reader_init(struct ph_wire_reader *reader, const void *bytes, size_t size)
+void ph__wire_reader_init(struct ph__wire_reader *reader, const void *bytes, size_t size)
 {
-    *reader = (struct ph_wire_reader){.bytes = bytes, .size = size};
+    *reader = (struct ph__wire_reader){.bytes = bytes, .size = size};
 }
 
 /* The next bytes, size > 0; NULL: there are not so many, or there was a fault before. */
-static const unsigned char *take(struct ph_wire_reader *reader, size_t size)
+static const unsigned char *take(struct ph__wire_reader *reader, size_t size)
 {
     if (reader->fault != NULL)
         return NULL;
@@ -108,7 +108,7 @@ static const unsigned char *take(struct ph_wire_reader *reader, size_t size)
     return bytes;
 }
 
-static uint64_t get_number(struct ph_wire_reader *reader, size_t size)
+static uint64_t get_number(struct ph__wire_reader *reader, size_t size)
 {
     const unsigned char *bytes = take(reader, size);
     uint64_t number = 0;
@@ -117,27 +117,27 @@ static uint64_t get_number(struct ph_wire_reader *reader, size_t size)
     return number;
 }
 
-uint8_t ph__wire_get_u8(struct ph_wire_reader *reader)
+uint8_t ph__wire_get_u8(struct ph__wire_reader *reader)
 {
     return (uint8_t)get_number(reader, sizeof(uint8_t));
 }
 
-uint16_t ph__wire_get_u16(struct ph_wire_reader *reader)
+uint16_t ph__wire_get_u16(struct ph__wire_reader *reader)
 {
     return (uint16_t)get_number(reader, sizeof(uint16_t));
 }
 
-uint32_t ph__wire_get_u32(struct ph_wire_reader *reader)
+uint32_t ph__wire_get_u32(struct ph__wire_reader *reader)
 {
     return (uint32_t)get_number(reader, sizeof(uint32_t));
 }
 
-uint64_t ph__wire_get_u64(struct ph_wire_reader *reader)
+uint64_t ph__wire_get_u64(struct ph__wire_reader *reader)
 {
     return get_number(reader, sizeof(uint64_t));
 }
 
-float ph__wire_get_f32(struct ph_wire_reader *reader)
+float ph__wire_get_f32(struct ph__wire_reader *reader)
 {
     const uint32_t bits = ph__wire_get_u32(reader);
     float number;
@@ -145,7 +145,7 @@ float ph__wire_get_f32(struct ph_wire_reader *reader)
     return number;
 }
 
-void ph__wire_get_bytes(struct ph_wire_reader *reader, size_t size, void *bytes_out)
+void ph__wire_get_bytes(struct ph__wire_reader *reader, size_t size, void *bytes_out)
 {
     if (size == 0)
         return;
@@ -156,7 +156,7 @@ void ph__wire_get_bytes(struct ph_wire_reader *reader, size_t size, void *bytes_
         memset(bytes_out, 0, size);
 }
 
-void ph__wire_get_text(struct ph_wire_reader *reader, size_t max_bytes, char *text_out)
+void ph__wire_get_text(struct ph__wire_reader *reader, size_t max_bytes, char *text_out)
 {
     assert(max_bytes <= UINT16_MAX);
     const size_t start = reader->at, length = ph__wire_get_u16(reader);
@@ -175,7 +175,7 @@ void ph__wire_get_text(struct ph_wire_reader *reader, size_t max_bytes, char *te
     text_out[length] = '\0';
 }
 
-ph_status ph__wire_reader_finish(const struct ph_wire_reader *reader, const char *what)
+ph_status ph__wire_reader_finish(const struct ph__wire_reader *reader, const char *what)
 {
     if (reader->fault != NULL)
         return ph_fail(

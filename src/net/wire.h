@@ -14,49 +14,49 @@
 
 /* ---- writing ---- */
 
-struct ph_wire_writer {
+struct ph__wire_writer {
     unsigned char *bytes; /* borrowed until finish */
     size_t capacity, used;
     const char *fault; /* static; NULL: none */
 };
 
-void ph__wire_writer_init(struct ph_wire_writer *writer, void *buffer, size_t capacity);
+void ph__wire_writer_init(struct ph__wire_writer *writer, void *buffer, size_t capacity);
 
-void ph__wire_put_u8(struct ph_wire_writer *writer, uint8_t number);
-void ph__wire_put_u16(struct ph_wire_writer *writer, uint16_t number);
-void ph__wire_put_u32(struct ph_wire_writer *writer, uint32_t number);
-void ph__wire_put_u64(struct ph_wire_writer *writer, uint64_t number);
-void ph__wire_put_f32(struct ph_wire_writer *writer, float number); /* its bits, whatever they mean */
+void ph__wire_put_u8(struct ph__wire_writer *writer, uint8_t number);
+void ph__wire_put_u16(struct ph__wire_writer *writer, uint16_t number);
+void ph__wire_put_u32(struct ph__wire_writer *writer, uint32_t number);
+void ph__wire_put_u64(struct ph__wire_writer *writer, uint64_t number);
+void ph__wire_put_f32(struct ph__wire_writer *writer, float number); /* its bits, whatever they mean */
 /* As they are, without their size. */
-void ph__wire_put_bytes(struct ph_wire_writer *writer, const void *bytes, size_t size);
+void ph__wire_put_bytes(struct ph__wire_writer *writer, const void *bytes, size_t size);
 /* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse is a fault. */
-void ph__wire_put_text(struct ph_wire_writer *writer, const char *text, size_t max_bytes);
+void ph__wire_put_text(struct ph__wire_writer *writer, const char *text, size_t max_bytes);
 
 /* The bytes written. PH_ERROR_USAGE when something did not fit or no such text was given; `what` names the message. */
-ph_status ph__wire_writer_finish(const struct ph_wire_writer *writer, const char *what, size_t *size_out);
+ph_status ph__wire_writer_finish(const struct ph__wire_writer *writer, const char *what, size_t *size_out);
 
 /* ---- reading ---- */
 
-struct ph_wire_reader {
+struct ph__wire_reader {
     const unsigned char *bytes; /* borrowed until finish */
     size_t size, at;
     const char *fault; /* static; NULL: none */
 };
 
-void ph__wire_reader_init(struct ph_wire_reader *reader, const void *bytes, size_t size);
+void ph__wire_reader_init(struct ph__wire_reader *reader, const void *bytes, size_t size);
 
-uint8_t ph__wire_get_u8(struct ph_wire_reader *reader);
-uint16_t ph__wire_get_u16(struct ph_wire_reader *reader);
-uint32_t ph__wire_get_u32(struct ph_wire_reader *reader);
-uint64_t ph__wire_get_u64(struct ph_wire_reader *reader);
-float ph__wire_get_f32(struct ph_wire_reader *reader);
+uint8_t ph__wire_get_u8(struct ph__wire_reader *reader);
+uint16_t ph__wire_get_u16(struct ph__wire_reader *reader);
+uint32_t ph__wire_get_u32(struct ph__wire_reader *reader);
+uint64_t ph__wire_get_u64(struct ph__wire_reader *reader);
+float ph__wire_get_f32(struct ph__wire_reader *reader);
 /* Zeros after a fault. */
-void ph__wire_get_bytes(struct ph_wire_reader *reader, size_t size, void *bytes_out);
+void ph__wire_get_bytes(struct ph__wire_reader *reader, size_t size, void *bytes_out);
 /* NUL-terminated, so text_out has max_bytes + 1 bytes; a longer text is a fault, and one that is no UTF-8 or has control
  * characters. */
-void ph__wire_get_text(struct ph_wire_reader *reader, size_t max_bytes, char *text_out);
+void ph__wire_get_text(struct ph__wire_reader *reader, size_t max_bytes, char *text_out);
 
 /* PH_ERROR_DATA when anything was missing, refused or left over; `what` names the message, and from whom it is. */
-ph_status ph__wire_reader_finish(const struct ph_wire_reader *reader, const char *what);
+ph_status ph__wire_reader_finish(const struct ph__wire_reader *reader, const char *what);
 
 #endif

@@ -4,62 +4,62 @@
 
 #include "op/operator.h"
 
-struct ph_linear_attributes {
+struct ph__linear_attributes {
     enum ph_activation activation;
-    enum ph_packing packing;
+    enum ph__packing packing;
 };
 enum { PH_LINEAR_X, PH_LINEAR_PACKED, PH_LINEAR_BIAS, PH_LINEAR_NUM_INPUTS };
 /* A linear layer of this entry that has no activation yet. */
-bool ph__is_plain_linear(const struct ph_node *node, uint32_t entry);
+bool ph__is_plain_linear(const struct ph__node *node, uint32_t entry);
 /* For fuse rules: the node turns into the linear layer `linear` with these inputs and this activation. */
-void ph__become_linear(struct ph_builder *builder, struct ph_node *node, const struct ph_node *linear,
+void ph__become_linear(struct ph_builder *builder, struct ph__node *node, const struct ph__node *linear,
     const ph_value inputs[PH_LINEAR_NUM_INPUTS], enum ph_activation activation);
 /* The fuse rule of an activation's node: behind a linear layer without one, it becomes the layer's. */
-bool ph__fuse_activation(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer,
+bool ph__fuse_activation(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer,
     enum ph_activation activation);
 
 /* Inputs of an activation's backward operator. */
 enum { PH_ACTIVATION_BACKWARD_DY, PH_ACTIVATION_BACKWARD_Y };
 /* The fuse rule of an activation's backward node: behind a linear layer's gradient by its input, it becomes the end of
  * that. */
-bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *node,
-    const struct ph_node *producer, enum ph_activation activation);
+bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
+    const struct ph__node *producer, enum ph_activation activation);
 
 /* Inputs of attention; bags may be absent. */
 enum { PH_ATTENTION_Q, PH_ATTENTION_K, PH_ATTENTION_V, PH_ATTENTION_BAGS, PH_ATTENTION_NUM_INPUTS };
 
-struct ph_layer_norm_attributes {
+struct ph__layer_norm_attributes {
     double epsilon;
 };
 
-struct ph_concat_attributes {
+struct ph__concat_attributes {
     size_t axis;
 };
 
-struct ph_slice_attributes {
+struct ph__slice_attributes {
     size_t axis, begin, size;
     size_t full; /* extent of x along the axis */
 };
 
-struct ph_batch_product_attributes {
+struct ph__batch_product_attributes {
     int is_a_transposed, is_b_transposed;
 };
 
-struct ph_embedding_bag_attributes {
+struct ph__embedding_bag_attributes {
     enum ph_pooling pooling;
     int reads_all; /* of split rows: scoring reads all of a number, training its high word */
 };
 
 /* The rows of a table that a feature's ids name. */
-struct ph_slot_range {
+struct ph__slot_range {
     uint64_t first_row, num_rows;
 };
 /* Of a slots node, by feature. The program's. */
-const struct ph_slot_range *ph__slots_ranges(const struct ph_node *node);
+const struct ph__slot_range *ph__slots_ranges(const struct ph__node *node);
 /* Of a feature_bags node: the batch's feature of each that it selects. The program's. */
-const size_t *ph__selected_features(const struct ph_node *node);
+const size_t *ph__selected_features(const struct ph__node *node);
 
-struct ph_scale_attributes {
+struct ph__scale_attributes {
     double factor;
 };
 

@@ -39,7 +39,7 @@ struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last
     return changed;
 }
 
-ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants)
+ph_status ph__infer_fail(const struct ph__infer *infer, const char *wants)
 {
     char got[400] = "nothing";
     size_t used = 0;
@@ -52,7 +52,7 @@ ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants)
     return ph_fail(PH_ERROR_CONFIG, "%s: wants %s; got %s", infer->name, wants, got);
 }
 
-ph_status ph__infer_elementwise(struct ph_infer *infer)
+ph_status ph__infer_elementwise(struct ph__infer *infer)
 {
     for (size_t i = 0; i < infer->num_inputs; i++)
         if (!ph__type_is_real(&infer->inputs[i]) || !ph__type_equal(&infer->inputs[i], &infer->inputs[0]))
@@ -62,27 +62,27 @@ ph_status ph__infer_elementwise(struct ph_infer *infer)
     return PH_OK;
 }
 
-bool ph__is_absent(const struct ph_operand *operand)
+bool ph__is_absent(const struct ph__operand *operand)
 {
     return operand->data == NULL && operand->scalar == NULL;
 }
 
-bool ph__is_bf16(const struct ph_operand *operand)
+bool ph__is_bf16(const struct ph__operand *operand)
 {
     return operand->type->dtype == PH_BF16;
 }
 
-size_t ph__elements(const struct ph_operand *operand)
+size_t ph__elements(const struct ph__operand *operand)
 {
     return ph_shape_elements(&operand->shape);
 }
 
-size_t ph__rows(const struct ph_operand *operand)
+size_t ph__rows(const struct ph__operand *operand)
 {
     return operand->shape.dims[0];
 }
 
-size_t ph__row_elements(const struct ph_operand *operand)
+size_t ph__row_elements(const struct ph__operand *operand)
 {
     size_t elements = 1;
     for (size_t i = 1; i < operand->shape.rank; i++)
@@ -90,7 +90,7 @@ size_t ph__row_elements(const struct ph_operand *operand)
     return elements;
 }
 
-size_t ph__vectors(const struct ph_operand *operand)
+size_t ph__vectors(const struct ph__operand *operand)
 {
     size_t vectors = 1;
     for (size_t i = 0; i + 1 < operand->shape.rank; i++)
@@ -98,7 +98,7 @@ size_t ph__vectors(const struct ph_operand *operand)
     return vectors;
 }
 
-size_t ph__row_width(const struct ph_operand *operand)
+size_t ph__row_width(const struct ph__operand *operand)
 {
     return operand->shape.dims[operand->shape.rank - 1];
 }
@@ -111,7 +111,7 @@ size_t ph__block_rows(size_t row_elements)
 }
 
 /* Of bags, where they begin: which items they have is nothing to operators that count by elements. */
-static double operand_bytes(const struct ph_operand *operand)
+static double operand_bytes(const struct ph__operand *operand)
 {
     if (operand->type->kind == PH_JAGGED)
         return (double)(operand->shape.dims[0] + 1) * sizeof *operand->index;
@@ -122,7 +122,7 @@ static double operand_bytes(const struct ph_operand *operand)
     return (double)ph__elements(operand) * (double)ph_dtype_size(operand->type->dtype);
 }
 
-void ph__cost_elementwise(const struct ph_call *call, double flops_per_element, struct ph_cost *cost_out)
+void ph__cost_elementwise(const struct ph__call *call, double flops_per_element, struct ph__cost *cost_out)
 {
     cost_out->flops = flops_per_element * (double)ph__elements(&call->outputs[0]);
     cost_out->bytes = 0;
@@ -132,14 +132,14 @@ void ph__cost_elementwise(const struct ph_call *call, double flops_per_element, 
         cost_out->bytes += operand_bytes(&call->outputs[i]);
 }
 
-void ph__cost_copy(const struct ph_call *call, struct ph_cost *cost_out)
+void ph__cost_copy(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 0, cost_out);
 }
 
 struct elementwise {
-    ph_unary_kernel unary;
-    ph_binary_kernel binary;
+    ph__unary_kernel unary;
+    ph__binary_kernel binary;
     const ph_real *a, *b;
     ph_real *y;
 };
@@ -154,14 +154,14 @@ static void run_elements(void *argument, size_t first, size_t last, size_t worke
         loop->binary(last - first, loop->a + first, loop->b + first, loop->y + first);
 }
 
-ph_status ph__run_unary(struct ph_call *call, ph_unary_kernel kernel)
+ph_status ph__run_unary(struct ph__call *call, ph__unary_kernel kernel)
 {
     struct elementwise loop = {.unary = kernel, .a = call->inputs[0].data, .y = call->outputs[0].data};
     ph__for_blocks(call->backend, ph__elements(&call->outputs[0]), PH_BLOCK_ELEMENTS, run_elements, &loop);
     return PH_OK;
 }
 
-ph_status ph__run_binary(struct ph_call *call, ph_binary_kernel kernel, size_t a, size_t b)
+ph_status ph__run_binary(struct ph__call *call, ph__binary_kernel kernel, size_t a, size_t b)
 {
     struct elementwise loop = {
         .binary = kernel, .a = call->inputs[a].data, .b = call->inputs[b].data, .y = call->outputs[0].data};
@@ -191,8 +191,8 @@ void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t colu
     ph__for_blocks(backend, rows, ph__block_rows(columns), copy_rows, &copy);
 }
 
-void ph__weight_gradients(struct ph_gradient *gradient, size_t weight, size_t bias,
-    const struct ph_op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
+void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t bias,
+    const struct ph__op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
     const ph_value *inputs)
 {
     if (!gradient->is_wanted[weight] && !gradient->is_wanted[bias])
@@ -222,9 +222,9 @@ ph_value ph__activation_backward(
 
 /* ---- one axis ---- */
 
-struct ph_axis_view ph__axis_view(const struct ph_shape *shape, size_t axis)
+struct ph__axis_view ph__axis_view(const struct ph_shape *shape, size_t axis)
 {
-    struct ph_axis_view view = {1, 1};
+    struct ph__axis_view view = {1, 1};
     for (size_t i = 0; i < axis; i++)
         view.rows *= shape->dims[i];
     for (size_t i = axis + 1; i < shape->rank; i++)

@@ -25,35 +25,35 @@ struct ph_dim ph__last_dim(const struct ph_type *type); /* of a type of rank >= 
 /* The type with another last dimension: (...,K) becomes (...,M). */
 struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last);
 /* Fails with "<node>: wants <wants>; got <types of all inputs>". */
-ph_status ph__infer_fail(const struct ph_infer *infer, const char *wants);
+ph_status ph__infer_fail(const struct ph__infer *infer, const char *wants);
 /* All inputs are reals of one type, and so is output 0. */
-ph_status ph__infer_elementwise(struct ph_infer *infer);
+ph_status ph__infer_elementwise(struct ph__infer *infer);
 
 /* ---- shapes at run time ---- */
 
-bool ph__is_absent(const struct ph_operand *operand);
-bool ph__is_bf16(const struct ph_operand *operand);
-size_t ph__elements(const struct ph_operand *operand);
-size_t ph__rows(const struct ph_operand *operand);         /* dims[0] */
-size_t ph__row_elements(const struct ph_operand *operand); /* product of the other dimensions */
-size_t ph__vectors(const struct ph_operand *operand);      /* product of all dimensions but the last */
-size_t ph__row_width(const struct ph_operand *operand);    /* the last dimension */
+bool ph__is_absent(const struct ph__operand *operand);
+bool ph__is_bf16(const struct ph__operand *operand);
+size_t ph__elements(const struct ph__operand *operand);
+size_t ph__rows(const struct ph__operand *operand);         /* dims[0] */
+size_t ph__row_elements(const struct ph__operand *operand); /* product of the other dimensions */
+size_t ph__vectors(const struct ph__operand *operand);      /* product of all dimensions but the last */
+size_t ph__row_width(const struct ph__operand *operand);    /* the last dimension */
 /* Rows of one task where a row has this many elements: about PH_BLOCK_ELEMENTS elements, at least one row. */
 size_t ph__block_rows(size_t row_elements);
 
 /* ---- costs ---- */
 
 /* Bytes of every operand once; flops_per_element for each element of output 0. */
-void ph__cost_elementwise(const struct ph_call *call, double flops_per_element, struct ph_cost *cost_out);
-void ph__cost_copy(const struct ph_call *call, struct ph_cost *cost_out); /* the same without arithmetic */
+void ph__cost_elementwise(const struct ph__call *call, double flops_per_element, struct ph__cost *cost_out);
+void ph__cost_copy(const struct ph__call *call, struct ph__cost *cost_out); /* the same without arithmetic */
 
 /* ---- loops ---- */
 
-typedef void (*ph_unary_kernel)(size_t n, const ph_real *x, ph_real *y);
-typedef void (*ph_binary_kernel)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
-ph_status ph__run_unary(struct ph_call *call, ph_unary_kernel kernel); /* output 0 = kernel(input 0) */
+typedef void (*ph__unary_kernel)(size_t n, const ph_real *x, ph_real *y);
+typedef void (*ph__binary_kernel)(size_t n, const ph_real *a, const ph_real *b, ph_real *y);
+ph_status ph__run_unary(struct ph__call *call, ph__unary_kernel kernel); /* output 0 = kernel(input 0) */
 /* output 0 = kernel(input a, input b) */
-ph_status ph__run_binary(struct ph_call *call, ph_binary_kernel kernel, size_t a, size_t b);
+ph_status ph__run_binary(struct ph__call *call, ph__binary_kernel kernel, size_t a, size_t b);
 /* Copies `rows` rows of `columns` reals between arrays whose rows are that many reals apart, in parallel. */
 void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t columns, const ph_real *source,
     size_t source_stride, ph_real *target, size_t target_stride);
@@ -61,21 +61,21 @@ void ph__copy_columns(const struct ph_backend *backend, size_t rows, size_t colu
 /* ---- nodes that several operators add ---- */
 
 /* What a weight is packed for. */
-enum ph_packing {
+enum ph__packing {
     PH_PACK_FORWARD,
     PH_PACK_TRANSPOSED,    /* backward data */
     PH_PACK_ROW_WISE,      /* forward, and the rows of the result do not depend on each other */
     PH_PACK_ROW_WISE_BF16, /* the same, the weight rounded to bf16 */
 };
 /* The packed layout of a weight (out, in), made once per version of it and shared by all who ask. */
-enum ph_dtype ph__packed_dtype(enum ph_packing packing); /* unless the precision pass makes it bf16 */
-struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing);
+enum ph_dtype ph__packed_dtype(enum ph__packing packing); /* unless the precision pass makes it bf16 */
+struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, enum ph__packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
 ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
 /* A layer's gradients by its weight and its bias, where either is wanted: outputs 0 and, with a bias, 1 of the operator
  * `backward`. weight, bias: the layer's inputs. */
-void ph__weight_gradients(struct ph_gradient *gradient, size_t weight, size_t bias,
-    const struct ph_op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
+void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t bias,
+    const struct ph__op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
     const ph_value *inputs);
 /* Whether all losses that ph_bce_with_logits has added are means over the same labels, weighed alike. */
 bool ph__losses_weigh_alike(const struct ph_builder *builder);
@@ -87,12 +87,12 @@ ph_value ph__activation_backward(
 
 /* An array seen along one axis: `rows` runs of `extent * inner` reals, for joining and cutting. */
 
-struct ph_axis_view {
+struct ph__axis_view {
     size_t rows;  /* product of the dimensions before the axis */
     size_t inner; /* product of those after it */
 };
 
-struct ph_axis_view ph__axis_view(const struct ph_shape *shape, size_t axis);
+struct ph__axis_view ph__axis_view(const struct ph_shape *shape, size_t axis);
 /* Can x be joined or cut along the axis: not the batch, and fixed? */
 bool ph__axis_is_valid(const struct ph_type *x, size_t axis);
 

@@ -4,17 +4,17 @@
 
 #include "graph/op.h"
 
-#define X(name, no_gradient) extern const struct ph_op ph__op_##name;
+#define X(name, no_gradient) extern const struct ph__op ph__op_##name;
 #include "op/ops.def"
 #undef X
 
-struct ph_registered_op {
-    const struct ph_op *op;
+struct ph__registered_op {
+    const struct ph__op *op;
     const char *no_gradient; /* why there is no gradient rule; NULL where there is one */
 };
 
 size_t ph__registry_count(void);
-struct ph_registered_op ph__registry_at(size_t index); /* in the order of ops.def */
-const struct ph_op *ph__op_find(const char *name);     /* NULL: no such operator */
+struct ph__registered_op ph__registry_at(size_t index); /* in the order of ops.def */
+const struct ph__op *ph__op_find(const char *name);     /* NULL: no such operator */
 
 #endif

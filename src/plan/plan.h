@@ -39,28 +39,28 @@
     X(PH_SHARD_DATA_PARALLEL, "data_parallel")
 
 #define PH_SHARD_KIND_ENUM(name, text) name,
-enum ph_shard_kind { PH_SHARD_KIND_LIST(PH_SHARD_KIND_ENUM) PH_SHARD_KIND_COUNT };
+enum ph__shard_kind { PH_SHARD_KIND_LIST(PH_SHARD_KIND_ENUM) PH_SHARD_KIND_COUNT };
 #undef PH_SHARD_KIND_ENUM
 
-const char *ph__shard_kind_name(enum ph_shard_kind kind);
+const char *ph__shard_kind_name(enum ph__shard_kind kind);
 
 /* What squares of a gradient row are summed in (kernel/kernel.h): shards' columns are cut there. */
 #define PH_SHARD_COLUMNS 4
 
 /* Ranks are numbered host by host. */
-struct ph_topology {
+struct ph__topology {
     size_t world_size;
     size_t ranks_per_host; /* divides world_size */
 };
 
 /* A lookup's reading of a table. */
-struct ph_table_read {
+struct ph__table_read {
     uint32_t feature; /* of the batch, whose ids it is */
     bool is_of_items; /* each id's vector is asked for, not their sum */
 };
 
 /* What a planner knows of one logical table. */
-struct ph_table_facts {
+struct ph__table_facts {
     const char *name;        /* "embedding.user" */
     uint64_t num_rows;       /* at least 1 */
     size_t dim;              /* at least 1 */
@@ -71,21 +71,21 @@ struct ph_table_facts {
     uint64_t row_slot_bytes; /* of these, what is one number a row: each of its column shards has it */
     uint32_t parameter;      /* of the model, which may hold many tables */
     /* (num_features); NULL: pooled ones of features that no other lookup reads */
-    const struct ph_table_read *reads;
+    const struct ph__table_read *reads;
     bool has_whole_rows; /* its columns are not cut: the optimizer sums over all rows whole, at every step */
 };
 
 /* A part of a table on one rank. */
-struct ph_table_shard {
+struct ph__table_shard {
     uint32_t table; /* index into the plan's tables */
     uint32_t rank;
     uint64_t first_row, num_rows;
     uint32_t first_column, num_columns;
 };
 
-struct ph_plan_table {
+struct ph__plan_table {
     const char *name;
-    enum ph_shard_kind kind;
+    enum ph__shard_kind kind;
     uint64_t num_rows;
     uint32_t dim;
     const uint32_t *places; /* the ranks or hosts that the kind is placed by, no two the same */
@@ -95,19 +95,19 @@ struct ph_plan_table {
     uint64_t bytes; /* of all its shards, or of one copy, with slots */
 };
 
-struct ph_plan { /* zero-initialised is none */
-    struct ph_arena arena;
-    struct ph_topology topology;
-    struct ph_plan_table *tables; /* as the facts are ordered */
+struct ph__plan { /* zero-initialised is none */
+    struct ph__arena arena;
+    struct ph__topology topology;
+    struct ph__plan_table *tables; /* as the facts are ordered */
     size_t num_tables;
-    struct ph_table_shard *shards;
+    struct ph__table_shard *shards;
     size_t num_shards;
-    struct ph_name_index names; /* of the tables, in their order */
+    struct ph__name_index names; /* of the tables, in their order */
 };
 
 /* The plan's table of that name; NULL: there is none. */
-const struct ph_plan_table *ph__plan_find(const struct ph_plan *plan, const char *name);
-void ph__plan_fini(struct ph_plan *plan);
+const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name);
+void ph__plan_fini(struct ph__plan *plan);
 
 /* Reads a plan file for these tables and this topology:
  *
@@ -124,30 +124,30 @@ void ph__plan_fini(struct ph_plan *plan);
  * rank, one host, or as many ranks as the columns are enough for, where there are the fewest bytes by then, after all tables
  * that are placed otherwise, the largest first. Every error is PH_ERROR_CONFIG with file and line: an unknown or missing table,
  * another world size, a rank or host that is not there or is named twice, a kind that does not fit. */
-ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
-    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out);
+ph_status ph__plan_read(const char *path, const struct ph__topology *topology,
+    const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out);
 /* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_CONFIG: a table's name is
  * longer than PH_PLAN_MAX_NAME bytes. PH_ERROR_DISK. */
-ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer);
+ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer);
 /* Into a file, which is replaced in one moment, with the errors of ph__plan_write. */
-ph_status ph__plan_save(const struct ph_plan *plan, const char *path);
+ph_status ph__plan_save(const struct ph__plan *plan, const char *path);
 
 /* How numbers travel (comm/wire/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
-struct ph_plan_wire {
+struct ph__plan_wire {
     size_t number_bytes; /* fp32 4, fp16 and bf16 2, int8 1 */
     size_t vector_bytes; /* int8: 4, its scale */
 };
 
 /* A step of training, as far as tables are concerned. */
-struct ph_plan_step {
-    size_t batch_size;               /* samples, of all ranks together */
-    bool has_id_weights;             /* a weight travels with each id */
-    struct ph_plan_wire pooled_wire; /* of pooled vectors, forward */
-    struct ph_plan_wire gradient_wire;
+struct ph__plan_step {
+    size_t batch_size;                /* samples, of all ranks together */
+    bool has_id_weights;              /* a weight travels with each id */
+    struct ph__plan_wire pooled_wire; /* of pooled vectors, forward */
+    struct ph__plan_wire gradient_wire;
 };
 
 /* A machine, as far as it costs a step time: by nominal figures (plan_cost.h), or measured ones. */
-struct ph_plan_machine {
+struct ph__plan_machine {
     double memory_bytes_per_s;  /* of one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */
     double network_bytes_per_s; /* between two hosts, each way, of all ranks of a host together */
@@ -155,53 +155,53 @@ struct ph_plan_machine {
 };
 
 /* All tables on every rank. PH_ERROR_MEMORY. */
-ph_status ph__plan_replicate(const struct ph_topology *topology, const struct ph_table_facts *tables,
-    size_t num_tables, struct ph_plan *plan_out);
+ph_status ph__plan_replicate(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, struct ph__plan *plan_out);
 
 /* The greedy planner: tables by falling cost (plan_cost.h), each where the busiest rank stays least busy, with the kinds that
  * fit; for several thresholds of when a table is worth cutting, of which the best plan stays. Finds a plan wherever all tables
  * fit when each is cut by rows over all ranks. PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */
-ph_status ph__plan_greedy(const struct ph_plan_machine *machine, const struct ph_topology *topology,
-    const struct ph_plan_step *step, const struct ph_table_facts *tables, size_t num_tables,
-    struct ph_plan *plan_out);
+ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct ph__topology *topology,
+    const struct ph__plan_step *step, const struct ph__table_facts *tables, size_t num_tables,
+    struct ph__plan *plan_out);
 
 /* What a plan asks of each rank, by the planner's own cost. */
-struct ph_plan_load {
+struct ph__plan_load {
     uint64_t bytes;    /* of tables and slots */
     double seconds;    /* a step */
     double sent_bytes; /* a step, to other ranks, of tables: ids, vectors, gradients; no dense gradients */
 };
 /* loads_out (world_size). PH_ERROR_MEMORY. */
-ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
-    const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_plan_load *loads_out);
+ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_machine *machine,
+    const struct ph__plan_step *step, const struct ph__table_facts *tables, struct ph__plan_load *loads_out);
 /* PH_ERROR_MEMORY where a rank has more than rank_bytes (0: no limit) of tables and slots: which rank, how much is missing, and
  * which table takes most of it there. */
 ph_status ph__plan_check_bytes(
-    const struct ph_plan *plan, const struct ph_table_facts *tables, uint64_t rank_bytes);
+    const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t rank_bytes);
 /* Two tables for people: tables with their kinds and places, and ranks with their loads. */
 ph_status ph__plan_print(
-    const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer);
+    const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer);
 
 /* ---- what goes over each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h) ---- */
 
 /* Gradients of dense parameters, which all ranks sum. */
-struct ph_plan_dense {
+struct ph__plan_dense {
     size_t num_numbers, bucket_numbers;
-    struct ph_plan_wire wire;
+    struct ph__plan_wire wire;
 };
 
 /* Between any two ranks, or, where the ranks are more than a table has room for, any two hosts. */
-struct ph_plan_links {
+struct ph__plan_links {
     bool are_hosts;
     size_t count;
     double *bytes; /* (count, count), [from][to], in the arena */
 };
 
 /* most: ranks, or hosts, that a table has room for; count is 0 where there are more of both. PH_ERROR_MEMORY. */
-ph_status ph__plan_links_find(const struct ph_plan *plan, const struct ph_plan_step *step,
-    const struct ph_plan_dense *dense, const struct ph_table_facts *tables, size_t most,
-    struct ph_arena *arena, struct ph_plan_links *links_out);
+ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan_step *step,
+    const struct ph__plan_dense *dense, const struct ph__table_facts *tables, size_t most,
+    struct ph__arena *arena, struct ph__plan_links *links_out);
 /* Prints a table for people: a row for each sender. */
-ph_status ph__plan_links_print(const struct ph_plan_links *links, struct ph_writer *writer);
+ph_status ph__plan_links_print(const struct ph__plan_links *links, struct ph__writer *writer);
 
 #endif

@@ -6,12 +6,12 @@ static const char *const kind_names[] = {
 #undef KIND_NAME
 };
 
-const char *ph__shard_kind_name(enum ph_shard_kind kind)
+const char *ph__shard_kind_name(enum ph__shard_kind kind)
 {
     return kind_names[kind];
 }
 
-enum ph_place ph__shard_kind_place(enum ph_shard_kind kind)
+enum ph__place ph__shard_kind_place(enum ph__shard_kind kind)
 {
     switch (kind) {
     case PH_SHARD_TABLE_WISE:
@@ -31,36 +31,36 @@ enum ph_place ph__shard_kind_place(enum ph_shard_kind kind)
     return PH_PLACE_NONE;
 }
 
-const char *ph__place_name(enum ph_place place)
+const char *ph__place_name(enum ph__place place)
 {
     static const char *const names[] = {"none", "rank", "ranks", "host", "hosts"};
     return names[place];
 }
 
-bool ph__shard_kind_is_of_hosts(enum ph_shard_kind kind)
+bool ph__shard_kind_is_of_hosts(enum ph__shard_kind kind)
 {
-    const enum ph_place place = ph__shard_kind_place(kind);
+    const enum ph__place place = ph__shard_kind_place(kind);
     return place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
 }
 
-size_t ph__num_hosts(const struct ph_topology *topology)
+size_t ph__num_hosts(const struct ph__topology *topology)
 {
     return topology->world_size / topology->ranks_per_host;
 }
 
 /* As far as their number goes. */
-static size_t most_column_parts(const struct ph_table_facts *table)
+static size_t most_column_parts(const struct ph__table_facts *table)
 {
     return table->dim >= PH_SHARD_COLUMNS ? table->dim / PH_SHARD_COLUMNS : 1;
 }
 
-size_t ph__column_parts(const struct ph_table_facts *table)
+size_t ph__column_parts(const struct ph__table_facts *table)
 {
     return table->has_whole_rows ? 1 : most_column_parts(table);
 }
 
 static ph_status check_place(
-    const struct ph_topology *topology, const struct ph_plan_choice *choice, size_t index)
+    const struct ph__topology *topology, const struct ph__plan_choice *choice, size_t index)
 {
     const bool is_host = ph__shard_kind_is_of_hosts(choice->kind);
     const char *word = is_host ? "host" : "rank";
@@ -74,8 +74,8 @@ static ph_status check_place(
     return PH_OK;
 }
 
-ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_table_facts *table,
-    const struct ph_plan_choice *choice)
+ph_status ph__choice_check(const struct ph__topology *topology, const struct ph__table_facts *table,
+    const struct ph__plan_choice *choice)
 {
     const bool goes_by_columns = choice->kind == PH_SHARD_COLUMN_WISE || choice->kind == PH_SHARD_GRID;
     const bool cuts_columns = goes_by_columns || choice->kind == PH_SHARD_TABLE_COLUMN_WISE;

@@ -5,36 +5,36 @@
 #include "plan/plan.h"
 
 /* What a kind is placed by; also the key of a plan file. */
-enum ph_place { PH_PLACE_NONE, PH_PLACE_RANK, PH_PLACE_RANKS, PH_PLACE_HOST, PH_PLACE_HOSTS };
-enum ph_place ph__shard_kind_place(enum ph_shard_kind kind);
-const char *ph__place_name(enum ph_place place); /* "ranks" */
+enum ph__place { PH_PLACE_NONE, PH_PLACE_RANK, PH_PLACE_RANKS, PH_PLACE_HOST, PH_PLACE_HOSTS };
+enum ph__place ph__shard_kind_place(enum ph__shard_kind kind);
+const char *ph__place_name(enum ph__place place); /* "ranks" */
 /* Whether its places are hosts, not ranks. */
-bool ph__shard_kind_is_of_hosts(enum ph_shard_kind kind);
-size_t ph__num_hosts(const struct ph_topology *topology);
+bool ph__shard_kind_is_of_hosts(enum ph__shard_kind kind);
+size_t ph__num_hosts(const struct ph__topology *topology);
 
-struct ph_plan_choice {
-    enum ph_shard_kind kind;
+struct ph__plan_choice {
+    enum ph__shard_kind kind;
     const uint32_t *places; /* ranks or hosts; borrowed */
     size_t num_places;      /* 0: wherever ph__plan_read says */
 };
 
 /* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than ph__column_parts of the
  * table, or a kind that cuts columns which stay together. */
-ph_status ph__choice_check(const struct ph_topology *topology, const struct ph_table_facts *table,
-    const struct ph_plan_choice *choice);
+ph_status ph__choice_check(const struct ph__topology *topology, const struct ph__table_facts *table,
+    const struct ph__plan_choice *choice);
 
 /* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
-size_t ph__column_parts(const struct ph_table_facts *table);
+size_t ph__column_parts(const struct ph__table_facts *table);
 
 /* Places for the choices that have none, from the arena. choices (num_tables). */
-ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_table_facts *tables,
-    size_t num_tables, struct ph_plan_choice *choices, struct ph_arena *arena);
+ph_status ph__plan_places(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, struct ph__plan_choice *choices, struct ph__arena *arena);
 
 /* The plan of such choices (num_tables). What it points to is its own. PH_ERROR_MEMORY. */
-ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_table_facts *tables,
-    size_t num_tables, const struct ph_plan_choice *choices, struct ph_plan *plan_out);
+ph_status ph__plan_build(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, const struct ph__plan_choice *choices, struct ph__plan *plan_out);
 
 /* Bytes of a shard, or of `num_rows` rows and `num_columns` columns of the table, with slots. */
-uint64_t ph__part_bytes(const struct ph_table_facts *table, uint64_t num_rows, size_t num_columns);
+uint64_t ph__part_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns);
 
 #endif

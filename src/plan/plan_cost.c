@@ -7,11 +7,11 @@
 
 /* ---- the machine ----------------------------------------------------------------------------------------- */
 
-#define FIGURE(member) offsetof(struct ph_plan_machine, member)
+#define FIGURE(member) offsetof(struct ph__plan_machine, member)
 
 /* Rows are looked up by one core, since plans must not depend on the number of threads, which is each rank's own. By Little's law a
  * core reads (cache lines under way) (bytes of a line) / latency: 12 x 64 B / 96 ns, by the L1 fill buffers of Ice Lake. */
-const struct ph_plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES] = {
+const struct ph__plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES] = {
     {"rows at random, each rank", 8e9, "one core of Intel's Ice Lake, memory at 96 ns (assumed)",
         FIGURE(memory_bytes_per_s)},
     {"two ranks of a host, each way", 5e9, "a copy by one core: read, written, at 10 GB/s (assumed)",
@@ -20,20 +20,20 @@ const struct ph_plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES] = {
         FIGURE(network_bytes_per_s)},
 };
 
-double ph__plan_machine_figure(const struct ph_plan_machine *machine, const struct ph_plan_figure *figure)
+double ph__plan_machine_figure(const struct ph__plan_machine *machine, const struct ph__plan_figure *figure)
 {
     return *(const double *)(const void *)((const char *)machine + figure->offset);
 }
 
 void ph__plan_machine_set(
-    struct ph_plan_machine *machine, const struct ph_plan_figure *figure, double bytes_per_s)
+    struct ph__plan_machine *machine, const struct ph__plan_figure *figure, double bytes_per_s)
 {
     *(double *)(void *)((char *)machine + figure->offset) = bytes_per_s;
 }
 
-struct ph_plan_machine ph__plan_machine_nominal(uint64_t rank_bytes)
+struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes)
 {
-    struct ph_plan_machine machine = {.rank_bytes = rank_bytes};
+    struct ph__plan_machine machine = {.rank_bytes = rank_bytes};
     for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++)
         ph__plan_machine_set(&machine, &ph__plan_figures[i], ph__plan_figures[i].nominal);
     return machine;
@@ -46,11 +46,11 @@ double ph__expected_rows(double num_rows, double num_ids)
     return num_rows > 1 ? -num_rows * expm1(num_ids * log1p(-1 / num_rows)) : fmin(num_ids, 1);
 }
 
-ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, struct ph_arena *arena, struct ph_table_counts *counts_out)
+ph_status ph__expected_counts(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, struct ph__arena *arena, struct ph__table_counts *counts_out)
 {
-    const struct ph_plan_table *planned = &plan->tables[table];
-    const struct ph_table_shard *shards = plan->shards + planned->first_shard;
+    const struct ph__plan_table *planned = &plan->tables[table];
+    const struct ph__table_shard *shards = plan->shards + planned->first_shard;
     const size_t world_size = plan->topology.world_size, num_shards = planned->num_shards;
     double *ids = ph__arena_alloc_array(arena, facts->num_features * world_size * num_shards, sizeof *ids);
     double *distinct_rows = ph__arena_alloc_array(arena, num_shards, sizeof *distinct_rows);
@@ -70,15 +70,16 @@ ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const st
                 ids[(read * world_size + rank) * num_shards + i] =
                     num_ids / (double)facts->num_features * (double)shards[i].num_rows / num_rows;
     }
-    *counts_out = (struct ph_table_counts){ids, distinct_rows, rank_rows};
+    *counts_out = (struct ph__table_counts){ids, distinct_rows, rank_rows};
     return PH_OK;
 }
 
-static ph_status visit_expected(const struct ph_plan *plan, size_t table, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, ph_traffic_visit visit, void *context)
+static ph_status visit_expected(const struct ph__plan *plan, size_t table,
+    const struct ph__table_facts *tables, const struct ph__plan_step *step, ph__traffic_visit visit,
+    void *context)
 {
-    struct ph_arena arena = {0};
-    struct ph_table_counts counts;
+    struct ph__arena arena = {0};
+    struct ph__table_counts counts;
     const ph_status status = ph__expected_counts(plan, table, &tables[table], step, &arena, &counts);
     if (status == PH_OK)
         ph__shared_traffic(plan, table, tables, step, &counts, visit, context);
@@ -88,8 +89,8 @@ static ph_status visit_expected(const struct ph_plan *plan, size_t table, const 
 
 /* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time: they are of every pair
  * of a rank and a shard. */
-static ph_status expected_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, ph_traffic_visit visit, void *context)
+static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
+    const struct ph__plan_step *step, ph__traffic_visit visit, void *context)
 {
     for (size_t i = 0; i < plan->num_tables; i++)
         PH_TRY(visit_expected(plan, i, tables, step, visit, context));
@@ -105,7 +106,7 @@ struct part_work {
     double num_ids, num_bags, num_rows; /* E, V, U */
 };
 
-static double touched_bytes(const struct ph_table_facts *facts, const struct part_work *work)
+static double touched_bytes(const struct ph__table_facts *facts, const struct part_work *work)
 {
     const double columns = (double)work->num_columns, share = columns / (double)facts->dim;
     const double weights = (double)facts->weight_bytes * share;
@@ -116,12 +117,12 @@ static double touched_bytes(const struct ph_table_facts *facts, const struct par
            2 * work->num_rows * (weights + slots);
 }
 
-static void use_shards(const struct ph_plan *plan, const struct ph_plan_table *table,
-    const struct ph_table_facts *facts, const struct ph_plan_step *step, const struct ph_table_counts *counts,
-    struct ph_rank_usage *usage)
+static void use_shards(const struct ph__plan *plan, const struct ph__plan_table *table,
+    const struct ph__table_facts *facts, const struct ph__plan_step *step,
+    const struct ph__table_counts *counts, struct ph__rank_usage *usage)
 {
     for (size_t i = 0; i < table->num_shards; i++) {
-        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        const struct ph__table_shard *shard = &plan->shards[table->first_shard + i];
         struct part_work work = {shard->num_columns, 0,
             (double)facts->num_features * (double)step->batch_size, counts->distinct_rows[i]};
         for (size_t row = 0; row < facts->num_features * plan->topology.world_size; row++)
@@ -131,8 +132,8 @@ static void use_shards(const struct ph_plan *plan, const struct ph_plan_table *t
     }
 }
 
-static void use_replicas(const struct ph_plan *plan, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, struct ph_rank_usage *usage)
+static void use_replicas(const struct ph__plan *plan, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, struct ph__rank_usage *usage)
 {
     const double num_rows =
         ph__expected_rows((double)facts->num_rows, facts->ids_per_sample * (double)step->batch_size);
@@ -147,23 +148,23 @@ static void use_replicas(const struct ph_plan *plan, const struct ph_table_facts
 
 struct traffic_usage {
     size_t ranks_per_host;
-    struct ph_rank_usage *usage;
+    struct ph__rank_usage *usage;
 };
 
-static void use_link(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+static void use_link(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
     const struct traffic_usage *traffic = context;
-    struct ph_rank_usage *sender = &traffic->usage[from], *receiver = &traffic->usage[to];
+    struct ph__rank_usage *sender = &traffic->usage[from], *receiver = &traffic->usage[to];
     const bool is_inside = from / traffic->ranks_per_host == to / traffic->ranks_per_host;
     (void)what;
     *(is_inside ? &sender->host_sent : &sender->network_sent) += bytes;
     *(is_inside ? &receiver->host_received : &receiver->network_received) += bytes;
 }
 
-void ph__table_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, struct ph_rank_usage *usage)
+void ph__table_usage(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, struct ph__rank_usage *usage)
 {
-    const struct ph_plan_table *planned = &plan->tables[table];
+    const struct ph__plan_table *planned = &plan->tables[table];
     struct traffic_usage traffic = {plan->topology.ranks_per_host, usage};
     if (planned->kind == PH_SHARD_DATA_PARALLEL)
         use_replicas(plan, facts, step, usage);
@@ -174,8 +175,8 @@ void ph__table_usage(const struct ph_plan *plan, size_t table, const struct ph_t
 
 /* ---- seconds ------------------------------------------------------------------------------------------------ */
 
-void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_topology *topology,
-    const struct ph_rank_usage *usage, double *seconds_out)
+void ph__usage_seconds(const struct ph__plan_machine *machine, const struct ph__topology *topology,
+    const struct ph__rank_usage *usage, double *seconds_out)
 {
     const size_t num_local = topology->ranks_per_host;
     for (size_t first = 0; first < topology->world_size; first += num_local) {
@@ -194,11 +195,11 @@ void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_to
 
 /* ---- loads -------------------------------------------------------------------------------------------------- */
 
-static ph_status add_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, struct ph_rank_usage *usage)
+static ph_status add_usage(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, struct ph__rank_usage *usage)
 {
-    struct ph_arena arena = {0};
-    struct ph_table_counts counts;
+    struct ph__arena arena = {0};
+    struct ph__table_counts counts;
     const ph_status status = ph__expected_counts(plan, table, facts, step, &arena, &counts);
     if (status == PH_OK)
         ph__table_usage(plan, table, facts, step, &counts, usage);
@@ -206,20 +207,20 @@ static ph_status add_usage(const struct ph_plan *plan, size_t table, const struc
     return status;
 }
 
-static void add_sent(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+static void add_sent(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
-    struct ph_plan_load *loads = context;
+    struct ph__plan_load *loads = context;
     (void)what;
     (void)to;
     loads[from].sent_bytes += bytes;
 }
 
-static ph_status find_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
-    const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_arena *arena,
-    struct ph_plan_load *loads_out)
+static ph_status find_loads(const struct ph__plan *plan, const struct ph__plan_machine *machine,
+    const struct ph__plan_step *step, const struct ph__table_facts *tables, struct ph__arena *arena,
+    struct ph__plan_load *loads_out)
 {
     const size_t world_size = plan->topology.world_size;
-    struct ph_rank_usage *usage = ph__arena_alloc_array(arena, world_size, sizeof *usage);
+    struct ph__rank_usage *usage = ph__arena_alloc_array(arena, world_size, sizeof *usage);
     double *seconds = ph__arena_alloc_array(arena, world_size, sizeof *seconds);
     if (usage == NULL || seconds == NULL)
         return PH_ERROR_MEMORY;
@@ -227,14 +228,14 @@ static ph_status find_loads(const struct ph_plan *plan, const struct ph_plan_mac
         PH_TRY(add_usage(plan, i, &tables[i], step, usage));
     ph__usage_seconds(machine, &plan->topology, usage, seconds);
     for (size_t i = 0; i < world_size; i++)
-        loads_out[i] = (struct ph_plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
+        loads_out[i] = (struct ph__plan_load){.bytes = usage[i].held_bytes, .seconds = seconds[i]};
     return expected_traffic(plan, tables, step, add_sent, loads_out);
 }
 
-ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machine *machine,
-    const struct ph_plan_step *step, const struct ph_table_facts *tables, struct ph_plan_load *loads_out)
+ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_machine *machine,
+    const struct ph__plan_step *step, const struct ph__table_facts *tables, struct ph__plan_load *loads_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const ph_status status = find_loads(plan, machine, step, tables, &arena, loads_out);
     ph__arena_fini(&arena);
     return status;
@@ -243,11 +244,11 @@ ph_status ph__plan_loads(const struct ph_plan *plan, const struct ph_plan_machin
 /* ---- links ----------------------------------------------------------------------------------------------- */
 
 struct adding {
-    const struct ph_plan_links *links;
+    const struct ph__plan_links *links;
     size_t ranks_per_end; /* an end of a link is so many ranks */
 };
 
-static void add_bytes(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
     const struct adding *adding = context;
     const size_t sender = from / adding->ranks_per_end, receiver = to / adding->ranks_per_end;
@@ -256,19 +257,19 @@ static void add_bytes(void *context, enum ph_traffic what, size_t from, size_t t
         adding->links->bytes[sender * adding->links->count + receiver] += bytes;
 }
 
-ph_status ph__plan_links_find(const struct ph_plan *plan, const struct ph_plan_step *step,
-    const struct ph_plan_dense *dense, const struct ph_table_facts *tables, size_t most,
-    struct ph_arena *arena, struct ph_plan_links *links_out)
+ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan_step *step,
+    const struct ph__plan_dense *dense, const struct ph__table_facts *tables, size_t most,
+    struct ph__arena *arena, struct ph__plan_links *links_out)
 {
-    const struct ph_topology *topology = &plan->topology;
+    const struct ph__topology *topology = &plan->topology;
     const bool are_hosts = topology->world_size > most;
     struct adding adding = {links_out, are_hosts ? topology->ranks_per_host : 1};
     const size_t count = topology->world_size / adding.ranks_per_end;
     if (count > most) {
-        *links_out = (struct ph_plan_links){0};
+        *links_out = (struct ph__plan_links){0};
         return PH_OK;
     }
-    *links_out = (struct ph_plan_links){
+    *links_out = (struct ph__plan_links){
         are_hosts, count, ph__arena_alloc_array(arena, count * count, sizeof *links_out->bytes)};
     if (links_out->bytes == NULL)
         return PH_ERROR_MEMORY;

@@ -28,28 +28,28 @@
 /* A figure of links or processors, in bytes a second. The nominal figures of the machine that a plan is made for stand in one
  * table, so that the same command makes the same plan whatever else the machine does, and whichever of its processors a rank
  * gets. */
-struct ph_plan_figure {
+struct ph__plan_figure {
     const char *name;   /* "two ranks of a host, each way"; static, as `source` */
     double nominal;     /* bytes a second */
     const char *source; /* where the nominal value is from */
-    size_t offset;      /* of the double that it fills in struct ph_plan_machine */
+    size_t offset;      /* of the double that it fills in struct ph__plan_machine */
 };
 
 enum { PH_PLAN_NUM_FIGURES = 3 };
-extern const struct ph_plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES];
+extern const struct ph__plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES];
 
 /* The machine of the nominal figures, whose ranks may spend rank_bytes each (0: no limit). */
-struct ph_plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
+struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
 
 /* Reads and writes what a row of the table says of a machine. */
-double ph__plan_machine_figure(const struct ph_plan_machine *machine, const struct ph_plan_figure *figure);
+double ph__plan_machine_figure(const struct ph__plan_machine *machine, const struct ph__plan_figure *figure);
 void ph__plan_machine_set(
-    struct ph_plan_machine *machine, const struct ph_plan_figure *figure, double bytes_per_s);
+    struct ph__plan_machine *machine, const struct ph__plan_figure *figure, double bytes_per_s);
 
 /* ---- the cost -------------------------------------------------------------------------------------------- */
 
 /* What a rank has to do in a step; all zero at first. */
-struct ph_rank_usage {
+struct ph__rank_usage {
     uint64_t held_bytes;
     double touched_bytes;
     double host_sent, host_received;       /* from and to ranks of its host */
@@ -60,15 +60,15 @@ struct ph_rank_usage {
 double ph__expected_rows(double num_rows, double num_ids);
 
 /* The counts that a planner expects, in the arena. */
-ph_status ph__expected_counts(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, struct ph_arena *arena, struct ph_table_counts *counts_out);
+ph_status ph__expected_counts(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, struct ph__arena *arena, struct ph__table_counts *counts_out);
 
 /* Adds what a table of the plan takes; usage (world_size). */
-void ph__table_usage(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, struct ph_rank_usage *usage);
+void ph__table_usage(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, struct ph__rank_usage *usage);
 
 /* seconds_out (world_size). */
-void ph__usage_seconds(const struct ph_plan_machine *machine, const struct ph_topology *topology,
-    const struct ph_rank_usage *usage, double *seconds_out);
+void ph__usage_seconds(const struct ph__plan_machine *machine, const struct ph__topology *topology,
+    const struct ph__rank_usage *usage, double *seconds_out);
 
 #endif

@@ -16,24 +16,24 @@ struct entry {
     const char *name; /* of the table, or a pattern; NULL: all others */
     size_t line;
     bool has_kind;
-    enum ph_place place; /* that it names; NONE: it names none */
+    enum ph__place place; /* that it names; NONE: it names none */
     size_t place_line;
     uint32_t *places; /* what choice.places borrows */
-    struct ph_plan_choice choice;
+    struct ph__plan_choice choice;
 };
 
 struct reading {
     const char *path;
-    const struct ph_topology *topology;
-    const struct ph_table_facts *tables;
+    const struct ph__topology *topology;
+    const struct ph__table_facts *tables;
     size_t num_tables;
-    struct ph_arena *arena;
+    struct ph__arena *arena;
     struct entry *entries; /* in the order of the file */
     size_t num_entries;
-    struct ph_name_index entry_names; /* in their order */
-    struct entry **patterns;          /* (num_patterns) entries that name tables by a pattern */
+    struct ph__name_index entry_names; /* in their order */
+    struct entry **patterns;           /* (num_patterns) entries that name tables by a pattern */
     size_t num_patterns;
-    struct ph_name_index table_names;
+    struct ph__name_index table_names;
     struct entry *rest; /* "default"; NULL: there is none */
     size_t tables_line; /* 0: there is none */
     bool has_version, has_world_size;
@@ -45,7 +45,7 @@ static ph_status fail_at(const struct reading *reading, size_t line, const char 
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s", reading->path, line, what != NULL ? what : ph_error_text());
 }
 
-static ph_status fail_key(const struct reading *reading, const struct ph_yaml_node *node, const char *what)
+static ph_status fail_key(const struct reading *reading, const struct ph__yaml_node *node, const char *what)
 {
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s", reading->path, node->line, node->key, what);
 }
@@ -63,7 +63,7 @@ static ph_status refuse_word(const struct reading *reading, size_t line, const c
 /* ---- one line ---------------------------------------------------------------------------------------------- */
 
 static ph_status read_integer(
-    const struct reading *reading, const struct ph_yaml_node *node, int64_t *integer_out)
+    const struct reading *reading, const struct ph__yaml_node *node, int64_t *integer_out)
 {
     if (node->kind != PH_YAML_SCALAR || !ph__integer_parse(node->text, integer_out))
         return fail_key(reading, node, "must be an integer");
@@ -71,7 +71,7 @@ static ph_status read_integer(
 }
 
 /* A number that the topology has already: it must be the same. */
-static ph_status read_agreed(const struct reading *reading, const struct ph_yaml_node *node, size_t wanted)
+static ph_status read_agreed(const struct reading *reading, const struct ph__yaml_node *node, size_t wanted)
 {
     int64_t number;
     PH_TRY(read_integer(reading, node, &number));
@@ -81,7 +81,7 @@ static ph_status read_agreed(const struct reading *reading, const struct ph_yaml
     return PH_OK;
 }
 
-static ph_status read_version(const struct reading *reading, const struct ph_yaml_node *node)
+static ph_status read_version(const struct reading *reading, const struct ph__yaml_node *node)
 {
     int64_t version;
     PH_TRY(read_integer(reading, node, &version));
@@ -92,16 +92,16 @@ static ph_status read_version(const struct reading *reading, const struct ph_yam
 }
 
 static ph_status read_kind(
-    const struct reading *reading, const struct ph_yaml_node *node, struct entry *entry)
+    const struct reading *reading, const struct ph__yaml_node *node, struct entry *entry)
 {
     const char *known[PH_SHARD_KIND_COUNT];
     for (size_t i = 0; i < PH_SHARD_KIND_COUNT; i++)
-        known[i] = ph__shard_kind_name((enum ph_shard_kind)i);
+        known[i] = ph__shard_kind_name((enum ph__shard_kind)i);
     if (node->kind != PH_YAML_SCALAR)
         return fail_key(reading, node, "must be a word, such as row_wise");
     for (size_t i = 0; i < PH_SHARD_KIND_COUNT; i++)
         if (strcmp(node->text, known[i]) == 0) {
-            entry->choice.kind = (enum ph_shard_kind)i;
+            entry->choice.kind = (enum ph__shard_kind)i;
             entry->has_kind = true;
             return PH_OK;
         }
@@ -109,7 +109,7 @@ static ph_status read_kind(
 }
 
 static ph_status add_place(
-    const struct reading *reading, const struct ph_yaml_node *node, struct entry *entry)
+    const struct reading *reading, const struct ph__yaml_node *node, struct entry *entry)
 {
     int64_t place;
     PH_TRY(read_integer(reading, node, &place));
@@ -120,8 +120,8 @@ static ph_status add_place(
 }
 
 /* "rank", "ranks", "host" or "hosts", the items of a list still to come. */
-static ph_status begin_places(
-    const struct reading *reading, const struct ph_yaml_node *node, enum ph_place place, struct entry *entry)
+static ph_status begin_places(const struct reading *reading, const struct ph__yaml_node *node,
+    enum ph__place place, struct entry *entry)
 {
     const bool is_list = place == PH_PLACE_RANKS || place == PH_PLACE_HOSTS;
     if (entry->place != PH_PLACE_NONE)
@@ -140,12 +140,12 @@ static ph_status begin_places(
 
 /* `word` is what stands behind the entry's key and its dot. */
 static ph_status read_member(
-    const struct reading *reading, const struct ph_yaml_node *node, const char *word, struct entry *entry)
+    const struct reading *reading, const struct ph__yaml_node *node, const char *word, struct entry *entry)
 {
     static const char *const known[] = {"kind", "rank", "ranks", "host", "hosts"};
     if (strcmp(word, "kind") == 0)
         return read_kind(reading, node, entry);
-    for (enum ph_place place = PH_PLACE_RANK; place <= PH_PLACE_HOSTS; place++) {
+    for (enum ph__place place = PH_PLACE_RANK; place <= PH_PLACE_HOSTS; place++) {
         const char *name = ph__place_name(place);
         if (strcmp(word, name) == 0)
             return begin_places(reading, node, place, entry);
@@ -158,7 +158,7 @@ static ph_status read_member(
 /* ---- the lines --------------------------------------------------------------------------------------------- */
 
 static struct entry *begin_entry(
-    struct reading *reading, const struct ph_yaml_node *node, const char *table_name)
+    struct reading *reading, const struct ph__yaml_node *node, const char *table_name)
 {
     struct entry *entry = &reading->entries[reading->num_entries++];
     *entry = (struct entry){.key = node->key, .name = table_name, .line = node->line};
@@ -166,7 +166,7 @@ static struct entry *begin_entry(
 }
 
 /* A line below "tables" or "default": it begins an entry, or belongs to the one that was begun last. */
-static ph_status read_below(struct reading *reading, const struct ph_yaml_node *node)
+static ph_status read_below(struct reading *reading, const struct ph__yaml_node *node)
 {
     static const char section[] = "tables.";
     const bool is_table = strncmp(node->key, section, strlen(section)) == 0;
@@ -181,7 +181,7 @@ static ph_status read_below(struct reading *reading, const struct ph_yaml_node *
     return read_member(reading, node, node->key + length + 1, entry);
 }
 
-static ph_status read_section(struct reading *reading, const struct ph_yaml_node *node)
+static ph_status read_section(struct reading *reading, const struct ph__yaml_node *node)
 {
     const bool is_empty = node->kind == PH_YAML_SCALAR && node->text[0] == '\0';
     if (node->kind != PH_YAML_MAPPING && !is_empty)
@@ -193,7 +193,7 @@ static ph_status read_section(struct reading *reading, const struct ph_yaml_node
     return PH_OK;
 }
 
-static ph_status read_node(struct reading *reading, const struct ph_yaml_node *node)
+static ph_status read_node(struct reading *reading, const struct ph__yaml_node *node)
 {
     static const char *const known[] = {"version", "world_size", "ranks_per_host", "tables", "default"};
     if (strcmp(node->key, "version") == 0) {
@@ -215,7 +215,7 @@ static ph_status read_node(struct reading *reading, const struct ph_yaml_node *n
 
 static ph_status check_entry(const struct reading *reading, const struct entry *entry)
 {
-    const enum ph_place place = ph__shard_kind_place(entry->choice.kind);
+    const enum ph__place place = ph__shard_kind_place(entry->choice.kind);
     if (!entry->has_kind)
         return ph_fail(
             PH_ERROR_CONFIG, "%s:%zu: %s: missing key 'kind'", reading->path, entry->line, entry->key);
@@ -245,7 +245,7 @@ static ph_status index_entry(struct reading *reading, struct entry *entry)
 
 static ph_status read_lines(struct reading *reading)
 {
-    struct ph_yaml_node *nodes;
+    struct ph__yaml_node *nodes;
     size_t num_nodes;
     PH_TRY(ph__yaml_read(reading->arena, reading->path, &nodes, &num_nodes));
     reading->entries = ph__arena_alloc_array(reading->arena, num_nodes, sizeof *reading->entries);
@@ -324,7 +324,7 @@ static ph_status refuse_missing(const struct reading *reading)
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: no line for %s, and no 'default'", reading->path, line, names);
 }
 
-static ph_status choose(struct reading *reading, struct ph_plan_choice *choices)
+static ph_status choose(struct reading *reading, struct ph__plan_choice *choices)
 {
     PH_TRY(check_names(reading));
     for (size_t t = 0; t < reading->num_tables; t++) {
@@ -338,9 +338,9 @@ static ph_status choose(struct reading *reading, struct ph_plan_choice *choices)
     return PH_OK;
 }
 
-static ph_status read_plan(struct reading *reading, struct ph_plan *plan_out)
+static ph_status read_plan(struct reading *reading, struct ph__plan *plan_out)
 {
-    struct ph_plan_choice *choices =
+    struct ph__plan_choice *choices =
         ph__arena_alloc_array(reading->arena, reading->num_tables, sizeof *choices);
     if (choices == NULL)
         return PH_ERROR_MEMORY;
@@ -350,10 +350,10 @@ static ph_status read_plan(struct reading *reading, struct ph_plan *plan_out)
     return ph__plan_build(reading->topology, reading->tables, reading->num_tables, choices, plan_out);
 }
 
-ph_status ph__plan_read(const char *path, const struct ph_topology *topology,
-    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out)
+ph_status ph__plan_read(const char *path, const struct ph__topology *topology,
+    const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct reading reading = {
         .path = path, .topology = topology, .tables = tables, .num_tables = num_tables, .arena = &arena};
     ph_status status = read_plan(&reading, plan_out);

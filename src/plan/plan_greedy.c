@@ -18,11 +18,11 @@
 /* Trials of a planner: one table more, at the places that suit it best by then, and what that would ask of the ranks. The best of
  * a table's trials is remembered: that after which the busiest rank is least busy, of equal ones that with the least work in all. */
 struct trial {
-    struct ph_plan_choice choice;
-    uint32_t *places;            /* (world_size) what choice.places is */
-    struct ph_rank_usage *usage; /* (world_size) of all that is placed, and of this */
-    double busiest, sum;         /* seconds: of the busiest rank, of all together */
-    bool fits;                   /* into every rank's memory */
+    struct ph__plan_choice choice;
+    uint32_t *places;             /* (world_size) what choice.places is */
+    struct ph__rank_usage *usage; /* (world_size) of all that is placed, and of this */
+    double busiest, sum;          /* seconds: of the busiest rank, of all together */
+    bool fits;                    /* into every rank's memory */
 };
 
 struct place_load {
@@ -32,20 +32,20 @@ struct place_load {
 };
 
 struct trials {
-    const struct ph_plan_machine *machine; /* borrowed, as all three */
-    const struct ph_topology *topology;
-    const struct ph_plan_step *step;
-    struct ph_rank_usage *usage; /* (world_size) of what is placed */
-    struct trial last, best;     /* best.fits is false as long as none does */
-    double *seconds;             /* (world_size) scratch */
-    struct place_load *loads;    /* (world_size) scratch */
+    const struct ph__plan_machine *machine; /* borrowed, as all three */
+    const struct ph__topology *topology;
+    const struct ph__plan_step *step;
+    struct ph__rank_usage *usage; /* (world_size) of what is placed */
+    struct trial last, best;      /* best.fits is false as long as none does */
+    double *seconds;              /* (world_size) scratch */
+    struct place_load *loads;     /* (world_size) scratch */
 };
 
-static ph_status add_usage(const struct trials *trials, const struct ph_table_facts *table,
-    const struct ph_plan_choice *choice, struct ph_rank_usage *usage)
+static ph_status add_usage(const struct trials *trials, const struct ph__table_facts *table,
+    const struct ph__plan_choice *choice, struct ph__rank_usage *usage)
 {
-    struct ph_plan plan;
-    struct ph_table_counts counts;
+    struct ph__plan plan;
+    struct ph__table_counts counts;
     PH_TRY(ph__plan_build(trials->topology, table, 1, choice, &plan));
     ph_status status = ph__expected_counts(&plan, 0, table, trials->step, &plan.arena, &counts);
     if (status == PH_OK)
@@ -110,8 +110,8 @@ static size_t list_loads(const struct trials *trials, bool is_host)
 }
 
 /* Bytes of the largest shard that the kind makes of the table at so many places. */
-static uint64_t largest_shard(const struct trials *trials, const struct ph_table_facts *table,
-    enum ph_shard_kind kind, size_t num_places)
+static uint64_t largest_shard(const struct trials *trials, const struct ph__table_facts *table,
+    enum ph__shard_kind kind, size_t num_places)
 {
     const size_t num_local = trials->topology->ranks_per_host;
     size_t row_runs = 1, column_runs = 1;
@@ -130,7 +130,7 @@ static uint64_t largest_shard(const struct trials *trials, const struct ph_table
 
 /* The least busy places that have room; where all are wanted, all. false: there are not as many. */
 static bool choose_places(
-    const struct trials *trials, const struct ph_table_facts *table, enum ph_shard_kind kind, size_t wanted)
+    const struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind, size_t wanted)
 {
     const size_t count = list_loads(trials, ph__shard_kind_is_of_hosts(kind));
     const uint64_t limit = trials->machine->rank_bytes;
@@ -146,12 +146,12 @@ static bool choose_places(
 /* Tries a table beside what is placed, at the num_places least busy ranks or hosts that have room for it; where there are not
  * as many, not at all. All of them are taken whether they have room or not. */
 static ph_status trials_try(
-    struct trials *trials, const struct ph_table_facts *table, enum ph_shard_kind kind, size_t num_places)
+    struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind, size_t num_places)
 {
     struct trial *last = &trials->last;
     if (num_places > 0 && !choose_places(trials, table, kind, num_places))
         return PH_OK;
-    last->choice = (struct ph_plan_choice){kind, last->places, num_places};
+    last->choice = (struct ph__plan_choice){kind, last->places, num_places};
     memcpy(last->usage, trials->usage, trials->topology->world_size * sizeof *last->usage);
     PH_TRY(add_usage(trials, table, &last->choice, last->usage));
     judge(trials, last);
@@ -172,10 +172,10 @@ static void trials_place_best(struct trials *trials)
 
 /* Weighs what a table would be by itself, on rank 0 or as it is on all: as trials->last. */
 static ph_status trials_weigh(
-    struct trials *trials, const struct ph_table_facts *table, enum ph_shard_kind kind)
+    struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind)
 {
     static const uint32_t first[] = {0};
-    const struct ph_plan_choice choice = {kind, first, kind == PH_SHARD_DATA_PARALLEL ? 0 : 1};
+    const struct ph__plan_choice choice = {kind, first, kind == PH_SHARD_DATA_PARALLEL ? 0 : 1};
     struct trial *last = &trials->last;
     memset(last->usage, 0, trials->topology->world_size * sizeof *last->usage);
     PH_TRY(add_usage(trials, table, &choice, last->usage));
@@ -198,7 +198,7 @@ static void trials_clear(struct trials *trials)
     trials->best.fits = false;
 }
 
-static bool make_room(struct trial *trial, size_t world_size, struct ph_arena *arena)
+static bool make_room(struct trial *trial, size_t world_size, struct ph__arena *arena)
 {
     trial->places = ph__arena_alloc_array(arena, world_size, sizeof *trial->places);
     trial->usage = ph__arena_alloc_array(arena, world_size, sizeof *trial->usage);
@@ -206,8 +206,8 @@ static bool make_room(struct trial *trial, size_t world_size, struct ph_arena *a
 }
 
 /* Begins with nothing placed. What it points to lies in the arena. */
-static ph_status trials_init(const struct ph_plan_machine *machine, const struct ph_topology *topology,
-    const struct ph_plan_step *step, struct ph_arena *arena, struct trials *trials_out)
+static ph_status trials_init(const struct ph__plan_machine *machine, const struct ph__topology *topology,
+    const struct ph__plan_step *step, struct ph__arena *arena, struct trials *trials_out)
 {
     const size_t world_size = topology->world_size;
     struct trials trials = {.machine = machine, .topology = topology, .step = step};
@@ -244,26 +244,26 @@ static const struct policy policies[] = {
 
 struct search {
     struct trials trials;
-    const struct ph_topology *topology;
-    const struct ph_table_facts *tables;
+    const struct ph__topology *topology;
+    const struct ph__table_facts *tables;
     size_t num_tables;
-    struct ph_arena arena;
-    double *costs, fair_share;      /* (num_tables) seconds of each by itself on one rank */
-    bool *is_better_copied;         /* (num_tables) data_parallel is less work for all ranks together */
-    uint32_t *order;                /* (num_tables) by falling cost */
-    struct ph_plan_choice *choices; /* (num_tables) of the policy at hand */
-    uint32_t *places;               /* (num_tables, world_size) of these */
+    struct ph__arena arena;
+    double *costs, fair_share;       /* (num_tables) seconds of each by itself on one rank */
+    bool *is_better_copied;          /* (num_tables) data_parallel is less work for all ranks together */
+    uint32_t *order;                 /* (num_tables) by falling cost */
+    struct ph__plan_choice *choices; /* (num_tables) of the policy at hand */
+    uint32_t *places;                /* (num_tables, world_size) of these */
 };
 
 /* ---- a table ------------------------------------------------------------------------------------------------ */
 
-static ph_status try_kind(struct search *search, size_t table, enum ph_shard_kind kind, size_t num_places)
+static ph_status try_kind(struct search *search, size_t table, enum ph__shard_kind kind, size_t num_places)
 {
     return trials_try(&search->trials, &search->tables[table], kind, num_places);
 }
 
 /* 2, 4, ... places, and all of them. */
-static ph_status try_counts(struct search *search, size_t table, enum ph_shard_kind kind, size_t most)
+static ph_status try_counts(struct search *search, size_t table, enum ph__shard_kind kind, size_t most)
 {
     for (size_t count = 2; count < most; count *= 2)
         PH_TRY(try_kind(search, table, kind, count));
@@ -313,7 +313,7 @@ static ph_status try_table(struct search *search, size_t table, const struct pol
 
 static void place_best(struct search *search, size_t table)
 {
-    struct ph_plan_choice *choice = &search->choices[table];
+    struct ph__plan_choice *choice = &search->choices[table];
     uint32_t *places = search->places + table * search->topology->world_size;
     *choice = search->trials.best.choice;
     memcpy(places, choice->places, choice->num_places * sizeof *places);
@@ -324,11 +324,11 @@ static void place_best(struct search *search, size_t table)
 /* Refuses a table that did not fit by rows over all ranks, which was tried last. */
 static ph_status refuse_table(const struct search *search, size_t table)
 {
-    const struct ph_table_facts *facts = &search->tables[table];
+    const struct ph__table_facts *facts = &search->tables[table];
     const uint64_t limit = search->trials.machine->rank_bytes;
     char whole[PH_NUMBER_TEXT_BYTES], missing[PH_NUMBER_TEXT_BYTES], taken[PH_NUMBER_TEXT_BYTES],
         allowed[PH_NUMBER_TEXT_BYTES];
-    const struct ph_rank_usage *after = search->trials.last.usage;
+    const struct ph__rank_usage *after = search->trials.last.usage;
     size_t fullest = 0;
     for (size_t rank = 0; rank < search->topology->world_size; rank++)
         if (after[rank].held_bytes > after[fullest].held_bytes)
@@ -358,10 +358,10 @@ static ph_status run_policy(struct search *search, const struct policy *policy, 
 }
 
 /* The better of the plan so far, if there is one, and that of the policy. */
-static ph_status keep_better(struct search *search, bool *has_plan, double *least, struct ph_plan *best)
+static ph_status keep_better(struct search *search, bool *has_plan, double *least, struct ph__plan *best)
 {
     const double busiest = trials_busiest(&search->trials);
-    struct ph_plan plan;
+    struct ph__plan plan;
     if (*has_plan && busiest >= *least)
         return PH_OK;
     PH_TRY(ph__plan_build(search->topology, search->tables, search->num_tables, search->choices, &plan));
@@ -372,7 +372,7 @@ static ph_status keep_better(struct search *search, bool *has_plan, double *leas
     return PH_OK;
 }
 
-static ph_status build_best(struct search *search, struct ph_plan *best)
+static ph_status build_best(struct search *search, struct ph__plan *best)
 {
     double least = INFINITY;
     bool has_plan = false;
@@ -415,7 +415,7 @@ static int by_cost(const void *a, const void *b, void *context)
 
 static ph_status begin_search(struct search *search)
 {
-    struct ph_arena *arena = &search->arena;
+    struct ph__arena *arena = &search->arena;
     const size_t num_tables = search->num_tables, world_size = search->topology->world_size;
     search->costs = ph__arena_alloc_array(arena, num_tables, sizeof *search->costs);
     search->is_better_copied = ph__arena_alloc_array(arena, num_tables, sizeof *search->is_better_copied);
@@ -432,12 +432,12 @@ static ph_status begin_search(struct search *search)
     return PH_OK;
 }
 
-ph_status ph__plan_greedy(const struct ph_plan_machine *machine, const struct ph_topology *topology,
-    const struct ph_plan_step *step, const struct ph_table_facts *tables, size_t num_tables,
-    struct ph_plan *plan_out)
+ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct ph__topology *topology,
+    const struct ph__plan_step *step, const struct ph__table_facts *tables, size_t num_tables,
+    struct ph__plan *plan_out)
 {
     struct search search = {.topology = topology, .tables = tables, .num_tables = num_tables};
-    struct ph_plan plan = {0};
+    struct ph__plan plan = {0};
     ph_status status = trials_init(machine, topology, step, &search.arena, &search.trials);
     if (status == PH_OK)
         status = begin_search(&search);

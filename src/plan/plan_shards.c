@@ -35,8 +35,8 @@ struct cut {
     const uint32_t *hosts; /* of column run c; NULL: there is one */
 };
 
-static struct cut cut_of(const struct ph_topology *topology, const struct ph_table_facts *table,
-    const struct ph_plan_choice *choice)
+static struct cut cut_of(const struct ph__topology *topology, const struct ph__table_facts *table,
+    const struct ph__plan_choice *choice)
 {
     const size_t num_local = topology->ranks_per_host;
     switch (choice->kind) {
@@ -59,7 +59,7 @@ static struct cut cut_of(const struct ph_topology *topology, const struct ph_tab
     return (struct cut){1, 1, choice->places, NULL};
 }
 
-static uint32_t rank_of(const struct ph_topology *topology, const struct ph_plan_choice *choice,
+static uint32_t rank_of(const struct ph__topology *topology, const struct ph__plan_choice *choice,
     const struct cut *cut, size_t column_run, size_t row_run)
 {
     if (cut->ranks != NULL)
@@ -70,8 +70,8 @@ static uint32_t rank_of(const struct ph_topology *topology, const struct ph_plan
 }
 
 /* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their number. */
-static size_t table_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
-    const struct ph_plan_choice *choice, uint32_t table_index, struct ph_table_shard *shards_out)
+static size_t table_shards(const struct ph__topology *topology, const struct ph__table_facts *table,
+    const struct ph__plan_choice *choice, uint32_t table_index, struct ph__table_shard *shards_out)
 {
     const struct cut cut = cut_of(topology, table, choice);
     size_t count = 0;
@@ -81,14 +81,14 @@ static size_t table_shards(const struct ph_topology *topology, const struct ph_t
             const struct run rows = run_of(table->num_rows, cut.num_row_runs, r);
             if (rows.count == 0)
                 break; /* nor have those behind it any */
-            shards_out[count++] = (struct ph_table_shard){table_index, rank_of(topology, choice, &cut, c, r),
+            shards_out[count++] = (struct ph__table_shard){table_index, rank_of(topology, choice, &cut, c, r),
                 rows.first, rows.count, (uint32_t)columns.first, (uint32_t)columns.count};
         }
     }
     return count;
 }
 
-uint64_t ph__part_bytes(const struct ph_table_facts *table, uint64_t num_rows, size_t num_columns)
+uint64_t ph__part_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns)
 {
     const uint64_t by_column = table->weight_bytes + table->slot_bytes - table->row_slot_bytes;
     return num_rows * (ph__divide_up(by_column * num_columns, table->dim) + table->row_slot_bytes);
@@ -97,19 +97,19 @@ uint64_t ph__part_bytes(const struct ph_table_facts *table, uint64_t num_rows, s
 /* ---- the plan ---------------------------------------------------------------------------------------------- */
 
 static ph_status build_table(
-    struct ph_plan *plan, const struct ph_table_facts *facts, const struct ph_plan_choice *choice)
+    struct ph__plan *plan, const struct ph__table_facts *facts, const struct ph__plan_choice *choice)
 {
     const size_t index = plan->num_tables;
-    struct ph_plan_table *table = &plan->tables[index];
+    struct ph__plan_table *table = &plan->tables[index];
     const char *name = ph__arena_strdup(&plan->arena, facts->name);
     uint32_t *places = ph__arena_alloc_array(&plan->arena, choice->num_places, sizeof *places);
     if (name == NULL || places == NULL)
         return PH_ERROR_MEMORY;
     if (choice->num_places > 0)
         memcpy(places, choice->places, choice->num_places * sizeof *places);
-    *table = (struct ph_plan_table){name, choice->kind, facts->num_rows, (uint32_t)facts->dim, places,
+    *table = (struct ph__plan_table){name, choice->kind, facts->num_rows, (uint32_t)facts->dim, places,
         choice->num_places, .first_shard = plan->num_shards};
-    struct ph_table_shard *shards = plan->shards + plan->num_shards;
+    struct ph__table_shard *shards = plan->shards + plan->num_shards;
     table->num_shards = table_shards(&plan->topology, facts, choice, (uint32_t)index, shards);
     for (size_t i = 0; i < table->num_shards; i++)
         table->bytes += ph__part_bytes(facts, shards[i].num_rows, shards[i].num_columns);
@@ -120,15 +120,15 @@ static ph_status build_table(
     return ph__name_index_add(&plan->names, name);
 }
 
-static size_t most_shards(const struct ph_topology *topology, const struct ph_plan_choice *choice)
+static size_t most_shards(const struct ph__topology *topology, const struct ph__plan_choice *choice)
 {
     return choice->num_places * (ph__shard_kind_is_of_hosts(choice->kind) ? topology->ranks_per_host : 1);
 }
 
-ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_table_facts *tables,
-    size_t num_tables, const struct ph_plan_choice *choices, struct ph_plan *plan_out)
+ph_status ph__plan_build(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, const struct ph__plan_choice *choices, struct ph__plan *plan_out)
 {
-    struct ph_plan plan = {.topology = *topology};
+    struct ph__plan plan = {.topology = *topology};
     size_t num_shards = 0;
     for (size_t i = 0; i < num_tables; i++)
         num_shards += most_shards(topology, &choices[i]);
@@ -146,11 +146,11 @@ ph_status ph__plan_build(const struct ph_topology *topology, const struct ph_tab
     return status;
 }
 
-ph_status ph__plan_replicate(const struct ph_topology *topology, const struct ph_table_facts *tables,
-    size_t num_tables, struct ph_plan *plan_out)
+ph_status ph__plan_replicate(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, struct ph__plan *plan_out)
 {
-    struct ph_arena arena = {0};
-    struct ph_plan_choice *choices = ph__arena_alloc_array(&arena, num_tables, sizeof *choices);
+    struct ph__arena arena = {0};
+    struct ph__plan_choice *choices = ph__arena_alloc_array(&arena, num_tables, sizeof *choices);
     ph_status status = choices != NULL ? PH_OK : PH_ERROR_MEMORY;
     for (size_t i = 0; i < num_tables && status == PH_OK; i++)
         choices[i].kind = PH_SHARD_DATA_PARALLEL;
@@ -160,41 +160,41 @@ ph_status ph__plan_replicate(const struct ph_topology *topology, const struct ph
     return status;
 }
 
-const struct ph_plan_table *ph__plan_find(const struct ph_plan *plan, const char *name)
+const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name)
 {
     const size_t table = ph__name_index_find(&plan->names, name);
     return table != PH_NO_NAME ? &plan->tables[table] : NULL;
 }
 
-void ph__plan_fini(struct ph_plan *plan)
+void ph__plan_fini(struct ph__plan *plan)
 {
     ph__name_index_fini(&plan->names);
     ph__arena_fini(&plan->arena);
-    *plan = (struct ph_plan){0};
+    *plan = (struct ph__plan){0};
 }
 
 /* ---- places for tables whose kind is decided and whose place is not: by bytes alone ---------------------- */
 
 struct placing {
-    const struct ph_topology *topology;
-    const struct ph_table_facts *tables;
+    const struct ph__topology *topology;
+    const struct ph__table_facts *tables;
     size_t num_tables;
-    struct ph_plan_choice *choices;
-    struct ph_arena *arena;
-    uint64_t *rank_bytes;          /* (world_size) so far */
-    uint32_t *order;               /* (world_size) scratch: ranks or hosts, the emptiest first */
-    struct ph_table_shard *shards; /* (world_size) scratch */
+    struct ph__plan_choice *choices;
+    struct ph__arena *arena;
+    uint64_t *rank_bytes;           /* (world_size) so far */
+    uint32_t *order;                /* (world_size) scratch: ranks or hosts, the emptiest first */
+    struct ph__table_shard *shards; /* (world_size) scratch */
 };
 
 /* Counts the kind's places, ranks or hosts. */
-static size_t count_all(const struct placing *placing, enum ph_shard_kind kind)
+static size_t count_all(const struct placing *placing, enum ph__shard_kind kind)
 {
-    const struct ph_topology *topology = placing->topology;
+    const struct ph__topology *topology = placing->topology;
     return ph__shard_kind_is_of_hosts(kind) ? ph__num_hosts(topology) : topology->world_size;
 }
 
 /* Counts the places that a table of the kind takes. */
-static size_t count_places(const struct placing *placing, size_t table, enum ph_shard_kind kind)
+static size_t count_places(const struct placing *placing, size_t table, enum ph__shard_kind kind)
 {
     const size_t columns = ph__column_parts(&placing->tables[table]);
     switch (kind) {
@@ -210,14 +210,14 @@ static size_t count_places(const struct placing *placing, size_t table, enum ph_
 }
 
 /* Tells whether the table goes to all ranks or hosts, however full they are. */
-static bool goes_everywhere(const struct placing *placing, size_t table, enum ph_shard_kind kind)
+static bool goes_everywhere(const struct placing *placing, size_t table, enum ph__shard_kind kind)
 {
     return kind == PH_SHARD_DATA_PARALLEL || count_places(placing, table, kind) == count_all(placing, kind);
 }
 
 static void add_bytes(struct placing *placing, size_t table)
 {
-    const struct ph_table_facts *facts = &placing->tables[table];
+    const struct ph__table_facts *facts = &placing->tables[table];
     const size_t count = table_shards(placing->topology, facts, &placing->choices[table], 0, placing->shards);
     for (size_t i = 0; i < count; i++)
         placing->rank_bytes[placing->shards[i].rank] +=
@@ -261,7 +261,7 @@ static void choose_emptiest(const struct placing *placing, bool is_host, size_t 
 
 static ph_status place_table(struct placing *placing, size_t table)
 {
-    struct ph_plan_choice *choice = &placing->choices[table];
+    struct ph__plan_choice *choice = &placing->choices[table];
     const size_t wanted = count_places(placing, table, choice->kind);
     uint32_t *places = ph__arena_alloc_array(placing->arena, wanted, sizeof *places);
     if (places == NULL)
@@ -282,7 +282,7 @@ static size_t largest_left(const struct placing *placing)
     size_t largest = placing->num_tables;
     uint64_t most = 0;
     for (size_t i = 0; i < placing->num_tables; i++) {
-        const struct ph_plan_choice *choice = &placing->choices[i];
+        const struct ph__plan_choice *choice = &placing->choices[i];
         if (choice->num_places > 0 || choice->kind == PH_SHARD_DATA_PARALLEL)
             continue;
         const uint64_t bytes =
@@ -298,7 +298,7 @@ static size_t largest_left(const struct placing *placing)
 static ph_status place_all(struct placing *placing)
 {
     for (size_t i = 0; i < placing->num_tables; i++) {
-        const struct ph_plan_choice *choice = &placing->choices[i];
+        const struct ph__plan_choice *choice = &placing->choices[i];
         if (choice->num_places > 0)
             add_bytes(placing, i);
         else if (choice->kind != PH_SHARD_DATA_PARALLEL && goes_everywhere(placing, i, choice->kind))
@@ -309,8 +309,8 @@ static ph_status place_all(struct placing *placing)
     return PH_OK;
 }
 
-ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_table_facts *tables,
-    size_t num_tables, struct ph_plan_choice *choices, struct ph_arena *arena)
+ph_status ph__plan_places(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, struct ph__plan_choice *choices, struct ph__arena *arena)
 {
     const size_t world_size = topology->world_size;
     struct placing placing = {
@@ -327,10 +327,10 @@ ph_status ph__plan_places(const struct ph_topology *topology, const struct ph_ta
 
 /* Gives the bytes that a rank has of a table: of one that is cut, of its shard. */
 static uint64_t bytes_on(
-    const struct ph_plan *plan, const struct ph_table_facts *tables, size_t table, size_t rank)
+    const struct ph__plan *plan, const struct ph__table_facts *tables, size_t table, size_t rank)
 {
-    const struct ph_plan_table *planned = &plan->tables[table];
-    const struct ph_table_shard *shards = plan->shards + planned->first_shard;
+    const struct ph__plan_table *planned = &plan->tables[table];
+    const struct ph__table_shard *shards = plan->shards + planned->first_shard;
     if (planned->kind == PH_SHARD_DATA_PARALLEL)
         return planned->bytes;
     for (size_t i = 0; i < planned->num_shards; i++)
@@ -339,7 +339,7 @@ static uint64_t bytes_on(
     return 0;
 }
 
-static ph_status refuse(const struct ph_plan *plan, const struct ph_table_facts *tables, size_t rank,
+static ph_status refuse(const struct ph__plan *plan, const struct ph__table_facts *tables, size_t rank,
     uint64_t held_bytes, uint64_t rank_bytes)
 {
     char held[PH_NUMBER_TEXT_BYTES], allowed[PH_NUMBER_TEXT_BYTES], missing[PH_NUMBER_TEXT_BYTES],
@@ -356,10 +356,10 @@ static ph_status refuse(const struct ph_plan *plan, const struct ph_table_facts 
         tables[most].name, ph__bytes_text(bytes_on(plan, tables, most, rank), largest));
 }
 
-static void sum_bytes(const struct ph_plan *plan, const struct ph_table_facts *tables, uint64_t *held)
+static void sum_bytes(const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t *held)
 {
     for (size_t i = 0; i < plan->num_shards; i++) {
-        const struct ph_table_shard *shard = &plan->shards[i];
+        const struct ph__table_shard *shard = &plan->shards[i];
         held[shard->rank] += ph__part_bytes(&tables[shard->table], shard->num_rows, shard->num_columns);
     }
     for (size_t i = 0; i < plan->num_tables; i++)
@@ -369,7 +369,7 @@ static void sum_bytes(const struct ph_plan *plan, const struct ph_table_facts *t
 }
 
 ph_status ph__plan_check_bytes(
-    const struct ph_plan *plan, const struct ph_table_facts *tables, uint64_t rank_bytes)
+    const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t rank_bytes)
 {
     const size_t world_size = plan->topology.world_size;
     size_t fullest = 0;

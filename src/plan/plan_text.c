@@ -6,7 +6,7 @@
 #include "base/text/number.h"
 #include "plan/plan_choice.h"
 
-static bool holds_some(const struct ph_plan *plan, const struct ph_plan_table *table, size_t rank)
+static bool holds_some(const struct ph__plan *plan, const struct ph__plan_table *table, size_t rank)
 {
     for (size_t i = 0; i < table->num_shards; i++)
         if (plan->shards[table->first_shard + i].rank == rank)
@@ -17,7 +17,7 @@ static bool holds_some(const struct ph_plan *plan, const struct ph_plan_table *t
 /* Names the ranks that hold some of the table, in runs: "0-3, 6"; "all" where it is data_parallel. In the arena; NULL: out of
  * memory. */
 static const char *ranks_text(
-    const struct ph_plan *plan, const struct ph_plan_table *table, struct ph_arena *arena)
+    const struct ph__plan *plan, const struct ph__plan_table *table, struct ph__arena *arena)
 {
     const size_t world_size = plan->topology.world_size;
     const char *text = table->kind == PH_SHARD_DATA_PARALLEL ? "all" : "";
@@ -36,9 +36,9 @@ static const char *ranks_text(
 
 /* ---- the file -------------------------------------------------------------------------------------------- */
 
-static ph_status write_places(const struct ph_plan_table *table, struct ph_writer *writer)
+static ph_status write_places(const struct ph__plan_table *table, struct ph__writer *writer)
 {
-    const enum ph_place place = ph__shard_kind_place(table->kind);
+    const enum ph__place place = ph__shard_kind_place(table->kind);
     if (place == PH_PLACE_NONE)
         return PH_OK;
     PH_TRY(ph__writer_printf(writer, ", %s: ", ph__place_name(place)));
@@ -50,7 +50,7 @@ static ph_status write_places(const struct ph_plan_table *table, struct ph_write
 }
 
 /* YAML wants a question mark before a key that is written in more than 1024 characters; one of a byte may take six. */
-static ph_status write_name(const char *name, struct ph_writer *writer)
+static ph_status write_name(const char *name, struct ph__writer *writer)
 {
     const bool is_long = strlen(name) > 1024 / 6 - 2;
     if (strlen(name) > PH_PLAN_MAX_NAME)
@@ -62,8 +62,8 @@ static ph_status write_name(const char *name, struct ph_writer *writer)
     return ph__writer_printf(writer, is_long ? "\n  : " : ": ");
 }
 
-static ph_status write_table(const struct ph_plan *plan, const struct ph_plan_table *table,
-    struct ph_arena *arena, struct ph_writer *writer)
+static ph_status write_table(const struct ph__plan *plan, const struct ph__plan_table *table,
+    struct ph__arena *arena, struct ph__writer *writer)
 {
     char bytes[PH_NUMBER_TEXT_BYTES];
     const char *ranks = ranks_text(plan, table, arena);
@@ -77,9 +77,9 @@ static ph_status write_table(const struct ph_plan *plan, const struct ph_plan_ta
     return ph__writer_printf(writer, "}\n");
 }
 
-ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer)
+ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     PH_TRY(ph__writer_printf(writer,
         "# Which rank holds which rows and columns of which table.\n"
         "version: 1\nworld_size: %zu\nranks_per_host: %zu\ntables:\n",
@@ -91,9 +91,9 @@ ph_status ph__plan_write(const struct ph_plan *plan, struct ph_writer *writer)
     return status;
 }
 
-ph_status ph__plan_save(const struct ph_plan *plan, const char *path)
+ph_status ph__plan_save(const struct ph__plan *plan, const char *path)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
     ph_status status = ph__plan_write(plan, writer);
     if (status == PH_OK)
@@ -104,14 +104,14 @@ ph_status ph__plan_save(const struct ph_plan *plan, const char *path)
 
 /* ---- tables for people ----------------------------------------------------------------------------------- */
 
-static ph_status print_tables(const struct ph_plan *plan, struct ph_writer *writer)
+static ph_status print_tables(const struct ph__plan *plan, struct ph__writer *writer)
 {
-    static const struct ph_text_column columns[] = {{"table", false}, {"kind", false}, {"ranks", false},
+    static const struct ph__text_column columns[] = {{"table", false}, {"kind", false}, {"ranks", false},
         {"rows", true}, {"columns", true}, {"bytes", true}};
-    struct ph_text_table text;
+    struct ph__text_table text;
     ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < plan->num_tables; i++) {
-        const struct ph_plan_table *table = &plan->tables[i];
+        const struct ph__plan_table *table = &plan->tables[i];
         const char *ranks = ranks_text(plan, table, &text.arena);
         char bytes[PH_NUMBER_TEXT_BYTES];
         ph__text_table_cell(&text, "%s", table->name);
@@ -129,11 +129,11 @@ static ph_status print_tables(const struct ph_plan *plan, struct ph_writer *writ
 }
 
 static ph_status print_loads(
-    const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer)
+    const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer)
 {
-    static const struct ph_text_column columns[] = {{"rank", true}, {"host", true}, {"bytes", true},
+    static const struct ph__text_column columns[] = {{"rank", true}, {"host", true}, {"bytes", true},
         {"ms a step", true}, {"table bytes sent a step", true}};
-    struct ph_text_table text;
+    struct ph__text_table text;
     ph__text_table_init(&text, columns, sizeof columns / sizeof *columns);
     for (size_t rank = 0; rank < plan->topology.world_size; rank++) {
         char bytes[PH_NUMBER_TEXT_BYTES];
@@ -149,19 +149,19 @@ static ph_status print_loads(
 }
 
 ph_status ph__plan_print(
-    const struct ph_plan *plan, const struct ph_plan_load *loads, struct ph_writer *writer)
+    const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer)
 {
     PH_TRY(print_tables(plan, writer));
     PH_TRY(ph__writer_printf(writer, "\n"));
     return print_loads(plan, loads, writer);
 }
 
-static const char *end_name(const struct ph_plan_links *links)
+static const char *end_name(const struct ph__plan_links *links)
 {
     return links->are_hosts ? "host" : "rank";
 }
 
-static void add_row(const struct ph_plan_links *links, size_t from, struct ph_text_table *text)
+static void add_row(const struct ph__plan_links *links, size_t from, struct ph__text_table *text)
 {
     ph__text_table_cell(text, "%s %zu", end_name(links), from);
     for (size_t to = 0; to < links->count; to++) {
@@ -171,16 +171,16 @@ static void add_row(const struct ph_plan_links *links, size_t from, struct ph_te
     }
 }
 
-static ph_status print(const struct ph_plan_links *links, struct ph_arena *arena, struct ph_writer *writer)
+static ph_status print(const struct ph__plan_links *links, struct ph__arena *arena, struct ph__writer *writer)
 {
-    struct ph_text_column *columns = ph__arena_alloc_array(arena, links->count + 1, sizeof *columns);
-    struct ph_text_table text;
+    struct ph__text_column *columns = ph__arena_alloc_array(arena, links->count + 1, sizeof *columns);
+    struct ph__text_table text;
     if (columns == NULL)
         return PH_ERROR_MEMORY;
-    columns[0] = (struct ph_text_column){"all bytes sent a step by", false};
+    columns[0] = (struct ph__text_column){"all bytes sent a step by", false};
     for (size_t to = 0; to < links->count; to++) {
         columns[to + 1] =
-            (struct ph_text_column){ph__arena_printf(arena, "to %s %zu", end_name(links), to), true};
+            (struct ph__text_column){ph__arena_printf(arena, "to %s %zu", end_name(links), to), true};
         if (columns[to + 1].name == NULL)
             return PH_ERROR_MEMORY;
     }
@@ -192,9 +192,9 @@ static ph_status print(const struct ph_plan_links *links, struct ph_arena *arena
     return status;
 }
 
-ph_status ph__plan_links_print(const struct ph_plan_links *links, struct ph_writer *writer)
+ph_status ph__plan_links_print(const struct ph__plan_links *links, struct ph__writer *writer)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const ph_status status = print(links, &arena, writer);
     ph__arena_fini(&arena);
     return status;

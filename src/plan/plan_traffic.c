@@ -9,18 +9,18 @@
 
 /* One table while its messages are gone through. */
 struct table_messages {
-    const struct ph_plan *plan;
-    const struct ph_plan_table *table;
-    const struct ph_table_shard *shards; /* its own */
-    const struct ph_table_facts *facts;
+    const struct ph__plan *plan;
+    const struct ph__plan_table *table;
+    const struct ph__table_shard *shards; /* its own */
+    const struct ph__table_facts *facts;
     size_t num_before; /* tables whose facts stand before these and whose streams serve this one, too */
-    const struct ph_plan_step *step;
-    const struct ph_table_counts *counts;
-    ph_traffic_visit visit;
+    const struct ph__plan_step *step;
+    const struct ph__table_counts *counts;
+    ph__traffic_visit visit;
     void *context;
 };
 
-const char *ph__traffic_name(enum ph_traffic what)
+const char *ph__traffic_name(enum ph__traffic what)
 {
     static const char *const names[] = {
 #define TRAFFIC_NAME(name, text) text,
@@ -30,14 +30,14 @@ const char *ph__traffic_name(enum ph_traffic what)
     return names[what];
 }
 
-size_t ph__plan_samples(const struct ph_topology *topology, size_t batch_size, size_t rank)
+size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, size_t rank)
 {
     const size_t world_size = topology->world_size;
     return batch_size * (rank + 1) / world_size - batch_size * rank / world_size;
 }
 
 bool ph__shard_is_summed_on_host(
-    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *shard)
+    const struct ph__plan *plan, const struct ph__plan_table *table, const struct ph__table_shard *shard)
 {
     const bool is_cut = shard->num_rows < table->num_rows;
     return is_cut && plan->topology.ranks_per_host < plan->topology.world_size &&
@@ -45,7 +45,7 @@ bool ph__shard_is_summed_on_host(
 }
 
 static void send(
-    const struct table_messages *messages, enum ph_traffic what, size_t from, size_t to, double bytes)
+    const struct table_messages *messages, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
     if (from != to)
         messages->visit(messages->context, what, from, to, bytes);
@@ -63,14 +63,14 @@ static double ids_of(const struct table_messages *messages, size_t read, size_t 
     return messages->counts->ids[row * messages->table->num_shards + shard];
 }
 
-static double vector_bytes(const struct ph_plan_wire *wire, size_t columns)
+static double vector_bytes(const struct ph__plan_wire *wire, size_t columns)
 {
     return (double)(columns * wire->number_bytes + wire->vector_bytes);
 }
 
 /* ---- ids -------------------------------------------------------------------------------------------------- */
 
-static bool reads_feature(const struct ph_table_facts *facts, size_t num_reads, uint32_t feature)
+static bool reads_feature(const struct ph__table_facts *facts, size_t num_reads, uint32_t feature)
 {
     for (size_t i = 0; facts->reads != NULL && i < num_reads; i++)
         if (facts->reads[i].feature == feature)
@@ -79,10 +79,10 @@ static bool reads_feature(const struct ph_table_facts *facts, size_t num_reads, 
 }
 
 static bool has_rows_at(
-    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *wanted)
+    const struct ph__plan *plan, const struct ph__plan_table *table, const struct ph__table_shard *wanted)
 {
     for (size_t i = 0; i < table->num_shards; i++) {
-        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        const struct ph__table_shard *shard = &plan->shards[table->first_shard + i];
         if (shard->rank == wanted->rank && shard->first_row == wanted->first_row &&
             shard->num_rows == wanted->num_rows)
             return true;
@@ -91,9 +91,10 @@ static bool has_rows_at(
 }
 
 /* Whether a read of the shard is served by the stream of another one: of this table, or of one before it. */
-static bool has_stream(const struct table_messages *messages, size_t read, const struct ph_table_shard *shard)
+static bool has_stream(
+    const struct table_messages *messages, size_t read, const struct ph__table_shard *shard)
 {
-    const struct ph_table_facts *facts = messages->facts;
+    const struct ph__table_facts *facts = messages->facts;
     if (facts->reads == NULL)
         return false;
     const uint32_t feature = facts->reads[read].feature;
@@ -129,10 +130,10 @@ static void send_ids(const struct table_messages *messages)
 /* ---- vectors and their gradients -------------------------------------------------------------------------- */
 
 /* So many vectors of a shard's columns, forward, and their gradients back. */
-static void send_vectors(const struct table_messages *messages, const struct ph_table_shard *shard,
+static void send_vectors(const struct table_messages *messages, const struct ph__table_shard *shard,
     size_t from, size_t to, double num_vectors)
 {
-    const struct ph_plan_step *step = messages->step;
+    const struct ph__plan_step *step = messages->step;
     send(messages, PH_TRAFFIC_POOLED, from, to,
         num_vectors * vector_bytes(&step->pooled_wire, shard->num_columns));
     send(messages, PH_TRAFFIC_GRADIENTS, to, from,
@@ -146,16 +147,16 @@ static void send_items(const struct table_messages *messages, size_t read, size_
             ids_of(messages, read, rank, shard));
 }
 
-static void send_to_all(const struct table_messages *messages, const struct ph_table_shard *shard)
+static void send_to_all(const struct table_messages *messages, const struct ph__table_shard *shard)
 {
     for (size_t rank = 0; rank < messages->plan->topology.world_size; rank++)
         send_vectors(messages, shard, shard->rank, rank, samples_of(messages, rank));
 }
 
 /* From the owner to the ranks of its host; of a column run's first shard also from these on to their peers. */
-static void send_over_host(const struct table_messages *messages, const struct ph_table_shard *shard)
+static void send_over_host(const struct table_messages *messages, const struct ph__table_shard *shard)
 {
-    const struct ph_topology *topology = &messages->plan->topology;
+    const struct ph__topology *topology = &messages->plan->topology;
     const size_t num_local = topology->ranks_per_host;
     const size_t first_of_host = shard->rank / num_local * num_local;
     for (size_t local = 0; local < num_local; local++) {
@@ -172,8 +173,8 @@ static void send_over_host(const struct table_messages *messages, const struct p
 
 static void send_read(const struct table_messages *messages, size_t read, size_t shard)
 {
-    const struct ph_table_facts *facts = messages->facts;
-    const struct ph_table_shard *of = &messages->shards[shard];
+    const struct ph__table_facts *facts = messages->facts;
+    const struct ph__table_shard *of = &messages->shards[shard];
     if (facts->reads != NULL && facts->reads[read].is_of_items)
         send_items(messages, read, shard);
     else if (ph__shard_is_summed_on_host(messages->plan, messages->table, of))
@@ -186,7 +187,7 @@ static void send_read(const struct table_messages *messages, size_t read, size_t
 
 static void send_squares(const struct table_messages *messages)
 {
-    const struct ph_table_shard *shards = messages->shards;
+    const struct ph__table_shard *shards = messages->shards;
     for (size_t i = 0; i < messages->table->num_shards; i++) {
         const double sums = (double)ph__divide_up(shards[i].num_columns, PH_SHARD_COLUMNS);
         for (size_t j = 0; j < messages->table->num_shards; j++)
@@ -219,11 +220,11 @@ static void send_table(const struct table_messages *messages)
         send_squares(messages);
 }
 
-void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
+void ph__table_traffic(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, ph__traffic_visit visit,
     void *context)
 {
-    const struct ph_plan_table *planned = &plan->tables[table];
+    const struct ph__plan_table *planned = &plan->tables[table];
     send_table(&(struct table_messages){
         plan, planned, plan->shards + planned->first_shard, facts, 0, step, counts, visit, context});
 }
@@ -232,7 +233,7 @@ void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph
 
 /* So many bytes from each rank to each other. */
 static void send_everywhere(
-    size_t world_size, enum ph_traffic what, double bytes, ph_traffic_visit visit, void *context)
+    size_t world_size, enum ph__traffic what, double bytes, ph__traffic_visit visit, void *context)
 {
     for (size_t from = 0; from < world_size; from++)
         for (size_t to = 0; to < world_size; to++)
@@ -241,7 +242,7 @@ static void send_everywhere(
 }
 
 /* Whether the table is the first of its parameter that every rank has. */
-static bool is_first_replica(const struct ph_plan *plan, const struct ph_table_facts *tables, size_t table)
+static bool is_first_replica(const struct ph__plan *plan, const struct ph__table_facts *tables, size_t table)
 {
     if (plan->tables[table].kind != PH_SHARD_DATA_PARALLEL)
         return false;
@@ -251,17 +252,17 @@ static bool is_first_replica(const struct ph_plan *plan, const struct ph_table_f
     return true;
 }
 
-void ph__shared_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
+void ph__shared_traffic(const struct ph__plan *plan, size_t table, const struct ph__table_facts *tables,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, ph__traffic_visit visit,
     void *context)
 {
-    const struct ph_plan_table *planned = &plan->tables[table];
+    const struct ph__plan_table *planned = &plan->tables[table];
     send_table(&(struct table_messages){plan, planned, plan->shards + planned->first_shard, &tables[table],
         table, step, counts, visit, context});
 }
 
 void ph__batch_traffic(
-    const struct ph_plan *plan, const struct ph_table_facts *tables, ph_traffic_visit visit, void *context)
+    const struct ph__plan *plan, const struct ph__table_facts *tables, ph__traffic_visit visit, void *context)
 {
     const size_t world_size = plan->topology.world_size;
     send_everywhere(world_size, PH_TRAFFIC_LENGTHS, HEADER_BYTES, visit, context);
@@ -272,8 +273,8 @@ void ph__batch_traffic(
 
 /* ---- of dense parameters -------------------------------------------------------------------------------------- */
 
-void ph__dense_traffic(size_t world_size, const struct ph_plan_wire *wire, size_t num_numbers,
-    ph_traffic_visit visit, void *context)
+void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size_t num_numbers,
+    ph__traffic_visit visit, void *context)
 {
     const bool has_rows = wire->vector_bytes > 0;
     const size_t num_rows = ph__divide_up(num_numbers, PH_DENSE_COLUMNS);
@@ -294,14 +295,14 @@ struct matrix {
     double *bytes; /* [what][from][to] */
 };
 
-static void add_message(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+static void add_message(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
     const struct matrix *matrix = context;
     matrix->bytes[((size_t)what * matrix->world_size + from) * matrix->world_size + to] += bytes;
 }
 
-void ph__plan_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, double *bytes_out)
+void ph__plan_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, double *bytes_out)
 {
     struct matrix matrix = {plan->topology.world_size, bytes_out};
     const size_t count = PH_TRAFFIC_COUNT * matrix.world_size * matrix.world_size;

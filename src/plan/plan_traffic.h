@@ -42,20 +42,20 @@
     X(PH_TRAFFIC_DENSE, "dense")
 
 #define PH_TRAFFIC_ENUM(name, text) name,
-enum ph_traffic { PH_TRAFFIC_LIST(PH_TRAFFIC_ENUM) PH_TRAFFIC_COUNT };
+enum ph__traffic { PH_TRAFFIC_LIST(PH_TRAFFIC_ENUM) PH_TRAFFIC_COUNT };
 #undef PH_TRAFFIC_ENUM
 
-const char *ph__traffic_name(enum ph_traffic what);
+const char *ph__traffic_name(enum ph__traffic what);
 
 /* Dense gradients travel in rows of so many numbers. */
 #define PH_DENSE_COLUMNS 256
 
 /* Whether the pooled vectors of a shard are added up inside its host before they cross to others. */
 bool ph__shard_is_summed_on_host(
-    const struct ph_plan *plan, const struct ph_plan_table *table, const struct ph_table_shard *shard);
+    const struct ph__plan *plan, const struct ph__plan_table *table, const struct ph__table_shard *shard);
 
 /* What a batch's ids are, to a table; a planner puts what it expects (plan_cost.h). */
-struct ph_table_counts {
+struct ph__table_counts {
     const double *
         ids; /* (num_features, world_size, num_shards) of a read and a rank's samples, that name a row of a shard */
     const double *distinct_rows; /* (num_shards) rows of a shard that the batch names */
@@ -63,27 +63,27 @@ struct ph_table_counts {
 };
 
 /* Samples of the batch that a rank has: those from batch_size rank / world_size on. */
-size_t ph__plan_samples(const struct ph_topology *topology, size_t batch_size, size_t rank);
+size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, size_t rank);
 
 /* Calls visit for every message of one table between two ranks; bytes may be 0. As if there were no other table: its streams
  * are its own, and what is sent once a batch or once a parameter is left out. */
-typedef void (*ph_traffic_visit)(void *context, enum ph_traffic what, size_t from, size_t to, double bytes);
-void ph__table_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *facts,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
+typedef void (*ph__traffic_visit)(void *context, enum ph__traffic what, size_t from, size_t to, double bytes);
+void ph__table_traffic(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, ph__traffic_visit visit,
     void *context);
 
 /* What is sent of all tables (num_tables) together: because of one of them, by its own counts; and once a batch or a parameter. */
-void ph__shared_traffic(const struct ph_plan *plan, size_t table, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, ph_traffic_visit visit,
+void ph__shared_traffic(const struct ph__plan *plan, size_t table, const struct ph__table_facts *tables,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, ph__traffic_visit visit,
     void *context);
-void ph__batch_traffic(
-    const struct ph_plan *plan, const struct ph_table_facts *tables, ph_traffic_visit visit, void *context);
+void ph__batch_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
+    ph__traffic_visit visit, void *context);
 /* And of a bucket of dense gradients. */
-void ph__dense_traffic(size_t world_size, const struct ph_plan_wire *wire, size_t num_numbers,
-    ph_traffic_visit visit, void *context);
+void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size_t num_numbers,
+    ph__traffic_visit visit, void *context);
 
 /* All of it as a matrix, counts (num_tables): bytes_out (PH_TRAFFIC_COUNT, world_size, world_size), [what][from][to]. */
-void ph__plan_traffic(const struct ph_plan *plan, const struct ph_table_facts *tables,
-    const struct ph_plan_step *step, const struct ph_table_counts *counts, double *bytes_out);
+void ph__plan_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
+    const struct ph__plan_step *step, const struct ph__table_counts *counts, double *bytes_out);
 
 #endif

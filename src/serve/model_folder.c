@@ -18,7 +18,7 @@ static bool is_missing(const char *path)
 }
 
 ph_status ph__model_folder_find(
-    struct ph_arena *arena, const char *folder, const char *name, const char **path_out)
+    struct ph__arena *arena, const char *folder, const char *name, const char **path_out)
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
@@ -34,10 +34,10 @@ ph_status ph__model_folder_find(
 
 /* ---- what the model is ------------------------------------------------------------------------------------ */
 
-static ph_status read_weights_settings(struct ph_arena *arena, const char *config_path,
+static ph_status read_weights_settings(struct ph__arena *arena, const char *config_path,
     const char *weights_path, struct ph__model_origin *origin)
 {
-    struct ph_folder *file;
+    struct ph__folder *file;
     PH_TRY(ph__folder_open(weights_path, &file));
     const char *text = ph__folder_metadata(file, PH_IDENTITY_KEY);
     ph_status status;
@@ -51,7 +51,7 @@ static ph_status read_weights_settings(struct ph_arena *arena, const char *confi
 }
 
 ph_status ph__model_origin_find(
-    struct ph_arena *arena, const char *folder, struct ph__model_origin *origin_out)
+    struct ph__arena *arena, const char *folder, struct ph__model_origin *origin_out)
 {
     const char *config_path = ph__path_join(arena, folder, "config.yaml");
     const char *weights_path = ph__path_join(arena, folder, "model.safetensors");
@@ -77,8 +77,8 @@ ph_status ph__model_config_read(struct ph__model_config *config, const char *fol
 {
     struct ph__model_origin origin;
     *config = (struct ph__model_config){0};
-    struct ph_arena *arena = &config->arena;
-    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &config->data}};
+    struct ph__arena *arena = &config->arena;
+    struct ph__section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &config->data}};
     const size_t count = 1 + ph__model_sections(&config->model, sections + 1);
     PH_TRY(ph__model_origin_find(arena, folder, &origin));
     if (origin.config_path != NULL)
@@ -101,7 +101,7 @@ struct files {
     const char *config; /* NULL: there is none */
 };
 
-static ph_status find_files(struct ph_arena *arena, const char *folder, struct files *files_out)
+static ph_status find_files(struct ph__arena *arena, const char *folder, struct files *files_out)
 {
     struct files files = {.folder = folder};
     const char *config = ph__path_join(arena, folder, "config.yaml");
@@ -115,7 +115,7 @@ static ph_status find_files(struct ph_arena *arena, const char *folder, struct f
 }
 
 static ph_status check_encoder(
-    const struct ph_folder *file, const char *encoder_path, const char *weights_path)
+    const struct ph__folder *file, const char *encoder_path, const char *weights_path)
 {
     char digest[65];
     const char *wanted = ph__folder_metadata(file, PH_ENCODER_KEY);
@@ -131,7 +131,7 @@ static ph_status check_encoder(
 
 /* Weights that do not say what they were learnt with are taken as they are; what they say stands for a config.yaml that
  * is missing. */
-static ph_status check_config(const struct ph_folder *file, const char *folder, const char *weights_path)
+static ph_status check_config(const struct ph__folder *file, const char *folder, const char *weights_path)
 {
     struct ph__model_config config;
     const char *wanted = NULL, *trained = ph__folder_metadata(file, PH_IDENTITY_KEY);
@@ -149,7 +149,7 @@ static ph_status check_config(const struct ph_folder *file, const char *folder, 
 
 static ph_status check_origin(const struct files *files)
 {
-    struct ph_folder *file;
+    struct ph__folder *file;
     PH_TRY(ph__folder_open(files->weights, &file));
     ph_status status = check_encoder(file, files->encoder, files->weights);
     if (status == PH_OK && files->config != NULL)
@@ -175,7 +175,7 @@ static ph_status build_unvouched(
     struct ph__model_folder *model, const struct ph_model_settings *settings, const char *weights_path)
 {
     uint64_t wanted_bytes, tensor_bytes;
-    struct ph_folder *weights;
+    struct ph__folder *weights;
     ph_status status = build_program(model, settings);
     if (status == PH_ERROR_CONFIG)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: %s", weights_path, ph_error_text());
@@ -222,7 +222,7 @@ static ph_status open_files(struct ph__model_folder *model, const struct files *
 ph_status ph__model_folder_open(struct ph__model_folder *model, const char *folder,
     const struct ph_model_settings *settings, double negative_rate, enum ph_row_format row_format)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct files files;
     *model = (struct ph__model_folder){.logit_shift = ph__negative_rate_shift(negative_rate)};
     ph_status status = find_files(&arena, folder, &files);

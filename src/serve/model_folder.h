@@ -17,14 +17,14 @@ struct ph__model_origin {
 
 /* All in the arena. PH_ERROR_CHECKPOINT when neither is there, or the weights say what cannot be. */
 ph_status ph__model_origin_find(
-    struct ph_arena *arena, const char *folder, struct ph__model_origin *origin_out);
+    struct ph__arena *arena, const char *folder, struct ph__model_origin *origin_out);
 
 /* The sections that scoring needs; what else DIR/config.yaml holds is not looked at. Stays where it is: settings point
  * into it. */
 struct ph__model_config {
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph_data_settings data;
-    struct ph_model_section model;
+    struct ph__model_section model;
 };
 
 /* The config is finished by ph__model_config_fini also after a failure. PH_ERROR_CHECKPOINT when it is missing or damaged. */
@@ -44,7 +44,7 @@ struct ph__model_folder { /* zero-initialised is closed */
 
 /* Where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */
 ph_status ph__model_folder_find(
-    struct ph_arena *arena, const char *folder, const char *name, const char **path_out);
+    struct ph__arena *arena, const char *folder, const char *name, const char **path_out);
 
 /* What reading a folder's config came to, without anything that the user adds to it: PH_ERROR_CONFIG becomes
  * PH_ERROR_CHECKPOINT, as the fault is the folder's, and the record says so; another status is passed on. */

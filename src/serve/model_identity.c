@@ -6,13 +6,13 @@
 #include "data/data_options.h"
 #include "model/model_options.h"
 
-static const struct ph_key_filter of_model = {.with = PH_KEY_OF_MODEL};
+static const struct ph__key_filter of_model = {.with = PH_KEY_OF_MODEL};
 
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
-    struct ph_arena *arena, const char **text_out)
+    struct ph__arena *arena, const char **text_out)
 {
-    struct ph_model_section model;
-    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS];
+    struct ph__model_section model;
+    struct ph__section sections[1 + PH_NUM_MODEL_SECTIONS];
     void *data;
     const char *text;
     PH_TRY(ph__model_section_take(&model, settings, arena));
@@ -20,7 +20,7 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     if (negative_rate > 0)
         ((struct ph_data_settings *)data)->negative_rate = negative_rate;
     size_t count = ph__model_used_sections(&model, sections);
-    sections[count++] = (struct ph_section){&ph__data_options, data};
+    sections[count++] = (struct ph__section){&ph__data_options, data};
     PH_TRY(ph__config_changes(sections, count, of_model, arena, &text));
     if (strlen(text) >= PH_IDENTITY_BYTES)
         return ph_fail(PH_ERROR_BUG, "the model's settings take %zu bytes", strlen(text));
@@ -31,10 +31,10 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
 /* ---- the way back ----------------------------------------------------------------------------------------- */
 
 /* Other keys could make a config of what is no model: paths, say. */
-static bool is_of_model(const struct ph_section *sections, size_t num_sections, const char *line)
+static bool is_of_model(const struct ph__section *sections, size_t num_sections, const char *line)
 {
     for (size_t i = 0; i < num_sections; i++) {
-        const struct ph_option_table *table = sections[i].table;
+        const struct ph__option_table *table = sections[i].table;
         const size_t length = strlen(table->section);
         if (strncmp(line, table->section, length) != 0 || line[length] != '.')
             continue;
@@ -50,8 +50,8 @@ static bool is_of_model(const struct ph_section *sections, size_t num_sections, 
 }
 
 /* The lines of the text, each with a NUL in place of its end. */
-static ph_status cut_lines(const char *path, const char *text, const struct ph_section *sections,
-    size_t num_sections, struct ph_arena *arena, const char ***lines_out, size_t *num_lines_out)
+static ph_status cut_lines(const char *path, const char *text, const struct ph__section *sections,
+    size_t num_sections, struct ph__arena *arena, const char ***lines_out, size_t *num_lines_out)
 {
     const size_t length = strnlen(text, PH_IDENTITY_BYTES);
     if (length == PH_IDENTITY_BYTES)
@@ -75,12 +75,12 @@ static ph_status cut_lines(const char *path, const char *text, const struct ph_s
     return PH_OK;
 }
 
-ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_arena *arena,
+ph_status ph__model_identity_sets(const char *path, const char *text, struct ph__arena *arena,
     const char *const **sets_out, size_t *num_sets_out)
 {
     struct ph_data_settings data;
-    struct ph_model_section model;
-    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &data}};
+    struct ph__model_section model;
+    struct ph__section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &data}};
     const size_t num_sections = 1 + ph__model_sections(&model, sections + 1);
     const char **lines = NULL;
     size_t count = 0;

@@ -13,11 +13,11 @@
 /* The model's settings that are not at their defaults and data.negative_rate, as lines "model.kind=fm", in less than
  * PH_IDENTITY_BYTES. In the arena. */
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
-    struct ph_arena *arena, const char **text_out);
+    struct ph__arena *arena, const char **text_out);
 
 /* The way back: the lines as sets for ph__config_read, in the arena. PH_ERROR_CHECKPOINT naming the weights' path for
  * what no ph__model_identity has written: another key, or a value that its option does not take. */
-ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_arena *arena,
+ph_status ph__model_identity_sets(const char *path, const char *text, struct ph__arena *arena,
     const char *const **sets_out, size_t *num_sets_out);
 
 /* PH_ERROR_CHECKPOINT naming the weights' path and the first line of either text that the other has not. */

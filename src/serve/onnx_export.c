@@ -13,7 +13,7 @@
 /* ---- leaves -------------------------------------------------------------------------------------------------- */
 
 static ph_status add_parameter(struct ph__onnx_walk *walk, struct ph_store *store,
-    const struct ph_declaration *declaration, ph_value value)
+    const struct ph__declaration *declaration, ph_value value)
 {
     struct ph_parameter *parameter;
     PH_TRY(ph__store_add(store, declaration, NULL, &parameter));
@@ -24,9 +24,9 @@ static ph_status add_parameter(struct ph__onnx_walk *walk, struct ph_store *stor
 }
 
 static ph_status add_state(struct ph__onnx_walk *walk, struct ph_state *state,
-    const struct ph_state_declaration *declaration, ph_value value)
+    const struct ph__state_declaration *declaration, ph_value value)
 {
-    struct ph_state_array *array;
+    struct ph__state_array *array;
     PH_TRY(ph__state_add(
         state, declaration->name, declaration->elements, (ph_real)declaration->initial, &array));
     const struct ph__onnx_tensor tensor = {
@@ -37,9 +37,9 @@ static ph_status add_state(struct ph__onnx_walk *walk, struct ph_state *state,
 
 static ph_status add_weights(struct ph__onnx_walk *walk, const struct ph__model_folder *folder)
 {
-    const struct ph_graph *graph = walk->graph;
+    const struct ph__graph *graph = walk->graph;
     for (ph_value value = 1; value < graph->num_values; value++) {
-        const struct ph_value_info *info = &graph->values[value];
+        const struct ph__value_info *info = &graph->values[value];
         if (info->storage == PH_STORAGE_PARAMETER)
             PH_TRY(add_parameter(walk, folder->store, &graph->declarations[info->source], value));
         else if (info->storage == PH_STORAGE_STATE)
@@ -64,9 +64,9 @@ static void add_inputs(struct ph__onnx_walk *walk)
 
 static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
 {
-    const struct ph_graph *graph = walk->graph;
+    const struct ph__graph *graph = walk->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         if (strcmp(graph->entries[node->entry], ENTRY) != 0)
             continue;
         ph__onnx_operator *add = ph__onnx_operator_find(node->op->name);
@@ -80,7 +80,7 @@ static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
 }
 
 /* The program's output (B,T); 0 where it has none. */
-static ph_value find_logits(const struct ph_graph *graph)
+static ph_value find_logits(const struct ph__graph *graph)
 {
     for (size_t i = 0; i < graph->num_outputs; i++)
         if (strcmp(graph->outputs[i].name, LOGITS) == 0)
@@ -172,7 +172,7 @@ static ph_status export_walk(
 
 ph_status ph__onnx_export(const struct ph__model_folder *folder, const char *kind, const char *path)
 {
-    const struct ph_graph *graph = &folder->program->graph;
+    const struct ph__graph *graph = &folder->program->graph;
     struct ph__onnx_model model = {0};
     struct ph__onnx_walk walk = {.graph = graph,
         .encoder = folder->encoder,

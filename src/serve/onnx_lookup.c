@@ -19,20 +19,20 @@ static const char *feature_name(const struct ph_encoder *encoder, size_t feature
 
 /* "<node>/<feature>/<part>" */
 static const char *list_part(
-    struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature, const char *part)
+    struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, const char *part)
 {
     return ph__onnx_model_text(
         walk->model, "%s/%s/%s", node->name, feature_name(walk->encoder, feature), part);
 }
 
 static const char *list_integer(
-    struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature, const char *part, int64_t value)
+    struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, const char *part, int64_t value)
 {
     return ph__onnx_model_integers(walk->model, list_part(walk, node, feature, part), 1, &value);
 }
 
 /* A node of that name. */
-static const char *list_emit(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature,
+static const char *list_emit(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
     const char *part, const char *operator_name, const char *const *inputs,
     const struct ph__onnx_attribute *attributes)
 {
@@ -63,10 +63,10 @@ void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights)
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
-static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void add_single_slots(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_encoder *encoder = walk->encoder;
-    const struct ph_slot_range *ranges = ph__slots_ranges(node);
+    const struct ph__slot_range *ranges = ph__slots_ranges(node);
     int64_t *offsets = ph__arena_alloc_array(&walk->model->arena, num_single(encoder) + 1, sizeof *offsets);
     if (offsets == NULL) {
         ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
@@ -82,7 +82,7 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph_node *n
 }
 
 /* A padded position has slot 0 of its feature, and the mask 0. */
-static void add_list_slots(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
+static void add_list_slots(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
     const int64_t base = (int64_t)ph__slots_ranges(node)[feature].first_row;
     const char *ids = ph__onnx_model_text(walk->model, "ids.%s", feature_name(walk->encoder, feature));
@@ -98,7 +98,7 @@ static void add_list_slots(struct ph__onnx_walk *walk, const struct ph_node *nod
     list_emit(walk, node, feature, "mask", "Unsqueeze", PH_ONNX_INPUTS(ones, axis), NULL);
 }
 
-static void slots(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void slots(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     if (num_single(walk->encoder) > 0)
         add_single_slots(walk, node);
@@ -110,16 +110,16 @@ static void slots(struct ph__onnx_walk *walk, const struct ph_node *node)
 
 enum { SLOTS, TABLE, WEIGHTS };
 
-static const struct ph_node *producer(const struct ph__onnx_walk *walk, ph_value value)
+static const struct ph__node *producer(const struct ph__onnx_walk *walk, ph_value value)
 {
     return &walk->graph->nodes[walk->graph->values[value].producer];
 }
 
 /* (B,L,1): the mask, or the weights of the ids where there are any, and 0 for padding, whatever its weight says: NaN
  * times a mask of 0 would stay. */
-static const char *list_factors(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
+static const char *list_factors(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
-    const struct ph_node *slots_node = producer(walk, node->inputs[SLOTS]);
+    const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);
     if (node->inputs[WEIGHTS] == 0 || !walk->encoder->sparse_columns[feature]->is_weighted)
         return list_part(walk, slots_node, feature, "mask");
     const char *is_id = list_part(walk, slots_node, feature, "is_id"); /* (B,L) */
@@ -133,7 +133,7 @@ static const char *list_factors(struct ph__onnx_walk *walk, const struct ph_node
 }
 
 /* (B,1,D) divided by the number of ids, or by 1 where there are none. */
-static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature,
+static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
     const char *sum, const char *mask, const char *axis)
 {
     const char *one = ph__onnx_model_real(walk->model, list_part(walk, node, feature, "one"), (ph_real)1);
@@ -144,10 +144,10 @@ static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph_
 }
 
 /* (B,1,D): the sum of the rows of the list, over its length for mean pooling. An empty list is 0. */
-static const char *pool_list(struct ph__onnx_walk *walk, const struct ph_node *node, size_t feature)
+static const char *pool_list(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
-    const struct ph_embedding_bag_attributes *attributes = node->attributes;
-    const struct ph_node *slots_node = producer(walk, node->inputs[SLOTS]);
+    const struct ph__embedding_bag_attributes *attributes = node->attributes;
+    const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);
     const char *slots = list_part(walk, slots_node, feature, "slots");
     const char *mask = list_part(walk, slots_node, feature, "mask");
     const char *axis = list_integer(walk, node, feature, "axis", 1);
@@ -161,7 +161,7 @@ static const char *pool_list(struct ph__onnx_walk *walk, const struct ph_node *n
 }
 
 /* (B,F,D) in the order of the features, from the single ones in front of the lists. */
-static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph_node *node, const char *parts)
+static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph__node *node, const char *parts)
 {
     const struct ph_encoder *encoder = walk->encoder;
     int64_t *order = ph__arena_alloc_array(&walk->model->arena, encoder->num_sparse, sizeof *order);
@@ -183,7 +183,7 @@ static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph_node
         walk, node, "ordered", "Gather", PH_ONNX_INPUTS(parts, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
-static void embedding_bag(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void embedding_bag(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_encoder *encoder = walk->encoder;
     const char **parts = ph__arena_alloc_array(&walk->model->arena, encoder->num_lists + 2, sizeof *parts);

@@ -255,13 +255,13 @@ static void write_model_head(struct ph__onnx_model *model, uint64_t graph_bytes,
     ph__protobuf_encoded(head, &model->nodes);
 }
 
-static ph_status write_message(struct ph_atomic_file *file, const struct ph__protobuf *message)
+static ph_status write_message(struct ph__atomic_file *file, const struct ph__protobuf *message)
 {
     return ph__atomic_file_write(file, message->bytes, message->size);
 }
 
 static ph_status write_parts(const struct ph__onnx_model *model, const struct ph__protobuf *model_head,
-    struct tensor_head *head, struct ph_atomic_file *file)
+    struct tensor_head *head, struct ph__atomic_file *file)
 {
     PH_TRY(write_message(file, model_head));
     for (size_t i = 0; i < model->num_tensors; i++) {
@@ -276,7 +276,7 @@ static ph_status write_parts(const struct ph__onnx_model *model, const struct ph
 static ph_status write_file(const struct ph__onnx_model *model, const struct ph__protobuf *model_head,
     struct tensor_head *head, const char *path)
 {
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     PH_TRY(ph__atomic_file_open(path, &file));
     ph_status status = write_parts(model, model_head, head, &file);
     if (status == PH_OK)

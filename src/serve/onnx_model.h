@@ -46,7 +46,7 @@ struct ph__onnx_dim {
 };
 
 struct ph__onnx_model { /* zero-initialised is empty */
-    struct ph_arena arena;
+    struct ph__arena arena;
     ph_status status;               /* the first error; its text is recorded */
     struct ph__protobuf nodes;      /* fields of the graph: its nodes */
     struct ph__protobuf tail;       /* fields of the graph: its inputs and outputs */

@@ -6,12 +6,12 @@
 
 /* ---- small words --------------------------------------------------------------------------------------------- */
 
-const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part)
+const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part)
 {
     return ph__onnx_model_text(walk->model, "%s/%s", node->name, part);
 }
 
-const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes)
 {
     const struct ph__onnx_node written = {operator_name, inputs, attributes};
@@ -19,19 +19,19 @@ const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph_node *node
 }
 
 const char *ph__onnx_integer(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, int64_t value)
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *part, int64_t value)
 {
     return ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, part), 1, &value);
 }
 
 /* Adds a constant () of that name. */
 static const char *number_of(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, ph_real value)
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *part, ph_real value)
 {
     return ph__onnx_model_real(walk->model, ph__onnx_part(walk, node, part), value);
 }
 
-const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index)
+const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index)
 {
     return node->inputs[index] != 0 ? walk->names[node->inputs[index]] : NULL;
 }
@@ -41,19 +41,19 @@ static const struct ph_type *type_of(const struct ph__onnx_walk *walk, ph_value 
     return &walk->graph->values[value].type;
 }
 
-void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name)
+void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph__node *node, const char *name)
 {
     walk->names[node->outputs[0]] = name;
 }
 
-const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, const char *axis, bool keeps_dim)
 {
     return ph__onnx_emit(
         walk, node, part, "ReduceSum", PH_ONNX_INPUTS(x, axis), PH_ONNX_ATTRIBUTE("keepdims", keeps_dim));
 }
 
-const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, size_t rank, const int64_t *order)
 {
     const struct ph__onnx_attribute permutation[] = {
@@ -64,13 +64,13 @@ const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph_node 
 /* ---- operators ----------------------------------------------------------------------------------------------- */
 
 /* The memory is the input's, or the input in a layout that only our own kernels read. */
-static void same(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void same(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     ph__onnx_set_output(walk, node, ph__onnx_input(walk, node, 0));
 }
 
 /* Gemm is for matrices: what has more dimensions goes through MatMul. */
-static const char *product(struct ph__onnx_walk *walk, const struct ph_node *node)
+static const char *product(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *x = ph__onnx_input(walk, node, 0), *weight = ph__onnx_input(walk, node, 1),
                *bias = ph__onnx_input(walk, node, 2);
@@ -82,9 +82,9 @@ static const char *product(struct ph__onnx_walk *walk, const struct ph_node *nod
     return bias != NULL ? ph__onnx_emit(walk, node, "biased", "Add", PH_ONNX_INPUTS(y, bias), NULL) : y;
 }
 
-static void linear(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void linear(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_linear_attributes *attributes = node->attributes;
+    const struct ph__linear_attributes *attributes = node->attributes;
     const char *y = product(walk, node);
     if (attributes->activation == PH_RELU)
         y = ph__onnx_emit(walk, node, "relu", "Relu", PH_ONNX_INPUTS(y), NULL);
@@ -94,38 +94,38 @@ static void linear(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* The ONNX operator of the same meaning, over all inputs. */
-static void elementwise(struct ph__onnx_walk *walk, const struct ph_node *node, const char *operator_name)
+static void elementwise(struct ph__onnx_walk *walk, const struct ph__node *node, const char *operator_name)
 {
     const char *const inputs[] = {
         ph__onnx_input(walk, node, 0), node->num_inputs > 1 ? ph__onnx_input(walk, node, 1) : NULL, NULL};
     ph__onnx_set_output(walk, node, ph__onnx_emit(walk, node, "out", operator_name, inputs, NULL));
 }
 
-static void add(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void add(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Add");
 }
 
-static void multiply(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void multiply(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Mul");
 }
 
 /* A factor of each row is spread over it, as ONNX spreads what has extent 1. */
-static void scale_rows(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void scale_rows(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Mul");
 }
 
-static void scale(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void scale(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_scale_attributes *attributes = node->attributes;
+    const struct ph__scale_attributes *attributes = node->attributes;
     const char *factor = number_of(walk, node, "factor", (ph_real)attributes->factor);
     ph__onnx_set_output(walk, node,
         ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), factor), NULL));
 }
 
-static void cross(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void cross(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *product = ph__onnx_emit(walk, node, "product", "Mul",
         PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), ph__onnx_input(walk, node, 1)), NULL);
@@ -134,7 +134,7 @@ static void cross(struct ph__onnx_walk *walk, const struct ph_node *node)
             walk, node, "out", "Add", PH_ONNX_INPUTS(product, ph__onnx_input(walk, node, 2)), NULL));
 }
 
-static void row_dots(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void row_dots(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *product = ph__onnx_emit(walk, node, "product", "Mul",
         PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), ph__onnx_input(walk, node, 1)), NULL);
@@ -142,24 +142,24 @@ static void row_dots(struct ph__onnx_walk *walk, const struct ph_node *node)
     ph__onnx_set_output(walk, node, ph__onnx_sum(walk, node, "out", product, axis, true));
 }
 
-static void relu(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void relu(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Relu");
 }
 
-static void sigmoid(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void sigmoid(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Sigmoid");
 }
 
-static void sum_last(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void sum_last(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", -1);
     ph__onnx_set_output(
         walk, node, ph__onnx_sum(walk, node, "out", ph__onnx_input(walk, node, 0), axis, false));
 }
 
-static void sum_features(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void sum_features(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 1);
     ph__onnx_set_output(
@@ -167,7 +167,7 @@ static void sum_features(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* 0 in the shape keeps the batch's dimension. */
-static void reshape(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void reshape(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_type *type = type_of(walk, node->outputs[0]);
     int64_t dims[PH_MAX_RANK] = {0};
@@ -180,9 +180,9 @@ static void reshape(struct ph__onnx_walk *walk, const struct ph_node *node)
             walk, node, "out", "Reshape", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), shape), NULL));
 }
 
-static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void concat(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_concat_attributes *attributes = node->attributes;
+    const struct ph__concat_attributes *attributes = node->attributes;
     const char *inputs[PH_MAX_OPERANDS + 1] = {NULL};
     for (uint32_t i = 0; i < node->num_inputs; i++)
         inputs[i] = ph__onnx_input(walk, node, i);
@@ -191,9 +191,9 @@ static void concat(struct ph__onnx_walk *walk, const struct ph_node *node)
             walk, node, "out", "Concat", inputs, PH_ONNX_ATTRIBUTE("axis", (int64_t)attributes->axis)));
 }
 
-static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void slice(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_slice_attributes *attributes = node->attributes;
+    const struct ph__slice_attributes *attributes = node->attributes;
     const char *begin = ph__onnx_integer(walk, node, "begin", (int64_t)attributes->begin);
     const char *end = ph__onnx_integer(walk, node, "end", (int64_t)(attributes->begin + attributes->size));
     const char *axis = ph__onnx_integer(walk, node, "axis", (int64_t)attributes->axis);
@@ -203,7 +203,7 @@ static void slice(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* 1/2 sum_d ((sum_f x)^2 - sum_f x^2) */
-static void fm(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void fm(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *x = ph__onnx_input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
     const char *half = number_of(walk, node, "half", (ph_real)0.5);
@@ -219,7 +219,7 @@ static void fm(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* Positions (i,j), j < i, of the matrix of all products, row by row. */
-static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph_node *node, size_t num_fields)
+static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph__node *node, size_t num_fields)
 {
     const size_t count = num_fields * (num_fields - 1) / 2;
     int64_t *positions = ph__arena_alloc_array(&walk->model->arena, count, sizeof *positions);
@@ -239,7 +239,7 @@ static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph_no
  * triangle is kept. It is gathered from the transposed products, whole rows of B numbers at a time: gathering single
  * numbers was the dearest node of the graph, and took four times as long for 64 samples. */
 static const char *pair_products(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *vectors, size_t num_fields)
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *vectors, size_t num_fields)
 {
     const int64_t shape[] = {0, (int64_t)(num_fields * num_fields)};
     const char *flat_shape =
@@ -255,7 +255,7 @@ static const char *pair_products(
     return ph__onnx_transpose(walk, node, "pairs", kept, 2, (const int64_t[]){1, 0});
 }
 
-static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void dot_interaction(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *first = ph__onnx_input(walk, node, 0), *vectors = ph__onnx_input(walk, node, 1);
     const size_t num_rest = type_of(walk, node->inputs[1])->dims[1].extent;
@@ -274,7 +274,7 @@ static void dot_interaction(struct ph__onnx_walk *walk, const struct ph_node *no
 }
 
 /* x (B,F) times vectors (F,D): (B,F,1) times (F,D). */
-static void dense_embedding(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void dense_embedding(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 2);
     const char *x = ph__onnx_emit(
@@ -284,7 +284,7 @@ static void dense_embedding(struct ph__onnx_walk *walk, const struct ph_node *no
 }
 
 /* Both take x, gamma, beta, mean, variance in this order. */
-static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_batch_norm_options *options = node->attributes;
     const char *inputs[PH_MAX_OPERANDS + 1] = {NULL};
@@ -295,9 +295,9 @@ static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph_nod
     ph__onnx_set_output(walk, node, ph__onnx_emit(walk, node, "out", "BatchNormalization", inputs, epsilon));
 }
 
-static void layer_norm(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void layer_norm(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_layer_norm_attributes *attributes = node->attributes;
+    const struct ph__layer_norm_attributes *attributes = node->attributes;
     const struct ph__onnx_attribute written[] = {{.name = "axis", .kind = PH_ONNX_INTEGER, .integer = -1},
         {.name = "epsilon", .kind = PH_ONNX_NUMBER, .number = (float)attributes->epsilon}, {0}};
     ph__onnx_set_output(walk, node,
@@ -308,7 +308,7 @@ static void layer_norm(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* Input `index` (B,n,H d) as (B,H,n,d), or in another order of (B,n,H,d). */
-static const char *heads_of(struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index,
+static const char *heads_of(struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index,
     const char *const parts[2], const int64_t order[4])
 {
     const struct ph_attention_options *options = node->attributes;
@@ -322,7 +322,7 @@ static const char *heads_of(struct ph__onnx_walk *walk, const struct ph_node *no
 }
 
 /* softmax(scale q k^T) v of each head, as batched products */
-static void attention(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void attention(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     static const int64_t by_head[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
     const struct ph_attention_options *options = node->attributes;

@@ -8,14 +8,14 @@
 
 /* A program on its way into a model. */
 struct ph__onnx_walk {
-    const struct ph_graph *graph;
+    const struct ph__graph *graph;
     const struct ph_encoder *encoder;
     struct ph__onnx_model *model;
     const char **names; /* by value: what the model calls it; NULL where it has no one name */
 };
 
 /* Adds what the node computes to the model, and names the node's outputs. Errors are sticky in the model. */
-typedef void ph__onnx_operator(struct ph__onnx_walk *walk, const struct ph_node *node);
+typedef void ph__onnx_operator(struct ph__onnx_walk *walk, const struct ph__node *node);
 
 struct ph__onnx_entry {
     const char *name; /* of the operator */
@@ -42,22 +42,22 @@ ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is no
     }
 
 /* "<node>/<part>", a name that no other node uses. */
-const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part);
+const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part);
 /* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name, or NULL. */
-const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes);
 /* A constant (1) or () of that name. */
 const char *ph__onnx_integer(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, int64_t value);
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *part, int64_t value);
 
 /* What the model calls an input of the node; NULL: it is absent. */
-const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph_node *node, uint32_t index);
+const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index);
 /* Names the node's first output. */
-void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph_node *node, const char *name);
+void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph__node *node, const char *name);
 /* x summed along the dimension that a constant (1) names. */
-const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, const char *axis, bool keeps_dim);
-const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, size_t rank, const int64_t *order);
 
 /* The operators that other files write, ended by one without a name: table lookups, in onnx_lookup.c, and products among vectors,

@@ -12,14 +12,14 @@ static int64_t extent(const struct ph__onnx_walk *walk, ph_value value, uint32_t
     return (int64_t)dims_of(walk, value)[dim].extent;
 }
 
-static const char *binary(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+static const char *binary(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *operator_name, const char *a, const char *b)
 {
     return ph__onnx_emit(walk, node, part, operator_name, PH_ONNX_INPUTS(a, b), NULL);
 }
 
 /* x (B,...) as (B, dims[1], ...): 0 in front keeps the batch's dimension. */
-static const char *reshape(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+static const char *reshape(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, size_t rank, const int64_t *dims)
 {
     const char *name = ph__onnx_model_text(walk->model, "%s/%s_shape", node->name, part);
@@ -28,15 +28,15 @@ static const char *reshape(struct ph__onnx_walk *walk, const struct ph_node *nod
 }
 
 /* x with a dimension of extent 1 at `axis`, a constant. */
-static const char *spread(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *part, const char *x, const char *axis)
+static const char *spread(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+    const char *x, const char *axis)
 {
     return binary(walk, node, part, "Unsqueeze", x, axis);
 }
 
 /* y (B,m,d) with bias (m), if there is one, on every number of a vector; it is the node's output. */
 static void set_biased(
-    struct ph__onnx_walk *walk, const struct ph_node *node, const char *y, uint32_t bias_index)
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *y, uint32_t bias_index)
 {
     if (node->inputs[bias_index] != 0) {
         const char *axis = ph__onnx_integer(walk, node, "bias_axis", 1);
@@ -48,22 +48,22 @@ static void set_biased(
 
 /* ---- products of two matrices of a sample, and with a weight ----------------------------------------------------- */
 
-static const char *matrix(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+static const char *matrix(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, bool is_transposed)
 {
     return is_transposed ? ph__onnx_transpose(walk, node, part, x, 3, (const int64_t[]){0, 2, 1}) : x;
 }
 
-static void batch_product(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void batch_product(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
-    const struct ph_batch_product_attributes *attributes = node->attributes;
+    const struct ph__batch_product_attributes *attributes = node->attributes;
     const char *a = matrix(walk, node, "a", ph__onnx_input(walk, node, 0), attributes->is_a_transposed);
     const char *b = matrix(walk, node, "b", ph__onnx_input(walk, node, 1), attributes->is_b_transposed);
     ph__onnx_set_output(walk, node, binary(walk, node, "out", "MatMul", a, b));
 }
 
 /* weight (m,n) times x (B,n,d) */
-static void mix_fields(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void mix_fields(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *y =
         binary(walk, node, "product", "MatMul", ph__onnx_input(walk, node, 1), ph__onnx_input(walk, node, 0));
@@ -71,7 +71,7 @@ static void mix_fields(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* weight (k,h*m) times (B,h*m,d), the products of x (B,h,1,d) and first (B,1,m,d) */
-static void cin(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void cin(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const int64_t dims[] = {0, extent(walk, node->inputs[2], 1), extent(walk, node->outputs[0], 2)};
     const char *x_axis = ph__onnx_integer(walk, node, "x_axis", 2);
@@ -83,7 +83,7 @@ static void cin(struct ph__onnx_walk *walk, const struct ph_node *node)
     set_biased(walk, node, binary(walk, node, "product", "MatMul", ph__onnx_input(walk, node, 2), rows), 3);
 }
 
-static void convolution(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void convolution(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const int64_t height = extent(walk, node->inputs[1], 2) / 2, width = extent(walk, node->inputs[1], 3) / 2;
     const int64_t pads[] = {height, width, height, width};
@@ -97,7 +97,7 @@ static void convolution(struct ph__onnx_walk *walk, const struct ph_node *node)
 /* ---- sums of products -------------------------------------------------------------------------------------------- */
 
 /* The vectors v_ij, i < j, of x (B,F*F,D), or where is_changed their partners v_ji, in the same order. */
-static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph_node *node, const char *part,
+static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
     const char *x, size_t num_fields, bool is_changed)
 {
     const size_t count = num_fields * (num_fields - 1) / 2;
@@ -116,7 +116,7 @@ static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph_
         walk, node, part, "Gather", PH_ONNX_INPUTS(x, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
-static void field_aware(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void field_aware(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const int64_t num_fields = extent(walk, node->inputs[0], 1);
     const int64_t dims[] = {0, num_fields * num_fields, extent(walk, node->inputs[0], 2) / num_fields};
@@ -131,7 +131,7 @@ static void field_aware(struct ph__onnx_walk *walk, const struct ph_node *node)
 }
 
 /* x as (B,1,heads,1,k) times weight (T,heads,k,m): (B,T,heads,1,m), and as (B,T,M) times y (B,1,M), summed */
-static void bilinear_head(struct ph__onnx_walk *walk, const struct ph_node *node)
+static void bilinear_head(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const ph_value weight = node->inputs[2];
     const int64_t x_dims[] = {0, 1, extent(walk, weight, 1), 1, extent(walk, weight, 2)};

@@ -32,7 +32,7 @@ struct ph__context { /* zero-initialised is closed; stays where it is */
 
 /* Those columns of the data that features are made of, in the order of the data: no labels, weights and groups. */
 struct ph__inputs {                     /* zero-initialised is empty */
-    struct ph_name_index index;         /* of the columns' names, the encoder's */
+    struct ph__name_index index;        /* of the columns' names, the encoder's */
     size_t *first;                      /* (columns + 1) into features */
     const struct ph__column **features; /* the encoder's; those of column i are [first[i], first[i + 1]) */
 };

@@ -13,7 +13,7 @@ struct text_request {
     const struct ph__delimited *delimited; /* CELLS: with or without labels, as the first line is */
 };
 
-static enum ph__line_kind kind_of(enum ph_data_format format)
+static enum ph__line_kind kind_of(enum ph__data_format format)
 {
     switch (format) {
     case PH_DATA_CSV:

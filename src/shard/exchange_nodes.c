@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-ph_status ph__start_node_run(const struct ph_sharding *sharding, const struct ph_comm_call *named,
-    const struct ph_exchange *list, const struct ph_operand *ticket)
+ph_status ph__start_node_run(const struct ph__sharding *sharding, const struct ph__comm_call *named,
+    const struct ph__exchange *list, const struct ph__operand *ticket)
 {
     uint64_t started;
     PH_TRY(ph__comm_exchange_start(sharding->comm, named, list, &started));
@@ -11,21 +11,21 @@ ph_status ph__start_node_run(const struct ph_sharding *sharding, const struct ph
     return PH_OK;
 }
 
-ph_status ph__back_wait_infer(struct ph_infer *infer)
+ph_status ph__back_wait_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = infer->inputs[PH_BACK_WAIT_GRADIENT];
     return PH_OK;
 }
 
-void ph__written_cost(const struct ph_call *call, struct ph_cost *cost_out)
+void ph__written_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->bytes = (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
 ph_status ph__back_wait_run(
-    struct ph_call *call, const struct ph_sharding *sharding, void (*unpack)(const struct ph_call *call))
+    struct ph__call *call, const struct ph__sharding *sharding, void (*unpack)(const struct ph__call *call))
 {
-    const struct ph_operand *gradient = &call->inputs[PH_BACK_WAIT_GRADIENT];
+    const struct ph__operand *gradient = &call->inputs[PH_BACK_WAIT_GRADIENT];
     PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[PH_BACK_WAIT_TICKET].scalar));
     if (ph__is_absent(gradient))
         return PH_OK;
@@ -36,9 +36,9 @@ ph_status ph__back_wait_run(
     return PH_OK;
 }
 
-ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph_back_wait *wait, ph_value sent)
+ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph__back_wait *wait, ph_value sent)
 {
-    const struct ph_node *start = ph__builder_producer(builder, sent);
+    const struct ph__node *start = ph__builder_producer(builder, sent);
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     if (start == NULL || start->op != wait->start)
@@ -56,8 +56,8 @@ ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph_back_wai
 enum { BLOCK_ROWS = 512 };
 
 struct rows {
-    const struct ph_kernels *kernels;
-    enum ph_wire wire;
+    const struct ph__kernels *kernels;
+    enum ph__wire wire;
     size_t count, columns;
     const void *from;
     void *to;
@@ -81,14 +81,14 @@ static void unpack_block(void *argument, size_t first, size_t last, size_t worke
         rows->kernels, rows->wire, rows->count, rows->columns, rows->from, first, last - first, numbers);
 }
 
-void ph__pack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+void ph__pack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
     const ph_real *numbers, void *bytes_out)
 {
     struct rows all = {backend->kernels, wire, rows, columns, numbers, bytes_out};
     ph__for_blocks(backend, rows, BLOCK_ROWS, pack_block, &all);
 }
 
-void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+void ph__unpack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out)
 {
     struct rows all = {backend->kernels, wire, rows, columns, bytes, numbers_out};
@@ -98,12 +98,12 @@ void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t
 /* ---- some numbers of each rank ------------------------------------------------------------------------------------- */
 
 /* Gives the bytes of the numbers, and by rank how many bytes they are. */
-size_t ph__gather_numbers_bytes(const struct ph_sharding *sharding, size_t count)
+size_t ph__gather_numbers_bytes(const struct ph__sharding *sharding, size_t count)
 {
     return sharding->world_size * (count * sizeof(double) + sizeof(uint64_t));
 }
 
-ph_status ph__gather_numbers(const struct ph_sharding *sharding, const struct ph_comm_call *named,
+ph_status ph__gather_numbers(const struct ph__sharding *sharding, const struct ph__comm_call *named,
     size_t count, const double *own, double *scratch, const double **all_out)
 {
     uint64_t *bytes = (uint64_t *)(scratch + sharding->world_size * count), ticket;

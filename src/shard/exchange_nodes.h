@@ -12,8 +12,8 @@
 #include "shard/sharding.h"
 
 /* Starts it; ticket: the host scalar by which others wait. */
-ph_status ph__start_node_run(const struct ph_sharding *sharding, const struct ph_comm_call *named,
-    const struct ph_exchange *list, const struct ph_operand *ticket);
+ph_status ph__start_node_run(const struct ph__sharding *sharding, const struct ph__comm_call *named,
+    const struct ph__exchange *list, const struct ph__operand *ticket);
 
 /* Outputs of a start on the way back: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes,
  * and then, on their way, the gradients of the own lookups. */
@@ -28,16 +28,16 @@ enum {
     PH_BACK_WAIT_INPUTS
 };
 
-ph_status ph__back_wait_infer(struct ph_infer *infer);
+ph_status ph__back_wait_infer(struct ph__infer *infer);
 /* Of a node that writes its output once, and computes nothing. */
-void ph__written_cost(const struct ph_call *call, struct ph_cost *cost_out);
+void ph__written_cost(const struct ph__call *call, struct ph__cost *cost_out);
 /* unpack: makes numbers of what has come in fewer bytes; as numbers it came to where it is read. */
 ph_status ph__back_wait_run(
-    struct ph_call *call, const struct ph_sharding *sharding, void (*unpack)(const struct ph_call *call));
+    struct ph__call *call, const struct ph__sharding *sharding, void (*unpack)(const struct ph__call *call));
 
 /* A wait for what node `start` has on its way. */
-struct ph_back_wait {
-    const struct ph_op *start, *wait;
+struct ph__back_wait {
+    const struct ph__op *start, *wait;
     const void *attributes;
     size_t attributes_size;
     bool has_lookup;
@@ -45,25 +45,25 @@ struct ph_back_wait {
     const char *what;
 };
 /* sent: that output of start. PH_ERROR_BUG, which sticks to the builder, where it is none. */
-ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph_back_wait *wait, ph_value sent);
+ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph__back_wait *wait, ph_value sent);
 
 /* ---- rows into the format in which they travel between ranks and back (comm/wire/wire_format.h) ---------------------------
  *
  * All threads of a backend's team pack. Each row has the same bits whoever packs it. */
 
 /* numbers, numbers_out: (rows, columns) without gaps. */
-void ph__pack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+void ph__pack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
     const ph_real *numbers, void *bytes_out);
-void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire wire, size_t rows, size_t columns,
+void ph__unpack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out);
 
 /* ---- some numbers of each rank, of which every rank makes the same ---------------------------------------------------------
  *
  * For operators, which call it within their run. */
 
-size_t ph__gather_numbers_bytes(const struct ph_sharding *sharding, size_t count); /* of scratch */
+size_t ph__gather_numbers_bytes(const struct ph__sharding *sharding, size_t count); /* of scratch */
 /* own (count); all_out (world_size, count), in scratch. All ranks call it, with the same count, and wait for each other. */
-ph_status ph__gather_numbers(const struct ph_sharding *sharding, const struct ph_comm_call *named,
+ph_status ph__gather_numbers(const struct ph__sharding *sharding, const struct ph__comm_call *named,
     size_t count, const double *own, double *scratch, const double **all_out);
 
 #endif

@@ -20,9 +20,9 @@
 
 /* The nodes [begin, begin + count) of the graph, in the order that they get. */
 struct order {
-    const struct ph_graph *graph;
+    const struct ph__graph *graph;
     size_t begin, count;
-    struct ph_node *nodes; /* (count) */
+    struct ph__node *nodes; /* (count) */
     size_t num_placed;
     bool *is_placed, *is_needed; /* (count) */
 };
@@ -34,7 +34,7 @@ static void need(struct order *order, ph_value value)
         order->is_needed[producer - order->begin] = true;
 }
 
-static bool has_effect(const struct ph_node *node)
+static bool has_effect(const struct ph__node *node)
 {
     return (node->op->traits & PH_OP_HAS_EFFECT) != 0;
 }
@@ -51,7 +51,7 @@ static void place_start(struct order *order, size_t start)
     memset(order->is_needed, 0, order->count * sizeof *order->is_needed);
     order->is_needed[start] = true;
     for (size_t i = start + 1; i-- > 0;) {
-        const struct ph_node *node = &order->graph->nodes[order->begin + i];
+        const struct ph__node *node = &order->graph->nodes[order->begin + i];
         order->is_needed[i] = order->is_needed[i] || has_effect(node);
         for (uint32_t k = 0; order->is_needed[i] && k < node->num_inputs; k++)
             need(order, node->inputs[k]);
@@ -71,7 +71,7 @@ static void place_all(struct order *order)
             place(order, i);
 }
 
-static void adopt(struct ph_graph *graph, const struct order *order)
+static void adopt(struct ph__graph *graph, const struct order *order)
 {
     memcpy(graph->nodes + order->begin, order->nodes, order->count * sizeof *order->nodes);
     ph__graph_set_producers(graph, order->begin);
@@ -81,7 +81,7 @@ static void adopt(struct ph_graph *graph, const struct order *order)
  * gradients does not need to begin, above all the gradients of weights, comes behind its start. All ranks call it alike. */
 static void start_early(struct ph_builder *builder)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     struct order order = {.graph = graph, .begin = graph->num_nodes};
     if (ph_builder_status(builder) != PH_OK)
         return;
@@ -110,18 +110,18 @@ static void start_early(struct ph_builder *builder)
 struct tail {
     struct ph_builder *builder;
     size_t begin, count;
-    bool *is_late;         /* (count) a wait, or reads what one gives */
-    struct ph_node *nodes; /* (count) in the order that they get */
+    bool *is_late;          /* (count) a wait, or reads what one gives */
+    struct ph__node *nodes; /* (count) in the order that they get */
 };
 
-static struct ph_node *node_of(const struct tail *tail, size_t index)
+static struct ph__node *node_of(const struct tail *tail, size_t index)
 {
     return &tail->builder->graph.nodes[tail->begin + index];
 }
 
-static bool reads_late(const struct tail *tail, const struct ph_node *node)
+static bool reads_late(const struct tail *tail, const struct ph__node *node)
 {
-    const struct ph_graph *graph = &tail->builder->graph;
+    const struct ph__graph *graph = &tail->builder->graph;
     for (uint32_t k = 0; k < node->num_inputs; k++) {
         const uint32_t producer = graph->values[node->inputs[k]].producer;
         if (node->inputs[k] != 0 && producer != PH_NO_NODE && producer >= tail->begin &&
@@ -131,7 +131,7 @@ static bool reads_late(const struct tail *tail, const struct ph_node *node)
     return false;
 }
 
-static bool gives_output(const struct tail *tail, const struct ph_node *node)
+static bool gives_output(const struct tail *tail, const struct ph__node *node)
 {
     for (uint32_t k = 0; k < node->num_outputs; k++)
         if (tail->builder->graph.values[node->outputs[k]].is_output)
@@ -143,7 +143,7 @@ static bool gives_output(const struct tail *tail, const struct ph_node *node)
 static bool find_late(const struct tail *tail)
 {
     for (size_t i = 0; i < tail->count; i++) {
-        const struct ph_node *node = node_of(tail, i);
+        const struct ph__node *node = node_of(tail, i);
         const bool is_wait = ph__is_gradient_wait(node);
         tail->is_late[i] = is_wait || reads_late(tail, node);
         if (tail->is_late[i] &&
@@ -155,7 +155,7 @@ static bool find_late(const struct tail *tail)
 
 static void move_late(const struct tail *tail)
 {
-    struct ph_graph *graph = &tail->builder->graph;
+    struct ph__graph *graph = &tail->builder->graph;
     size_t num_placed = 0;
     for (int is_late = 0; is_late <= 1; is_late++)
         for (size_t i = 0; i < tail->count; i++)
@@ -173,7 +173,7 @@ static void move_late(const struct tail *tail)
  * sums, a norm of all gradients, the waits stay where they are. */
 static void wait_late(struct ph_builder *builder)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     struct tail tail = {.builder = builder};
     if (ph_builder_status(builder) != PH_OK)
         return;
@@ -193,13 +193,13 @@ static void wait_late(struct ph_builder *builder)
 /* ---- the context ------------------------------------------------------------------------------------------------------ */
 
 ph_status ph__sharding_create(
-    const struct ph_distribution_options *options, struct ph_sharding **sharding_out)
+    const struct ph__distribution_options *options, struct ph__sharding **sharding_out)
 {
     const size_t world_size = ph_comm_world_size(options->comm);
-    struct ph_sharding *sharding = calloc(1, sizeof *sharding);
+    struct ph__sharding *sharding = calloc(1, sizeof *sharding);
     if (sharding == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a program's shards");
-    *sharding = (struct ph_sharding){.comm = options->comm,
+    *sharding = (struct ph__sharding){.comm = options->comm,
         .plan = options->plan,
         .forward = options->forward,
         .backward = options->backward,
@@ -222,7 +222,7 @@ ph_status ph__sharding_create(
     return PH_OK;
 }
 
-void ph__sharding_destroy(struct ph_sharding *sharding)
+void ph__sharding_destroy(struct ph__sharding *sharding)
 {
     if (sharding == NULL)
         return;
@@ -241,7 +241,7 @@ void ph__sharding_destroy(struct ph_sharding *sharding)
 
 /* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that, and yet its gradient
  * goes to others. 0: it has some. */
-static ph_value only_in_flight(const struct ph_vector_exchange *exchange)
+static ph_value only_in_flight(const struct ph__vector_exchange *exchange)
 {
     if (exchange->sums != NULL && exchange->sums->own_count == 0)
         return exchange->sums->in_flight;
@@ -249,8 +249,8 @@ static ph_value only_in_flight(const struct ph_vector_exchange *exchange)
 }
 
 /* A rank that has no shards for a lookup sends its gradients all the same: it differentiates by what is on its way to it. */
-static void list_in_flight(
-    struct ph_sharding *sharding, struct ph_builder *builder, const ph_value **more_out, size_t *num_more_out)
+static void list_in_flight(struct ph__sharding *sharding, struct ph_builder *builder,
+    const ph_value **more_out, size_t *num_more_out)
 {
     ph_value *more = ph__arena_alloc_array(&sharding->arena, sharding->num_exchanges + 1, sizeof *more);
     *num_more_out = 0;
@@ -272,12 +272,12 @@ static void spread(void *context, struct ph_builder *builder, const ph_value **m
 
 /* Gradients on their way from a rank without shards: nothing reads them, and the rank waits until they have gone. */
 static void wait_for_gradients(
-    struct ph_sharding *sharding, struct ph_builder *builder, ph_value in_flight, ph_value sent)
+    struct ph__sharding *sharding, struct ph_builder *builder, ph_value in_flight, ph_value sent)
 {
     for (size_t i = 0; i < sharding->num_exchanges; i++) {
-        const struct ph_vector_exchange *exchange = sharding->exchanges[i];
-        const struct ph_exchange_attributes attributes = {sharding->exchanges[i], exchange->own_count};
-        const struct ph_host_attributes of_host = {exchange->sums, 0};
+        const struct ph__vector_exchange *exchange = sharding->exchanges[i];
+        const struct ph__exchange_attributes attributes = {sharding->exchanges[i], exchange->own_count};
+        const struct ph__host_attributes of_host = {exchange->sums, 0};
         if (only_in_flight(exchange) != in_flight)
             continue;
         if (exchange->sums != NULL)
@@ -290,7 +290,7 @@ static void wait_for_gradients(
 static void reduce(
     void *context, struct ph_builder *builder, size_t count, const ph_value *parameters, ph_value *gradients)
 {
-    const struct ph_sharding *sharding = context;
+    const struct ph__sharding *sharding = context;
     if (sharding->overlaps)
         start_early(builder);
     for (size_t i = 0; i < count; i++)
@@ -301,7 +301,7 @@ static void reduce(
 
 static void complete(void *context, struct ph_builder *builder)
 {
-    const struct ph_sharding *sharding = context;
+    const struct ph__sharding *sharding = context;
     ph__share_norms(context, builder);
     ph__share_squares(context, builder);
     if (sharding->overlaps)
@@ -317,8 +317,8 @@ static ph_status poll(void *context)
 static ph_status create_workspace(void *context, struct ph_executor *executor, size_t batch_size,
     size_t num_ids, struct ph_workspace **workspace_out)
 {
-    const struct ph_sharding *sharding = context;
-    const struct ph_requests requests = {
+    const struct ph__sharding *sharding = context;
+    const struct ph__requests requests = {
         .num_samples = batch_size, .num_global_ids = num_ids * sharding->world_size, .num_ids = num_ids};
     ph__executor_poll(executor, poll, sharding->comm);
     return ph__workspace_create(
@@ -328,16 +328,16 @@ static ph_status create_workspace(void *context, struct ph_executor *executor, s
 static ph_status bind(
     void *context, struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step)
 {
-    struct ph_requests requests;
+    struct ph__requests requests;
     PH_TRY(ph__requests_exchange(context, batch, &requests));
     return ph__workspace_bind(workspace, batch, &requests, seed, step);
 }
 
 ph_status ph__distribution_create(
-    const struct ph_distribution_options *options, struct ph_distribution **distribution_out)
+    const struct ph__distribution_options *options, struct ph_distribution **distribution_out)
 {
     struct ph_distribution *distribution = calloc(1, sizeof *distribution);
-    struct ph_sharding *sharding;
+    struct ph__sharding *sharding;
     if (distribution == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a program's shards");
     const ph_status status = ph__sharding_create(options, &sharding);

@@ -8,12 +8,12 @@
 
 /* Creates one for each program: it knows what that program exchanges. PH_ERROR_MEMORY. */
 ph_status ph__distribution_create(
-    const struct ph_distribution_options *options, struct ph_distribution **distribution_out);
+    const struct ph__distribution_options *options, struct ph_distribution **distribution_out);
 void ph__distribution_destroy(struct ph_distribution *distribution); /* after the program's workspaces */
 
 /* Creates a distribution's context. PH_ERROR_MEMORY. */
 ph_status ph__sharding_create(
-    const struct ph_distribution_options *options, struct ph_sharding **sharding_out);
-void ph__sharding_destroy(struct ph_sharding *sharding);
+    const struct ph__distribution_options *options, struct ph__sharding **sharding_out);
+void ph__sharding_destroy(struct ph__sharding *sharding);
 
 #endif

@@ -41,53 +41,53 @@ ph_status ph__folder_commit(
 
 /* ---- reading ----------------------------------------------------------------------------------------------- */
 
-struct ph_folder;
+struct ph__folder;
 
 /* Opens a folder, or a single safetensors file as if it were one. Index, headers and sizes of all files have been
  * checked on return, and that they belong together; but not the tensors' bytes. PH_ERROR_CHECKPOINT, naming file and
  * tensor; PH_ERROR_MEMORY. Each file takes a descriptor until the folder is closed. */
-ph_status ph__folder_open(const char *path, struct ph_folder **folder_out);
+ph_status ph__folder_open(const char *path, struct ph__folder **folder_out);
 /* Opens it for its metadata alone, as if it had no tensor: of a folder the index is read, of a sealed file the start of the
  * header. What has 100,000 tables takes milliseconds then, not seconds. */
-ph_status ph__folder_open_metadata(const char *path, struct ph_folder **folder_out);
-void ph__folder_close(struct ph_folder *folder);
+ph_status ph__folder_open_metadata(const char *path, struct ph__folder **folder_out);
+void ph__folder_close(struct ph__folder *folder);
 /* From now on what reads tensors' bytes, which are seals, loading and the digest, calls it every few megabytes. NULL: nobody waits
  * any more. */
-void ph__folder_set_meanwhile(struct ph_folder *folder, const struct ph_meanwhile *meanwhile);
+void ph__folder_set_meanwhile(struct ph__folder *folder, const struct ph__meanwhile *meanwhile);
 
 /* Reads the files first, first + step, first + 2 step .. (below ph__folder_num_files) and compares them with their seals:
  * PH_ERROR_CHECKPOINT naming the one that does not fit, or has none. */
-ph_status ph__folder_check_seals(const struct ph_folder *folder, size_t first, size_t step);
-size_t ph__folder_num_files(const struct ph_folder *folder);
+ph_status ph__folder_check_seals(const struct ph__folder *folder, size_t first, size_t step);
+size_t ph__folder_num_files(const struct ph__folder *folder);
 
 /* Logical tensors by name, ascending. data is NULL; the name is borrowed until close. */
-size_t ph__folder_num_tensors(const struct ph_folder *folder);
-struct ph_tensor ph__folder_tensor(const struct ph_folder *folder, size_t index);
+size_t ph__folder_num_tensors(const struct ph__folder *folder);
+struct ph_tensor ph__folder_tensor(const struct ph__folder *folder, size_t index);
 /* Index of a name, or the number of tensors when there is none. */
-size_t ph__folder_find(const struct ph_folder *folder, const char *name);
+size_t ph__folder_find(const struct ph__folder *folder, const char *name);
 /* Text of a metadata key, NULL when it is missing; borrowed until close. */
-const char *ph__folder_metadata(const struct ph_folder *folder, const char *key);
+const char *ph__folder_metadata(const struct ph__folder *folder, const char *key);
 /* Sets the key after this one, which may have no text, as ph__json_next_member does; false at the end. */
-bool ph__folder_next_metadata(const struct ph_folder *folder, struct ph_json_member *member);
+bool ph__folder_next_metadata(const struct ph__folder *folder, struct ph__json_member *member);
 /* Of all tensors. */
-uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder);
+uint64_t ph__folder_tensor_bytes(const struct ph__folder *folder);
 
 /* PH_ERROR_CHECKPOINT unless each of the tensors, or the whole one that it is a part of, is there with its shape and a dtype
  * that converts (store/tensor_list.h). */
 ph_status ph__folder_check_tensors(
-    const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
+    const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 /* PH_ERROR_CHECKPOINT naming a tensor of the folder that has none of these names. */
 ph_status ph__folder_check_no_others(
-    const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
+    const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 
 /* Fills the tensors after checking them, reading what lies in their rows and no other; nothing has been changed unless the
  * disk fails, and then the error says that the tensors must not be used. */
 ph_status ph__folder_load(
-    const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
+    const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors);
 
 /* The sum that ph_checkpoint_digest gives for the same tensors in one store; of those for which is_counted (NULL: all) says
  * so. Reads them all, in rows, and keeps no more than some of a tensor in memory. */
 ph_status ph__folder_digest(
-    const struct ph_folder *folder, bool (*is_counted)(const char *name), char hex_out[65]);
+    const struct ph__folder *folder, bool (*is_counted)(const char *name), char hex_out[65]);
 
 #endif

@@ -20,17 +20,17 @@ enum { BLOCK_BYTES = 1 << 16, PAGE_BYTES = 4096 };
 
 /* What of a piece is wanted, and where it goes. */
 struct piece_read {
-    const struct ph_safetensors *file;
-    const struct ph_layout_piece *piece;
-    struct ph_area common; /* of the logical tensor */
-    size_t element;        /* bytes */
-    char *out;             /* of the common area's first element */
-    size_t out_row_bytes;  /* between rows */
+    const struct ph__safetensors *file;
+    const struct ph__layout_piece *piece;
+    struct ph__area common; /* of the logical tensor */
+    size_t element;         /* bytes */
+    char *out;              /* of the common area's first element */
+    size_t out_row_bytes;   /* between rows */
 };
 
 static uint64_t place_in_piece(const struct piece_read *read, size_t row, size_t column)
 {
-    const struct ph_area *area = &read->piece->area;
+    const struct ph__area *area = &read->piece->area;
     const size_t element = (row - area->first_row) * area->num_columns + column - area->first_column;
     return (uint64_t)element * read->element;
 }
@@ -39,7 +39,7 @@ static uint64_t place_in_piece(const struct piece_read *read, size_t row, size_t
 static ph_status read_through(const struct piece_read *read)
 {
     char block[BLOCK_BYTES];
-    const struct ph_area *area = &read->piece->area, *common = &read->common;
+    const struct ph__area *area = &read->piece->area, *common = &read->common;
     const size_t row_bytes = area->num_columns * read->element, wanted = common->num_columns * read->element;
     const size_t before = (common->first_column - area->first_column) * read->element;
     for (size_t row = 0, count; row < common->num_rows; row += count) {
@@ -55,7 +55,7 @@ static ph_status read_through(const struct piece_read *read)
 /* Row by row, what is wanted of each. */
 static ph_status read_rows(const struct piece_read *read)
 {
-    const struct ph_area *common = &read->common;
+    const struct ph__area *common = &read->common;
     for (size_t row = 0; row < common->num_rows; row++)
         PH_TRY(ph__safetensors_read_part(read->file, read->piece->index,
             place_in_piece(read, common->first_row + row, common->first_column),
@@ -75,9 +75,9 @@ static ph_status read_piece(const struct piece_read *read)
 }
 
 ph_status ph__folder_read_area(
-    const struct ph_folder *folder, size_t index, const struct ph_area *area, void *bytes)
+    const struct ph__folder *folder, size_t index, const struct ph__area *area, void *bytes)
 {
-    const struct ph_layout_tensor *tensor = &folder->layout.tensors[index];
+    const struct ph__layout_tensor *tensor = &folder->layout.tensors[index];
     const size_t element = ph_dtype_size(tensor->pieces[0].dtype);
     for (size_t i = 0; i < tensor->num_pieces; i++) {
         struct piece_read read = {.file = folder->files[tensor->pieces[i].file].tensors,
@@ -111,7 +111,7 @@ static void describe(enum ph_dtype dtype, const struct ph_shape *shape, char tex
     snprintf(text + length, 128 - (size_t)length, ")");
 }
 
-static ph_status check_tensor(const struct ph_folder *folder, const struct ph_tensor *wanted)
+static ph_status check_tensor(const struct ph__folder *folder, const struct ph_tensor *wanted)
 {
     const size_t index = ph__folder_find(folder, wanted->name);
     if (index == ph__folder_num_tensors(folder))
@@ -129,7 +129,7 @@ static ph_status check_tensor(const struct ph_folder *folder, const struct ph_te
 }
 
 ph_status ph__folder_check_tensors(
-    const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
+    const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
 {
     for (size_t i = 0; i < num_tensors; i++)
         PH_TRY(check_tensor(folder, &tensors[i]));
@@ -137,7 +137,7 @@ ph_status ph__folder_check_tensors(
 }
 
 ph_status ph__folder_check_no_others(
-    const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
+    const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
 {
     const size_t num_here = ph__folder_num_tensors(folder);
     bool *is_known = calloc(num_here + 1, sizeof *is_known);
@@ -159,17 +159,17 @@ ph_status ph__folder_check_no_others(
 
 /* A tensor that is filled: `area` is what it is of the folder's tensor `index`. */
 struct source {
-    const struct ph_folder *folder;
+    const struct ph__folder *folder;
     size_t index;
-    struct ph_area area;
+    struct ph__area area;
 };
 
 /* The tensor is one that the folder has. */
-static struct source find_source(const struct ph_folder *folder, const struct ph_tensor *tensor)
+static struct source find_source(const struct ph__folder *folder, const struct ph_tensor *tensor)
 {
     const struct source source = {folder, ph__folder_find(folder, tensor->name), ph__tensor_area(tensor)};
     const struct ph_tensor found = ph__folder_tensor(folder, source.index);
-    const struct ph_area whole = ph__shape_area(&found.shape);
+    const struct ph__area whole = ph__shape_area(&found.shape);
     assert(ph__area_is_within(&source.area, &whole));
     (void)whole;
     return source;
@@ -178,8 +178,8 @@ static struct source find_source(const struct ph_folder *folder, const struct ph
 static ph_status read_source_rows(const void *context, size_t first_row, size_t num_rows, void *bytes)
 {
     const struct source *source = context;
-    const struct ph_folder *folder = source->folder;
-    struct ph_area area = source->area;
+    const struct ph__folder *folder = source->folder;
+    struct ph__area area = source->area;
     const size_t row_bytes = area.num_columns * ph_dtype_size(ph__folder_tensor(folder, source->index).dtype);
     for (size_t row = 0; row < num_rows; row += area.num_rows) {
         area.first_row = source->area.first_row + first_row + row;
@@ -190,7 +190,8 @@ static ph_status read_source_rows(const void *context, size_t first_row, size_t 
     return PH_OK;
 }
 
-ph_status ph__folder_load(const struct ph_folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
+ph_status ph__folder_load(
+    const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors)
 {
     PH_TRY(ph__folder_check_tensors(folder, num_tensors, tensors));
     for (size_t i = 0; i < num_tensors; i++) {
@@ -206,15 +207,15 @@ ph_status ph__folder_load(const struct ph_folder *folder, size_t num_tensors, co
 /* ---- digest ------------------------------------------------------------------------------------------------ */
 
 static ph_status digest_tensor(
-    const struct ph_folder *folder, size_t index, struct ph_digest *digest, void *bytes)
+    const struct ph__folder *folder, size_t index, struct ph__digest *digest, void *bytes)
 {
     const struct ph_tensor tensor = ph__folder_tensor(folder, index);
-    const struct ph_area whole = ph__shape_area(&tensor.shape);
+    const struct ph__area whole = ph__shape_area(&tensor.shape);
     const size_t row_bytes = whole.num_columns * ph_dtype_size(tensor.dtype);
     PH_TRY(ph__digest_tensor_head(digest, &tensor));
     if (row_bytes == 0)
         return PH_OK;
-    struct ph_area area = whole;
+    struct ph__area area = whole;
     for (size_t row = 0; row < whole.num_rows; row += area.num_rows) {
         area.first_row = row;
         area.num_rows = ph__min(whole.num_rows - row, stretch_rows(row_bytes));
@@ -226,20 +227,20 @@ static ph_status digest_tensor(
 }
 
 /* Room for the rows of any tensor that are read at once. */
-static size_t digest_bytes(const struct ph_folder *folder)
+static size_t digest_bytes(const struct ph__folder *folder)
 {
     size_t bytes = STRETCH_BYTES;
     for (size_t i = 0; i < ph__folder_num_tensors(folder); i++) {
         const struct ph_tensor tensor = ph__folder_tensor(folder, i);
-        const struct ph_area whole = ph__shape_area(&tensor.shape);
+        const struct ph__area whole = ph__shape_area(&tensor.shape);
         if (whole.num_rows > 0)
             bytes = ph__max(bytes, whole.num_columns * ph_dtype_size(tensor.dtype));
     }
     return bytes;
 }
 
-static ph_status digest_tensors(const struct ph_folder *folder, bool (*is_counted)(const char *name),
-    struct ph_digest *digest, char hex_out[65])
+static ph_status digest_tensors(const struct ph__folder *folder, bool (*is_counted)(const char *name),
+    struct ph__digest *digest, char hex_out[65])
 {
     void *bytes = malloc(digest_bytes(folder));
     if (bytes == NULL)
@@ -253,9 +254,9 @@ static ph_status digest_tensors(const struct ph_folder *folder, bool (*is_counte
 }
 
 ph_status ph__folder_digest(
-    const struct ph_folder *folder, bool (*is_counted)(const char *name), char hex_out[65])
+    const struct ph__folder *folder, bool (*is_counted)(const char *name), char hex_out[65])
 {
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     PH_TRY(ph__digest_create(&digest));
     const ph_status status = digest_tensors(folder, is_counted, digest, hex_out);
     ph__digest_destroy(digest);

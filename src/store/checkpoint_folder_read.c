@@ -17,12 +17,12 @@
 
 static int compare_files(const void *a, const void *b)
 {
-    const struct ph_folder_file *left = a, *right = b;
+    const struct ph__folder_file *left = a, *right = b;
     return strcmp(left->name, right->name);
 }
 
 /* The file is the one that the index was made for. */
-static ph_status check_file(const struct ph_folder_file *file, const struct ph_json *said)
+static ph_status check_file(const struct ph__folder_file *file, const struct ph__json *said)
 {
     const char *seal = ph__json_as_text(ph__json_get(said, PH_SEAL_KEY), "");
     const int64_t bytes = ph__json_as_integer(ph__json_get(said, "bytes"), -1);
@@ -36,12 +36,12 @@ static ph_status check_file(const struct ph_folder_file *file, const struct ph_j
     return PH_OK;
 }
 
-static ph_status open_file(struct ph_folder *folder, const char *name, const struct ph_json *said)
+static ph_status open_file(struct ph__folder *folder, const char *name, const struct ph__json *said)
 {
-    struct ph_folder_file *file = &folder->files[folder->num_files];
+    struct ph__folder_file *file = &folder->files[folder->num_files];
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no file of the folder", folder->index_path, name);
-    *file = (struct ph_folder_file){.name = name, .path = ph__path_join(&folder->arena, folder->path, name)};
+    *file = (struct ph__folder_file){.name = name, .path = ph__path_join(&folder->arena, folder->path, name)};
     if (file->path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
     PH_TRY(ph__safetensors_open(file->path, &file->tensors));
@@ -49,10 +49,10 @@ static ph_status open_file(struct ph_folder *folder, const char *name, const str
     return check_file(file, said);
 }
 
-static ph_status open_files(struct ph_folder *folder)
+static ph_status open_files(struct ph__folder *folder)
 {
-    const struct ph_json *files = ph__json_get(folder->index, "files");
-    struct ph_json_member member = {0};
+    const struct ph__json *files = ph__json_get(folder->index, "files");
+    struct ph__json_member member = {0};
     folder->files = calloc(ph__json_size(files) + 1, sizeof *folder->files);
     if (folder->files == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
@@ -65,10 +65,10 @@ static ph_status open_files(struct ph_folder *folder)
 /* ---- tensors of the files ---------------------------------------------------------------------------------- */
 
 /* A tensor of a file as a whole one, which is what it is unless the index says otherwise. */
-static struct ph_layout_piece whole_piece(const struct ph_folder *folder, size_t file, size_t index)
+static struct ph__layout_piece whole_piece(const struct ph__folder *folder, size_t file, size_t index)
 {
     const struct ph_tensor tensor = ph__safetensors_tensor(folder->files[file].tensors, index);
-    return (struct ph_layout_piece){.name = tensor.name,
+    return (struct ph__layout_piece){.name = tensor.name,
         .stored = tensor.name,
         .dtype = tensor.dtype,
         .shape = tensor.shape,
@@ -77,10 +77,10 @@ static struct ph_layout_piece whole_piece(const struct ph_folder *folder, size_t
         .index = index};
 }
 
-static ph_status add_stored(struct ph_folder *folder, const char *stored, const char *file_name)
+static ph_status add_stored(struct ph__folder *folder, const char *stored, const char *file_name)
 {
-    const struct ph_folder_file key = {.name = file_name != NULL ? file_name : ""};
-    const struct ph_folder_file *file =
+    const struct ph__folder_file key = {.name = file_name != NULL ? file_name : ""};
+    const struct ph__folder_file *file =
         bsearch(&key, folder->files, folder->num_files, sizeof *folder->files, compare_files);
     if (file == NULL)
         return ph_fail(
@@ -88,20 +88,20 @@ static ph_status add_stored(struct ph_folder *folder, const char *stored, const 
     const size_t index = ph__safetensors_find(file->tensors, stored);
     if (index == ph__safetensors_num_tensors(file->tensors))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' is missing", file->path, stored);
-    const struct ph_layout_piece piece = whole_piece(folder, (size_t)(file - folder->files), index);
+    const struct ph__layout_piece piece = whole_piece(folder, (size_t)(file - folder->files), index);
     return ph__layout_add(&folder->layout, &piece);
 }
 
 static int compare_stored(const void *a, const void *b)
 {
-    const struct ph_layout_piece *left = a, *right = b;
+    const struct ph__layout_piece *left = a, *right = b;
     return strcmp(left->stored, right->stored);
 }
 
-static ph_status read_weight_map(struct ph_folder *folder)
+static ph_status read_weight_map(struct ph__folder *folder)
 {
-    const struct ph_json *map = ph__json_get(folder->index, "weight_map");
-    struct ph_json_member member = {0};
+    const struct ph__json *map = ph__json_get(folder->index, "weight_map");
+    struct ph__json_member member = {0};
     size_t num_in_files = 0;
     while (ph__json_is_object(map) && ph__json_next_member(map, &member))
         PH_TRY(add_stored(folder, member.key, ph__json_as_text(member.value, NULL)));
@@ -118,27 +118,28 @@ static ph_status read_weight_map(struct ph_folder *folder)
 
 /* ---- tensors that are cut ---------------------------------------------------------------------------------- */
 
-static ph_status fail_part(const struct ph_folder *folder, const char *name, const char *stored)
+static ph_status fail_part(const struct ph__folder *folder, const char *name, const char *stored)
 {
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no part of '%s'", folder->index_path, stored, name);
 }
 
 /* What a file has of a tensor that is cut is an area of it. */
 static ph_status read_piece(
-    struct ph_folder *folder, const char *name, const struct ph_shape *shape, const struct ph_json *said)
+    struct ph__folder *folder, const char *name, const struct ph_shape *shape, const struct ph__json *said)
 {
-    struct ph_layout *layout = &folder->layout;
-    const struct ph_layout_piece key = {.stored = ph__json_as_text(ph__json_get(said, "name"), "")};
+    struct ph__layout *layout = &folder->layout;
+    const struct ph__layout_piece key = {.stored = ph__json_as_text(ph__json_get(said, "name"), "")};
     const char *file = ph__json_as_text(ph__json_get(said, "file"), "");
-    struct ph_layout_piece *piece = layout->num_pieces > 0 ? bsearch(&key, layout->pieces, layout->num_pieces,
-                                                                 sizeof *layout->pieces, compare_stored)
-                                                           : NULL;
-    const struct ph_area whole = ph__shape_area(shape);
-    struct ph_area area;
+    struct ph__layout_piece *piece =
+        layout->num_pieces > 0
+            ? bsearch(&key, layout->pieces, layout->num_pieces, sizeof *layout->pieces, compare_stored)
+            : NULL;
+    const struct ph__area whole = ph__shape_area(shape);
+    struct ph__area area;
     if (piece == NULL || piece->is_cut || strcmp(folder->files[piece->file].name, file) != 0 ||
         !ph__layout_get_area(said, &area) || !ph__area_is_within(&area, &whole))
         return fail_part(folder, name, key.stored);
-    const struct ph_area stored = ph__shape_area(&piece->shape);
+    const struct ph__area stored = ph__shape_area(&piece->shape);
     if (piece->shape.rank != shape->rank || stored.num_rows != area.num_rows ||
         stored.num_columns != area.num_columns)
         return fail_part(folder, name, key.stored);
@@ -150,9 +151,9 @@ static ph_status read_piece(
 }
 
 /* Vectors and matrices are cut, and nothing else. */
-static ph_status read_cut(struct ph_folder *folder, const char *name, const struct ph_json *said)
+static ph_status read_cut(struct ph__folder *folder, const char *name, const struct ph__json *said)
 {
-    const struct ph_json *pieces = ph__json_get(said, "pieces");
+    const struct ph__json *pieces = ph__json_get(said, "pieces");
     struct ph_shape shape;
     if (!ph__layout_get_shape(ph__json_get(said, "shape"), &shape) || shape.rank == 0 || shape.rank > 2 ||
         ph__json_size(pieces) == 0)
@@ -163,9 +164,9 @@ static ph_status read_cut(struct ph_folder *folder, const char *name, const stru
     return PH_OK;
 }
 
-static ph_status check_dtype(const struct ph_folder *folder, const char *name, const struct ph_json *said)
+static ph_status check_dtype(const struct ph__folder *folder, const char *name, const struct ph__json *said)
 {
-    const struct ph_layout_tensor *tensor = &folder->layout.tensors[ph__layout_find(&folder->layout, name)];
+    const struct ph__layout_tensor *tensor = &folder->layout.tensors[ph__layout_find(&folder->layout, name)];
     const char *dtype = ph__json_as_text(ph__json_get(said, "dtype"), "");
     if (strcmp(dtype, ph_dtype_name(tensor->pieces[0].dtype)) == 0)
         return PH_OK;
@@ -173,14 +174,14 @@ static ph_status check_dtype(const struct ph_folder *folder, const char *name, c
         name, dtype, ph_dtype_name(tensor->pieces[0].dtype));
 }
 
-static ph_status read_parts(struct ph_folder *folder)
+static ph_status read_parts(struct ph__folder *folder)
 {
-    const struct ph_json *parts = ph__json_get(folder->index, "parts");
-    struct ph_json_member member = {0};
+    const struct ph__json *parts = ph__json_get(folder->index, "parts");
+    struct ph__json_member member = {0};
     while (ph__json_is_object(parts) && ph__json_next_member(parts, &member))
         PH_TRY(read_cut(folder, member.key, member.value));
     PH_TRY(ph__layout_finish(&folder->layout, folder->index_path, PH_ERROR_CHECKPOINT));
-    member = (struct ph_json_member){0};
+    member = (struct ph__json_member){0};
     while (ph__json_is_object(parts) && ph__json_next_member(parts, &member))
         PH_TRY(check_dtype(folder, member.key, member.value));
     return PH_OK;
@@ -188,7 +189,7 @@ static ph_status read_parts(struct ph_folder *folder)
 
 /* ---- opening ----------------------------------------------------------------------------------------------- */
 
-static ph_status read_index(struct ph_folder *folder)
+static ph_status read_index(struct ph__folder *folder)
 {
     folder->index_path = ph__path_join(&folder->arena, folder->path, PH_FOLDER_INDEX);
     if (folder->index_path == NULL)
@@ -199,7 +200,7 @@ static ph_status read_index(struct ph_folder *folder)
     return ph__sealed_json_read(folder->index_path, PH_ERROR_CHECKPOINT, MAX_INDEX_BYTES, &folder->index);
 }
 
-static ph_status open_index(struct ph_folder *folder)
+static ph_status open_index(struct ph__folder *folder)
 {
     PH_TRY(read_index(folder));
     PH_TRY(open_files(folder));
@@ -209,22 +210,22 @@ static ph_status open_index(struct ph_folder *folder)
 
 /* `open` is one of the two ways to open a safetensors file. */
 static ph_status open_only_file(
-    struct ph_folder *folder, ph_status (*open)(const char *path, struct ph_safetensors **file_out))
+    struct ph__folder *folder, ph_status (*open)(const char *path, struct ph__safetensors **file_out))
 {
     folder->files = calloc(1, sizeof *folder->files);
     if (folder->files == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
-    folder->files[0] = (struct ph_folder_file){.name = folder->path, .path = folder->path};
+    folder->files[0] = (struct ph__folder_file){.name = folder->path, .path = folder->path};
     PH_TRY(open(folder->path, &folder->files[0].tensors));
     folder->num_files = 1;
     return PH_OK;
 }
 
-static ph_status open_single(struct ph_folder *folder)
+static ph_status open_single(struct ph__folder *folder)
 {
     PH_TRY(open_only_file(folder, ph__safetensors_open));
     for (size_t i = 0; i < ph__safetensors_num_tensors(folder->files[0].tensors); i++) {
-        const struct ph_layout_piece piece = whole_piece(folder, 0, i);
+        const struct ph__layout_piece piece = whole_piece(folder, 0, i);
         PH_TRY(ph__layout_add(&folder->layout, &piece));
     }
     return ph__layout_finish(&folder->layout, folder->path, PH_ERROR_CHECKPOINT);
@@ -236,21 +237,21 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static ph_status open_whole(struct ph_folder *folder)
+static ph_status open_whole(struct ph__folder *folder)
 {
     return is_directory(folder->path) ? open_index(folder) : open_single(folder);
 }
 
-static ph_status open_metadata(struct ph_folder *folder)
+static ph_status open_metadata(struct ph__folder *folder)
 {
     return is_directory(folder->path) ? read_index(folder)
                                       : open_only_file(folder, ph__safetensors_open_metadata);
 }
 
 static ph_status open_path(
-    const char *path, ph_status (*open)(struct ph_folder *folder), struct ph_folder **folder_out)
+    const char *path, ph_status (*open)(struct ph__folder *folder), struct ph__folder **folder_out)
 {
-    struct ph_folder *folder = calloc(1, sizeof *folder);
+    struct ph__folder *folder = calloc(1, sizeof *folder);
     if (folder == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
     folder->path = ph__arena_strdup(&folder->arena, path);
@@ -263,17 +264,17 @@ static ph_status open_path(
     return PH_OK;
 }
 
-ph_status ph__folder_open(const char *path, struct ph_folder **folder_out)
+ph_status ph__folder_open(const char *path, struct ph__folder **folder_out)
 {
     return open_path(path, open_whole, folder_out);
 }
 
-ph_status ph__folder_open_metadata(const char *path, struct ph_folder **folder_out)
+ph_status ph__folder_open_metadata(const char *path, struct ph__folder **folder_out)
 {
     return open_path(path, open_metadata, folder_out);
 }
 
-void ph__folder_close(struct ph_folder *folder)
+void ph__folder_close(struct ph__folder *folder)
 {
     if (folder == NULL)
         return;
@@ -287,61 +288,61 @@ void ph__folder_close(struct ph_folder *folder)
     free(folder);
 }
 
-void ph__folder_set_meanwhile(struct ph_folder *folder, const struct ph_meanwhile *meanwhile)
+void ph__folder_set_meanwhile(struct ph__folder *folder, const struct ph__meanwhile *meanwhile)
 {
-    folder->meanwhile = meanwhile != NULL ? *meanwhile : (struct ph_meanwhile){0};
+    folder->meanwhile = meanwhile != NULL ? *meanwhile : (struct ph__meanwhile){0};
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------- */
 
-size_t ph__folder_num_files(const struct ph_folder *folder)
+size_t ph__folder_num_files(const struct ph__folder *folder)
 {
     return folder->num_files;
 }
 
-ph_status ph__folder_check_seals(const struct ph_folder *folder, size_t first, size_t step)
+ph_status ph__folder_check_seals(const struct ph__folder *folder, size_t first, size_t step)
 {
     for (size_t i = first; i < folder->num_files; i += step)
         PH_TRY(ph__safetensors_check_seal(folder->files[i].tensors, &folder->meanwhile));
     return PH_OK;
 }
 
-size_t ph__folder_num_tensors(const struct ph_folder *folder)
+size_t ph__folder_num_tensors(const struct ph__folder *folder)
 {
     return folder->layout.num_tensors;
 }
 
-struct ph_tensor ph__folder_tensor(const struct ph_folder *folder, size_t index)
+struct ph_tensor ph__folder_tensor(const struct ph__folder *folder, size_t index)
 {
-    const struct ph_layout_piece *piece = &folder->layout.tensors[index].pieces[0];
+    const struct ph__layout_piece *piece = &folder->layout.tensors[index].pieces[0];
     return (struct ph_tensor){.name = piece->name, .dtype = piece->dtype, .shape = piece->shape};
 }
 
-size_t ph__folder_find(const struct ph_folder *folder, const char *name)
+size_t ph__folder_find(const struct ph__folder *folder, const char *name)
 {
     return ph__layout_find(&folder->layout, name);
 }
 
-static const struct ph_json *metadata_of(const struct ph_folder *folder)
+static const struct ph__json *metadata_of(const struct ph__folder *folder)
 {
     return ph__json_get(folder->index, "metadata");
 }
 
-const char *ph__folder_metadata(const struct ph_folder *folder, const char *key)
+const char *ph__folder_metadata(const struct ph__folder *folder, const char *key)
 {
     if (folder->index == NULL)
         return ph__safetensors_metadata(folder->files[0].tensors, key);
     return ph__json_as_text(ph__json_get(metadata_of(folder), key), NULL);
 }
 
-bool ph__folder_next_metadata(const struct ph_folder *folder, struct ph_json_member *member)
+bool ph__folder_next_metadata(const struct ph__folder *folder, struct ph__json_member *member)
 {
     if (folder->index == NULL)
         return ph__safetensors_next_metadata(folder->files[0].tensors, member);
     return ph__json_next_member(metadata_of(folder), member);
 }
 
-uint64_t ph__folder_tensor_bytes(const struct ph_folder *folder)
+uint64_t ph__folder_tensor_bytes(const struct ph__folder *folder)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < folder->layout.num_tensors; i++) {

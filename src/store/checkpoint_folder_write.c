@@ -44,7 +44,7 @@ static ph_status remove_part(void *argument, const char *name)
     const bool is_part = begins_with(name, "part-") && strstr(name, ".safetensors") != NULL;
     if (!is_part && !begins_with(name, PH_FOLDER_INDEX)) /* the index that was not written to its end */
         return PH_OK;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, folder, name);
     const ph_status status = path != NULL ? remove_file(path) : fail_path(folder);
     ph__arena_fini(&arena);
@@ -54,7 +54,7 @@ static ph_status remove_part(void *argument, const char *name)
 /* The index is gone for good before the first of its files is. */
 static ph_status remove_index(const char *folder)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, folder, PH_FOLDER_INDEX);
     ph_status status = path != NULL ? remove_file(path) : fail_path(folder);
     if (status == PH_OK)
@@ -82,11 +82,11 @@ static bool is_written(const struct ph_tensor *tensor)
 }
 
 /* The tensor as the file names it, in *tensor, and what the index says of it. */
-static ph_status describe_tensor(struct ph_arena *arena, struct ph_tensor *tensor, struct ph_json *tensors)
+static ph_status describe_tensor(struct ph__arena *arena, struct ph_tensor *tensor, struct ph__json *tensors)
 {
     const struct ph_shape shape = ph__tensor_whole(tensor);
-    const struct ph_area area = ph__tensor_area(tensor), whole = ph__shape_area(&shape);
-    struct ph_json *object = ph__json_object();
+    const struct ph__area area = ph__tensor_area(tensor), whole = ph__shape_area(&shape);
+    struct ph__json *object = ph__json_object();
     ph__json_set_text(object, "name", tensor->name);
     if (memcmp(&area, &whole, sizeof area) != 0) {
         tensor->name = ph__area_name(arena, tensor->name, &shape, &area);
@@ -100,11 +100,11 @@ static ph_status describe_tensor(struct ph_arena *arena, struct ph_tensor *tenso
 }
 
 struct part_file {
-    struct ph_arena arena;
+    struct ph__arena arena;
     const char *name, *path;
     struct ph_tensor *tensors; /* as they are stored */
     size_t num_tensors;
-    struct ph_json *listed;
+    struct ph__json *listed;
 };
 
 static ph_status list_tensors(
@@ -126,9 +126,9 @@ static ph_status list_tensors(
 }
 
 /* Bytes and seal of the file that was written. */
-static ph_status describe_bytes(const struct part_file *file, struct ph_json *description)
+static ph_status describe_bytes(const struct part_file *file, struct ph__json *description)
 {
-    struct ph_safetensors *written;
+    struct ph__safetensors *written;
     PH_TRY(ph__safetensors_open(file->path, &written));
     ph__json_set_integer(description, "bytes", (int64_t)ph__safetensors_bytes(written));
     ph__json_set_text(description, PH_SEAL_KEY, ph__safetensors_metadata(written, PH_SEAL_KEY));
@@ -138,7 +138,7 @@ static ph_status describe_bytes(const struct part_file *file, struct ph_json *de
 
 static ph_status describe_file(const struct part_file *file, char **description_out)
 {
-    struct ph_json *description = ph__json_object();
+    struct ph__json *description = ph__json_object();
     ph__json_set_text(description, "file", file->name);
     ph_status status = describe_bytes(file, description);
     ph__json_set(description, "tensors", file->listed);
@@ -170,10 +170,10 @@ ph_status ph__folder_write_part(const char *path, size_t writer, size_t num_writ
 
 struct commit {
     const char *path;
-    struct ph_arena arena;
+    struct ph__arena arena;
     size_t num_writers;
-    struct ph_json **descriptions; /* (num_writers), parsed; they own what the layout names */
-    struct ph_layout layout;
+    struct ph__json **descriptions; /* (num_writers), parsed; they own what the layout names */
+    struct ph__layout layout;
 };
 
 static ph_status fail_description(const struct commit *commit, size_t writer)
@@ -184,9 +184,9 @@ static ph_status fail_description(const struct commit *commit, size_t writer)
 
 /* ---- what the writers said --------------------------------------------------------------------------------- */
 
-static ph_status read_tensor(struct commit *commit, size_t writer, const struct ph_json *tensor)
+static ph_status read_tensor(struct commit *commit, size_t writer, const struct ph__json *tensor)
 {
-    struct ph_layout_piece piece = {
+    struct ph__layout_piece piece = {
         .name = ph__json_as_text(ph__json_get(tensor, "name"), NULL),
         .stored = ph__json_as_text(ph__json_get(tensor, "stored"), NULL),
         .is_cut = ph__json_get(tensor, "first_row") != NULL,
@@ -196,7 +196,7 @@ static ph_status read_tensor(struct commit *commit, size_t writer, const struct 
         !ph__safetensors_dtype(ph__json_as_text(ph__json_get(tensor, "dtype"), ""), &piece.dtype) ||
         !ph__layout_get_shape(ph__json_get(tensor, "shape"), &piece.shape))
         return fail_description(commit, writer);
-    const struct ph_area whole = ph__shape_area(&piece.shape);
+    const struct ph__area whole = ph__shape_area(&piece.shape);
     piece.area = whole;
     if (piece.is_cut &&
         (!ph__layout_get_area(tensor, &piece.area) || !ph__area_is_within(&piece.area, &whole)))
@@ -205,7 +205,7 @@ static ph_status read_tensor(struct commit *commit, size_t writer, const struct 
 }
 
 /* The file is there, as the writer left it: seen from here, which may be another host. */
-static ph_status check_file(struct commit *commit, size_t writer, const struct ph_json *description)
+static ph_status check_file(struct commit *commit, size_t writer, const struct ph__json *description)
 {
     const char *name =
         ph__arena_printf(&commit->arena, PH_FOLDER_FILE_FORMAT, writer + 1, commit->num_writers);
@@ -225,8 +225,8 @@ static ph_status check_file(struct commit *commit, size_t writer, const struct p
 static ph_status read_description(struct commit *commit, size_t writer, const char *text)
 {
     PH_TRY(ph__json_parse(text, strlen(text), commit->path, PH_ERROR_BUG, &commit->descriptions[writer]));
-    const struct ph_json *description = commit->descriptions[writer];
-    const struct ph_json *tensors = ph__json_get(description, "tensors");
+    const struct ph__json *description = commit->descriptions[writer];
+    const struct ph__json *tensors = ph__json_get(description, "tensors");
     PH_TRY(check_file(commit, writer, description));
     for (size_t i = 0; i < ph__json_size(tensors); i++)
         PH_TRY(read_tensor(commit, writer, ph__json_at(tensors, i)));
@@ -235,7 +235,7 @@ static ph_status read_description(struct commit *commit, size_t writer, const ch
 
 static ph_status read_descriptions(struct commit *commit, const char *const *descriptions)
 {
-    commit->descriptions = calloc(commit->num_writers + 1, sizeof(struct ph_json *));
+    commit->descriptions = calloc(commit->num_writers + 1, sizeof(struct ph__json *));
     if (commit->descriptions == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the index of %s", commit->path);
     for (size_t writer = 0; writer < commit->num_writers; writer++)
@@ -254,15 +254,15 @@ static uint64_t total_bytes(const struct commit *commit)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < commit->layout.num_pieces; i++) {
-        const struct ph_layout_piece *piece = &commit->layout.pieces[i];
+        const struct ph__layout_piece *piece = &commit->layout.pieces[i];
         bytes += (uint64_t)piece->area.num_rows * piece->area.num_columns * ph_dtype_size(piece->dtype);
     }
     return bytes;
 }
 
-static struct ph_json *metadata_json(const struct commit *commit, const char *const *metadata)
+static struct ph__json *metadata_json(const struct commit *commit, const char *const *metadata)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_integer(object, "total_size", (int64_t)total_bytes(commit));
     for (size_t i = 0; metadata != NULL && metadata[i] != NULL; i += 2) {
         assert(strcmp(metadata[i], "total_size") != 0);
@@ -271,12 +271,12 @@ static struct ph_json *metadata_json(const struct commit *commit, const char *co
     return object;
 }
 
-static ph_status set_weight_map(const struct commit *commit, struct ph_json *index)
+static ph_status set_weight_map(const struct commit *commit, struct ph__json *index)
 {
-    struct ph_json *map = ph__json_object();
+    struct ph__json *map = ph__json_object();
     ph__json_set(index, "weight_map", map);
     for (size_t i = 0; i < commit->layout.num_pieces; i++) {
-        const struct ph_layout_piece *piece = &commit->layout.pieces[i];
+        const struct ph__layout_piece *piece = &commit->layout.pieces[i];
         if (ph__json_get(map, piece->stored) != NULL)
             return ph_fail(PH_ERROR_BUG, "%s: %s is there twice", commit->path, piece->stored);
         ph__json_set_text(map, piece->stored, file_of(commit, piece->file));
@@ -284,15 +284,15 @@ static ph_status set_weight_map(const struct commit *commit, struct ph_json *ind
     return PH_OK;
 }
 
-static struct ph_json *cut_json(const struct commit *commit, const struct ph_layout_tensor *tensor)
+static struct ph__json *cut_json(const struct commit *commit, const struct ph__layout_tensor *tensor)
 {
-    struct ph_json *object = ph__json_object(), *pieces = ph__json_array();
+    struct ph__json *object = ph__json_object(), *pieces = ph__json_array();
     ph__json_set_text(object, "dtype", ph_dtype_name(tensor->pieces[0].dtype));
     ph__json_set(object, "shape", ph__layout_shape_json(&tensor->pieces[0].shape));
     ph__json_set(object, "pieces", pieces);
     for (size_t i = 0; i < tensor->num_pieces; i++) {
-        const struct ph_layout_piece *piece = &tensor->pieces[i];
-        struct ph_json *entry = ph__json_object();
+        const struct ph__layout_piece *piece = &tensor->pieces[i];
+        struct ph__json *entry = ph__json_object();
         ph__json_set_text(entry, "file", file_of(commit, piece->file));
         ph__json_set_text(entry, "name", piece->stored);
         ph__layout_set_area(entry, &piece->area);
@@ -301,23 +301,23 @@ static struct ph_json *cut_json(const struct commit *commit, const struct ph_lay
     return object;
 }
 
-static struct ph_json *parts_json(const struct commit *commit)
+static struct ph__json *parts_json(const struct commit *commit)
 {
-    struct ph_json *parts = ph__json_object();
+    struct ph__json *parts = ph__json_object();
     for (size_t i = 0; i < commit->layout.num_tensors; i++) {
-        const struct ph_layout_tensor *tensor = &commit->layout.tensors[i];
+        const struct ph__layout_tensor *tensor = &commit->layout.tensors[i];
         if (tensor->pieces[0].is_cut)
             ph__json_set(parts, tensor->pieces[0].name, cut_json(commit, tensor));
     }
     return parts;
 }
 
-static struct ph_json *files_json(const struct commit *commit)
+static struct ph__json *files_json(const struct commit *commit)
 {
-    struct ph_json *files = ph__json_object();
+    struct ph__json *files = ph__json_object();
     for (size_t writer = 0; writer < commit->num_writers; writer++) {
-        const struct ph_json *description = commit->descriptions[writer];
-        struct ph_json *file = ph__json_object();
+        const struct ph__json *description = commit->descriptions[writer];
+        struct ph__json *file = ph__json_object();
         ph__json_set_integer(file, "bytes", ph__json_as_integer(ph__json_get(description, "bytes"), 0));
         ph__json_set_text(file, PH_SEAL_KEY, ph__json_as_text(ph__json_get(description, PH_SEAL_KEY), NULL));
         ph__json_set(files, file_of(commit, writer), file);
@@ -330,7 +330,7 @@ static ph_status write_index(struct commit *commit, const char *const *metadata)
     const char *path = ph__path_join(&commit->arena, commit->path, PH_FOLDER_INDEX);
     if (path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a path in %s", commit->path);
-    struct ph_json *index = ph__sealed_json_object();
+    struct ph__json *index = ph__sealed_json_object();
     ph__json_set(index, "metadata", metadata_json(commit, metadata));
     ph_status status = set_weight_map(commit, index);
     ph__json_set(index, "parts", parts_json(commit));

@@ -21,7 +21,7 @@ bool ph__checkpoint_is_folder(const char *path)
 
 bool ph__checkpoint_is_half_written(const char *path)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *index = ph__path_join(&arena, path, PH_FOLDER_INDEX);
     const bool is_half = ph__checkpoint_is_folder(path) && index != NULL && !ph__file_exists(index);
     ph__arena_fini(&arena);
@@ -35,7 +35,7 @@ static ph_status fail_path(const char *path)
 
 /* ---- drafts ---------------------------------------------------------------------------------------------------- */
 
-const char *ph__checkpoint_draft(struct ph_arena *arena, const char *path)
+const char *ph__checkpoint_draft(struct ph__arena *arena, const char *path)
 {
     return ph__arena_printf(arena, "%s.tmp", path);
 }
@@ -67,7 +67,7 @@ static ph_status replace(const char *draft, const char *path)
 
 ph_status ph__checkpoint_publish(const char *path)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *draft = ph__checkpoint_draft(&arena, path);
     const ph_status status = draft == NULL           ? fail_path(path)
                              : ph__file_exists(path) ? replace(draft, path)
@@ -84,7 +84,7 @@ struct linking {
 
 static ph_status link_name(const struct linking *linking, const char *name)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *from = ph__path_join(&arena, linking->from, name),
                *to = ph__path_join(&arena, linking->to, name);
     const ph_status status = from != NULL && to != NULL ? ph__file_link(from, to) : fail_path(linking->from);
@@ -124,7 +124,7 @@ ph_status ph__checkpoint_link(const char *from, const char *to)
         return ph__file_link(from, to);
     if (is_folder && are_same_folder(from, to))
         return PH_OK;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *draft = ph__checkpoint_draft(&arena, to);
     ph_status status = draft != NULL ? link_draft(from, draft) : fail_path(to);
     if (status == PH_OK)
@@ -151,7 +151,7 @@ ph_status ph__checkpoint_remove(const char *path)
 
 static ph_status seal_of_folder(const char *path, char seal_out[65])
 {
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open_metadata(path, &folder));
     snprintf(
         seal_out, PH_SEAL_DIGITS + 1, "%s", ph__json_as_text(ph__json_get(folder->index, PH_SEAL_KEY), ""));
@@ -165,9 +165,9 @@ ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65])
 }
 
 ph_status ph__checkpoint_check_seals(
-    const char *path, size_t first, size_t step, const struct ph_meanwhile *meanwhile)
+    const char *path, size_t first, size_t step, const struct ph__meanwhile *meanwhile)
 {
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
     ph__folder_set_meanwhile(folder, meanwhile);
     const ph_status status = ph__folder_check_seals(folder, first, step);

@@ -15,7 +15,7 @@ bool ph__checkpoint_is_half_written(const char *path);
 
 /* Where a checkpoint is written that is to stand at `path`, until it is whole: "PATH.tmp", which the next process removes where this
  * one does not get that far. The arena's; NULL: no memory. */
-const char *ph__checkpoint_draft(struct ph_arena *arena, const char *path);
+const char *ph__checkpoint_draft(struct ph__arena *arena, const char *path);
 /* What is whole and on disk at the draft's place takes that of the checkpoint, whatever stands there: in one moment, but where the
  * file system cannot exchange names; there nothing stands at `path` for a while. Durable. PH_ERROR_DISK. */
 ph_status ph__checkpoint_publish(const char *path);
@@ -31,6 +31,6 @@ ph_status ph__checkpoint_remove(const char *path);
 ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65]);
 /* As ph__folder_check_seals, with ph__folder_set_meanwhile. */
 ph_status ph__checkpoint_check_seals(
-    const char *path, size_t first, size_t step, const struct ph_meanwhile *meanwhile);
+    const char *path, size_t first, size_t step, const struct ph__meanwhile *meanwhile);
 
 #endif

@@ -6,19 +6,19 @@
 #include "base/rng.h"
 
 /* Which part the slice is; of a whole one all of it. */
-static struct ph_slice_part part_of(const struct ph_declaration *declaration, size_t slice)
+static struct ph__slice_part part_of(const struct ph__declaration *declaration, size_t slice)
 {
     if (declaration->parts != NULL)
         return declaration->parts[slice];
-    return (struct ph_slice_part){
+    return (struct ph__slice_part){
         .whole_rows = declaration->slices[slice].num_rows, .whole_columns = declaration->shape.dims[1]};
 }
 
 /* The slice of the parameter is that of the declaration, and the same part of it. */
 static bool is_same_slice(
-    const struct ph_parameter *parameter, const struct ph_declaration *declaration, size_t slice)
+    const struct ph_parameter *parameter, const struct ph__declaration *declaration, size_t slice)
 {
-    const struct ph_slice_part *a = &parameter->parts[slice], b = part_of(declaration, slice);
+    const struct ph__slice_part *a = &parameter->parts[slice], b = part_of(declaration, slice);
     return strcmp(parameter->slices[slice].name, declaration->slices[slice].name) == 0 &&
            parameter->slices[slice].num_rows == declaration->slices[slice].num_rows &&
            a->first_row == b.first_row && a->whole_rows == b.whole_rows &&
@@ -26,7 +26,7 @@ static bool is_same_slice(
 }
 
 ph_status ph__declaration_check_same(
-    const struct ph_declaration *declaration, const struct ph_parameter *parameter)
+    const struct ph__declaration *declaration, const struct ph_parameter *parameter)
 {
     bool is_same = parameter->is_table == declaration->is_table &&
                    ph__shape_equal(&parameter->shape, &declaration->shape) &&
@@ -41,9 +41,9 @@ ph_status ph__declaration_check_same(
 
 /* ---- new ones ---------------------------------------------------------------------------------------------- */
 
-static ph_status check_part(const struct ph_declaration *declaration, size_t slice)
+static ph_status check_part(const struct ph__declaration *declaration, size_t slice)
 {
-    const struct ph_slice_part part = part_of(declaration, slice);
+    const struct ph__slice_part part = part_of(declaration, slice);
     const size_t rows = declaration->slices[slice].num_rows, columns = declaration->shape.dims[1];
     if (part.first_row > part.whole_rows || rows > part.whole_rows - part.first_row ||
         part.first_column > part.whole_columns || columns > part.whole_columns - part.first_column ||
@@ -56,13 +56,13 @@ static ph_status check_part(const struct ph_declaration *declaration, size_t sli
     return PH_OK;
 }
 
-struct ph_tensor ph__declaration_tensor(const struct ph_declaration *declaration, size_t slice)
+struct ph_tensor ph__declaration_tensor(const struct ph__declaration *declaration, size_t slice)
 {
-    const struct ph_slice_part part = part_of(declaration, slice);
+    const struct ph__slice_part part = part_of(declaration, slice);
     return ph__slice_tensor(&declaration->slices[slice], &part, declaration->shape.dims[1]);
 }
 
-ph_status ph__declaration_check_slices(const struct ph_declaration *declaration)
+ph_status ph__declaration_check_slices(const struct ph__declaration *declaration)
 {
     size_t rows = 0;
     for (size_t i = 0; i < declaration->num_slices; i++) {
@@ -78,7 +78,7 @@ ph_status ph__declaration_check_slices(const struct ph_declaration *declaration)
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
 
-uint64_t *ph__declaration_first_rows(const struct ph_declaration *table, struct ph_arena *arena)
+uint64_t *ph__declaration_first_rows(const struct ph__declaration *table, struct ph__arena *arena)
 {
     uint64_t *first_rows = ph__arena_alloc_array(arena, table->num_slices + 1, sizeof *first_rows);
     for (size_t i = 0; first_rows != NULL && i < table->num_slices; i++)
@@ -86,7 +86,7 @@ uint64_t *ph__declaration_first_rows(const struct ph_declaration *table, struct 
     return first_rows;
 }
 
-size_t ph__declaration_slice_at(const struct ph_declaration *table, const uint64_t *first_rows, uint64_t row)
+size_t ph__declaration_slice_at(const struct ph__declaration *table, const uint64_t *first_rows, uint64_t row)
 {
     size_t begin = 0, end = table->num_slices;
     while (end - begin > 1) {
@@ -102,29 +102,30 @@ size_t ph__declaration_slice_at(const struct ph_declaration *table, const uint64
 /* ---- parameters -------------------------------------------------------------------------------------------- */
 
 /* Random numbers that round a table's rows are not those that made its initial values. */
-static struct ph_row_slice *make_row_slices(struct ph_arena *arena, const struct ph_declaration *declaration)
+static struct ph__row_slice *make_row_slices(
+    struct ph__arena *arena, const struct ph__declaration *declaration)
 {
-    struct ph_row_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
+    struct ph__row_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
     size_t end_row = 0;
     for (size_t i = 0; slices != NULL && i < declaration->num_slices; i++) {
         const char *name = ph__arena_printf(arena, "rounding:%s", declaration->slices[i].name);
         if (name == NULL)
             return NULL;
-        const struct ph_slice_part part = part_of(declaration, i);
+        const struct ph__slice_part part = part_of(declaration, i);
         end_row += declaration->slices[i].num_rows;
-        slices[i] = (struct ph_row_slice){ph__hash_name(name), end_row, part.first_row, part.first_column};
+        slices[i] = (struct ph__row_slice){ph__hash_name(name), end_row, part.first_row, part.first_column};
     }
     return slices;
 }
 
-struct ph_parameter *ph__declaration_copy(struct ph_arena *arena, const struct ph_declaration *declaration)
+struct ph_parameter *ph__declaration_copy(struct ph__arena *arena, const struct ph__declaration *declaration)
 {
     struct ph_parameter *parameter = ph__arena_alloc(arena, sizeof *parameter);
     const char *name = ph__arena_strdup(arena, declaration->name);
     const char *family = declaration->family != NULL ? ph__arena_strdup(arena, declaration->family) : name;
     struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
-    struct ph_slice_part *parts = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *parts);
-    struct ph_row_slice *row_slices = make_row_slices(arena, declaration);
+    struct ph__slice_part *parts = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *parts);
+    struct ph__row_slice *row_slices = make_row_slices(arena, declaration);
     if (parameter == NULL || name == NULL || family == NULL || slices == NULL || parts == NULL ||
         row_slices == NULL)
         return NULL;

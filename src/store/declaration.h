@@ -9,7 +9,7 @@
 #define PH_MAX_SLOTS 2
 
 /* What a program says it needs; borrowed during ph__store_add. */
-struct ph_declaration {
+struct ph__declaration {
     const char *name;
     const char *family; /* by which optimizer settings and groups know it; NULL: the name */
     bool is_table;
@@ -17,13 +17,13 @@ struct ph_declaration {
     struct ph_init init;
     size_t num_slices; /* tables only */
     const struct ph_table_slice *slices;
-    const struct ph_slice_part *parts; /* (num_slices); NULL: the slices are whole */
-    size_t num_features;               /* that have their rows in a table */
-    const size_t *feature_slices;      /* (num_features) the slice of each: several may have the same */
+    const struct ph__slice_part *parts; /* (num_slices); NULL: the slices are whole */
+    size_t num_features;                /* that have their rows in a table */
+    const size_t *feature_slices;       /* (num_features) the slice of each: several may have the same */
 };
 
 /* Optimizer memory of a parameter. */
-struct ph_slot {
+struct ph__slot {
     const char *name; /* "m", "s" */
     bool is_per_row;  /* one number a row instead of one a weight */
     size_t elements;
@@ -44,28 +44,29 @@ struct ph_parameter {
     struct ph_init init;
     size_t num_slices;
     struct ph_table_slice *slices;
-    const struct ph_slice_part *parts; /* (num_slices) */
-    struct ph_row_slice *row_slices;   /* (num_slices) whose rows are whose, for what rounds them */
-    uint64_t version;                  /* grows with every update; packed copies compare it */
+    const struct ph__slice_part *parts; /* (num_slices) */
+    struct ph__row_slice *row_slices;   /* (num_slices) whose rows are whose, for what rounds them */
+    uint64_t version;                   /* grows with every update; packed copies compare it */
     size_t num_slots;
-    struct ph_slot slots[PH_MAX_SLOTS];
+    struct ph__slot slots[PH_MAX_SLOTS];
 };
 
 /* PH_ERROR_CONFIG unless the parameter, which has the declaration's name, is what it declares. */
 ph_status ph__declaration_check_same(
-    const struct ph_declaration *declaration, const struct ph_parameter *parameter);
+    const struct ph__declaration *declaration, const struct ph_parameter *parameter);
 /* PH_ERROR_BUG where a slice or its part does not fit, PH_ERROR_CONFIG where it has too many rows. */
-ph_status ph__declaration_check_slices(const struct ph_declaration *table);
+ph_status ph__declaration_check_slices(const struct ph__declaration *table);
 /* The logical tensor that a slice of the table is, or a part of: all but its values. */
-struct ph_tensor ph__declaration_tensor(const struct ph_declaration *table, size_t slice);
+struct ph_tensor ph__declaration_tensor(const struct ph__declaration *table, size_t slice);
 
 /* Gives the rows that the slices of a table begin at, ascending, and then the number of all rows: (num_slices + 1) numbers in
  * the arena. NULL: out of memory. */
-uint64_t *ph__declaration_first_rows(const struct ph_declaration *table, struct ph_arena *arena);
+uint64_t *ph__declaration_first_rows(const struct ph__declaration *table, struct ph__arena *arena);
 /* Finds the slice that has the row, which lies below the last of first_rows. */
-size_t ph__declaration_slice_at(const struct ph_declaration *table, const uint64_t *first_rows, uint64_t row);
+size_t ph__declaration_slice_at(
+    const struct ph__declaration *table, const uint64_t *first_rows, uint64_t row);
 
 /* A parameter without memory for its values, owned by the arena. NULL: out of memory. */
-struct ph_parameter *ph__declaration_copy(struct ph_arena *arena, const struct ph_declaration *declaration);
+struct ph_parameter *ph__declaration_copy(struct ph__arena *arena, const struct ph__declaration *declaration);
 
 #endif

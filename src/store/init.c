@@ -23,8 +23,8 @@ enum { BLOCK_ELEMENTS = 1 << 16 /* of one task */, PART_COLUMNS = 256 };
 struct fill {
     enum ph_init_kind kind;
     double scale;
-    struct ph_rng_key key;
-    const struct ph_init_target *target;
+    struct ph__rng_key key;
+    const struct ph__init_target *target;
     size_t rows_per_task;
 };
 
@@ -62,13 +62,13 @@ static void normal_pair(uint32_t radius_word, uint32_t angle_word, double pair_o
     pair_out[1] = sign * (is_turned ? cosine : sine);
 }
 
-static void normal_values(const struct ph_rng_block *block, double values_out[4])
+static void normal_values(const struct ph__rng_block *block, double values_out[4])
 {
     normal_pair(block->word[0], block->word[1], values_out);
     normal_pair(block->word[2], block->word[3], values_out + 2);
 }
 
-static void uniform_values(const struct ph_rng_block *block, double values_out[4])
+static void uniform_values(const struct ph__rng_block *block, double values_out[4])
 {
     for (size_t lane = 0; lane < 4; lane++)
         values_out[lane] = ((double)block->word[lane] + 0.5) * (2 * WORD_SCALE) - 1;
@@ -79,7 +79,7 @@ static void fill_columns(const struct fill *fill, size_t row, size_t begin, size
 {
     const size_t logical_row = fill->target->first_row + row, first_column = fill->target->first_column;
     for (size_t first = begin; first < end; first += 4) {
-        const struct ph_rng_block block =
+        const struct ph__rng_block block =
             ph__rng_block(&fill->key, logical_row, (uint32_t)((first_column + first) / 4));
         double values[4];
         if (fill->kind == PH_INIT_NORMAL)
@@ -93,7 +93,7 @@ static void fill_columns(const struct fill *fill, size_t row, size_t begin, size
 
 /* `count` numbers into the target's format, from its number `place` on. */
 static void put_numbers(
-    const struct ph_init_target *target, size_t place, size_t count, const ph_real *numbers)
+    const struct ph__init_target *target, size_t place, size_t count, const ph_real *numbers)
 {
     ph__rows_encode(target->row_format, 1, count, numbers,
         (char *)target->data + place * ph__row_bytes(target->row_format, 1),
@@ -118,7 +118,7 @@ static void fill_row(const struct fill *fill, size_t row)
 static void fill_rows(void *argument, size_t task, size_t worker)
 {
     const struct fill *fill = argument;
-    const struct ph_init_target *target = fill->target;
+    const struct ph__init_target *target = fill->target;
     const size_t first = task * fill->rows_per_task;
     const size_t left = target->rows - first;
     const size_t last = first + (left < fill->rows_per_task ? left : fill->rows_per_task);
@@ -127,7 +127,7 @@ static void fill_rows(void *argument, size_t task, size_t worker)
         fill_row(fill, row);
 }
 
-static void fill_constant(const struct ph_init_target *target, ph_real value)
+static void fill_constant(const struct ph__init_target *target, ph_real value)
 {
     if (value == 0)
         return; /* memory comes zeroed: the pages of a fresh table stay untouched until they are used */
@@ -136,7 +136,7 @@ static void fill_constant(const struct ph_init_target *target, ph_real value)
 }
 
 /* The kinds reduced to a constant, a scaled normal or a scaled uniform. */
-static struct fill make_fill(const struct ph_init *init, uint64_t seed, const struct ph_init_target *target)
+static struct fill make_fill(const struct ph_init *init, uint64_t seed, const struct ph__init_target *target)
 {
     struct fill fill = {
         .kind = init->kind,
@@ -156,7 +156,7 @@ static struct fill make_fill(const struct ph_init *init, uint64_t seed, const st
 }
 
 void ph__init_fill(
-    const struct ph_init *init, uint64_t seed, const struct ph_init_target *target, struct ph_team *team)
+    const struct ph_init *init, uint64_t seed, const struct ph__init_target *target, struct ph__team *team)
 {
     if (target->rows == 0 || target->columns == 0)
         return;

@@ -6,7 +6,7 @@
 #include "phloem/store.h"
 
 /* One logical tensor, a dense parameter seen as a matrix or one slice of a table; or a part of it. */
-struct ph_init_target {
+struct ph__init_target {
     const char *name;
     size_t rows, columns;
     size_t first_row, first_column;   /* of the part; first_column a multiple of 4 */
@@ -19,7 +19,7 @@ struct ph_init_target {
 
 /* Fills the target; team NULL: serially. The values do not depend on the team. */
 void ph__init_fill(
-    const struct ph_init *init, uint64_t seed, const struct ph_init_target *target, struct ph_team *team);
+    const struct ph_init *init, uint64_t seed, const struct ph__init_target *target, struct ph__team *team);
 
 /* Sees a shape as a matrix: rank 0 and 1 are one row, rank 2 is itself, more dimensions are joined into
  * columns. */

@@ -17,7 +17,7 @@
 #define PH_SAFETENSORS_METADATA_START "{\"__metadata__\":"
 #define PH_SAFETENSORS_SEAL_START PH_SAFETENSORS_METADATA_START "{\"" PH_SEAL_KEY "\":\""
 
-struct ph_safetensors;
+struct ph__safetensors;
 
 /* The type of this name ("F32"); false when there is none. */
 bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out);
@@ -33,30 +33,31 @@ ph_status ph__safetensors_write(
 ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1]);
 
 /* Opens and validates the whole header against the format and the file's size; reads no tensor. */
-ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out);
+ph_status ph__safetensors_open(const char *path, struct ph__safetensors **file_out);
 /* Opens a sealed file for its metadata alone, as if it had no tensor: none is looked at. */
-ph_status ph__safetensors_open_metadata(const char *path, struct ph_safetensors **file_out);
+ph_status ph__safetensors_open_metadata(const char *path, struct ph__safetensors **file_out);
 /* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one without a seal
  * fails. Before this, any byte that the file gives may be a damaged one. */
-ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const struct ph_meanwhile *meanwhile);
-bool ph__safetensors_is_sealed(const struct ph_safetensors *file); /* carries one, fitting or not */
-uint64_t ph__safetensors_bytes(const struct ph_safetensors *file); /* of the whole file */
-void ph__safetensors_close(struct ph_safetensors *file);
+ph_status ph__safetensors_check_seal(
+    const struct ph__safetensors *file, const struct ph__meanwhile *meanwhile);
+bool ph__safetensors_is_sealed(const struct ph__safetensors *file); /* carries one, fitting or not */
+uint64_t ph__safetensors_bytes(const struct ph__safetensors *file); /* of the whole file */
+void ph__safetensors_close(struct ph__safetensors *file);
 
 /* Tensors by name, ascending. data is NULL; the name is borrowed until close. */
-size_t ph__safetensors_num_tensors(const struct ph_safetensors *file);
-struct ph_tensor ph__safetensors_tensor(const struct ph_safetensors *file, size_t index);
+size_t ph__safetensors_num_tensors(const struct ph__safetensors *file);
+struct ph_tensor ph__safetensors_tensor(const struct ph__safetensors *file, size_t index);
 /* Index of a name, or the number of tensors when there is none. */
-size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name);
+size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name);
 /* Text of a metadata key, NULL when it is missing; borrowed until close. */
-const char *ph__safetensors_metadata(const struct ph_safetensors *file, const char *key);
+const char *ph__safetensors_metadata(const struct ph__safetensors *file, const char *key);
 /* Sets the key after this one and its text, as ph__json_next_member does; false at the end. */
-bool ph__safetensors_next_metadata(const struct ph_safetensors *file, struct ph_json_member *member);
+bool ph__safetensors_next_metadata(const struct ph__safetensors *file, struct ph__json_member *member);
 
 /* Reads a tensor's bytes into data, which has room for them. */
-ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data);
+ph_status ph__safetensors_read(const struct ph__safetensors *file, size_t index, void *data);
 /* Reads some of them: `size` from the tensor's byte `first` on, all of them inside of it. */
 ph_status ph__safetensors_read_part(
-    const struct ph_safetensors *file, size_t index, uint64_t first, size_t size, void *data);
+    const struct ph__safetensors *file, size_t index, uint64_t first, size_t size, void *data);
 
 #endif

@@ -25,21 +25,21 @@ struct entry {
     uint64_t begin, end; /* from the start of the tensors */
 };
 
-struct ph_safetensors {
-    struct ph_arena arena; /* path */
+struct ph__safetensors {
+    struct ph__arena arena; /* path */
     const char *path;
     int descriptor;
     uint64_t data_begin, data_bytes; /* in the file */
     bool is_sealed;                  /* the header begins as a sealed one does */
-    struct ph_json *header;          /* owns the names; of one opened for its metadata, they alone */
-    const struct ph_json *metadata;  /* NULL: none */
+    struct ph__json *header;         /* owns the names; of one opened for its metadata, they alone */
+    const struct ph__json *metadata; /* NULL: none */
     struct entry *entries;           /* by name */
     size_t num_entries;
 };
 
 /* ---- bytes --------------------------------------------------------------------------------------------- */
 
-static ph_status read_at(const struct ph_safetensors *file, uint64_t offset, void *bytes, size_t size)
+static ph_status read_at(const struct ph__safetensors *file, uint64_t offset, void *bytes, size_t size)
 {
     char *next = bytes;
     while (size > 0) {
@@ -57,7 +57,7 @@ static ph_status read_at(const struct ph_safetensors *file, uint64_t offset, voi
     return PH_OK;
 }
 
-static ph_status open_file(struct ph_safetensors *file, uint64_t *size_out)
+static ph_status open_file(struct ph__safetensors *file, uint64_t *size_out)
 {
     struct stat status;
     file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -71,7 +71,7 @@ static ph_status open_file(struct ph_safetensors *file, uint64_t *size_out)
 
 /* ---- the header ---------------------------------------------------------------------------------------- */
 
-static ph_status read_prefix(struct ph_safetensors *file, uint64_t file_bytes, uint64_t *length_out)
+static ph_status read_prefix(struct ph__safetensors *file, uint64_t file_bytes, uint64_t *length_out)
 {
     unsigned char prefix[PREFIX_BYTES];
     if (file_bytes < sizeof prefix)
@@ -97,7 +97,7 @@ static bool begins_with_seal(const char *header, size_t length)
            header[start + PH_SEAL_DIGITS] == '"';
 }
 
-static ph_status parse_text(struct ph_safetensors *file, const char *text, size_t length, bool is_whole)
+static ph_status parse_text(struct ph__safetensors *file, const char *text, size_t length, bool is_whole)
 {
     const size_t metadata = strlen(PH_SAFETENSORS_METADATA_START);
     file->is_sealed = begins_with_seal(text, length);
@@ -109,7 +109,7 @@ static ph_status parse_text(struct ph_safetensors *file, const char *text, size_
         text + metadata, length - metadata, file->path, PH_ERROR_CHECKPOINT, &file->header);
 }
 
-static ph_status read_header(struct ph_safetensors *file, uint64_t length, bool is_whole)
+static ph_status read_header(struct ph__safetensors *file, uint64_t length, bool is_whole)
 {
     char *text = malloc((size_t)length + 1);
     if (text == NULL)
@@ -123,11 +123,11 @@ static ph_status read_header(struct ph_safetensors *file, uint64_t length, bool 
     return status;
 }
 
-static ph_status check_metadata(const struct ph_safetensors *file)
+static ph_status check_metadata(const struct ph__safetensors *file)
 {
     if (!ph__json_is_object(file->metadata))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " is not an object", file->path);
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     while (ph__json_next_member(file->metadata, &member))
         if (ph__json_as_text(member.value, NULL) == NULL)
             return ph_fail(PH_ERROR_CHECKPOINT, "%s: " METADATA " '%s' is not text", file->path, member.key);
@@ -145,7 +145,7 @@ bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out)
 }
 
 static ph_status parse_dtype(
-    const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
+    const struct ph__safetensors *file, const struct ph__json *description, struct entry *entry)
 {
     const char *text = ph__json_as_text(ph__json_get(description, "dtype"), NULL);
     if (text == NULL)
@@ -157,9 +157,9 @@ static ph_status parse_dtype(
 }
 
 static ph_status parse_shape(
-    const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
+    const struct ph__safetensors *file, const struct ph__json *description, struct entry *entry)
 {
-    const struct ph_json *shape = ph__json_get(description, "shape");
+    const struct ph__json *shape = ph__json_get(description, "shape");
     if (!ph__json_is_array(shape) || ph__json_size(shape) > PH_MAX_RANK)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has no shape of at most %d dimensions",
             file->path, entry->name, PH_MAX_RANK);
@@ -175,9 +175,9 @@ static ph_status parse_shape(
 }
 
 static ph_status parse_offsets(
-    const struct ph_safetensors *file, const struct ph_json *description, struct entry *entry)
+    const struct ph__safetensors *file, const struct ph__json *description, struct entry *entry)
 {
-    const struct ph_json *offsets = ph__json_get(description, "data_offsets");
+    const struct ph__json *offsets = ph__json_get(description, "data_offsets");
     const int64_t begin = ph__json_as_integer(ph__json_at(offsets, 0), -1);
     const int64_t end = ph__json_as_integer(ph__json_at(offsets, 1), -1);
     if (!ph__json_is_array(offsets) || ph__json_size(offsets) != 2 || begin < 0 || end < begin)
@@ -190,7 +190,7 @@ static ph_status parse_offsets(
     return PH_OK;
 }
 
-static ph_status check_size(const struct ph_safetensors *file, const struct entry *entry)
+static ph_status check_size(const struct ph__safetensors *file, const struct entry *entry)
 {
     size_t bytes = ph_dtype_size(entry->dtype);
     bool is_fit = true;
@@ -202,8 +202,8 @@ static ph_status check_size(const struct ph_safetensors *file, const struct entr
         file->path, entry->name);
 }
 
-static ph_status parse_entry(const struct ph_safetensors *file, const char *name,
-    const struct ph_json *description, struct entry *entry)
+static ph_status parse_entry(const struct ph__safetensors *file, const char *name,
+    const struct ph__json *description, struct entry *entry)
 {
     *entry = (struct entry){.name = name};
     if (!ph__json_is_object(description) || ph__json_size(description) != 3)
@@ -230,7 +230,7 @@ static int compare_name(const void *a, const void *b)
 }
 
 /* The tensors cover all bytes behind the header, each byte once. */
-static ph_status check_cover(const struct ph_safetensors *file)
+static ph_status check_cover(const struct ph__safetensors *file)
 {
     uint64_t end = 0;
     qsort(file->entries, file->num_entries, sizeof *file->entries, compare_begin);
@@ -248,13 +248,13 @@ static ph_status check_cover(const struct ph_safetensors *file)
     return PH_OK;
 }
 
-static ph_status parse_header(struct ph_safetensors *file)
+static ph_status parse_header(struct ph__safetensors *file)
 {
     const size_t size = ph__json_size(file->header);
     file->entries = calloc(size + 1, sizeof *file->entries);
     if (file->entries == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     while (ph__json_next_member(file->header, &member)) {
         if (strcmp(member.key, METADATA) == 0) {
             file->metadata = member.value;
@@ -269,7 +269,7 @@ static ph_status parse_header(struct ph_safetensors *file)
     return PH_OK;
 }
 
-static ph_status open_and_check(struct ph_safetensors *file, bool is_whole)
+static ph_status open_and_check(struct ph__safetensors *file, bool is_whole)
 {
     uint64_t file_bytes = 0, length = 0;
     PH_TRY(open_file(file, &file_bytes));
@@ -281,9 +281,9 @@ static ph_status open_and_check(struct ph_safetensors *file, bool is_whole)
     return check_metadata(file);
 }
 
-static ph_status open_path(const char *path, bool is_whole, struct ph_safetensors **file_out)
+static ph_status open_path(const char *path, bool is_whole, struct ph__safetensors **file_out)
 {
-    struct ph_safetensors *file = calloc(1, sizeof *file);
+    struct ph__safetensors *file = calloc(1, sizeof *file);
     if (file == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
     file->descriptor = -1;
@@ -297,17 +297,17 @@ static ph_status open_path(const char *path, bool is_whole, struct ph_safetensor
     return PH_OK;
 }
 
-ph_status ph__safetensors_open(const char *path, struct ph_safetensors **file_out)
+ph_status ph__safetensors_open(const char *path, struct ph__safetensors **file_out)
 {
     return open_path(path, true, file_out);
 }
 
-ph_status ph__safetensors_open_metadata(const char *path, struct ph_safetensors **file_out)
+ph_status ph__safetensors_open_metadata(const char *path, struct ph__safetensors **file_out)
 {
     return open_path(path, false, file_out);
 }
 
-void ph__safetensors_close(struct ph_safetensors *file)
+void ph__safetensors_close(struct ph__safetensors *file)
 {
     if (file == NULL)
         return;
@@ -320,19 +320,20 @@ void ph__safetensors_close(struct ph_safetensors *file)
     free(file);
 }
 
-uint64_t ph__safetensors_bytes(const struct ph_safetensors *file)
+uint64_t ph__safetensors_bytes(const struct ph__safetensors *file)
 {
     return file->data_begin + file->data_bytes;
 }
 
 /* ---- the seal ------------------------------------------------------------------------------------------ */
 
-bool ph__safetensors_is_sealed(const struct ph_safetensors *file)
+bool ph__safetensors_is_sealed(const struct ph__safetensors *file)
 {
     return file->is_sealed;
 }
 
-ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const struct ph_meanwhile *meanwhile)
+ph_status ph__safetensors_check_seal(
+    const struct ph__safetensors *file, const struct ph__meanwhile *meanwhile)
 {
     if (!file->is_sealed)
         return ph_fail(PH_ERROR_CHECKPOINT,
@@ -345,7 +346,7 @@ ph_status ph__safetensors_check_seal(const struct ph_safetensors *file, const st
 
 ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1])
 {
-    struct ph_safetensors file = {.path = path, .descriptor = -1};
+    struct ph__safetensors file = {.path = path, .descriptor = -1};
     char start[sizeof PH_SAFETENSORS_SEAL_START - 1 + PH_SEAL_DIGITS + 2];
     uint64_t file_bytes = 0, length = 0;
     ph_status status = open_file(&file, &file_bytes);
@@ -365,18 +366,18 @@ ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGI
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
 
-size_t ph__safetensors_num_tensors(const struct ph_safetensors *file)
+size_t ph__safetensors_num_tensors(const struct ph__safetensors *file)
 {
     return file->num_entries;
 }
 
-struct ph_tensor ph__safetensors_tensor(const struct ph_safetensors *file, size_t index)
+struct ph_tensor ph__safetensors_tensor(const struct ph__safetensors *file, size_t index)
 {
     const struct entry *entry = &file->entries[index];
     return (struct ph_tensor){.name = entry->name, .dtype = entry->dtype, .shape = entry->shape};
 }
 
-size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name)
+size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name)
 {
     const struct entry key = {.name = name};
     if (file->num_entries == 0)
@@ -386,26 +387,26 @@ size_t ph__safetensors_find(const struct ph_safetensors *file, const char *name)
     return entry != NULL ? (size_t)(entry - file->entries) : file->num_entries;
 }
 
-ph_status ph__safetensors_read(const struct ph_safetensors *file, size_t index, void *data)
+ph_status ph__safetensors_read(const struct ph__safetensors *file, size_t index, void *data)
 {
     const struct entry *entry = &file->entries[index];
     return ph__safetensors_read_part(file, index, 0, (size_t)(entry->end - entry->begin), data);
 }
 
 ph_status ph__safetensors_read_part(
-    const struct ph_safetensors *file, size_t index, uint64_t first, size_t size, void *data)
+    const struct ph__safetensors *file, size_t index, uint64_t first, size_t size, void *data)
 {
     const struct entry *entry = &file->entries[index];
     assert(first <= entry->end - entry->begin && size <= entry->end - entry->begin - first);
     return read_at(file, file->data_begin + entry->begin + first, data, size);
 }
 
-const char *ph__safetensors_metadata(const struct ph_safetensors *file, const char *key)
+const char *ph__safetensors_metadata(const struct ph__safetensors *file, const char *key)
 {
     return file->metadata != NULL ? ph__json_as_text(ph__json_get(file->metadata, key), NULL) : NULL;
 }
 
-bool ph__safetensors_next_metadata(const struct ph_safetensors *file, struct ph_json_member *member)
+bool ph__safetensors_next_metadata(const struct ph__safetensors *file, struct ph__json_member *member)
 {
     return ph__json_next_member(file->metadata, member);
 }

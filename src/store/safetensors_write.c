@@ -50,7 +50,7 @@ static ph_status order_tensors(const char *path, size_t num_tensors, const struc
 /* The metadata as a JSON object, with a blank for the seal. */
 static ph_status make_metadata(const char *const *metadata, char **text_out)
 {
-    struct ph_json *texts = ph__json_object();
+    struct ph__json *texts = ph__json_object();
     ph__json_set_text(texts, PH_SEAL_KEY, PH_SEAL_BLANK);
     for (size_t i = 0; metadata != NULL && metadata[i] != NULL; i += 2) {
         assert(strcmp(metadata[i], PH_SEAL_KEY) != 0);
@@ -77,7 +77,7 @@ struct header {
     size_t size;
 };
 
-/* Tensor by tensor, not by way of a ph_json: a model of 100,000 tables has 300,000 tensors, whose objects take seconds
+/* Tensor by tensor, not by way of a ph__json: a model of 100,000 tables has 300,000 tensors, whose objects take seconds
  * to make and to free. The length is filled in later. */
 static void print_header(
     FILE *file, const char *metadata, size_t num_tensors, const struct ph_tensor *const *tensors)
@@ -116,7 +116,7 @@ static ph_status sum_bytes(void *digest, const void *bytes, size_t size)
     return ph__digest_update(digest, bytes, size);
 }
 
-static ph_status sum_contents(struct ph_digest *digest, const struct header *header, size_t num_tensors,
+static ph_status sum_contents(struct ph__digest *digest, const struct header *header, size_t num_tensors,
     const struct ph_tensor *const *tensors, char digits_out[PH_SEAL_DIGITS + 1])
 {
     PH_TRY(ph__digest_update(digest, header->bytes, header->size));
@@ -129,7 +129,7 @@ static ph_status sum_contents(struct ph_digest *digest, const struct header *hea
 static ph_status seal_header(
     const struct header *header, size_t num_tensors, const struct ph_tensor *const *tensors)
 {
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     char digits[PH_SEAL_DIGITS + 1];
     PH_TRY(ph__digest_create(&digest));
     const ph_status status = sum_contents(digest, header, num_tensors, tensors, digits);
@@ -144,7 +144,7 @@ static ph_status write_bytes(void *file, const void *bytes, size_t size)
     return ph__atomic_file_write(file, bytes, size);
 }
 
-static ph_status write_contents(struct ph_atomic_file *file, const struct header *header, size_t num_tensors,
+static ph_status write_contents(struct ph__atomic_file *file, const struct header *header, size_t num_tensors,
     const struct ph_tensor *const *tensors)
 {
     PH_TRY(ph__atomic_file_write(file, header->bytes, header->size));
@@ -156,7 +156,7 @@ static ph_status write_contents(struct ph_atomic_file *file, const struct header
 static ph_status write_file(
     const char *path, const struct header *header, size_t num_tensors, const struct ph_tensor *const *tensors)
 {
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     PH_TRY(ph__atomic_file_open(path, &file));
     const ph_status status = write_contents(&file, header, num_tensors, tensors);
     if (status != PH_OK) {

@@ -8,10 +8,10 @@
 #include "store/store.h"
 
 struct ph_state {
-    struct ph_arena arena; /* names, values and arrays: some numbers a batch norm */
+    struct ph__arena arena; /* names, values and arrays: some numbers a batch norm */
     struct ph_tensor *tensors;
     size_t num_tensors, tensors_capacity;
-    struct ph_state_array **arrays; /* beside tensors */
+    struct ph__state_array **arrays; /* beside tensors */
     size_t arrays_capacity;
 };
 
@@ -52,20 +52,20 @@ void ph_state_touch(struct ph_state *state)
 }
 
 static ph_status add_tensor(
-    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph_state_array **array_out)
+    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph__state_array **array_out)
 {
     const size_t count = state->num_tensors + 1;
     PH_TRY(
         ph__array_reserve((void **)&state->tensors, &state->tensors_capacity, count, sizeof *state->tensors));
     PH_TRY(ph__array_reserve((void **)&state->arrays, &state->arrays_capacity, count, sizeof *state->arrays));
     const char *owned_name = ph__arena_strdup(&state->arena, name);
-    struct ph_state_array *array = ph__arena_alloc(&state->arena, sizeof *array);
+    struct ph__state_array *array = ph__arena_alloc(&state->arena, sizeof *array);
     ph_real *data = ph__arena_alloc_array(&state->arena, n, sizeof *data);
     if (owned_name == NULL || array == NULL || data == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for state '%s'", name);
     for (size_t i = 0; i < n; i++)
         data[i] = initial;
-    *array = (struct ph_state_array){.data = data};
+    *array = (struct ph__state_array){.data = data};
     state->arrays[state->num_tensors] = array;
     state->tensors[state->num_tensors++] = (struct ph_tensor){
         .name = owned_name, .dtype = PH_REAL, .shape = {.rank = 1, .dims = {n}}, .data = data};
@@ -74,7 +74,7 @@ static ph_status add_tensor(
 }
 
 ph_status ph__state_add(
-    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph_state_array **array_out)
+    struct ph_state *state, const char *name, size_t n, ph_real initial, struct ph__state_array **array_out)
 {
     for (size_t i = 0; i < state->num_tensors; i++) {
         const struct ph_tensor *tensor = &state->tensors[i];

@@ -20,14 +20,14 @@ struct ph_store {
     uint64_t seed;
     enum ph_row_format row_format; /* of tables to come, */
     bool is_for_scoring;           /* and whether they are */
-    struct ph_arena arena;         /* parameters, names and slices */
+    struct ph__arena arena;        /* parameters, names and slices */
     struct ph_parameter **parameters;
     size_t num_parameters, parameters_capacity;
-    struct ph_name_index parameter_names;
+    struct ph__name_index parameter_names;
     struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
     size_t num_tensors, tensors_capacity;
-    struct ph_name_index tensor_names; /* parts of one logical tensor have one name */
-    const volatile int *stop_signal;   /* NULL: none */
+    struct ph__name_index tensor_names; /* parts of one logical tensor have one name */
+    const volatile int *stop_signal;    /* NULL: none */
 };
 
 ph_status ph_store_create(uint64_t seed, struct ph_store **store_out)
@@ -177,7 +177,7 @@ static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
 
 /* Never more bytes than the elements have as numbers, which count_elements has counted. */
 static enum ph_row_format row_format_of(const struct ph_store *store,
-    const struct ph_declaration *declaration, size_t elements, size_t *bytes_out)
+    const struct ph__declaration *declaration, size_t elements, size_t *bytes_out)
 {
     *bytes_out = elements * sizeof(ph_real);
     if (!declaration->is_table)
@@ -226,14 +226,14 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
 }
 
 static void initialise(const struct ph_store *store, const struct ph_parameter *parameter,
-    size_t first_tensor, struct ph_team *team)
+    size_t first_tensor, struct ph__team *team)
 {
     if (parameter->is_for_scoring)
         return; /* memory comes zeroed, which are rows of zeros */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];
         const struct ph_shape whole = ph__tensor_whole(tensor);
-        struct ph_init_target target = {.name = tensor->name,
+        struct ph__init_target target = {.name = tensor->name,
             .first_row = tensor->first_row,
             .first_column = tensor->first_column,
             .row_format = tensor->row_format,
@@ -246,8 +246,8 @@ static void initialise(const struct ph_store *store, const struct ph_parameter *
     }
 }
 
-static ph_status add_parameter(struct ph_store *store, const struct ph_declaration *declaration,
-    struct ph_team *team, struct ph_parameter **parameter_out)
+static ph_status add_parameter(struct ph_store *store, const struct ph__declaration *declaration,
+    struct ph__team *team, struct ph_parameter **parameter_out)
 {
     size_t elements;
     const size_t num_tensors = declaration->is_table ? declaration->num_slices : 1;
@@ -295,8 +295,8 @@ static ph_status check_name(const struct ph_store *store, const struct ph_tensor
 }
 
 /* `earlier` holds the names of the slices before this one, and then this one's. */
-static ph_status check_slice_name(const struct ph_store *store, const struct ph_declaration *declaration,
-    size_t slice, struct ph_name_index *earlier)
+static ph_status check_slice_name(const struct ph_store *store, const struct ph__declaration *declaration,
+    size_t slice, struct ph__name_index *earlier)
 {
     const struct ph_tensor tensor = ph__declaration_tensor(declaration, slice);
     PH_TRY(check_name(store, &tensor));
@@ -309,9 +309,9 @@ static ph_status check_slice_name(const struct ph_store *store, const struct ph_
     return ph__name_index_add(earlier, tensor.name);
 }
 
-static ph_status check_slice_names(const struct ph_store *store, const struct ph_declaration *declaration)
+static ph_status check_slice_names(const struct ph_store *store, const struct ph__declaration *declaration)
 {
-    struct ph_name_index names = {0};
+    struct ph__name_index names = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < declaration->num_slices && status == PH_OK; i++)
         status = check_slice_name(store, declaration, i, &names);
@@ -320,7 +320,7 @@ static ph_status check_slice_names(const struct ph_store *store, const struct ph
 }
 
 /* PH_ERROR_CONFIG where a name is taken. */
-static ph_status check_new(const struct ph_store *store, const struct ph_declaration *declaration)
+static ph_status check_new(const struct ph_store *store, const struct ph__declaration *declaration)
 {
     if (!declaration->is_table)
         return check_name(store, &(struct ph_tensor){.name = declaration->name, .shape = declaration->shape});
@@ -328,8 +328,8 @@ static ph_status check_new(const struct ph_store *store, const struct ph_declara
     return check_slice_names(store, declaration);
 }
 
-ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *declaration,
-    struct ph_team *team, struct ph_parameter **parameter_out)
+ph_status ph__store_add(struct ph_store *store, const struct ph__declaration *declaration,
+    struct ph__team *team, struct ph_parameter **parameter_out)
 {
     struct ph_parameter *parameter = find_parameter(store, declaration->name);
     if (parameter == NULL) {
@@ -342,10 +342,10 @@ ph_status ph__store_add(struct ph_store *store, const struct ph_declaration *dec
 }
 
 ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
-    bool is_per_row, struct ph_slot **slot_out)
+    bool is_per_row, struct ph__slot **slot_out)
 {
     for (size_t i = 0; i < parameter->num_slots; i++) {
-        struct ph_slot *slot = &parameter->slots[i];
+        struct ph__slot *slot = &parameter->slots[i];
         if (strcmp(slot->name, name) != 0)
             continue;
         if (slot->is_per_row != is_per_row)
@@ -364,14 +364,14 @@ ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parame
     const size_t elements = is_per_row ? rows : parameter->elements;
     void *data;
     PH_TRY(ph__memory_alloc(elements * sizeof(ph_real), parameter->name, &data));
-    struct ph_slot *slot = &parameter->slots[parameter->num_slots++];
+    struct ph__slot *slot = &parameter->slots[parameter->num_slots++];
     *slot =
-        (struct ph_slot){.name = owned_name, .is_per_row = is_per_row, .elements = elements, .data = data};
+        (struct ph__slot){.name = owned_name, .is_per_row = is_per_row, .elements = elements, .data = data};
     *slot_out = slot;
     return PH_OK;
 }
 
-uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph_declaration *declaration)
+uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph__declaration *declaration)
 {
     size_t elements, bytes;
     if (find_parameter(store, declaration->name) != NULL)

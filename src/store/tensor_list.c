@@ -19,7 +19,7 @@ enum { JOINED_NUMBERS = 4096 };
 
 /* ---- as a file has it -------------------------------------------------------------------------------------- */
 
-ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph_bytes_visit visit, void *context)
+ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit visit, void *context)
 {
     const size_t elements = ph_shape_elements(&tensor->shape);
     if (tensor->row_format != PH_ROWS_BF16_SPLIT)
@@ -52,7 +52,7 @@ struct conversion {
     const struct ph_tensor *tensor;
     size_t rows, columns, piece_rows;
     enum ph_dtype dtype; /* of the rows that are read */
-    ph_rows_read read;
+    ph__rows_read read;
     const void *context;
     void *bytes;
     ph_real *numbers;
@@ -82,9 +82,9 @@ static ph_status convert_rows(const struct conversion *conversion)
 }
 
 static ph_status convert(
-    const struct ph_tensor *tensor, enum ph_dtype dtype, ph_rows_read read, const void *context)
+    const struct ph_tensor *tensor, enum ph_dtype dtype, ph__rows_read read, const void *context)
 {
-    const struct ph_area area = ph__shape_area(&tensor->shape);
+    const struct ph__area area = ph__shape_area(&tensor->shape);
     const size_t bytes = area.num_columns * sizeof(ph_real);
     struct conversion conversion = {.tensor = tensor,
         .rows = area.num_rows,
@@ -103,7 +103,7 @@ static ph_status convert(
 }
 
 ph_status ph__tensor_fill(
-    const struct ph_tensor *tensor, enum ph_dtype dtype, ph_rows_read read, const void *context)
+    const struct ph_tensor *tensor, enum ph_dtype dtype, ph__rows_read read, const void *context)
 {
     const bool is_array = tensor->row_format == PH_ROWS_FP32 || tensor->row_format == PH_ROWS_FP16 ||
                           tensor->row_format == PH_ROWS_BF16;
@@ -154,8 +154,8 @@ static void keep_rows(struct ph_tensor *tensor)
 
 /* One slot of one logical tensor, or of the part of it that there is; its numbers begin at *data, which moves behind
  * them. */
-static ph_status add_slot(
-    struct ph__tensor_list *list, const struct ph_slot *slot, const struct ph_tensor *weights, ph_real **data)
+static ph_status add_slot(struct ph__tensor_list *list, const struct ph__slot *slot,
+    const struct ph_tensor *weights, ph_real **data)
 {
     struct ph_tensor tensor = {.dtype = PH_REAL,
         .shape = weights->shape,
@@ -175,7 +175,7 @@ static ph_status add_slot(
 static ph_status add_parameter_slots(struct ph__tensor_list *list, const struct ph_parameter *parameter)
 {
     for (size_t s = 0; s < parameter->num_slots; s++) {
-        const struct ph_slot *slot = &parameter->slots[s];
+        const struct ph__slot *slot = &parameter->slots[s];
         const struct ph_tensor dense = {.name = parameter->name, .shape = parameter->shape};
         ph_real *data = slot->data;
         if (!parameter->is_table)
@@ -256,7 +256,7 @@ static ph_status digest_bytes(void *digest, const void *bytes, size_t size)
 }
 
 /* "name\nF32 2 20 16\n" */
-ph_status ph__digest_tensor_head(struct ph_digest *digest, const struct ph_tensor *tensor)
+ph_status ph__digest_tensor_head(struct ph__digest *digest, const struct ph_tensor *tensor)
 {
     char head[128];
     int length = snprintf(head, sizeof head, "\n%s %zu", ph_dtype_name(tensor->dtype), tensor->shape.rank);
@@ -267,7 +267,7 @@ ph_status ph__digest_tensor_head(struct ph_digest *digest, const struct ph_tenso
     return ph__digest_update(digest, head, (size_t)length);
 }
 
-static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor *tensor)
+static ph_status digest_tensor(struct ph__digest *digest, const struct ph_tensor *tensor)
 {
     PH_TRY(ph__digest_tensor_head(digest, tensor));
     return ph__tensor_visit_bytes(tensor, digest_bytes, digest);
@@ -275,7 +275,7 @@ static ph_status digest_tensor(struct ph_digest *digest, const struct ph_tensor 
 
 static ph_status digest_tensors(const struct ph_tensor *tensors, size_t count, char hex_out[65])
 {
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     PH_TRY(ph__digest_create(&digest));
     ph_status status = PH_OK;
     for (size_t i = 0; status == PH_OK && i < count; i++)
@@ -296,7 +296,7 @@ ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65])
 
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path)
 {
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
     ph_status status = ph__folder_check_seals(folder, 0, 1);
     if (status == PH_OK)

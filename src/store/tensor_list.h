@@ -9,7 +9,7 @@
 #include "store/store.h"
 
 struct ph__tensor_list {
-    struct ph_arena arena; /* names that no store and no state owns */
+    struct ph__arena arena; /* names that no store and no state owns */
     struct ph_tensor *tensors;
     size_t count, capacity;
 };
@@ -30,7 +30,7 @@ ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list);
 /* SHA-256 over the tensors sorted by name, as ph_checkpoint_digest gives it. Sorts the list. */
 ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65]);
 /* What stands before a tensor's bytes in that sum: its name, dtype and shape. */
-ph_status ph__digest_tensor_head(struct ph_digest *digest, const struct ph_tensor *tensor);
+ph_status ph__digest_tensor_head(struct ph__digest *digest, const struct ph_tensor *tensor);
 
 /* Fills all tensors from a file or a folder (store/checkpoint_folder.h) that has them and no others, each of the list's
  * shape and of a dtype that converts, and whose seals fit:
@@ -45,17 +45,17 @@ ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *p
  * joined into the fp32 numbers that they are, piece by piece, so that no copy of a table is ever in memory. */
 
 /* Calls visit with the tensor's bytes, in order, in one piece or more; what it returns but PH_OK ends the walk. */
-typedef ph_status (*ph_bytes_visit)(void *context, const void *bytes, size_t size);
-ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph_bytes_visit visit, void *context);
+typedef ph_status (*ph__bytes_visit)(void *context, const void *bytes, size_t size);
+ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit visit, void *context);
 
 /* Whether numbers of one dtype are read as those of the other. */
 bool ph__dtype_converts(enum ph_dtype from, enum ph_dtype to);
 
 /* Gives rows of a matrix, as its dtype has them: num_rows from first_row on into bytes. */
-typedef ph_status (*ph_rows_read)(const void *context, size_t first_row, size_t num_rows, void *bytes);
+typedef ph_status (*ph__rows_read)(const void *context, size_t first_row, size_t num_rows, void *bytes);
 
 /* Fills the tensor, seen as a matrix (store/tensor_part.h), from rows of its shape whose dtype converts. */
 ph_status ph__tensor_fill(
-    const struct ph_tensor *tensor, enum ph_dtype dtype, ph_rows_read read, const void *context);
+    const struct ph_tensor *tensor, enum ph_dtype dtype, ph__rows_read read, const void *context);
 
 #endif

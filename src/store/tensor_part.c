@@ -32,23 +32,23 @@ bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b)
     const struct ph_shape whole = ph__tensor_whole(a), other = ph__tensor_whole(b);
     if ((!ph__tensor_is_part(a) && !ph__tensor_is_part(b)) || !ph__shape_equal(&whole, &other))
         return true;
-    const struct ph_area area = ph__tensor_area(a), other_area = ph__tensor_area(b);
+    const struct ph__area area = ph__tensor_area(a), other_area = ph__tensor_area(b);
     return ph__area_common(&area, &other_area).num_rows > 0;
 }
 
 /* ---- areas ------------------------------------------------------------------------------------------------- */
 
-struct ph_area ph__shape_area(const struct ph_shape *shape)
+struct ph__area ph__shape_area(const struct ph_shape *shape)
 {
-    struct ph_area area = {.num_rows = shape->rank > 0 ? shape->dims[0] : 1, .num_columns = 1};
+    struct ph__area area = {.num_rows = shape->rank > 0 ? shape->dims[0] : 1, .num_columns = 1};
     for (size_t i = 1; i < shape->rank; i++)
         area.num_columns *= shape->dims[i];
     return area;
 }
 
-struct ph_area ph__tensor_area(const struct ph_tensor *tensor)
+struct ph__area ph__tensor_area(const struct ph_tensor *tensor)
 {
-    struct ph_area area = ph__shape_area(&tensor->shape);
+    struct ph__area area = ph__shape_area(&tensor->shape);
     area.first_row = tensor->first_row;
     area.first_column = tensor->shape.rank > 1 ? tensor->first_column : 0;
     return area;
@@ -61,9 +61,9 @@ static size_t common(size_t first, size_t count, size_t other_first, size_t othe
     return *first_out < end ? end - *first_out : 0;
 }
 
-struct ph_area ph__area_common(const struct ph_area *a, const struct ph_area *b)
+struct ph__area ph__area_common(const struct ph__area *a, const struct ph__area *b)
 {
-    struct ph_area area;
+    struct ph__area area;
     area.num_rows = common(a->first_row, a->num_rows, b->first_row, b->num_rows, &area.first_row);
     area.num_columns =
         common(a->first_column, a->num_columns, b->first_column, b->num_columns, &area.first_column);
@@ -77,14 +77,14 @@ static bool is_within(size_t first, size_t count, size_t whole_first, size_t who
     return first >= whole_first && count <= whole_count && first - whole_first <= whole_count - count;
 }
 
-bool ph__area_is_within(const struct ph_area *area, const struct ph_area *whole)
+bool ph__area_is_within(const struct ph__area *area, const struct ph__area *whole)
 {
     return is_within(area->first_row, area->num_rows, whole->first_row, whole->num_rows) &&
            is_within(area->first_column, area->num_columns, whole->first_column, whole->num_columns);
 }
 
 const char *ph__area_name(
-    struct ph_arena *arena, const char *name, const struct ph_shape *shape, const struct ph_area *area)
+    struct ph__arena *arena, const char *name, const struct ph_shape *shape, const struct ph__area *area)
 {
     const size_t end_row = area->first_row + area->num_rows;
     if (shape->rank < 2)
@@ -97,12 +97,12 @@ const char *ph__area_name(
 
 static int compare_columns(const void *a, const void *b)
 {
-    const struct ph_area *left = a, *right = b;
+    const struct ph__area *left = a, *right = b;
     return (left->first_column > right->first_column) - (left->first_column < right->first_column);
 }
 
 /* The first row behind `row` where an area begins or ends. */
-static size_t end_of_band(const struct ph_area *areas, size_t num_areas, size_t row, size_t end_row)
+static size_t end_of_band(const struct ph__area *areas, size_t num_areas, size_t row, size_t end_row)
 {
     for (size_t i = 0; i < num_areas; i++) {
         const size_t begin = areas[i].first_row, end = begin + areas[i].num_rows;
@@ -115,12 +115,12 @@ static size_t end_of_band(const struct ph_area *areas, size_t num_areas, size_t 
 }
 
 /* Goes along a row that crosses areas in the order of their first columns: `end` is how far they reach. */
-static bool is_row_covered(const struct ph_area *whole, const struct ph_area *areas, size_t num_areas,
-    struct ph_area *band, bool *is_missing_out)
+static bool is_row_covered(const struct ph__area *whole, const struct ph__area *areas, size_t num_areas,
+    struct ph__area *band, bool *is_missing_out)
 {
     size_t end = whole->first_column;
     for (size_t i = 0; i < num_areas; i++) {
-        const struct ph_area *area = &areas[i];
+        const struct ph__area *area = &areas[i];
         if (area->num_columns == 0 || area->first_row > band->first_row ||
             band->first_row - area->first_row >= area->num_rows)
             continue;
@@ -140,14 +140,14 @@ static bool is_row_covered(const struct ph_area *whole, const struct ph_area *ar
     return band->num_columns == 0;
 }
 
-bool ph__areas_cover(const struct ph_area *whole, struct ph_area *areas, size_t num_areas,
-    struct ph_area *fault_out, bool *is_missing_out)
+bool ph__areas_cover(const struct ph__area *whole, struct ph__area *areas, size_t num_areas,
+    struct ph__area *fault_out, bool *is_missing_out)
 {
     const size_t end_row = whole->first_row + whole->num_rows;
     qsort(areas, num_areas, sizeof *areas, compare_columns);
     for (size_t row = whole->first_row, next; row < end_row; row = next) {
         next = end_of_band(areas, num_areas, row, end_row);
-        struct ph_area band = {.first_row = row, .num_rows = next - row};
+        struct ph__area band = {.first_row = row, .num_rows = next - row};
         if (!is_row_covered(whole, areas, num_areas, &band, is_missing_out)) {
             *fault_out = band;
             return false;
@@ -159,7 +159,7 @@ bool ph__areas_cover(const struct ph_area *whole, struct ph_area *areas, size_t 
 /* ---- slices ------------------------------------------------------------------------------------------------ */
 
 struct ph_tensor ph__slice_tensor(
-    const struct ph_table_slice *slice, const struct ph_slice_part *part, size_t dim)
+    const struct ph_table_slice *slice, const struct ph__slice_part *part, size_t dim)
 {
     struct ph_tensor tensor = {.name = slice->name, .shape = {.rank = 2, .dims = {slice->num_rows, dim}}};
     if (part->whole_rows == slice->num_rows && part->whole_columns == dim)

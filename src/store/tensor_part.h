@@ -13,7 +13,7 @@
 /* Which part of a logical tensor (whole_rows, whole_columns) a slice is: its rows from first_row on, and as many columns as
  * the table has from first_column on, a multiple of PH_PART_COLUMNS. Its values are those that the whole one has there:
  * the initial ones, and what updates round by chance. */
-struct ph_slice_part {
+struct ph__slice_part {
     size_t first_row, whole_rows; /* whole_rows < 2^32 */
     size_t first_column, whole_columns;
 };
@@ -32,28 +32,28 @@ struct ph_shape ph__tensor_whole(const struct ph_tensor *tensor);
 bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b);
 
 /* Rows and columns of a matrix. */
-struct ph_area {
+struct ph__area {
     size_t first_row, num_rows, first_column, num_columns;
 };
-struct ph_area ph__shape_area(const struct ph_shape *shape); /* all of it */
+struct ph__area ph__shape_area(const struct ph_shape *shape); /* all of it */
 /* What the tensor is of its logical tensor. */
-struct ph_area ph__tensor_area(const struct ph_tensor *tensor);
+struct ph__area ph__tensor_area(const struct ph_tensor *tensor);
 /* What both have, relative to the whole; of no rows where they have nothing. */
-struct ph_area ph__area_common(const struct ph_area *a, const struct ph_area *b);
-bool ph__area_is_within(const struct ph_area *area, const struct ph_area *whole);
+struct ph__area ph__area_common(const struct ph__area *a, const struct ph__area *b);
+bool ph__area_is_within(const struct ph__area *area, const struct ph__area *whole);
 
 /* "embedding.user[0:500,0:32]", "slot.s:embedding.user[0:500]": rows, and columns where the shape has them. NULL: no
  * memory. */
 const char *ph__area_name(
-    struct ph_arena *arena, const char *name, const struct ph_shape *shape, const struct ph_area *area);
+    struct ph__arena *arena, const char *name, const struct ph_shape *shape, const struct ph__area *area);
 
 /* Areas within a whole one have each of its elements exactly once. Otherwise false, and what is missing or there twice.
  * Changes the order of the areas. */
-bool ph__areas_cover(const struct ph_area *whole, struct ph_area *areas, size_t num_areas,
-    struct ph_area *fault_out, bool *is_missing_out);
+bool ph__areas_cover(const struct ph__area *whole, struct ph__area *areas, size_t num_areas,
+    struct ph__area *fault_out, bool *is_missing_out);
 
 /* A slice of a table as a logical tensor or a part of one: all but its values. */
 struct ph_tensor ph__slice_tensor(
-    const struct ph_table_slice *slice, const struct ph_slice_part *part, size_t dim);
+    const struct ph_table_slice *slice, const struct ph__slice_part *part, size_t dim);
 
 #endif

@@ -9,15 +9,15 @@
 #include "base/rng.h"
 #include "base/text/number.h"
 
-static const struct ph_range_settings *range_at(const struct ph_tune_settings *settings, size_t index)
+static const struct ph__range_settings *range_at(const struct ph__tune_settings *settings, size_t index)
 {
-    return (const struct ph_range_settings *)settings->ranges.items + index;
+    return (const struct ph__range_settings *)settings->ranges.items + index;
 }
 
 /* ---- what a range may say --------------------------------------------------------------------------------- */
 
 /* What is wrong with its bounds, NULL when nothing is. */
-static const char *fault_of_bounds(const struct ph_range_settings *range)
+static const char *fault_of_bounds(const struct ph__range_settings *range)
 {
     const bool has_bounds = range->min != 0 || range->max != 0;
     if (has_bounds && range->values.count > 0)
@@ -49,9 +49,9 @@ static const char *fault_of_key(const char *key)
     return NULL;
 }
 
-static ph_status check_range(const struct ph_tune_settings *settings, size_t index)
+static ph_status check_range(const struct ph__tune_settings *settings, size_t index)
 {
-    const struct ph_range_settings *range = range_at(settings, index);
+    const struct ph__range_settings *range = range_at(settings, index);
     const char *fault = fault_of_key(range->key);
     const bool is_resource = settings->search == PH_TUNE_HALVING && strcmp(range->key, "train.epochs") == 0;
     if (fault == NULL)
@@ -64,7 +64,7 @@ static ph_status check_range(const struct ph_tune_settings *settings, size_t ind
     return ph_fail(PH_ERROR_CONFIG, "tune.ranges[%zu]: %s %s", index, range->key, fault);
 }
 
-ph_status ph__ranges_check(const struct ph_tune_settings *settings)
+ph_status ph__ranges_check(const struct ph__tune_settings *settings)
 {
     if (settings->ranges.count == 0)
         return ph_fail(PH_ERROR_CONFIG, "tune.ranges is empty: which keys shall be varied?");
@@ -75,18 +75,18 @@ ph_status ph__ranges_check(const struct ph_tune_settings *settings)
 
 /* ---- values ----------------------------------------------------------------------------------------------- */
 
-static const char *integer_text(double number, struct ph_arena *arena)
+static const char *integer_text(double number, struct ph__arena *arena)
 {
     return ph__arena_printf(arena, "%.0f", number);
 }
 
-static const char *number_text(double number, struct ph_arena *arena)
+static const char *number_text(double number, struct ph__arena *arena)
 {
     char text[PH_NUMBER_TEXT_BYTES];
     return ph__arena_strdup(arena, ph__number_format(number, text));
 }
 
-ph_status ph__range_extremes(const struct ph_range_settings *range, struct ph_arena *arena,
+ph_status ph__range_extremes(const struct ph__range_settings *range, struct ph__arena *arena,
     const char *const **values_out, size_t *num_values_out)
 {
     const char **ends = ph__arena_alloc_array(arena, 2, sizeof *ends);
@@ -105,7 +105,7 @@ ph_status ph__range_extremes(const struct ph_range_settings *range, struct ph_ar
 }
 
 /* Between low and high, as far as `share` says. */
-static double interpolate(const struct ph_range_settings *range, double low, double high, double share)
+static double interpolate(const struct ph__range_settings *range, double low, double high, double share)
 {
     if (range->scale == PH_RANGE_LOG)
         return exp(log(low) + share * (log(high) - log(low)));
@@ -113,7 +113,7 @@ static double interpolate(const struct ph_range_settings *range, double low, dou
 }
 
 /* Four digits; the bound where they would lead beyond it. */
-static double round_digits(const struct ph_range_settings *range, double number)
+static double round_digits(const struct ph__range_settings *range, double number)
 {
     char text[PH_NUMBER_TEXT_BYTES];
     snprintf(text, sizeof text, "%.4g", number);
@@ -121,9 +121,9 @@ static double round_digits(const struct ph_range_settings *range, double number)
 }
 
 const char *ph__candidate_value(
-    const struct ph_range_settings *range, uint64_t seed, uint64_t index, struct ph_arena *arena)
+    const struct ph__range_settings *range, uint64_t seed, uint64_t index, struct ph__arena *arena)
 {
-    const struct ph_rng_key key = {.seed = seed, .stream = ph__hash_name(range->key)};
+    const struct ph__rng_key key = {.seed = seed, .stream = ph__hash_name(range->key)};
     const double share = ph__rng_uniform(&key, index, 0);
     if (range->values.count > 0)
         return range->values.items[(size_t)(share * (double)range->values.count)];
@@ -133,15 +133,15 @@ const char *ph__candidate_value(
     return number_text(round_digits(range, interpolate(range, range->min, range->max, share)), arena);
 }
 
-ph_status ph__candidate_sets(const struct ph_tune_settings *settings, uint64_t index, struct ph_arena *arena,
-    const char *const **sets_out, size_t *num_sets_out)
+ph_status ph__candidate_sets(const struct ph__tune_settings *settings, uint64_t index,
+    struct ph__arena *arena, const char *const **sets_out, size_t *num_sets_out)
 {
     const size_t count = index > 0 ? settings->ranges.count : 0;
     const char **sets = ph__arena_alloc_array(arena, count, sizeof *sets);
     if (sets == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        const struct ph_range_settings *range = range_at(settings, i);
+        const struct ph__range_settings *range = range_at(settings, i);
         const char *value = ph__candidate_value(range, (uint64_t)settings->seed, index, arena);
         sets[i] = value != NULL ? ph__arena_printf(arena, "%s=%s", range->key, value) : NULL;
         if (sets[i] == NULL)

@@ -14,20 +14,20 @@
 
 /* PH_ERROR_CONFIG for a range that contradicts itself, for a key that is given twice and for one that no search may
  * vary; naming it. What the key's own table says of the values, and whether they make a difference, is for the caller to try. */
-ph_status ph__ranges_check(const struct ph_tune_settings *settings);
+ph_status ph__ranges_check(const struct ph__tune_settings *settings);
 
 /* The values that together have every way to be wrong: both ends, or all that are listed. In the arena. */
-ph_status ph__range_extremes(const struct ph_range_settings *range, struct ph_arena *arena,
+ph_status ph__range_extremes(const struct ph__range_settings *range, struct ph__arena *arena,
     const char *const **values_out, size_t *num_values_out);
 
 /* Of candidate `index` > 0: uniform over the range on its scale. Numbers have four digits that count, and do not leave the
  * range for it. In the arena, NULL when out of memory. */
 const char *ph__candidate_value(
-    const struct ph_range_settings *range, uint64_t seed, uint64_t index, struct ph_arena *arena);
+    const struct ph__range_settings *range, uint64_t seed, uint64_t index, struct ph__arena *arena);
 
 /* "key=value" of each range; none for candidate 0. In the arena. PH_ERROR_MEMORY. */
-ph_status ph__candidate_sets(const struct ph_tune_settings *settings, uint64_t index, struct ph_arena *arena,
-    const char *const **sets_out, size_t *num_sets_out);
+ph_status ph__candidate_sets(const struct ph__tune_settings *settings, uint64_t index,
+    struct ph__arena *arena, const char *const **sets_out, size_t *num_sets_out);
 
 /* ---- successive halving: who is trained for how long ---------------------------------------------------------------------
  *

@@ -11,7 +11,7 @@
 /* ---- the rows --------------------------------------------------------------------------------------------- */
 
 /* The file's name without folder and ".yaml"; in the arena, NULL when out of memory. */
-static const char *stem_of(struct ph_arena *arena, const char *path)
+static const char *stem_of(struct ph__arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
@@ -20,7 +20,7 @@ static const char *stem_of(struct ph_arena *arena, const char *path)
 }
 
 static ph_status has_same_stem(
-    struct ph_arena *arena, const struct ph__comparison_plan *plan, size_t config, bool *has_out)
+    struct ph__arena *arena, const struct ph__comparison_plan *plan, size_t config, bool *has_out)
 {
     const char *stem = stem_of(arena, plan->configs[config]);
     *has_out = false;

@@ -35,7 +35,7 @@ struct ph__compared {
 };
 
 struct ph__comparison { /* zero-initialised may be finished */
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__compared *rows;
     size_t num_rows;
     const int64_t *seeds; /* borrowed */

@@ -9,7 +9,7 @@
 #define FIGURE(member) offsetof(struct ph__figures, member)
 #define SUMMARY(member) offsetof(struct ph_train_summary, member)
 
-const struct ph_json_field ph__figure_fields[] = {
+const struct ph__json_field ph__figure_fields[] = {
     {"finished", PH_JSON_COUNT, FIGURE(num_finished), 0},
     {"failed", PH_JSON_COUNT, FIGURE(num_failed), 0},
     {"test_auc", PH_JSON_NUMBER, FIGURE(test_auc.mean), 0},
@@ -177,7 +177,7 @@ static double or_none(double number)
 /* What is published is of the config as it is. */
 static void set_published(const struct ph__compared *row, struct ph__figures *figures)
 {
-    const struct ph_published_settings *published = &row->config->published;
+    const struct ph__published_settings *published = &row->config->published;
     if (row->is_variant)
         return;
     figures->published_auc = or_none(published->auc);

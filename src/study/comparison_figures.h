@@ -43,7 +43,7 @@ struct ph__figures {
 };
 
 /* Each number of them by its name: of a machine's table. */
-extern const struct ph_json_field ph__figure_fields[];
+extern const struct ph__json_field ph__figure_fields[];
 extern const size_t ph__num_figure_fields;
 
 /* PH_ERROR_MEMORY. */

@@ -16,7 +16,7 @@
 
 /* Lists the test AUC of each finished run, in the arena; PH_ERROR_MEMORY. */
 static ph_status list_singles(const struct ph__comparison *comparison, const struct ph__compared *row,
-    struct ph_arena *arena, struct ph_plot_row *plot_row)
+    struct ph__arena *arena, struct ph__plot_row *plot_row)
 {
     double *singles = ph__arena_alloc_array(arena, comparison->num_seeds, sizeof *singles);
     if (singles == NULL)
@@ -29,14 +29,14 @@ static ph_status list_singles(const struct ph__comparison *comparison, const str
 }
 
 static ph_status list_rows(const struct ph__comparison *comparison, const struct ph__figures *figures,
-    struct ph_arena *arena, struct ph_plot_row **rows_out)
+    struct ph__arena *arena, struct ph__plot_row **rows_out)
 {
-    struct ph_plot_row *rows = ph__arena_alloc_array(arena, comparison->num_rows, sizeof *rows);
+    struct ph__plot_row *rows = ph__arena_alloc_array(arena, comparison->num_rows, sizeof *rows);
     if (rows == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < comparison->num_rows; i++) {
         const struct ph__spread auc = figures[i].test_auc;
-        rows[i] = (struct ph_plot_row){
+        rows[i] = (struct ph__plot_row){
             .name = comparison->rows[i].name,
             .value = auc.mean,
             .low = auc.mean - auc.deviation,
@@ -51,17 +51,17 @@ static ph_status list_rows(const struct ph__comparison *comparison, const struct
 }
 
 static void write_plot(
-    struct ph_html *html, const struct ph__comparison_tables *tables, struct ph_arena *arena)
+    struct ph__html *html, const struct ph__comparison_tables *tables, struct ph__arena *arena)
 {
     const struct ph__comparison *comparison = tables->comparison;
-    struct ph_plot_row *rows;
+    struct ph__plot_row *rows;
     ph_status status = list_rows(comparison, tables->figures, arena, &rows);
     if (status != PH_OK) {
         ph__html_fail(html, status);
         return;
     }
     const bool has_published = ph__text_table_num_rows(&tables->tables[PH_TABLE_PUBLISHED]) > 0;
-    const struct ph_row_plot plot = {.id = "auc-plot",
+    const struct ph__row_plot plot = {.id = "auc-plot",
         .label = "test AUC",
         .width = PLOT_WIDTH,
         .format = "%.4f",
@@ -76,17 +76,17 @@ static void write_plot(
 
 /* ---- compare.html: the tables ------------------------------------------------------------------------------------------- */
 
-static void write_table(struct ph_html *html, const char *id, const char *title,
-    const struct ph_text_table *table, struct ph_arena *arena)
+static void write_table(struct ph__html *html, const char *id, const char *title,
+    const struct ph__text_table *table, struct ph__arena *arena)
 {
     const char *table_id = ph__arena_printf(arena, "%s-table", id);
-    struct ph_html_column *columns = ph__arena_alloc_array(arena, table->num_columns, sizeof *columns);
+    struct ph__html_column *columns = ph__arena_alloc_array(arena, table->num_columns, sizeof *columns);
     if (columns == NULL || table_id == NULL) {
         ph__html_fail(html, PH_ERROR_MEMORY);
         return;
     }
     for (size_t i = 0; i < table->num_columns; i++)
-        columns[i] = (struct ph_html_column){table->columns[i].name, table->columns[i].is_number, NULL};
+        columns[i] = (struct ph__html_column){table->columns[i].name, table->columns[i].is_number, NULL};
     ph__html_begin_section(html, id, title, NULL);
     ph__html_begin_table(html, table_id, columns, table->num_columns);
     for (size_t row = 0; row < ph__text_table_num_rows(table); row++) {
@@ -100,7 +100,7 @@ static void write_table(struct ph_html *html, const char *id, const char *title,
 }
 
 static void write_page(
-    struct ph_html *html, const struct ph__comparison_tables *tables, struct ph_arena *arena)
+    struct ph__html *html, const struct ph__comparison_tables *tables, struct ph__arena *arena)
 {
     static const char *const ids[] = {"accuracy", "published", "cost"};
     ph__html_element(html, "h1", NULL, "Comparison of %zu configs", tables->comparison->num_rows);
@@ -119,8 +119,8 @@ static void write_page(
 /* Writes one page: a plot of the test AUC with its spread over the tables. */
 static ph_status write_page_file(const struct ph__comparison_tables *tables, const char *path)
 {
-    struct ph_arena arena = {0};
-    struct ph_html *html;
+    struct ph__arena arena = {0};
+    struct ph__html *html;
     PH_TRY(ph__html_open(path, "Comparison", &html));
     write_page(html, tables, &arena);
     ph_status status = ph__html_finish(html);
@@ -132,7 +132,7 @@ static ph_status write_page_file(const struct ph__comparison_tables *tables, con
 /* ---- CSV: one line a config---------------------------------------------------------------------------------- */
 
 static ph_status write_csv_figure(
-    struct ph_writer *writer, const struct ph_json_field *field, const struct ph__figures *figures)
+    struct ph__writer *writer, const struct ph__json_field *field, const struct ph__figures *figures)
 {
     const char *at = (const char *)figures + field->offset;
     if (field->kind == PH_JSON_COUNT) {
@@ -147,7 +147,7 @@ static ph_status write_csv_figure(
 }
 
 static ph_status write_csv_row(
-    struct ph_writer *writer, const struct ph__compared *row, const struct ph__figures *figures)
+    struct ph__writer *writer, const struct ph__compared *row, const struct ph__figures *figures)
 {
     const char *word = ph__bar_word(figures);
     PH_TRY(ph__csv_write_text(writer, row->name));
@@ -160,7 +160,7 @@ static ph_status write_csv_row(
     return ph__writer_write(writer, "\n", 1);
 }
 
-static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph_writer *writer)
+static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph__writer *writer)
 {
     const struct ph__comparison *comparison = tables->comparison;
     PH_TRY(ph__writer_printf(writer, "config,path"));
@@ -172,18 +172,18 @@ static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph
     return PH_OK;
 }
 
-static ph_status write_markdown(const struct ph__comparison_tables *tables, struct ph_writer *writer)
+static ph_status write_markdown(const struct ph__comparison_tables *tables, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "# Comparison\n\n"));
     return ph__comparison_tables_write(tables, writer);
 }
 
-typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph_writer *writer);
+typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph__writer *writer);
 
 static ph_status write_text(
     const struct ph__comparison_tables *tables, write_function *write, const char *path)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
     ph_status status = write(tables, writer);
     if (status == PH_OK)
@@ -194,10 +194,10 @@ static ph_status write_text(
 
 /* ---- JSON: the figures and the runs behind them ----------------------------------------------------------- */
 
-static struct ph_json *run_json(const struct ph__compared_run *run, int64_t seed)
+static struct ph__json *run_json(const struct ph__compared_run *run, int64_t seed)
 {
     static const char *const states[] = {"waiting", "finished", "failed"};
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_integer(object, "seed", seed);
     ph__json_set_text(object, "folder", run->folder);
     ph__json_set_text(object, "state", states[run->state]);
@@ -218,11 +218,11 @@ static struct ph_json *run_json(const struct ph__compared_run *run, int64_t seed
     return object;
 }
 
-static struct ph_json *row_json(
+static struct ph__json *row_json(
     const struct ph__comparison *comparison, size_t row, const struct ph__figures *figures)
 {
     const struct ph__compared *compared = &comparison->rows[row];
-    struct ph_json *object = ph__json_object(), *runs = ph__json_array();
+    struct ph__json *object = ph__json_object(), *runs = ph__json_array();
     ph__json_set_text(object, "name", compared->name);
     ph__json_set_text(object, "config", compared->path);
     ph__json_set_text(object, "key", compared->key);
@@ -240,7 +240,7 @@ static struct ph_json *row_json(
 static ph_status write_json(const struct ph__comparison_tables *tables, const char *path)
 {
     const struct ph__comparison *comparison = tables->comparison;
-    struct ph_json *object = ph__json_object(), *seeds = ph__json_array(), *rows = ph__json_array();
+    struct ph__json *object = ph__json_object(), *seeds = ph__json_array(), *rows = ph__json_array();
     for (size_t seed = 0; seed < comparison->num_seeds; seed++)
         ph__json_append_integer(seeds, comparison->seeds[seed]);
     for (size_t i = 0; i < comparison->num_rows; i++)
@@ -256,7 +256,7 @@ static ph_status write_json(const struct ph__comparison_tables *tables, const ch
 /* ---- all -------------------------------------------------------------------------------------------------- */
 
 static ph_status write_files(
-    struct ph_arena *arena, const struct ph__comparison_tables *tables, const char *folder)
+    struct ph__arena *arena, const struct ph__comparison_tables *tables, const char *folder)
 {
     const char *markdown = ph__path_join(arena, folder, "compare.md");
     const char *csv = ph__path_join(arena, folder, "compare.csv");
@@ -272,7 +272,7 @@ static ph_status write_files(
 
 ph_status ph__comparison_files_write(const struct ph__comparison_tables *tables, const char *folder)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     ph_status status = write_files(&arena, tables, folder);
     ph__arena_fini(&arena);
     return status;

@@ -6,7 +6,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const struct ph_text_column accuracy_columns[] = {
+static const struct ph__text_column accuracy_columns[] = {
     {"config", false},
     {"runs", true},
     {"test AUC", true},
@@ -17,7 +17,7 @@ static const struct ph_text_column accuracy_columns[] = {
     {"calibration", true},
     {"valid AUC", true},
 };
-static const struct ph_text_column published_columns[] = {
+static const struct ph__text_column published_columns[] = {
     {"config", false},
     {"source", false},
     {"test AUC", true},
@@ -28,7 +28,7 @@ static const struct ph_text_column published_columns[] = {
     {"published", true},
     {"difference", true},
 };
-static const struct ph_text_column cost_columns[] = {
+static const struct ph__text_column cost_columns[] = {
     {"config", false},
     {"parameters", true},
     {"FLOP/sample", true},
@@ -40,7 +40,7 @@ static const struct ph_text_column cost_columns[] = {
 /* ---- cells ------------------------------------------------------------------------------------------------ */
 
 /* "0.9843 ± 0.0004"; without the spread where there is none. */
-static void add_spread(struct ph_text_table *table, struct ph__spread spread)
+static void add_spread(struct ph__text_table *table, struct ph__spread spread)
 {
     if (isfinite(spread.mean) && isfinite(spread.deviation))
         ph__text_table_cell(table, "%.4f ± %.4f", spread.mean, spread.deviation);
@@ -51,7 +51,7 @@ static void add_spread(struct ph_text_table *table, struct ph__spread spread)
 }
 
 static void add_difference(
-    struct ph_text_table *table, const struct ph__figures *figures, struct ph__difference difference)
+    struct ph__text_table *table, const struct ph__figures *figures, struct ph__difference difference)
 {
     if (figures->pairing == PH_PAIR_IS_BASE)
         ph__text_table_cell(table, "base");
@@ -66,7 +66,7 @@ static void add_difference(
 }
 
 /* "1,234,567": a whole number is read in groups of three. */
-static void add_count(struct ph_text_table *table, double number)
+static void add_count(struct ph__text_table *table, double number)
 {
     char digits[32], text[48];
     size_t length = 0;
@@ -86,7 +86,7 @@ static void add_count(struct ph_text_table *table, double number)
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
-static void add_accuracy(struct ph_text_table *table, const struct ph__comparison *comparison,
+static void add_accuracy(struct ph__text_table *table, const struct ph__comparison *comparison,
     const struct ph__compared *row, const struct ph__figures *figures)
 {
     ph__text_table_cell(table, "%s", row->name);
@@ -104,7 +104,7 @@ static void add_accuracy(struct ph_text_table *table, const struct ph__compariso
 }
 
 static void add_published(
-    struct ph_text_table *table, const struct ph__compared *row, const struct ph__figures *figures)
+    struct ph__text_table *table, const struct ph__compared *row, const struct ph__figures *figures)
 {
     const char *word = ph__bar_word(figures);
     const bool has_none =
@@ -126,7 +126,7 @@ static void add_published(
 }
 
 static void add_cost(
-    struct ph_text_table *table, const struct ph__compared *row, const struct ph__figures *figures)
+    struct ph__text_table *table, const struct ph__compared *row, const struct ph__figures *figures)
 {
     ph__text_table_cell(table, "%s", row->name);
     add_count(table, figures->parameters);
@@ -229,7 +229,7 @@ ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struc
 {
     *tables = (struct ph__comparison_tables){
         .comparison = comparison, .notes = "", .titles = {"Accuracy", "Beside published figures", "Cost"}};
-    struct ph_text_table *all = tables->tables;
+    struct ph__text_table *all = tables->tables;
     ph__text_table_init(&all[PH_TABLE_ACCURACY], accuracy_columns, COUNT(accuracy_columns));
     ph__text_table_init(&all[PH_TABLE_PUBLISHED], published_columns, COUNT(published_columns));
     ph__text_table_init(&all[PH_TABLE_COST], cost_columns, COUNT(cost_columns));
@@ -256,7 +256,7 @@ void ph__comparison_tables_fini(struct ph__comparison_tables *tables)
         ph__text_table_fini(&tables->tables[i]);
 }
 
-ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph_writer *writer)
+ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "%s\n", tables->about));
     for (size_t i = 0; i < PH_NUM_COMPARISON_TABLES; i++) {

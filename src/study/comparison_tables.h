@@ -18,7 +18,7 @@ struct ph__comparison_tables {
     const char *about;                       /* a sentence or two on what the figures are; in that arena */
     const char *notes; /* what is missing and why, a line each, "- ..."; "" when nothing is */
     const char *titles[PH_NUM_COMPARISON_TABLES];
-    struct ph_text_table
+    struct ph__text_table
         tables[PH_NUM_COMPARISON_TABLES]; /* PUBLISHED: without rows where no config names any */
 };
 
@@ -27,7 +27,7 @@ ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struc
 void ph__comparison_tables_fini(struct ph__comparison_tables *tables);
 
 /* Writes all of them as Markdown. */
-ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph_writer *writer);
+ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph__writer *writer);
 
 /* Writes compare.md, compare.csv, compare.json and compare.html, a page that needs nothing beside itself, into the comparison's
  * folder (comparison_files.c), each in one moment. PH_ERROR_DISK naming the path, PH_ERROR_MEMORY. */

@@ -10,7 +10,7 @@
 #define MAX_BYTES ((uint64_t)64 << 20)
 #define STEP(member) offsetof(struct ph__tune_step, member)
 
-static const struct ph_json_field fields[] = {
+static const struct ph__json_field fields[] = {
     {"run", PH_JSON_TEXT, STEP(run), sizeof((struct ph__tune_step *)0)->run},
     {"epochs", PH_JSON_SIGNED, STEP(epochs), 0},
     {"exit_code", PH_JSON_SIGNED, STEP(exit_code), 0},
@@ -32,7 +32,7 @@ static ph_status append(struct ph__tune_journal *journal, const struct ph__tune_
     return status;
 }
 
-static ph_status take_steps(struct ph__tune_journal *journal, const struct ph_json *steps, const char *path)
+static ph_status take_steps(struct ph__tune_journal *journal, const struct ph__json *steps, const char *path)
 {
     if (!ph__json_is_array(steps))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: 'steps' is missing or no list", path);
@@ -49,8 +49,8 @@ static ph_status take_steps(struct ph__tune_journal *journal, const struct ph_js
 
 ph_status ph__tune_journal_read(struct ph__tune_journal *journal, const char *path)
 {
-    struct ph_arena arena = {0};
-    struct ph_json *json = NULL;
+    struct ph__arena arena = {0};
+    struct ph__json *json = NULL;
     char *text;
     size_t size;
     *journal = (struct ph__tune_journal){0};
@@ -88,9 +88,9 @@ ph_status ph__tune_journal_add(
     struct ph__tune_journal *journal, const struct ph__tune_step *step, const char *path)
 {
     PH_TRY(append(journal, step));
-    struct ph_json *object = ph__json_object(), *steps = ph__json_array();
+    struct ph__json *object = ph__json_object(), *steps = ph__json_array();
     for (size_t i = 0; i < journal->num_steps; i++) {
-        struct ph_json *item = ph__json_object();
+        struct ph__json *item = ph__json_object();
         ph__json_set_fields(item, fields, NUM_FIELDS, &journal->steps[i]);
         ph__json_append(steps, item);
     }

@@ -78,7 +78,7 @@ ph_status ph__tuning_ranking(
 /* ---- what is searched ------------------------------------------------------------------------------------- */
 
 /* The plan's sets, then those of a candidate. */
-static ph_status join_sets(struct ph_arena *arena, const struct ph__tuning_plan *plan,
+static ph_status join_sets(struct ph__arena *arena, const struct ph__tuning_plan *plan,
     const char *const *sets, size_t num_sets, const char *const **joined_out)
 {
     const char **joined = ph__arena_alloc_array(arena, plan->num_sets + num_sets, sizeof *joined);
@@ -90,7 +90,7 @@ static ph_status join_sets(struct ph_arena *arena, const struct ph__tuning_plan 
     return PH_OK;
 }
 
-static ph_status read_candidate(struct ph_arena *arena, const struct ph__tuning_plan *plan,
+static ph_status read_candidate(struct ph__arena *arena, const struct ph__tuning_plan *plan,
     const char *const *sets, size_t num_sets, struct ph_config **config_out)
 {
     const char *const *joined;
@@ -124,8 +124,8 @@ static ph_status key_with(struct ph__tuning *tuning, const char *set, char key_o
 /* Whether the key's table takes the ends of the range, and makes another run of one of them. */
 static ph_status try_range(struct ph__tuning *tuning, size_t index)
 {
-    const struct ph_range_settings *range =
-        (const struct ph_range_settings *)tuning->config->tune.ranges.items + index;
+    const struct ph__range_settings *range =
+        (const struct ph__range_settings *)tuning->config->tune.ranges.items + index;
     const char *const *values;
     char bare[PH_RUN_KEY_BYTES], key[PH_RUN_KEY_BYTES];
     size_t num_values;
@@ -166,7 +166,7 @@ static ph_status check_config(struct ph__tuning *tuning)
 /* How long a run was trained before it went on is part of what its folder holds: so are eta and min_epochs of its name. */
 static const char *name_trial(struct ph__tuning *tuning, uint64_t index, const char *key)
 {
-    const struct ph_tune_settings *tune = &tuning->config->tune;
+    const struct ph__tune_settings *tune = &tuning->config->tune;
     if (tune->search == PH_TUNE_HALVING)
         return ph__arena_printf(&tuning->arena, "%04" PRIu64 "-%s-halving%" PRId64 "from%" PRId64, index, key,
             tune->eta, tune->min_epochs);
@@ -193,7 +193,7 @@ static ph_status add_trial(struct ph__tuning *tuning, const char *program, uint6
 
 static ph_status add_trials(struct ph__tuning *tuning)
 {
-    const struct ph_tune_settings *tune = &tuning->config->tune;
+    const struct ph__tune_settings *tune = &tuning->config->tune;
     const int64_t num_trials = tune->runs / tune->seeds;
     char program[65];
     tuning->num_trials = num_trials > 0 ? (size_t)num_trials : 1;
@@ -208,7 +208,7 @@ static ph_status add_trials(struct ph__tuning *tuning)
 
 static void set_rungs(struct ph__tuning *tuning)
 {
-    const struct ph_tune_settings *tune = &tuning->config->tune;
+    const struct ph__tune_settings *tune = &tuning->config->tune;
     const int64_t epochs = tuning->config->train.epochs;
     tuning->num_rungs = ph__halving_rungs(tuning->num_trials, tune->eta,
         tune->search == PH_TUNE_HALVING ? tune->min_epochs : epochs, epochs, tuning->rungs);

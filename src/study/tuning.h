@@ -31,7 +31,7 @@ struct ph__trial {
 };
 
 struct ph__tuning { /* zero-initialised may be finished */
-    struct ph_arena arena;
+    struct ph__arena arena;
     const struct ph__tuning_plan *plan;
     struct ph_config *config; /* candidate 0, with its test data */
     struct ph__trial *trials;
@@ -95,6 +95,6 @@ ph_status ph__tuning_ranking(
 ph_status ph__tuning_report_write(struct ph__tuning *tuning);
 
 /* Fills a table of the same for people; its last column is the values. */
-ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph_text_table *table_out);
+ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph__text_table *table_out);
 
 #endif

@@ -24,9 +24,9 @@ static const char *state_of(const struct ph__trial *trial)
 
 /* ---- trials.csv ------------------------------------------------------------------------------------------- */
 
-static ph_status write_heading(const struct ph_tune_settings *tune, struct ph_writer *writer)
+static ph_status write_heading(const struct ph__tune_settings *tune, struct ph__writer *writer)
 {
-    const struct ph_range_settings *ranges = tune->ranges.items;
+    const struct ph__range_settings *ranges = tune->ranges.items;
     PH_TRY(ph__writer_printf(writer, "trial,run,state,epochs,valid_auc,valid_auc_deviation,valid_logloss,"
                                      "valid_logloss_deviation,train_seconds,failure"));
     for (size_t i = 0; i < tune->ranges.count; i++) {
@@ -37,7 +37,7 @@ static ph_status write_heading(const struct ph_tune_settings *tune, struct ph_wr
 }
 
 static ph_status write_trial(
-    const struct ph_tune_settings *tune, const struct ph__trial *trial, struct ph_writer *writer)
+    const struct ph__tune_settings *tune, const struct ph__trial *trial, struct ph__writer *writer)
 {
     const bool has = trial->num_rungs > 0;
     const double numbers[] = {trial->valid_auc, trial->auc_deviation, trial->valid_logloss,
@@ -58,7 +58,7 @@ static ph_status write_trial(
 }
 
 static ph_status write_trials(
-    struct ph__tuning *tuning, const struct ph__trial **trials, struct ph_writer *writer)
+    struct ph__tuning *tuning, const struct ph__trial **trials, struct ph__writer *writer)
 {
     PH_TRY(write_heading(&tuning->config->tune, writer));
     for (size_t i = 0; i < tuning->num_trials; i++)
@@ -90,7 +90,7 @@ ph_status ph__tuning_report_write(struct ph__tuning *tuning)
     const char *path = ph__path_join(&tuning->arena, tuning->plan->folder, "trials.csv");
     const struct ph__trial **trials;
     size_t num_ranked;
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     if (path == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__tuning_ranking(tuning, &trials, &num_ranked));
@@ -102,7 +102,7 @@ ph_status ph__tuning_report_write(struct ph__tuning *tuning)
 
 /* ---- for people ------------------------------------------------------------------------------------------- */
 
-static const struct ph_text_column columns[] = {
+static const struct ph__text_column columns[] = {
     {"trial", true},
     {"epochs", true},
     {"valid AUC", true},
@@ -111,7 +111,7 @@ static const struct ph_text_column columns[] = {
     {"values", false},
 };
 
-static void add_spread(struct ph_text_table *table, double mean, double deviation)
+static void add_spread(struct ph__text_table *table, double mean, double deviation)
 {
     if (isfinite(mean) && isfinite(deviation))
         ph__text_table_cell(table, "%.5f ± %.5f", mean, deviation);
@@ -120,7 +120,7 @@ static void add_spread(struct ph_text_table *table, double mean, double deviatio
 }
 
 static ph_status add_row(
-    struct ph__tuning *tuning, const struct ph__trial *trial, struct ph_text_table *table)
+    struct ph__tuning *tuning, const struct ph__trial *trial, struct ph__text_table *table)
 {
     const char *values = trial->num_sets == 0 ? "the config as it is" : "";
     for (size_t i = 0; i < trial->num_sets && values != NULL; i++)
@@ -142,7 +142,7 @@ static ph_status add_row(
     return PH_OK;
 }
 
-ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph_text_table *table_out)
+ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph__text_table *table_out)
 {
     const struct ph__trial **trials;
     size_t num_ranked;

@@ -167,17 +167,17 @@ ph_status ph__grouped_auc(
 #define NUM_A_SIDE (((size_t)NUM_OCTAVES << MANTISSA_BITS) + 1) /* and what is larger */
 #define NUM_BINS (2 * NUM_A_SIDE + 1)                           /* and what is near 0, in the middle */
 
-struct ph_score_bins {
+struct ph__score_bins {
     bool has_nan;
     uint32_t *counts; /* (NUM_BINS,2): negatives, positives */
 };
 
 #define COUNTS_BYTES (NUM_BINS * 2 * sizeof(uint32_t))
 
-ph_status ph__score_bins_create(struct ph_score_bins **bins_out)
+ph_status ph__score_bins_create(struct ph__score_bins **bins_out)
 {
     void *counts = NULL;
-    struct ph_score_bins *bins = calloc(1, sizeof *bins);
+    struct ph__score_bins *bins = calloc(1, sizeof *bins);
     if (bins == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for bins of scores");
     ph_status status = ph__memory_alloc(COUNTS_BYTES, "bins of scores", &counts);
@@ -190,7 +190,7 @@ ph_status ph__score_bins_create(struct ph_score_bins **bins_out)
     return PH_OK;
 }
 
-void ph__score_bins_destroy(struct ph_score_bins *bins)
+void ph__score_bins_destroy(struct ph__score_bins *bins)
 {
     if (bins == NULL)
         return;
@@ -212,7 +212,7 @@ static size_t bin_of(float score)
     return score < 0 ? NUM_A_SIDE - away : NUM_A_SIDE + away;
 }
 
-void ph__score_bins_add(struct ph_score_bins *bins, size_t n, const ph_real *scores, const ph_real *labels)
+void ph__score_bins_add(struct ph__score_bins *bins, size_t n, const ph_real *scores, const ph_real *labels)
 {
     for (size_t i = 0; i < n; i++) {
         if (isnan(scores[i]))
@@ -222,7 +222,7 @@ void ph__score_bins_add(struct ph_score_bins *bins, size_t n, const ph_real *sco
     }
 }
 
-void ph__score_bins_auc(const struct ph_score_bins *bins, double *auc_out, double *error_out)
+void ph__score_bins_auc(const struct ph__score_bins *bins, double *auc_out, double *error_out)
 {
     double below = 0, positives = 0, won = 0, tied = 0; /* negatives so far; pairs */
     for (size_t i = 0; i < NUM_BINS; i++) {

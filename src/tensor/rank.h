@@ -25,15 +25,15 @@ ph_status ph__grouped_auc(
  * one on either side. Scores of one bin count as ties, so the area is off by at most half the share of pairs that meet
  * in a bin, which is known and returned: some millionths where scores spread over units. One thread at a time. */
 
-struct ph_score_bins; /* 21 MiB */
+struct ph__score_bins; /* 21 MiB */
 
-ph_status ph__score_bins_create(struct ph_score_bins **bins_out); /* PH_ERROR_MEMORY */
-void ph__score_bins_destroy(struct ph_score_bins *bins);
+ph_status ph__score_bins_create(struct ph__score_bins **bins_out); /* PH_ERROR_MEMORY */
+void ph__score_bins_destroy(struct ph__score_bins *bins);
 
 /* A label above .5 is positive. Fewer than 2^32 scores of a class in one bin. */
-void ph__score_bins_add(struct ph_score_bins *bins, size_t n, const ph_real *scores, const ph_real *labels);
+void ph__score_bins_add(struct ph__score_bins *bins, size_t n, const ph_real *scores, const ph_real *labels);
 
 /* NaN when either class is missing or a score was NaN; error_out: the exact area is within it. */
-void ph__score_bins_auc(const struct ph_score_bins *bins, double *auc_out, double *error_out);
+void ph__score_bins_auc(const struct ph__score_bins *bins, double *auc_out, double *error_out);
 
 #endif

@@ -150,7 +150,7 @@ ph_status ph__label_check_end(
 }
 
 static ph_status read_labels(struct ph__label_check *check, const struct ph_train_job *job,
-    struct ph_batches *batches, const struct ph_meanwhile *meanwhile)
+    struct ph_batches *batches, const struct ph__meanwhile *meanwhile)
 {
     while (check->num_unknown > 0) {
         const struct ph_batch *batch;
@@ -166,7 +166,7 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph_trai
     return PH_OK;
 }
 
-ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph_meanwhile *meanwhile)
+ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile)
 {
     const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
         .max_bad_rows = job->max_bad_rows,

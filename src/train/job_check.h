@@ -28,6 +28,6 @@ ph_status ph__label_check_end(
 
 /* Looks at the job's training rows until each label has been seen: at the first batch, mostly. Rows that are read once are left
  * to the training's own pass. */
-ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph_meanwhile *meanwhile);
+ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile);
 
 #endif

@@ -58,7 +58,7 @@ struct ph__trainer {
     struct ph__state_snapshot snapshot;
     char encoder_sha256[65]; /* of DIR/encoder.json */
     int lock;                /* of the folder */
-    struct ph_arena arena;
+    struct ph__arena arena;
     const char *identity; /* serve/model_identity.h; in the arena */
 
     /* What is carried from step to step: saved in checkpoints by the table of resume_file.c. */

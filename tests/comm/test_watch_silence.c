@@ -15,7 +15,7 @@ static void enter(void *context, size_t rank)
     two_hosts_enter(context, rank == FAR_RANK ? FAR : HERE);
 }
 
-static void listen_on(struct watch_processes *all, size_t rank, struct ph_comm_watch *watch)
+static void listen_on(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch)
 {
     watch_role_listen(all, rank, watch, 1);
 }
@@ -32,7 +32,7 @@ static void a_host_that_falls_silent_is_noticed(void **state)
     two_hosts_cut(&hosts);
     for (size_t rank = 0; rank < NUM_RANKS; rank++) {
         watch_processes_await_heard(all, rank);
-        const struct ph_comm_notice *notice = &all->ranks[rank].notice;
+        const struct ph__comm_notice *notice = &all->ranks[rank].notice;
         assert_int_equal(notice->rank, rank == FAR_RANK ? 0 : FAR_RANK);
         assert_true(notice->has_died);
         assert_non_null(strstr(notice->text, "is not to be reached any more"));

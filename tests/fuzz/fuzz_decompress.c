@@ -12,7 +12,7 @@
 /* Reads by pieces of piece_bytes; the status of the call that ended it. */
 static ph_status read_all(const char *path, size_t piece_bytes, char *output, size_t *size_out)
 {
-    struct ph_decompressor *decompressor = NULL;
+    struct ph__decompressor *decompressor = NULL;
     size_t size = 0, count = 1;
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     ph_status status = ph__decompressor_create(descriptor, NULL, &decompressor);

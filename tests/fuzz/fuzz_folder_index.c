@@ -34,7 +34,7 @@ static char *make_folder(const char *folder, const char *index, size_t *size_out
 }
 
 /* All of each tensor, as it is, and but for its first row and column. */
-static void load(const struct ph_folder *folder)
+static void load(const struct ph__folder *folder)
 {
     for (size_t i = 0; i < ph__folder_num_tensors(folder); i++) {
         struct ph_tensor tensor = ph__folder_tensor(folder, i);
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_folder_path("model.safetensors.index.json", index);
         text = make_folder(folder, index, &text_size);
     }
-    struct ph_folder *opened;
+    struct ph__folder *opened;
     char digits[65];
     size_t mark, edited_size;
     uint8_t *edited = fuzz_edit(text, text_size, data, size, 0, &mark, &edited_size);

@@ -14,25 +14,25 @@ enum { MAX_ANSWER = 1 << 20 };
 
 static unsigned num_pages_written;
 
-static ph_status write_page(void *context, struct ph_writer *writer)
+static ph_status write_page(void *context, struct ph__writer *writer)
 {
     (void)context;
     num_pages_written++;
     return ph__writer_printf(writer, "fine\n");
 }
 
-static const struct ph_http_page page = {.path = "/p", .content_type = "text/plain", .write = write_page};
+static const struct ph__http_page page = {.path = "/p", .content_type = "text/plain", .write = write_page};
 
-static struct ph_http_server *start_server(void)
+static struct ph__http_server *start_server(void)
 {
-    struct ph_http_server *server = NULL;
-    const struct ph_http_options options = {.pages = &page, .num_pages = 1};
+    struct ph__http_server *server = NULL;
+    const struct ph__http_options options = {.pages = &page, .num_pages = 1};
     fuzz_require(ph__http_server_create(&options, &server) == PH_OK);
     return server;
 }
 
 /* Its close resets the connection, so that no port stays taken for a while. */
-static int connect_client(const struct ph_http_server *server)
+static int connect_client(const struct ph__http_server *server)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     const int port = atoi(strrchr(ph__http_server_address(server), ':') + 1);
@@ -45,7 +45,7 @@ static int connect_client(const struct ph_http_server *server)
 }
 
 /* Lets the server run while it has anything to do; what comes is put behind the first `used` bytes. */
-static size_t run_server(struct ph_http_server *server, int client, char *answer, size_t used)
+static size_t run_server(struct ph__http_server *server, int client, char *answer, size_t used)
 {
     struct pollfd descriptor = {.fd = ph__http_server_descriptor(server), .events = POLLIN};
     while (poll(&descriptor, 1, 0) > 0 || ph__http_server_timeout_ms(server) == 0) {
@@ -71,7 +71,7 @@ static unsigned count_pages(const char *answer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct ph_http_server *server;
+    static struct ph__http_server *server;
     static char answer[MAX_ANSWER];
     if (server == NULL)
         server = start_server();

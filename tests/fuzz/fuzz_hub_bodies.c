@@ -12,38 +12,38 @@
 enum { MAX_BODY = 16384, AS_SENT = 128 };
 
 /* Reads a body, and writes what it was. false: it was refused. */
-typedef bool (*pass_function)(const void *body, size_t size, struct ph_wire_writer *writer);
+typedef bool (*pass_function)(const void *body, size_t size, struct ph__wire_writer *writer);
 
-static bool pass_hello(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_hello(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_hello hello;
+    struct ph__hello hello;
     if (ph__get_hello(body, size, &hello) != PH_OK)
         return false;
     ph__put_hello(writer, &hello);
     return true;
 }
 
-static bool pass_challenge(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_challenge(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_server_challenge challenge;
+    struct ph__server_challenge challenge;
     if (ph__get_server_challenge(body, size, &challenge) != PH_OK)
         return false;
     ph__put_server_challenge(writer, &challenge);
     return true;
 }
 
-static bool pass_attach(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_attach(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_attach attach;
+    struct ph__attach attach;
     if (ph__get_attach(body, size, &attach) != PH_OK)
         return false;
     ph__put_attach(writer, &attach);
     return true;
 }
 
-static bool pass_welcome(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_welcome(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_welcome welcome;
+    struct ph__welcome welcome;
     if (ph__get_welcome(body, size, &welcome) != PH_OK)
         return false;
     fuzz_require(strlen(welcome.local_socket) <= PH_HUB_MAX_SOCKET_NAME);
@@ -51,9 +51,9 @@ static bool pass_welcome(const void *body, size_t size, struct ph_wire_writer *w
     return true;
 }
 
-static bool pass_answer(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_answer(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_answer answer;
+    struct ph__answer answer;
     if (ph__get_answer(body, size, &answer) != PH_OK)
         return false;
     fuzz_require(answer.status <= 0 && strlen(answer.text) <= PH_HUB_MAX_TEXT);
@@ -61,9 +61,9 @@ static bool pass_answer(const void *body, size_t size, struct ph_wire_writer *wr
     return true;
 }
 
-static bool pass_service(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_service(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_service_settings settings;
+    struct ph__service_settings settings;
     if (ph__get_service(body, size, &settings) != PH_OK)
         return false;
     fuzz_require(ph__service_check(&settings.service) == PH_OK);
@@ -73,9 +73,9 @@ static bool pass_service(const void *body, size_t size, struct ph_wire_writer *w
     return true;
 }
 
-static bool pass_join(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_join(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_join join;
+    struct ph__join join;
     if (ph__get_join(body, size, &join) != PH_OK)
         return false;
     fuzz_require(strlen(join.name) <= PH_HUB_MAX_NAME && join.rank < PH_HUB_MAX_WORKERS);
@@ -84,9 +84,9 @@ static bool pass_join(const void *body, size_t size, struct ph_wire_writer *writ
     return true;
 }
 
-static bool pass_joined(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_joined(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_joined joined;
+    struct ph__joined joined;
     if (ph__get_joined(body, size, &joined) != PH_OK)
         return false;
     fuzz_require(joined.num_workers >= 1 && joined.num_workers <= PH_HUB_MAX_WORKERS);
@@ -96,7 +96,7 @@ static bool pass_joined(const void *body, size_t size, struct ph_wire_writer *wr
     return true;
 }
 
-static bool pass_status(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_status(const void *body, size_t size, struct ph__wire_writer *writer)
 {
     char service[PH_HUB_MAX_NAME + 1];
     if (ph__get_service_name(body, size, service) != PH_OK)
@@ -106,9 +106,9 @@ static bool pass_status(const void *body, size_t size, struct ph_wire_writer *wr
     return true;
 }
 
-static bool pass_keys(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_keys(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_init_key *keys;
+    struct ph__init_key *keys;
     size_t num_keys;
     if (ph__get_keys(body, size, &keys, &num_keys) != PH_OK)
         return false;
@@ -122,7 +122,7 @@ static bool pass_keys(const void *body, size_t size, struct ph_wire_writer *writ
     return true;
 }
 
-static bool pass_iteration(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_iteration(const void *body, size_t size, struct ph__wire_writer *writer)
 {
     uint64_t iteration;
     if (ph__get_iteration(body, size, &iteration) != PH_OK)
@@ -132,9 +132,9 @@ static bool pass_iteration(const void *body, size_t size, struct ph_wire_writer 
     return true;
 }
 
-static bool pass_parts(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_parts(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_parts parts, rebuilt;
+    struct ph__parts parts, rebuilt;
     if (ph__get_parts(body, size, &parts) != PH_OK)
         return false;
     fuzz_require(parts.num_open <= PH_HUB_MAX_OPEN_PARTS);
@@ -147,15 +147,15 @@ static bool pass_parts(const void *body, size_t size, struct ph_wire_writer *wri
 }
 
 /* Whatever a hub says, there is an answer that it can read: of iterations that can be told. */
-static bool pass_saved(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_saved(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_saved saved;
-    struct ph_wire_writer answer;
+    struct ph__saved saved;
+    struct ph__wire_writer answer;
     unsigned char bytes[PH_HUB_MAX_BODY];
     uint64_t slack = 1;
     if (ph__get_saved(body, size, &saved) != PH_OK)
         return false;
-    struct ph_keep keep = ph__parts_decide(&saved, 1, &slack);
+    struct ph__keep keep = ph__parts_decide(&saved, 1, &slack);
     ph__wire_writer_init(&answer, bytes, sizeof bytes);
     ph__put_keep(&answer, &keep);
     fuzz_require(ph__get_keep(bytes, answer.used, &keep) == PH_OK);
@@ -163,18 +163,18 @@ static bool pass_saved(const void *body, size_t size, struct ph_wire_writer *wri
     return true;
 }
 
-static bool pass_keep(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_keep(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_keep keep;
+    struct ph__keep keep;
     if (ph__get_keep(body, size, &keep) != PH_OK)
         return false;
     ph__put_keep(writer, &keep);
     return true;
 }
 
-static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *writer)
+static bool pass_layout(const void *body, size_t size, struct ph__wire_writer *writer)
 {
-    struct ph_job_layout layout;
+    struct ph__job_layout layout;
     if (ph__get_layout(body, size, &layout) != PH_OK)
         return false;
     fuzz_require(layout.num_cores > 0 && layout.num_versions >= 1 && layout.num_versions <= 2);
@@ -189,9 +189,9 @@ static bool pass_layout(const void *body, size_t size, struct ph_wire_writer *wr
 
 /* ---- bodies as they are sent ---- */
 
-static void write_service(struct ph_wire_writer *writer)
+static void write_service(struct ph__wire_writer *writer)
 {
-    static const struct ph_hub_share second = {.hub = 1, .num_hubs = 2};
+    static const struct ph__hub_share second = {.hub = 1, .num_hubs = 2};
     static const struct ph_hub_optimizer optimizers[] = {
         {.kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F},
         {.is_none = true}};
@@ -205,34 +205,34 @@ static void write_service(struct ph_wire_writer *writer)
     ph__put_service(writer, &service, &second);
 }
 
-static void write_join(struct ph_wire_writer *writer)
+static void write_join(struct ph__wire_writer *writer)
 {
-    const struct ph_join join = {.name = "job", .nonce = 7, .rank = 1, .share.num_hubs = 1};
+    const struct ph__join join = {.name = "job", .nonce = 7, .rank = 1, .share.num_hubs = 1};
     ph__put_join(writer, &join);
 }
 
-static void write_keys(struct ph_wire_writer *writer)
+static void write_keys(struct ph__wire_writer *writer)
 {
     static const struct ph_hub_key keys[] = {{.num_elements = 1000}, {.num_elements = 9, .dtype = PH_BF16}};
     ph__put_keys(writer, keys, sizeof keys / sizeof *keys);
 }
 
-static void write_layout(struct ph_wire_writer *writer)
+static void write_layout(struct ph__wire_writer *writer)
 {
-    static const struct ph_job_layout layout = {
+    static const struct ph__job_layout layout = {
         .chunk_bytes = 4096, .num_versions = 1, .ring_capacity = 64, .num_cores = 2};
     ph__put_layout(writer, &layout);
 }
 
-static void write_welcome(struct ph_wire_writer *writer)
+static void write_welcome(struct ph__wire_writer *writer)
 {
-    static const struct ph_welcome welcome = {.local_socket = "phloem-hub-0"};
+    static const struct ph__welcome welcome = {.local_socket = "phloem-hub-0"};
     ph__put_welcome(writer, &welcome);
 }
 
-static void write_saved(struct ph_wire_writer *writer)
+static void write_saved(struct ph__wire_writer *writer)
 {
-    static const struct ph_saved saved = {.parts = {.kept = 3, .num_open = 2, .open = {6, 9}},
+    static const struct ph__saved saved = {.parts = {.kept = 3, .num_open = 2, .open = {6, 9}},
         .most = 10,
         .settled_end = 10,
         .every = 3,
@@ -240,19 +240,19 @@ static void write_saved(struct ph_wire_writer *writer)
     ph__put_saved(writer, &saved);
 }
 
-static void write_keep(struct ph_wire_writer *writer)
+static void write_keep(struct ph__wire_writer *writer)
 {
-    static const struct ph_keep keep = {.iteration = 9, .settled_end = 10, .next = 12};
+    static const struct ph__keep keep = {.iteration = 9, .settled_end = 10, .next = 12};
     ph__put_keep(writer, &keep);
 }
 
-static void write_small(struct ph_wire_writer *writer, pass_function pass)
+static void write_small(struct ph__wire_writer *writer, pass_function pass)
 {
-    static const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
-    static const struct ph_server_challenge challenge;
-    static const struct ph_attach attach;
-    static const struct ph_joined joined = {.num_workers = 2, .depth = 1, .num_optimizers = 1};
-    static const struct ph_parts parts = {.kept = PH_NO_ITERATION, .num_open = 1, .open = {6}};
+    static const struct ph__hello hello = {.api_version = PH_HUB_API_VERSION};
+    static const struct ph__server_challenge challenge;
+    static const struct ph__attach attach;
+    static const struct ph__joined joined = {.num_workers = 2, .depth = 1, .num_optimizers = 1};
+    static const struct ph__parts parts = {.kept = PH_NO_ITERATION, .num_open = 1, .open = {6}};
     if (pass == pass_hello)
         ph__put_hello(writer, &hello);
     else if (pass == pass_challenge)
@@ -271,7 +271,7 @@ static void write_small(struct ph_wire_writer *writer, pass_function pass)
         ph__put_parts(writer, &parts);
 }
 
-static void write_body(struct ph_wire_writer *writer, pass_function pass)
+static void write_body(struct ph__wire_writer *writer, pass_function pass)
 {
     if (pass == pass_service)
         write_service(writer);
@@ -300,7 +300,7 @@ static const pass_function passes[] = {pass_hello, pass_challenge, pass_attach, 
 static void check(pass_function pass, const uint8_t *body, size_t size)
 {
     unsigned char written[MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     size_t written_size;
     ph__wire_writer_init(&writer, written, sizeof written);
     if (size > sizeof written || !pass(body, size, &writer))
@@ -313,7 +313,7 @@ static void check(pass_function pass, const uint8_t *body, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     unsigned char bytes[MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     size_t unused, edited_size;
     if (size == 0)
         return 0;

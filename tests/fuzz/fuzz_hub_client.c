@@ -57,10 +57,10 @@ static const struct ph_hub_key keys[NUM_KEYS] = {
 static const char local_name[] = "phloem-fuzz-hub-client";
 
 struct connection {
-    struct ph_control_stream *stream; /* to hear with; owns the socket */
+    struct ph__control_stream *stream; /* to hear with; owns the socket */
     int socket;
-    struct ph_frame_key *key; /* of what is said; NULL: no tags */
-    struct ph_challenge challenge;
+    struct ph__frame_key *key; /* of what is said; NULL: no tags */
+    struct ph__challenge challenge;
     uint16_t hub;                          /* of those that share the keys */
     uint32_t chunk;                        /* of a link's core thread; the first, where that has none */
     uint64_t num_values;                   /* that it said over a link */
@@ -70,7 +70,7 @@ struct connection {
 static struct hub {
     int listening, listening_local, bell[2];
     char address[PH_ADDRESS_BYTES], local[PH_HUB_MAX_SOCKET_NAME + 1], secret_file[64];
-    struct ph_secret secret;
+    struct ph__secret secret;
     /* Of one input: */
     uint8_t choices;
     const uint8_t *records;
@@ -84,11 +84,11 @@ static struct hub {
 
 /* ---- as hubs do ---- */
 
-static void make_layout(struct ph_layout **layout_out)
+static void make_layout(struct ph__layout **layout_out)
 {
-    struct ph_layout_key wanted[NUM_KEYS];
+    struct ph__layout_key wanted[NUM_KEYS];
     for (size_t i = 0; i < NUM_KEYS; i++)
-        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
+        wanted[i] = (struct ph__layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
     fuzz_require(ph__layout_create(wanted, NUM_KEYS, CHUNK_BYTES, layout_out) == PH_OK);
 }
 
@@ -100,18 +100,18 @@ static uint16_t num_hubs(void)
 /* cores_out: of chunks, one a key. */
 static void find_cores(uint16_t index, uint16_t cores_out[NUM_KEYS])
 {
-    struct ph_layout *layout;
-    const struct ph_hub_share share = {.hub = index, .num_hubs = num_hubs()};
+    struct ph__layout *layout;
+    const struct ph__hub_share share = {.hub = index, .num_hubs = num_hubs()};
     make_layout(&layout);
     fuzz_require(ph__spread_share(layout, &share, NUM_CORES, cores_out) == PH_OK);
     ph__layout_destroy(layout);
 }
 
-static void put_layout(struct ph_wire_writer *writer, const struct connection *connection)
+static void put_layout(struct ph__wire_writer *writer, const struct connection *connection)
 {
     uint16_t cores[NUM_KEYS];
     find_cores(connection->hub, cores);
-    const struct ph_job_layout layout = {.chunk_bytes = CHUNK_BYTES,
+    const struct ph__job_layout layout = {.chunk_bytes = CHUNK_BYTES,
         .num_versions = 1,
         .ring_capacity = RING_CAPACITY,
         .num_cores = NUM_CORES,
@@ -123,25 +123,25 @@ static void put_layout(struct ph_wire_writer *writer, const struct connection *c
 
 /* That of a greeting which can be read is one that the worker believes. */
 static void put_challenge(
-    struct ph_wire_writer *writer, struct connection *connection, const struct ph_control_frame *request)
+    struct ph__wire_writer *writer, struct connection *connection, const struct ph__control_frame *request)
 {
-    struct ph_server_challenge challenge = {0};
+    struct ph__server_challenge challenge = {0};
     connection->has_challenged =
         request != NULL && ph__handshake_challenge(&hub.secret, request->body, request->size,
                                &connection->challenge, &challenge) == PH_OK;
     ph__put_server_challenge(writer, &challenge);
 }
 
-static void put_welcome(struct ph_wire_writer *writer)
+static void put_welcome(struct ph__wire_writer *writer)
 {
-    struct ph_welcome welcome = {0};
+    struct ph__welcome welcome = {0};
     memcpy(welcome.local_socket, hub.local, sizeof welcome.local_socket);
     ph__put_welcome(writer, &welcome);
 }
 
-static void put_joined(struct ph_wire_writer *writer)
+static void put_joined(struct ph__wire_writer *writer)
 {
-    const struct ph_joined joined = {.num_workers = 2,
+    const struct ph__joined joined = {.num_workers = 2,
         .depth = 1,
         .num_optimizers = 1,
         .has_own_parameters = (hub.choices & HAS_OWN) != 0};
@@ -149,12 +149,12 @@ static void put_joined(struct ph_wire_writer *writer)
 }
 
 /* All chunks have as many bytes. */
-static void put_data(struct ph_wire_writer *writer, struct connection *connection, bool is_value)
+static void put_data(struct ph__wire_writer *writer, struct connection *connection, bool is_value)
 {
     static const char payload[KEY_BYTES];
     unsigned char head[PH_TCP_FRAME_BYTES];
     const uint32_t payload_bytes = is_value ? sizeof payload : 0;
-    const struct ph_message message = {.kind = is_value ? PH_HUB_VALUE : PH_HUB_TAKEN,
+    const struct ph__message message = {.kind = is_value ? PH_HUB_VALUE : PH_HUB_TAKEN,
         .count = is_value,
         .chunk = connection->chunk,
         .iteration = is_value ? connection->num_values++ : 0};
@@ -163,10 +163,10 @@ static void put_data(struct ph_wire_writer *writer, struct connection *connectio
     ph__wire_put_bytes(writer, payload, payload_bytes);
 }
 
-static const struct ph_parts no_parts = {.kept = PH_NO_ITERATION};
+static const struct ph__parts no_parts = {.kept = PH_NO_ITERATION};
 
-static void put_body(struct ph_wire_writer *writer, struct connection *connection,
-    const struct ph_control_frame *request, uint16_t type)
+static void put_body(struct ph__wire_writer *writer, struct connection *connection,
+    const struct ph__control_frame *request, uint16_t type)
 {
     if (type == PH_FRAME_CHALLENGE)
         put_challenge(writer, connection, request);
@@ -183,7 +183,7 @@ static void put_body(struct ph_wire_writer *writer, struct connection *connectio
     else if (type == PH_FRAME_PARTS)
         ph__put_parts(writer, &no_parts);
     else if (type == PH_FRAME_SAVED)
-        ph__put_saved(writer, &(struct ph_saved){.parts = no_parts});
+        ph__put_saved(writer, &(struct ph__saved){.parts = no_parts});
     else if (type == PH_FRAME_STATUS_TEXT)
         ph__wire_put_bytes(writer, "{}", 2);
     else if (type == VALUE || type == TAKEN)
@@ -192,7 +192,7 @@ static void put_body(struct ph_wire_writer *writer, struct connection *connectio
 
 static void hold_region(size_t size)
 {
-    struct ph_region region = {0};
+    struct ph__region region = {0};
     fuzz_require(ph__region_create("fuzz", size, &region) == PH_OK);
     hub.held[hub.num_held++] = dup(region.descriptor);
     ph__region_close(&region);
@@ -201,12 +201,12 @@ static void hold_region(size_t size)
 /* A worker's memory, the results and doorbells, as the last of what is held; the other ends of the doorbells before. */
 static size_t share_memory(void)
 {
-    struct ph_layout *layout;
+    struct ph__layout *layout;
     int bells[NUM_CORES][2];
     if (hub.num_held + 2 * NUM_CORES + 2 > MAX_HELD)
         return 0;
     make_layout(&layout);
-    const struct ph_worker_region_sizes sizes = {.num_cores = NUM_CORES,
+    const struct ph__worker_region_sizes sizes = {.num_cores = NUM_CORES,
         .ring_capacity = RING_CAPACITY,
         .gradient_bytes = layout->sizes.gradient_bytes,
         .depth = 1,
@@ -262,10 +262,10 @@ static void say(
 }
 
 /* request: NULL: nothing was asked. Returns the type of what was said, 0: nothing is left. */
-static uint16_t say_one(struct connection *connection, const struct ph_control_frame *request)
+static uint16_t say_one(struct connection *connection, const struct ph__control_frame *request)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     struct fuzz_record record;
     size_t size, unused;
     uint8_t *edited = NULL;
@@ -286,7 +286,7 @@ static uint16_t say_one(struct connection *connection, const struct ph_control_f
     return record.head & TYPES;
 }
 
-static void say_next(struct connection *connection, const struct ph_control_frame *request)
+static void say_next(struct connection *connection, const struct ph__control_frame *request)
 {
     while (say_one(connection, request) == PH_FRAME_SAVED)
         ;
@@ -297,7 +297,7 @@ static void say_next(struct connection *connection, const struct ph_control_fram
 static void take_keys(struct connection *connection)
 {
     unsigned char key[PH_CONNECTION_KEY_BYTES];
-    const struct ph_challenge *challenge = &connection->challenge;
+    const struct ph__challenge *challenge = &connection->challenge;
     if (!connection->has_challenged || connection->key != NULL)
         return;
     fuzz_require(ph__handshake_protect(&hub.secret, challenge, PH_SIDE_SERVER, connection->stream) == PH_OK);
@@ -305,9 +305,9 @@ static void take_keys(struct connection *connection)
     fuzz_require(ph__frame_key_create(key, &connection->key) == PH_OK);
 }
 
-static void become_link(struct connection *connection, const struct ph_control_frame *frame)
+static void become_link(struct connection *connection, const struct ph__control_frame *frame)
 {
-    struct ph_attach attach;
+    struct ph__attach attach;
     uint16_t cores[NUM_KEYS];
     fuzz_require(ph__get_attach(frame->body, frame->size, &attach) == PH_OK);
     find_cores((uint16_t)(attach.token % num_hubs()), cores);
@@ -316,19 +316,19 @@ static void become_link(struct connection *connection, const struct ph_control_f
     connection->is_link = true;
 }
 
-static void take_join(struct connection *connection, const struct ph_control_frame *frame)
+static void take_join(struct connection *connection, const struct ph__control_frame *frame)
 {
-    struct ph_join join;
+    struct ph__join join;
     fuzz_require(ph__get_join(frame->body, frame->size, &join) == PH_OK);
     fuzz_require(join.share.num_hubs == num_hubs());
     connection->hub = join.share.hub;
 }
 
 /* What a worker tells all hubs of the parts that they have. */
-static void check_choice(const struct ph_control_frame *frame)
+static void check_choice(const struct ph__control_frame *frame)
 {
     uint64_t iteration;
-    struct ph_keep keep;
+    struct ph__keep keep;
     if (frame->type == PH_FRAME_FROM)
         fuzz_require(ph__get_iteration(frame->body, frame->size, &iteration) == PH_OK);
     if (frame->type == PH_FRAME_KEEP)
@@ -338,7 +338,7 @@ static void check_choice(const struct ph_control_frame *frame)
 /* A worker keeps to the rules as long as the hub does: what it asks can be read. */
 static void hear(struct connection *connection)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     char drained[4096];
     bool is_there = true;
     hub.asked = (size_t)(connection - hub.connections);
@@ -450,7 +450,7 @@ static ph_status join(const struct ph_hub_options *options)
 
 static ph_status ask(const struct ph_hub_options *options)
 {
-    struct ph_json *status;
+    struct ph__json *status;
     PH_TRY(ph__hub_status(options, NULL, &status));
     ph__json_destroy(status);
     return PH_OK;

@@ -43,10 +43,10 @@ enum handshake { PROVED, GREETED, WRONGLY_PROVED, PROVED_BUT_UNTAGGED };
 
 struct speaker { /* one connection */
     int socket;
-    struct ph_control_stream *stream; /* to hear with; owns the socket. NULL: not open */
-    struct ph_frame_key *key;         /* of what is said; NULL: no tags */
-    bool is_silent;                   /* it hears nothing any more: ended, or a link */
-    int held[MAX_HELD];               /* what came with a layout: without it, a worker is gone */
+    struct ph__control_stream *stream; /* to hear with; owns the socket. NULL: not open */
+    struct ph__frame_key *key;         /* of what is said; NULL: no tags */
+    bool is_silent;                    /* it hears nothing any more: ended, or a link */
+    int held[MAX_HELD];                /* what came with a layout: without it, a worker is gone */
     size_t num_held;
 };
 
@@ -86,7 +86,7 @@ static bool is_busy(void)
         if (session->awaited != NULL && !session->awaited->must_end) /* that waits for other workers */
             return true;
     }
-    for (const struct ph_tenant *tenant = now.hub->tenants; tenant != NULL; tenant = tenant->next) {
+    for (const struct ph__tenant *tenant = now.hub->tenants; tenant != NULL; tenant = tenant->next) {
         const bool is_working = !tenant->has_begun || tenant->saves.is_restoring;
         if (tenant->saves.task != NULL || (tenant->state == PH_TENANT_RUNNING && is_working))
             return true;
@@ -105,15 +105,15 @@ static void take_turns(void)
 /* ---- hearing ---- */
 
 /* What the hub says is what a worker understands. */
-static void check_frame(const struct ph_control_frame *frame)
+static void check_frame(const struct ph__control_frame *frame)
 {
-    struct ph_server_challenge challenge;
-    struct ph_welcome welcome;
-    struct ph_answer answer;
-    struct ph_joined joined;
-    struct ph_job_layout layout;
-    struct ph_parts parts;
-    struct ph_saved saved;
+    struct ph__server_challenge challenge;
+    struct ph__welcome welcome;
+    struct ph__answer answer;
+    struct ph__joined joined;
+    struct ph__job_layout layout;
+    struct ph__parts parts;
+    struct ph__saved saved;
     if (frame->type == PH_FRAME_CHALLENGE)
         fuzz_require(ph__get_server_challenge(frame->body, frame->size, &challenge) == PH_OK);
     else if (frame->type == PH_FRAME_WELCOME)
@@ -133,7 +133,7 @@ static void check_frame(const struct ph_control_frame *frame)
                      frame->type == PH_FRAME_STATUS_TEXT);
 }
 
-static void hold(struct speaker *speaker, const struct ph_control_frame *frame)
+static void hold(struct speaker *speaker, const struct ph__control_frame *frame)
 {
     fuzz_require(frame->num_descriptors <= MAX_HELD - speaker->num_held);
     for (size_t i = 0; i < frame->num_descriptors; i++)
@@ -141,7 +141,7 @@ static void hold(struct speaker *speaker, const struct ph_control_frame *frame)
 }
 
 /* false: nothing more has come. */
-static bool take_frame(struct speaker *speaker, struct ph_control_frame *frame)
+static bool take_frame(struct speaker *speaker, struct ph__control_frame *frame)
 {
     bool is_there;
     if (ph__control_stream_receive(speaker->stream) != PH_OK)
@@ -152,7 +152,7 @@ static bool take_frame(struct speaker *speaker, struct ph_control_frame *frame)
 
 static void hear(struct speaker *speaker)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     while (!speaker->is_silent && take_frame(speaker, &frame)) {
         check_frame(&frame);
         hold(speaker, &frame);
@@ -171,10 +171,10 @@ static void say(struct speaker *speaker, uint16_t type, const void *body, size_t
     take_turns();
 }
 
-static void take_keys(struct speaker *speaker, const struct ph_challenge *challenge)
+static void take_keys(struct speaker *speaker, const struct ph__challenge *challenge)
 {
     unsigned char key[PH_CONNECTION_KEY_BYTES];
-    const struct ph_secret *secret = now.hub->secret;
+    const struct ph__secret *secret = now.hub->secret;
     fuzz_require(ph__handshake_protect(secret, challenge, PH_SIDE_CLIENT, speaker->stream) == PH_OK);
     fuzz_require(ph__authenticate_key(secret, PH_SIDE_CLIENT, challenge, key) == PH_OK);
     fuzz_require(ph__frame_key_create(key, &speaker->key) == PH_OK);
@@ -184,9 +184,9 @@ static void take_keys(struct speaker *speaker, const struct ph_challenge *challe
 static void prove(struct speaker *speaker, const unsigned char *hello, size_t hello_size)
 {
     const enum handshake handshake = now.choices >> HANDSHAKE_SHIFT & 3;
-    struct ph_control_frame frame;
-    struct ph_server_challenge answer;
-    struct ph_challenge challenge;
+    struct ph__control_frame frame;
+    struct ph__server_challenge answer;
+    struct ph__challenge challenge;
     unsigned char proof[PH_PROOF_BYTES];
     fuzz_require(take_frame(speaker, &frame) && frame.type == PH_FRAME_CHALLENGE);
     fuzz_require(ph__get_server_challenge(frame.body, frame.size, &answer) == PH_OK);
@@ -209,16 +209,16 @@ static void prove(struct speaker *speaker, const unsigned char *hello, size_t he
     }
 }
 
-static void put_hello(struct ph_wire_writer *writer)
+static void put_hello(struct ph__wire_writer *writer)
 {
-    const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    const struct ph__hello hello = {.api_version = PH_HUB_API_VERSION};
     ph__put_hello(writer, &hello);
 }
 
 static void greet(struct speaker *speaker)
 {
     unsigned char bytes[64];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     put_hello(&writer);
     say(speaker, PH_FRAME_HELLO, bytes, writer.used, true);
@@ -228,12 +228,12 @@ static void greet(struct speaker *speaker)
 
 /* ---- as workers do ---- */
 
-static struct ph_hub_share share(void)
+static struct ph__hub_share share(void)
 {
-    return (struct ph_hub_share){.num_hubs = (now.choices & IS_OF_TWO) != 0 ? 2 : 1};
+    return (struct ph__hub_share){.num_hubs = (now.choices & IS_OF_TWO) != 0 ? 2 : 1};
 }
 
-static void put_service(struct ph_wire_writer *writer)
+static void put_service(struct ph__wire_writer *writer)
 {
     static const struct ph_hub_optimizer adam = {
         .kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F};
@@ -243,13 +243,13 @@ static void put_service(struct ph_wire_writer *writer)
         .chunk_bytes = 4096,
         .optimizers = &adam,
         .num_optimizers = 1};
-    const struct ph_hub_share own = share();
+    const struct ph__hub_share own = share();
     ph__put_service(writer, &service, &own);
 }
 
-static void put_join(struct ph_wire_writer *writer, uint32_t rank)
+static void put_join(struct ph__wire_writer *writer, uint32_t rank)
 {
-    const struct ph_join join = {.name = "job",
+    const struct ph__join join = {.name = "job",
         .nonce = NONCE,
         .rank = rank,
         .way = (now.choices & IS_LOCAL) != 0 ? PH_WAY_SHARED : PH_WAY_UNREACHED,
@@ -258,11 +258,11 @@ static void put_join(struct ph_wire_writer *writer, uint32_t rank)
 }
 
 /* What goes on from the newest part of the first job of all, or keeps that. */
-static void put_keep(struct ph_wire_writer *writer, uint16_t type)
+static void put_keep(struct ph__wire_writer *writer, uint16_t type)
 {
-    const struct ph_tenant *tenant = now.hub->tenants;
-    const struct ph_parts *here = tenant != NULL ? &tenant->saves.parts.here : NULL;
-    struct ph_keep keep = {.iteration = PH_NO_ITERATION, .next = PH_NO_ITERATION};
+    const struct ph__tenant *tenant = now.hub->tenants;
+    const struct ph__parts *here = tenant != NULL ? &tenant->saves.parts.here : NULL;
+    struct ph__keep keep = {.iteration = PH_NO_ITERATION, .next = PH_NO_ITERATION};
     if (here != NULL)
         keep.iteration = here->num_open > 0 ? here->open[here->num_open - 1] : here->kept;
     keep.settled_end = keep.iteration + 1;
@@ -273,15 +273,15 @@ static void put_keep(struct ph_wire_writer *writer, uint16_t type)
 }
 
 /* The token of the first worker of all. */
-static void put_attach(struct ph_wire_writer *writer)
+static void put_attach(struct ph__wire_writer *writer)
 {
-    const struct ph_tenant *tenant = now.hub->tenants;
-    const struct ph_attach attach = {.token = tenant != NULL ? tenant->members[0].token : 0};
+    const struct ph__tenant *tenant = now.hub->tenants;
+    const struct ph__attach attach = {.token = tenant != NULL ? tenant->members[0].token : 0};
     ph__put_attach(writer, &attach);
 }
 
 /* rank: that joins where nothing is edited. */
-static void put_body(struct ph_wire_writer *writer, uint16_t type, uint32_t rank)
+static void put_body(struct ph__wire_writer *writer, uint16_t type, uint32_t rank)
 {
     if (type == PH_FRAME_HELLO)
         put_hello(writer);
@@ -334,7 +334,7 @@ static void hang_up(struct speaker *speaker)
 static void say_record(struct speaker *speaker, const struct fuzz_record *record)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     const uint16_t type = record->head & (WRONG_TAG - 1);
     const bool has_right_tag = (record->head & WRONG_TAG) == 0;
     const bool is_refused = speaker->key != NULL && !has_right_tag && !speaker->is_silent;

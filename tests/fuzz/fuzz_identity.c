@@ -7,11 +7,11 @@
 #include "support/fuzz_support.h"
 
 /* The identity of the model that the text tells of, NULL when it is refused. */
-static const char *tell_again(const char *text, struct ph_arena *arena)
+static const char *tell_again(const char *text, struct ph__arena *arena)
 {
     struct ph_data_settings data;
-    struct ph_model_section model;
-    struct ph_section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &data}};
+    struct ph__model_section model;
+    struct ph__section sections[1 + PH_NUM_MODEL_SECTIONS] = {{&ph__data_options, &data}};
     const size_t num_sections = 1 + ph__model_sections(&model, sections + 1);
     const char *const *sets = NULL;
     const char *again = NULL;
@@ -28,7 +28,7 @@ static const char *tell_again(const char *text, struct ph_arena *arena)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text = ph__arena_alloc(&arena, size + 1);
     fuzz_require(text != NULL);
     if (size > 0)

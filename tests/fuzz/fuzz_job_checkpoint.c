@@ -19,7 +19,7 @@ static bool write_file(const char *path, char *text)
     return ph__safetensors_write(path, 0, NULL, metadata) == PH_OK;
 }
 
-static void check(const struct ph_job_checkpoint_head *head)
+static void check(const struct ph__job_checkpoint_head *head)
 {
     char *path;
     fuzz_require(ph__service_check(&head->settings.service) == PH_OK);
@@ -32,7 +32,7 @@ static void check(const struct ph_job_checkpoint_head *head)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     char path[64], *text = calloc(size + 1, 1);
     fuzz_require(text != NULL);
     memcpy(text, data, size);

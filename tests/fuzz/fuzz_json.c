@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     char *texts[2] = {NULL, NULL};
     const int indent = (int)(size % 3);
     const ph_status status = ph__json_parse((const char *)data, size, "input", PH_ERROR_DATA, &json);

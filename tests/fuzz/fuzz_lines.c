@@ -29,7 +29,7 @@ static int is_compressed(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     if (is_compressed(data, size))
         return 0;
     fuzz_require(ph__reader_open(fuzz_file(0, data, size), &reader) == PH_OK);

@@ -7,19 +7,19 @@
 
 enum { WORLD = 6, ROWS = 9, DIM = 18, NUM_TABLES = 4 };
 
-static const struct ph_topology topology = {WORLD, 3};
-static const struct ph_table_facts tables[NUM_TABLES] = {
+static const struct ph__topology topology = {WORLD, 3};
+static const struct ph__table_facts tables[NUM_TABLES] = {
     {"a.x", ROWS, DIM, 1, 1, 4 * DIM, 4, 4, 0, NULL, false},
     {"a.y", 4, DIM, 2, 3, 4 * DIM, 8 * DIM, 0, 0, NULL, false},
     {"b.x", ROWS, 1, 1, 1, 4, 4, 4, 0, NULL, false},
     {"b.*", 1, 8, 1, 1, 32, 0, 0, 0, NULL, false},
 };
 
-static void check_cover(const struct ph_plan *plan, const struct ph_plan_table *table)
+static void check_cover(const struct ph__plan *plan, const struct ph__plan_table *table)
 {
     unsigned char held[ROWS][DIM] = {{0}};
     for (size_t i = 0; i < table->num_shards; i++) {
-        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        const struct ph__table_shard *shard = &plan->shards[table->first_shard + i];
         fuzz_require(shard->rank < WORLD);
         fuzz_require(shard->first_row + shard->num_rows <= table->num_rows);
         fuzz_require(shard->first_column + shard->num_columns <= table->dim);
@@ -32,11 +32,11 @@ static void check_cover(const struct ph_plan *plan, const struct ph_plan_table *
             fuzz_require(held[r][c] == (table->kind == PH_SHARD_DATA_PARALLEL ? 0 : 1));
 }
 
-static void check_written(const struct ph_plan *plan)
+static void check_written(const struct ph__plan *plan)
 {
     char path[64];
-    struct ph_writer *writer;
-    struct ph_plan again;
+    struct ph__writer *writer;
+    struct ph__plan again;
     fuzz_folder_path("plan.yaml", path);
     fuzz_require(ph__writer_open(path, &writer) == PH_OK);
     fuzz_require(ph__plan_write(plan, writer) == PH_OK);
@@ -51,7 +51,7 @@ static void check_written(const struct ph_plan *plan)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ph_plan plan;
+    struct ph__plan plan;
     if (ph__plan_read(fuzz_file(0, data, size), &topology, tables, NUM_TABLES, &plan) != PH_OK)
         return 0;
     for (size_t i = 0; i < plan.num_tables; i++)

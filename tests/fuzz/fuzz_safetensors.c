@@ -7,7 +7,7 @@
 #include "store/store.h"
 #include "support/fuzz_support.h"
 
-static void read_tensors(const struct ph_safetensors *file)
+static void read_tensors(const struct ph__safetensors *file)
 {
     for (size_t i = 0; i < ph__safetensors_num_tensors(file); i++) {
         const struct ph_tensor tensor = ph__safetensors_tensor(file, i);
@@ -16,7 +16,7 @@ static void read_tensors(const struct ph_safetensors *file)
         fuzz_require(bytes != NULL && ph__safetensors_read(file, i, bytes) == PH_OK);
         free(bytes);
     }
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     while (ph__safetensors_next_metadata(file, &member))
         fuzz_require(ph__safetensors_metadata(file, member.key) != NULL);
 }
@@ -25,7 +25,7 @@ static void read_tensors(const struct ph_safetensors *file)
 static struct ph_store *make_store(void)
 {
     static const struct ph_table_slice slices[] = {{"t.a", 2}, {"t.b", 1}};
-    const struct ph_declaration declarations[] = {
+    const struct ph__declaration declarations[] = {
         {.name = "w", .shape = {2, {2, 3}}},
         {.name = "t", .is_table = true, .shape = {2, {3, 1}}, .num_slices = 2, .slices = slices},
     };
@@ -60,12 +60,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (store == NULL)
         store = make_store();
     const char *path = fuzz_sealed_tensors(0, data, size);
-    struct ph_safetensors *file = NULL;
+    struct ph__safetensors *file = NULL;
     if (ph__safetensors_open(path, &file) != PH_OK)
         return 0;
     read_tensors(file);
     if (ph__safetensors_is_sealed(file))
-        fuzz_require(ph__safetensors_check_seal(file, &(struct ph_meanwhile){0}) == PH_OK);
+        fuzz_require(ph__safetensors_check_seal(file, &(struct ph__meanwhile){0}) == PH_OK);
     ph__safetensors_close(file);
     load(store, path);
     return 0;

@@ -54,10 +54,10 @@ static struct scene make_scene(const uint8_t *head)
 /* ---- the liar ---- */
 
 /* Near to what would be right, or far from it. */
-static struct ph_message message_of(const struct scene *scene, const uint8_t *record)
+static struct ph__message message_of(const struct scene *scene, const uint8_t *record)
 {
     const uint32_t num_chunks = (uint32_t)scene->job->layout->sizes.num_chunks;
-    struct ph_message message = {
+    struct ph__message message = {
         .kind = record[1], .flags = record[6], .count = record[7], .chunk = record[2]};
     if (message.chunk < num_chunks)
         message.iteration = ph__request(&scene->job->memory, message.chunk, scene->liar)->pushed;
@@ -67,10 +67,10 @@ static struct ph_message message_of(const struct scene *scene, const uint8_t *re
     return message;
 }
 
-static void send_payload(const struct scene *scene, const struct ph_message *message, const uint8_t *record)
+static void send_payload(const struct scene *scene, const struct ph__message *message, const uint8_t *record)
 {
     static const char payload[512];
-    struct ph_link *link = scene->job->links[0][scene->liar].hub_link;
+    struct ph__link *link = scene->job->links[0][scene->liar].hub_link;
     const bool has_place = message->chunk < scene->job->layout->sizes.num_chunks &&
                            message->kind != PH_HUB_PULL && message->kind != PH_HUB_LEARNING_RATE;
     const size_t wanted = has_place ? scene->job->layout->chunks[message->chunk].gradient_bytes : 0;
@@ -94,7 +94,7 @@ static void scribble(const struct scene *scene, const uint8_t *record)
 static void lie(const struct scene *scene, const uint8_t *record)
 {
     const struct trial_link *link = &scene->job->links[0][scene->liar];
-    const struct ph_message message = message_of(scene, record);
+    const struct ph__message message = message_of(scene, record);
     size_t num_moved;
     if (link->worker_link == NULL) {
         send_payload(scene, &message, record);

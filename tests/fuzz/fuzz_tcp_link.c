@@ -19,7 +19,7 @@ struct reader {
 };
 
 static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     struct reader *reader = context;
     fuzz_require(!reader->is_placed);
@@ -31,7 +31,7 @@ static ph_status place(
     return PH_OK;
 }
 
-static ph_status arrived(void *context, const struct ph_message *message)
+static ph_status arrived(void *context, const struct ph__message *message)
 {
     struct reader *reader = context;
     unsigned char head[PH_TCP_FRAME_BYTES];
@@ -46,7 +46,7 @@ static ph_status arrived(void *context, const struct ph_message *message)
     return PH_OK;
 }
 
-static void sent(void *context, const struct ph_message *message)
+static void sent(void *context, const struct ph__message *message)
 {
     (void)context;
     (void)message;
@@ -61,14 +61,14 @@ static void send_piece(int socket, const uint8_t *bytes, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int ends[2];
-    struct ph_link *link;
+    struct ph__link *link;
     size_t moved;
     if (size < 2 || size > 4096 || data[0] == 0)
         return 0;
     const size_t piece = data[0];
     struct reader reader = {.bytes = data + 1, .size = size - 1};
     fuzz_require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    const struct ph_tcp_link_options options = {.socket = ends[0],
+    const struct ph__tcp_link_options options = {.socket = ends[0],
         .capacity = CAPACITY,
         .owner = {.context = &reader, .place = place, .arrived = arrived, .sent = sent}};
     fuzz_require(ph__tcp_link_create(&options, &link) == PH_OK);

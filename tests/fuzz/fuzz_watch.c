@@ -16,8 +16,8 @@ enum { AS_RANKS_DO = 128, RAW = 64, TURN_TO = 32, TYPE_BITS = 15, IS_RANK_1 = 1 
 enum { WORLD_SIZE = 4, NUM_VISITORS = 2, MAX_RECORDS = 24 };
 
 static struct conversation {
-    struct ph_watch_listener *listener;
-    struct ph_watch_invitation invitation;
+    struct ph__watch_listener *listener;
+    struct ph__watch_invitation invitation;
     struct watch_visitor visitors[NUM_VISITORS];
     unsigned char proofs[NUM_VISITORS][PH_PROOF_BYTES]; /* that would be right */
     bool has_proof[NUM_VISITORS];
@@ -26,7 +26,7 @@ static struct conversation {
 
 /* ---- what is read holds together ---- */
 
-static void check_notice(const struct ph_comm_notice *notice)
+static void check_notice(const struct ph__comm_notice *notice)
 {
     const size_t length = strnlen(notice->text, sizeof notice->text);
     fuzz_require(notice->rank < WORLD_SIZE && notice->status < PH_OK);
@@ -37,10 +37,10 @@ static void check_notice(const struct ph_comm_notice *notice)
 static void read_as_each(const uint8_t *body, size_t size)
 {
     unsigned char bytes[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_watch_hello hello;
-    struct ph_watch_answer answer;
-    struct ph_comm_notice notice;
+    struct ph__wire_writer writer;
+    struct ph__watch_hello hello;
+    struct ph__watch_answer answer;
+    struct ph__comm_notice notice;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     if (ph__watch_get_hello(body, size, WORLD_SIZE, &hello) == PH_OK)
         ph__watch_put_hello(&writer, &hello);
@@ -55,7 +55,7 @@ static void read_as_each(const uint8_t *body, size_t size)
 
 static size_t num_peers(void)
 {
-    const struct ph_watch_star *star = ph__watch_listener_star(now.listener);
+    const struct ph__watch_star *star = ph__watch_listener_star(now.listener);
     size_t count = 0;
     for (size_t i = 0; i < star->num_peers; i++)
         count += star->peers[i].stream != NULL;
@@ -67,9 +67,9 @@ static size_t num_peers(void)
 static void hear(size_t index)
 {
     struct watch_visitor *visitor = &now.visitors[index];
-    struct ph_control_frame frame;
-    struct ph_watch_answer answer;
-    struct ph_comm_notice notice;
+    struct ph__control_frame frame;
+    struct ph__watch_answer answer;
+    struct ph__comm_notice notice;
     while (watch_visitor_hear(visitor, &frame)) {
         if (frame.type == PH_WATCH_CHALLENGE) {
             fuzz_require(ph__watch_get_answer(frame.body, frame.size, &answer) == PH_OK);
@@ -83,10 +83,10 @@ static void hear(size_t index)
     }
 }
 
-static void put_body(struct ph_wire_writer *writer, uint16_t type, size_t index)
+static void put_body(struct ph__wire_writer *writer, uint16_t type, size_t index)
 {
-    const struct ph_watch_hello hello = {.who = {.rank = (uint32_t)index + 1, .process = 7, .host = "far"}};
-    const struct ph_comm_notice notice = {
+    const struct ph__watch_hello hello = {.who = {.rank = (uint32_t)index + 1, .process = 7, .host = "far"}};
+    const struct ph__comm_notice notice = {
         .rank = (uint32_t)index + 1, .status = PH_ERROR_DATA, .text = "line 3: no number"};
     if (type == PH_WATCH_HELLO)
         ph__watch_put_hello(writer, &hello);
@@ -111,7 +111,7 @@ static void say(size_t index, uint16_t type, const uint8_t *body, size_t size)
 static void say_as_ranks_do(size_t index, const struct fuzz_record *record)
 {
     unsigned char bytes[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     size_t unused, size;
     const uint16_t type = record->head & TYPE_BITS;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -166,7 +166,7 @@ static void say_all(const uint8_t *data, size_t size)
 
 static void begin(bool is_rank_1)
 {
-    const struct ph_watch_options options = {.world_size = WORLD_SIZE, .is_one_host = true, .timeout_ms = 1};
+    const struct ph__watch_options options = {.world_size = WORLD_SIZE, .is_one_host = true, .timeout_ms = 1};
     now = (struct conversation){0};
     fuzz_require(ph__watch_listen(&options, &now.invitation, &now.listener) == PH_OK);
     if (!is_rank_1)
@@ -179,7 +179,7 @@ static void begin(bool is_rank_1)
 
 static void end(void)
 {
-    const struct ph_watch_star *star = ph__watch_listener_star(now.listener);
+    const struct ph__watch_star *star = ph__watch_listener_star(now.listener);
     for (size_t i = 0; i < NUM_VISITORS; i++)
         go(i);
     fuzz_require(num_peers() == 0);

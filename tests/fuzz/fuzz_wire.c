@@ -10,8 +10,8 @@
 enum { NUM_KINDS = 7, MAX_TEXT = 20, MAX_BYTES = 7, MAX_MESSAGE = 4096 };
 
 struct exchange {
-    struct ph_wire_reader reader;
-    struct ph_wire_writer writer;
+    struct ph__wire_reader reader;
+    struct ph__wire_writer writer;
 };
 
 static void pass_text(struct exchange *exchange)

@@ -6,8 +6,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ph_arena arena = {0};
-    struct ph_yaml_node *nodes = NULL;
+    struct ph__arena arena = {0};
+    struct ph__yaml_node *nodes = NULL;
     size_t num_nodes = 0;
     if (ph__yaml_read(&arena, fuzz_file(0, data, size), &nodes, &num_nodes) == PH_OK)
         for (size_t i = 0; i < num_nodes; i++) {

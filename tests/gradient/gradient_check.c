@@ -24,7 +24,7 @@ struct variable {
 
 struct fixture {
     const struct gradient_case *gradient_case;
-    struct ph_rng_sequence random;
+    struct ph__rng_sequence random;
     struct variable variables[MAX_WRT];
     size_t num_variables;
     struct ph_program *program;
@@ -258,7 +258,7 @@ static size_t variable_data(struct fixture *fixture, const struct variable *vari
 
 /* Adds a gradient, dense or sparse rows, to `gradient`, which has `elements` zeros. */
 static void add_gradient(
-    const struct ph_operand *operand, const uint64_t *extents, size_t elements, ph_real *gradient)
+    const struct ph__operand *operand, const uint64_t *extents, size_t elements, ph_real *gradient)
 {
     struct ph_shape shape;
     const ph_real *data = operand->data;

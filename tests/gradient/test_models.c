@@ -73,9 +73,9 @@ static void every_model_has_the_gradients_of_differences(void **state)
 /* line: of model_variants.txt; is overwritten */
 static void check_variant(char *line)
 {
-    static struct ph_model_section section;
-    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
-    struct ph_arena arena = {0};
+    static struct ph__model_section section;
+    struct ph__section sections[PH_NUM_MODEL_SECTIONS];
+    struct ph__arena arena = {0};
     const char *sets[MAX_SETS];
     size_t num_sets = 0;
     for (char *set = strtok(line, " \n"); set != NULL; set = strtok(NULL, " \n")) {

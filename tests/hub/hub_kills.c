@@ -19,7 +19,7 @@ enum { MAX_KILLS = 1000000, STEPS_A_KILL = 60, STEPS_MS = 10 /* for some steps *
 
 /* ---- chance ---- */
 
-static struct ph_rng_sequence chances;
+static struct ph__rng_sequence chances;
 
 /* 0 .. limit - 1 */
 static uint32_t draw(uint32_t limit)
@@ -36,7 +36,7 @@ bool hub_kills_begin(uint32_t *num_kills)
         return false;
     }
     *num_kills = (uint32_t)number;
-    chances.key = (struct ph_rng_key){.seed = test_seed()};
+    chances.key = (struct ph__rng_key){.seed = test_seed()};
     return true;
 }
 
@@ -169,7 +169,7 @@ static ph_status visit_part(void *context, const char *name)
 /* The kept file comes last: an open part may become that at any moment. */
 static void list_files(const char *folder, struct files *files_out)
 {
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     *files_out = (struct files){0};
     assert_ok(ph__job_checkpoint_path(folder, "worker", &files_out->path));
     assert_ok(ph__directory_visit(folder, visit_part, files_out));

@@ -67,7 +67,7 @@ bool folder_has_open(const char *folder, uint64_t iteration)
 
 bool folder_has_kept(const char *folder, uint64_t iteration)
 {
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     if (!ph__file_exists(kept_job_file(folder)))
         return false;
     assert_ok(ph__job_checkpoint_read_head(kept_job_file(folder), &head));

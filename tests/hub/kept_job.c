@@ -139,17 +139,17 @@ void kept_job_begin_hub(struct hub_thread *hub, const char *folder)
     hub_thread_begin(hub, (struct ph_hub_server_options){.checkpoint_folder = folder});
 }
 
-struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char *path)
+struct ph__snapshot *kept_job_read_file(const struct kept_job *trial, const char *path)
 {
-    struct ph_init_key keys[TRIAL_KEYS];
-    struct ph_service_settings settings;
-    struct ph_snapshot *snapshot;
+    struct ph__init_key keys[TRIAL_KEYS];
+    struct ph__service_settings settings;
+    struct ph__snapshot *snapshot;
     struct ph_hub_service service = trial->service;
     service.optimizers = &trial->optimizer;
     service.num_optimizers = 1;
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     for (size_t key = 0; key < TRIAL_KEYS; key++)
-        keys[key] = (struct ph_init_key){trial_key_elements[key], trial->dtype, 0};
+        keys[key] = (struct ph__init_key){trial_key_elements[key], trial->dtype, 0};
     assert_ok(ph__snapshot_create(&settings, keys, TRIAL_KEYS, trial->service.chunk_bytes, &snapshot));
     assert_ok(ph__job_checkpoint_read(path, snapshot));
     return snapshot;
@@ -157,7 +157,7 @@ struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char 
 
 uint64_t kept_job_iteration_of_file(const char *folder)
 {
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     assert_ok(ph__job_checkpoint_read_head(kept_job_file(folder), &head));
     return head.iteration;
 }

@@ -48,6 +48,6 @@ const char *kept_job_path(const char *folder, const char *name);     /* until th
 const char *kept_job_file(const char *folder);                       /* of the service "job": the same */
 uint64_t kept_job_iteration_of_file(const char *folder);
 /* What a file has, read as a hub would. The caller destroys it. */
-struct ph_snapshot *kept_job_read_file(const struct kept_job *trial, const char *path);
+struct ph__snapshot *kept_job_read_file(const struct kept_job *trial, const char *path);
 
 #endif

@@ -35,7 +35,7 @@ struct soak_job {
     uint64_t fate_at; /* after which iteration of the victim it comes */
     bool is_saved;    /* rank 0 asks for a checkpoint in the end */
     bool is_decided;  /* the values are the oracle's */
-    struct ph_layout *layout;
+    struct ph__layout *layout;
     struct shard_oracle *oracle; /* with all versions; workers only read it */
 };
 
@@ -52,12 +52,12 @@ struct soak_worker {
 
 /* ---- drawing ---- */
 
-static uint32_t draw(struct ph_rng_sequence *chances, uint32_t limit)
+static uint32_t draw(struct ph__rng_sequence *chances, uint32_t limit)
 {
     return (uint32_t)ph__rng_below(chances, limit);
 }
 
-static struct ph_hub_optimizer draw_optimizer(struct ph_rng_sequence *chances)
+static struct ph_hub_optimizer draw_optimizer(struct ph__rng_sequence *chances)
 {
     static const struct ph_hub_optimizer known[] = {
         {.is_none = true},
@@ -76,7 +76,7 @@ static struct ph_hub_optimizer draw_optimizer(struct ph_rng_sequence *chances)
     return known[draw(chances, sizeof known / sizeof *known)];
 }
 
-static void draw_keys(struct soak_job *job, struct ph_rng_sequence *chances)
+static void draw_keys(struct soak_job *job, struct ph__rng_sequence *chances)
 {
     static const enum ph_dtype dtypes[] = {PH_F32, PH_F16, PH_BF16};
     static const uint32_t most[] = {3, 300, 3000, 20000};
@@ -87,7 +87,7 @@ static void draw_keys(struct soak_job *job, struct ph_rng_sequence *chances)
             .optimizer = draw(chances, 2)};
 }
 
-static void draw_service(struct soak_job *job, struct ph_rng_sequence *chances)
+static void draw_service(struct soak_job *job, struct ph__rng_sequence *chances)
 {
     static const uint32_t chunks[] = {0, 256, 4096, 65536};
     struct ph_hub_service *service = &job->service;
@@ -108,7 +108,7 @@ static void draw_service(struct soak_job *job, struct ph_rng_sequence *chances)
 }
 
 /* Where a worker that is left behind would wait for one that has left in good order, nobody dies and comes back. */
-static void draw_fate(struct soak_job *job, struct ph_rng_sequence *chances)
+static void draw_fate(struct soak_job *job, struct ph__rng_sequence *chances)
 {
     struct ph_hub_service *service = &job->service;
     const uint32_t drawn = draw(chances, 2 * NUM_FATES);
@@ -132,7 +132,7 @@ static bool is_decided(const struct soak_job *job)
            (service->order == PH_HUB_WORKER_ORDER || service->num_workers == 2);
 }
 
-static void draw_worker(struct soak_worker *worker, const char *address, struct ph_rng_sequence *chances)
+static void draw_worker(struct soak_worker *worker, const char *address, struct ph__rng_sequence *chances)
 {
     static const enum ph_hub_transport transports[] = {PH_HUB_AUTO, PH_HUB_TCP, PH_HUB_SHARED_MEMORY};
     worker->options = (struct ph_hub_options){.address = address,
@@ -147,10 +147,10 @@ static void draw_worker(struct soak_worker *worker, const char *address, struct 
 
 static void make_layout(struct soak_job *job)
 {
-    struct ph_layout_key keys[MAX_KEYS];
+    struct ph__layout_key keys[MAX_KEYS];
     const size_t chunk_bytes = job->service.chunk_bytes > 0 ? job->service.chunk_bytes : 32768;
     for (size_t i = 0; i < job->num_keys; i++)
-        keys[i] = (struct ph_layout_key){job->keys[i].num_elements, job->keys[i].dtype};
+        keys[i] = (struct ph__layout_key){job->keys[i].num_elements, job->keys[i].dtype};
     trial_require(ph__layout_create(keys, job->num_keys, chunk_bytes, &job->layout) == PH_OK);
 }
 
@@ -169,7 +169,7 @@ static void step_all(const struct soak_job *job, uint64_t iteration)
 
 static void make_oracle(struct soak_job *job, uint64_t seed)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     trial_require(ph__cpu_isa(&isa) == PH_OK);
     make_layout(job);
     const struct trial_job trial = {.kernels = ph__kernels_for(isa),
@@ -193,14 +193,14 @@ static void make_oracle(struct soak_job *job, uint64_t seed)
 /* A chunk of the oracle's among the numbers of its key: the hub may cut the key in another way. */
 static size_t offset_in_key(const struct soak_job *job, uint32_t chunk)
 {
-    const struct ph_chunk_place *place = &job->layout->chunks[chunk];
+    const struct ph__chunk_place *place = &job->layout->chunks[chunk];
     return place->gradient_offset - job->layout->keys[place->key].gradient_offset;
 }
 
 static void fill_key(
     const struct soak_job *job, size_t key, uint32_t rank, uint64_t iteration, void *numbers_out)
 {
-    const struct ph_key_place *place = &job->layout->keys[key];
+    const struct ph__key_place *place = &job->layout->keys[key];
     for (uint32_t i = 0; i < place->num_chunks; i++) {
         const uint32_t chunk = place->first_chunk + i;
         shard_oracle_gradient(
@@ -211,7 +211,7 @@ static void fill_key(
 static ph_status check_key(const struct soak_worker *worker, size_t key, uint64_t iteration)
 {
     const struct soak_job *job = worker->job;
-    const struct ph_key_place *place = &job->layout->keys[key];
+    const struct ph__key_place *place = &job->layout->keys[key];
     const char *numbers = ph_hub_parameters(worker->client, key);
     for (uint32_t i = 0; job->is_decided && i < place->num_chunks; i++) {
         const uint32_t chunk = place->first_chunk + i;
@@ -372,7 +372,7 @@ static ph_status run_workers(struct soak_worker *workers, uint32_t count, uint64
 
 ph_status soak_job_run(const char *address, const char *name, uint64_t seed)
 {
-    struct ph_rng_sequence chances = {.key = {.seed = seed}};
+    struct ph__rng_sequence chances = {.key = {.seed = seed}};
     struct soak_worker workers[MAX_WORKERS] = {0};
     struct soak_job job = {
         .has_several_hubs = strchr(address, ',') != NULL, .service = {.name = name, .nonce = SOAK_NONCE}};

@@ -65,7 +65,7 @@ static ph_status hang_up(const struct soak_hub *hub)
     return talk(hub->address, "", 0, answer, sizeof answer);
 }
 
-static ph_status say_nonsense(const struct soak_hub *hub, struct ph_rng_sequence *chances)
+static ph_status say_nonsense(const struct soak_hub *hub, struct ph__rng_sequence *chances)
 {
     char garbage[MAX_GARBAGE], answer[64];
     const size_t size = 1 + ph__rng_below(chances, MAX_GARBAGE);
@@ -92,7 +92,7 @@ static ph_status scrape(const struct soak_hub *hub)
 static ph_status look(const struct soak_hub *hub)
 {
     const struct ph_hub_options options = options_of(hub);
-    struct ph_json *json;
+    struct ph__json *json;
     PH_TRY(ph__hub_status(&options, NULL, &json));
     ph__json_destroy(json);
     return PH_OK;
@@ -150,7 +150,7 @@ static ph_status ask_for_what_is_not(const struct soak_hub *hub, const char *nam
 
 ph_status soak_visit(const struct soak_hub *hub, const char *name, uint64_t seed)
 {
-    struct ph_rng_sequence chances = {.key = {.seed = seed}};
+    struct ph__rng_sequence chances = {.key = {.seed = seed}};
     switch (ph__rng_below(&chances, 7)) {
     case 0:
         return hang_up(hub);
@@ -191,7 +191,7 @@ ph_status soak_fill(const struct soak_hub *hub)
 ph_status soak_is_idle(const struct soak_hub *hub)
 {
     const struct ph_hub_options options = options_of(hub);
-    struct ph_json *json;
+    struct ph__json *json;
     PH_TRY(ph__hub_status(&options, NULL, &json));
     const size_t num_jobs = ph__json_size(ph__json_get(json, "jobs"));
     const int64_t num_connections = ph__json_as_integer(ph__json_get(json, "connections"), -1);

@@ -109,9 +109,9 @@ static ph_status work(struct test_worker *worker)
 /* Of the chunk that has had the fewest. */
 static ph_status count_updates(const struct hub_thread *hub, uint64_t *count_out)
 {
-    struct ph_json *status;
+    struct ph__json *status;
     PH_TRY(ph__hub_status(&hub->options, "job", &status));
-    const struct ph_json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
+    const struct ph__json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
     *count_out = (uint64_t)ph__json_as_integer(ph__json_get(job, "iteration"), 0);
     ph__json_destroy(status);
     return PH_OK;

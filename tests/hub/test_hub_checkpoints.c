@@ -18,7 +18,7 @@ enum { NUM_ITERATIONS = 300, MAX_FILES = 64 };
 /* The file as it is at this moment, if it is of an iteration that was not collected yet. */
 static bool collect(const char *folder, uint64_t *last_iteration, const char *path)
 {
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     unlink(path);
     if (link(kept_job_file(folder), path) != 0)
         return false;
@@ -29,7 +29,7 @@ static bool collect(const char *folder, uint64_t *last_iteration, const char *pa
 }
 
 /* The numbers of an array of a snapshot, beside those wanted of all keys. */
-static void assert_numbers(const struct ph_snapshot *snapshot, const float *array, const float *wanted)
+static void assert_numbers(const struct ph__snapshot *snapshot, const float *array, const float *wanted)
 {
     for (size_t key = 0; key < TRIAL_KEYS; key++)
         assert_memory_equal(array + snapshot->layout->keys[key].first_weight,
@@ -39,10 +39,10 @@ static void assert_numbers(const struct ph_snapshot *snapshot, const float *arra
 /* The running mean of gradients that the optimizer has after each iteration, by its kernel alone. */
 static void work_out_m(const struct kept_job *trial, uint64_t iteration, float *m_out)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     float sum[TRIAL_NUMBERS], weights[TRIAL_NUMBERS] = {0};
     assert_ok(ph__cpu_isa(&isa));
-    const struct ph_optimizer_step step = {
+    const struct ph__optimizer_step step = {
         .kind = PH_MOMENTUM, .learning_rate = 0, .gradient_scale = 1, .momentum = trial->optimizer.momentum};
     memset(m_out, 0, TRIAL_NUMBERS * sizeof *m_out);
     for (uint64_t t = 1; t <= iteration; t++) {
@@ -55,7 +55,7 @@ static void work_out_m(const struct kept_job *trial, uint64_t iteration, float *
 static void check_file(const struct kept_job *trial, const char *path)
 {
     static float m[TRIAL_NUMBERS];
-    struct ph_snapshot *snapshot = kept_job_read_file(trial, path);
+    struct ph__snapshot *snapshot = kept_job_read_file(trial, path);
     assert_numbers(snapshot, snapshot->weights, trial->pulled + snapshot->iteration * TRIAL_NUMBERS);
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++)
         assert_int_equal(snapshot->chunks[i].version, snapshot->iteration);
@@ -212,7 +212,7 @@ static void chunks_stay_as_they_were(void **state)
 {
     (void)state;
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     const char *folder = test_fresh_folder();
     trial.service.chunk_bytes = 0;
     kept_job_run_until(&trial, folder, 5);
@@ -282,7 +282,7 @@ static void an_asynchronous_job_is_saved_now_and_then(void **state)
     assert_ok(kept_job_run(&trial));
     hub_thread_end(&hub);
     assert_true(kept_job_iteration_of_file(folder) >= 5);
-    struct ph_snapshot *snapshot = kept_job_read_file(&trial, kept_job_file(folder));
+    struct ph__snapshot *snapshot = kept_job_read_file(&trial, kept_job_file(folder));
     ph__snapshot_destroy(snapshot);
 }
 

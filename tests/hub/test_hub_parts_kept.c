@@ -191,7 +191,7 @@ static ph_status push_once(struct ph_hub_client *client)
 
 static bool has_kept(const char *folder, uint64_t iteration)
 {
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     return ph__job_checkpoint_read_head(kept_job_file(folder), &head) == PH_OK && head.num_keys > 0 &&
            head.iteration >= iteration;
 }
@@ -330,13 +330,13 @@ static void another_worker_takes_over_when_the_first_dies(void **state)
 struct lie {
     struct run *run;
     uint32_t rank; /* that tells it */
-    struct ph_keep keep;
+    struct ph__keep keep;
 };
 
-static ph_status tell_lie(struct ph_hub_client *client, const struct ph_keep *keep)
+static ph_status tell_lie(struct ph_hub_client *client, const struct ph__keep *keep)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keep(&writer, keep);
     PH_TRY(ph__client_put(client->hubs[0].stream, PH_FRAME_KEEP, &writer));
@@ -370,7 +370,7 @@ static void a_lie_about_parts_ends_its_own_job(void **state)
     (void)state;
     struct several_hubs hubs;
     const struct folders folders = fresh_folders();
-    const struct ph_keep nothing = {.iteration = PH_NO_ITERATION, .next = PH_NO_ITERATION};
+    const struct ph__keep nothing = {.iteration = PH_NO_ITERATION, .next = PH_NO_ITERATION};
     struct run run = {.service = small_service(2, 10)}, witness = {.service = small_service(1, 0)};
     struct test_worker watching = {.context = &witness};
     begin_run(&run, &hubs, &folders);

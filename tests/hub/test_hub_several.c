@@ -141,15 +141,15 @@ static ph_status end_large(struct large_job *job, struct test_worker *workers)
     return first;
 }
 
-static struct ph_json *job_of(const struct hub_thread *hub, struct ph_json **status_out)
+static struct ph__json *job_of(const struct hub_thread *hub, struct ph__json **status_out)
 {
     assert_ok(ph__hub_status(&hub->options, "large", status_out));
-    return (struct ph_json *)ph__json_at(ph__json_get(*status_out, "jobs"), 0);
+    return (struct ph__json *)ph__json_at(ph__json_get(*status_out, "jobs"), 0);
 }
 
 static uint64_t count_of(const struct hub_thread *hub, const char *name)
 {
-    struct ph_json *status;
+    struct ph__json *status;
     const uint64_t count = (uint64_t)ph__json_as_integer(ph__json_get(job_of(hub, &status), name), 0);
     ph__json_destroy(status);
     return count;
@@ -223,7 +223,7 @@ static void a_hub_ends(struct hub_thread *all, void *(*end)(void *), void *conte
 {
     struct test_worker workers[TRIAL_WORKERS];
     struct kept_job trial = kept_job_make(trial_momentum);
-    struct ph_json *status;
+    struct ph__json *status;
     uint64_t iteration = 0;
     struct ph_hub_options first = all->options;
     char address[64] = "";
@@ -287,9 +287,9 @@ static void the_kill_of_one_hub_is_an_error_for_all_workers(void **state)
 
 static uint64_t count_workers(const struct hub_thread *hub)
 {
-    struct ph_json *status;
+    struct ph__json *status;
     assert_ok(ph__hub_status(&hub->options, NULL, &status));
-    const struct ph_json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
+    const struct ph__json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
     const uint64_t count = (uint64_t)ph__json_as_integer(ph__json_get(job, "workers_there"), 0);
     ph__json_destroy(status);
     return count;
@@ -416,16 +416,16 @@ static void jobs_of_other_hubs_are_not_mixed_up(void **state)
 static void create_part(const struct hub_thread *hub, uint32_t depth)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_stream *stream;
-    struct ph_control_frame frame;
+    struct ph__wire_writer writer;
+    struct ph__control_stream *stream;
+    struct ph__control_frame frame;
     struct ph_hub_service service = plain_service(1);
     service.depth = depth;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_service(&writer, &service, &(struct ph_hub_share){.hub = 1, .num_hubs = 2});
+    ph__put_service(&writer, &service, &(struct ph__hub_share){.hub = 1, .num_hubs = 2});
     assert_ok(ph__client_reach_once(&hub->options, &stream));
     assert_ok(ph__client_request(
-        stream, PH_FRAME_CREATE, &writer, PH_FRAME_ANSWER, (struct ph_timeout){.ms = 5000}, &frame));
+        stream, PH_FRAME_CREATE, &writer, PH_FRAME_ANSWER, (struct ph__timeout){.ms = 5000}, &frame));
     ph__control_stream_destroy(stream);
 }
 

@@ -62,7 +62,7 @@ struct soak {
 };
 
 /* Of the first hub, or of both. */
-static const char *draw_address(const struct soak *soak, struct ph_rng_sequence *chances)
+static const char *draw_address(const struct soak *soak, struct ph__rng_sequence *chances)
 {
     return ph__rng_below(chances, 2) == 0 ? soak->addresses : soak->hubs[0].hub.address;
 }
@@ -72,7 +72,7 @@ static const char *draw_address(const struct soak *soak, struct ph_rng_sequence 
 struct guest { /* a thread of jobs, or of visits */
     const struct soak *soak;
     char name[32];
-    struct ph_rng_sequence chances;
+    struct ph__rng_sequence chances;
     ph_status status;
     char text[1024];
     pthread_t thread;
@@ -128,7 +128,7 @@ static bool is_under_way(const struct hub_job *job, void *unused)
 }
 
 /* Workers that are processes: one is killed, at whatever it does; the others hear of it, or go on without it. */
-static void run_killed_job(const struct soak *soak, struct ph_rng_sequence *chances)
+static void run_killed_job(const struct soak *soak, struct ph__rng_sequence *chances)
 {
     static const char *const optimizers[] = {"optimizer=momentum", "optimizer=adam", "optimizer=sgd"};
     const bool has_tcp = ph__rng_below(chances, 2) == 0, shrinks = ph__rng_below(chances, 2) == 0;
@@ -160,7 +160,7 @@ static void run_killed_job(const struct soak *soak, struct ph_rng_sequence *chan
 
 static void run_round(const struct soak *soak, uint64_t round)
 {
-    struct ph_rng_sequence chances = {.key = {.seed = test_seed(), .step = round}};
+    struct ph__rng_sequence chances = {.key = {.seed = test_seed(), .step = round}};
     struct guest guests[NUM_TENANTS + 1];
     int silent[NUM_HUBS * NUM_SILENT];
     for (size_t i = 0; i < NUM_HUBS * NUM_SILENT; i++)

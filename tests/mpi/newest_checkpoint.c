@@ -11,7 +11,7 @@
 #include "store/checkpoint_folder.h"
 #include "train/folder/checkpoints.h"
 
-static ph_status check_tensor(const struct ph_folder *folder, struct ph_tensor tensor)
+static ph_status check_tensor(const struct ph__folder *folder, struct ph_tensor tensor)
 {
     const size_t count = ph_shape_elements(&tensor.shape);
     ph_real *numbers = malloc((count + 1) * sizeof *numbers);
@@ -28,7 +28,7 @@ static ph_status check_tensor(const struct ph_folder *folder, struct ph_tensor t
 
 static ph_status check_folder(const char *path)
 {
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
     ph_status status = ph__folder_check_seals(folder, 0, 1);
     for (size_t i = 0; status == PH_OK && i < ph__folder_num_tensors(folder); i++)

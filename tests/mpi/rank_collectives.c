@@ -53,7 +53,7 @@ static ph_status fill(size_t rank, size_t count, ph_real **numbers_out)
 
 static ph_status check_all_reduce(struct ph_comm *comm, size_t rows)
 {
-    const struct ph_comm_call call = {1, "sum"};
+    const struct ph__comm_call call = {1, "sum"};
     const size_t world = ph_comm_world_size(comm);
     ph_real *data;
     uint64_t ticket;
@@ -70,7 +70,7 @@ static ph_status check_all_reduce(struct ph_comm *comm, size_t rows)
 /* Rank r gets 3 r rows, the first rank none. */
 static ph_status check_reduce_scatter(struct ph_comm *comm)
 {
-    const struct ph_comm_call call = {2, "parts of a sum"};
+    const struct ph__comm_call call = {2, "parts of a sum"};
     const size_t world = ph_comm_world_size(comm), own = ph_comm_rank(comm);
     size_t rows_of[64], rows = 0, first_row = 0;
     ph_real *data, sum[3 * 64 * COLUMNS];
@@ -94,7 +94,7 @@ static ph_status check_reduce_scatter(struct ph_comm *comm)
 /* Rank r gives 100 r bytes of r + 1. */
 static ph_status check_all_gather(struct ph_comm *comm)
 {
-    const struct ph_comm_call call = {3, "all bytes"};
+    const struct ph__comm_call call = {3, "all bytes"};
     const size_t world = ph_comm_world_size(comm), own = ph_comm_rank(comm);
     unsigned char given[100 * 64], all[100 * 64 * 64], *next = all;
     uint64_t bytes_of[64], ticket;
@@ -112,7 +112,7 @@ static ph_status check_all_gather(struct ph_comm *comm)
 
 static ph_status check_broadcast(struct ph_comm *comm, size_t root)
 {
-    const struct ph_comm_call call = {4, "the root's numbers"};
+    const struct ph__comm_call call = {4, "the root's numbers"};
     ph_real *data;
     uint64_t ticket;
     PH_TRY(fill(ph_comm_rank(comm), MOST_ROWS, &data));

@@ -85,7 +85,7 @@ static ph_status save(struct ph_comm *comm, const char *folder)
 /* ---- comparing --------------------------------------------------------------------------------------------------------- */
 
 /* The whole tensor of that name, whose data the caller frees. */
-static ph_status read_whole(const struct ph_folder *folder, const char *name, struct ph_tensor *tensor_out)
+static ph_status read_whole(const struct ph__folder *folder, const char *name, struct ph_tensor *tensor_out)
 {
     const size_t index = ph__folder_find(folder, name);
     if (index == ph__folder_num_tensors(folder))
@@ -116,7 +116,7 @@ static bool has_same_bytes(const struct ph_tensor *part, const struct ph_tensor 
     return true;
 }
 
-static ph_status compare_parts(const struct ph__tensor_list *list, const struct ph_folder *folder)
+static ph_status compare_parts(const struct ph__tensor_list *list, const struct ph__folder *folder)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct ph_tensor whole;
@@ -133,7 +133,7 @@ static ph_status compare_parts(const struct ph__tensor_list *list, const struct 
 static ph_status compare_memory(const struct ph__trainer *trainer, const char *checkpoint)
 {
     struct ph__tensor_list list = {0};
-    struct ph_folder *folder = NULL;
+    struct ph__folder *folder = NULL;
     ph_status status = ph__tensor_list_add_store(&list, trainer->store);
     if (status == PH_OK)
         status = ph__tensor_list_add_slots(&list, trainer->store);
@@ -149,7 +149,7 @@ static ph_status compare_memory(const struct ph__trainer *trainer, const char *c
 }
 
 static ph_status compare_tensors(
-    const struct ph_folder *saved, const struct ph_folder *moved, size_t *num_bytes_out)
+    const struct ph__folder *saved, const struct ph__folder *moved, size_t *num_bytes_out)
 {
     const size_t count = ph__folder_num_tensors(saved);
     size_t num_bytes = 0;
@@ -176,7 +176,7 @@ static ph_status compare_tensors(
 /* What all ranks together have: by the files that they write. */
 static ph_status compare_files(const struct run *run)
 {
-    struct ph_folder *saved = NULL, *moved = NULL;
+    struct ph__folder *saved = NULL, *moved = NULL;
     size_t num_bytes;
     ph_status status = ph__folder_open(run->checkpoint, &saved);
     if (status == PH_OK)

@@ -27,15 +27,15 @@ typedef void visit_function(visitor *visit, void *context);
 struct steps {
     const char *config, *data, *folder;
     struct ph_comm *comm;
-    struct ph_topology topology;
+    struct ph__topology topology;
     visit_function *visit;
-    struct ph_text_table table;
+    struct ph__text_table table;
 };
 
 /* A plan of one kind, or the mixed one. */
 struct step_case {
     const char *model, *kind;
-    enum ph_wire wire;
+    enum ph__wire wire;
 };
 
 /* ---- counting --------------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ struct counts {
 };
 
 /* PH_TRAFFIC_COUNT: of none. */
-static enum ph_traffic class_of(uint32_t channel)
+static enum ph__traffic class_of(uint32_t channel)
 {
     if (channel >= PH_CHANNEL_SQUARES)
         return PH_TRAFFIC_SQUARES;
@@ -75,7 +75,7 @@ static void count_flow(void *context, int to, int tag, uint64_t bytes)
 {
     struct counts *counts = context;
     const int tags_a_channel = (PH_TRANSPORT_MAX_TAG + 1) / (int)PH_COMM_MAX_CHANNELS;
-    const enum ph_traffic what = class_of((uint32_t)(tag / tags_a_channel));
+    const enum ph__traffic what = class_of((uint32_t)(tag / tags_a_channel));
     if (what != PH_TRAFFIC_COUNT)
         counts->bytes[what][to] += bytes;
 }
@@ -107,7 +107,7 @@ static ph_status compare(
                 return ph_fail(PH_ERROR_BUG,
                     "%s, %s, %s: rank %zu has sent rank %zu %" PRIu64 " bytes of %s; theory says %.0f",
                     of->model, of->kind, ph__wire_name(of->wire), own, to, counted->bytes[what][to],
-                    ph__traffic_name((enum ph_traffic)what), wanted);
+                    ph__traffic_name((enum ph__traffic)what), wanted);
         }
     return PH_OK;
 }
@@ -115,7 +115,7 @@ static ph_status compare(
 /* Bytes of each class that all ranks have sent. */
 static ph_status add_up(const struct steps *steps, const struct counts *counted, uint64_t *sums_out)
 {
-    static const struct ph_comm_call call = {SUMS_CHANNEL, "what was counted"};
+    static const struct ph__comm_call call = {SUMS_CHANNEL, "what was counted"};
     const size_t world_size = steps->topology.world_size;
     uint64_t all[MOST_RANKS][PH_TRAFFIC_COUNT], own[PH_TRAFFIC_COUNT] = {0}, bytes[MOST_RANKS], ticket;
     for (size_t what = 0; what < PH_TRAFFIC_COUNT; what++)
@@ -239,12 +239,12 @@ static ph_status run_case(struct steps *steps, const struct step_case *of)
 /* ---- all -------------------------------------------------------------------------------------------------------------- */
 
 /* Of every kind, and mixed. */
-static ph_status run_kinds(struct steps *steps, const char *model, enum ph_wire wire)
+static ph_status run_kinds(struct steps *steps, const char *model, enum ph__wire wire)
 {
     for (size_t kind = 0; kind <= PH_SHARD_KIND_COUNT; kind++) {
         const bool is_mixed = kind == PH_SHARD_KIND_COUNT;
         const struct step_case of = {
-            model, is_mixed ? "mixed" : ph__shard_kind_name((enum ph_shard_kind)kind), wire};
+            model, is_mixed ? "mixed" : ph__shard_kind_name((enum ph__shard_kind)kind), wire};
         PH_TRY(run_case(steps, &of));
     }
     return PH_OK;
@@ -253,14 +253,14 @@ static ph_status run_kinds(struct steps *steps, const char *model, enum ph_wire 
 /* Pooled lookups of two tables by each feature, and then some item by item. */
 static ph_status run_all(struct steps *steps)
 {
-    for (enum ph_wire wire = 0; wire < PH_WIRE_COUNT; wire++)
+    for (enum ph__wire wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(run_kinds(steps, "deepfm", wire));
     return run_kinds(steps, "din", PH_WIRE_INT8);
 }
 
 static ph_status print_table(const struct steps *steps)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open("-", &writer));
     ph_status status = ph__text_table_write(&steps->table, writer);
     if (status == PH_OK)
@@ -271,7 +271,7 @@ static ph_status print_table(const struct steps *steps)
 
 static ph_status run_with(struct steps *steps)
 {
-    const struct ph_text_column columns[] = {{"model", false}, {"plan", false}, {"wire", false},
+    const struct ph__text_column columns[] = {{"model", false}, {"plan", false}, {"wire", false},
 #define COLUMN(name, text) {text, true},
         PH_TRAFFIC_LIST(COLUMN)
 #undef COLUMN

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct ph_transport rank_transport;
+struct ph__transport rank_transport;
 
 void rank_fail(const char *format, ...)
 {

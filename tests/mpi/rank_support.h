@@ -8,7 +8,7 @@
 
 #include "comm/wire/transport.h"
 
-extern struct ph_transport rank_transport;
+extern struct ph__transport rank_transport;
 
 _Noreturn void rank_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -20,7 +20,7 @@ struct rank_message {
     size_t number, bytes;
     size_t room; /* of a receive: at least so many bytes of memory */
     uint8_t *data;
-    struct ph_transport_request request;
+    struct ph__transport_request request;
 };
 void rank_send(struct rank_message *message);
 void rank_receive(struct rank_message *message);

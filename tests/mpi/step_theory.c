@@ -9,19 +9,19 @@
 
 struct theory {
     const struct ph_train_job *job;
-    const struct ph_topology *topology;
+    const struct ph__topology *topology;
     struct ph__table_list list;
-    struct ph_plan plan;
+    struct ph__plan plan;
     double *bytes; /* [what][from][to] */
 };
 
-static struct ph_plan_wire wire_of(int wire)
+static struct ph__plan_wire wire_of(int wire)
 {
-    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
+    static const struct ph__plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
     return wires[wire];
 }
 
-static void add_bytes(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
     const struct theory *theory = context;
     const size_t world_size = theory->topology->world_size;
@@ -46,7 +46,7 @@ struct counted {
     double *distinct_rows, *rank_rows;
 };
 
-static bool has_row(const struct ph_table_shard *shard, uint64_t row)
+static bool has_row(const struct ph__table_shard *shard, uint64_t row)
 {
     return row >= shard->first_row && row - shard->first_row < shard->num_rows;
 }
@@ -54,7 +54,7 @@ static bool has_row(const struct ph_table_shard *shard, uint64_t row)
 static void count_id(const struct theory *theory, size_t table, size_t read, size_t rank, uint64_t row,
     const struct counted *counted)
 {
-    const struct ph_plan_table *planned = &theory->plan.tables[table];
+    const struct ph__plan_table *planned = &theory->plan.tables[table];
     double *ids = counted->ids + (read * theory->topology->world_size + rank) * planned->num_shards;
     for (size_t i = 0; i < planned->num_shards; i++)
         ids[i] += has_row(&theory->plan.shards[planned->first_shard + i], row);
@@ -74,7 +74,7 @@ static void count_read(const struct theory *theory, const struct ph_batch *batch
 
 static void count_rows(const struct theory *theory, size_t table, const struct counted *counted)
 {
-    const struct ph_plan_table *planned = &theory->plan.tables[table];
+    const struct ph__plan_table *planned = &theory->plan.tables[table];
     for (uint64_t row = 0; row < planned->num_rows; row++) {
         bool is_named = false;
         for (size_t rank = 0; rank < theory->topology->world_size; rank++) {
@@ -88,10 +88,10 @@ static void count_rows(const struct theory *theory, size_t table, const struct c
 }
 
 static ph_status count_table(const struct theory *theory, const struct ph_batch *batch, size_t table,
-    struct ph_arena *arena, struct ph_table_counts *counts_out)
+    struct ph__arena *arena, struct ph__table_counts *counts_out)
 {
     const size_t world_size = theory->topology->world_size;
-    const struct ph_plan_table *planned = &theory->plan.tables[table];
+    const struct ph__plan_table *planned = &theory->plan.tables[table];
     const size_t num_reads = theory->list.tables[table].num_features;
     const struct counted counted = {
         .ids = ph__arena_alloc_array(arena, num_reads * world_size * planned->num_shards, sizeof(double)),
@@ -104,7 +104,7 @@ static ph_status count_table(const struct theory *theory, const struct ph_batch 
     for (size_t read = 0; read < num_reads; read++)
         count_read(theory, batch, table, read, &counted);
     count_rows(theory, table, &counted);
-    *counts_out = (struct ph_table_counts){counted.ids, counted.distinct_rows, counted.rank_rows};
+    *counts_out = (struct ph__table_counts){counted.ids, counted.distinct_rows, counted.rank_rows};
     return PH_OK;
 }
 
@@ -113,13 +113,13 @@ static ph_status count_table(const struct theory *theory, const struct ph_batch 
 static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
 {
     const struct ph_parallel_settings *parallel = theory->job->parallel;
-    const struct ph_plan_step step = {batch->num_samples, batch->id_weights != NULL,
+    const struct ph__plan_step step = {batch->num_samples, batch->id_weights != NULL,
         wire_of(parallel->forward), wire_of(parallel->backward)};
-    const struct ph_plan_wire dense = wire_of(parallel->dense);
-    struct ph_arena arena = {0};
+    const struct ph__plan_wire dense = wire_of(parallel->dense);
+    struct ph__arena arena = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < theory->list.num_tables && status == PH_OK; i++) {
-        struct ph_table_counts counts;
+        struct ph__table_counts counts;
         status = count_table(theory, batch, i, &arena, &counts);
         if (status == PH_OK)
             ph__shared_traffic(&theory->plan, i, theory->list.tables, &step, &counts, add_bytes, theory);
@@ -149,7 +149,7 @@ static ph_status add_steps(struct theory *theory)
     return status;
 }
 
-ph_status step_theory(const struct ph_train_job *job, const struct ph_topology *topology, double *bytes_out)
+ph_status step_theory(const struct ph_train_job *job, const struct ph__topology *topology, double *bytes_out)
 {
     struct theory theory = {.job = job, .topology = topology, .bytes = bytes_out};
     memset(bytes_out, 0, PH_TRAFFIC_COUNT * topology->world_size * topology->world_size * sizeof *bytes_out);

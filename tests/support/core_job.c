@@ -19,9 +19,9 @@ static void worker_failed(void *context, uint32_t worker)
 
 static void make_memory(struct core_job *job, uint32_t num_workers, bool has_payloads)
 {
-    const struct ph_job_memory_options options = {
+    const struct ph__job_memory_options options = {
         .layout = job->layout, .num_workers = num_workers, .depth = 1, .num_versions = has_payloads ? 2 : 1};
-    const struct ph_worker_region_sizes sizes = {.num_cores = 1,
+    const struct ph__worker_region_sizes sizes = {.num_cores = 1,
         .ring_capacity = CORE_JOB_RING_CAPACITY,
         .gradient_bytes = job->layout->sizes.gradient_bytes,
         .depth = 1};
@@ -34,9 +34,9 @@ void core_job_init(
     struct core_job *job, size_t chunk_bytes, size_t num_elements, uint32_t num_workers, bool has_payloads)
 {
     static const struct ph_hub_optimizer none = {.is_none = true};
-    const struct ph_layout_key key = {.num_elements = num_elements, .dtype = PH_F32};
-    const struct ph_shard_callbacks callbacks = {.context = job, .worker_failed = worker_failed};
-    enum ph_isa isa;
+    const struct ph__layout_key key = {.num_elements = num_elements, .dtype = PH_F32};
+    const struct ph__shard_callbacks callbacks = {.context = job, .worker_failed = worker_failed};
+    enum ph__isa isa;
     *job = (struct core_job){0};
     assert_ok(ph__cpu_isa(&isa));
     assert_ok(ph__layout_create(&key, 1, chunk_bytes, &job->layout));
@@ -67,7 +67,7 @@ void core_job_fini(struct core_job *job)
 }
 
 struct change {
-    struct ph_core *core;
+    struct ph__core *core;
     struct core_job *job;
     ph_status status;
 };
@@ -84,14 +84,14 @@ static void end(void *context)
     ph__core_remove_shard(change->core, change->job->shard);
 }
 
-void core_job_start(struct core_job *job, struct ph_core *core)
+void core_job_start(struct core_job *job, struct ph__core *core)
 {
     struct change change = {.core = core, .job = job};
     ph__core_call(core, add, &change);
     assert_ok(change.status);
 }
 
-void core_job_stop(struct core_job *job, struct ph_core *core)
+void core_job_stop(struct core_job *job, struct ph__core *core)
 {
     struct change change = {.core = core, .job = job};
     ph__core_call(core, end, &change);
@@ -100,7 +100,7 @@ void core_job_stop(struct core_job *job, struct ph_core *core)
 /* ---- workers that never tire ---- */
 
 struct tireless_link {
-    struct ph_link link; /* first */
+    struct ph__link link; /* first */
     const bool *is_resting;
     uint32_t num_chunks;
     uint32_t next;
@@ -113,14 +113,14 @@ struct tireless_link {
 static ph_status push(struct tireless_link *self, uint32_t chunk)
 {
     void *memory;
-    const struct ph_message message = {
+    const struct ph__message message = {
         .kind = PH_HUB_PUSHPULL, .chunk = chunk, .iteration = ++self->chunks[chunk].iteration};
     self->chunks[chunk].is_pushed = true;
     PH_TRY(self->link.owner.place(self->link.owner.context, &message, 0, &memory));
     return self->link.owner.arrived(self->link.owner.context, &message);
 }
 
-static ph_status tireless_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+static ph_status tireless_progress(struct ph__link *link, size_t max_messages, size_t *num_moved_out)
 {
     struct tireless_link *self = (struct tireless_link *)link;
     size_t num_moved = 0;
@@ -137,7 +137,7 @@ static ph_status tireless_progress(struct ph_link *link, size_t max_messages, si
 }
 
 static ph_status tireless_send(
-    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    struct ph__link *link, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     struct tireless_link *self = (struct tireless_link *)link;
     (void)payload;
@@ -146,18 +146,18 @@ static ph_status tireless_send(
     return PH_OK;
 }
 
-static bool tireless_sleep(struct ph_link *link)
+static bool tireless_sleep(struct ph__link *link)
 {
     return *((struct tireless_link *)link)->is_resting;
 }
 
-static bool tireless_wake(struct ph_link *link)
+static bool tireless_wake(struct ph__link *link)
 {
     (void)link;
     return true;
 }
 
-static void tireless_destroy(struct ph_link *link)
+static void tireless_destroy(struct ph__link *link)
 {
     struct tireless_link *self = (struct tireless_link *)link;
     close(link->descriptor);
@@ -165,7 +165,7 @@ static void tireless_destroy(struct ph_link *link)
     free(self);
 }
 
-static const struct ph_link_transport tireless_transport = {
+static const struct ph__link_transport tireless_transport = {
     .name = "tireless",
     .send = tireless_send,
     .progress = tireless_progress,

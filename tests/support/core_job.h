@@ -8,13 +8,13 @@
 enum { CORE_JOB_RING_CAPACITY = 16 };
 
 struct core_job {
-    struct ph_layout *layout;
-    struct ph_job_memory *memory;
+    struct ph__layout *layout;
+    struct ph__job_memory *memory;
     uint16_t *core_of_chunk;
-    struct ph_chunk_lists chunks_of_core;
+    struct ph__chunk_lists chunks_of_core;
     uint32_t optimizer_of_key;
-    struct ph_shard_job job;
-    struct ph_shard *shard;
+    struct ph__shard_job job;
+    struct ph__shard *shard;
     _Atomic unsigned num_failures; /* of workers */
 };
 
@@ -25,8 +25,8 @@ void core_job_init(
 void core_job_fini(struct core_job *job);
 
 /* The core thread runs the shard from here on; and no more. */
-void core_job_start(struct core_job *job, struct ph_core *core);
-void core_job_stop(struct core_job *job, struct ph_core *core);
+void core_job_start(struct core_job *job, struct ph__core *core);
+void core_job_stop(struct core_job *job, struct ph__core *core);
 
 /* Gives each worker a link whose other side lives in the core thread, too, and pushes a chunk again as soon as it was answered:
  * there is always work for all of the job's chunks, unless *is_resting, which belongs to the core thread. */

@@ -32,7 +32,7 @@ int hub_turns_connect(struct ph_hub_server *server, bool is_local)
 void hub_turns_put(int socket, uint16_t type, const void *body, size_t size)
 {
     unsigned char head[8];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, head, sizeof head);
     ph__wire_put_u32(&writer, (uint32_t)size);
     ph__wire_put_u16(&writer, type);
@@ -51,8 +51,8 @@ void hub_turns_say(struct ph_hub_server *server, int socket, uint16_t type, cons
 void hub_turns_greet(struct ph_hub_server *server, int socket)
 {
     unsigned char bytes[64];
-    struct ph_wire_writer writer;
-    const struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    struct ph__wire_writer writer;
+    const struct ph__hello hello = {.api_version = PH_HUB_API_VERSION};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_hello(&writer, &hello);
     hub_turns_say(server, socket, PH_FRAME_HELLO, bytes, writer.used);
@@ -60,17 +60,17 @@ void hub_turns_greet(struct ph_hub_server *server, int socket)
 
 size_t hub_turns_service(unsigned char body_out[PH_HUB_MAX_BODY])
 {
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     const struct ph_hub_service service = hub_thread_service("job", 2);
     ph__wire_writer_init(&writer, body_out, PH_HUB_MAX_BODY);
-    ph__put_service(&writer, &service, &(struct ph_hub_share){.num_hubs = 1});
+    ph__put_service(&writer, &service, &(struct ph__hub_share){.num_hubs = 1});
     return writer.used;
 }
 
 size_t hub_turns_which(uint32_t rank, unsigned char body_out[PH_HUB_MAX_BODY])
 {
-    struct ph_wire_writer writer;
-    const struct ph_join wish = {
+    struct ph__wire_writer writer;
+    const struct ph__join wish = {
         .name = "job", .nonce = HUB_THREAD_NONCE, .rank = rank, .share = {.num_hubs = 1}};
     ph__wire_writer_init(&writer, body_out, PH_HUB_MAX_BODY);
     ph__put_join(&writer, &wish);
@@ -90,7 +90,7 @@ void hub_turns_join(struct ph_hub_server *server, int socket, uint32_t rank)
 void hub_turns_init(struct ph_hub_server *server, int socket)
 {
     unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     const struct ph_hub_key key = {.num_elements = 10, .dtype = PH_F32};
     ph__wire_writer_init(&writer, body, sizeof body);
     ph__put_keys(&writer, &key, 1);
@@ -99,10 +99,10 @@ void hub_turns_init(struct ph_hub_server *server, int socket)
 
 /* ---- hearing ---- */
 
-bool hub_turns_answer(int socket, struct ph_answer *answer_out)
+bool hub_turns_answer(int socket, struct ph__answer *answer_out)
 {
     unsigned char head[8], body[1 << 16];
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     while (recv(socket, head, sizeof head, MSG_DONTWAIT) == sizeof head) {
         ph__wire_reader_init(&reader, head, sizeof head);
         const size_t size = ph__wire_get_u32(&reader);

@@ -26,7 +26,7 @@ void hub_turns_join(struct ph_hub_server *server, int socket, uint32_t rank);
 void hub_turns_init(struct ph_hub_server *server, int socket); /* one key of ten numbers */
 
 /* Takes the next ANSWER or FAILED that has come, and drops what comes before it; false: there is none. */
-bool hub_turns_answer(int socket, struct ph_answer *answer_out);
+bool hub_turns_answer(int socket, struct ph__answer *answer_out);
 /* What came is dropped; whether the hub has closed the connection. */
 bool hub_turns_is_closed(int socket);
 

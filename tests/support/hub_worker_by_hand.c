@@ -12,9 +12,9 @@ static struct ph_hub_key make_key(bool is_one_chunk)
     return (struct ph_hub_key){.num_elements = num_chunks * CHUNK_BYTES / sizeof(float), .dtype = PH_F32};
 }
 
-static struct ph_hub_share make_share(const struct hub_worker_by_hand *worker)
+static struct ph__hub_share make_share(const struct hub_worker_by_hand *worker)
 {
-    return (struct ph_hub_share){.hub = worker->has_no_chunks, .num_hubs = 2};
+    return (struct ph__hub_share){.hub = worker->has_no_chunks, .num_hubs = 2};
 }
 
 static struct ph_hub_service make_service(void)
@@ -31,10 +31,10 @@ static void write_part(const char *path, uint64_t iteration)
 {
     const struct ph_hub_service service = make_service();
     const struct ph_hub_key key = make_key(false);
-    const struct ph_init_key init = {.num_elements = key.num_elements, .dtype = key.dtype};
-    struct ph_service_settings settings;
-    struct ph_snapshot *snapshot;
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 2}, &settings);
+    const struct ph__init_key init = {.num_elements = key.num_elements, .dtype = key.dtype};
+    struct ph__service_settings settings;
+    struct ph__snapshot *snapshot;
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 2}, &settings);
     assert_ok(ph__snapshot_create(&settings, &init, 1, CHUNK_BYTES, &snapshot));
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++)
         snapshot->chunks[i].version = ph__chunk_is_here(&snapshot->layout->chunks[i]) ? iteration : 0;
@@ -56,7 +56,7 @@ void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open)
 /* ---- saying and hearing ---- */
 
 void hub_by_hand_say(
-    struct hub_worker_by_hand *worker, enum ph_hub_frame type, const struct ph_wire_writer *body)
+    struct hub_worker_by_hand *worker, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     assert_ok(ph__control_stream_put(worker->control, (uint16_t)type, body != NULL ? body->bytes : NULL,
         body != NULL ? body->used : 0, NULL, 0));
@@ -64,9 +64,9 @@ void hub_by_hand_say(
     hub_turns_take(worker->server);
 }
 
-struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph_hub_frame type)
+struct ph__control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph__hub_frame type)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     for (int i = 0; i < MAX_TURNS; i++) {
         bool is_there = true;
         (void)ph__control_stream_receive(worker->control); /* what came before its end is still there */
@@ -78,14 +78,14 @@ struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum
         assert_ok(ph__server_turn(worker->server, TURN_MS));
     }
     fail_msg("no frame of type %d has come", type);
-    return (struct ph_control_frame){0};
+    return (struct ph__control_frame){0};
 }
 
 /* ---- a worker's life ---- */
 
-static struct ph_control_stream *open_stream(struct ph_hub_server *server)
+static struct ph__control_stream *open_stream(struct ph_hub_server *server)
 {
-    struct ph_control_stream *stream;
+    struct ph__control_stream *stream;
     const int socket = hub_turns_connect(server, false);
     hub_turns_greet(server, socket);
     assert_ok(ph__control_stream_create(socket, &stream));
@@ -99,17 +99,17 @@ void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server
     hub_by_hand_hear(worker, PH_FRAME_WELCOME);
 }
 
-struct ph_answer hub_by_hand_create(struct hub_worker_by_hand *worker)
+struct ph__answer hub_by_hand_create(struct hub_worker_by_hand *worker)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_answer answer;
+    struct ph__wire_writer writer;
+    struct ph__answer answer;
     const struct ph_hub_service service = make_service();
-    const struct ph_hub_share share = make_share(worker);
+    const struct ph__hub_share share = make_share(worker);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service(&writer, &service, &share);
     hub_by_hand_say(worker, PH_FRAME_CREATE, &writer);
-    const struct ph_control_frame frame = hub_by_hand_hear(worker, PH_FRAME_ANSWER);
+    const struct ph__control_frame frame = hub_by_hand_hear(worker, PH_FRAME_ANSWER);
     assert_ok(ph__get_answer(frame.body, frame.size, &answer));
     return answer;
 }
@@ -117,8 +117,8 @@ struct ph_answer hub_by_hand_create(struct hub_worker_by_hand *worker)
 void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *server)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    const struct ph_join wish = {
+    struct ph__wire_writer writer;
+    const struct ph__join wish = {
         .name = "job", .nonce = HUB_THREAD_NONCE, .way = PH_WAY_SEVERAL_HUBS, .share = make_share(worker)};
     hub_by_hand_connect(worker, server);
     assert_int_equal(hub_by_hand_create(worker).status, PH_OK);
@@ -128,24 +128,24 @@ void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *s
     hub_by_hand_hear(worker, PH_FRAME_JOINED);
 }
 
-struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker)
+struct ph__parts hub_by_hand_init(struct hub_worker_by_hand *worker)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_parts parts;
+    struct ph__wire_writer writer;
+    struct ph__parts parts;
     const struct ph_hub_key key = make_key(worker->has_no_chunks);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keys(&writer, &key, 1);
     hub_by_hand_say(worker, PH_FRAME_INIT, &writer);
-    const struct ph_control_frame frame = hub_by_hand_hear(worker, PH_FRAME_PARTS);
+    const struct ph__control_frame frame = hub_by_hand_hear(worker, PH_FRAME_PARTS);
     assert_ok(ph__get_parts(frame.body, frame.size, &parts));
     return parts;
 }
 
-static void say_iteration(struct hub_worker_by_hand *worker, enum ph_hub_frame type, uint64_t iteration)
+static void say_iteration(struct hub_worker_by_hand *worker, enum ph__hub_frame type, uint64_t iteration)
 {
     unsigned char bytes[sizeof iteration];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_iteration(&writer, iteration);
     hub_by_hand_say(worker, type, &writer);
@@ -164,9 +164,9 @@ void hub_by_hand_say_checkpoint(struct hub_worker_by_hand *worker, uint64_t iter
 static void attach(struct hub_worker_by_hand *worker)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     struct hub_worker_by_hand link = {0};
-    const struct ph_attach attach = {.token = worker->server->tenants->members[0].token};
+    const struct ph__attach attach = {.token = worker->server->tenants->members[0].token};
     hub_by_hand_connect(&link, worker->server);
     worker->link = link.control;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
@@ -191,19 +191,19 @@ void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration)
     hub_by_hand_hear(worker, PH_FRAME_GO);
 }
 
-void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph_keep *keep)
+void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph__keep *keep)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keep(&writer, keep);
     hub_by_hand_say(worker, PH_FRAME_KEEP, &writer);
 }
 
-struct ph_saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker)
+struct ph__saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker)
 {
-    struct ph_saved saved;
-    const struct ph_control_frame frame = hub_by_hand_hear(worker, PH_FRAME_SAVED);
+    struct ph__saved saved;
+    const struct ph__control_frame frame = hub_by_hand_hear(worker, PH_FRAME_SAVED);
     assert_ok(ph__get_saved(frame.body, frame.size, &saved));
     return saved;
 }

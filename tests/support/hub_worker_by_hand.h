@@ -13,31 +13,31 @@ enum { BY_HAND_PERIOD = 10 }; /* iterations from one checkpoint to the next */
 struct hub_worker_by_hand {
     bool has_no_chunks; /* set before anything else */
     struct ph_hub_server *server;
-    struct ph_control_stream *control, *link; /* own their sockets */
+    struct ph__control_stream *control, *link; /* own their sockets */
 };
 
 /* A part of the job with chunks at that iteration, in the folder: the kept one, or an open one. */
 void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open);
 
 void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
-struct ph_answer hub_by_hand_create(struct hub_worker_by_hand *worker);
+struct ph__answer hub_by_hand_create(struct hub_worker_by_hand *worker);
 /* Connects, creates the service and joins it. */
 void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
 void hub_by_hand_say(
-    struct hub_worker_by_hand *worker, enum ph_hub_frame type, const struct ph_wire_writer *body);
+    struct hub_worker_by_hand *worker, enum ph__hub_frame type, const struct ph__wire_writer *body);
 /* Takes turns until such a frame comes, and drops what comes before it. */
-struct ph_control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph_hub_frame type);
+struct ph__control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph__hub_frame type);
 
 /* Tells the keys, and hears which parts there are. */
-struct ph_parts hub_by_hand_init(struct hub_worker_by_hand *worker);
+struct ph__parts hub_by_hand_init(struct hub_worker_by_hand *worker);
 /* From the part of that iteration, or PH_NO_ITERATION, up to BEGIN; and up to GO. */
 void hub_by_hand_link(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration);
 /* Asks for a checkpoint, at an iteration of the worker's; what was put before and not sent goes with it. */
 void hub_by_hand_say_checkpoint(struct hub_worker_by_hand *worker, uint64_t iteration);
-void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph_keep *keep);
-struct ph_saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker);
+void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph__keep *keep);
+struct ph__saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker);
 
 void hub_by_hand_end(struct hub_worker_by_hand *worker); /* closes its connections */
 

@@ -79,10 +79,10 @@ static void run_on(const struct op_trial *trial, size_t num_threads)
 void check_trial(const struct op_trial *trial)
 {
     const char *given = getenv("PHLOEM_ISA");
-    enum ph_isa best = PH_ISA_REF;
+    enum ph__isa best = PH_ISA_REF;
     assert_ok(ph__cpu_isa(&best));
     for (int isa = PH_ISA_REF; isa <= (int)best; isa++) {
-        assert_int_equal(setenv("PHLOEM_ISA", ph__isa_name((enum ph_isa)isa), 1), 0);
+        assert_int_equal(setenv("PHLOEM_ISA", ph__isa_name((enum ph__isa)isa), 1), 0);
         run_on(trial, 1);
         run_on(trial, 3);
     }

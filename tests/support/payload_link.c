@@ -7,7 +7,7 @@
 #include "support/shard_oracle.h"
 
 struct packet {
-    struct ph_message message;
+    struct ph__message message;
     const void *payload; /* the hub's, while it is on its way to the worker */
     void *copy;          /* of the payload as it was when it was sent */
     size_t payload_bytes;
@@ -21,7 +21,7 @@ struct queue {
 };
 
 struct payload_link {
-    struct ph_link link; /* first */
+    struct ph__link link; /* first */
     payload_receiver receiver;
     void *context;
     struct queue to_hub, to_worker, received;
@@ -39,7 +39,7 @@ static void append(struct queue *queue, const struct packet *packet)
 
 /* Appends a message with a copy of its payload. */
 static void enqueue(
-    struct queue *queue, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    struct queue *queue, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     struct packet packet = {.message = *message, .payload = payload, .payload_bytes = payload_bytes};
     if (payload_bytes > 0) {
@@ -60,7 +60,7 @@ static void free_queue(struct queue *queue)
 /* ---- the hub's side ---- */
 
 static ph_status payload_send(
-    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    struct ph__link *link, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     struct payload_link *self = (struct payload_link *)link;
     if (self->is_broken)
@@ -81,7 +81,7 @@ static void let_leave(struct payload_link *self)
 /* The next message to the hub, or what is there of it. */
 static ph_status let_arrive(struct payload_link *self, bool *is_whole_out)
 {
-    const struct ph_link_owner *owner = &self->link.owner;
+    const struct ph__link_owner *owner = &self->link.owner;
     struct packet *packet = &self->to_hub.packets[self->to_hub.begin];
     *is_whole_out = self->num_whole > 0;
     if (!packet->is_placed)
@@ -97,7 +97,7 @@ static ph_status let_arrive(struct payload_link *self, bool *is_whole_out)
     return owner->arrived(owner->context, &packet->message);
 }
 
-static ph_status payload_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+static ph_status payload_progress(struct ph__link *link, size_t max_messages, size_t *num_moved_out)
 {
     struct payload_link *self = (struct payload_link *)link;
     size_t num_moved = 0;
@@ -114,19 +114,19 @@ static ph_status payload_progress(struct ph_link *link, size_t max_messages, siz
     return PH_OK;
 }
 
-static bool payload_sleep(struct ph_link *link)
+static bool payload_sleep(struct ph__link *link)
 {
     (void)link;
     return true;
 }
 
-static short payload_poll_events(const struct ph_link *link)
+static short payload_poll_events(const struct ph__link *link)
 {
     (void)link;
     return POLLIN;
 }
 
-static void payload_destroy(struct ph_link *link)
+static void payload_destroy(struct ph__link *link)
 {
     struct payload_link *self = (struct payload_link *)link;
     free_queue(&self->to_hub);
@@ -135,7 +135,7 @@ static void payload_destroy(struct ph_link *link)
     free(self);
 }
 
-static const struct ph_link_transport payload_transport = {
+static const struct ph__link_transport payload_transport = {
     .name = "payloads of a test",
     .send = payload_send,
     .progress = payload_progress,
@@ -145,11 +145,11 @@ static const struct ph_link_transport payload_transport = {
     .destroy = payload_destroy,
 };
 
-struct ph_link *payload_link_create(struct ph_link_owner owner, payload_receiver receiver, void *context)
+struct ph__link *payload_link_create(struct ph__link_owner owner, payload_receiver receiver, void *context)
 {
     struct payload_link *self = calloc(1, sizeof *self);
     trial_require(self != NULL);
-    self->link = (struct ph_link){.transport = &payload_transport, .owner = owner, .descriptor = -1};
+    self->link = (struct ph__link){.transport = &payload_transport, .owner = owner, .descriptor = -1};
     self->receiver = receiver;
     self->context = context;
     return &self->link;
@@ -157,7 +157,7 @@ struct ph_link *payload_link_create(struct ph_link_owner owner, payload_receiver
 
 /* ---- the worker's side ---- */
 
-void payload_link_put(struct ph_link *link, const struct ph_message *message, const void *payload,
+void payload_link_put(struct ph__link *link, const struct ph__message *message, const void *payload,
     size_t payload_bytes, bool is_whole)
 {
     struct payload_link *self = (struct payload_link *)link;
@@ -167,13 +167,13 @@ void payload_link_put(struct ph_link *link, const struct ph_message *message, co
     self->num_whole += is_whole;
 }
 
-void payload_link_complete(struct ph_link *link)
+void payload_link_complete(struct ph__link *link)
 {
     struct payload_link *self = (struct payload_link *)link;
     self->num_whole = self->to_hub.end - self->to_hub.begin;
 }
 
-void payload_link_receive(struct ph_link *link)
+void payload_link_receive(struct ph__link *link)
 {
     struct payload_link *self = (struct payload_link *)link;
     while (self->received.begin < self->received.end) {
@@ -183,23 +183,23 @@ void payload_link_receive(struct ph_link *link)
     }
 }
 
-void payload_link_allow(struct ph_link *link, size_t count)
+void payload_link_allow(struct ph__link *link, size_t count)
 {
     ((struct payload_link *)link)->num_allowed = count;
 }
 
-void payload_link_break(struct ph_link *link)
+void payload_link_break(struct ph__link *link)
 {
     ((struct payload_link *)link)->is_broken = true;
 }
 
-size_t payload_link_num_waiting(const struct ph_link *link)
+size_t payload_link_num_waiting(const struct ph__link *link)
 {
     const struct payload_link *self = (const struct payload_link *)link;
     return self->to_worker.end - self->to_worker.begin;
 }
 
-size_t payload_link_num_sending(const struct ph_link *link, uint32_t chunk, uint8_t copy)
+size_t payload_link_num_sending(const struct ph__link *link, uint32_t chunk, uint8_t copy)
 {
     const struct payload_link *self = (const struct payload_link *)link;
     size_t count = 0;

@@ -13,7 +13,7 @@ struct version {
 };
 
 struct chunk {
-    const struct ph_chunk_place *place;
+    const struct ph__chunk_place *place;
     float *weights, *m, *s, *sums; /* (num_elements) */
     double squares;
     uint64_t version;
@@ -24,7 +24,7 @@ struct chunk {
 
 struct shard_oracle {
     struct trial_job job;
-    const struct ph_layout *layout;
+    const struct ph__layout *layout;
     struct chunk *chunks; /* (num_chunks) */
     size_t num_summed;    /* in this round of clipping */
     float clip_factor;    /* of the last round */
@@ -56,7 +56,7 @@ static float drawn_number(uint64_t seed, uint32_t worker, size_t element, uint64
 void shard_oracle_gradient(
     const struct shard_oracle *oracle, uint32_t worker, uint32_t chunk, uint64_t iteration, void *numbers_out)
 {
-    const struct ph_chunk_place *place = &oracle->layout->chunks[chunk];
+    const struct ph__chunk_place *place = &oracle->layout->chunks[chunk];
     for (size_t i = 0; i < place->num_elements; i++)
         dtype_number_set(numbers_out, place->dtype, i,
             drawn_number(oracle->job.seed, worker, place->first_weight + i, iteration));
@@ -149,10 +149,10 @@ bool shard_oracle_is_summed(const struct shard_oracle *oracle, uint32_t chunk)
     return oracle->chunks[chunk].is_summed;
 }
 
-static struct ph_optimizer_step step_of(
+static struct ph__optimizer_step step_of(
     const struct ph_hub_optimizer *optimizer, uint64_t version, float learning_rate, float gradient_scale)
 {
-    return (struct ph_optimizer_step){.kind = optimizer->kind,
+    return (struct ph__optimizer_step){.kind = optimizer->kind,
         .is_nesterov = optimizer->is_nesterov,
         .learning_rate = learning_rate,
         .gradient_scale = gradient_scale,
@@ -175,7 +175,7 @@ void shard_oracle_step(struct shard_oracle *oracle, uint32_t chunk, float learni
     trial_require(of->is_summed);
     of->is_summed = false;
     of->version++;
-    const struct ph_optimizer_step step = step_of(optimizer, of->version, learning_rate, factor);
+    const struct ph__optimizer_step step = step_of(optimizer, of->version, learning_rate, factor);
     for (size_t i = 0; optimizer->is_none && i < of->place->num_elements; i++)
         of->weights[i] = of->sums[i] * factor;
     if (!optimizer->is_none)
@@ -193,7 +193,7 @@ static float *zeros(size_t n)
     return numbers;
 }
 
-struct shard_oracle *shard_oracle_create(const struct trial_job *job, const struct ph_layout *layout)
+struct shard_oracle *shard_oracle_create(const struct trial_job *job, const struct ph__layout *layout)
 {
     struct shard_oracle *oracle = calloc(1, sizeof *oracle);
     trial_require(oracle != NULL);

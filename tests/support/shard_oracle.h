@@ -22,7 +22,7 @@ struct trial_key {
 };
 
 struct trial_job { /* pointers are borrowed until destroy */
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     const struct trial_key *keys;
     size_t num_keys, chunk_bytes;
     const struct ph_hub_optimizer *optimizers;
@@ -39,7 +39,7 @@ struct oracle_push {
 
 struct shard_oracle;
 
-struct shard_oracle *shard_oracle_create(const struct trial_job *job, const struct ph_layout *layout);
+struct shard_oracle *shard_oracle_create(const struct trial_job *job, const struct ph__layout *layout);
 void shard_oracle_destroy(struct shard_oracle *oracle); /* NULL is fine */
 
 /* What the worker pushes for the chunk in this iteration, in the chunk's dtype; ORACLE_INITIAL: the first parameters. */

@@ -18,7 +18,7 @@ static bool has_payloads(const struct shard_trial *trial, uint32_t worker)
 
 /* ---- what has come to a shard ---- */
 
-static void note_push(struct trial_link *link, const struct ph_message *message)
+static void note_push(struct trial_link *link, const struct ph__message *message)
 {
     struct shard_trial *trial = link->trial;
     struct trial_chunk *chunk = &trial->chunks[message->chunk];
@@ -34,13 +34,13 @@ static void note_push(struct trial_link *link, const struct ph_message *message)
 }
 
 static ph_status hub_place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     const struct trial_link *link = context;
     return link->hub.place(link->hub.context, message, payload_bytes, memory_out);
 }
 
-static ph_status hub_arrived(void *context, const struct ph_message *message)
+static ph_status hub_arrived(void *context, const struct ph__message *message)
 {
     struct trial_link *link = context;
     const bool is_push = message->kind == PH_HUB_PUSH || message->kind == PH_HUB_PUSHPULL;
@@ -51,7 +51,7 @@ static ph_status hub_arrived(void *context, const struct ph_message *message)
     return link->hub.arrived(link->hub.context, message);
 }
 
-static void hub_sent(void *context, const struct ph_message *message)
+static void hub_sent(void *context, const struct ph__message *message)
 {
     const struct trial_link *link = context;
     link->hub.sent(link->hub.context, message);
@@ -85,7 +85,7 @@ static void worker_failed(void *context, uint32_t worker)
 static const char *value_at(
     const struct shard_trial *trial, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
-    const struct ph_job_memory *memory = &trial->memory;
+    const struct ph__job_memory *memory = &trial->memory;
     const char *region = trial->options.transports[worker] == TRIAL_OWN
                              ? memory->workers[worker].parameters[iteration % memory->depth]
                              : memory->results[iteration % memory->num_versions];
@@ -94,7 +94,7 @@ static const char *value_at(
 
 /* Which version the parameters are; one of those that they may be. */
 static uint64_t version_of(const struct shard_trial *trial, uint32_t worker, uint32_t chunk,
-    const struct ph_message *message, bool is_pull, const void *numbers)
+    const struct ph__message *message, bool is_pull, const void *numbers)
 {
     const struct trial_request *request = shard_trial_request(trial, worker, chunk);
     uint64_t version = message->iteration, last = version;
@@ -110,7 +110,7 @@ static uint64_t version_of(const struct shard_trial *trial, uint32_t worker, uin
     return version;
 }
 
-static void take_value(struct shard_trial *trial, uint32_t worker, const struct ph_message *message,
+static void take_value(struct shard_trial *trial, uint32_t worker, const struct ph__message *message,
     bool is_pull, const void *payload)
 {
     struct trial_request *request = shard_trial_request(trial, worker, message->chunk);
@@ -124,7 +124,7 @@ static void take_value(struct shard_trial *trial, uint32_t worker, const struct 
 
 static void spoil_gradient(struct shard_trial *trial, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
-    const struct ph_chunk_place *place = &trial->layout->chunks[chunk];
+    const struct ph__chunk_place *place = &trial->layout->chunks[chunk];
     if (!has_payloads(trial, worker))
         memset(
             trial->memory.workers[worker].gradients[iteration % trial->memory.depth] + place->gradient_offset,
@@ -144,7 +144,7 @@ static void check_staleness(const struct shard_trial *trial, uint32_t chunk, uin
 }
 
 static void take_push_answer(
-    struct shard_trial *trial, uint32_t worker, const struct ph_message *message, bool is_value)
+    struct shard_trial *trial, uint32_t worker, const struct ph__message *message, bool is_value)
 {
     struct trial_request *request = shard_trial_request(trial, worker, message->chunk);
     const uint8_t kind = request->kinds[message->iteration % PH_HUB_MAX_DEPTH];
@@ -157,7 +157,7 @@ static void take_push_answer(
 }
 
 static void take_reply(
-    struct shard_trial *trial, uint32_t worker, const struct ph_message *message, const void *payload)
+    struct shard_trial *trial, uint32_t worker, const struct ph__message *message, const void *payload)
 {
     const bool is_value = message->kind == PH_HUB_VALUE;
     trial->num_replies++;
@@ -184,7 +184,7 @@ static void take_reply(
 }
 
 static ph_status worker_place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     (void)context, (void)message;
     trial_require(payload_bytes == 0);
@@ -192,20 +192,20 @@ static ph_status worker_place(
     return PH_OK;
 }
 
-static ph_status worker_arrived(void *context, const struct ph_message *message)
+static ph_status worker_arrived(void *context, const struct ph__message *message)
 {
     const struct trial_link *link = context;
     take_reply(link->trial, link->worker, message, NULL);
     return PH_OK;
 }
 
-static void worker_sent(void *context, const struct ph_message *message)
+static void worker_sent(void *context, const struct ph__message *message)
 {
     (void)context, (void)message;
 }
 
 static void worker_received(
-    void *context, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    void *context, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     const struct trial_link *link = context;
     const bool is_value = message->kind == PH_HUB_VALUE;
@@ -217,7 +217,7 @@ static void worker_received(
 /* ---- what workers do ---- */
 
 void shard_trial_send(struct shard_trial *trial, uint16_t shard, uint32_t worker,
-    const struct ph_message *message, size_t payload_bytes)
+    const struct ph__message *message, size_t payload_bytes)
 {
     struct trial_link *link = &trial->links[shard][worker];
     size_t num_moved;
@@ -237,10 +237,10 @@ void shard_trial_send(struct shard_trial *trial, uint16_t shard, uint32_t worker
 
 /* Sends a message about a chunk; what it comes with lies in its place. */
 static void send_about(struct shard_trial *trial, uint32_t worker, uint32_t chunk,
-    enum ph_hub_message_kind kind, uint64_t iteration)
+    enum ph__hub_message_kind kind, uint64_t iteration)
 {
-    const struct ph_message message = {.kind = (uint8_t)kind, .chunk = chunk, .iteration = iteration};
-    const struct ph_chunk_place *place = &trial->layout->chunks[chunk];
+    const struct ph__message message = {.kind = (uint8_t)kind, .chunk = chunk, .iteration = iteration};
+    const struct ph__chunk_place *place = &trial->layout->chunks[chunk];
     const bool has_numbers = kind != PH_HUB_PULL;
     if (has_numbers && !has_payloads(trial, worker))
         shard_oracle_gradient(trial->oracle, kind == PH_HUB_ASSIGN ? ORACLE_INITIAL : worker, chunk,
@@ -260,7 +260,7 @@ bool shard_trial_may_push(const struct shard_trial *trial, uint32_t worker, uint
 }
 
 void shard_trial_push(
-    struct shard_trial *trial, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind)
+    struct shard_trial *trial, uint32_t worker, uint32_t chunk, enum ph__hub_message_kind kind)
 {
     struct trial_request *request = shard_trial_request(trial, worker, chunk);
     request->pushed++;
@@ -288,7 +288,7 @@ void shard_trial_assign(struct shard_trial *trial, uint32_t chunk)
 
 void shard_trial_set_learning_rate(struct shard_trial *trial, uint32_t optimizer, float rate)
 {
-    struct ph_message message = {.kind = PH_HUB_LEARNING_RATE, .count = (uint16_t)optimizer};
+    struct ph__message message = {.kind = PH_HUB_LEARNING_RATE, .count = (uint16_t)optimizer};
     memcpy(&message.chunk, &rate, sizeof rate);
     for (uint16_t shard = 0; shard < trial->options.num_shards; shard++) {
         if (trial->links[shard][0].is_live)
@@ -329,9 +329,9 @@ static uint32_t choose_versions(const struct shard_trial_options *options)
 static void make_memory(struct shard_trial *trial)
 {
     const struct shard_trial_options *options = &trial->options;
-    const struct ph_layout_sizes *sizes = &trial->layout->sizes;
-    struct ph_job_memory *memory = &trial->memory;
-    *memory = (struct ph_job_memory){.layout = trial->layout,
+    const struct ph__layout_sizes *sizes = &trial->layout->sizes;
+    struct ph__job_memory *memory = &trial->memory;
+    *memory = (struct ph__job_memory){.layout = trial->layout,
         .gradient_bytes = sizes->gradient_bytes,
         .num_workers = options->num_workers,
         .depth = options->depth,
@@ -358,11 +358,11 @@ static void make_memory(struct shard_trial *trial)
 static void make_layout(struct shard_trial *trial)
 {
     const struct trial_job *job = &trial->options.job;
-    struct ph_layout_key *keys = zeroed(job->num_keys * sizeof *keys);
+    struct ph__layout_key *keys = zeroed(job->num_keys * sizeof *keys);
     trial->optimizer_of_key = zeroed(job->num_keys * sizeof *trial->optimizer_of_key);
     for (size_t i = 0; i < job->num_keys; i++) {
         keys[i] =
-            (struct ph_layout_key){.num_elements = job->keys[i].num_elements, .dtype = job->keys[i].dtype};
+            (struct ph__layout_key){.num_elements = job->keys[i].num_elements, .dtype = job->keys[i].dtype};
         trial->optimizer_of_key[i] = job->keys[i].optimizer;
     }
     trial_require(ph__layout_create(keys, job->num_keys, job->chunk_bytes, &trial->layout) == PH_OK);
@@ -374,10 +374,10 @@ static void make_layout(struct shard_trial *trial)
                       trial->layout->sizes.num_chunks, trial->options.num_shards) == PH_OK);
 }
 
-static struct ph_shard_job describe_job(struct shard_trial *trial)
+static struct ph__shard_job describe_job(struct shard_trial *trial)
 {
     const struct shard_trial_options *options = &trial->options;
-    return (struct ph_shard_job){.kernels = options->job.kernels,
+    return (struct ph__shard_job){.kernels = options->job.kernels,
         .memory = &trial->memory,
         .core_of_chunk = trial->core_of_chunk,
         .chunks_of_core = &trial->chunks_of_core,
@@ -402,14 +402,14 @@ static size_t ring_capacity(const struct shard_trial *trial)
     return trial->options.ring_capacity > 0 ? trial->options.ring_capacity : capacity;
 }
 
-static void make_shared_link(struct trial_link *link, struct ph_link_owner owner)
+static void make_shared_link(struct trial_link *link, struct ph__link_owner owner)
 {
-    struct ph_shared_link_options options = {
+    struct ph__shared_link_options options = {
         .capacity = ring_capacity(link->trial), .is_hub = true, .doorbell = -1, .owner = owner};
     link->ring = options.memory = zeroed(ph__shared_link_bytes(options.capacity));
     trial_require(ph__shared_link_create(&options, &link->hub_link) == PH_OK);
     options.is_hub = false;
-    options.owner = (struct ph_link_owner){
+    options.owner = (struct ph__link_owner){
         .context = link, .place = worker_place, .arrived = worker_arrived, .sent = worker_sent};
     trial_require(ph__shared_link_create(&options, &link->worker_link) == PH_OK);
 }
@@ -417,7 +417,7 @@ static void make_shared_link(struct trial_link *link, struct ph_link_owner owner
 static void make_link(struct shard_trial *trial, uint16_t shard, uint32_t worker)
 {
     struct trial_link *link = &trial->links[shard][worker];
-    const struct ph_link_owner owner = {
+    const struct ph__link_owner owner = {
         .context = link, .place = hub_place, .arrived = hub_arrived, .sent = hub_sent};
     *link = (struct trial_link){.trial = trial, .worker = worker, .shard = shard, .is_live = true};
     link->hub = ph__shard_link_owner(trial->shards[shard], worker);
@@ -430,7 +430,7 @@ static void make_link(struct shard_trial *trial, uint16_t shard, uint32_t worker
 
 static void make_shard(struct shard_trial *trial, uint16_t shard)
 {
-    const struct ph_shard_callbacks callbacks = {.context = &trial->links[shard][0],
+    const struct ph__shard_callbacks callbacks = {.context = &trial->links[shard][0],
         .wake_others = wake_others,
         .worker_failed = worker_failed,
         .copied = copied,
@@ -458,7 +458,7 @@ struct shard_trial *shard_trial_create(const struct shard_trial_options *options
     return trial;
 }
 
-static void free_memory(struct ph_job_memory *memory)
+static void free_memory(struct ph__job_memory *memory)
 {
     for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
         if (memory->results[i] != (char *)memory->weights[i])

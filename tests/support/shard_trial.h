@@ -35,9 +35,9 @@ struct shard_trial_options {
 /* What lies between one worker and one shard. */
 struct trial_link {
     struct shard_trial *trial;
-    struct ph_link_owner hub;    /* the shard's own: the trial listens in between */
-    struct ph_link *hub_link;    /* the shard's */
-    struct ph_link *worker_link; /* NULL where payloads are sent */
+    struct ph__link_owner hub;    /* the shard's own: the trial listens in between */
+    struct ph__link *hub_link;    /* the shard's */
+    struct ph__link *worker_link; /* NULL where payloads are sent */
     void *ring;
     uint32_t worker;
     uint16_t shard;
@@ -63,13 +63,13 @@ struct trial_chunk {
 
 struct shard_trial {
     struct shard_trial_options options;
-    struct ph_layout *layout;
-    struct ph_job_memory memory;
+    struct ph__layout *layout;
+    struct ph__job_memory memory;
     uint16_t *core_of_chunk;
-    struct ph_chunk_lists chunks_of_core;
+    struct ph__chunk_lists chunks_of_core;
     uint32_t *optimizer_of_key;
-    struct ph_shard_job job;
-    struct ph_shard *shards[TRIAL_MAX_SHARDS];
+    struct ph__shard_job job;
+    struct ph__shard *shards[TRIAL_MAX_SHARDS];
     struct trial_link links[TRIAL_MAX_SHARDS][TRIAL_MAX_WORKERS];
     struct shard_oracle *oracle;
     struct trial_request *requests;                                /* (num_chunks, num_workers) */
@@ -103,13 +103,13 @@ static inline struct trial_link *shard_trial_link(struct shard_trial *trial, uin
 bool shard_trial_may_push(const struct shard_trial *trial, uint32_t worker, uint32_t chunk);
 /* PH_HUB_PUSH or PH_HUB_PUSHPULL of the chunk's next iteration. */
 void shard_trial_push(
-    struct shard_trial *trial, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind);
+    struct shard_trial *trial, uint32_t worker, uint32_t chunk, enum ph__hub_message_kind kind);
 void shard_trial_pull(struct shard_trial *trial, uint32_t worker, uint32_t chunk);
 void shard_trial_assign(struct shard_trial *trial, uint32_t chunk);                            /* rank 0 */
 void shard_trial_set_learning_rate(struct shard_trial *trial, uint32_t optimizer, float rate); /* rank 0 */
 /* Anything. payload_bytes: of payload links. */
 void shard_trial_send(struct shard_trial *trial, uint16_t shard, uint32_t worker,
-    const struct ph_message *message, size_t payload_bytes);
+    const struct ph__message *message, size_t payload_bytes);
 
 /* ---- what happens to them ---- */
 

@@ -101,7 +101,7 @@ static void follow(struct shard_trial *trial, uint16_t shard)
 {
     for (uint32_t chunk = shard; chunk < trial->layout->sizes.num_chunks;
          chunk += trial->options.num_shards) {
-        const struct ph_chunk_state *state = &trial->memory.chunks[chunk];
+        const struct ph__chunk_state *state = &trial->memory.chunks[chunk];
         while (shard_oracle_version(trial->oracle, chunk) < state->version)
             is_synchronous(trial) ? follow_iteration(trial, chunk) : follow_gradient(trial, chunk);
         if (state->is_summed && !shard_oracle_is_summed(trial->oracle, chunk))
@@ -286,10 +286,10 @@ static uint64_t last_version(const struct shard_trial *trial, uint32_t chunk, ui
 
 void shard_trial_check_end(struct shard_trial *trial, uint64_t num_iterations)
 {
-    const struct ph_job_memory *memory = &trial->memory;
+    const struct ph__job_memory *memory = &trial->memory;
     shard_trial_settle(trial);
     for (uint32_t chunk = 0; chunk < trial->layout->sizes.num_chunks; chunk++) {
-        const struct ph_chunk_place *place = &trial->layout->chunks[chunk];
+        const struct ph__chunk_place *place = &trial->layout->chunks[chunk];
         const uint64_t version = memory->chunks[chunk].version, copy = version % memory->num_versions;
         trial_require(version == last_version(trial, chunk, num_iterations));
         trial_require(

@@ -15,7 +15,7 @@ const struct ph_hub_optimizer walk_optimizers[WALK_NUM_OPTIMIZERS] = {
         .weight_decay = 0.1F},
 };
 
-struct trial_job shard_walk_job(const struct ph_kernels *kernels, const struct ph_hub_optimizer *optimizers,
+struct trial_job shard_walk_job(const struct ph__kernels *kernels, const struct ph_hub_optimizer *optimizers,
     uint32_t num_optimizers, uint64_t seed)
 {
     static const struct {
@@ -42,7 +42,7 @@ struct trial_job shard_walk_job(const struct ph_kernels *kernels, const struct p
 struct state {
     struct shard_trial *trial;
     const struct shard_walk *walk;
-    struct ph_rng_sequence *random;
+    struct ph__rng_sequence *random;
     size_t num_removed;
     uint32_t dying;           /* worker; num_workers: nobody */
     uint16_t num_shards_left; /* by whoever is dying */
@@ -156,7 +156,7 @@ static void push_the_rest(struct state *state)
     }
 }
 
-void shard_walk(struct shard_trial *trial, const struct shard_walk *walk, struct ph_rng_sequence *random)
+void shard_walk(struct shard_trial *trial, const struct shard_walk *walk, struct ph__rng_sequence *random)
 {
     struct state state = {
         .trial = trial, .walk = walk, .random = random, .dying = trial->options.num_workers};

@@ -12,10 +12,10 @@ struct shard_walk {
     bool changes_learning_rates; /* rank 0, while it lives */
 };
 
-void shard_walk(struct shard_trial *trial, const struct shard_walk *walk, struct ph_rng_sequence *random);
+void shard_walk(struct shard_trial *trial, const struct shard_walk *walk, struct ph__rng_sequence *random);
 
 /* What a job of five keys in all dtypes is, of 13 chunks; the key's optimizer is key % num_optimizers. */
-struct trial_job shard_walk_job(const struct ph_kernels *kernels, const struct ph_hub_optimizer *optimizers,
+struct trial_job shard_walk_job(const struct ph__kernels *kernels, const struct ph_hub_optimizer *optimizers,
     uint32_t num_optimizers, uint64_t seed);
 
 /* Every kind of optimizer that a hub has. */

@@ -6,7 +6,7 @@
 #include "comm/collective/comm_inside.h"
 
 struct demand {
-    struct ph_transport inner;
+    struct ph__transport inner;
     const struct ph_comm *comm;
 };
 
@@ -14,7 +14,7 @@ static bool is_staged(const struct ph_comm *comm, const void *data, size_t bytes
 {
     const uintptr_t at = (uintptr_t)data;
     for (size_t i = 0; i < comm->operations.num_slots; i++) {
-        const struct ph_operation *operation = comm->operations.slots[i];
+        const struct ph__operation *operation = comm->operations.slots[i];
         const uintptr_t staging = (uintptr_t)operation->staging;
         if (at >= staging && at + bytes <= staging + operation->staging_capacity)
             return true;
@@ -29,7 +29,7 @@ static bool refuse(char error[PH_TRANSPORT_ERROR_BYTES])
 }
 
 static bool send_staged(void *context, size_t to, int tag, const void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     const struct demand *demand = context;
     if (!is_staged(demand->comm, data, bytes))
@@ -38,7 +38,7 @@ static bool send_staged(void *context, size_t to, int tag, const void *data, siz
 }
 
 static bool receive_staged(void *context, size_t from, int tag, void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     const struct demand *demand = context;
     if (!is_staged(demand->comm, data, bytes))
@@ -46,7 +46,7 @@ static bool receive_staged(void *context, size_t from, int tag, void *data, size
     return demand->inner.receive(demand->inner.context, from, tag, data, bytes, request_out, error);
 }
 
-static bool test_inner(void *context, struct ph_transport_request *request, bool *is_done_out,
+static bool test_inner(void *context, struct ph__transport_request *request, bool *is_done_out,
     char error[PH_TRANSPORT_ERROR_BYTES])
 {
     const struct demand *demand = context;

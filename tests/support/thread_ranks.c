@@ -10,10 +10,10 @@ struct watched_world {
     struct thread_world *world;
     pthread_mutex_t lock; /* of what follows */
     bool has_notice;
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
 };
 
-static void notice_first(struct watched_world *watched, const struct ph_comm_notice *notice)
+static void notice_first(struct watched_world *watched, const struct ph__comm_notice *notice)
 {
     pthread_mutex_lock(&watched->lock);
     if (!watched->has_notice)
@@ -22,12 +22,12 @@ static void notice_first(struct watched_world *watched, const struct ph_comm_not
     pthread_mutex_unlock(&watched->lock);
 }
 
-static bool look(void *context, struct ph_comm_notice *notice_out)
+static bool look(void *context, struct ph__comm_notice *notice_out)
 {
     struct watched_world *watched = context;
     const size_t dead = thread_world_dead(watched->world);
     if (dead != SIZE_MAX) {
-        struct ph_comm_notice death = {.rank = (uint32_t)dead, .status = PH_ERROR_PEER, .has_died = true};
+        struct ph__comm_notice death = {.rank = (uint32_t)dead, .status = PH_ERROR_PEER, .has_died = true};
         snprintf(death.text, sizeof death.text, "rank %zu has died", dead);
         notice_first(watched, &death);
     }
@@ -39,7 +39,7 @@ static bool look(void *context, struct ph_comm_notice *notice_out)
     return has_notice;
 }
 
-static void tell(void *context, const struct ph_comm_notice *notice)
+static void tell(void *context, const struct ph__comm_notice *notice)
 {
     notice_first(context, notice);
 }
@@ -73,7 +73,7 @@ static struct ph_comm_options options_of(const struct rank_thread *rank)
 
 static ph_status run_met(struct rank_thread *rank, struct ph_comm *comm)
 {
-    const struct ph_comm_watch watch = {rank->watched, look, tell, close_watch};
+    const struct ph__comm_watch watch = {rank->watched, look, tell, close_watch};
     if (!rank->ranks->is_unwatched)
         ph__comm_attach_watch(comm, &watch);
     if (rank->ranks->cut_bytes > 0)
@@ -85,7 +85,7 @@ static ph_status run_met(struct rank_thread *rank, struct ph_comm *comm)
 static void *be_rank(void *context)
 {
     struct rank_thread *rank = context;
-    const struct ph_transport transport = thread_world_transport(rank->watched->world, rank->rank);
+    const struct ph__transport transport = thread_world_transport(rank->watched->world, rank->rank);
     const struct ph_comm_options options = options_of(rank);
     struct ph_comm *comm = NULL;
     rank->end.status = ph__comm_create_on(&transport, &options, &comm);

@@ -32,7 +32,7 @@ struct desk {
     struct thread_world *world;
     size_t rank;
     struct queue inbox, receives;
-    struct ph_rng_sequence random;
+    struct ph__rng_sequence random;
     size_t num_messages;
     bool has_begun, is_dead;
 };
@@ -157,11 +157,11 @@ static bool refuse(struct thread_world *world, char *error, const char *text)
 }
 
 static bool send_message(void *context, size_t to, int tag, const void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     struct desk *desk = context;
     struct thread_world *world = desk->world;
-    *request_out = (struct ph_transport_request){0};
+    *request_out = (struct ph__transport_request){0};
     pthread_mutex_lock(&world->lock);
     if (count_message(desk, THREAD_CANNOT_SEND))
         return refuse(world, error, "the cable is cut");
@@ -183,7 +183,7 @@ static bool send_message(void *context, size_t to, int tag, const void *data, si
 }
 
 static bool receive_message(void *context, size_t from, int tag, void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     struct desk *desk = context;
     struct thread_world *world = desk->world;
@@ -196,7 +196,7 @@ static bool receive_message(void *context, size_t from, int tag, void *data, siz
     mail->bytes = bytes;
     mail->data = data;
     queue_push(&desk->receives, mail);
-    *request_out = (struct ph_transport_request){
+    *request_out = (struct ph__transport_request){
         .word = mail, .spare = ph__rng_below(&desk->random, MOST_WAIT) + tests_of(desk, from)};
     pthread_mutex_unlock(&world->lock);
     return true;
@@ -229,7 +229,7 @@ static void take_messages(struct desk *desk)
 }
 
 static bool test_locked(
-    struct desk *desk, struct ph_transport_request *request, bool *is_done_out, char *error)
+    struct desk *desk, struct ph__transport_request *request, bool *is_done_out, char *error)
 {
     struct mail *mail = request->word;
     take_messages(desk);
@@ -251,7 +251,7 @@ static bool test_locked(
     return true;
 }
 
-static bool test_message(void *context, struct ph_transport_request *request, bool *is_done_out,
+static bool test_message(void *context, struct ph__transport_request *request, bool *is_done_out,
     char error[PH_TRANSPORT_ERROR_BYTES])
 {
     struct desk *desk = context;
@@ -277,9 +277,9 @@ static void close_desk(void *context, bool is_clean)
     pthread_mutex_unlock(&desk->world->lock);
 }
 
-struct ph_transport thread_world_transport(struct thread_world *world, size_t rank)
+struct ph__transport thread_world_transport(struct thread_world *world, size_t rank)
 {
-    return (struct ph_transport){.context = &world->desks[rank],
+    return (struct ph__transport){.context = &world->desks[rank],
         .rank = rank,
         .world_size = world->size,
         .name = "threads",

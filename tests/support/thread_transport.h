@@ -26,7 +26,7 @@ struct thread_world *thread_world_create(
 /* Returns how many messages and receives were left where a rank has closed clean: there are to be none. */
 size_t thread_world_destroy(struct thread_world *world);
 
-struct ph_transport thread_world_transport(struct thread_world *world, size_t rank);
+struct ph__transport thread_world_transport(struct thread_world *world, size_t rank);
 void thread_world_begin(struct thread_world *world, size_t rank);
 /* A rank that has died; SIZE_MAX: none has. */
 size_t thread_world_dead(struct thread_world *world);

@@ -33,11 +33,11 @@ static void pause_until(const _Atomic int *number, int wanted)
         usleep(PAUSE_US);
 }
 
-static ph_status come(struct watch_processes *all, size_t rank, struct ph_comm_watch *watch_out)
+static ph_status come(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch_out)
 {
-    const struct ph_watch_options options = {
+    const struct ph__watch_options options = {
         .rank = rank, .world_size = all->num_ranks, .is_one_host = all->is_one_host, .timeout_ms = LIMIT_MS};
-    struct ph_watch_listener *listener;
+    struct ph__watch_listener *listener;
     if (rank > 0) {
         pause_until(&all->invited, 1);
         return ph__watch_join(&options, &all->invitation, watch_out);
@@ -49,7 +49,7 @@ static ph_status come(struct watch_processes *all, size_t rank, struct ph_comm_w
 
 static _Noreturn void be(struct watch_processes *all, size_t rank, watch_role *role)
 {
-    struct ph_comm_watch watch;
+    struct ph__comm_watch watch;
     if (all->enter != NULL)
         all->enter(all->context, rank);
     if (come(all, rank, &watch) != PH_OK)
@@ -64,18 +64,18 @@ void watch_role_await_phase(struct watch_processes *all, int phase)
     pause_until(&all->phase, phase);
 }
 
-static bool is_same(const struct ph_comm_notice *one, const struct ph_comm_notice *other)
+static bool is_same(const struct ph__comm_notice *one, const struct ph__comm_notice *other)
 {
     return one->rank == other->rank && one->status == other->status && one->has_died == other->has_died &&
            strcmp(one->text, other->text) == 0;
 }
 
-void watch_role_listen(struct watch_processes *all, size_t rank, struct ph_comm_watch *watch, int phase)
+void watch_role_listen(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch, int phase)
 {
     struct watch_rank *own = &all->ranks[rank];
     const uint64_t deadline_ns = ph__clock_deadline(LIMIT_MS);
     while (atomic_load(&all->phase) < phase && ph__clock_ns() < deadline_ns) {
-        struct ph_comm_notice notice = {0};
+        struct ph__comm_notice notice = {0};
         const bool is_there = watch->look(watch->context, &notice);
         atomic_fetch_add(&own->num_looks, 1);
         const bool has_heard = atomic_load(&own->has_heard);
@@ -152,11 +152,11 @@ void watch_processes_await_looks(struct watch_processes *all)
     }
 }
 
-void watch_processes_await_notice(struct watch_processes *all, struct ph_comm_notice *notice_out)
+void watch_processes_await_notice(struct watch_processes *all, struct ph__comm_notice *notice_out)
 {
-    const struct ph_comm_notice *first = NULL;
+    const struct ph__comm_notice *first = NULL;
     for (size_t i = 0; i < all->num_ranks; i++) {
-        const struct ph_comm_notice *notice = &all->ranks[i].notice;
+        const struct ph__comm_notice *notice = &all->ranks[i].notice;
         if (all->ranks[i].process == 0)
             continue;
         watch_processes_await_heard(all, i);

@@ -9,7 +9,7 @@ static void turn(struct watch_visitor *visitor)
     ph__watch_star_turn(ph__watch_listener_star(visitor->listener), 0);
 }
 
-bool watch_visitor_come(struct watch_visitor *visitor, struct ph_watch_listener *listener,
+bool watch_visitor_come(struct watch_visitor *visitor, struct ph__watch_listener *listener,
     const unsigned char secret[PH_WATCH_SECRET_BYTES])
 {
     int ends[2];
@@ -35,7 +35,7 @@ void watch_visitor_say(struct watch_visitor *visitor, uint16_t type, const void 
     turn(visitor);
 }
 
-bool watch_visitor_hear(struct watch_visitor *visitor, struct ph_control_frame *frame_out)
+bool watch_visitor_hear(struct watch_visitor *visitor, struct ph__control_frame *frame_out)
 {
     bool is_there = false;
     (void)ph__control_stream_receive(visitor->stream);
@@ -50,8 +50,8 @@ bool watch_visitor_is_dropped(struct watch_visitor *visitor)
 
 void watch_visitor_greet(struct watch_visitor *visitor, uint32_t rank)
 {
-    struct ph_watch_hello hello = {.who = ph__watch_self(rank)};
-    struct ph_wire_writer writer;
+    struct ph__watch_hello hello = {.who = ph__watch_self(rank)};
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, visitor->hello, sizeof visitor->hello);
     ph__watch_put_hello(&writer, &hello);
     visitor->hello_size = writer.used;
@@ -60,8 +60,8 @@ void watch_visitor_greet(struct watch_visitor *visitor, uint32_t rank)
 
 bool watch_visitor_prove(struct watch_visitor *visitor)
 {
-    struct ph_control_frame frame;
-    struct ph_watch_answer answer;
+    struct ph__control_frame frame;
+    struct ph__watch_answer answer;
     unsigned char proof[PH_PROOF_BYTES];
     if (!watch_visitor_hear(visitor, &frame) || frame.type != PH_WATCH_CHALLENGE ||
         ph__watch_get_answer(frame.body, frame.size, &answer) != PH_OK ||

@@ -25,8 +25,8 @@ struct way {
 struct rank_model {
     const struct dlrm_case *of; /* NULL: the perceptron */
     struct ph_comm *comm;
-    enum ph_wire wire;
-    struct ph_plan plan;
+    enum ph__wire wire;
+    struct ph__plan plan;
     struct dlrm_data data;                        /* of the DLRM: this rank's share */
     struct ph_batch dense_batches[DENSE_BATCHES]; /* of the perceptron */
     struct way ways[2];
@@ -64,7 +64,7 @@ static void make_shared_data(struct rank_model *model)
     dlrm_data_fini(&whole);
 }
 
-static ph_real *make_numbers(size_t count, struct ph_rng_sequence *random)
+static ph_real *make_numbers(size_t count, struct ph__rng_sequence *random)
 {
     ph_real *numbers;
     bench_check(ph__memory_alloc(count * sizeof *numbers, "a batch", (void **)&numbers));
@@ -73,7 +73,7 @@ static ph_real *make_numbers(size_t count, struct ph_rng_sequence *random)
     return numbers;
 }
 
-static struct ph_batch make_dense_batch(size_t rank, size_t world_size, struct ph_rng_sequence *random)
+static struct ph_batch make_dense_batch(size_t rank, size_t world_size, struct ph__rng_sequence *random)
 {
     static const uint32_t no_ids;
     const size_t first = DENSE_BATCH * rank / world_size,
@@ -91,7 +91,7 @@ static struct ph_batch make_dense_batch(size_t rank, size_t world_size, struct p
 static void make_batches(struct rank_model *model)
 {
     const size_t rank = ph_comm_rank(model->comm), world_size = ph_comm_world_size(model->comm);
-    struct ph_rng_sequence random = {.key = {.seed = rank}};
+    struct ph__rng_sequence random = {.key = {.seed = rank}};
     if (model->of != NULL) {
         make_shared_data(model);
         return;
@@ -116,18 +116,18 @@ static void free_batches(struct rank_model *model)
 
 /* ---- the plan ------------------------------------------------------------------------------------------------------ */
 
-static void make_plan(struct rank_model *model, enum ph_shard_kind kind)
+static void make_plan(struct rank_model *model, enum ph__shard_kind kind)
 {
-    const struct ph_topology topology = {
+    const struct ph__topology topology = {
         ph_comm_world_size(model->comm), ph_comm_ranks_per_host(model->comm)};
-    struct ph_table_facts facts[MOST_TABLES];
-    struct ph_plan_choice choices[MOST_TABLES] = {0};
+    struct ph__table_facts facts[MOST_TABLES];
+    struct ph__plan_choice choices[MOST_TABLES] = {0};
     char names[MOST_TABLES][32];
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const size_t count = model->of != NULL ? model->of->tables : 0;
     for (size_t i = 0; i < count; i++) {
         snprintf(names[i], sizeof names[i], "embedding.C%zu", i + 1);
-        facts[i] = (struct ph_table_facts){.name = names[i],
+        facts[i] = (struct ph__table_facts){.name = names[i],
             .num_rows = model->of->rows,
             .dim = model->of->dim,
             .num_features = 1,
@@ -163,7 +163,7 @@ static struct ph_distribution *make_distribution(const struct rank_model *model,
     struct ph_distribution *distribution;
     if (ph_comm_world_size(model->comm) == 1)
         return NULL;
-    const struct ph_distribution_options options = {.comm = model->comm,
+    const struct ph__distribution_options options = {.comm = model->comm,
         .plan = &model->plan,
         .forward = model->wire,
         .backward = model->wire,

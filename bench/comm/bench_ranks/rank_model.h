@@ -17,8 +17,8 @@ size_t rank_model_batch(const char *name); /* samples of a step, of all ranks; 0
 /* What a rank is told. */
 struct rank_settings {
     const char *model; /* RANK_MODEL_DENSE or a case of the DLRM's */
-    enum ph_shard_kind kind;
-    enum ph_wire wire; /* of vectors and of all gradients */
+    enum ph__shard_kind kind;
+    enum ph__wire wire; /* of vectors and of all gradients */
     size_t threads;
     bool tells_operators; /* at the end, on standard error: where the latest steps' time went in each rank */
 };

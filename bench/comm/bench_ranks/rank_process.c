@@ -44,7 +44,7 @@ static struct order read_order(void)
 /* All ranks do what the first one has read. */
 static struct order receive_order(struct ph_comm *comm)
 {
-    static const struct ph_comm_call call = {ORDER_CHANNEL, "an order"};
+    static const struct ph__comm_call call = {ORDER_CHANNEL, "an order"};
     struct order order = {0};
     uint64_t ticket;
     if (ph_comm_rank(comm) == 0)
@@ -55,7 +55,7 @@ static struct order receive_order(struct ph_comm *comm)
     return order;
 }
 
-static uint64_t sum_sent(const struct ph_comm_record *record)
+static uint64_t sum_sent(const struct ph__comm_record *record)
 {
     uint64_t sum = 0;
     for (size_t rank = 0; rank < record->world_size; rank++)
@@ -66,7 +66,7 @@ static uint64_t sum_sent(const struct ph_comm_record *record)
 /* Polls count as waits do: what is copied between operators would else be hidden by having been moved there. */
 static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, const struct order *order)
 {
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     bench_check(ph__comm_record_create(comm, 0, &record));
     bench_check(ph__comm_barrier(comm));
     ph__comm_record_begin(record);
@@ -81,7 +81,7 @@ static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, con
 /* The greatest of each. */
 static struct turn most_of_all(struct ph_comm *comm, const struct turn *own)
 {
-    static const struct ph_comm_call call = {TURN_CHANNEL, "what the steps took"};
+    static const struct ph__comm_call call = {TURN_CHANNEL, "what the steps took"};
     const size_t world_size = ph_comm_world_size(comm);
     struct turn *turns = calloc(world_size, sizeof *turns), most = *own;
     uint64_t *bytes = calloc(world_size, sizeof *bytes), ticket;

@@ -31,27 +31,27 @@ struct model_keys keys_of_model(enum model model)
     return keys;
 }
 
-static struct ph_layout *layout_of(const struct model_keys *keys, size_t chunk_numbers)
+static struct ph__layout *layout_of(const struct model_keys *keys, size_t chunk_numbers)
 {
-    struct ph_layout_key of[MAX_KEYS];
-    struct ph_layout *layout;
+    struct ph__layout_key of[MAX_KEYS];
+    struct ph__layout *layout;
     for (size_t k = 0; k < keys->num_keys; k++)
-        of[k] = (struct ph_layout_key){keys->keys[k].n, PH_F32};
+        of[k] = (struct ph__layout_key){keys->keys[k].n, PH_F32};
     bench_check(ph__layout_create(of, keys->num_keys, chunk_numbers * sizeof(float), &layout));
     return layout;
 }
 
 /* Where a chunk of the layout lies in the keys' flat buffer, which pads nothing. */
-static struct span span_of(const struct model_keys *keys, const struct ph_layout *layout, size_t index)
+static struct span span_of(const struct model_keys *keys, const struct ph__layout *layout, size_t index)
 {
-    const struct ph_chunk_place *chunk = &layout->chunks[index];
+    const struct ph__chunk_place *chunk = &layout->chunks[index];
     const size_t in_key = chunk->first_weight - layout->keys[chunk->key].first_weight;
     return (struct span){keys->keys[chunk->key].first + in_key, chunk->num_elements};
 }
 
 struct chunks chunks_create(const struct model_keys *keys, size_t chunk_numbers, size_t num_owners)
 {
-    struct ph_layout *layout = layout_of(keys, chunk_numbers);
+    struct ph__layout *layout = layout_of(keys, chunk_numbers);
     const size_t num_chunks = layout->sizes.num_chunks;
     uint16_t *owners = calloc(num_chunks, sizeof *owners);
     struct chunks chunks = {0};

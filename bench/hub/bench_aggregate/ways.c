@@ -25,7 +25,7 @@ static float *numbers_create(size_t count)
 
 static void fill(float *numbers, size_t count, uint64_t stream)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = 1, .stream = stream}};
+    struct ph__rng_sequence rng = {.key = {.seed = 1, .stream = stream}};
     enum { PERIOD = 4093 };
     for (size_t i = 0; i < count; i++)
         numbers[i] = i < PERIOD ? (float)(ph__rng_next_uniform(&rng) - 0.5) : numbers[i - PERIOD];
@@ -63,9 +63,9 @@ void hub_memory_destroy(struct hub_memory *memory)
 
 /* ---- one span --------------------------------------------------------------------------------------------------- */
 
-static struct ph_optimizer_step mean_step(const struct job *job)
+static struct ph__optimizer_step mean_step(const struct job *job)
 {
-    return (struct ph_optimizer_step){.kind = PH_MOMENTUM,
+    return (struct ph__optimizer_step){.kind = PH_MOMENTUM,
         .learning_rate = 1e-3F,
         .gradient_scale = 1 / (float)job->num_workers,
         .momentum = 0.9F};
@@ -73,7 +73,7 @@ static struct ph_optimizer_step mean_step(const struct job *job)
 
 static void step_span(const struct job *job, struct span span, const float *sum)
 {
-    const struct ph_optimizer_step step = mean_step(job);
+    const struct ph__optimizer_step step = mean_step(job);
     const struct hub_memory *memory = job->memory;
     job->kernels->optimizer_update(
         &step, span.n, sum, memory->weight + span.first, memory->m + span.first, NULL);
@@ -83,7 +83,7 @@ static void step_span(const struct job *job, struct span span, const float *sum)
 static void sum_span(const struct job *job, struct span span, float *sum, enum way way)
 {
     const struct hub_memory *memory = job->memory;
-    const struct ph_optimizer_step step = mean_step(job);
+    const struct ph__optimizer_step step = mean_step(job);
     const void *copies[MAX_WORKERS];
     void *results[MAX_WORKERS];
     for (size_t i = 0; i < job->num_workers; i++) {
@@ -92,7 +92,7 @@ static void sum_span(const struct job *job, struct span span, float *sum, enum w
     }
     float *weight = memory->weight + span.first;
     const bool has_replies = way == WAY_REPLIES || way == WAY_REPLIES_NT;
-    const struct ph_aggregate_args args = {.n = span.n,
+    const struct ph__aggregate_args args = {.n = span.n,
         .num_copies = job->num_workers,
         .copies = copies,
         .dtype = PH_F32,

@@ -31,8 +31,8 @@ struct hub_memory hub_memory_create(size_t numbers, size_t reply_numbers, size_t
 void hub_memory_destroy(struct hub_memory *memory);
 
 struct job {
-    const struct ph_kernels *kernels;
-    struct ph_team *team;
+    const struct ph__kernels *kernels;
+    struct ph__team *team;
     const struct hub_memory *memory;
     const struct model_keys *keys;
     const struct chunks *chunks;

@@ -13,12 +13,12 @@ struct hub {
     int from, to;
 };
 
-static void add_shard(struct hub_counters *counters, const struct ph_tenant *tenant, uint16_t core)
+static void add_shard(struct hub_counters *counters, const struct ph__tenant *tenant, uint16_t core)
 {
-    struct ph_shard *shard = tenant->shards[core];
+    struct ph__shard *shard = tenant->shards[core];
     counters->waits_for_replies += ph__shard_counters(shard)->waits_for_replies;
     for (uint32_t worker = 0; worker < tenant->settings.service.num_workers; worker++) {
-        const struct ph_link *link = ph__shard_link(shard, worker);
+        const struct ph__link *link = ph__shard_link(shard, worker);
         if (link == NULL)
             continue;
         counters->messages += link->counters.messages_sent + link->counters.messages_received;
@@ -32,11 +32,11 @@ static struct hub_counters count(const struct ph_hub_server *server)
 {
     struct hub_counters counters = {0};
     for (uint16_t core = 0; core < server->num_cores; core++) {
-        const struct ph_core_counters of_core = ph__core_counters(server->cores[core]);
+        const struct ph__core_counters of_core = ph__core_counters(server->cores[core]);
         counters.rounds += of_core.rounds;
         counters.idle_rounds += of_core.idle_rounds;
         counters.sleeps += of_core.sleeps;
-        for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
+        for (const struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
             if (tenant->state == PH_TENANT_RUNNING)
                 add_shard(&counters, tenant, core);
     }

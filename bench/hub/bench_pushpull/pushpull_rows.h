@@ -27,7 +27,7 @@ struct rows {
     struct bench_limits *limits;       /* of as many threads as there are processors */
     char congestion[CONGESTION_WORDS]; /* of TCP */
     struct peer pslite[ROW_PSLITES], openmpi[ROW_OPENMPIS];
-    struct ph_json *figures;
+    struct ph__json *figures;
 };
 
 void rows_large(struct rows *rows, size_t transport); /* 64 MiB, beside peers and the machine's copying */

@@ -27,7 +27,7 @@ static const struct ph_hub_optimizer momentum = {
 struct worker {
     struct worker_options options;
     struct ph_hub_client *client;
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     float sum[PEER_PERIOD]; /* the workers' mean */
     struct peer_expected expected;
     bool is_right;
@@ -76,7 +76,7 @@ static void initialise_keys(struct worker *worker)
 
 static void expect_sum(struct worker *worker)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     bench_check(ph__cpu_isa(&isa));
     worker->kernels = ph__kernels_for(isa);
     peer_expected_sum(worker->sum, (int)worker->options.num_workers);
@@ -88,7 +88,7 @@ static void expect_sum(struct worker *worker)
 
 static void expect_steps(struct worker *worker, uint64_t count)
 {
-    const struct ph_optimizer_step step = {.kind = momentum.kind,
+    const struct ph__optimizer_step step = {.kind = momentum.kind,
         .learning_rate = momentum.learning_rate,
         .gradient_scale = 1,
         .momentum = momentum.momentum};
@@ -207,7 +207,7 @@ static void answer_counters(const struct worker *worker, int to)
 {
     struct worker_counters counters = {0};
     for (size_t core = 0; core < worker->client->num_links; core++) {
-        const struct ph_link_counters *link = &worker->client->links[core]->counters;
+        const struct ph__link_counters *link = &worker->client->links[core]->counters;
         counters.messages += link->messages_sent + link->messages_received;
         counters.system_calls += link->system_calls;
         counters.doorbells += link->doorbells;

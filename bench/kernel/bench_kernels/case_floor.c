@@ -6,7 +6,7 @@
 enum { PRODUCT_ROWS = 6, PRODUCT_INNER = 96, PRODUCT_COLUMNS = 64, PRODUCTS = 400 };
 static const double copy_sample_ns = 5e5;
 
-struct case_floor case_floor_make(const struct ph_kernels *kernels, double bytes)
+struct case_floor case_floor_make(const struct ph__kernels *kernels, double bytes)
 {
     const size_t copied_bytes = (size_t)(bytes / 2);
     return (struct case_floor){
@@ -35,7 +35,7 @@ double case_floor_copy_ns(const struct case_floor *floor)
 
 double case_floor_product_rate(const struct case_floor *floor)
 {
-    const struct ph_row_product_args args = {
+    const struct ph__row_product_args args = {
         .rows = PRODUCT_ROWS,
         .in_features = PRODUCT_INNER,
         .out_features = PRODUCT_COLUMNS,

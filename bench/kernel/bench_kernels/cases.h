@@ -14,9 +14,9 @@ struct bench_case {
     const char *name;       /* kernel.shape */
     double bytes, flops;    /* moved and done by one call; 0: not told */
     enum bench_limit limit; /* what it cannot beat on this machine */
-    void (*run)(const struct ph_kernels *kernels, const void *state); /* one call */
+    void (*run)(const struct ph__kernels *kernels, const void *state); /* one call */
     const void *state;
-    void (*peer)(const struct ph_kernels *kernels, const void *state); /* measured beside it, or NULL */
+    void (*peer)(const struct ph__kernels *kernels, const void *state); /* measured beside it, or NULL */
     const char *peer_name;
 };
 
@@ -46,13 +46,13 @@ uint32_t *bench_words(size_t count, uint32_t bound);
 /* What a case's floor is measured with. The arrays of the copy are as large as the case's, so that they lie in the same
  * cache. */
 struct case_floor {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t copied_bytes; /* half of the case's: each is read and written */
     char *from, *to;
     float *x, *packed, *y; /* of a product that stays in the first cache */
 };
 
-struct case_floor case_floor_make(const struct ph_kernels *kernels, double bytes);
+struct case_floor case_floor_make(const struct ph__kernels *kernels, double bytes);
 double case_floor_copy_ns(const struct case_floor *floor);
 double case_floor_product_rate(const struct case_floor *floor); /* GFLOP/s */
 

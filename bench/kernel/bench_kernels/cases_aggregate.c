@@ -7,13 +7,13 @@
 enum { NUMBERS = 8192, MAX_COPIES = 8 };
 
 struct aggregation {
-    struct ph_aggregate_args args;
-    struct ph_optimizer_step step;
+    struct ph__aggregate_args args;
+    struct ph__optimizer_step step;
     const void *copies[MAX_COPIES];
     void *results[1];
 };
 
-static void run_aggregate(const struct ph_kernels *kernels, const void *state)
+static void run_aggregate(const struct ph__kernels *kernels, const void *state)
 {
     const struct aggregation *aggregation = state;
     kernels->aggregate(&aggregation->args);
@@ -27,7 +27,7 @@ static void measure(struct bench *bench, const char *word, enum ph_dtype dtype, 
         .results = {bench_memory(NUMBERS, ph_dtype_size(dtype))}};
     for (size_t i = 0; i < num_copies; i++) /* zeros are numbers of every type */
         aggregation.copies[i] = bench_memory(NUMBERS, ph_dtype_size(dtype));
-    aggregation.args = (struct ph_aggregate_args){.n = NUMBERS,
+    aggregation.args = (struct ph__aggregate_args){.n = NUMBERS,
         .num_copies = num_copies,
         .copies = aggregation.copies,
         .dtype = dtype,

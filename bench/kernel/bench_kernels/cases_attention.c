@@ -7,12 +7,12 @@
 
 struct attention {
     size_t count; /* samples */
-    struct ph_attention_args args;
+    struct ph__attention_args args;
 };
 
-static void run_samples(const struct attention *x, void (*kernel)(const struct ph_attention_args *args))
+static void run_samples(const struct attention *x, void (*kernel)(const struct ph__attention_args *args))
 {
-    struct ph_attention_args args = x->args;
+    struct ph__attention_args args = x->args;
     const size_t keys = args.num_heads * args.key_dim, values = args.num_heads * args.value_dim;
     for (size_t b = 0; b < x->count; b++) {
         kernel(&args);
@@ -28,12 +28,12 @@ static void run_samples(const struct attention *x, void (*kernel)(const struct p
     }
 }
 
-static void run_attention_forward(const struct ph_kernels *kernels, const void *state)
+static void run_attention_forward(const struct ph__kernels *kernels, const void *state)
 {
     run_samples(state, kernels->attention_forward);
 }
 
-static void run_attention_backward(const struct ph_kernels *kernels, const void *state)
+static void run_attention_backward(const struct ph__kernels *kernels, const void *state)
 {
     run_samples(state, kernels->attention_backward);
 }
@@ -86,13 +86,13 @@ struct norm {
     float *x, *dy, *y, *statistics, *row[4];
 };
 
-static void run_layer_norm(const struct ph_kernels *kernels, const void *state)
+static void run_layer_norm(const struct ph__kernels *kernels, const void *state)
 {
     const struct norm *x = state;
     kernels->layer_norm(x->rows, x->columns, x->x, x->row[0], x->row[1], 1e-5, x->y, x->statistics);
 }
 
-static void run_layer_norm_backward(const struct ph_kernels *kernels, const void *state)
+static void run_layer_norm_backward(const struct ph__kernels *kernels, const void *state)
 {
     const struct norm *x = state;
     kernels->layer_norm_backward(

@@ -9,14 +9,14 @@ struct block {
     uint8_t *mask;
 };
 
-#define RUN(kernel, call)                                                         \
-    static void run_##kernel(const struct ph_kernels *kernels, const void *state) \
-    {                                                                             \
-        const struct block *b = state;                                            \
-        kernels->call;                                                            \
+#define RUN(kernel, call)                                                          \
+    static void run_##kernel(const struct ph__kernels *kernels, const void *state) \
+    {                                                                              \
+        const struct block *b = state;                                             \
+        kernels->call;                                                             \
     }
 
-static const struct ph_rng_key key = {.seed = 1};
+static const struct ph__rng_key key = {.seed = 1};
 
 RUN(relu, relu(N, b->x, b->y))
 RUN(relu_backward, relu_backward(N, b->x, b->dy, b->y))
@@ -36,7 +36,7 @@ RUN(batch_norm_backward, batch_norm_backward(ROWS, WIDTH, b->x, b->dy, b->row[1]
                              b->row[4], b->row[5], b->y))
 RUN(bce_backward, bce_backward(N, b->x, b->dy, NULL, 0.1f, b->y))
 
-static void run_bce(const struct ph_kernels *kernels, const void *state)
+static void run_bce(const struct ph__kernels *kernels, const void *state)
 {
     const struct block *b = state;
     volatile double sum = kernels->bce(N, b->x, b->dy, NULL);

@@ -7,7 +7,7 @@
 
 enum { BATCH = 2048 };
 
-static void run_bag(const struct ph_kernels *kernels, const void *state)
+static void run_bag(const struct ph__kernels *kernels, const void *state)
 {
     kernels->embedding_bag(state);
 }
@@ -19,7 +19,7 @@ static void measure_bag(struct bench *bench, const char *name, size_t rows, size
     uint32_t *offsets = bench_memory(BATCH + 1, sizeof *offsets);
     for (size_t bag = 0; bag <= BATCH; bag++)
         offsets[bag] = (uint32_t)(bag * pooling);
-    const struct ph_embedding_bag_args args = {
+    const struct ph__embedding_bag_args args = {
         .table = bench_floats(rows * dim),
         .dim = dim,
         .slots = bench_words(num_ids, (uint32_t)rows),
@@ -40,18 +40,18 @@ static void measure_bag(struct bench *bench, const char *name, size_t rows, size
 
 /* The same bags over rows of another format, and over rows of fp32 beside them, by the best kernels that there are. */
 struct formats {
-    const struct ph_kernels *kernels;
-    struct ph_embedding_bag_args other, fp32;
+    const struct ph__kernels *kernels;
+    struct ph__embedding_bag_args other, fp32;
 };
 
-static void run_other_format(const struct ph_kernels *kernels, const void *state)
+static void run_other_format(const struct ph__kernels *kernels, const void *state)
 {
     const struct formats *formats = state;
     (void)kernels;
     formats->kernels->embedding_bag(&formats->other);
 }
 
-static void run_fp32(const struct ph_kernels *kernels, const void *state)
+static void run_fp32(const struct ph__kernels *kernels, const void *state)
 {
     const struct formats *formats = state;
     (void)kernels;
@@ -86,7 +86,7 @@ static void measure_formats(struct bench *bench, size_t rows, size_t dim, size_t
     uint32_t *offsets = bench_memory(BATCH + 1, sizeof *offsets);
     for (size_t bag = 0; bag <= BATCH; bag++)
         offsets[bag] = (uint32_t)(bag * pooling);
-    enum ph_isa isa = PH_ISA_REF;
+    enum ph__isa isa = PH_ISA_REF;
     if (ph__cpu_isa(&isa) != PH_OK)
         return;
     struct formats formats = {
@@ -112,13 +112,13 @@ struct merge {
     size_t count, rows, num_unique;
     void *scratch;
     uint64_t *items; /* for the peer */
-    struct ph_embedding_gradient_source source;
-    struct ph_table_rows table;
-    struct ph_embedding_update_args update;
+    struct ph__embedding_gradient_source source;
+    struct ph__table_rows table;
+    struct ph__embedding_update_args update;
     float *row, *blocks;
 };
 
-static void run_sort(const struct ph_kernels *kernels, const void *state)
+static void run_sort(const struct ph__kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
     ph__slot_sort(kernels, merge->slots, merge->count, 0, (uint32_t)merge->rows, 0, merge->order,
@@ -132,7 +132,7 @@ static int compare_items(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void run_qsort(const struct ph_kernels *kernels, const void *state)
+static void run_qsort(const struct ph__kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
     (void)kernels;
@@ -141,7 +141,7 @@ static void run_qsort(const struct ph_kernels *kernels, const void *state)
     qsort(merge->items, merge->count, sizeof *merge->items, compare_items);
 }
 
-static void run_gradient_rows(const struct ph_kernels *kernels, const void *state)
+static void run_gradient_rows(const struct ph__kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
     for (size_t r = 0; r < merge->num_unique; r++) {
@@ -150,13 +150,13 @@ static void run_gradient_rows(const struct ph_kernels *kernels, const void *stat
     }
 }
 
-static void run_update(const struct ph_kernels *kernels, const void *state)
+static void run_update(const struct ph__kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
     kernels->embedding_update(&merge->update, 0, merge->num_unique, merge->row);
 }
 
-static void run_squares(const struct ph_kernels *kernels, const void *state)
+static void run_squares(const struct ph__kernels *kernels, const void *state)
 {
     const struct merge *merge = state;
     kernels->embedding_squares(&merge->update, 0, merge->num_unique, merge->row, merge->blocks);
@@ -164,7 +164,7 @@ static void run_squares(const struct ph_kernels *kernels, const void *state)
 
 /* BATCH bags of `pooling` uniform ids, merged. */
 static void make_merge(
-    struct merge *merge, const struct ph_optimizer_step *step, size_t rows, size_t dim, size_t pooling)
+    struct merge *merge, const struct ph__optimizer_step *step, size_t rows, size_t dim, size_t pooling)
 {
     const size_t count = BATCH * pooling;
     *merge = (struct merge){
@@ -185,13 +185,13 @@ static void make_merge(
         merge->order, merge->unique, merge->starts, merge->scratch);
     for (size_t i = 0; i < count; i++)
         merge->bags[i] = merge->order[i] / (uint32_t)pooling;
-    merge->source = (struct ph_embedding_gradient_source){
+    merge->source = (struct ph__embedding_gradient_source){
         .num_entries = count,
         .rows = merge->bags,
         .grad = bench_floats(BATCH * dim),
         .dim = dim,
     };
-    merge->update = (struct ph_embedding_update_args){
+    merge->update = (struct ph__embedding_update_args){
         .source = &merge->source,
         .step = step,
         .unique = merge->unique,
@@ -205,7 +205,7 @@ static void make_merge(
 /* The sweeps of row-wise Adagrad: of whole rows, and the first of two over a part of the columns. */
 static void measure_rowwise(struct bench *bench, struct merge *merge, size_t pooling)
 {
-    static const struct ph_optimizer_step step = {
+    static const struct ph__optimizer_step step = {
         .kind = PH_ROWWISE_ADAGRAD, .learning_rate = 1e-6f, .gradient_scale = 1, .epsilon = 1e-8f};
     char name[64];
     const double row_bytes = (double)(merge->source.dim * sizeof(float));
@@ -228,7 +228,7 @@ static void measure_rowwise(struct bench *bench, struct merge *merge, size_t poo
 
 static void measure_merge(struct bench *bench, size_t pooling)
 {
-    const struct ph_optimizer_step step = {
+    const struct ph__optimizer_step step = {
         .kind = PH_ADAGRAD, .learning_rate = 1e-6f, .gradient_scale = 1, .epsilon = 1e-8f};
     struct merge merge;
     char name[64];

@@ -9,26 +9,26 @@ struct interaction {
     float *first, *rest, *out, *d_first, *d_rest;
 };
 
-static void run_dot_forward(const struct ph_kernels *kernels, const void *state)
+static void run_dot_forward(const struct ph__kernels *kernels, const void *state)
 {
     const struct interaction *x = state;
     kernels->dot_forward(x->count, x->num_fields, x->dim, x->first, x->rest, x->out, x->num_pairs);
 }
 
-static void run_dot_backward(const struct ph_kernels *kernels, const void *state)
+static void run_dot_backward(const struct ph__kernels *kernels, const void *state)
 {
     const struct interaction *x = state;
     kernels->dot_backward(
         x->count, x->num_fields, x->dim, x->first, x->rest, x->out, x->num_pairs, 0, x->d_first, x->d_rest);
 }
 
-static void run_fm_forward(const struct ph_kernels *kernels, const void *state)
+static void run_fm_forward(const struct ph__kernels *kernels, const void *state)
 {
     const struct interaction *x = state;
     kernels->fm_forward(x->count, x->num_fields, x->dim, x->rest, x->out);
 }
 
-static void run_fm_backward(const struct ph_kernels *kernels, const void *state)
+static void run_fm_backward(const struct ph__kernels *kernels, const void *state)
 {
     const struct interaction *x = state;
     kernels->fm_backward(x->count, x->num_fields, x->dim, x->rest, x->out, x->d_rest);

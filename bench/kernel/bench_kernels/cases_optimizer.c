@@ -4,24 +4,24 @@
 #include "cases.h"
 
 struct update {
-    struct ph_optimizer_step step;
+    struct ph__optimizer_step step;
     size_t n;
     float *grad, *weight, *m, *s;
 };
 
-static void run_update(const struct ph_kernels *kernels, const void *state)
+static void run_update(const struct ph__kernels *kernels, const void *state)
 {
     const struct update *u = state;
     kernels->optimizer_update(&u->step, u->n, u->grad, u->weight, u->m, u->s);
 }
 
-static void run_rowwise(const struct ph_kernels *kernels, const void *state)
+static void run_rowwise(const struct ph__kernels *kernels, const void *state)
 {
     const struct update *u = state;
     kernels->rowwise_adagrad_update(&u->step, u->n, u->grad, u->weight, u->s);
 }
 
-static void run_sum_of_squares(const struct ph_kernels *kernels, const void *state)
+static void run_sum_of_squares(const struct ph__kernels *kernels, const void *state)
 {
     const struct update *u = state;
     volatile double sum = kernels->sum_of_squares(u->n, u->grad, NULL, 0);

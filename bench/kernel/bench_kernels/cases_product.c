@@ -4,7 +4,7 @@
 
 #include "cases.h"
 
-static void run_row_product(const struct ph_kernels *kernels, const void *state)
+static void run_row_product(const struct ph__kernels *kernels, const void *state)
 {
     kernels->row_product(state);
 }
@@ -12,7 +12,7 @@ static void run_row_product(const struct ph_kernels *kernels, const void *state)
 static void measure(struct bench *bench, size_t rows, size_t in_features, size_t out_features, bool is_bf16)
 {
     const size_t weight_bytes = ph__row_product_packed_bytes(out_features, in_features, is_bf16);
-    const struct ph_row_product_args args = {.rows = rows,
+    const struct ph__row_product_args args = {.rows = rows,
         .in_features = in_features,
         .out_features = out_features,
         .x = bench_floats(rows * in_features),

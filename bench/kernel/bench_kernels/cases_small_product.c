@@ -6,14 +6,14 @@
 
 #include "cases.h"
 
-static void run_small_product(const struct ph_kernels *kernels, const void *state)
+static void run_small_product(const struct ph__kernels *kernels, const void *state)
 {
     kernels->small_product(state);
 }
 
 /* `count` products (rows, inner) x (inner, columns), of one A for all of them where is_shared. */
 static void measure_product(
-    struct bench *bench, const char *what, struct ph_small_product_args args, bool is_shared)
+    struct bench *bench, const char *what, struct ph__small_product_args args, bool is_shared)
 {
     const size_t a = args.rows * args.inner, b = args.inner * args.columns, c = args.rows * args.columns;
     const size_t numbers = (is_shared ? a : args.count * a) + args.count * (b + c);
@@ -39,7 +39,7 @@ static void measure_rows(struct bench *bench, const char *what, size_t count, si
     size_t columns, bool is_shared)
 {
     measure_product(bench, what,
-        (struct ph_small_product_args){.count = count,
+        (struct ph__small_product_args){.count = count,
             .rows = rows,
             .inner = inner,
             .columns = columns,
@@ -54,20 +54,20 @@ struct order {
     float *y;
 };
 
-static void run_transpose(const struct ph_kernels *kernels, const void *state)
+static void run_transpose(const struct ph__kernels *kernels, const void *state)
 {
     const struct order *order = state;
     kernels->transpose(order->a, order->b, order->n, order->x, order->y);
 }
 
-static void run_interchange(const struct ph_kernels *kernels, const void *state)
+static void run_interchange(const struct ph__kernels *kernels, const void *state)
 {
     const struct order *order = state;
     kernels->interchange(order->a, order->b, order->n, order->x, order->y);
 }
 
 static void measure_order(struct bench *bench, const char *kernel,
-    void (*run)(const struct ph_kernels *kernels, const void *state), size_t a, size_t b, size_t n)
+    void (*run)(const struct ph__kernels *kernels, const void *state), size_t a, size_t b, size_t n)
 {
     const struct order order = {a, b, n, bench_floats(a * b * n), bench_floats(a * b * n)};
     char name[64];
@@ -76,7 +76,7 @@ static void measure_order(struct bench *bench, const char *kernel,
         &(struct bench_case){.name = name, .bytes = 8 * (double)(a * b * n), .run = run, .state = &order});
 }
 
-static void run_multiply_rows(const struct ph_kernels *kernels, const void *state)
+static void run_multiply_rows(const struct ph__kernels *kernels, const void *state)
 {
     kernels->multiply_rows(state);
 }
@@ -84,7 +84,7 @@ static void run_multiply_rows(const struct ph_kernels *kernels, const void *stat
 /* One row with all others, as a network multiplies a vector with the first ones. */
 static void measure_multiply_rows(struct bench *bench, size_t rows, size_t n, bool is_added)
 {
-    const struct ph_multiply_rows_args args = {.rows = rows,
+    const struct ph__multiply_rows_args args = {.rows = rows,
         .n = n,
         .a = bench_floats(n),
         .b = bench_floats(rows * n),

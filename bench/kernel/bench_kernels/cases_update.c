@@ -8,19 +8,19 @@ enum { IDS = 26 * 2048, ROWS = 800000, SLICES = 26 };
 
 /* One id a bag, uniform over the rows, merged. The tables share their optimizer's sums, which no format touches. */
 struct update {
-    const struct ph_kernels *kernels;
-    struct ph_embedding_gradient_source source;
-    struct ph_optimizer_step step;
-    struct ph_row_slice slices[SLICES];
-    struct ph_table_rows fp32, other;
+    const struct ph__kernels *kernels;
+    struct ph__embedding_gradient_source source;
+    struct ph__optimizer_step step;
+    struct ph__row_slice slices[SLICES];
+    struct ph__table_rows fp32, other;
     uint32_t *order, *unique, *starts;
     size_t num_unique;
     float *sums, *scratch;
 };
 
-static void run_on(const struct update *update, const struct ph_table_rows *table)
+static void run_on(const struct update *update, const struct ph__table_rows *table)
 {
-    const struct ph_embedding_update_args args = {.source = &update->source,
+    const struct ph__embedding_update_args args = {.source = &update->source,
         .step = &update->step,
         .unique = update->unique,
         .starts = update->starts,
@@ -30,14 +30,14 @@ static void run_on(const struct update *update, const struct ph_table_rows *tabl
     update->kernels->embedding_update(&args, 0, update->num_unique, update->scratch);
 }
 
-static void run_other(const struct ph_kernels *kernels, const void *state)
+static void run_other(const struct ph__kernels *kernels, const void *state)
 {
     const struct update *update = state;
     (void)kernels;
     run_on(update, &update->other);
 }
 
-static void run_fp32(const struct ph_kernels *kernels, const void *state)
+static void run_fp32(const struct ph__kernels *kernels, const void *state)
 {
     const struct update *update = state;
     (void)kernels;
@@ -53,7 +53,7 @@ static void merge_ids(struct update *update)
     update->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), slots, IDS, 0, ROWS, 0, update->order,
         update->unique, update->starts, bench_memory(ph__slot_sort_scratch_bytes(IDS), 1));
     for (size_t i = 0; i < SLICES; i++)
-        update->slices[i] = (struct ph_row_slice){.stream = i, .end_row = ROWS * (i + 1) / SLICES};
+        update->slices[i] = (struct ph__row_slice){.stream = i, .end_row = ROWS * (i + 1) / SLICES};
 }
 
 static void measure_format(struct bench *bench, struct update *update, enum ph_row_format format,
@@ -99,7 +99,7 @@ void bench_update_formats(struct bench *bench)
 {
     enum { MOST_DIM = 64 };
     static struct update update;
-    enum ph_isa isa = PH_ISA_REF;
+    enum ph__isa isa = PH_ISA_REF;
     if (ph__cpu_isa(&isa) != PH_OK)
         return;
     update = (struct update){.kernels = ph__kernels_for(isa),
@@ -107,9 +107,9 @@ void bench_update_formats(struct bench *bench)
         .sums = bench_floats((size_t)ROWS * MOST_DIM),
         .scratch = bench_memory(2 * MOST_DIM, sizeof(float))};
     merge_ids(&update);
-    update.fp32 = (struct ph_table_rows){
+    update.fp32 = (struct ph__table_rows){
         .memory = bench_floats((size_t)ROWS * MOST_DIM), .slices = update.slices, .num_slices = SLICES};
-    update.source = (struct ph_embedding_gradient_source){
+    update.source = (struct ph__embedding_gradient_source){
         .num_entries = IDS, .rows = update.order, .grad = bench_floats((size_t)IDS * MOST_DIM)};
     for (size_t i = 0; i < (size_t)ROWS * MOST_DIM; i++)
         update.sums[i] += 2;

@@ -54,13 +54,13 @@ void forward_call(struct forward *forward)
 void forward_profile(struct forward *forward, size_t calls)
 {
     for (size_t node = 0; node < forward_num_nodes(forward); node++)
-        forward->executor->profile[node] = (struct ph_node_profile){0};
+        forward->executor->profile[node] = (struct ph__node_profile){0};
     bench_check(ph_executor_profile(forward->executor, true, 0));
     for (size_t i = 0; i < calls; i++)
         forward_call(forward);
     bench_check(ph_executor_profile(forward->executor, false, 0));
     for (size_t node = 0; node < forward_num_nodes(forward); node++) {
-        struct ph_cost *cost = &forward->executor->profile[node].cost;
+        struct ph__cost *cost = &forward->executor->profile[node].cost;
         *cost = bench_cost_of_call(cost, calls);
     }
 }
@@ -77,16 +77,16 @@ const char *forward_node_name(const struct forward *forward, size_t node)
 
 double forward_seconds(const struct forward *forward, size_t node)
 {
-    const struct ph_node_profile *profile = &forward->executor->profile[node];
+    const struct ph__node_profile *profile = &forward->executor->profile[node];
     return profile->num_calls > 0 ? (double)profile->time_ns * 1e-9 / (double)profile->num_calls : 0;
 }
 
-const struct ph_cost *forward_cost(const struct forward *forward, size_t node)
+const struct ph__cost *forward_cost(const struct forward *forward, size_t node)
 {
     return &forward->executor->profile[node].cost;
 }
 
-struct ph_team *forward_team(const struct forward *forward)
+struct ph__team *forward_team(const struct forward *forward)
 {
     return forward->backend->team;
 }

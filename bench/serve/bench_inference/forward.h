@@ -20,9 +20,9 @@ void forward_profile(struct forward *forward, size_t calls);
 size_t forward_num_nodes(const struct forward *forward);
 const char *forward_node_name(const struct forward *forward, size_t node);
 double forward_seconds(const struct forward *forward, size_t node);
-const struct ph_cost *forward_cost(const struct forward *forward, size_t node);
+const struct ph__cost *forward_cost(const struct forward *forward, size_t node);
 
-struct ph_team *forward_team(const struct forward *forward);
+struct ph__team *forward_team(const struct forward *forward);
 ph_real *forward_table(const struct forward *forward); /* the embedding table, (tables * rows, dim) */
 
 #endif

@@ -53,7 +53,7 @@ static void name_series(
         snprintf(name_out, MAX_NAME, "%s, %zu thread%s", half->name, threads, threads > 1 ? "s" : "");
 }
 
-static void record_half(struct ph_json *figures, const struct embedding_run *run,
+static void record_half(struct ph__json *figures, const struct embedding_run *run,
     const struct embedding_team *team, const struct half *half)
 {
     const double millions = 1e-6 * (double)(run->of->tables * run->of->batch * run->of->pooling);
@@ -77,7 +77,7 @@ static void record_half(struct ph_json *figures, const struct embedding_run *run
 }
 
 static void record_operators(
-    struct ph_json *figures, const struct embedding_run *run, const struct embedding_team *team)
+    struct ph__json *figures, const struct embedding_run *run, const struct embedding_team *team)
 {
     const double update = bench_median(team->update, run->rounds);
     char of_step[MAX_NAME], name[MAX_NAME + 32];
@@ -100,7 +100,7 @@ static void record_operators(
 /* ---- one thread against two ---------------------------------------------------------------------------------------- */
 
 /* By where the two processors stood to each other in the round: medians, told where a class occurred. */
-static void tell_scaling(struct ph_json *figures, const struct embedding_run *run, const char *name,
+static void tell_scaling(struct ph__json *figures, const struct embedding_run *run, const char *name,
     const double *alone, const double *together)
 {
     for (size_t c = 0; c < NUM_CLASSES; c++) {
@@ -165,7 +165,7 @@ static void print_team(const struct embedding_run *run, const struct embedding_t
     printf("    | %s\n", placement_of(team, rounds));
 }
 
-void embedding_report(struct ph_json *figures, const struct embedding_run *run)
+void embedding_report(struct ph__json *figures, const struct embedding_run *run)
 {
     char update[MAX_NAME];
     snprintf(update, sizeof update, "update.%s", run->optimizer);

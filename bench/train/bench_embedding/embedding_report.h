@@ -44,6 +44,6 @@ struct embedding_run {
 };
 
 void embedding_print_heads(void);
-void embedding_report(struct ph_json *figures, const struct embedding_run *run);
+void embedding_report(struct ph__json *figures, const struct embedding_run *run);
 
 #endif

@@ -119,9 +119,9 @@ static void run_step(struct lookup *lookup, size_t backend)
         bench_check(ph_workspace_run(workspace, entries[k]));
 }
 
-static struct ph_node_profile *profile_of(const struct ph_executor *executor, const char *op)
+static struct ph__node_profile *profile_of(const struct ph_executor *executor, const char *op)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     size_t node = 0;
     while (strcmp(graph->nodes[node].op->name, op) != 0)
         node++;
@@ -132,10 +132,10 @@ double lookup_run(
     struct lookup *lookup, size_t backend, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS])
 {
     double whole[LOOKUP_MAX_STEPS], seconds[LOOKUP_OPERATORS][LOOKUP_MAX_STEPS];
-    struct ph_node_profile *profiles[LOOKUP_OPERATORS];
+    struct ph__node_profile *profiles[LOOKUP_OPERATORS];
     for (size_t k = 0; k < LOOKUP_OPERATORS; k++) {
         profiles[k] = profile_of(lookup->executors[backend], lookup_operator_names[k]);
-        *profiles[k] = (struct ph_node_profile){0};
+        *profiles[k] = (struct ph__node_profile){0};
     }
     for (size_t i = 0; i < steps; i++) {
         const double begin = ph__clock_seconds();

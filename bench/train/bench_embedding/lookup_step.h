@@ -10,8 +10,8 @@ enum { LOOKUP_BAG, LOOKUP_SLOTS, LOOKUP_MERGE, LOOKUP_ENTRIES, LOOKUP_UPDATE, LO
 extern const char *const lookup_operator_names[LOOKUP_OPERATORS];
 
 struct lookup_profile {
-    double seconds;      /* of a step: the median, for a step that was held up tells about the neighbours */
-    struct ph_cost cost; /* of a step: the mean */
+    double seconds;       /* of a step: the median, for a step that was held up tells about the neighbours */
+    struct ph__cost cost; /* of a step: the mean */
 };
 
 /* One program and one set of tables for several backends, at most LOOKUP_MAX_BACKENDS, so that they can take turns. data

@@ -13,9 +13,9 @@
 
 #define OUTPUT_BYTES ((size_t)256 << 10)
 
-struct ph_compressor {
+struct ph__compressor {
     int descriptor;
-    ph_status (*write)(struct ph_compressor *compressor, const void *bytes, size_t size, bool is_last);
+    ph_status (*write)(struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last);
     z_stream *gzip;
     ZSTD_CStream *zstd;
     unsigned char output[OUTPUT_BYTES];
@@ -36,7 +36,7 @@ ph_status ph__write_all(int descriptor, const void *bytes, size_t size)
     return PH_OK;
 }
 
-static ph_status write_plain(struct ph_compressor *compressor, const void *bytes, size_t size, bool is_last)
+static ph_status write_plain(struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last)
 {
     (void)is_last;
     return ph__write_all(compressor->descriptor, bytes, size);
@@ -44,7 +44,7 @@ static ph_status write_plain(struct ph_compressor *compressor, const void *bytes
 
 /* One call of deflate takes 32-bit sizes: larger input goes in parts. */
 static ph_status deflate_part(
-    struct ph_compressor *compressor, const unsigned char *bytes, uInt size, int flush)
+    struct ph__compressor *compressor, const unsigned char *bytes, uInt size, int flush)
 {
     z_stream *gzip = compressor->gzip;
     union {
@@ -63,7 +63,7 @@ static ph_status deflate_part(
     return PH_OK;
 }
 
-static ph_status write_gzip(struct ph_compressor *compressor, const void *bytes, size_t size, bool is_last)
+static ph_status write_gzip(struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last)
 {
     const unsigned char *at = bytes;
     while (size > (1u << 30)) {
@@ -74,7 +74,7 @@ static ph_status write_gzip(struct ph_compressor *compressor, const void *bytes,
     return deflate_part(compressor, at, (uInt)size, is_last ? Z_FINISH : Z_NO_FLUSH);
 }
 
-static ph_status write_zstd(struct ph_compressor *compressor, const void *bytes, size_t size, bool is_last)
+static ph_status write_zstd(struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last)
 {
     ZSTD_inBuffer in = {bytes, size, 0};
     bool is_done = false;
@@ -90,7 +90,7 @@ static ph_status write_zstd(struct ph_compressor *compressor, const void *bytes,
     return PH_OK;
 }
 
-static bool choose_format(struct ph_compressor *compressor, const char *path)
+static bool choose_format(struct ph__compressor *compressor, const char *path)
 {
     compressor->write = write_plain;
     if (ph__path_ends_in(path, ".zst")) {
@@ -113,12 +113,12 @@ static bool choose_format(struct ph_compressor *compressor, const char *path)
     return true;
 }
 
-ph_status ph__compressor_create(int descriptor, const char *path, struct ph_compressor **compressor_out)
+ph_status ph__compressor_create(int descriptor, const char *path, struct ph__compressor **compressor_out)
 {
-    struct ph_compressor *compressor = malloc(sizeof *compressor);
+    struct ph__compressor *compressor = malloc(sizeof *compressor);
     if (compressor == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to write");
-    memset(compressor, 0, offsetof(struct ph_compressor, output));
+    memset(compressor, 0, offsetof(struct ph__compressor, output));
     compressor->descriptor = descriptor;
     if (!choose_format(compressor, path)) {
         ph__compressor_destroy(compressor);
@@ -128,7 +128,7 @@ ph_status ph__compressor_create(int descriptor, const char *path, struct ph_comp
     return PH_OK;
 }
 
-void ph__compressor_destroy(struct ph_compressor *compressor)
+void ph__compressor_destroy(struct ph__compressor *compressor)
 {
     if (compressor == NULL)
         return;
@@ -139,7 +139,8 @@ void ph__compressor_destroy(struct ph_compressor *compressor)
     free(compressor);
 }
 
-ph_status ph__compressor_write(struct ph_compressor *compressor, const void *bytes, size_t size, bool is_last)
+ph_status ph__compressor_write(
+    struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last)
 {
     return compressor->write(compressor, bytes, size, is_last);
 }

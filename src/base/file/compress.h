@@ -11,16 +11,16 @@
 
 /* ---- writing ---- */
 
-struct ph_compressor;
+struct ph__compressor;
 
 /* The descriptor is borrowed until destroy. Errors are PH_ERROR_DISK (PH_ERROR_MEMORY) and say only what is wrong,
  * not where: the caller knows the path. */
-ph_status ph__compressor_create(int descriptor, const char *path, struct ph_compressor **compressor_out);
-void ph__compressor_destroy(struct ph_compressor *compressor); /* writes nothing more */
+ph_status ph__compressor_create(int descriptor, const char *path, struct ph__compressor **compressor_out);
+void ph__compressor_destroy(struct ph__compressor *compressor); /* writes nothing more */
 
 /* is_last ends the member or frame and writes all that is left; nothing may be written afterwards. */
 ph_status ph__compressor_write(
-    struct ph_compressor *compressor, const void *bytes, size_t size, bool is_last);
+    struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last);
 
 /* All of the bytes, in as many calls of write(2) as it takes. */
 ph_status ph__write_all(int descriptor, const void *bytes, size_t size);
@@ -30,10 +30,10 @@ ph_status ph__write_all(int descriptor, const void *bytes, size_t size);
 /* Bytes out of a file descriptor, decompressed when they are gzip or zstd: decided by the first bytes.
  * Several gzip members or zstd frames one after another are one stream. One thread at a time. */
 
-struct ph_decompressor;
+struct ph__decompressor;
 
 /* Options of reading a file, all borrowed until it has been read. Zero-initialised: none. */
-struct ph_read_options {
+struct ph__read_options {
     const volatile int *stop_signal; /* once it is not 0, reading and waiting for what shall be read end with
                                         PH_ERROR_INTERRUPTED; NULL: never */
     struct ph__running_checksum
@@ -43,19 +43,19 @@ struct ph_read_options {
 /* Reads a file from its first byte on. The descriptor is borrowed until destroy; options NULL: nothing accompanies it. Errors are
  * PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not where: the caller knows path and line. */
 ph_status ph__decompressor_create(
-    int descriptor, const struct ph_read_options *options, struct ph_decompressor **decompressor_out);
+    int descriptor, const struct ph__read_options *options, struct ph__decompressor **decompressor_out);
 /* The same of one raw deflate stream, as ZIP archives keep it; what lies behind its end is not looked at. */
-ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out);
-void ph__decompressor_destroy(struct ph_decompressor *decompressor);
+ph_status ph__decompressor_create_deflate(int descriptor, struct ph__decompressor **decompressor_out);
+void ph__decompressor_destroy(struct ph__decompressor *decompressor);
 
 /* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an error. */
 ph_status ph__decompressor_read(
-    struct ph_decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
+    struct ph__decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
 
 /* Goes to a byte of a plain file; false where that is not possible (compressed data, pipes), and nothing has moved. */
-bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte);
+bool ph__decompressor_seek(struct ph__decompressor *decompressor, uint64_t byte);
 /* Whether ph__decompressor_seek is possible. */
-bool ph__decompressor_is_plain_file(const struct ph_decompressor *decompressor);
+bool ph__decompressor_is_plain_file(const struct ph__decompressor *decompressor);
 
 /* The CRC-32 of ZIP and gzip of so many more bytes; 0 of none. */
 uint32_t ph__crc32(uint32_t crc, const void *bytes, size_t size);

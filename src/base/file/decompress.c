@@ -20,14 +20,14 @@
 #define MAGIC_BYTES 4
 #define WAIT_MS 100 /* between two looks at the signal: one that comes just before poll does not wake it */
 
-struct ph_decompressor {
+struct ph__decompressor {
     int descriptor;
-    struct ph_read_options options;
+    struct ph__read_options options;
     uint64_t next_byte; /* of the file: the first one that has not been read */
     bool is_input_over; /* read(2) has returned 0 */
     bool is_inside;     /* a member or frame has begun and not ended */
     ph_status (*read)(
-        struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out);
+        struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out);
     z_stream *gzip;
     ZSTD_DStream *zstd;
     size_t start, end; /* of the waiting bytes in input */
@@ -35,7 +35,7 @@ struct ph_decompressor {
 };
 
 /* Until there is something to read, or a signal: what a pipe waits for may never come. */
-static ph_status wait_input(const struct ph_decompressor *decompressor)
+static ph_status wait_input(const struct ph__decompressor *decompressor)
 {
     struct pollfd input = {.fd = decompressor->descriptor, .events = POLLIN};
     if (decompressor->options.stop_signal == NULL)
@@ -50,7 +50,7 @@ static ph_status wait_input(const struct ph_decompressor *decompressor)
 }
 
 /* Reads behind the waiting bytes, which are first moved to the front when they touch the buffer's end. */
-static ph_status fill(struct ph_decompressor *decompressor)
+static ph_status fill(struct ph__decompressor *decompressor)
 {
     if (decompressor->start > 0) {
         memmove(decompressor->input, decompressor->input + decompressor->start,
@@ -76,7 +76,7 @@ static ph_status fill(struct ph_decompressor *decompressor)
 }
 
 static ph_status read_plain(
-    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
+    struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
 {
     size_t waiting = decompressor->end - decompressor->start;
     size_t count = waiting < size ? waiting : size;
@@ -87,7 +87,7 @@ static ph_status read_plain(
 }
 
 /* Between members: zeros are padding (tapes, block devices), anything but another member is an error. */
-static ph_status begin_member(struct ph_decompressor *decompressor)
+static ph_status begin_member(struct ph__decompressor *decompressor)
 {
     while (decompressor->start < decompressor->end && decompressor->input[decompressor->start] == 0)
         decompressor->start++;
@@ -102,8 +102,8 @@ static ph_status begin_member(struct ph_decompressor *decompressor)
 }
 
 /* Some of the stream that has begun; `format` names it in errors. */
-static ph_status inflate_some(struct ph_decompressor *decompressor, const char *format, unsigned char *buffer,
-    size_t size, size_t *size_out)
+static ph_status inflate_some(struct ph__decompressor *decompressor, const char *format,
+    unsigned char *buffer, size_t size, size_t *size_out)
 {
     z_stream *gzip = decompressor->gzip;
     uInt capacity = size < (1u << 30) ? (uInt)size : 1u << 30;
@@ -122,7 +122,7 @@ static ph_status inflate_some(struct ph_decompressor *decompressor, const char *
 }
 
 static ph_status read_gzip(
-    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
+    struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
 {
     if (!decompressor->is_inside)
         PH_TRY(begin_member(decompressor));
@@ -131,7 +131,7 @@ static ph_status read_gzip(
 }
 
 static ph_status read_zstd(
-    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
+    struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
 {
     ZSTD_inBuffer in = {decompressor->input, decompressor->end, decompressor->start};
     ZSTD_outBuffer out = {buffer, size, 0};
@@ -149,7 +149,7 @@ static ph_status read_zstd(
 
 /* Nothing follows the stream's end, which is_inside tells. */
 static ph_status read_deflate(
-    struct ph_decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
+    struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
 {
     if (decompressor->is_inside)
         return inflate_some(decompressor, "deflate", buffer, size, size_out);
@@ -160,7 +160,7 @@ static ph_status read_deflate(
 }
 
 /* window: as zlib has it, 15 and 16 more for gzip's frame, negative for none. */
-static ph_status use_zlib(struct ph_decompressor *decompressor, int window)
+static ph_status use_zlib(struct ph__decompressor *decompressor, int window)
 {
     decompressor->gzip = calloc(1, sizeof *decompressor->gzip);
     if (decompressor->gzip != NULL && inflateInit2(decompressor->gzip, window) == Z_OK)
@@ -170,20 +170,20 @@ static ph_status use_zlib(struct ph_decompressor *decompressor, int window)
     return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read compressed data");
 }
 
-static ph_status use_gzip(struct ph_decompressor *decompressor)
+static ph_status use_gzip(struct ph__decompressor *decompressor)
 {
     decompressor->read = read_gzip;
     return use_zlib(decompressor, 15 + 16);
 }
 
-static ph_status use_deflate(struct ph_decompressor *decompressor)
+static ph_status use_deflate(struct ph__decompressor *decompressor)
 {
     decompressor->read = read_deflate;
     decompressor->is_inside = true;
     return use_zlib(decompressor, -15);
 }
 
-static ph_status use_zstd(struct ph_decompressor *decompressor)
+static ph_status use_zstd(struct ph__decompressor *decompressor)
 {
     decompressor->read = read_zstd;
     decompressor->zstd = ZSTD_createDStream();
@@ -206,7 +206,7 @@ static bool is_zstd(const unsigned char *magic)
            ((magic[0] & 0xf0) == 0x50 && memcmp(magic + 1, skippable, sizeof skippable) == 0);
 }
 
-static ph_status choose_format(struct ph_decompressor *decompressor)
+static ph_status choose_format(struct ph__decompressor *decompressor)
 {
     while (decompressor->end < MAGIC_BYTES && !decompressor->is_input_over)
         PH_TRY(fill(decompressor));
@@ -219,13 +219,13 @@ static ph_status choose_format(struct ph_decompressor *decompressor)
 }
 
 /* use: chooses the format. */
-static ph_status create(int descriptor, const struct ph_read_options *options,
-    ph_status (*use)(struct ph_decompressor *decompressor), struct ph_decompressor **decompressor_out)
+static ph_status create(int descriptor, const struct ph__read_options *options,
+    ph_status (*use)(struct ph__decompressor *decompressor), struct ph__decompressor **decompressor_out)
 {
-    struct ph_decompressor *decompressor = malloc(sizeof *decompressor);
+    struct ph__decompressor *decompressor = malloc(sizeof *decompressor);
     if (decompressor == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read");
-    memset(decompressor, 0, offsetof(struct ph_decompressor, input));
+    memset(decompressor, 0, offsetof(struct ph__decompressor, input));
     decompressor->descriptor = descriptor;
     if (options != NULL)
         decompressor->options = *options;
@@ -239,17 +239,17 @@ static ph_status create(int descriptor, const struct ph_read_options *options,
 }
 
 ph_status ph__decompressor_create(
-    int descriptor, const struct ph_read_options *options, struct ph_decompressor **decompressor_out)
+    int descriptor, const struct ph__read_options *options, struct ph__decompressor **decompressor_out)
 {
     return create(descriptor, options, choose_format, decompressor_out);
 }
 
-ph_status ph__decompressor_create_deflate(int descriptor, struct ph_decompressor **decompressor_out)
+ph_status ph__decompressor_create_deflate(int descriptor, struct ph__decompressor **decompressor_out)
 {
     return create(descriptor, NULL, use_deflate, decompressor_out);
 }
 
-void ph__decompressor_destroy(struct ph_decompressor *decompressor)
+void ph__decompressor_destroy(struct ph__decompressor *decompressor)
 {
     if (decompressor == NULL)
         return;
@@ -261,7 +261,7 @@ void ph__decompressor_destroy(struct ph_decompressor *decompressor)
 }
 
 ph_status ph__decompressor_read(
-    struct ph_decompressor *decompressor, void *buffer, size_t size, size_t *size_out)
+    struct ph__decompressor *decompressor, void *buffer, size_t size, size_t *size_out)
 {
     size_t made = 0;
     for (;;) {
@@ -283,12 +283,12 @@ ph_status ph__decompressor_read(
     return PH_OK;
 }
 
-bool ph__decompressor_is_plain_file(const struct ph_decompressor *decompressor)
+bool ph__decompressor_is_plain_file(const struct ph__decompressor *decompressor)
 {
     return decompressor->read == read_plain && lseek(decompressor->descriptor, 0, SEEK_CUR) >= 0;
 }
 
-bool ph__decompressor_seek(struct ph_decompressor *decompressor, uint64_t byte)
+bool ph__decompressor_seek(struct ph__decompressor *decompressor, uint64_t byte)
 {
     if (decompressor->read != read_plain || byte > INT64_MAX ||
         lseek(decompressor->descriptor, (off_t)byte, SEEK_SET) < 0)

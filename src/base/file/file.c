@@ -39,7 +39,7 @@ const char *ph__pipe_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : "a pipe";
 }
 
-const char *ph__path_join(struct ph_arena *arena, const char *folder, const char *name)
+const char *ph__path_join(struct ph__arena *arena, const char *folder, const char *name)
 {
     size_t length = strlen(folder);
     if (length == 0 || name[0] == '/')
@@ -78,7 +78,7 @@ static bool parse_variable(
 }
 
 /* What stands for the '$' and what follows it: "$" for "$$", the variable's value otherwise. */
-static ph_status value_at(struct ph_arena *arena, const char *path, const char *dollar,
+static ph_status value_at(struct ph__arena *arena, const char *path, const char *dollar,
     const char **value_out, const char **end_out)
 {
     if (dollar[1] == '$') {
@@ -99,7 +99,7 @@ static ph_status value_at(struct ph_arena *arena, const char *path, const char *
     return PH_OK;
 }
 
-ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out)
+ph_status ph__path_expand(struct ph__arena *arena, const char *path, const char **path_out)
 {
     const char *expanded = "";
     const char *at = path;
@@ -118,7 +118,7 @@ ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char *
     return PH_OK;
 }
 
-const char *ph__path_protect(struct ph_arena *arena, const char *path)
+const char *ph__path_protect(struct ph__arena *arena, const char *path)
 {
     const size_t length = path != NULL ? strlen(path) : 0;
     char *text = ph__arena_alloc_array(arena, length + 1, 2); /* zeroed */
@@ -165,7 +165,7 @@ static ph_status fail_to_open(const char *path)
 }
 
 ph_status ph__file_read(
-    struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out)
+    struct ph__arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
@@ -216,22 +216,22 @@ ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void
 
 /* ---- mapped files ---- */
 
-static ph_status map(int descriptor, const char *path, size_t size, struct ph_mapped_file *file)
+static ph_status map(int descriptor, const char *path, size_t size, struct ph__mapped_file *file)
 {
     void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
     if (bytes == MAP_FAILED)
         return ph_fail(PH_ERROR_MEMORY, "%s: cannot be mapped: %s", path, strerror(errno));
-    *file = (struct ph_mapped_file){bytes, size};
+    *file = (struct ph__mapped_file){bytes, size};
     return PH_OK;
 }
 
-ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph_mapped_file *file_out)
+ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph__mapped_file *file_out)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return ph_fail(error_status, "%s: cannot open: %s", path, strerror(errno));
     struct stat status;
-    struct ph_mapped_file file = {0};
+    struct ph__mapped_file file = {0};
     ph_status result = PH_OK;
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
         result = ph_fail(error_status, "%s: is no regular file", path);
@@ -243,9 +243,9 @@ ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct 
     return result;
 }
 
-void ph__mapped_file_close(struct ph_mapped_file *file)
+void ph__mapped_file_close(struct ph__mapped_file *file)
 {
     if (file->bytes != NULL)
         munmap((void *)file->bytes, file->size);
-    *file = (struct ph_mapped_file){0};
+    *file = (struct ph__mapped_file){0};
 }

@@ -15,11 +15,11 @@ const char *ph__pipe_name(const char *path); /* of one that is read, for errors 
 ph_status ph__file_size(const char *path, uint64_t *size_out);
 
 /* $NAME and ${NAME} replaced, $$ is one $; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
-ph_status ph__path_expand(struct ph_arena *arena, const char *path, const char **path_out);
+ph_status ph__path_expand(struct ph__arena *arena, const char *path, const char **path_out);
 /* Doubles each $, so that ph__path_expand gives the path back; of NULL "". Owned by the arena; NULL: out of memory. */
-const char *ph__path_protect(struct ph_arena *arena, const char *path);
+const char *ph__path_protect(struct ph__arena *arena, const char *path);
 const char *ph__path_join(
-    struct ph_arena *arena, const char *folder, const char *name); /* NULL: out of memory */
+    struct ph__arena *arena, const char *folder, const char *name); /* NULL: out of memory */
 bool ph__path_ends_in(const char *path, const char *ending);
 
 /* Records what errno says of a file that could not be written. PH_ERROR_USAGE for a name that is a folder's, or that leads
@@ -27,15 +27,15 @@ bool ph__path_ends_in(const char *path, const char *ending);
 ph_status ph__file_cannot_write(const char *path);
 
 /* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
-struct ph_atomic_file {
+struct ph__atomic_file {
     int descriptor; /* -1: not open */
     char *temporary_path;
     char *path;
 };
-ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out);
-ph_status ph__atomic_file_write(struct ph_atomic_file *file, const void *bytes, size_t size);
-ph_status ph__atomic_file_commit(struct ph_atomic_file *file); /* fini'ed afterwards, also on failure */
-void ph__atomic_file_abandon(struct ph_atomic_file *file);     /* removes the temporary file */
+ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_out);
+ph_status ph__atomic_file_write(struct ph__atomic_file *file, const void *bytes, size_t size);
+ph_status ph__atomic_file_commit(struct ph__atomic_file *file); /* fini'ed afterwards, also on failure */
+void ph__atomic_file_abandon(struct ph__atomic_file *file);     /* removes the temporary file */
 
 /* Makes `to` another name of the file `from`, or a copy where the file system has no links; replaces `to` in one
  * moment, and is durable when it returns. Both names may be of the same file already. */
@@ -43,7 +43,7 @@ ph_status ph__file_link(const char *from, const char *to);
 
 /* Whole file into the arena, NUL-terminated, refused above max_bytes. */
 ph_status ph__file_read(
-    struct ph_arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
+    struct ph__arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
 /* A file for reading at chosen places; the descriptor is the caller's to close. PH_ERROR_DATA. */
 ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_bytes_out);
 /* Exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
@@ -56,7 +56,7 @@ ph_status ph__file_sync_name(
 
 /* A whole file as read-only memory, paged in as it is touched. */
 
-struct ph_mapped_file { /* zero-initialised is none */
+struct ph__mapped_file { /* zero-initialised is none */
     const unsigned char *bytes;
     size_t size;
 };
@@ -64,7 +64,7 @@ struct ph_mapped_file { /* zero-initialised is none */
 /* Errors name the path: `error_status` when it is missing, unreadable or no regular file, PH_ERROR_MEMORY when there is no
  * room for it. An empty file has no bytes. The file
  * must not be cut while it is mapped: touching what is gone ends the process. */
-ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph_mapped_file *file_out);
-void ph__mapped_file_close(struct ph_mapped_file *file);
+ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph__mapped_file *file_out);
+void ph__mapped_file_close(struct ph__mapped_file *file);
 
 #endif

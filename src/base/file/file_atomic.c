@@ -20,13 +20,13 @@ ph_status ph__file_cannot_write(const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
 }
 
-static void fini(struct ph_atomic_file *file)
+static void fini(struct ph__atomic_file *file)
 {
     if (file->descriptor >= 0)
         close(file->descriptor);
     free(file->temporary_path);
     free(file->path);
-    *file = (struct ph_atomic_file){.descriptor = -1};
+    *file = (struct ph__atomic_file){.descriptor = -1};
 }
 
 static bool is_folder(const char *path)
@@ -35,9 +35,9 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out)
+ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_out)
 {
-    struct ph_atomic_file file = {.descriptor = -1, .path = strdup(path)};
+    struct ph__atomic_file file = {.descriptor = -1, .path = strdup(path)};
     if (file.path == NULL || asprintf(&file.temporary_path, "%s.tmp", path) < 0) {
         file.temporary_path = NULL;
         fini(&file);
@@ -56,7 +56,7 @@ ph_status ph__atomic_file_open(const char *path, struct ph_atomic_file *file_out
     return PH_OK;
 }
 
-ph_status ph__atomic_file_write(struct ph_atomic_file *file, const void *bytes, size_t size)
+ph_status ph__atomic_file_write(struct ph__atomic_file *file, const void *bytes, size_t size)
 {
     ph_status status = ph__write_all(file->descriptor, bytes, size);
     return status == PH_OK ? PH_OK : ph_fail(status, "%s: %s", file->path, ph_error_text());
@@ -89,7 +89,7 @@ ph_status ph__file_sync_name(const char *path)
     return is_folder_synced(path) ? PH_OK : ph__file_cannot_write(path);
 }
 
-ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
+ph_status ph__atomic_file_commit(struct ph__atomic_file *file)
 {
     bool is_written = is_synced(file->descriptor);
     if (is_written) {
@@ -107,7 +107,7 @@ ph_status ph__atomic_file_commit(struct ph_atomic_file *file)
     return status;
 }
 
-void ph__atomic_file_abandon(struct ph_atomic_file *file)
+void ph__atomic_file_abandon(struct ph__atomic_file *file)
 {
     if (file->temporary_path != NULL)
         unlink(file->temporary_path);
@@ -123,7 +123,7 @@ static bool is_same_file(const char *a, const char *b)
            of_a.st_ino == of_b.st_ino;
 }
 
-static ph_status copy_bytes(int descriptor, const char *from, struct ph_atomic_file *to)
+static ph_status copy_bytes(int descriptor, const char *from, struct ph__atomic_file *to)
 {
     char block[1 << 16];
     for (;;) {
@@ -143,7 +143,7 @@ static ph_status copy_file(const char *from, const char *to)
     int descriptor = open(from, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return ph_fail(PH_ERROR_DISK, "%s: cannot open: %s", from, strerror(errno));
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     ph_status status = ph__atomic_file_open(to, &file);
     if (status == PH_OK) {
         status = copy_bytes(descriptor, from, &file);

@@ -10,46 +10,46 @@
 
 #include "phloem/status.h"
 
-struct ph_read_options;
-struct ph_reader;
-struct ph_writer;
+struct ph__read_options;
+struct ph__reader;
+struct ph__writer;
 
 /* PH_ERROR_DATA naming the path when it is missing, unreadable or a folder. */
-ph_status ph__reader_open(const char *path, struct ph_reader **reader_out);
+ph_status ph__reader_open(const char *path, struct ph__reader **reader_out);
 /* The same with what accompanies the reading (base/file/compress.h). */
 ph_status ph__reader_open_with(
-    const char *path, const struct ph_read_options *options, struct ph_reader **reader_out);
-void ph__reader_close(struct ph_reader *reader);
+    const char *path, const struct ph__read_options *options, struct ph__reader **reader_out);
+void ph__reader_close(struct ph__reader *reader);
 
 /* The next line without its LF or CR-LF; a byte order mark before the first one is skipped. The text is NUL-terminated,
  * writable, borrowed until the next call; an embedded NUL is an error. At the end: *line_out = NULL. Corrupt or truncated
  * compression, and lines over 64 MiB: PH_ERROR_DATA with path and line. */
-ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *length_out);
+ph_status ph__reader_line(struct ph__reader *reader, char **line_out, size_t *length_out);
 
-const char *ph__reader_path(const struct ph_reader *reader);
-uint64_t ph__reader_line_number(const struct ph_reader *reader); /* of the line last returned, from 1 */
+const char *ph__reader_path(const struct ph__reader *reader);
+uint64_t ph__reader_line_number(const struct ph__reader *reader); /* of the line last returned, from 1 */
 uint64_t ph__reader_byte(
-    const struct ph_reader *reader); /* where the next line begins, after decompression */
+    const struct ph__reader *reader); /* where the next line begins, after decompression */
 
 /* Goes to where ph__reader_byte once was, behind `line_number` lines: at once in a plain file, else by reading what
  * lies between, and forward only. PH_ERROR_DATA when the text ends before. */
-ph_status ph__reader_seek(struct ph_reader *reader, uint64_t byte, uint64_t line_number);
+ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t line_number);
 /* Whether the file is plain, so that any byte of it can be gone to at once. */
-bool ph__reader_is_plain(const struct ph_reader *reader);
+bool ph__reader_is_plain(const struct ph__reader *reader);
 
 /* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded
  * as incomplete (the file stays truncated); finish flushes, and reports a full disk. */
-ph_status ph__writer_open(const char *path, struct ph_writer **writer_out);
+ph_status ph__writer_open(const char *path, struct ph__writer **writer_out);
 /* The path keeps its former file until finish, which replaces it in one moment and makes it durable. */
-ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out);
+ph_status ph__writer_open_atomic(const char *path, struct ph__writer **writer_out);
 /* Into memory, never compressed; `name` stands for the path in errors. More than max_bytes is PH_ERROR_MEMORY. */
-ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph_writer **writer_out);
-ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size);
-ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
+ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph__writer **writer_out);
+ph_status ph__writer_write(struct ph__writer *writer, const void *bytes, size_t size);
+ph_status ph__writer_printf(struct ph__writer *writer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-ph_status ph__writer_finish(struct ph_writer *writer);
+ph_status ph__writer_finish(struct ph__writer *writer);
 /* After finish, of one that writes into memory: its bytes, malloc'ed and now the caller's. */
-char *ph__writer_take(struct ph_writer *writer, size_t *size_out);
-void ph__writer_close(struct ph_writer *writer);
+char *ph__writer_take(struct ph__writer *writer, size_t *size_out);
+void ph__writer_close(struct ph__writer *writer);
 
 #endif

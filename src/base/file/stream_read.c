@@ -20,10 +20,10 @@
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
 #define BYTE_ORDER_MARK_BYTES 3
 
-struct ph_reader {
+struct ph__reader {
     char *path;
     int descriptor;
-    struct ph_decompressor *decompressor;
+    struct ph__decompressor *decompressor;
     bool is_over;         /* the decompressor has given its last byte */
     uint64_t line_number; /* of the line last returned */
     char *buffer;         /* one byte more than capacity, for the NUL after a last line */
@@ -53,13 +53,13 @@ static ph_status open_descriptor(const char *path, int *descriptor_out)
 }
 
 ph_status ph__reader_open_with(
-    const char *path, const struct ph_read_options *options, struct ph_reader **reader_out)
+    const char *path, const struct ph__read_options *options, struct ph__reader **reader_out)
 {
     int descriptor = -1;
     PH_TRY(open_descriptor(path, &descriptor));
     posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
     ph_status status = PH_OK;
-    struct ph_reader *reader = calloc(1, sizeof *reader);
+    struct ph__reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         if (!is_standard(path))
             close(descriptor);
@@ -85,12 +85,12 @@ failed:
     return status;
 }
 
-ph_status ph__reader_open(const char *path, struct ph_reader **reader_out)
+ph_status ph__reader_open(const char *path, struct ph__reader **reader_out)
 {
     return ph__reader_open_with(path, NULL, reader_out);
 }
 
-void ph__reader_close(struct ph_reader *reader)
+void ph__reader_close(struct ph__reader *reader)
 {
     if (reader == NULL)
         return;
@@ -102,13 +102,13 @@ void ph__reader_close(struct ph_reader *reader)
     free(reader);
 }
 
-static ph_status fail_in_line(const struct ph_reader *reader, ph_status status, const char *what)
+static ph_status fail_in_line(const struct ph__reader *reader, ph_status status, const char *what)
 {
     return ph_fail(status, "%s:%" PRIu64 ": %s", reader->path, reader->line_number + 1, what);
 }
 
 /* Makes room behind `end`: moves what is left to the front, and doubles the buffer when that is not enough. */
-static ph_status make_room(struct ph_reader *reader)
+static ph_status make_room(struct ph__reader *reader)
 {
     size_t left = reader->end - reader->start;
     if (reader->start > 0) {
@@ -129,7 +129,7 @@ static ph_status make_room(struct ph_reader *reader)
 }
 
 /* More decompressed text behind `end`. */
-static ph_status fill(struct ph_reader *reader)
+static ph_status fill(struct ph__reader *reader)
 {
     PH_TRY(make_room(reader));
     size_t count = 0;
@@ -143,7 +143,7 @@ static ph_status fill(struct ph_reader *reader)
 }
 
 /* The bytes of the next line with its LF, or without one at the end of the text; 0 when there is none. */
-static ph_status find_line(struct ph_reader *reader, size_t *bytes_out)
+static ph_status find_line(struct ph__reader *reader, size_t *bytes_out)
 {
     size_t searched = 0;
     for (;;) {
@@ -159,7 +159,7 @@ static ph_status find_line(struct ph_reader *reader, size_t *bytes_out)
     }
 }
 
-ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *length_out)
+ph_status ph__reader_line(struct ph__reader *reader, char **line_out, size_t *length_out)
 {
     size_t bytes = 0;
     PH_TRY(find_line(reader, &bytes));
@@ -193,28 +193,28 @@ ph_status ph__reader_line(struct ph_reader *reader, char **line_out, size_t *len
     return PH_OK;
 }
 
-const char *ph__reader_path(const struct ph_reader *reader)
+const char *ph__reader_path(const struct ph__reader *reader)
 {
     return reader->path;
 }
 
-uint64_t ph__reader_line_number(const struct ph_reader *reader)
+uint64_t ph__reader_line_number(const struct ph__reader *reader)
 {
     return reader->line_number;
 }
 
-uint64_t ph__reader_byte(const struct ph_reader *reader)
+uint64_t ph__reader_byte(const struct ph__reader *reader)
 {
     return reader->start_byte;
 }
 
-bool ph__reader_is_plain(const struct ph_reader *reader)
+bool ph__reader_is_plain(const struct ph__reader *reader)
 {
     return ph__decompressor_is_plain_file(reader->decompressor);
 }
 
 /* Passes over what lies before the byte; false: the text ends before it. */
-static ph_status skip_to(struct ph_reader *reader, uint64_t byte, bool *is_there)
+static ph_status skip_to(struct ph__reader *reader, uint64_t byte, bool *is_there)
 {
     while (reader->start_byte < byte) {
         if (reader->start == reader->end && reader->is_over)
@@ -231,7 +231,7 @@ static ph_status skip_to(struct ph_reader *reader, uint64_t byte, bool *is_there
     return PH_OK;
 }
 
-ph_status ph__reader_seek(struct ph_reader *reader, uint64_t byte, uint64_t line_number)
+ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t line_number)
 {
     bool is_there = false;
     uint64_t before = byte > 0 ? byte - 1 : 0; /* is read, to see that the file is still so long */

@@ -16,23 +16,23 @@
 #define PH_WRITE_BUFFER_BYTES ((size_t)256 << 10)
 #endif
 
-struct ph_writer {
+struct ph__writer {
     char *path;
-    int descriptor;                   /* -1 once closed */
-    struct ph_atomic_file atomic;     /* when it is open, the descriptor is its */
-    struct ph_compressor *compressor; /* NULL: into memory */
-    char *bytes;                      /* (num_bytes): what is in memory */
+    int descriptor;                    /* -1 once closed */
+    struct ph__atomic_file atomic;     /* when it is open, the descriptor is its */
+    struct ph__compressor *compressor; /* NULL: into memory */
+    char *bytes;                       /* (num_bytes): what is in memory */
     size_t num_bytes, capacity, max_bytes;
     size_t used; /* bytes waiting in the buffer */
     char buffer[PH_WRITE_BUFFER_BYTES];
 };
 
-static ph_status fail_at_path(const struct ph_writer *writer, ph_status status)
+static ph_status fail_at_path(const struct ph__writer *writer, ph_status status)
 {
     return ph_fail(status, "%s: %s", writer->path, ph_error_text());
 }
 
-static ph_status open_descriptor(struct ph_writer *writer, const char *path, bool is_atomic)
+static ph_status open_descriptor(struct ph__writer *writer, const char *path, bool is_atomic)
 {
     if (is_atomic) {
         PH_TRY(ph__atomic_file_open(path, &writer->atomic));
@@ -47,7 +47,7 @@ static ph_status open_descriptor(struct ph_writer *writer, const char *path, boo
     return PH_OK;
 }
 
-static ph_status open_writer(struct ph_writer *writer, const char *path, bool is_atomic)
+static ph_status open_writer(struct ph__writer *writer, const char *path, bool is_atomic)
 {
     writer->path = strdup(strcmp(path, "-") == 0 && !is_atomic ? "standard output" : path);
     if (writer->path == NULL)
@@ -58,19 +58,19 @@ static ph_status open_writer(struct ph_writer *writer, const char *path, bool is
 }
 
 /* One that is not open. */
-static struct ph_writer *allocate_writer(void)
+static struct ph__writer *allocate_writer(void)
 {
-    struct ph_writer *writer = malloc(sizeof *writer);
+    struct ph__writer *writer = malloc(sizeof *writer);
     if (writer == NULL)
         return NULL;
-    memset(writer, 0, offsetof(struct ph_writer, buffer));
+    memset(writer, 0, offsetof(struct ph__writer, buffer));
     writer->descriptor = writer->atomic.descriptor = -1;
     return writer;
 }
 
-static ph_status create_writer(const char *path, bool is_atomic, struct ph_writer **writer_out)
+static ph_status create_writer(const char *path, bool is_atomic, struct ph__writer **writer_out)
 {
-    struct ph_writer *writer = allocate_writer();
+    struct ph__writer *writer = allocate_writer();
     if (writer == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
     ph_status status = open_writer(writer, path, is_atomic);
@@ -81,19 +81,19 @@ static ph_status create_writer(const char *path, bool is_atomic, struct ph_write
     return status;
 }
 
-ph_status ph__writer_open(const char *path, struct ph_writer **writer_out)
+ph_status ph__writer_open(const char *path, struct ph__writer **writer_out)
 {
     return create_writer(path, false, writer_out);
 }
 
-ph_status ph__writer_open_atomic(const char *path, struct ph_writer **writer_out)
+ph_status ph__writer_open_atomic(const char *path, struct ph__writer **writer_out)
 {
     return create_writer(path, true, writer_out);
 }
 
-ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph_writer **writer_out)
+ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph__writer **writer_out)
 {
-    struct ph_writer *writer = allocate_writer();
+    struct ph__writer *writer = allocate_writer();
     if (writer == NULL || (writer->path = strdup(name)) == NULL) {
         free(writer);
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", name);
@@ -103,7 +103,7 @@ ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph_w
     return PH_OK;
 }
 
-static ph_status append(struct ph_writer *writer, const void *bytes, size_t size)
+static ph_status append(struct ph__writer *writer, const void *bytes, size_t size)
 {
     if (size > writer->max_bytes - writer->num_bytes)
         return ph_fail(PH_ERROR_MEMORY, "more than %zu bytes", writer->max_bytes);
@@ -118,7 +118,7 @@ static ph_status append(struct ph_writer *writer, const void *bytes, size_t size
     return PH_OK;
 }
 
-static ph_status push(struct ph_writer *writer, const void *bytes, size_t size, bool is_last)
+static ph_status push(struct ph__writer *writer, const void *bytes, size_t size, bool is_last)
 {
     if (writer->compressor == NULL)
         return append(writer, bytes, size);
@@ -126,7 +126,7 @@ static ph_status push(struct ph_writer *writer, const void *bytes, size_t size, 
 }
 
 /* What waits in the buffer, then `bytes`. */
-static ph_status flush_with(struct ph_writer *writer, const void *bytes, size_t size, bool is_last)
+static ph_status flush_with(struct ph__writer *writer, const void *bytes, size_t size, bool is_last)
 {
     ph_status status = PH_OK;
     if (writer->used > 0)
@@ -137,7 +137,7 @@ static ph_status flush_with(struct ph_writer *writer, const void *bytes, size_t 
     return status == PH_OK ? PH_OK : fail_at_path(writer, status);
 }
 
-ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t size)
+ph_status ph__writer_write(struct ph__writer *writer, const void *bytes, size_t size)
 {
     if (size > PH_WRITE_BUFFER_BYTES - writer->used)
         return flush_with(writer, bytes, size, false);
@@ -148,7 +148,7 @@ ph_status ph__writer_write(struct ph_writer *writer, const void *bytes, size_t s
 }
 
 /* Formats straight into the buffer; what does not fit there goes through memory of its own. */
-ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
+ph_status ph__writer_printf(struct ph__writer *writer, const char *format, ...)
 {
     size_t room = PH_WRITE_BUFFER_BYTES - writer->used;
     va_list arguments;
@@ -172,7 +172,7 @@ ph_status ph__writer_printf(struct ph_writer *writer, const char *format, ...)
     return status;
 }
 
-static ph_status close_descriptor(struct ph_writer *writer)
+static ph_status close_descriptor(struct ph__writer *writer)
 {
     int descriptor = writer->descriptor;
     writer->descriptor = -1;
@@ -183,7 +183,7 @@ static ph_status close_descriptor(struct ph_writer *writer)
     return PH_OK;
 }
 
-ph_status ph__writer_finish(struct ph_writer *writer)
+ph_status ph__writer_finish(struct ph__writer *writer)
 {
     ph_status status = flush_with(writer, "", 0, true);
     if (status != PH_OK)
@@ -191,7 +191,7 @@ ph_status ph__writer_finish(struct ph_writer *writer)
     return close_descriptor(writer);
 }
 
-char *ph__writer_take(struct ph_writer *writer, size_t *size_out)
+char *ph__writer_take(struct ph__writer *writer, size_t *size_out)
 {
     char *bytes = writer->bytes;
     *size_out = writer->num_bytes;
@@ -200,7 +200,7 @@ char *ph__writer_take(struct ph_writer *writer, size_t *size_out)
     return bytes;
 }
 
-void ph__writer_close(struct ph_writer *writer)
+void ph__writer_close(struct ph__writer *writer)
 {
     if (writer == NULL)
         return;

@@ -11,11 +11,11 @@
 /* ---- layers ----------------------------------------------------------------------------------------------- */
 
 /* The longest way from a source; a source then moves down to just above the first that reads it. */
-static void rank_nodes(const struct ph_graph_drawing *drawing, size_t *ranks)
+static void rank_nodes(const struct ph__graph_drawing *drawing, size_t *ranks)
 {
     for (size_t v = 0; v < drawing->num_nodes; v++)
         for (size_t e = 0; e < drawing->num_edges; e++) {
-            const struct ph_graph_edge *edge = &drawing->edges[e];
+            const struct ph__graph_edge *edge = &drawing->edges[e];
             if (edge->from == v && ranks[edge->to] < ranks[v] + 1)
                 ranks[edge->to] = ranks[v] + 1;
         }
@@ -29,16 +29,16 @@ static void rank_nodes(const struct ph_graph_drawing *drawing, size_t *ranks)
     }
 }
 
-static bool is_repeated(const struct ph_graph_drawing *drawing, size_t index)
+static bool is_repeated(const struct ph__graph_drawing *drawing, size_t index)
 {
-    const struct ph_graph_edge *edge = &drawing->edges[index];
+    const struct ph__graph_edge *edge = &drawing->edges[index];
     for (size_t e = 0; e < index; e++)
         if (drawing->edges[e].from == edge->from && drawing->edges[e].to == edge->to)
             return true;
     return false;
 }
 
-static size_t count_places(const struct ph_graph_drawing *drawing, const size_t *ranks)
+static size_t count_places(const struct ph__graph_drawing *drawing, const size_t *ranks)
 {
     size_t count = drawing->num_nodes;
     for (size_t e = 0; e < drawing->num_edges; e++)
@@ -54,7 +54,7 @@ struct link {
 
 /* An edge as links from layer to layer, by places that are made for it. */
 static void cut_edge(
-    struct ph__layout *layout, const struct ph_graph_edge *edge, struct link *links, size_t *num_links)
+    struct ph__layout *layout, const struct ph__graph_edge *edge, struct link *links, size_t *num_links)
 {
     size_t at = edge->from;
     for (size_t layer = layout->places[edge->from].layer + 1; layer < layout->places[edge->to].layer;
@@ -68,7 +68,7 @@ static void cut_edge(
 }
 
 static ph_status connect(
-    struct ph__layout *layout, const struct link *links, size_t num_links, struct ph_arena *arena)
+    struct ph__layout *layout, const struct link *links, size_t num_links, struct ph__arena *arena)
 {
     for (size_t i = 0; i < num_links; i++) {
         layout->places[links[i].from].num_below++;
@@ -90,7 +90,7 @@ static ph_status connect(
     return PH_OK;
 }
 
-static ph_status fill_layers(struct ph__layout *layout, struct ph_arena *arena)
+static ph_status fill_layers(struct ph__layout *layout, struct ph__arena *arena)
 {
     for (size_t p = 0; p < layout->num_places; p++)
         if (layout->places[p].layer >= layout->num_layers)
@@ -114,8 +114,8 @@ static ph_status fill_layers(struct ph__layout *layout, struct ph_arena *arena)
     return PH_OK;
 }
 
-static ph_status build_layers(const struct ph_graph_drawing *drawing, const double *widths,
-    struct ph_arena *arena, struct ph__layout *layout)
+static ph_status build_layers(const struct ph__graph_drawing *drawing, const double *widths,
+    struct ph__arena *arena, struct ph__layout *layout)
 {
     size_t *ranks = ph__arena_alloc_array(arena, drawing->num_nodes, sizeof *ranks);
     if (ranks == NULL)
@@ -208,7 +208,7 @@ static void move_layer(struct ph__layout *layout, size_t layer, bool by_above, d
     }
 }
 
-static ph_status place_layers(struct ph__layout *layout, struct ph_arena *arena)
+static ph_status place_layers(struct ph__layout *layout, struct ph__arena *arena)
 {
     double *wanted = ph__arena_alloc_array(arena, layout->num_places, sizeof *wanted);
     if (wanted == NULL)
@@ -235,8 +235,8 @@ static void shift(struct ph__layout *layout)
     layout->width = layout->num_places > 0 ? right - left : 0;
 }
 
-ph_status ph__graph_layout(const struct ph_graph_drawing *drawing, const double *widths,
-    struct ph_arena *arena, struct ph__layout *layout_out)
+ph_status ph__graph_layout(const struct ph__graph_drawing *drawing, const double *widths,
+    struct ph__arena *arena, struct ph__layout *layout_out)
 {
     struct ph__layout layout = {0};
     PH_TRY(build_layers(drawing, widths, arena, &layout));

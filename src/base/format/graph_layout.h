@@ -8,22 +8,22 @@
 #include "base/memory/arena.h"
 #include "phloem/status.h"
 
-struct ph_graph_node {
+struct ph__graph_node {
     const char *label; /* the first line */
     const char *note;  /* the second one, smaller; "" is fine */
     const char *title; /* shown when the pointer rests on it; or NULL */
     size_t color;      /* of its edge: 1 .. 6: --c1 .. --c6 of the page's style, 0: plain */
 };
 
-struct ph_graph_edge {
+struct ph__graph_edge {
     size_t from, to; /* from < to */
 };
 
-struct ph_graph_drawing {
+struct ph__graph_drawing {
     const char *id;
-    const struct ph_graph_node *nodes;
+    const struct ph__graph_node *nodes;
     size_t num_nodes;
-    const struct ph_graph_edge *edges; /* twice the same is drawn once */
+    const struct ph__graph_edge *edges; /* twice the same is drawn once */
     size_t num_edges;
 };
 
@@ -46,7 +46,7 @@ struct ph__layout {
 };
 
 /* widths: of the nodes. Everything is the arena's. PH_ERROR_MEMORY. */
-ph_status ph__graph_layout(const struct ph_graph_drawing *drawing, const double *widths,
-    struct ph_arena *arena, struct ph__layout *layout_out);
+ph_status ph__graph_layout(const struct ph__graph_drawing *drawing, const double *widths,
+    struct ph__arena *arena, struct ph__layout *layout_out);
 
 #endif

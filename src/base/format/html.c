@@ -9,10 +9,10 @@
 #include "base/file/stream.h"
 #include "base/text/utf8.h"
 
-struct ph_html {
-    struct ph_writer *writer;
-    ph_status status;                     /* the first error */
-    const struct ph_html_column *columns; /* of the table at hand */
+struct ph__html {
+    struct ph__writer *writer;
+    ph_status status;                      /* the first error */
+    const struct ph__html_column *columns; /* of the table at hand */
     size_t num_columns, next_column;
 };
 
@@ -96,9 +96,9 @@ static const char style[] =
 
 /* ---- the page --------------------------------------------------------------------------------------------- */
 
-ph_status ph__html_open(const char *path, const char *title, struct ph_html **html_out)
+ph_status ph__html_open(const char *path, const char *title, struct ph__html **html_out)
 {
-    struct ph_html *html = calloc(1, sizeof *html);
+    struct ph__html *html = calloc(1, sizeof *html);
     if (html == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
     ph_status status = ph__writer_open_atomic(path, &html->writer);
@@ -116,7 +116,7 @@ ph_status ph__html_open(const char *path, const char *title, struct ph_html **ht
     return PH_OK;
 }
 
-ph_status ph__html_finish(struct ph_html *html)
+ph_status ph__html_finish(struct ph__html *html)
 {
     ph__html_markup(html, "</main>\n</body>\n</html>\n");
     if (html->status == PH_OK)
@@ -124,7 +124,7 @@ ph_status ph__html_finish(struct ph_html *html)
     return html->status;
 }
 
-void ph__html_close(struct ph_html *html)
+void ph__html_close(struct ph__html *html)
 {
     if (html == NULL)
         return;
@@ -132,7 +132,7 @@ void ph__html_close(struct ph_html *html)
     free(html);
 }
 
-void ph__html_fail(struct ph_html *html, ph_status status)
+void ph__html_fail(struct ph__html *html, ph_status status)
 {
     if (html->status == PH_OK)
         html->status = status;
@@ -140,14 +140,14 @@ void ph__html_fail(struct ph_html *html, ph_status status)
 
 /* ---- markup and text -------------------------------------------------------------------------------------- */
 
-static void write_bytes(struct ph_html *html, const char *bytes, size_t size)
+static void write_bytes(struct ph__html *html, const char *bytes, size_t size)
 {
     if (html->status == PH_OK)
         html->status = ph__writer_write(html->writer, bytes, size);
 }
 
 /* Malloc'ed; NULL once the page has failed, as it has when there is no memory for the text. */
-static char *format_text(struct ph_html *html, const char *format, va_list arguments)
+static char *format_text(struct ph__html *html, const char *format, va_list arguments)
 {
     char *text = NULL;
     if (html->status == PH_OK && vasprintf(&text, format, arguments) < 0) {
@@ -157,7 +157,7 @@ static char *format_text(struct ph_html *html, const char *format, va_list argum
     return text;
 }
 
-void ph__html_markup(struct ph_html *html, const char *format, ...)
+void ph__html_markup(struct ph__html *html, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -188,7 +188,7 @@ static const char *entity_of(uint32_t code)
     }
 }
 
-void ph__html_text(struct ph_html *html, const char *text)
+void ph__html_text(struct ph__html *html, const char *text)
 {
     const char *at = text != NULL ? text : "", *end = at + strlen(at);
     const char *plain = at; /* from here to `at` nothing needs another spelling */
@@ -209,14 +209,14 @@ void ph__html_text(struct ph_html *html, const char *text)
 
 /* Formats, and writes escaped. */
 PH_PRINTF(2, 0)
-static void write_text(struct ph_html *html, const char *format, va_list arguments)
+static void write_text(struct ph__html *html, const char *format, va_list arguments)
 {
     char *text = format_text(html, format, arguments);
     ph__html_text(html, text);
     free(text);
 }
 
-void ph__html_textf(struct ph_html *html, const char *format, ...)
+void ph__html_textf(struct ph__html *html, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -224,7 +224,7 @@ void ph__html_textf(struct ph_html *html, const char *format, ...)
     va_end(arguments);
 }
 
-void ph__html_element(struct ph_html *html, const char *tag, const char *class_name, const char *format, ...)
+void ph__html_element(struct ph__html *html, const char *tag, const char *class_name, const char *format, ...)
 {
     va_list arguments;
     if (class_name != NULL)
@@ -239,7 +239,7 @@ void ph__html_element(struct ph_html *html, const char *tag, const char *class_n
 
 /* ---- parts of a page -------------------------------------------------------------------------------------- */
 
-void ph__html_begin_section(struct ph_html *html, const char *id, const char *heading, const char *note)
+void ph__html_begin_section(struct ph__html *html, const char *id, const char *heading, const char *note)
 {
     ph__html_markup(html, "<section id=\"%s\">\n", id);
     ph__html_element(html, "h2", NULL, "%s", heading);
@@ -248,29 +248,29 @@ void ph__html_begin_section(struct ph_html *html, const char *id, const char *he
     ph__html_markup(html, "\n");
 }
 
-void ph__html_end_section(struct ph_html *html)
+void ph__html_end_section(struct ph__html *html)
 {
     ph__html_markup(html, "</section>\n");
 }
 
-void ph__html_begin_details(struct ph_html *html, const char *summary)
+void ph__html_begin_details(struct ph__html *html, const char *summary)
 {
     ph__html_markup(html, "<details>");
     ph__html_element(html, "summary", NULL, "%s", summary);
     ph__html_markup(html, "\n");
 }
 
-void ph__html_end_details(struct ph_html *html)
+void ph__html_end_details(struct ph__html *html)
 {
     ph__html_markup(html, "</details>\n");
 }
 
-void ph__html_begin_figures(struct ph_html *html)
+void ph__html_begin_figures(struct ph__html *html)
 {
     ph__html_markup(html, "<dl class=\"figures\">\n");
 }
 
-void ph__html_figure(struct ph_html *html, const char *name, const char *value, const char *note)
+void ph__html_figure(struct ph__html *html, const char *name, const char *value, const char *note)
 {
     ph__html_markup(html, "<div>");
     ph__html_element(html, "dt", NULL, "%s", name);
@@ -279,7 +279,7 @@ void ph__html_figure(struct ph_html *html, const char *name, const char *value, 
     ph__html_markup(html, "</div>\n");
 }
 
-void ph__html_end_figures(struct ph_html *html)
+void ph__html_end_figures(struct ph__html *html)
 {
     ph__html_markup(html, "</dl>\n");
 }
@@ -287,7 +287,7 @@ void ph__html_end_figures(struct ph_html *html)
 /* ---- tables ---- */
 
 void ph__html_begin_table(
-    struct ph_html *html, const char *id, const struct ph_html_column *columns, size_t num_columns)
+    struct ph__html *html, const char *id, const struct ph__html_column *columns, size_t num_columns)
 {
     html->columns = columns;
     html->num_columns = num_columns;
@@ -307,20 +307,20 @@ void ph__html_begin_table(
     ph__html_markup(html, "</tr></thead>\n<tbody>\n");
 }
 
-void ph__html_begin_row(struct ph_html *html)
+void ph__html_begin_row(struct ph__html *html)
 {
     html->next_column = 0;
     ph__html_markup(html, "<tr>");
 }
 
 /* The class of the cell that is next, and on to the one behind it. */
-static const char *next_class(struct ph_html *html)
+static const char *next_class(struct ph__html *html)
 {
     size_t column = html->next_column++;
     return column < html->num_columns && html->columns[column].is_number ? " class=\"number\"" : "";
 }
 
-void ph__html_cell(struct ph_html *html, const char *format, ...)
+void ph__html_cell(struct ph__html *html, const char *format, ...)
 {
     va_list arguments;
     ph__html_markup(html, "<td%s>", next_class(html));
@@ -333,7 +333,7 @@ void ph__html_cell(struct ph_html *html, const char *format, ...)
 /* The format is a caller's constant of one double. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-void ph__html_number_cell(struct ph_html *html, const char *format, double number)
+void ph__html_number_cell(struct ph__html *html, const char *format, double number)
 {
     if (isfinite(number))
         ph__html_cell(html, format, number);
@@ -342,7 +342,7 @@ void ph__html_number_cell(struct ph_html *html, const char *format, double numbe
 }
 #pragma GCC diagnostic pop
 
-void ph__html_bar_cell(struct ph_html *html, double share, const char *format, ...)
+void ph__html_bar_cell(struct ph__html *html, double share, const char *format, ...)
 {
     va_list arguments;
     double percent = isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 0;
@@ -354,12 +354,12 @@ void ph__html_bar_cell(struct ph_html *html, double share, const char *format, .
     ph__html_markup(html, "</span></td>");
 }
 
-void ph__html_end_row(struct ph_html *html)
+void ph__html_end_row(struct ph__html *html)
 {
     ph__html_markup(html, "</tr>\n");
 }
 
-void ph__html_end_table(struct ph_html *html)
+void ph__html_end_table(struct ph__html *html)
 {
     html->columns = NULL;
     html->num_columns = 0;

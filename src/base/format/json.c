@@ -1,4 +1,4 @@
-/* JSON over jansson: a ph_json is a json_t by another name.
+/* JSON over jansson: a ph__json is a json_t by another name.
  *
  * Text is written here rather than by jansson, which gives every number 17 digits: 0.1 should read 0.1.
  * A builder that runs out of memory notes it for its thread; the next text that this thread asks for reports it. */
@@ -16,30 +16,30 @@
 
 static _Thread_local bool has_failed;
 
-static json_t *node(struct ph_json *json)
+static json_t *node(struct ph__json *json)
 {
     return (json_t *)(void *)json;
 }
 
-static const json_t *const_node(const struct ph_json *json)
+static const json_t *const_node(const struct ph__json *json)
 {
     return (const json_t *)(const void *)json;
 }
 
 /* ---- building ---- */
 
-static struct ph_json *checked(json_t *made)
+static struct ph__json *checked(json_t *made)
 {
     has_failed = has_failed || made == NULL;
-    return (struct ph_json *)(void *)made;
+    return (struct ph__json *)(void *)made;
 }
 
-struct ph_json *ph__json_object(void)
+struct ph__json *ph__json_object(void)
 {
     return checked(json_object());
 }
 
-struct ph_json *ph__json_array(void)
+struct ph__json *ph__json_array(void)
 {
     return checked(json_array());
 }
@@ -69,64 +69,64 @@ static json_t *number_node(double number)
 }
 
 /* A NULL object or child is a failure noted before. */
-static void set_node(struct ph_json *object, const char *key, json_t *child)
+static void set_node(struct ph__json *object, const char *key, json_t *child)
 {
     if (json_object_set_new_nocheck(node(object), key, child) != 0)
         has_failed = true;
 }
 
-static void append_node(struct ph_json *array, json_t *child)
+static void append_node(struct ph__json *array, json_t *child)
 {
     if (json_array_append_new(node(array), child) != 0)
         has_failed = true;
 }
 
-void ph__json_set_text(struct ph_json *object, const char *key, const char *text)
+void ph__json_set_text(struct ph__json *object, const char *key, const char *text)
 {
     set_node(object, key, text_node(text));
 }
 
-void ph__json_set_number(struct ph_json *object, const char *key, double number)
+void ph__json_set_number(struct ph__json *object, const char *key, double number)
 {
     set_node(object, key, number_node(number));
 }
 
-void ph__json_set_integer(struct ph_json *object, const char *key, int64_t number)
+void ph__json_set_integer(struct ph__json *object, const char *key, int64_t number)
 {
     set_node(object, key, json_integer(number));
 }
 
-void ph__json_set_bool(struct ph_json *object, const char *key, bool value)
+void ph__json_set_bool(struct ph__json *object, const char *key, bool value)
 {
     set_node(object, key, json_boolean(value));
 }
 
-void ph__json_set_null(struct ph_json *object, const char *key)
+void ph__json_set_null(struct ph__json *object, const char *key)
 {
     set_node(object, key, json_null());
 }
 
-void ph__json_set(struct ph_json *object, const char *key, struct ph_json *child)
+void ph__json_set(struct ph__json *object, const char *key, struct ph__json *child)
 {
     set_node(object, key, node(child));
 }
 
-void ph__json_append(struct ph_json *array, struct ph_json *child)
+void ph__json_append(struct ph__json *array, struct ph__json *child)
 {
     append_node(array, node(child));
 }
 
-void ph__json_append_integer(struct ph_json *array, int64_t number)
+void ph__json_append_integer(struct ph__json *array, int64_t number)
 {
     append_node(array, json_integer(number));
 }
 
-void ph__json_append_number(struct ph_json *array, double number)
+void ph__json_append_number(struct ph__json *array, double number)
 {
     append_node(array, number_node(number));
 }
 
-void ph__json_destroy(struct ph_json *json)
+void ph__json_destroy(struct ph__json *json)
 {
     json_decref(node(json));
 }
@@ -259,7 +259,7 @@ static void print_node(const struct printer *printer, const json_t *json, size_t
     }
 }
 
-ph_status ph__json_text(const struct ph_json *json, int indent, char **text_out)
+ph_status ph__json_text(const struct ph__json *json, int indent, char **text_out)
 {
     bool is_incomplete = has_failed || json == NULL;
     has_failed = false;
@@ -279,13 +279,13 @@ ph_status ph__json_text(const struct ph_json *json, int indent, char **text_out)
     return PH_OK;
 }
 
-ph_status ph__json_write(const struct ph_json *json, const char *path)
+ph_status ph__json_write(const struct ph__json *json, const char *path)
 {
     char *text = NULL;
     ph_status status = ph__json_text(json, 2, &text);
     if (status != PH_OK)
         return ph_fail(status, "%s: %s", path, ph_error_text());
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     status = ph__atomic_file_open(path, &file);
     if (status != PH_OK)
         goto done;
@@ -304,7 +304,7 @@ done:
 /* ---- reading ---- */
 
 ph_status ph__json_load(const char *text, size_t size, const char *where, ph_status error_status,
-    size_t *end_out, struct ph_json **json_out)
+    size_t *end_out, struct ph__json **json_out)
 {
     json_error_t error;
     const size_t flags = JSON_REJECT_DUPLICATES | (end_out != NULL ? JSON_DISABLE_EOF_CHECK : 0);
@@ -321,74 +321,74 @@ ph_status ph__json_load(const char *text, size_t size, const char *where, ph_sta
     return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
 }
 
-static const struct ph_json *as_ph(const json_t *json)
+static const struct ph__json *as_ph(const json_t *json)
 {
-    return (const struct ph_json *)(const void *)json;
+    return (const struct ph__json *)(const void *)json;
 }
 
-const struct ph_json *ph__json_get(const struct ph_json *object, const char *key)
+const struct ph__json *ph__json_get(const struct ph__json *object, const char *key)
 {
     return as_ph(json_object_get(const_node(object), key));
 }
 
-const struct ph_json *ph__json_at(const struct ph_json *array, size_t index)
+const struct ph__json *ph__json_at(const struct ph__json *array, size_t index)
 {
     return as_ph(json_array_get(const_node(array), index));
 }
 
-size_t ph__json_size(const struct ph_json *json)
+size_t ph__json_size(const struct ph__json *json)
 {
     const json_t *value = const_node(json);
     return json_is_object(value) ? json_object_size(value) : json_array_size(value);
 }
 
-bool ph__json_next_member(const struct ph_json *object, struct ph_json_member *member)
+bool ph__json_next_member(const struct ph__json *object, struct ph__json_member *member)
 {
     const json_t *json = const_node(object);
     void *place = member->place == NULL ? first_member(json) : next_member(json, member->place);
     if (place == NULL)
         return false;
     *member =
-        (struct ph_json_member){json_object_iter_key(place), as_ph(json_object_iter_value(place)), place};
+        (struct ph__json_member){json_object_iter_key(place), as_ph(json_object_iter_value(place)), place};
     return true;
 }
 
-const char *ph__json_as_text(const struct ph_json *json, const char *fallback)
+const char *ph__json_as_text(const struct ph__json *json, const char *fallback)
 {
     return json_is_string(const_node(json)) ? json_string_value(const_node(json)) : fallback;
 }
 
-int64_t ph__json_as_integer(const struct ph_json *json, int64_t fallback)
+int64_t ph__json_as_integer(const struct ph__json *json, int64_t fallback)
 {
     return json_is_integer(const_node(json)) ? json_integer_value(const_node(json)) : fallback;
 }
 
-double ph__json_as_number(const struct ph_json *json, double fallback)
+double ph__json_as_number(const struct ph__json *json, double fallback)
 {
     return json_is_number(const_node(json)) ? json_number_value(const_node(json)) : fallback;
 }
 
-bool ph__json_as_bool(const struct ph_json *json, bool fallback)
+bool ph__json_as_bool(const struct ph__json *json, bool fallback)
 {
     return json_is_boolean(const_node(json)) ? json_is_true(const_node(json)) : fallback;
 }
 
-bool ph__json_is_array(const struct ph_json *json)
+bool ph__json_is_array(const struct ph__json *json)
 {
     return json_is_array(const_node(json));
 }
 
-bool ph__json_is_object(const struct ph_json *json)
+bool ph__json_is_object(const struct ph__json *json)
 {
     return json_is_object(const_node(json));
 }
 
-bool ph__json_is_integer(const struct ph_json *json)
+bool ph__json_is_integer(const struct ph__json *json)
 {
     return json_is_integer(const_node(json));
 }
 
-bool ph__json_is_null(const struct ph_json *json)
+bool ph__json_is_null(const struct ph__json *json)
 {
     return json_is_null(const_node(json));
 }

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t value_bytes(enum ph_json_field_kind kind)
+static size_t value_bytes(enum ph__json_field_kind kind)
 {
     return kind == PH_JSON_BOOL ? sizeof(bool) : kind == PH_JSON_SIZE ? sizeof(size_t) : sizeof(uint64_t);
 }
 
 /* ---- writing ---- */
 
-static int64_t integer_of(enum ph_json_field_kind kind, const void *member)
+static int64_t integer_of(enum ph__json_field_kind kind, const void *member)
 {
     if (kind == PH_JSON_COUNT)
         return (int64_t) * (const uint64_t *)member;
@@ -20,7 +20,7 @@ static int64_t integer_of(enum ph_json_field_kind kind, const void *member)
     return *(const int64_t *)member;
 }
 
-static void set_value(struct ph_json *object, const struct ph_json_field *field, const void *member)
+static void set_value(struct ph__json *object, const struct ph__json_field *field, const void *member)
 {
     if (field->kind == PH_JSON_TEXT)
         ph__json_set_text(object, field->key, member);
@@ -32,9 +32,9 @@ static void set_value(struct ph_json *object, const struct ph_json_field *field,
         ph__json_set_integer(object, field->key, integer_of(field->kind, member));
 }
 
-static void set_array(struct ph_json *object, const struct ph_json_field *field, const char *member)
+static void set_array(struct ph__json *object, const struct ph__json_field *field, const char *member)
 {
-    struct ph_json *array = ph__json_array();
+    struct ph__json *array = ph__json_array();
     for (size_t i = 0; i < field->capacity; i++) {
         const char *item = member + i * value_bytes(field->kind);
         if (field->kind == PH_JSON_NUMBER)
@@ -45,13 +45,13 @@ static void set_array(struct ph_json *object, const struct ph_json_field *field,
     ph__json_set(object, field->key, array);
 }
 
-static bool is_array(const struct ph_json_field *field)
+static bool is_array(const struct ph__json_field *field)
 {
     return field->capacity > 0 && field->kind != PH_JSON_TEXT;
 }
 
 void ph__json_set_fields(
-    struct ph_json *object, const struct ph_json_field *fields, size_t num_fields, const void *from)
+    struct ph__json *object, const struct ph__json_field *fields, size_t num_fields, const void *from)
 {
     for (size_t i = 0; i < num_fields; i++) {
         const char *member = (const char *)from + fields[i].offset;
@@ -65,13 +65,13 @@ void ph__json_set_fields(
 /* ---- reading ---- */
 
 /* Of two fallbacks a value can equal only one: it is of the right type when it follows neither. */
-static bool get_bool(const struct ph_json *json, bool *value)
+static bool get_bool(const struct ph__json *json, bool *value)
 {
     *value = ph__json_as_bool(json, false);
     return ph__json_as_bool(json, true) == *value;
 }
 
-static bool get_integer(const struct ph_json *json, enum ph_json_field_kind kind, void *member)
+static bool get_integer(const struct ph__json *json, enum ph__json_field_kind kind, void *member)
 {
     if (!ph__json_is_integer(json))
         return false;
@@ -85,13 +85,13 @@ static bool get_integer(const struct ph_json *json, enum ph_json_field_kind kind
     return true;
 }
 
-static bool get_number(const struct ph_json *json, double *value)
+static bool get_number(const struct ph__json *json, double *value)
 {
     *value = ph__json_as_number(json, (double)NAN);
     return !isnan(*value) || ph__json_is_null(json);
 }
 
-static bool get_text(const struct ph_json *json, size_t capacity, char *member)
+static bool get_text(const struct ph__json *json, size_t capacity, char *member)
 {
     const char *text = ph__json_as_text(json, NULL);
     if (text == NULL || strlen(text) >= capacity)
@@ -100,7 +100,7 @@ static bool get_text(const struct ph_json *json, size_t capacity, char *member)
     return true;
 }
 
-static bool get_value(const struct ph_json *json, const struct ph_json_field *field, void *member)
+static bool get_value(const struct ph__json *json, const struct ph__json_field *field, void *member)
 {
     if (field->kind == PH_JSON_TEXT)
         return get_text(json, field->capacity, member);
@@ -111,7 +111,7 @@ static bool get_value(const struct ph_json *json, const struct ph_json_field *fi
     return get_integer(json, field->kind, member);
 }
 
-static bool get_array(const struct ph_json *json, const struct ph_json_field *field, char *member)
+static bool get_array(const struct ph__json *json, const struct ph__json_field *field, char *member)
 {
     bool is_read = ph__json_is_array(json) && ph__json_size(json) == field->capacity;
     for (size_t i = 0; i < field->capacity && is_read; i++)
@@ -120,10 +120,10 @@ static bool get_array(const struct ph_json *json, const struct ph_json_field *fi
 }
 
 const char *ph__json_get_fields(
-    const struct ph_json *object, const struct ph_json_field *fields, size_t num_fields, void *to)
+    const struct ph__json *object, const struct ph__json_field *fields, size_t num_fields, void *to)
 {
     for (size_t i = 0; i < num_fields; i++) {
-        const struct ph_json *json = ph__json_get(object, fields[i].key);
+        const struct ph__json *json = ph__json_get(object, fields[i].key);
         char *member = (char *)to + fields[i].offset;
         if (!(is_array(&fields[i]) ? get_array(json, &fields[i], member)
                                    : get_value(json, &fields[i], member)))

@@ -4,7 +4,7 @@
 
 #include "base/format/json.h"
 
-enum ph_json_field_kind {
+enum ph__json_field_kind {
     PH_JSON_COUNT,  /* uint64_t */
     PH_JSON_SIZE,   /* size_t */
     PH_JSON_SIGNED, /* int64_t */
@@ -13,20 +13,20 @@ enum ph_json_field_kind {
     PH_JSON_TEXT,   /* char[capacity], NUL-terminated */
 };
 
-struct ph_json_field {
+struct ph__json_field {
     const char *key;
-    enum ph_json_field_kind kind;
+    enum ph__json_field_kind kind;
     size_t offset;   /* of the member in the struct */
     size_t capacity; /* TEXT: bytes; else the items of an array, 0: a single value */
 };
 
 /* Sets a member of the object for each field, in order. `from` is the struct. */
 void ph__json_set_fields(
-    struct ph_json *object, const struct ph_json_field *fields, size_t num_fields, const void *from);
+    struct ph__json *object, const struct ph__json_field *fields, size_t num_fields, const void *from);
 
 /* Fills the struct. Returns the key of the first field that is missing, of another type or too long, and NULL when all
  * have been read. Members before that one have been written. */
 const char *ph__json_get_fields(
-    const struct ph_json *object, const struct ph_json_field *fields, size_t num_fields, void *to);
+    const struct ph__json *object, const struct ph__json_field *fields, size_t num_fields, void *to);
 
 #endif

@@ -88,7 +88,7 @@ static double real_at(const char *text)
 }
 
 /* A number ends where a bracket, comma or blank stands. The words, true, false and null, are told by their kind. */
-static bool is_scalar(struct reader *reader, const struct ph_json *json)
+static bool is_scalar(struct reader *reader, const struct ph__json *json)
 {
     const char *text = reader->at;
     while (reader->at < reader->end && strchr(",]} \t\r\n", *reader->at) == NULL)
@@ -101,7 +101,7 @@ static bool is_scalar(struct reader *reader, const struct ph_json *json)
 
 /* ---- documents ---- */
 
-static bool is_value(struct reader *reader, const struct ph_json *json);
+static bool is_value(struct reader *reader, const struct ph__json *json);
 
 /* Past what stands between values: blanks, commas, colons, and the brackets that end a list. */
 static void skip_to_value(struct reader *reader)
@@ -110,7 +110,7 @@ static void skip_to_value(struct reader *reader)
         reader->at++;
 }
 
-static bool is_array(struct reader *reader, const struct ph_json *json)
+static bool is_array(struct reader *reader, const struct ph__json *json)
 {
     bool is_same = true;
     reader->at++;
@@ -120,9 +120,9 @@ static bool is_array(struct reader *reader, const struct ph_json *json)
 }
 
 /* Members come in the order of the text. */
-static bool is_object(struct reader *reader, const struct ph_json *json)
+static bool is_object(struct reader *reader, const struct ph__json *json)
 {
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     bool is_same = true;
     reader->at++;
     while (is_same && ph__json_next_member(json, &member)) {
@@ -132,7 +132,7 @@ static bool is_object(struct reader *reader, const struct ph_json *json)
     return is_same;
 }
 
-static bool is_value(struct reader *reader, const struct ph_json *json)
+static bool is_value(struct reader *reader, const struct ph__json *json)
 {
     skip_to_value(reader);
     if (ph__json_is_object(json))
@@ -144,7 +144,7 @@ static bool is_value(struct reader *reader, const struct ph_json *json)
 }
 
 /* `json` was read from the text without an error. False: memory was lacking on the way, and it has lost something. */
-static bool is_text(const struct ph_json *json, const char *text, size_t size)
+static bool is_text(const struct ph__json *json, const char *text, size_t size)
 {
     struct reader reader = {text, text + size};
     return is_value(&reader, json);
@@ -153,9 +153,9 @@ static bool is_text(const struct ph_json *json, const char *text, size_t size)
 /* ---- parsing ---- */
 
 static ph_status parse(const char *text, size_t size, bool is_start, const char *where,
-    ph_status error_status, struct ph_json **json_out)
+    ph_status error_status, struct ph__json **json_out)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     size_t end = size;
     PH_TRY(ph__json_load(text, size, where, error_status, is_start ? &end : NULL, &json));
     if (!is_text(json, text, end)) {
@@ -167,13 +167,13 @@ static ph_status parse(const char *text, size_t size, bool is_start, const char 
 }
 
 ph_status ph__json_parse(
-    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out)
 {
     return parse(text, size, false, where, error_status, json_out);
 }
 
 ph_status ph__json_parse_start(
-    const char *text, size_t size, const char *where, ph_status error_status, struct ph_json **json_out)
+    const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out)
 {
     return parse(text, size, true, where, error_status, json_out);
 }

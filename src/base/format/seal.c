@@ -42,7 +42,7 @@ static ph_status read_block(int descriptor, uint64_t offset, const char *path, p
 
 /* Sums the file; found_out: the digits that it carries, which lie in its first block. */
 static ph_status sum_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
-    const struct ph_meanwhile *meanwhile, struct ph_digest *digest, char found_out[PH_SEAL_DIGITS])
+    const struct ph__meanwhile *meanwhile, struct ph__digest *digest, char found_out[PH_SEAL_DIGITS])
 {
     char block[BLOCK_BYTES];
     size_t size = 0;
@@ -60,10 +60,10 @@ static ph_status sum_file(int descriptor, uint64_t offset, const char *path, ph_
 }
 
 ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
-    const struct ph_meanwhile *meanwhile)
+    const struct ph__meanwhile *meanwhile)
 {
     assert(offset <= BLOCK_BYTES - PH_SEAL_DIGITS);
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     char found[PH_SEAL_DIGITS], made[PH_SEAL_DIGITS + 1];
     PH_TRY(ph__digest_create(&digest));
     ph_status status = sum_file(descriptor, offset, path, error_status, meanwhile, digest, found);
@@ -85,7 +85,7 @@ static char *json_digits(char *text)
 /* The sum of a text with a blank in the place of its digits. */
 static ph_status sum_text(const char *text, size_t size, char made_out[PH_SEAL_DIGITS + 1])
 {
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     PH_TRY(ph__digest_create(&digest));
     ph_status status = ph__digest_update(digest, text, size);
     if (status == PH_OK)
@@ -94,15 +94,15 @@ static ph_status sum_text(const char *text, size_t size, char made_out[PH_SEAL_D
     return status;
 }
 
-struct ph_json *ph__sealed_json_object(void)
+struct ph__json *ph__sealed_json_object(void)
 {
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__json_set_text(json, PH_SEAL_KEY, PH_SEAL_BLANK);
     return json;
 }
 
 /* The text of the document with its seal and a line feed behind it, malloc'ed. */
-static ph_status seal_text(const struct ph_json *json, char **text_out, size_t *size_out)
+static ph_status seal_text(const struct ph__json *json, char **text_out, size_t *size_out)
 {
     char *text = NULL;
     PH_TRY(ph__json_text(json, JSON_INDENT, &text));
@@ -121,7 +121,7 @@ static ph_status seal_text(const struct ph_json *json, char **text_out, size_t *
     return PH_OK;
 }
 
-ph_status ph__sealed_json_digest(const struct ph_json *json, char digits_out[PH_SEAL_DIGITS + 1])
+ph_status ph__sealed_json_digest(const struct ph__json *json, char digits_out[PH_SEAL_DIGITS + 1])
 {
     char *text = NULL;
     size_t size = 0;
@@ -134,7 +134,7 @@ ph_status ph__sealed_json_digest(const struct ph_json *json, char digits_out[PH_
 
 static ph_status write_bytes(const char *path, const char *bytes, size_t size)
 {
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     PH_TRY(ph__atomic_file_open(path, &file));
     const ph_status status = ph__atomic_file_write(&file, bytes, size);
     if (status == PH_OK)
@@ -143,7 +143,7 @@ static ph_status write_bytes(const char *path, const char *bytes, size_t size)
     return status;
 }
 
-ph_status ph__sealed_json_write(const struct ph_json *json, const char *path)
+ph_status ph__sealed_json_write(const struct ph__json *json, const char *path)
 {
     char *text = NULL;
     size_t size = 0;
@@ -174,9 +174,9 @@ static ph_status check_text(char *text, size_t size, const char *path, ph_status
 }
 
 ph_status ph__sealed_json_read(
-    const char *path, ph_status error_status, uint64_t max_bytes, struct ph_json **json_out)
+    const char *path, ph_status error_status, uint64_t max_bytes, struct ph__json **json_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text = NULL;
     size_t size = 0;
     ph_status status = ph__file_read(&arena, path, max_bytes, &text, &size);

@@ -24,20 +24,20 @@
  * start to its end, with a call of `meanwhile` behind each. PH_OK: the seal fits. Otherwise `error_status`, naming
  * `path`. Leaves the file's position as it is. */
 ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
-    const struct ph_meanwhile *meanwhile);
+    const struct ph__meanwhile *meanwhile);
 
 /* An object whose first member is the blank seal: what ph__sealed_json_write takes. */
-struct ph_json *ph__sealed_json_object(void);
+struct ph__json *ph__sealed_json_object(void);
 
 /* Writes such an object as an indented text with its seal, atomically; the object keeps its blank. */
-ph_status ph__sealed_json_write(const struct ph_json *json, const char *path);
+ph_status ph__sealed_json_write(const struct ph__json *json, const char *path);
 
 /* The seal that ph__sealed_json_write gives it: 64 digits and a NUL. */
-ph_status ph__sealed_json_digest(const struct ph_json *json, char digits_out[PH_SEAL_DIGITS + 1]);
+ph_status ph__sealed_json_digest(const struct ph__json *json, char digits_out[PH_SEAL_DIGITS + 1]);
 
 /* Reads what ph__sealed_json_write has written: PH_OK only if every byte is as it was. A file that is missing, larger
  * than max_bytes, damaged, cut short or without a seal gives `error_status`, naming `path`. */
 ph_status ph__sealed_json_read(
-    const char *path, ph_status error_status, uint64_t max_bytes, struct ph_json **json_out);
+    const char *path, ph_status error_status, uint64_t max_bytes, struct ph__json **json_out);
 
 #endif

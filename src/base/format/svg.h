@@ -11,18 +11,18 @@
 /* Curves, dots and bars over two axes. Nothing is drawn for a number that is not finite (nor, on
  * a logarithmic axis, for one that is not positive): a line has a gap there. A plot without a single number says so. */
 
-enum ph_plot_style {
+enum ph__plot_style {
     PH_PLOT_LINE,          /* through the points in their order */
     PH_PLOT_DOTS,          /* one a point */
     PH_PLOT_LINE_AND_DOTS, /* both */
     PH_PLOT_BARS,          /* from the bottom up to y, from x to x_end: a histogram */
 };
 
-struct ph_plot_series {
+struct ph__plot_series {
     const char
         *name;      /* in the legend, and shown when the pointer rests on a point; NULL: not in the legend */
     const char *id; /* of the element that holds what is drawn; NULL: none */
-    enum ph_plot_style style;
+    enum ph__plot_style style;
     size_t color; /* 1 .. 6: --c1 .. --c6 of the page's style */
     size_t count;
     const double *x, *y;      /* (count) */
@@ -30,7 +30,7 @@ struct ph_plot_series {
     const double *low, *high; /* (count) ends of a whisker through each point; NULL: none */
 };
 
-struct ph_plot_axis {
+struct ph__plot_axis {
     const char *label;
     bool is_log;
     bool is_fixed; /* from low to high; else what the series need, and some room */
@@ -38,30 +38,30 @@ struct ph_plot_axis {
     double low, high;
 };
 
-struct ph_plot_mark { /* a dashed line across, shown with its text when the pointer rests on it */
+struct ph__plot_mark { /* a dashed line across, shown with its text when the pointer rests on it */
     double x;
     const char *text;
 };
 
-struct ph_plot {
+struct ph__plot {
     const char *id, *title; /* title may be NULL */
     double width, height;   /* in pixels where there is room */
-    struct ph_plot_axis x, y;
-    const struct ph_plot_series *series;
+    struct ph__plot_axis x, y;
+    const struct ph__plot_series *series;
     size_t num_series;
-    const struct ph_plot_mark *marks;
+    const struct ph__plot_mark *marks;
     size_t num_marks;
     bool has_diagonal; /* y = x, dashed */
 };
 
 /* All is borrowed for the call. */
-void ph__html_plot(struct ph_html *html, const struct ph_plot *plot);
+void ph__html_plot(struct ph__html *html, const struct ph__plot *plot);
 
 /* ---- rows ---- */
 
 /* Named rows beside one axis: where each one's number lies, how far it spreads, and the single values that it is made of. */
 
-struct ph_plot_row {
+struct ph__plot_row {
     const char *name;
     double value;          /* a large dot; not finite: none */
     double low, high;      /* ends of a line through it; not finite: none */
@@ -71,17 +71,17 @@ struct ph_plot_row {
     size_t color;     /* 1 .. 6: --c1 .. --c6 of the page's style */
 };
 
-struct ph_row_plot {
+struct ph__row_plot {
     const char *id, *label;     /* label: of the axis */
     double width;               /* in pixels where there is room; the height follows from the rows */
     const char *format;         /* of a value, for one double: "%.4f" */
     const char *reference_name; /* NULL where no row has one */
-    const struct ph_plot_row *rows;
+    const struct ph__plot_row *rows;
     size_t num_rows;
 };
 
 /* All is borrowed for the call; the axis covers all numbers that are finite. */
-void ph__html_row_plot(struct ph_html *html, const struct ph_row_plot *plot);
+void ph__html_row_plot(struct ph__html *html, const struct ph__row_plot *plot);
 
 /* ---- graphs ---- */
 
@@ -91,6 +91,6 @@ void ph__html_row_plot(struct ph_html *html, const struct ph_row_plot *plot);
 
 /* All is borrowed for the call. Takes time as nodes times edges and as edges squared, and memory as edges times layers: fine for
  * some hundreds of either. */
-void ph__html_graph(struct ph_html *html, const struct ph_graph_drawing *drawing);
+void ph__html_graph(struct ph__html *html, const struct ph__graph_drawing *drawing);
 
 #endif

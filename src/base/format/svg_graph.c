@@ -13,7 +13,7 @@
 #define MIN_NODE_PIXELS 64
 
 /* As wide as its longer line may be; a letter of several bytes counts more than it takes. */
-static double node_width(const struct ph_graph_node *node)
+static double node_width(const struct ph__graph_node *node)
 {
     double label = LABEL_LETTER_PIXELS * (double)strlen(node->label);
     double note = NOTE_LETTER_PIXELS * (double)strlen(node->note);
@@ -26,7 +26,7 @@ static double top_of(size_t layer)
 }
 
 static void draw_curve(
-    struct ph_html *html, const struct ph__layout_place *from, const struct ph__layout_place *to)
+    struct ph__html *html, const struct ph__layout_place *from, const struct ph__layout_place *to)
 {
     double from_y = top_of(from->layer) + (from->is_node ? NODE_PIXELS : NODE_PIXELS / 2.0);
     double to_y = top_of(to->layer) + (to->is_node ? -5 : NODE_PIXELS / 2.0), middle = (from_y + to_y) / 2;
@@ -38,7 +38,7 @@ static void draw_curve(
     ph__html_markup(html, "\n");
 }
 
-static void draw_text(struct ph_html *html, const char *class_name, double x, double y, const char *text)
+static void draw_text(struct ph__html *html, const char *class_name, double x, double y, const char *text)
 {
     ph__html_markup(html, "<text%s text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">", class_name, x, y);
     ph__html_text(html, text);
@@ -46,7 +46,7 @@ static void draw_text(struct ph_html *html, const char *class_name, double x, do
 }
 
 static void draw_node(
-    struct ph_html *html, const struct ph_graph_node *node, const struct ph__layout_place *place)
+    struct ph__html *html, const struct ph__graph_node *node, const struct ph__layout_place *place)
 {
     double x = place->x + MARGIN_PIXELS, y = top_of(place->layer);
     bool has_note = node->note[0] != '\0';
@@ -63,7 +63,7 @@ static void draw_node(
 }
 
 static void draw(
-    struct ph_html *html, const struct ph_graph_drawing *drawing, const struct ph__layout *layout)
+    struct ph__html *html, const struct ph__graph_drawing *drawing, const struct ph__layout *layout)
 {
     double width = layout->width + 2 * MARGIN_PIXELS;
     double height = top_of(layout->num_layers) - (LAYER_PIXELS - NODE_PIXELS) + MARGIN_PIXELS;
@@ -79,9 +79,9 @@ static void draw(
     ph__html_markup(html, "</svg></figure>\n");
 }
 
-void ph__html_graph(struct ph_html *html, const struct ph_graph_drawing *drawing)
+void ph__html_graph(struct ph__html *html, const struct ph__graph_drawing *drawing)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__layout layout;
     double *widths = ph__arena_alloc_array(&arena, drawing->num_nodes, sizeof *widths);
     ph_status status = widths != NULL ? PH_OK : PH_ERROR_MEMORY;

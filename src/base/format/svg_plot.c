@@ -37,7 +37,7 @@ static bool is_drawable(const struct scale *scale, double number)
     return isfinite(number) && (!scale->is_log || number > 0);
 }
 
-static bool is_point(const struct frame *frame, const struct ph_plot_series *series, size_t i)
+static bool is_point(const struct frame *frame, const struct ph__plot_series *series, size_t i)
 {
     return is_drawable(&frame->x, series->x[i]) && is_drawable(&frame->y, series->y[i]);
 }
@@ -54,7 +54,7 @@ static void take_in(struct scale *scale, const double *numbers, size_t count)
 }
 
 /* Log axes reach to where they do; there is no room to add below 0. */
-static void set_range(struct scale *scale, const struct ph_plot_axis *axis)
+static void set_range(struct scale *scale, const struct ph__plot_axis *axis)
 {
     bool is_empty = scale->low > scale->high;
     if (axis->is_fixed || is_empty) {
@@ -74,14 +74,14 @@ static void set_range(struct scale *scale, const struct ph_plot_axis *axis)
     scale->high = axis->has_zero && scale->high <= 0 && scale->low < 0 ? 0 : high;
 }
 
-static struct frame frame_of(const struct ph_plot *plot)
+static struct frame frame_of(const struct ph__plot *plot)
 {
     struct frame frame = {
         .x = {(double)INFINITY, -(double)INFINITY, LEFT_PIXELS, plot->width - RIGHT_PIXELS, plot->x.is_log},
         .y = {(double)INFINITY, -(double)INFINITY, plot->height - BOTTOM_PIXELS, TOP_PIXELS, plot->y.is_log},
     };
     for (size_t s = 0; s < plot->num_series; s++) {
-        const struct ph_plot_series *series = &plot->series[s];
+        const struct ph__plot_series *series = &plot->series[s];
         take_in(&frame.x, series->x, series->count);
         take_in(&frame.x, series->x_end, series->count);
         take_in(&frame.y, series->y, series->count);
@@ -95,7 +95,7 @@ static struct frame frame_of(const struct ph_plot *plot)
 
 /* ---- axes ------------------------------------------------------------------------------------------------- */
 
-static void ticks_of(const struct scale *scale, size_t wanted, struct ph_ticks *ticks)
+static void ticks_of(const struct scale *scale, size_t wanted, struct ph__ticks *ticks)
 {
     if (scale->is_log)
         ph__ticks_log(scale->low, scale->high, wanted, ticks);
@@ -103,9 +103,9 @@ static void ticks_of(const struct scale *scale, size_t wanted, struct ph_ticks *
         ph__ticks(scale->low, scale->high, wanted, ticks);
 }
 
-static void draw_axes(struct ph_html *html, const struct ph_plot *plot, const struct frame *frame)
+static void draw_axes(struct ph__html *html, const struct ph__plot *plot, const struct frame *frame)
 {
-    struct ph_ticks ticks;
+    struct ph__ticks ticks;
     double left = frame->x.from, right = frame->x.to, bottom = frame->y.from, top = frame->y.to;
     ticks_of(&frame->y, 5, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
@@ -135,11 +135,11 @@ static void draw_axes(struct ph_html *html, const struct ph_plot *plot, const st
     ph__html_markup(html, "</text>\n");
 }
 
-static void draw_legend(struct ph_html *html, const struct ph_plot *plot, const struct frame *frame)
+static void draw_legend(struct ph__html *html, const struct ph__plot *plot, const struct frame *frame)
 {
     ph__html_markup(html, "<text text-anchor=\"end\" x=\"%.1f\" y=\"18\">", frame->x.to);
     for (size_t s = 0; s < plot->num_series; s++) {
-        const struct ph_plot_series *series = &plot->series[s];
+        const struct ph__plot_series *series = &plot->series[s];
         if (series->name == NULL)
             continue;
         ph__html_markup(html, "<tspan dx=\"14\" class=\"f%zu\">■</tspan><tspan dx=\"5\">", series->color);
@@ -149,7 +149,7 @@ static void draw_legend(struct ph_html *html, const struct ph_plot *plot, const 
     ph__html_markup(html, "</text>\n");
 }
 
-static void draw_title(struct ph_html *html, const struct ph_plot *plot)
+static void draw_title(struct ph__html *html, const struct ph__plot *plot)
 {
     if (plot->title == NULL)
         return;
@@ -158,7 +158,7 @@ static void draw_title(struct ph_html *html, const struct ph_plot *plot)
     ph__html_markup(html, "</text>\n");
 }
 
-static void draw_marks(struct ph_html *html, const struct ph_plot *plot, const struct frame *frame)
+static void draw_marks(struct ph__html *html, const struct ph__plot *plot, const struct frame *frame)
 {
     for (size_t i = 0; i < plot->num_marks; i++) {
         if (!is_drawable(&frame->x, plot->marks[i].x))
@@ -179,13 +179,13 @@ static void draw_marks(struct ph_html *html, const struct ph_plot *plot, const s
 
 /* ---- series ----------------------------------------------------------------------------------------------- */
 
-static bool has_whisker(const struct ph_plot_series *series, size_t i)
+static bool has_whisker(const struct ph__plot_series *series, size_t i)
 {
     return series->low != NULL && series->high != NULL && isfinite(series->low[i]) &&
            isfinite(series->high[i]);
 }
 
-static void write_title(struct ph_html *html, const struct ph_plot_series *series, size_t i)
+static void write_title(struct ph__html *html, const struct ph__plot_series *series, size_t i)
 {
     char x[PH_TICK_TEXT_BYTES], y[PH_TICK_TEXT_BYTES];
     ph__html_markup(html, "<title>");
@@ -202,16 +202,16 @@ struct column {
     size_t first, lowest, highest, last;
 };
 
-static void write_point(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series,
-    size_t i, bool *is_drawing)
+static void write_point(struct ph__html *html, const struct frame *frame,
+    const struct ph__plot_series *series, size_t i, bool *is_drawing)
 {
     ph__html_markup(html, "%c%.1f %.1f", *is_drawing ? 'L' : 'M', pixel(&frame->x, series->x[i]),
         pixel(&frame->y, series->y[i]));
     *is_drawing = true;
 }
 
-static void write_column(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series,
-    const struct column *column, bool *is_drawing)
+static void write_column(struct ph__html *html, const struct frame *frame,
+    const struct ph__plot_series *series, const struct column *column, bool *is_drawing)
 {
     size_t inner[2] = {column->lowest, column->highest}, written = column->first;
     if (inner[0] > inner[1]) {
@@ -235,7 +235,7 @@ static bool is_same_column(const struct frame *frame, double left, double right)
 
 /* The points from `first` on that fall into its column of pixels; the index behind them. */
 static size_t gather_column(
-    const struct frame *frame, const struct ph_plot_series *series, size_t first, struct column *column_out)
+    const struct frame *frame, const struct ph__plot_series *series, size_t first, struct column *column_out)
 {
     struct column column = {first, first, first, first};
     size_t i = first + 1;
@@ -250,7 +250,7 @@ static size_t gather_column(
     return i;
 }
 
-static void draw_line(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series)
+static void draw_line(struct ph__html *html, const struct frame *frame, const struct ph__plot_series *series)
 {
     bool is_drawing = false;
     ph__html_markup(html, "<path class=\"line s%zu\" d=\"", series->color);
@@ -268,7 +268,7 @@ static void draw_line(struct ph_html *html, const struct frame *frame, const str
 }
 
 /* A dot, or a place for the pointer to rest where a line needs none. */
-static void draw_dot(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series,
+static void draw_dot(struct ph__html *html, const struct frame *frame, const struct ph__plot_series *series,
     size_t i, bool is_seen)
 {
     double x = pixel(&frame->x, series->x[i]), y = pixel(&frame->y, series->y[i]);
@@ -284,7 +284,7 @@ static void draw_dot(struct ph_html *html, const struct frame *frame, const stru
     ph__html_markup(html, "</g>\n");
 }
 
-static void draw_dots(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series)
+static void draw_dots(struct ph__html *html, const struct frame *frame, const struct ph__plot_series *series)
 {
     bool is_line = series->style != PH_PLOT_DOTS;
     bool is_seen = series->style != PH_PLOT_LINE && (!is_line || series->count <= MAX_LINE_DOTS);
@@ -295,7 +295,7 @@ static void draw_dots(struct ph_html *html, const struct frame *frame, const str
             draw_dot(html, frame, series, i, is_seen || (is_line && series->count == 1));
 }
 
-static void draw_bars(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series)
+static void draw_bars(struct ph__html *html, const struct frame *frame, const struct ph__plot_series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
         if (!is_point(frame, series, i) || !is_drawable(&frame->x, series->x_end[i]))
@@ -309,7 +309,8 @@ static void draw_bars(struct ph_html *html, const struct frame *frame, const str
     }
 }
 
-static bool draw_series(struct ph_html *html, const struct frame *frame, const struct ph_plot_series *series)
+static bool draw_series(
+    struct ph__html *html, const struct frame *frame, const struct ph__plot_series *series)
 {
     size_t num_points = 0;
     for (size_t i = 0; i < series->count; i++)
@@ -328,7 +329,7 @@ static bool draw_series(struct ph_html *html, const struct frame *frame, const s
     return num_points > 0;
 }
 
-static void draw_all_series(struct ph_html *html, const struct ph_plot *plot, const struct frame *frame)
+static void draw_all_series(struct ph__html *html, const struct ph__plot *plot, const struct frame *frame)
 {
     bool has_points = false;
     ph__html_markup(html,
@@ -346,7 +347,7 @@ static void draw_all_series(struct ph_html *html, const struct ph_plot *plot, co
             (frame->x.from + frame->x.to) / 2, (frame->y.from + frame->y.to) / 2);
 }
 
-void ph__html_plot(struct ph_html *html, const struct ph_plot *plot)
+void ph__html_plot(struct ph__html *html, const struct ph__plot *plot)
 {
     struct frame frame = frame_of(plot);
     ph__html_markup(html,

@@ -28,12 +28,12 @@ static void take_in(struct row_frame *frame, double number)
     }
 }
 
-static struct row_frame frame_of(const struct ph_row_plot *plot)
+static struct row_frame frame_of(const struct ph__row_plot *plot)
 {
     struct row_frame frame = {.low = (double)INFINITY, .high = -(double)INFINITY};
     size_t longest = 0;
     for (size_t i = 0; i < plot->num_rows; i++) {
-        const struct ph_plot_row *row = &plot->rows[i];
+        const struct ph__plot_row *row = &plot->rows[i];
         const double numbers[] = {row->value, row->low, row->high, row->reference};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
             take_in(&frame, numbers[k]);
@@ -48,9 +48,9 @@ static struct row_frame frame_of(const struct ph_row_plot *plot)
     return frame;
 }
 
-static void draw_axis(struct ph_html *html, const struct ph_row_plot *plot, const struct row_frame *frame)
+static void draw_axis(struct ph__html *html, const struct ph__row_plot *plot, const struct row_frame *frame)
 {
-    struct ph_ticks ticks;
+    struct ph__ticks ticks;
     ph__ticks(frame->low, frame->high, 6, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
         double x = pixel(frame, ticks.at[i]);
@@ -68,7 +68,7 @@ static void draw_axis(struct ph_html *html, const struct ph_row_plot *plot, cons
 /* The plot's format is a caller's constant of one double. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static void write_number(struct ph_html *html, const struct ph_row_plot *plot, double number)
+static void write_number(struct ph__html *html, const struct ph__row_plot *plot, double number)
 {
     if (isfinite(number))
         ph__html_textf(html, plot->format, number);
@@ -77,7 +77,8 @@ static void write_number(struct ph_html *html, const struct ph_row_plot *plot, d
 }
 #pragma GCC diagnostic pop
 
-static void write_title(struct ph_html *html, const struct ph_row_plot *plot, const struct ph_plot_row *row)
+static void write_title(
+    struct ph__html *html, const struct ph__row_plot *plot, const struct ph__plot_row *row)
 {
     ph__html_markup(html, "<title>");
     ph__html_textf(html, "%s: ", row->name);
@@ -95,8 +96,8 @@ static void write_title(struct ph_html *html, const struct ph_row_plot *plot, co
     ph__html_markup(html, "</title>");
 }
 
-static void draw_row(struct ph_html *html, const struct ph_row_plot *plot, const struct row_frame *frame,
-    const struct ph_plot_row *row, double y)
+static void draw_row(struct ph__html *html, const struct ph__row_plot *plot, const struct row_frame *frame,
+    const struct ph__plot_row *row, double y)
 {
     ph__html_markup(html,
         "<g><rect class=\"zone\" x=\"0\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>"
@@ -126,7 +127,7 @@ static void draw_row(struct ph_html *html, const struct ph_row_plot *plot, const
     ph__html_markup(html, "</g>\n");
 }
 
-static void draw_header(struct ph_html *html, const struct ph_row_plot *plot, const struct row_frame *frame)
+static void draw_header(struct ph__html *html, const struct ph__row_plot *plot, const struct row_frame *frame)
 {
     if (plot->reference_name == NULL)
         return;
@@ -137,7 +138,7 @@ static void draw_header(struct ph_html *html, const struct ph_row_plot *plot, co
     ph__html_markup(html, "</text>\n");
 }
 
-void ph__html_row_plot(struct ph_html *html, const struct ph_row_plot *plot)
+void ph__html_row_plot(struct ph__html *html, const struct ph__row_plot *plot)
 {
     struct row_frame frame = frame_of(plot);
     double height = frame.bottom + BOTTOM_PIXELS;

@@ -11,21 +11,21 @@
 #include "base/text/utf8.h"
 
 void ph__text_table_init(
-    struct ph_text_table *table, const struct ph_text_column *columns, size_t num_columns)
+    struct ph__text_table *table, const struct ph__text_column *columns, size_t num_columns)
 {
-    *table = (struct ph_text_table){.columns = columns, .num_columns = num_columns};
+    *table = (struct ph__text_table){.columns = columns, .num_columns = num_columns};
 }
 
-void ph__text_table_fini(struct ph_text_table *table)
+void ph__text_table_fini(struct ph__text_table *table)
 {
     free(table->cells);
     ph__arena_fini(&table->arena);
-    *table = (struct ph_text_table){0};
+    *table = (struct ph__text_table){0};
 }
 
 /* ---- filling ---------------------------------------------------------------------------------------------- */
 
-static void append(struct ph_text_table *table, const char *text)
+static void append(struct ph__text_table *table, const char *text)
 {
     void *cells = table->cells;
     const char *copy = ph__arena_strdup(&table->arena, text);
@@ -39,7 +39,7 @@ static void append(struct ph_text_table *table, const char *text)
         table->cells[table->num_cells++] = copy;
 }
 
-void ph__text_table_cell(struct ph_text_table *table, const char *format, ...)
+void ph__text_table_cell(struct ph__text_table *table, const char *format, ...)
 {
     char *text = NULL;
     va_list arguments;
@@ -57,7 +57,7 @@ void ph__text_table_cell(struct ph_text_table *table, const char *format, ...)
 /* The format is a caller's constant of one double. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-void ph__text_table_number(struct ph_text_table *table, const char *format, double number)
+void ph__text_table_number(struct ph__text_table *table, const char *format, double number)
 {
     if (isfinite(number))
         ph__text_table_cell(table, format, number);
@@ -66,12 +66,12 @@ void ph__text_table_number(struct ph_text_table *table, const char *format, doub
 }
 #pragma GCC diagnostic pop
 
-size_t ph__text_table_num_rows(const struct ph_text_table *table)
+size_t ph__text_table_num_rows(const struct ph__text_table *table)
 {
     return table->num_cells / table->num_columns;
 }
 
-const char *ph__text_table_at(const struct ph_text_table *table, size_t row, size_t column)
+const char *ph__text_table_at(const struct ph__text_table *table, size_t row, size_t column)
 {
     return table->cells[row * table->num_columns + column];
 }
@@ -99,7 +99,7 @@ static size_t width_of(const char *text)
 }
 
 /* A blank stands for what would end the line. */
-static ph_status write_text(struct ph_writer *writer, const char *text)
+static ph_status write_text(struct ph__writer *writer, const char *text)
 {
     for (; *text != '\0'; text++) {
         const char shown = (unsigned char)*text < ' ' ? ' ' : *text;
@@ -108,7 +108,7 @@ static ph_status write_text(struct ph_writer *writer, const char *text)
     return PH_OK;
 }
 
-static size_t column_width(const struct ph_text_table *table, size_t column)
+static size_t column_width(const struct ph__text_table *table, size_t column)
 {
     size_t width = width_of(table->columns[column].name);
     for (size_t row = 0; row < ph__text_table_num_rows(table); row++) {
@@ -118,7 +118,7 @@ static size_t column_width(const struct ph_text_table *table, size_t column)
     return width;
 }
 
-static ph_status write_cell(struct ph_writer *writer, const char *text, size_t width, bool is_number)
+static ph_status write_cell(struct ph__writer *writer, const char *text, size_t width, bool is_number)
 {
     const int padding = (int)(width - width_of(text));
     PH_TRY(ph__writer_printf(writer, " %*s", is_number ? padding : 0, ""));
@@ -127,15 +127,15 @@ static ph_status write_cell(struct ph_writer *writer, const char *text, size_t w
 }
 
 /* |------|-----:| */
-static ph_status write_rule(struct ph_writer *writer, size_t width, bool is_number)
+static ph_status write_rule(struct ph__writer *writer, size_t width, bool is_number)
 {
     for (size_t i = 0; i < width + 1; i++)
         PH_TRY(ph__writer_write(writer, "-", 1));
     return ph__writer_write(writer, is_number ? ":|" : "-|", 2);
 }
 
-static ph_status write_row(const struct ph_text_table *table, const size_t *widths, const char *const *cells,
-    struct ph_writer *writer)
+static ph_status write_row(const struct ph__text_table *table, const size_t *widths, const char *const *cells,
+    struct ph__writer *writer)
 {
     PH_TRY(ph__writer_write(writer, "|", 1));
     for (size_t i = 0; i < table->num_columns; i++)
@@ -144,7 +144,8 @@ static ph_status write_row(const struct ph_text_table *table, const size_t *widt
     return ph__writer_write(writer, "\n", 1);
 }
 
-static ph_status write_all(const struct ph_text_table *table, const size_t *widths, struct ph_writer *writer)
+static ph_status write_all(
+    const struct ph__text_table *table, const size_t *widths, struct ph__writer *writer)
 {
     PH_TRY(write_row(table, widths, NULL, writer));
     PH_TRY(ph__writer_write(writer, "|", 1));
@@ -156,7 +157,7 @@ static ph_status write_all(const struct ph_text_table *table, const size_t *widt
     return PH_OK;
 }
 
-ph_status ph__text_table_write(const struct ph_text_table *table, struct ph_writer *writer)
+ph_status ph__text_table_write(const struct ph__text_table *table, struct ph__writer *writer)
 {
     PH_TRY(table->status);
     size_t *widths = calloc(table->num_columns, sizeof *widths);
@@ -171,7 +172,7 @@ ph_status ph__text_table_write(const struct ph_text_table *table, struct ph_writ
 
 /* ---- CSV ---- */
 
-ph_status ph__csv_write_text(struct ph_writer *writer, const char *text)
+ph_status ph__csv_write_text(struct ph__writer *writer, const char *text)
 {
     PH_TRY(ph__writer_write(writer, "\"", 1));
     while (*text != '\0') {
@@ -186,7 +187,7 @@ ph_status ph__csv_write_text(struct ph_writer *writer, const char *text)
     return ph__writer_write(writer, "\"", 1);
 }
 
-ph_status ph__csv_write_number(struct ph_writer *writer, double number)
+ph_status ph__csv_write_number(struct ph__writer *writer, double number)
 {
     char text[PH_NUMBER_TEXT_BYTES];
     if (!isfinite(number))

@@ -9,41 +9,41 @@
 #include "base/file/stream.h"
 #include "base/memory/arena.h"
 
-struct ph_text_column {
+struct ph__text_column {
     const char *name;
     bool is_number; /* set to the right */
 };
 
 /* Filled row by row, each from its first column to its last. A cell that there was no memory for is remembered and
  * reported by ph__text_table_write, so that filling needs no checks. */
-struct ph_text_table {
-    const struct ph_text_column *columns; /* borrowed */
+struct ph__text_table {
+    const struct ph__text_column *columns; /* borrowed */
     size_t num_columns;
     const char **cells; /* (num_cells) */
     size_t num_cells, capacity;
-    struct ph_arena arena;
+    struct ph__arena arena;
     ph_status status;
 };
 
 void ph__text_table_init(
-    struct ph_text_table *table, const struct ph_text_column *columns, size_t num_columns);
-void ph__text_table_fini(struct ph_text_table *table);
+    struct ph__text_table *table, const struct ph__text_column *columns, size_t num_columns);
+void ph__text_table_fini(struct ph__text_table *table);
 
-void ph__text_table_cell(struct ph_text_table *table, const char *format, ...) PH_PRINTF(2, 3);
+void ph__text_table_cell(struct ph__text_table *table, const char *format, ...) PH_PRINTF(2, 3);
 /* "–" where the number is not finite, else as `format` of one double says. */
-void ph__text_table_number(struct ph_text_table *table, const char *format, double number);
-size_t ph__text_table_num_rows(const struct ph_text_table *table);
+void ph__text_table_number(struct ph__text_table *table, const char *format, double number);
+size_t ph__text_table_num_rows(const struct ph__text_table *table);
 /* As it was filled in. */
-const char *ph__text_table_at(const struct ph_text_table *table, size_t row, size_t column);
+const char *ph__text_table_at(const struct ph__text_table *table, size_t row, size_t column);
 
 /* Markdown. What would end a cell, or the line, is escaped. */
-ph_status ph__text_table_write(const struct ph_text_table *table, struct ph_writer *writer);
+ph_status ph__text_table_write(const struct ph__text_table *table, struct ph__writer *writer);
 
 /* ---- CSV ---- */
 
 /* Cells of CSV files by RFC 4180. Commas and ends of lines are the caller's. */
 
-ph_status ph__csv_write_text(struct ph_writer *writer, const char *text); /* quoted */
-ph_status ph__csv_write_number(struct ph_writer *writer, double number);  /* nothing where it is not finite */
+ph_status ph__csv_write_text(struct ph__writer *writer, const char *text); /* quoted */
+ph_status ph__csv_write_number(struct ph__writer *writer, double number); /* nothing where it is not finite */
 
 #endif

@@ -47,7 +47,7 @@ static void format_tick(double number, double step, double largest, char text[PH
         snprintf(text, PH_TICK_TEXT_BYTES, "%.*f%s", decimals_of(step / unit), number / unit, letter);
 }
 
-void ph__ticks(double low, double high, size_t wanted, struct ph_ticks *ticks_out)
+void ph__ticks(double low, double high, size_t wanted, struct ph__ticks *ticks_out)
 {
     ticks_out->count = 0;
     if (!is_range(low, high))
@@ -64,7 +64,7 @@ void ph__ticks(double low, double high, size_t wanted, struct ph_ticks *ticks_ou
     }
 }
 
-void ph__ticks_log(double low, double high, size_t wanted, struct ph_ticks *ticks_out)
+void ph__ticks_log(double low, double high, size_t wanted, struct ph__ticks *ticks_out)
 {
     ticks_out->count = 0;
     if (!is_range(low, high) || low <= 0)

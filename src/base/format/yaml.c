@@ -15,11 +15,11 @@
     ((uint64_t)128 << 20) /* a run folder's config has every key of each of 65,536 columns */
 
 struct parsing {
-    struct ph_arena *arena;
+    struct ph__arena *arena;
     const char *path, *text;
     size_t text_bytes;
     yaml_parser_t parser;
-    struct ph_yaml_node *nodes; /* malloc'ed while it grows */
+    struct ph__yaml_node *nodes; /* malloc'ed while it grows */
     size_t num_nodes, capacity;
 };
 
@@ -62,7 +62,7 @@ static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
 }
 
 /* The node's place in the list, as an index: the list moves while it grows. */
-static ph_status add_node(struct parsing *parsing, struct ph_yaml_node node, size_t *index_out)
+static ph_status add_node(struct parsing *parsing, struct ph__yaml_node node, size_t *index_out)
 {
     if (strlen(node.key) > PH_YAML_PATH_MAX)
         return fail_at(parsing, node.line, "the path of this key is too long");
@@ -119,15 +119,15 @@ static ph_status parse_scalar(
     if (is_plain && (strcmp(text, "~") == 0 || strcmp(text, "null") == 0))
         text = "";
     size_t index = 0;
-    struct ph_yaml_node node = {.kind = PH_YAML_SCALAR, .key = key, .text = text, .line = line};
+    struct ph__yaml_node node = {.kind = PH_YAML_SCALAR, .key = key, .text = text, .line = line};
     return add_node(parsing, node, &index);
 }
 
 static ph_status parse_sequence(struct parsing *parsing, const char *key, size_t line, size_t depth)
 {
     size_t index = 0, count = 0;
-    PH_TRY(
-        add_node(parsing, (struct ph_yaml_node){.kind = PH_YAML_SEQUENCE, .key = key, .line = line}, &index));
+    PH_TRY(add_node(
+        parsing, (struct ph__yaml_node){.kind = PH_YAML_SEQUENCE, .key = key, .line = line}, &index));
     for (;;) {
         yaml_event_t event;
         PH_TRY(next_event(parsing, &event));
@@ -200,7 +200,7 @@ static ph_status parse_node(
         return parse_sequence(parsing, key, line, depth);
     size_t index = 0;
     PH_TRY(
-        add_node(parsing, (struct ph_yaml_node){.kind = PH_YAML_MAPPING, .key = key, .line = line}, &index));
+        add_node(parsing, (struct ph__yaml_node){.kind = PH_YAML_MAPPING, .key = key, .line = line}, &index));
     return parse_members(parsing, key, depth);
 }
 
@@ -239,7 +239,7 @@ static ph_status parse_stream(struct parsing *parsing)
 
 static int compare_by_key(const void *a, const void *b)
 {
-    const struct ph_yaml_node *const *left = a, *const *right = b;
+    const struct ph__yaml_node *const *left = a, *const *right = b;
     int order = strcmp((*left)->key, (*right)->key);
     if (order != 0)
         return order;
@@ -249,7 +249,7 @@ static int compare_by_key(const void *a, const void *b)
 static ph_status refuse_duplicates(const struct parsing *parsing)
 {
     size_t count = parsing->num_nodes;
-    const struct ph_yaml_node **sorted = ph__arena_alloc_array(parsing->arena, count, sizeof *sorted);
+    const struct ph__yaml_node **sorted = ph__arena_alloc_array(parsing->arena, count, sizeof *sorted);
     if (sorted == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -263,14 +263,14 @@ static ph_status refuse_duplicates(const struct parsing *parsing)
 }
 
 /* The file's bytes; whatever is wrong with them makes a config unreadable, whoever else reads such a file. */
-static ph_status read_text(struct ph_arena *arena, const char *path, char **text_out, size_t *size_out)
+static ph_status read_text(struct ph__arena *arena, const char *path, char **text_out, size_t *size_out)
 {
     ph_status status = ph__file_read(arena, path, FILE_MAX_BYTES, text_out, size_out);
     return status == PH_ERROR_DATA ? PH_ERROR_CONFIG : status;
 }
 
 ph_status ph__yaml_read(
-    struct ph_arena *arena, const char *path, struct ph_yaml_node **nodes_out, size_t *num_nodes_out)
+    struct ph__arena *arena, const char *path, struct ph__yaml_node **nodes_out, size_t *num_nodes_out)
 {
     char *text = NULL;
     size_t size = 0;
@@ -282,7 +282,7 @@ ph_status ph__yaml_read(
     ph_status status = parse_stream(&parsing);
     if (status == PH_OK)
         status = refuse_duplicates(&parsing);
-    struct ph_yaml_node *nodes = NULL;
+    struct ph__yaml_node *nodes = NULL;
     if (status == PH_OK) {
         nodes = ph__arena_alloc_array(arena, parsing.num_nodes, sizeof *nodes);
         status = nodes != NULL ? PH_OK : PH_ERROR_MEMORY;

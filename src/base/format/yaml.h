@@ -20,11 +20,11 @@
 #define PH_YAML_PATH_MAX 1024
 #define PH_YAML_DEPTH_MAX 16
 
-enum ph_yaml_kind { PH_YAML_SCALAR, PH_YAML_SEQUENCE, PH_YAML_MAPPING };
+enum ph__yaml_kind { PH_YAML_SCALAR, PH_YAML_SEQUENCE, PH_YAML_MAPPING };
 
 /* Texts are owned by the arena. */
-struct ph_yaml_node {
-    enum ph_yaml_kind kind;
+struct ph__yaml_node {
+    enum ph__yaml_kind kind;
     const char *key;  /* "train.epochs" */
     const char *text; /* SCALAR: its text, "" for nothing, null or ~; NULL otherwise */
     size_t num_items; /* SEQUENCE */
@@ -33,6 +33,6 @@ struct ph_yaml_node {
 
 /* Nodes in the order of the file; a mapping or sequence comes before what it holds. PH_ERROR_CONFIG: "path:line: …". */
 ph_status ph__yaml_read(
-    struct ph_arena *arena, const char *path, struct ph_yaml_node **nodes_out, size_t *num_nodes_out);
+    struct ph__arena *arena, const char *path, struct ph__yaml_node **nodes_out, size_t *num_nodes_out);
 
 #endif

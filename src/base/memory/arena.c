@@ -14,28 +14,28 @@
 
 #define BLOCK_BYTES ((size_t)32 << 10)
 
-struct ph_arena_block {
-    struct ph_arena_block *next; /* older */
-    size_t capacity, used;       /* bytes of `data` */
+struct ph__arena_block {
+    struct ph__arena_block *next; /* older */
+    size_t capacity, used;        /* bytes of `data` */
     _Alignas(max_align_t) unsigned char data[];
 };
 
-static struct ph_arena_block *block_create(size_t capacity)
+static struct ph__arena_block *block_create(size_t capacity)
 {
     size_t bytes = 0;
-    if (!ph__size_add(capacity, sizeof(struct ph_arena_block), &bytes))
+    if (!ph__size_add(capacity, sizeof(struct ph__arena_block), &bytes))
         return NULL;
-    struct ph_arena_block *block = calloc(1, bytes);
+    struct ph__arena_block *block = calloc(1, bytes);
     if (block != NULL)
         block->capacity = capacity;
     return block;
 }
 
-void *ph__arena_alloc(struct ph_arena *arena, size_t size)
+void *ph__arena_alloc(struct ph__arena *arena, size_t size)
 {
     size_t alignment = _Alignof(max_align_t);
     size_t padded = 0;
-    struct ph_arena_block *block = arena->blocks;
+    struct ph__arena_block *block = arena->blocks;
     if (!ph__size_add(size, alignment - 1, &padded)) {
         ph_fail(PH_ERROR_MEMORY, "out of memory: a request of %zu bytes", size);
         return NULL;
@@ -55,7 +55,7 @@ void *ph__arena_alloc(struct ph_arena *arena, size_t size)
     return pointer;
 }
 
-void *ph__arena_alloc_array(struct ph_arena *arena, size_t count, size_t size)
+void *ph__arena_alloc_array(struct ph__arena *arena, size_t count, size_t size)
 {
     size_t bytes = 0;
     if (!ph__size_mul(count, size, &bytes)) {
@@ -65,7 +65,7 @@ void *ph__arena_alloc_array(struct ph_arena *arena, size_t count, size_t size)
     return ph__arena_alloc(arena, bytes);
 }
 
-char *ph__arena_strdup(struct ph_arena *arena, const char *text)
+char *ph__arena_strdup(struct ph__arena *arena, const char *text)
 {
     size_t bytes = strlen(text) + 1;
     char *copy = ph__arena_alloc(arena, bytes);
@@ -74,7 +74,7 @@ char *ph__arena_strdup(struct ph_arena *arena, const char *text)
     return copy;
 }
 
-char *ph__arena_printf(struct ph_arena *arena, const char *format, ...)
+char *ph__arena_printf(struct ph__arena *arena, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -93,11 +93,11 @@ char *ph__arena_printf(struct ph_arena *arena, const char *format, ...)
     return text;
 }
 
-void ph__arena_fini(struct ph_arena *arena)
+void ph__arena_fini(struct ph__arena *arena)
 {
-    struct ph_arena_block *block = arena->blocks;
+    struct ph__arena_block *block = arena->blocks;
     while (block != NULL) {
-        struct ph_arena_block *older = block->next;
+        struct ph__arena_block *older = block->next;
         free(block);
         block = older;
     }

@@ -5,17 +5,18 @@
 
 #include <stddef.h>
 
-struct ph_arena_block;
+struct ph__arena_block;
 
-struct ph_arena {
-    struct ph_arena_block *blocks; /* newest first; zero-initialised is an empty arena */
+struct ph__arena {
+    struct ph__arena_block *blocks; /* newest first; zero-initialised is an empty arena */
 };
 
 /* Zeroed memory aligned for any type; NULL when out of memory (and the error is recorded). size 0 is fine. */
-void *ph__arena_alloc(struct ph_arena *arena, size_t size);
-void *ph__arena_alloc_array(struct ph_arena *arena, size_t count, size_t size); /* checks count * size */
-char *ph__arena_strdup(struct ph_arena *arena, const char *text);
-char *ph__arena_printf(struct ph_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void ph__arena_fini(struct ph_arena *arena);
+void *ph__arena_alloc(struct ph__arena *arena, size_t size);
+void *ph__arena_alloc_array(struct ph__arena *arena, size_t count, size_t size); /* checks count * size */
+char *ph__arena_strdup(struct ph__arena *arena, const char *text);
+char *ph__arena_printf(struct ph__arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ph__arena_fini(struct ph__arena *arena);
 
 #endif

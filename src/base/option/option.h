@@ -17,36 +17,36 @@
 
 #define PH_LIST_MAX 64
 
-struct ph_integer_list {
+struct ph__integer_list {
     size_t count;
     int64_t items[PH_LIST_MAX];
 };
 
-struct ph_text_list {
+struct ph__text_list {
     size_t count;
     const char *items[PH_LIST_MAX]; /* owned by the arena */
 };
 
-struct ph_record_list {
+struct ph__record_list {
     size_t count;
     void *items; /* array of the record table's struct, owned by the arena */
 };
 
-enum ph_option_type {
+enum ph__option_type {
     PH_OPTION_BOOL,     /* bool */
     PH_OPTION_INTEGER,  /* int64_t, in [min, max] */
     PH_OPTION_NUMBER,   /* double, in [min, max] */
     PH_OPTION_TEXT,     /* const char *, owned by the arena */
     PH_OPTION_PATH,     /* const char *, environment variables expanded; "" is NULL */
     PH_OPTION_CHOICE,   /* int, or an enum of its size: index into choices */
-    PH_OPTION_INTEGERS, /* struct ph_integer_list, each in [min, max]; YAML [a, b], text "a,b" */
-    PH_OPTION_TEXTS,    /* struct ph_text_list; YAML [a, b], text a,b or "a, b","\"c\"" with quotes in it */
-    PH_OPTION_RECORDS,  /* struct ph_record_list, a YAML sequence of mappings, each by `records` */
+    PH_OPTION_INTEGERS, /* struct ph__integer_list, each in [min, max]; YAML [a, b], text "a,b" */
+    PH_OPTION_TEXTS,    /* struct ph__text_list; YAML [a, b], text a,b or "a, b","\"c\"" with quotes in it */
+    PH_OPTION_RECORDS,  /* struct ph__record_list, a YAML sequence of mappings, each by `records` */
 };
 
 /* What a key's value means beyond the code that reads it. A key without traits is held strictest: the outcome of a training
  * depends on it, all ranks of a job share it, and a resumed training keeps it. */
-enum ph_key_trait {
+enum ph__key_trait {
     PH_KEY_MAY_CHANGE = 1,    /* a resumed training may have another value */
     PH_KEY_NO_OUTCOME = 2,    /* a training ends in the same model whatever the value is */
     PH_KEY_PER_RANK = 4,      /* ranks may differ */
@@ -56,86 +56,87 @@ enum ph_key_trait {
 };
 
 /* Selects the keys that have all traits of `with` and none of `without`. */
-struct ph_key_filter {
+struct ph__key_filter {
     unsigned with, without;
 };
 
-struct ph_option_table;
+struct ph__option_table;
 
-struct ph_option {
+struct ph__option {
     const char *key; /* relative to the table's section */
-    enum ph_option_type type;
+    enum ph__option_type type;
     size_t offset;            /* of the member in the settings struct */
     const char *default_text; /* as it would be written after --set; NULL: required */
     double min, max;          /* INTEGER, NUMBER, INTEGERS: inclusive; both 0: unbounded */
     const char
         *range_text;     /* what the documentation says in the place of the range or the words; NULL: these */
     const char *choices; /* CHOICE: words separated by '|', in the order of the enum */
-    const struct ph_option_table *records;
+    const struct ph__option_table *records;
     const char *help; /* one or two sentences, with units */
-    unsigned traits;  /* of enum ph_key_trait, besides the table's */
+    unsigned traits;  /* of enum ph__key_trait, besides the table's */
 };
 
-struct ph_option_table {
+struct ph__option_table {
     const char *section; /* "train"; "" for top-level keys */
     const char *help;    /* one sentence */
-    const struct ph_option *options;
+    const struct ph__option *options;
     size_t num_options;
     size_t settings_size;
-    unsigned traits; /* of enum ph_key_trait: those of each of its keys */
+    unsigned traits; /* of enum ph__key_trait: those of each of its keys */
 };
 
 /* A table and the struct that its keys are written to. */
-struct ph_section {
-    const struct ph_option_table *table;
+struct ph__section {
+    const struct ph__option_table *table;
     void *settings;
 };
 
 /* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set of a
  * record list's member is written key[index].member or key[name].member where the record has a "name". */
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
-    const struct ph_section *sections, size_t num_sections, struct ph_arena *arena);
+    const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 
 /* The same for some sections alone: keys of the file that lie in none of them are not looked at. */
 ph_status ph__config_read_sections(
-    const char *path, const struct ph_section *sections, size_t num_sections, struct ph_arena *arena);
+    const char *path, const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 
 /* The effective config as YAML that ph__config_read gives the same settings for. */
-ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections);
+ph_status ph__config_write(
+    struct ph__writer *writer, const struct ph__section *sections, size_t num_sections);
 
 /* A text as a key or a value in such a file: quoted. PH_ERROR_USAGE where it is not UTF-8. */
-ph_status ph__config_write_text(struct ph_writer *writer, const char *text);
+ph_status ph__config_write_text(struct ph__writer *writer, const char *text);
 
 /* A path as the value of a key in such a file: quoted, and read back as the same path. */
-ph_status ph__config_write_path(struct ph_writer *writer, const char *path);
+ph_status ph__config_write_path(struct ph__writer *writer, const char *path);
 
 /* Compares the keys that the filter selects. PH_ERROR_CONFIG naming the first one whose values differ, both values and the
  * rule against that ("may not change on resume"). The sections are of the same tables in the same order. */
-ph_status ph__config_compare(const struct ph_section *before, const struct ph_section *after,
-    size_t num_sections, struct ph_key_filter filter, const char *rule);
+ph_status ph__config_compare(const struct ph__section *before, const struct ph__section *after,
+    size_t num_sections, struct ph__key_filter filter, const char *rule);
 
 /* Settings of the table at their defaults, lists of mappings empty, in the arena. */
 ph_status ph__config_defaults(
-    const struct ph_option_table *table, struct ph_arena *arena, void **settings_out);
+    const struct ph__option_table *table, struct ph__arena *arena, void **settings_out);
 
 /* Writes the selected keys that are not at their defaults, as lines "model.kind=fm": the same text for settings that mean the
  * same, whatever keys a later version adds. In the arena. */
-ph_status ph__config_changes(const struct ph_section *sections, size_t num_sections,
-    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out);
+ph_status ph__config_changes(const struct ph__section *sections, size_t num_sections,
+    struct ph__key_filter filter, struct ph__arena *arena, const char **text_out);
 /* Writes all selected keys, those at their defaults too. */
-ph_status ph__config_values(const struct ph_section *sections, size_t num_sections,
-    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out);
+ph_status ph__config_values(const struct ph__section *sections, size_t num_sections,
+    struct ph__key_filter filter, struct ph__arena *arena, const char **text_out);
 
 /* Tells whether the filter selects a key, which need not stand in the table itself: "model.own" of records. */
 static inline bool ph__key_is_selected(
-    const struct ph_option_table *table, const struct ph_option *option, struct ph_key_filter filter)
+    const struct ph__option_table *table, const struct ph__option *option, struct ph__key_filter filter)
 {
     const unsigned traits = table->traits | option->traits;
     return (traits & filter.with) == filter.with && (traits & filter.without) == 0;
 }
 
 /* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
-ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,
+ph_status ph__config_describe(struct ph__writer *writer, const struct ph__option_table *const *tables,
     size_t num_tables, bool is_markdown);
 
 /* The known word nearest to `word` by edit distance, NULL when none is near enough. */

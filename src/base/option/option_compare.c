@@ -7,16 +7,16 @@
 #include "base/option/option_value.h"
 
 struct comparison {
-    struct ph_arena *arena;
-    struct ph_key_filter filter;
+    struct ph__arena *arena;
+    struct ph__key_filter filter;
     const char *rule;
 };
 
 /* prefix: "train." of a section, "optimizer.groups[2]." of a record. */
-static ph_status compare_value(const struct comparison *comparison, const struct ph_option *option,
+static ph_status compare_value(const struct comparison *comparison, const struct ph__option *option,
     const char *prefix, void *before, void *after)
 {
-    struct ph_arena *arena = comparison->arena;
+    struct ph__arena *arena = comparison->arena;
     const char *was = ph__option_text(option, ph__option_member(option, before), arena);
     const char *is = ph__option_text(option, ph__option_member(option, after), arena);
     if (was == NULL || is == NULL)
@@ -27,13 +27,13 @@ static ph_status compare_value(const struct comparison *comparison, const struct
         comparison->rule);
 }
 
-static ph_status compare_records(const struct comparison *comparison, const struct ph_option *option,
+static ph_status compare_records(const struct comparison *comparison, const struct ph__option *option,
     const char *prefix, void *before, void *after)
 {
-    struct ph_arena *arena = comparison->arena;
-    const struct ph_option_table *records = option->records;
-    const struct ph_record_list *was = ph__option_member(option, before);
-    const struct ph_record_list *is = ph__option_member(option, after);
+    struct ph__arena *arena = comparison->arena;
+    const struct ph__option_table *records = option->records;
+    const struct ph__record_list *was = ph__option_member(option, before);
+    const struct ph__record_list *is = ph__option_member(option, after);
     if (was->count != is->count)
         return ph_fail(PH_ERROR_CONFIG, "%s%s had %zu items and has now %zu, but %s", prefix, option->key,
             was->count, is->count, comparison->rule);
@@ -51,16 +51,16 @@ static ph_status compare_records(const struct comparison *comparison, const stru
 }
 
 static ph_status compare_section(
-    const struct comparison *comparison, const struct ph_section *before, const struct ph_section *after)
+    const struct comparison *comparison, const struct ph__section *before, const struct ph__section *after)
 {
-    struct ph_arena *arena = comparison->arena;
-    const struct ph_option_table *table = before->table;
+    struct ph__arena *arena = comparison->arena;
+    const struct ph__option_table *table = before->table;
     const char *dot = table->section[0] != '\0' ? "." : "";
     const char *prefix = ph__arena_printf(arena, "%s%s", table->section, dot);
     if (prefix == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < table->num_options; i++) {
-        const struct ph_option *option = &table->options[i];
+        const struct ph__option *option = &table->options[i];
         const bool is_list = option->type == PH_OPTION_RECORDS;
         if (!ph__key_is_selected(table, option, comparison->filter))
             continue;
@@ -70,10 +70,10 @@ static ph_status compare_section(
     return PH_OK;
 }
 
-ph_status ph__config_compare(const struct ph_section *before, const struct ph_section *after,
-    size_t num_sections, struct ph_key_filter filter, const char *rule)
+ph_status ph__config_compare(const struct ph__section *before, const struct ph__section *after,
+    size_t num_sections, struct ph__key_filter filter, const char *rule)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const struct comparison comparison = {&arena, filter, rule};
     ph_status status = PH_OK;
     for (size_t s = 0; s < num_sections && status == PH_OK; s++)
@@ -85,14 +85,14 @@ ph_status ph__config_compare(const struct ph_section *before, const struct ph_se
 /* ---- changes ---- */
 
 ph_status ph__config_defaults(
-    const struct ph_option_table *table, struct ph_arena *arena, void **settings_out)
+    const struct ph__option_table *table, struct ph__arena *arena, void **settings_out)
 {
     void *settings = ph__arena_alloc(arena, table->settings_size);
     if (settings == NULL)
         return PH_ERROR_MEMORY;
     memset(settings, 0, table->settings_size);
     for (size_t i = 0; i < table->num_options; i++) {
-        const struct ph_option *option = &table->options[i];
+        const struct ph__option *option = &table->options[i];
         if (option->default_text != NULL && option->type != PH_OPTION_RECORDS)
             PH_TRY(
                 ph__option_parse(option, option->default_text, arena, ph__option_member(option, settings)));
@@ -102,17 +102,17 @@ ph_status ph__config_defaults(
 }
 
 struct writing {
-    struct ph_writer *writer; /* into memory */
-    struct ph_key_filter filter;
+    struct ph__writer *writer; /* into memory */
+    struct ph__key_filter filter;
     bool has_defaults; /* values that are the defaults are written, too */
 };
 
 /* Writes "PREFIX.KEY=VALUE\n" for each value that is wanted. */
-static ph_status write_values(const struct writing *writing, const struct ph_option_table *table,
-    const char *prefix, void *settings, void *defaults, struct ph_arena *arena)
+static ph_status write_values(const struct writing *writing, const struct ph__option_table *table,
+    const char *prefix, void *settings, void *defaults, struct ph__arena *arena)
 {
     for (size_t i = 0; i < table->num_options; i++) {
-        const struct ph_option *option = &table->options[i];
+        const struct ph__option *option = &table->options[i];
         if (option->type == PH_OPTION_RECORDS || !ph__key_is_selected(table, option, writing->filter))
             continue;
         const char *value = ph__option_text(option, ph__option_member(option, settings), arena);
@@ -125,19 +125,19 @@ static ph_status write_values(const struct writing *writing, const struct ph_opt
     return PH_OK;
 }
 
-static ph_status write_record(const struct writing *writing, const struct ph_option_table *records,
+static ph_status write_record(const struct writing *writing, const struct ph__option_table *records,
     const char *prefix, void *record, void *defaults)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const ph_status status = write_values(writing, records, prefix, record, defaults, &arena);
     ph__arena_fini(&arena);
     return status;
 }
 
-static ph_status write_records(const struct writing *writing, const struct ph_option *option,
-    const char *prefix, void *settings, struct ph_arena *arena)
+static ph_status write_records(const struct writing *writing, const struct ph__option *option,
+    const char *prefix, void *settings, struct ph__arena *arena)
 {
-    const struct ph_record_list *list = ph__option_member(option, settings);
+    const struct ph__record_list *list = ph__option_member(option, settings);
     void *defaults = NULL;
     PH_TRY(ph__config_defaults(option->records, arena, &defaults));
     for (size_t r = 0; r < list->count; r++) {
@@ -151,9 +151,9 @@ static ph_status write_records(const struct writing *writing, const struct ph_op
 }
 
 static ph_status write_section(
-    const struct writing *writing, const struct ph_section *section, struct ph_arena *arena)
+    const struct writing *writing, const struct ph__section *section, struct ph__arena *arena)
 {
-    const struct ph_option_table *table = section->table;
+    const struct ph__option_table *table = section->table;
     const char *dot = table->section[0] != '\0' ? "." : "";
     const char *prefix = ph__arena_printf(arena, "%s%s", table->section, dot);
     void *defaults = NULL;
@@ -169,7 +169,7 @@ static ph_status write_section(
 }
 
 /* Copies the written text into the arena. */
-static ph_status keep_text(struct ph_writer *writer, struct ph_arena *arena, const char **text_out)
+static ph_status keep_text(struct ph__writer *writer, struct ph__arena *arena, const char **text_out)
 {
     size_t size = 0;
     char *bytes = ph__writer_take(writer, &size);
@@ -181,8 +181,8 @@ static ph_status keep_text(struct ph_writer *writer, struct ph_arena *arena, con
     return text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-static ph_status write_text(const struct writing *writing, const struct ph_section *sections,
-    size_t num_sections, struct ph_arena *arena, const char **text_out)
+static ph_status write_text(const struct writing *writing, const struct ph__section *sections,
+    size_t num_sections, struct ph__arena *arena, const char **text_out)
 {
     for (size_t i = 0; i < num_sections; i++)
         PH_TRY(write_section(writing, &sections[i], arena));
@@ -190,8 +190,8 @@ static ph_status write_text(const struct writing *writing, const struct ph_secti
     return keep_text(writing->writer, arena, text_out);
 }
 
-ph_status ph__config_changes(const struct ph_section *sections, size_t num_sections,
-    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out)
+ph_status ph__config_changes(const struct ph__section *sections, size_t num_sections,
+    struct ph__key_filter filter, struct ph__arena *arena, const char **text_out)
 {
     struct writing writing = {.filter = filter};
     PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
@@ -200,8 +200,8 @@ ph_status ph__config_changes(const struct ph_section *sections, size_t num_secti
     return status;
 }
 
-ph_status ph__config_values(const struct ph_section *sections, size_t num_sections,
-    struct ph_key_filter filter, struct ph_arena *arena, const char **text_out)
+ph_status ph__config_values(const struct ph__section *sections, size_t num_sections,
+    struct ph__key_filter filter, struct ph__arena *arena, const char **text_out)
 {
     struct writing writing = {.filter = filter, .has_defaults = true};
     PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));

@@ -63,21 +63,21 @@ const char *ph__nearest_word(const char *word, const char *const *known, size_t 
 }
 
 /* "where: key: the reason that is recorded" */
-ph_status ph__config_fail_reason(const struct ph_config_reading *reading, const char *key, ph_status status)
+ph_status ph__config_fail_reason(const struct ph__config_reading *reading, const char *key, ph_status status)
 {
     if (status == PH_ERROR_MEMORY)
         return status;
     return ph_fail(status, "%s: %s: %s", reading->where, key, ph_error_text());
 }
 
-ph_status ph__config_fail(const struct ph_config_reading *reading, const char *key, const char *reason)
+ph_status ph__config_fail(const struct ph__config_reading *reading, const char *key, const char *reason)
 {
     return ph_fail(PH_ERROR_CONFIG, "%s: %s: %s", reading->where, key, reason);
 }
 
 /* ---- unknown keys ---- */
 
-static const char *full_key(struct ph_arena *arena, const char *section, const char *key)
+static const char *full_key(struct ph__arena *arena, const char *section, const char *key)
 {
     return ph__arena_printf(arena, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
 }
@@ -90,7 +90,7 @@ static const char *last_part(const char *key)
 
 /* Among full keys: one that differs only in its section, or the nearest one that shares the section, or the nearest. */
 static const char *suggest(
-    struct ph_arena *arena, const char *key, const char *const *known, size_t num_known)
+    struct ph__arena *arena, const char *key, const char *const *known, size_t num_known)
 {
     const char **siblings = ph__arena_alloc_array(arena, num_known, sizeof *siblings);
     if (siblings == NULL)
@@ -109,7 +109,7 @@ static const char *suggest(
 }
 
 static ph_status fail_unknown(
-    const struct ph_config_reading *reading, const char *key, const char *const *known, size_t num_known)
+    const struct ph__config_reading *reading, const char *key, const char *const *known, size_t num_known)
 {
     for (size_t i = 0; i < num_known; i++)
         if (strcmp(known[i], key) == 0)
@@ -122,7 +122,7 @@ static ph_status fail_unknown(
 }
 
 /* All full keys, and the sections' names (a mapping may be misspelt as well). */
-static ph_status fail_unknown_key(const struct ph_config_reading *reading, const char *key)
+static ph_status fail_unknown_key(const struct ph__config_reading *reading, const char *key)
 {
     size_t count = 0;
     for (size_t s = 0; s < reading->num_sections; s++)
@@ -132,7 +132,7 @@ static ph_status fail_unknown_key(const struct ph_config_reading *reading, const
         return PH_ERROR_MEMORY;
     size_t num_known = 0;
     for (size_t s = 0; s < reading->num_sections; s++) {
-        const struct ph_option_table *table = reading->sections[s].table;
+        const struct ph__option_table *table = reading->sections[s].table;
         for (size_t i = 0; i < table->num_options; i++) {
             known[num_known] = full_key(reading->arena, table->section, table->options[i].key);
             if (known[num_known++] == NULL)
@@ -146,7 +146,7 @@ static ph_status fail_unknown_key(const struct ph_config_reading *reading, const
 
 /* Of a record: the keys of its siblings, written as the unknown one was. */
 static ph_status fail_unknown_member(
-    const struct ph_config_reading *reading, const char *key, const struct ph_option_table *records)
+    const struct ph__config_reading *reading, const char *key, const struct ph__option_table *records)
 {
     int parent = (int)(last_part(key) - key);
     const char **known = ph__arena_alloc_array(reading->arena, records->num_options, sizeof *known);
@@ -172,7 +172,7 @@ static const char *match_section(const char *section, const char *key)
 }
 
 /* Gives what follows the option's key in `key`: "" or a subscript; NULL when it is another option's key. */
-static const char *match_key(const struct ph_option *option, const char *key)
+static const char *match_key(const struct ph__option *option, const char *key)
 {
     const size_t length = strlen(option->key);
     bool is_same = strncmp(key, option->key, length) == 0 && (key[length] == '\0' || key[length] == '[');
@@ -180,17 +180,17 @@ static const char *match_key(const struct ph_option *option, const char *key)
 }
 
 bool ph__config_find_option(
-    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out)
+    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out)
 {
     for (size_t s = 0; s < reading->num_sections; s++) {
-        const struct ph_section *section = &reading->sections[s];
+        const struct ph__section *section = &reading->sections[s];
         const char *rest = match_section(section->table->section, key);
         for (size_t i = 0; rest != NULL && i < section->table->num_options; i++) {
-            const struct ph_option *option = &section->table->options[i];
+            const struct ph__option *option = &section->table->options[i];
             const char *subscript = match_key(option, rest);
             if (subscript == NULL)
                 continue;
-            *target_out = (struct ph_config_target){.option = option,
+            *target_out = (struct ph__config_target){.option = option,
                 .state = &reading->states[s][i],
                 .member = ph__option_member(option, section->settings),
                 .subscript = subscript};
@@ -200,7 +200,7 @@ bool ph__config_find_option(
     return false;
 }
 
-static const struct ph_option *find_member(const struct ph_option_table *records, const char *key)
+static const struct ph__option *find_member(const struct ph__option_table *records, const char *key)
 {
     for (size_t i = 0; i < records->num_options; i++)
         if (strcmp(records->options[i].key, key) == 0)
@@ -208,15 +208,15 @@ static const struct ph_option *find_member(const struct ph_option_table *records
     return NULL;
 }
 
-void *ph__config_record(const struct ph_config_target *target, size_t index)
+void *ph__config_record(const struct ph__config_target *target, size_t index)
 {
-    const struct ph_record_list *list = target->member;
+    const struct ph__record_list *list = target->member;
     return (char *)list->items + index * target->option->records->settings_size;
 }
 
 /* A subscript is a number, or the name of a record. */
 static bool find_index(
-    const struct ph_config_target *target, const char *subscript, size_t length, size_t *index_out)
+    const struct ph__config_target *target, const char *subscript, size_t length, size_t *index_out)
 {
     char digits[24];
     int64_t number = 0;
@@ -228,11 +228,11 @@ static bool find_index(
             return true;
         }
     }
-    const struct ph_option_table *records = target->option->records;
-    const struct ph_option *name = records != NULL ? find_member(records, "name") : NULL;
+    const struct ph__option_table *records = target->option->records;
+    const struct ph__option *name = records != NULL ? find_member(records, "name") : NULL;
     if (name == NULL || name->type != PH_OPTION_TEXT)
         return false;
-    const struct ph_record_list *list = target->member;
+    const struct ph__record_list *list = target->member;
     for (size_t i = 0; i < list->count; i++) {
         const char *text = *(const char **)ph__option_member(name, ph__config_record(target, i));
         if (text != NULL && strlen(text) == length && memcmp(text, subscript, length) == 0) {
@@ -245,9 +245,9 @@ static bool find_index(
 
 /* "[2]" of a list of integers; "[2]", "[2].rows" or "[user].rows" of a list of records. */
 static ph_status resolve_subscript(
-    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target)
+    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target)
 {
-    enum ph_option_type type = target->option->type;
+    enum ph__option_type type = target->option->type;
     const char *close = strrchr(target->subscript, ']');
     const bool is_list = type == PH_OPTION_INTEGERS || type == PH_OPTION_TEXTS;
     if (close == NULL || (!is_list && type != PH_OPTION_RECORDS))
@@ -259,7 +259,7 @@ static ph_status resolve_subscript(
         target->kind = PH_TARGET_ITEM;
         return close[1] == '\0' ? PH_OK : fail_unknown_key(reading, key);
     }
-    const struct ph_record_list *list = target->member;
+    const struct ph__record_list *list = target->member;
     if (target->index >= list->count) {
         ph_fail(PH_ERROR_CONFIG, "there are only %zu items", list->count);
         return ph__config_fail_reason(reading, key, PH_ERROR_CONFIG);
@@ -272,7 +272,7 @@ static ph_status resolve_subscript(
 }
 
 /* Where the last subscript of "[2].values[1]" begins; NULL when the subscript is no such thing. */
-static const char *find_member_item(const struct ph_config_target *target)
+static const char *find_member_item(const struct ph__config_target *target)
 {
     const char *member = strstr(target->subscript, "].");
     const char *open = member != NULL ? strrchr(member, '[') : NULL;
@@ -281,8 +281,8 @@ static const char *find_member_item(const struct ph_config_target *target)
 }
 
 /* The member without the subscript first, then the subscript. */
-static ph_status resolve_member_item(const struct ph_config_reading *reading, const char *key,
-    const char *open, struct ph_config_target *target)
+static ph_status resolve_member_item(const struct ph__config_reading *reading, const char *key,
+    const char *open, struct ph__config_target *target)
 {
     const char *member = ph__arena_printf(reading->arena, "%.*s", (int)(open - key), key);
     const char *digits = ph__arena_printf(reading->arena, "%.*s", (int)strlen(open) - 2, open + 1);
@@ -300,7 +300,7 @@ static ph_status resolve_member_item(const struct ph_config_reading *reading, co
 }
 
 ph_status ph__config_find(
-    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out)
+    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out)
 {
     if (!ph__config_find_option(reading, key, target_out))
         return fail_unknown_key(reading, key);

@@ -10,55 +10,55 @@
 #include "phloem/status.h"
 
 /* One option's state while a config is read. */
-struct ph_option_state {
+struct ph__option_state {
     bool is_given;
     bool *members_given;       /* RECORDS: (records, members) */
     const char **record_where; /* RECORDS: (records) "file:line" of each */
 };
 
-struct ph_config_reading {
-    const struct ph_section *sections;
+struct ph__config_reading {
+    const struct ph__section *sections;
     size_t num_sections;
-    struct ph_option_state **states; /* [section][option] */
-    struct ph_arena *arena;
+    struct ph__option_state **states; /* [section][option] */
+    struct ph__arena *arena;
     bool skips_others; /* keys that lie in none of the sections are not looked at */
     const char *where; /* "file:line" or "--set key=value" of what is being read now */
 };
 
 /* What a key leads to. */
-enum ph_target_kind {
+enum ph__target_kind {
     PH_TARGET_OPTION,
     PH_TARGET_ITEM, /* of a list of integers or texts */
     PH_TARGET_RECORD,
     PH_TARGET_MEMBER,
     PH_TARGET_MEMBER_ITEM /* of a record's list of texts */
 };
-struct ph_config_target {
-    enum ph_target_kind kind;
-    const struct ph_option *option;
-    struct ph_option_state *state;
-    void *member;                  /* of the option */
-    const char *subscript;         /* behind the option's key, from '[' on */
-    size_t index;                  /* ITEM, RECORD, MEMBER, MEMBER_ITEM */
-    const struct ph_option *inner; /* MEMBER, MEMBER_ITEM: the record's option */
-    size_t item;                   /* MEMBER_ITEM */
+struct ph__config_target {
+    enum ph__target_kind kind;
+    const struct ph__option *option;
+    struct ph__option_state *state;
+    void *member;                   /* of the option */
+    const char *subscript;          /* behind the option's key, from '[' on */
+    size_t index;                   /* ITEM, RECORD, MEMBER, MEMBER_ITEM */
+    const struct ph__option *inner; /* MEMBER, MEMBER_ITEM: the record's option */
+    size_t item;                    /* MEMBER_ITEM */
 };
 
 /* PH_ERROR_CONFIG "where: key: reason". */
-ph_status ph__config_fail(const struct ph_config_reading *reading, const char *key, const char *reason);
+ph_status ph__config_fail(const struct ph__config_reading *reading, const char *key, const char *reason);
 
 /* `status` with "where: key: " put before the reason that is recorded; running out of memory stays as it is. */
-ph_status ph__config_fail_reason(const struct ph_config_reading *reading, const char *key, ph_status status);
+ph_status ph__config_fail_reason(const struct ph__config_reading *reading, const char *key, ph_status status);
 
 /* The option that `key` names or, with a subscript, begins with; false when there is none. */
 bool ph__config_find_option(
-    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out);
+    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out);
 
 /* What `key` names, subscript and all. PH_ERROR_CONFIG, complete with where, when it names nothing. */
 ph_status ph__config_find(
-    const struct ph_config_reading *reading, const char *key, struct ph_config_target *target_out);
+    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out);
 
 /* Record `index` of the list that the target's option is. */
-void *ph__config_record(const struct ph_config_target *target, size_t index);
+void *ph__config_record(const struct ph__config_target *target, size_t index);
 
 #endif

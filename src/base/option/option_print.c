@@ -13,7 +13,7 @@ static bool is_escaped(uint32_t code)
            code == 0xfeff || code == 0xfffe || code == 0xffff;
 }
 
-ph_status ph__config_write_text(struct ph_writer *writer, const char *text)
+ph_status ph__config_write_text(struct ph__writer *writer, const char *text)
 {
     size_t left = strlen(text);
     PH_TRY(ph__writer_write(writer, "\"", 1));
@@ -35,7 +35,7 @@ ph_status ph__config_write_text(struct ph_writer *writer, const char *text)
 }
 
 /* ["a", "b"] */
-static ph_status write_texts(struct ph_writer *writer, const struct ph_text_list *list)
+static ph_status write_texts(struct ph__writer *writer, const struct ph__text_list *list)
 {
     PH_TRY(ph__writer_write(writer, "[", 1));
     for (size_t i = 0; i < list->count; i++) {
@@ -46,11 +46,11 @@ static ph_status write_texts(struct ph_writer *writer, const struct ph_text_list
 }
 
 /* " value" behind the colon; not for RECORDS. */
-static ph_status write_value(struct ph_writer *writer, const struct ph_option *option, void *settings)
+static ph_status write_value(struct ph__writer *writer, const struct ph__option *option, void *settings)
 {
     if (option->type == PH_OPTION_TEXTS)
         return write_texts(writer, ph__option_member(option, settings));
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *text = ph__option_text(option, ph__option_member(option, settings), &arena);
     ph_status status = PH_ERROR_MEMORY;
     if (text != NULL) {
@@ -64,24 +64,24 @@ static ph_status write_value(struct ph_writer *writer, const struct ph_option *o
     return status;
 }
 
-ph_status ph__config_write_path(struct ph_writer *writer, const char *path)
+ph_status ph__config_write_path(struct ph__writer *writer, const char *path)
 {
-    static const struct ph_option option = {.type = PH_OPTION_PATH};
+    static const struct ph__option option = {.type = PH_OPTION_PATH};
     return write_value(writer, &option, &path);
 }
 
 static ph_status write_records(
-    struct ph_writer *writer, const struct ph_option *option, void *settings, const char *indent)
+    struct ph__writer *writer, const struct ph__option *option, void *settings, const char *indent)
 {
-    const struct ph_option_table *records = option->records;
-    const struct ph_record_list *list = ph__option_member(option, settings);
+    const struct ph__option_table *records = option->records;
+    const struct ph__record_list *list = ph__option_member(option, settings);
     if (list->count == 0)
         return ph__writer_printf(writer, "%s%s: []\n", indent, option->key);
     PH_TRY(ph__writer_printf(writer, "%s%s:\n", indent, option->key));
     for (size_t r = 0; r < list->count; r++) {
         void *record = (char *)list->items + r * records->settings_size;
         for (size_t i = 0; i < records->num_options; i++) {
-            const struct ph_option *inner = &records->options[i];
+            const struct ph__option *inner = &records->options[i];
             PH_TRY(ph__writer_printf(writer, "%s  %s %s: ", indent, i == 0 ? "-" : " ", inner->key));
             PH_TRY(write_value(writer, inner, record));
             PH_TRY(ph__writer_printf(writer, "\n"));
@@ -90,14 +90,14 @@ static ph_status write_records(
     return PH_OK;
 }
 
-static ph_status write_section(struct ph_writer *writer, const struct ph_section *section)
+static ph_status write_section(struct ph__writer *writer, const struct ph__section *section)
 {
-    const struct ph_option_table *table = section->table;
+    const struct ph__option_table *table = section->table;
     const char *indent = table->section[0] != '\0' ? "  " : "";
     if (table->section[0] != '\0')
         PH_TRY(ph__writer_printf(writer, "%s:\n", table->section));
     for (size_t i = 0; i < table->num_options; i++) {
-        const struct ph_option *option = &table->options[i];
+        const struct ph__option *option = &table->options[i];
         if (option->type == PH_OPTION_RECORDS) {
             PH_TRY(write_records(writer, option, section->settings, indent));
             continue;
@@ -109,7 +109,7 @@ static ph_status write_section(struct ph_writer *writer, const struct ph_section
     return PH_OK;
 }
 
-ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *sections, size_t num_sections)
+ph_status ph__config_write(struct ph__writer *writer, const struct ph__section *sections, size_t num_sections)
 {
     for (size_t s = 0; s < num_sections; s++)
         PH_TRY(write_section(writer, &sections[s]));
@@ -120,7 +120,7 @@ ph_status ph__config_write(struct ph_writer *writer, const struct ph_section *se
 
 /* What there is to set: docs/CONFIG.md as Markdown tables, --help as plain text. */
 
-static const char *type_name(enum ph_option_type type)
+static const char *type_name(enum ph__option_type type)
 {
     static const char *const names[] = {"true or false", "integer", "number", "text", "path", "choice",
         "list of integers", "list of texts", "list of mappings"};
@@ -128,7 +128,7 @@ static const char *type_name(enum ph_option_type type)
 }
 
 /* The default as a reader should see it. */
-static const char *default_name(const struct ph_option *option)
+static const char *default_name(const struct ph__option *option)
 {
     if (option->default_text == NULL)
         return "required";
@@ -138,7 +138,7 @@ static const char *default_name(const struct ph_option *option)
 }
 
 /* The words of a choice, or the range; "" when there is nothing to say. NULL: out of memory. */
-static const char *range_name(const struct ph_option *option, struct ph_arena *arena)
+static const char *range_name(const struct ph__option *option, struct ph__arena *arena)
 {
     if (option->range_text != NULL)
         return option->range_text;
@@ -150,7 +150,7 @@ static const char *range_name(const struct ph_option *option, struct ph_arena *a
 
 /* The help, and what the traits allow. NULL: out of memory. */
 static const char *meaning_of(
-    const struct ph_option_table *table, const struct ph_option *option, struct ph_arena *arena)
+    const struct ph__option_table *table, const struct ph__option *option, struct ph__arena *arena)
 {
     const unsigned traits = table->traits | option->traits;
     const bool is_per_rank = (traits & PH_KEY_PER_RANK) != 0 && option->type != PH_OPTION_PATH;
@@ -160,7 +160,7 @@ static const char *meaning_of(
 }
 
 /* What Markdown would take for emphasis, a tag or the end of a cell is escaped. */
-static ph_status write_cell(struct ph_writer *writer, const char *text)
+static ph_status write_cell(struct ph__writer *writer, const char *text)
 {
     PH_TRY(ph__writer_write(writer, " ", 1));
     for (const char *at = text; *at != '\0'; at++) {
@@ -172,7 +172,7 @@ static ph_status write_cell(struct ph_writer *writer, const char *text)
 }
 
 /* | key | type | default | range | meaning | */
-static ph_status write_row(struct ph_writer *writer, const struct ph_option *option, const char *prefix,
+static ph_status write_row(struct ph__writer *writer, const struct ph__option *option, const char *prefix,
     const char *range, const char *meaning)
 {
     PH_TRY(ph__writer_printf(writer, "| `%s%s` |", prefix, option->key));
@@ -183,7 +183,7 @@ static ph_status write_row(struct ph_writer *writer, const struct ph_option *opt
     return ph__writer_printf(writer, "\n");
 }
 
-static ph_status write_plain(struct ph_writer *writer, const struct ph_option *option, const char *prefix,
+static ph_status write_plain(struct ph__writer *writer, const struct ph__option *option, const char *prefix,
     const char *range, const char *meaning)
 {
     const char *comma = range[0] != '\0' ? ", " : "";
@@ -192,14 +192,14 @@ static ph_status write_plain(struct ph_writer *writer, const struct ph_option *o
     return ph__writer_printf(writer, "      %s\n", meaning);
 }
 
-static ph_status describe_options(struct ph_writer *writer, const struct ph_option_table *table,
-    const char *prefix, bool is_markdown, struct ph_arena *arena)
+static ph_status describe_options(struct ph__writer *writer, const struct ph__option_table *table,
+    const char *prefix, bool is_markdown, struct ph__arena *arena)
 {
     if (is_markdown)
         PH_TRY(ph__writer_printf(
             writer, "\n| key | type | default | range | meaning |\n|---|---|---|---|---|\n"));
     for (size_t i = 0; i < table->num_options; i++) {
-        const struct ph_option *option = &table->options[i];
+        const struct ph__option *option = &table->options[i];
         const char *range = range_name(option, arena);
         const char *meaning = meaning_of(table, option, arena);
         if (range == NULL || meaning == NULL)
@@ -210,7 +210,7 @@ static ph_status describe_options(struct ph_writer *writer, const struct ph_opti
 }
 
 static ph_status describe_heading(
-    struct ph_writer *writer, const char *marks, const char *title, const char *help, bool is_markdown)
+    struct ph__writer *writer, const char *marks, const char *title, const char *help, bool is_markdown)
 {
     if (is_markdown)
         return ph__writer_printf(writer, "\n%s %s\n\n%s\n", marks, title, help);
@@ -218,8 +218,8 @@ static ph_status describe_heading(
 }
 
 /* A record's keys stand in a table of their own below the section's. */
-static ph_status describe_records(struct ph_writer *writer, const struct ph_option *option,
-    const char *prefix, bool is_markdown, struct ph_arena *arena)
+static ph_status describe_records(struct ph__writer *writer, const struct ph__option *option,
+    const char *prefix, bool is_markdown, struct ph__arena *arena)
 {
     const char *title = ph__arena_printf(arena, "%s%s[]", prefix, option->key);
     const char *inner_prefix = title != NULL ? ph__arena_printf(arena, "%s.", title) : NULL;
@@ -229,8 +229,8 @@ static ph_status describe_records(struct ph_writer *writer, const struct ph_opti
     return describe_options(writer, option->records, inner_prefix, is_markdown, arena);
 }
 
-static ph_status describe_table(
-    struct ph_writer *writer, const struct ph_option_table *table, bool is_markdown, struct ph_arena *arena)
+static ph_status describe_table(struct ph__writer *writer, const struct ph__option_table *table,
+    bool is_markdown, struct ph__arena *arena)
 {
     bool is_top = table->section[0] == '\0';
     const char *prefix = is_top ? "" : ph__arena_printf(arena, "%s.", table->section);
@@ -244,10 +244,10 @@ static ph_status describe_table(
     return PH_OK;
 }
 
-ph_status ph__config_describe(struct ph_writer *writer, const struct ph_option_table *const *tables,
+ph_status ph__config_describe(struct ph__writer *writer, const struct ph__option_table *const *tables,
     size_t num_tables, bool is_markdown)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     ph_status status = PH_OK;
     for (size_t t = 0; t < num_tables && status == PH_OK; t++)
         status = describe_table(writer, tables[t], is_markdown, &arena);

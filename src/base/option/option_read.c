@@ -16,7 +16,7 @@
 /* ---- assignment ---- */
 
 static ph_status apply_default(
-    const struct ph_config_reading *reading, const struct ph_option *option, void *member)
+    const struct ph__config_reading *reading, const struct ph__option *option, void *member)
 {
     if (option->default_text == NULL || option->type == PH_OPTION_RECORDS)
         return PH_OK; /* required, or empty: the settings are zeroed */
@@ -26,21 +26,21 @@ static ph_status apply_default(
 }
 
 static ph_status begin_records(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, size_t count)
+    const struct ph__config_reading *reading, const struct ph__config_target *target, size_t count)
 {
-    const struct ph_option_table *records = target->option->records;
+    const struct ph__option_table *records = target->option->records;
     size_t num_members = 0;
     if (count > MAX_RECORDS || !ph__size_mul(count, records->num_options, &num_members))
         return ph_fail(PH_ERROR_CONFIG, "%s: a list of %zu items is too long", reading->where, count);
-    struct ph_record_list list = {.count = count};
+    struct ph__record_list list = {.count = count};
     list.items = ph__arena_alloc_array(reading->arena, count, records->settings_size);
     target->state->members_given = ph__arena_alloc_array(reading->arena, num_members, sizeof(bool));
     target->state->record_where = ph__arena_alloc_array(reading->arena, count, sizeof(const char *));
     if (list.items == NULL || target->state->members_given == NULL || target->state->record_where == NULL)
         return PH_ERROR_MEMORY;
-    *(struct ph_record_list *)target->member = list;
+    *(struct ph__record_list *)target->member = list;
     for (size_t i = 0; i < records->num_options && count > 0; i++) {
-        const struct ph_option *inner = &records->options[i];
+        const struct ph__option *inner = &records->options[i];
         PH_TRY(apply_default(reading, inner, ph__option_member(inner, list.items)));
     }
     for (size_t r = 0; r < count; r++) {
@@ -51,20 +51,20 @@ static ph_status begin_records(
     return PH_OK;
 }
 
-static void *member_place(const struct ph_config_target *target)
+static void *member_place(const struct ph__config_target *target)
 {
     return ph__option_member(target->inner, ph__config_record(target, target->index));
 }
 
-static void mark_member(const struct ph_config_target *target)
+static void mark_member(const struct ph__config_target *target)
 {
-    const struct ph_option_table *records = target->option->records;
+    const struct ph__option_table *records = target->option->records;
     size_t member = (size_t)(target->inner - records->options);
     target->state->members_given[target->index * records->num_options + member] = true;
 }
 
 static ph_status apply_member(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *text)
+    const struct ph__config_reading *reading, const struct ph__config_target *target, const char *text)
 {
     PH_TRY(ph__option_parse(target->inner, text, reading->arena, member_place(target)));
     mark_member(target);
@@ -72,7 +72,7 @@ static ph_status apply_member(
 }
 
 static ph_status apply_item(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *text)
+    const struct ph__config_reading *reading, const struct ph__config_target *target, const char *text)
 {
     if (target->option->type == PH_OPTION_TEXTS)
         return ph__option_parse_text_item(text, target->index, reading->arena, target->member);
@@ -80,7 +80,7 @@ static ph_status apply_item(
 }
 
 /* NULL: out of memory. */
-static const char *wanted_by(const struct ph_config_reading *reading, const struct ph_config_target *target)
+static const char *wanted_by(const struct ph__config_reading *reading, const struct ph__config_target *target)
 {
     switch (target->kind) {
     case PH_TARGET_RECORD:
@@ -98,7 +98,7 @@ static const char *wanted_by(const struct ph_config_reading *reading, const stru
 }
 
 static ph_status refuse_target(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *what)
+    const struct ph__config_reading *reading, const struct ph__config_target *target, const char *what)
 {
     const char *wanted = wanted_by(reading, target);
     return wanted != NULL ? ph_fail(PH_ERROR_CONFIG, "must be %s, not %s", wanted, what) : PH_ERROR_MEMORY;
@@ -106,7 +106,7 @@ static ph_status refuse_target(
 
 /* PH_ERROR_CONFIG with the reason alone. */
 static ph_status apply_text(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, const char *text)
+    const struct ph__config_reading *reading, const struct ph__config_target *target, const char *text)
 {
     target->state->is_given = true;
     switch (target->kind) {
@@ -129,16 +129,16 @@ static ph_status apply_text(
 }
 
 /* Empties the list; its items follow, each a node of its own. */
-static ph_status begin_list(const struct ph_config_reading *reading, const struct ph_config_target *target)
+static ph_status begin_list(const struct ph__config_reading *reading, const struct ph__config_target *target)
 {
     const bool is_member = target->kind == PH_TARGET_MEMBER;
-    const struct ph_option *option = is_member ? target->inner : target->option;
+    const struct ph__option *option = is_member ? target->inner : target->option;
     void *place = is_member ? member_place(target) : target->member;
     const bool is_list = is_member || target->kind == PH_TARGET_OPTION;
     if (is_list && option->type == PH_OPTION_TEXTS)
-        ((struct ph_text_list *)place)->count = 0;
+        ((struct ph__text_list *)place)->count = 0;
     else if (is_list && option->type == PH_OPTION_INTEGERS)
-        ((struct ph_integer_list *)place)->count = 0;
+        ((struct ph__integer_list *)place)->count = 0;
     else
         return refuse_target(reading, target, "a list");
     if (is_member)
@@ -147,7 +147,7 @@ static ph_status begin_list(const struct ph_config_reading *reading, const struc
 }
 
 static ph_status apply_sequence(
-    const struct ph_config_reading *reading, const struct ph_config_target *target, size_t num_items)
+    const struct ph__config_reading *reading, const struct ph__config_target *target, size_t num_items)
 {
     target->state->is_given = true;
     if (target->kind == PH_TARGET_OPTION && target->option->type == PH_OPTION_RECORDS)
@@ -158,7 +158,7 @@ static ph_status apply_sequence(
 /* ---- the file ---- */
 
 /* Is `key` a section, or does it begin one ("data" of "data.synth")? */
-static bool is_section(const struct ph_config_reading *reading, const char *key)
+static bool is_section(const struct ph__config_reading *reading, const char *key)
 {
     size_t length = strlen(key);
     for (size_t s = 0; s < reading->num_sections; s++) {
@@ -170,7 +170,7 @@ static bool is_section(const struct ph_config_reading *reading, const char *key)
 }
 
 /* Does the node lie in one of the sections? Of top-level keys, those that are no sections themselves. */
-static bool lies_in_section(const struct ph_config_reading *reading, const struct ph_yaml_node *node)
+static bool lies_in_section(const struct ph__config_reading *reading, const struct ph__yaml_node *node)
 {
     bool is_top = strchr(node->key, '.') == NULL && node->kind != PH_YAML_MAPPING;
     for (size_t s = 0; s < reading->num_sections; s++) {
@@ -183,9 +183,9 @@ static bool lies_in_section(const struct ph_config_reading *reading, const struc
     return false;
 }
 
-static ph_status read_node(const struct ph_config_reading *reading, const struct ph_yaml_node *node)
+static ph_status read_node(const struct ph__config_reading *reading, const struct ph__yaml_node *node)
 {
-    struct ph_config_target target;
+    struct ph__config_target target;
     if (reading->skips_others && !is_section(reading, node->key) && !lies_in_section(reading, node))
         return PH_OK;
     if (is_section(reading, node->key) && !ph__config_find_option(reading, node->key, &target)) {
@@ -207,9 +207,9 @@ static ph_status read_node(const struct ph_config_reading *reading, const struct
     return status == PH_OK ? PH_OK : ph__config_fail_reason(reading, node->key, status);
 }
 
-static ph_status read_file(struct ph_config_reading *reading, const char *path)
+static ph_status read_file(struct ph__config_reading *reading, const char *path)
 {
-    struct ph_yaml_node *nodes = NULL;
+    struct ph__yaml_node *nodes = NULL;
     size_t num_nodes = 0;
     PH_TRY(ph__yaml_read(reading->arena, path, &nodes, &num_nodes));
     for (size_t i = 0; i < num_nodes; i++) {
@@ -221,7 +221,7 @@ static ph_status read_file(struct ph_config_reading *reading, const char *path)
     return PH_OK;
 }
 
-static ph_status read_set(struct ph_config_reading *reading, const char *set)
+static ph_status read_set(struct ph__config_reading *reading, const char *set)
 {
     reading->where = ph__arena_printf(reading->arena, "--set %s", set);
     const char *equals = strchr(set, '=');
@@ -232,7 +232,7 @@ static ph_status read_set(struct ph_config_reading *reading, const char *set)
     const char *key = ph__arena_printf(reading->arena, "%.*s", (int)(equals - set), set);
     if (key == NULL)
         return PH_ERROR_MEMORY;
-    struct ph_config_target target;
+    struct ph__config_target target;
     PH_TRY(ph__config_find(reading, key, &target));
     ph_status status = apply_text(reading, &target, equals + 1);
     return status == PH_OK ? PH_OK : ph__config_fail_reason(reading, key, status);
@@ -240,31 +240,31 @@ static ph_status read_set(struct ph_config_reading *reading, const char *set)
 
 /* ---- the whole ---- */
 
-static ph_status begin_sections(struct ph_config_reading *reading)
+static ph_status begin_sections(struct ph__config_reading *reading)
 {
     reading->states = ph__arena_alloc_array(reading->arena, reading->num_sections, sizeof *reading->states);
     if (reading->states == NULL)
         return PH_ERROR_MEMORY;
     for (size_t s = 0; s < reading->num_sections; s++) {
-        const struct ph_section *section = &reading->sections[s];
-        const struct ph_option_table *table = section->table;
+        const struct ph__section *section = &reading->sections[s];
+        const struct ph__option_table *table = section->table;
         reading->states[s] =
             ph__arena_alloc_array(reading->arena, table->num_options, sizeof *reading->states[s]);
         if (reading->states[s] == NULL)
             return PH_ERROR_MEMORY;
         memset(section->settings, 0, table->settings_size);
         for (size_t i = 0; i < table->num_options; i++) {
-            const struct ph_option *option = &table->options[i];
+            const struct ph__option *option = &table->options[i];
             PH_TRY(apply_default(reading, option, ph__option_member(option, section->settings)));
         }
     }
     return PH_OK;
 }
 
-static ph_status check_records(const struct ph_option_table *table, const struct ph_option *option,
-    const struct ph_option_state *state, size_t count)
+static ph_status check_records(const struct ph__option_table *table, const struct ph__option *option,
+    const struct ph__option_state *state, size_t count)
 {
-    const struct ph_option_table *records = option->records;
+    const struct ph__option_table *records = option->records;
     for (size_t r = 0; r < count; r++)
         for (size_t i = 0; i < records->num_options; i++)
             if (records->options[i].default_text == NULL &&
@@ -275,18 +275,18 @@ static ph_status check_records(const struct ph_option_table *table, const struct
     return PH_OK;
 }
 
-static ph_status check_required(const struct ph_config_reading *reading, const char *path)
+static ph_status check_required(const struct ph__config_reading *reading, const char *path)
 {
     for (size_t s = 0; s < reading->num_sections; s++) {
-        const struct ph_option_table *table = reading->sections[s].table;
+        const struct ph__option_table *table = reading->sections[s].table;
         for (size_t i = 0; i < table->num_options; i++) {
-            const struct ph_option *option = &table->options[i];
-            const struct ph_option_state *state = &reading->states[s][i];
+            const struct ph__option *option = &table->options[i];
+            const struct ph__option_state *state = &reading->states[s][i];
             if (option->default_text == NULL && !state->is_given)
                 return ph_fail(PH_ERROR_CONFIG, "%s: missing key '%s%s%s'",
                     path != NULL ? path : "no config file", table->section,
                     table->section[0] != '\0' ? "." : "", option->key);
-            const struct ph_record_list *list = ph__option_member(option, reading->sections[s].settings);
+            const struct ph__record_list *list = ph__option_member(option, reading->sections[s].settings);
             if (option->type == PH_OPTION_RECORDS)
                 PH_TRY(check_records(table, option, state, list->count));
         }
@@ -295,7 +295,7 @@ static ph_status check_required(const struct ph_config_reading *reading, const c
 }
 
 static ph_status read_config(
-    struct ph_config_reading *reading, const char *path, const char *const *sets, size_t num_sets)
+    struct ph__config_reading *reading, const char *path, const char *const *sets, size_t num_sets)
 {
     reading->where = "defaults";
     PH_TRY(begin_sections(reading));
@@ -307,16 +307,16 @@ static ph_status read_config(
 }
 
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
-    const struct ph_section *sections, size_t num_sections, struct ph_arena *arena)
+    const struct ph__section *sections, size_t num_sections, struct ph__arena *arena)
 {
-    struct ph_config_reading reading = {.sections = sections, .num_sections = num_sections, .arena = arena};
+    struct ph__config_reading reading = {.sections = sections, .num_sections = num_sections, .arena = arena};
     return read_config(&reading, path, sets, num_sets);
 }
 
 ph_status ph__config_read_sections(
-    const char *path, const struct ph_section *sections, size_t num_sections, struct ph_arena *arena)
+    const char *path, const struct ph__section *sections, size_t num_sections, struct ph__arena *arena)
 {
-    struct ph_config_reading reading = {
+    struct ph__config_reading reading = {
         .sections = sections, .num_sections = num_sections, .arena = arena, .skips_others = true};
     return read_config(&reading, path, NULL, 0);
 }

@@ -9,17 +9,17 @@
 #include "base/text/number.h"
 #include "base/text/utf8.h"
 
-static bool is_bounded(const struct ph_option *option)
+static bool is_bounded(const struct ph__option *option)
 {
     return option->min != 0 || option->max != 0;
 }
 
-static bool is_in_range(const struct ph_option *option, double number)
+static bool is_in_range(const struct ph__option *option, double number)
 {
     return !is_bounded(option) || (number >= option->min && number <= option->max);
 }
 
-const char *ph__option_range(const struct ph_option *option, struct ph_arena *arena)
+const char *ph__option_range(const struct ph__option *option, struct ph__arena *arena)
 {
     char low[PH_NUMBER_TEXT_BYTES], high[PH_NUMBER_TEXT_BYTES];
     if (!is_bounded(option))
@@ -30,7 +30,7 @@ const char *ph__option_range(const struct ph_option *option, struct ph_arena *ar
         arena, "%s to %s", ph__number_format(option->min, low), ph__number_format(option->max, high));
 }
 
-ph_status ph__option_words(const struct ph_option *option, struct ph_arena *arena,
+ph_status ph__option_words(const struct ph__option *option, struct ph__arena *arena,
     const char *const **words_out, size_t *num_words_out)
 {
     size_t count = 1;
@@ -52,7 +52,7 @@ ph_status ph__option_words(const struct ph_option *option, struct ph_arena *aren
 }
 
 /* "a, b, c" */
-static const char *list_words(const struct ph_option *option, struct ph_arena *arena)
+static const char *list_words(const struct ph__option *option, struct ph__arena *arena)
 {
     const char *const *words = NULL;
     size_t count = 0;
@@ -64,7 +64,7 @@ static const char *list_words(const struct ph_option *option, struct ph_arena *a
     return list;
 }
 
-const char *ph__option_wanted(const struct ph_option *option, struct ph_arena *arena)
+const char *ph__option_wanted(const struct ph__option *option, struct ph__arena *arena)
 {
     const char *range = ph__option_range(option, arena);
     const char *from = is_bounded(option) ? " from " : "";
@@ -95,7 +95,7 @@ const char *ph__option_wanted(const struct ph_option *option, struct ph_arena *a
     return "a value";
 }
 
-static ph_status refuse(const struct ph_option *option, const char *text, struct ph_arena *arena)
+static ph_status refuse(const struct ph__option *option, const char *text, struct ph__arena *arena)
 {
     const char *wanted = ph__option_wanted(option, arena);
     if (wanted == NULL)
@@ -106,7 +106,7 @@ static ph_status refuse(const struct ph_option *option, const char *text, struct
 }
 
 static ph_status parse_choice(
-    const struct ph_option *option, const char *text, struct ph_arena *arena, int *choice)
+    const struct ph__option *option, const char *text, struct ph__arena *arena, int *choice)
 {
     const char *const *words = NULL;
     size_t count = 0;
@@ -132,7 +132,7 @@ static ph_status check_text(const char *text)
     return ph_fail(PH_ERROR_CONFIG, "must be UTF-8, not '%s'", text);
 }
 
-static ph_status parse_path(const char *text, struct ph_arena *arena, const char **path)
+static ph_status parse_path(const char *text, struct ph__arena *arena, const char **path)
 {
     const char *expanded = NULL;
     PH_TRY(ph__path_expand(arena, text, &expanded));
@@ -141,7 +141,7 @@ static ph_status parse_path(const char *text, struct ph_arena *arena, const char
     return PH_OK;
 }
 
-static bool parse_integer(const struct ph_option *option, const char *text, int64_t *integer_out)
+static bool parse_integer(const struct ph__option *option, const char *text, int64_t *integer_out)
 {
     int64_t integer = 0;
     if (!ph__integer_parse(text, &integer) || !is_in_range(option, (double)integer))
@@ -153,7 +153,7 @@ static bool parse_integer(const struct ph_option *option, const char *text, int6
 /* ---- lists ------------------------------------------------------------------------------------------------ */
 
 /* Up to a comma or the end, without the blanks before it. Moves *at there. */
-static ph_status take_plain(const char **at, struct ph_arena *arena, const char **item_out)
+static ph_status take_plain(const char **at, struct ph__arena *arena, const char **item_out)
 {
     const size_t length = strcspn(*at, ",");
     size_t used = length;
@@ -165,7 +165,7 @@ static ph_status take_plain(const char **at, struct ph_arena *arena, const char 
 }
 
 /* What is between quotes, as quote() writes it. Moves *at to the comma or the end behind it. */
-static ph_status take_quoted(const char **at, struct ph_arena *arena, const char **item_out)
+static ph_status take_quoted(const char **at, struct ph__arena *arena, const char **item_out)
 {
     const char *from = *at + 1;
     char *item = ph__arena_alloc(arena, strlen(from) + 1), *to = item;
@@ -188,9 +188,9 @@ static ph_status take_quoted(const char **at, struct ph_arena *arena, const char
 }
 
 /* "400, 300": blanks around the commas are no part of the items; "" is the empty list. */
-static ph_status split_list(const char *text, struct ph_arena *arena, struct ph_text_list *list_out)
+static ph_status split_list(const char *text, struct ph__arena *arena, struct ph__text_list *list_out)
 {
-    struct ph_text_list list = {0};
+    struct ph__text_list list = {0};
     const char *at = text;
     bool has_more = text[0] != '\0';
     while (has_more) {
@@ -206,11 +206,11 @@ static ph_status split_list(const char *text, struct ph_arena *arena, struct ph_
     return PH_OK;
 }
 
-static ph_status parse_integers(const struct ph_option *option, const char *text, struct ph_arena *arena,
-    struct ph_integer_list *list_out)
+static ph_status parse_integers(const struct ph__option *option, const char *text, struct ph__arena *arena,
+    struct ph__integer_list *list_out)
 {
-    struct ph_text_list texts;
-    struct ph_integer_list list = {0};
+    struct ph__text_list texts;
+    struct ph__integer_list list = {0};
     PH_TRY(split_list(text, arena, &texts));
     for (; list.count < texts.count; list.count++)
         if (!parse_integer(option, texts.items[list.count], &list.items[list.count]))
@@ -219,9 +219,9 @@ static ph_status parse_integers(const struct ph_option *option, const char *text
     return PH_OK;
 }
 
-static ph_status parse_texts(const char *text, struct ph_arena *arena, struct ph_text_list *list_out)
+static ph_status parse_texts(const char *text, struct ph__arena *arena, struct ph__text_list *list_out)
 {
-    struct ph_text_list list;
+    struct ph__text_list list;
     PH_TRY(check_text(text));
     PH_TRY(split_list(text, arena, &list));
     *list_out = list;
@@ -238,7 +238,7 @@ static ph_status check_place(size_t index, size_t count)
 }
 
 ph_status ph__option_parse_text_item(
-    const char *text, size_t index, struct ph_arena *arena, struct ph_text_list *list)
+    const char *text, size_t index, struct ph__arena *arena, struct ph__text_list *list)
 {
     PH_TRY(check_place(index, list->count));
     PH_TRY(check_text(text));
@@ -251,11 +251,11 @@ ph_status ph__option_parse_text_item(
 }
 
 ph_status ph__option_parse_item(
-    const struct ph_option *option, const char *text, size_t index, struct ph_integer_list *list)
+    const struct ph__option *option, const char *text, size_t index, struct ph__integer_list *list)
 {
-    struct ph_option item = *option;
+    struct ph__option item = *option;
     item.type = PH_OPTION_INTEGER;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     ph_status status = check_place(index, list->count);
     if (status == PH_OK && !parse_integer(option, text, &list->items[index]))
         status = refuse(&item, text, &arena);
@@ -266,7 +266,7 @@ ph_status ph__option_parse_item(
 }
 
 ph_status ph__option_parse(
-    const struct ph_option *option, const char *text, struct ph_arena *arena, void *member)
+    const struct ph__option *option, const char *text, struct ph__arena *arena, void *member)
 {
     switch (option->type) {
     case PH_OPTION_BOOL:
@@ -305,7 +305,7 @@ ph_status ph__option_parse(
     return ph_fail(PH_ERROR_BUG, "the option '%s' has no text", option->key);
 }
 
-static const char *integers_text(const struct ph_integer_list *list, struct ph_arena *arena)
+static const char *integers_text(const struct ph__integer_list *list, struct ph__arena *arena)
 {
     const char *text = "";
     for (size_t i = 0; i < list->count && text != NULL; i++)
@@ -321,7 +321,7 @@ static bool needs_quotes(const char *item)
 }
 
 /* In quotes, with \" \\ and \n for a quote, a backslash and the end of a line. NULL: out of memory. */
-static const char *quote(const char *item, struct ph_arena *arena)
+static const char *quote(const char *item, struct ph__arena *arena)
 {
     char *text = ph__arena_alloc_array(arena, strlen(item) + 2, 2);
     if (text == NULL)
@@ -338,7 +338,7 @@ static const char *quote(const char *item, struct ph_arena *arena)
     return text;
 }
 
-static const char *texts_text(const struct ph_text_list *list, struct ph_arena *arena)
+static const char *texts_text(const struct ph__text_list *list, struct ph__arena *arena)
 {
     const char *text = "";
     for (size_t i = 0; i < list->count && text != NULL; i++) {
@@ -350,7 +350,7 @@ static const char *texts_text(const struct ph_text_list *list, struct ph_arena *
     return text;
 }
 
-const char *ph__option_text(const struct ph_option *option, const void *member, struct ph_arena *arena)
+const char *ph__option_text(const struct ph__option *option, const void *member, struct ph__arena *arena)
 {
     char number[PH_NUMBER_TEXT_BYTES];
     switch (option->type) {

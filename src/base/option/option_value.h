@@ -12,31 +12,31 @@
 /* Parses `text` into the option's member at `member`, which is untouched on failure. PH_ERROR_CONFIG with the reason alone
  * ("must be an integer from 1 to 8, not 'x'"): the caller knows where the text stood. Not for RECORDS. */
 ph_status ph__option_parse(
-    const struct ph_option *option, const char *text, struct ph_arena *arena, void *member);
+    const struct ph__option *option, const char *text, struct ph__arena *arena, void *member);
 
 /* One item of INTEGERS: replaces item `index`, or appends when index is the count. */
 ph_status ph__option_parse_item(
-    const struct ph_option *option, const char *text, size_t index, struct ph_integer_list *list);
+    const struct ph__option *option, const char *text, size_t index, struct ph__integer_list *list);
 
 /* The same of TEXTS; the arena owns the item. */
 ph_status ph__option_parse_text_item(
-    const char *text, size_t index, struct ph_arena *arena, struct ph_text_list *list);
+    const char *text, size_t index, struct ph__arena *arena, struct ph__text_list *list);
 
 /* "an integer from 1 to 8", "one of sum, mean"; in the arena, NULL when out of memory. */
-const char *ph__option_wanted(const struct ph_option *option, struct ph_arena *arena);
+const char *ph__option_wanted(const struct ph__option *option, struct ph__arena *arena);
 
 /* "1 to 8"; "" when unbounded. In the arena, NULL when out of memory. */
-const char *ph__option_range(const struct ph_option *option, struct ph_arena *arena);
+const char *ph__option_range(const struct ph__option *option, struct ph__arena *arena);
 
 /* The words of `choices`, in the arena. */
-ph_status ph__option_words(const struct ph_option *option, struct ph_arena *arena,
+ph_status ph__option_words(const struct ph__option *option, struct ph__arena *arena,
     const char *const **words_out, size_t *num_words_out);
 
 /* The member as ph__option_parse reads it, before any quoting; in the arena, NULL when out of memory. */
-const char *ph__option_text(const struct ph_option *option, const void *member, struct ph_arena *arena);
+const char *ph__option_text(const struct ph__option *option, const void *member, struct ph__arena *arena);
 
 /* The member of the option in its settings struct. */
-static inline void *ph__option_member(const struct ph_option *option, void *settings)
+static inline void *ph__option_member(const struct ph__option *option, void *settings)
 {
     return (char *)settings + option->offset;
 }

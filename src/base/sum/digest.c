@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ph_digest {
+struct ph__digest {
     EVP_MD_CTX *context;
 };
 
-ph_status ph__digest_create(struct ph_digest **digest_out)
+ph_status ph__digest_create(struct ph__digest **digest_out)
 {
-    struct ph_digest *digest = calloc(1, sizeof *digest);
+    struct ph__digest *digest = calloc(1, sizeof *digest);
     if (digest != NULL)
         digest->context = EVP_MD_CTX_new();
     if (digest == NULL || digest->context == NULL ||
@@ -29,14 +29,14 @@ ph_status ph__digest_create(struct ph_digest **digest_out)
     return PH_OK;
 }
 
-ph_status ph__digest_update(struct ph_digest *digest, const void *bytes, size_t size)
+ph_status ph__digest_update(struct ph__digest *digest, const void *bytes, size_t size)
 {
     if (EVP_DigestUpdate(digest->context, bytes, size) != 1)
         return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot take more bytes");
     return PH_OK;
 }
 
-ph_status ph__digest_finish_bytes(struct ph_digest *digest, unsigned char sum_out[PH_DIGEST_BYTES])
+ph_status ph__digest_finish_bytes(struct ph__digest *digest, unsigned char sum_out[PH_DIGEST_BYTES])
 {
     unsigned length = 0;
     if (EVP_DigestFinal_ex(digest->context, sum_out, &length) != 1 || length != PH_DIGEST_BYTES)
@@ -44,7 +44,7 @@ ph_status ph__digest_finish_bytes(struct ph_digest *digest, unsigned char sum_ou
     return PH_OK;
 }
 
-ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65])
+ph_status ph__digest_finish(struct ph__digest *digest, char hex_out[65])
 {
     static const char hex[] = "0123456789abcdef";
     unsigned char bytes[PH_DIGEST_BYTES];
@@ -57,7 +57,7 @@ ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65])
     return PH_OK;
 }
 
-static ph_status update_from(struct ph_digest *digest, FILE *file, const char *path)
+static ph_status update_from(struct ph__digest *digest, FILE *file, const char *path)
 {
     char block[1 << 14];
     size_t size;
@@ -71,7 +71,7 @@ ph_status ph__digest_file(const char *path, char hex_out[65])
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return ph_fail(PH_ERROR_DATA, "%s: cannot open: %s", path, strerror(errno));
-    struct ph_digest *digest = NULL;
+    struct ph__digest *digest = NULL;
     ph_status status = ph__digest_create(&digest);
     if (status == PH_OK)
         status = update_from(digest, file, path);
@@ -82,7 +82,7 @@ ph_status ph__digest_file(const char *path, char hex_out[65])
     return status;
 }
 
-void ph__digest_destroy(struct ph_digest *digest)
+void ph__digest_destroy(struct ph__digest *digest)
 {
     if (digest == NULL)
         return;

@@ -9,15 +9,15 @@
 
 #define PH_DIGEST_BYTES 32
 
-struct ph_digest;
+struct ph__digest;
 
-ph_status ph__digest_create(struct ph_digest **digest_out);
-ph_status ph__digest_update(struct ph_digest *digest, const void *bytes, size_t size);
+ph_status ph__digest_create(struct ph__digest **digest_out);
+ph_status ph__digest_update(struct ph__digest *digest, const void *bytes, size_t size);
 /* One of the two, once. */
-ph_status ph__digest_finish(struct ph_digest *digest, char hex_out[65]);
-ph_status ph__digest_finish_bytes(struct ph_digest *digest, unsigned char sum_out[PH_DIGEST_BYTES]);
+ph_status ph__digest_finish(struct ph__digest *digest, char hex_out[65]);
+ph_status ph__digest_finish_bytes(struct ph__digest *digest, unsigned char sum_out[PH_DIGEST_BYTES]);
 ph_status ph__digest_file(const char *path, char hex_out[65]); /* PH_ERROR_DATA naming the path */
-void ph__digest_destroy(struct ph_digest *digest);
+void ph__digest_destroy(struct ph__digest *digest);
 
 /* ---- HMAC ---- */
 
@@ -44,16 +44,16 @@ bool ph__secrets_are_equal(const void *a, const void *b, size_t size);
 #define PH_GMAC_NONCE_BYTES 12
 #define PH_GMAC_TAG_BYTES 16
 
-struct ph_gmac;
+struct ph__gmac;
 
 /* The key is copied, and wiped by destroy. */
-ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph_gmac **gmac_out);
-void ph__gmac_destroy(struct ph_gmac *gmac); /* NULL is fine */
+ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph__gmac **gmac_out);
+void ph__gmac_destroy(struct ph__gmac *gmac); /* NULL is fine */
 
 /* Begins a message, whatever was begun before; then its bytes in pieces of any size; then its tag. PH_ERROR_BUG when
  * libcrypto cannot. */
-ph_status ph__gmac_begin(struct ph_gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES]);
-ph_status ph__gmac_add(struct ph_gmac *gmac, const void *bytes, size_t size);
-ph_status ph__gmac_finish(struct ph_gmac *gmac, unsigned char tag_out[PH_GMAC_TAG_BYTES]);
+ph_status ph__gmac_begin(struct ph__gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES]);
+ph_status ph__gmac_add(struct ph__gmac *gmac, const void *bytes, size_t size);
+ph_status ph__gmac_finish(struct ph__gmac *gmac, unsigned char tag_out[PH_GMAC_TAG_BYTES]);
 
 #endif

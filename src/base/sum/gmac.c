@@ -11,11 +11,11 @@
 
 #define MAX_PIECE_BYTES ((size_t)1 << 30) /* libcrypto takes an int */
 
-struct ph_gmac {
+struct ph__gmac {
     EVP_CIPHER_CTX *context;
 };
 
-static bool set_key(struct ph_gmac *gmac, const unsigned char *key)
+static bool set_key(struct ph__gmac *gmac, const unsigned char *key)
 {
     EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
     const bool is_set = cipher != NULL && EVP_EncryptInit_ex2(gmac->context, cipher, key, NULL, NULL) == 1;
@@ -23,9 +23,9 @@ static bool set_key(struct ph_gmac *gmac, const unsigned char *key)
     return is_set;
 }
 
-ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph_gmac **gmac_out)
+ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph__gmac **gmac_out)
 {
-    struct ph_gmac *gmac = calloc(1, sizeof *gmac);
+    struct ph__gmac *gmac = calloc(1, sizeof *gmac);
     if (gmac != NULL)
         gmac->context = EVP_CIPHER_CTX_new();
     if (gmac == NULL || gmac->context == NULL || !set_key(gmac, key)) {
@@ -36,7 +36,7 @@ ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph_
     return PH_OK;
 }
 
-void ph__gmac_destroy(struct ph_gmac *gmac)
+void ph__gmac_destroy(struct ph__gmac *gmac)
 {
     if (gmac == NULL)
         return;
@@ -44,14 +44,14 @@ void ph__gmac_destroy(struct ph_gmac *gmac)
     free(gmac);
 }
 
-ph_status ph__gmac_begin(struct ph_gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES])
+ph_status ph__gmac_begin(struct ph__gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES])
 {
     if (EVP_EncryptInit_ex2(gmac->context, NULL, NULL, nonce, NULL) != 1)
         return ph_fail(PH_ERROR_BUG, "a GMAC cannot begin");
     return PH_OK;
 }
 
-ph_status ph__gmac_add(struct ph_gmac *gmac, const void *bytes, size_t size)
+ph_status ph__gmac_add(struct ph__gmac *gmac, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
     while (size > 0) {
@@ -65,7 +65,7 @@ ph_status ph__gmac_add(struct ph_gmac *gmac, const void *bytes, size_t size)
     return PH_OK;
 }
 
-ph_status ph__gmac_finish(struct ph_gmac *gmac, unsigned char tag_out[PH_GMAC_TAG_BYTES])
+ph_status ph__gmac_finish(struct ph__gmac *gmac, unsigned char tag_out[PH_GMAC_TAG_BYTES])
 {
     unsigned char nothing[EVP_MAX_BLOCK_LENGTH];
     int length = 0;

@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 64 };
 
-struct ph_indexed_name {
+struct ph__indexed_name {
     const char *text;
     uint64_t hash;
     size_t next; /* number of the same name; PH_NO_NAME: none */
@@ -18,23 +18,23 @@ struct ph_indexed_name {
 };
 
 /* The slot that leads to the name, or the free one where it belongs. Needs a free slot. */
-static size_t *find_slot(const struct ph_name_index *index, const char *name, uint64_t hash)
+static size_t *find_slot(const struct ph__name_index *index, const char *name, uint64_t hash)
 {
     size_t at = (size_t)hash & (index->num_slots - 1);
     for (; index->slots[at] != 0; at = (at + 1) & (index->num_slots - 1)) {
-        const struct ph_indexed_name *first = &index->names[index->slots[at] - 1];
+        const struct ph__indexed_name *first = &index->names[index->slots[at] - 1];
         if (first->hash == hash && strcmp(first->text, name) == 0)
             break;
     }
     return &index->slots[at];
 }
 
-ph_status ph__name_index_reserve(struct ph_name_index *index, size_t count)
+ph_status ph__name_index_reserve(struct ph__name_index *index, size_t count)
 {
     PH_TRY(ph__array_reserve((void **)&index->names, &index->capacity, count, sizeof *index->names));
     if (count <= index->num_slots / 2)
         return PH_OK;
-    struct ph_name_index larger = *index;
+    struct ph__name_index larger = *index;
     larger.num_slots = index->num_slots > 0 ? index->num_slots : FIRST_SLOTS;
     while (count > larger.num_slots / 2)
         larger.num_slots *= 2;
@@ -43,7 +43,7 @@ ph_status ph__name_index_reserve(struct ph_name_index *index, size_t count)
         return ph_fail(PH_ERROR_MEMORY, "no memory for an index of %zu names", count);
     for (size_t i = 0; i < index->num_slots; i++)
         if (index->slots[i] != 0) {
-            const struct ph_indexed_name *first = &index->names[index->slots[i] - 1];
+            const struct ph__indexed_name *first = &index->names[index->slots[i] - 1];
             *find_slot(&larger, first->text, first->hash) = index->slots[i];
         }
     free(index->slots);
@@ -51,18 +51,18 @@ ph_status ph__name_index_reserve(struct ph_name_index *index, size_t count)
     return PH_OK;
 }
 
-ph_status ph__name_index_add(struct ph_name_index *index, const char *name)
+ph_status ph__name_index_add(struct ph__name_index *index, const char *name)
 {
     const size_t number = index->count;
     PH_TRY(ph__name_index_reserve(index, number + 1));
     const uint64_t hash = ph__hash_name(name);
     size_t *slot = find_slot(index, name, hash);
     index->names[number] =
-        (struct ph_indexed_name){.text = name, .hash = hash, .next = PH_NO_NAME, .last = number};
+        (struct ph__indexed_name){.text = name, .hash = hash, .next = PH_NO_NAME, .last = number};
     if (*slot == 0) {
         *slot = number + 1;
     } else {
-        struct ph_indexed_name *first = &index->names[*slot - 1];
+        struct ph__indexed_name *first = &index->names[*slot - 1];
         index->names[first->last].next = number;
         first->last = number;
     }
@@ -70,14 +70,14 @@ ph_status ph__name_index_add(struct ph_name_index *index, const char *name)
     return PH_OK;
 }
 
-void ph__name_index_fini(struct ph_name_index *index)
+void ph__name_index_fini(struct ph__name_index *index)
 {
     free(index->names);
     free(index->slots);
-    *index = (struct ph_name_index){0};
+    *index = (struct ph__name_index){0};
 }
 
-size_t ph__name_index_find(const struct ph_name_index *index, const char *name)
+size_t ph__name_index_find(const struct ph__name_index *index, const char *name)
 {
     if (index->count == 0)
         return PH_NO_NAME;
@@ -85,13 +85,13 @@ size_t ph__name_index_find(const struct ph_name_index *index, const char *name)
     return slot != 0 ? slot - 1 : PH_NO_NAME;
 }
 
-size_t ph__name_index_next(const struct ph_name_index *index, size_t number)
+size_t ph__name_index_next(const struct ph__name_index *index, size_t number)
 {
     assert(number < index->count);
     return index->names[number].next;
 }
 
-const char *ph__name_index_text(const struct ph_name_index *index, size_t number)
+const char *ph__name_index_text(const struct ph__name_index *index, size_t number)
 {
     assert(number < index->count);
     return index->names[number].text;

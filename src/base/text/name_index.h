@@ -13,27 +13,27 @@
 
 #define PH_NO_NAME SIZE_MAX
 
-struct ph_indexed_name;
+struct ph__indexed_name;
 
-struct ph_name_index {             /* zero-initialised: empty */
-    struct ph_indexed_name *names; /* (count) */
+struct ph__name_index {             /* zero-initialised: empty */
+    struct ph__indexed_name *names; /* (count) */
     size_t count, capacity;
     size_t *slots;    /* (num_slots) 1 + the first number of the name that lies here, 0: free */
     size_t num_slots; /* a power of two, at least twice the names */
 };
 
 /* Makes room: until `count` names are there, adding one does not fail. PH_ERROR_MEMORY. */
-ph_status ph__name_index_reserve(struct ph_name_index *index, size_t count);
+ph_status ph__name_index_reserve(struct ph__name_index *index, size_t count);
 /* Gives `name` the next number, `count` before the call. PH_ERROR_MEMORY leaves the index as it was. */
-ph_status ph__name_index_add(struct ph_name_index *index, const char *name);
-void ph__name_index_fini(struct ph_name_index *index);
+ph_status ph__name_index_add(struct ph__name_index *index, const char *name);
+void ph__name_index_fini(struct ph__name_index *index);
 
 /* The least number of the name; PH_NO_NAME where it was not added. */
-size_t ph__name_index_find(const struct ph_name_index *index, const char *name);
+size_t ph__name_index_find(const struct ph__name_index *index, const char *name);
 /* The next number of the same name; PH_NO_NAME behind the last one. */
-size_t ph__name_index_next(const struct ph_name_index *index, size_t number);
+size_t ph__name_index_next(const struct ph__name_index *index, size_t number);
 
 /* The name of a number below count. */
-const char *ph__name_index_text(const struct ph_name_index *index, size_t number);
+const char *ph__name_index_text(const struct ph__name_index *index, size_t number);
 
 #endif

@@ -25,23 +25,23 @@ uint64_t ph__clock_utc_ms(void);
 
 #define PH_STOP_GRACE_MS 400
 
-struct ph_timeout {
+struct ph__timeout {
     uint32_t ms;
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM; borrowed */
 };
 
-struct ph_wait { /* one that has begun */
+struct ph__wait { /* one that has begun */
     uint64_t deadline_ns;
     const volatile int *stop_signal;
     bool is_stopped; /* the deadline is the signal's */
 };
 
-struct ph_wait ph__wait_begin(struct ph_timeout timeout);
+struct ph__wait ph__wait_begin(struct ph__timeout timeout);
 
 /* Milliseconds to poll(2) for before looking again; 0: the wait is over. */
-int ph__wait_ms(struct ph_wait *wait);
+int ph__wait_ms(struct ph__wait *wait);
 
 /* Records that a signal has ended the wait, and returns the signal's status. Only where is_stopped. */
-ph_status ph__wait_stopped(const struct ph_wait *wait);
+ph_status ph__wait_stopped(const struct ph__wait *wait);
 
 #endif

@@ -117,12 +117,12 @@ static const bool build_has_avx512 = false;
 
 static const char *const isa_names[PH_ISA_COUNT] = {"ref", "avx2", "avx512"};
 
-const char *ph__isa_name(enum ph_isa isa)
+const char *ph__isa_name(enum ph__isa isa)
 {
     return (unsigned)isa < PH_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
-static enum ph_isa best_isa(void)
+static enum ph__isa best_isa(void)
 {
     if (build_has_avx512 && processor_has_avx512())
         return PH_ISA_AVX512;
@@ -131,9 +131,9 @@ static enum ph_isa best_isa(void)
     return PH_ISA_REF;
 }
 
-ph_status ph__cpu_isa(enum ph_isa *isa_out)
+ph_status ph__cpu_isa(enum ph__isa *isa_out)
 {
-    enum ph_isa best = best_isa();
+    enum ph__isa best = best_isa();
     const char *wanted = getenv("PHLOEM_ISA");
     if (wanted == NULL || wanted[0] == '\0') {
         *isa_out = best;
@@ -145,7 +145,7 @@ ph_status ph__cpu_isa(enum ph_isa *isa_out)
         if (isa > (int)best)
             return ph_fail(PH_ERROR_USAGE, "PHLOEM_ISA=%s: this machine and build run %s at most", wanted,
                 isa_names[best]);
-        *isa_out = (enum ph_isa)isa;
+        *isa_out = (enum ph__isa)isa;
         return PH_OK;
     }
     return ph_fail(PH_ERROR_USAGE, "PHLOEM_ISA=%s: not one of ref, avx2, avx512", wanted);

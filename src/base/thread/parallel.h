@@ -14,34 +14,34 @@
 #include "phloem/status.h"
 #include "phloem/team.h"
 
-struct ph_team;
+struct ph__team;
 
 #define PH_MAX_THREADS 1024 /* of a team, and of whatever else starts as many threads as it is told */
 
 /* A team of the default kind, PH_TEAM_PTHREAD. num_threads 0: as many as this process may run on (affinity and cgroup
  * quota). PH_ERROR_USAGE above PH_MAX_THREADS, PH_ERROR_MEMORY when the threads cannot be had. */
-ph_status ph__team_create(size_t num_threads, struct ph_team **team_out);
+ph_status ph__team_create(size_t num_threads, struct ph__team **team_out);
 /* PH_ERROR_USAGE also for PH_TEAM_OPENMP in a build without it. */
-ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struct ph_team **team_out);
-void ph__team_destroy(struct ph_team *team);
-size_t ph__team_num_threads(const struct ph_team *team);
-const char *ph__team_name(const struct ph_team *team); /* "pthread" or "openmp" */
+ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struct ph__team **team_out);
+void ph__team_destroy(struct ph__team *team);
+size_t ph__team_num_threads(const struct ph__team *team);
+const char *ph__team_name(const struct ph__team *team); /* "pthread" or "openmp" */
 
 /* Threads of the team that a library on OpenMP's runtime may use when the caller calls it outside of a task: those of an
  * OpenMP team; else 1, because the library would start threads of its own beside the team's. */
-size_t ph__team_library_threads(const struct ph_team *team);
+size_t ph__team_library_threads(const struct ph__team *team);
 
 /* worker < num_threads identifies the running thread (for scratch memory only). */
-typedef void (*ph_task)(void *argument, size_t task, size_t worker);
+typedef void (*ph__task)(void *argument, size_t task, size_t worker);
 
 /* From now on the thread that calls ph__parallel_for also calls `poll` behind each task that it runs itself: for what has to be moved
  * on while a long computation runs, by that thread. NULL: nothing is. Between two regions; context is borrowed. */
-void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context);
+void ph__team_set_poll(struct ph__team *team, void (*poll)(void *context), void *context);
 
 /* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done: what a task wrote is then visible to
  * the caller. No allocation. Tasks run with the caller's floating-point control (base/thread/cpu.h). A library on OpenMP's
  * runtime (oneDNN) that is called inside a task uses that one thread only. */
-void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+void ph__parallel_for(struct ph__team *team, size_t num_tasks, ph__task task, void *argument);
 
 /* How many threads a library on OpenMP's runtime uses when the calling thread calls it outside of a task; returns the former
  * number. Always 1 in a build without OpenMP. */

@@ -26,25 +26,25 @@ void omp_set_num_threads(int num_threads);
 
 /* One call of ph__parallel_for; on the caller's stack. */
 struct region {
-    const struct ph_team *team;
-    ph_task task;
+    const struct ph__team *team;
+    ph__task task;
     void *argument;
     size_t num_tasks;
     uint32_t float_control;
     atomic_size_t next; /* the next task to claim */
 };
 
-static ph_status create(size_t num_threads, struct ph_team **team_out)
+static ph_status create(size_t num_threads, struct ph__team **team_out)
 {
     (void)num_threads; /* the first region starts them */
-    struct ph_team *team = calloc(1, sizeof *team);
+    struct ph__team *team = calloc(1, sizeof *team);
     if (team == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
     *team_out = team;
     return PH_OK;
 }
 
-static void destroy(struct ph_team *team)
+static void destroy(struct ph__team *team)
 {
     free(team); /* the threads are the runtime's, which keeps them for the next region */
 }
@@ -63,7 +63,7 @@ static void run_worker(void *pointer)
     }
 }
 
-static void run(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
+static void run(struct ph__team *team, size_t num_tasks, ph__task task, void *argument)
 {
     struct region region = {.team = team,
         .task = task,
@@ -73,9 +73,9 @@ static void run(struct ph_team *team, size_t num_tasks, ph_task task, void *argu
     GOMP_parallel(run_worker, &region, (unsigned)team->num_threads, 0);
 }
 
-static const struct ph_team_functions functions = {
+static const struct ph__team_functions functions = {
     .name = "openmp", .create = create, .destroy = destroy, .run = run};
-const struct ph_team_functions *const ph__team_openmp = &functions;
+const struct ph__team_functions *const ph__team_openmp = &functions;
 
 size_t ph__parallel_set_library_threads(size_t num_threads)
 {

@@ -69,13 +69,13 @@ enum {
 
 /* The team's knowledge of regions with this task and this number of tasks. */
 struct kind {
-    ph_task task;
+    ph__task task;
     size_t num_tasks;
     uint64_t alone_ns; /* what the caller alone would take, about */
 };
 
 struct region {
-    ph_task task;
+    ph__task task;
     void *argument;
     size_t num_tasks;
     uint32_t float_control;
@@ -90,14 +90,14 @@ struct worker {
 };
 
 struct pthread_team {
-    struct ph_team head;
+    struct ph__team head;
     size_t num_started;    /* of workers; fewer than num_threads - 1 only while a failed create unwinds */
     atomic_uint num_ready; /* workers that have allocated all that a thread of their kind does */
     uint64_t most_spin_ns;
     struct kind kinds[NUM_KINDS]; /* the caller's, as is width */
     uint64_t last_end_ns;         /* of a region */
     uint64_t dense_ns;            /* what regions have computed lately, less the time between them */
-    struct ph_team_width width;
+    struct ph__team_width width;
     unsigned num_seen_stalls;
     uint64_t seen_crowded_ns;
     _Alignas(LINE) struct region region; /* the claimers'; see above */
@@ -258,7 +258,7 @@ static void *run_worker(void *pointer)
 
 /* ---- the caller's side ------------------------------------------------------------------------------------------ */
 
-static struct kind *find_kind(struct pthread_team *team, ph_task task, size_t num_tasks)
+static struct kind *find_kind(struct pthread_team *team, ph__task task, size_t num_tasks)
 {
     const uint64_t hash = ((uint64_t)(uintptr_t)task + num_tasks * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
     struct kind *kinds = &team->kinds[hash >> 56];
@@ -308,7 +308,7 @@ static bool has_helpers(struct pthread_team *team, const struct kind *kind)
     return num_active > 0 && (atomic_load(&team->num_asleep) < num_active || is_worth_a_wake_up(team, kind));
 }
 
-static void publish(struct pthread_team *team, size_t num_tasks, ph_task task, void *argument)
+static void publish(struct pthread_team *team, size_t num_tasks, ph__task task, void *argument)
 {
     team->region = (struct region){task, argument, num_tasks, ph__cpu_float_control()};
     atomic_store_explicit(&team->num_done, 0, memory_order_relaxed);
@@ -377,7 +377,7 @@ static uint64_t new_crowded_ns(struct pthread_team *team)
 
 /* Returns when the region has ended. */
 static uint64_t run_together(struct pthread_team *team, uint64_t start, struct kind *kind, size_t num_tasks,
-    ph_task task, void *argument)
+    ph__task task, void *argument)
 {
     const size_t former = ph__parallel_set_library_threads(1);
     publish(team, num_tasks, task, argument);
@@ -397,7 +397,7 @@ static uint64_t run_together(struct pthread_team *team, uint64_t start, struct k
 }
 
 static uint64_t run_alone(struct pthread_team *team, uint64_t start, struct kind *kind, size_t num_tasks,
-    ph_task task, void *argument)
+    ph__task task, void *argument)
 {
     ph__team_run_alone(&team->head, num_tasks, task, argument);
     const uint64_t end = ph__clock_ns();
@@ -416,7 +416,7 @@ static void set_active(struct pthread_team *team, size_t num_active)
         ring(&team->gate, PH_MAX_THREADS);
 }
 
-static void run(struct ph_team *head, size_t num_tasks, ph_task task, void *argument)
+static void run(struct ph__team *head, size_t num_tasks, ph__task task, void *argument)
 {
     struct pthread_team *team = (struct pthread_team *)head;
     struct kind *kind = find_kind(team, task, num_tasks);
@@ -432,7 +432,7 @@ static void run(struct ph_team *head, size_t num_tasks, ph_task task, void *argu
 
 /* ---- from create to destroy ------------------------------------------------------------------------------------- */
 
-static void destroy(struct ph_team *head)
+static void destroy(struct ph__team *head)
 {
     struct pthread_team *team = (struct pthread_team *)head;
     atomic_store(&team->is_ending, true);
@@ -462,7 +462,7 @@ static void wait_until_ready(struct pthread_team *team)
         futex_wait(&team->num_ready, ready);
 }
 
-static ph_status create(size_t num_threads, struct ph_team **team_out)
+static ph_status create(size_t num_threads, struct ph__team **team_out)
 {
     const size_t size = sizeof(struct pthread_team) + (num_threads - 1) * sizeof(struct worker);
     const size_t aligned_size = (size + LINE - 1) / LINE * LINE;
@@ -483,10 +483,10 @@ static ph_status create(size_t num_threads, struct ph_team **team_out)
     return PH_OK;
 }
 
-struct ph_team_width *ph__team_pthread_width(struct ph_team *team)
+struct ph__team_width *ph__team_pthread_width(struct ph__team *team)
 {
     return &((struct pthread_team *)team)->width;
 }
 
-const struct ph_team_functions ph__team_pthread = {
+const struct ph__team_functions ph__team_pthread = {
     .name = "pthread", .create = create, .destroy = destroy, .run = run};

@@ -7,33 +7,33 @@
 #include "base/thread/cpu.h"
 #include "base/thread/parallel_team.h"
 
-static ph_status create_alone(size_t num_threads, struct ph_team **team_out)
+static ph_status create_alone(size_t num_threads, struct ph__team **team_out)
 {
     (void)num_threads;
     *team_out = calloc(1, sizeof **team_out);
     return *team_out != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
 }
 
-static void destroy_alone(struct ph_team *team)
+static void destroy_alone(struct ph__team *team)
 {
     free(team);
 }
 
 /* Teams of one thread, by the name of the kind that was asked for. */
-static const struct ph_team_functions alone_functions[] = {
+static const struct ph__team_functions alone_functions[] = {
     [PH_TEAM_PTHREAD] = {.name = "pthread", .create = create_alone, .destroy = destroy_alone},
     [PH_TEAM_OPENMP] = {.name = "openmp", .create = create_alone, .destroy = destroy_alone},
 };
 
-ph_status ph__team_create(size_t num_threads, struct ph_team **team_out)
+ph_status ph__team_create(size_t num_threads, struct ph__team **team_out)
 {
     return ph__team_create_kind(PH_TEAM_PTHREAD, num_threads, team_out);
 }
 
-ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struct ph_team **team_out)
+ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struct ph__team **team_out)
 {
-    const struct ph_team_functions *functions = kind == PH_TEAM_OPENMP ? ph__team_openmp : &ph__team_pthread;
-    struct ph_team *team = NULL;
+    const struct ph__team_functions *functions = kind == PH_TEAM_OPENMP ? ph__team_openmp : &ph__team_pthread;
+    struct ph__team *team = NULL;
     if (num_threads > PH_MAX_THREADS)
         return ph_fail(PH_ERROR_USAGE, "%zu threads: at most %d", num_threads, PH_MAX_THREADS);
     if (functions == NULL)
@@ -49,34 +49,34 @@ ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struc
     return PH_OK;
 }
 
-void ph__team_destroy(struct ph_team *team)
+void ph__team_destroy(struct ph__team *team)
 {
     if (team != NULL)
         team->functions->destroy(team);
 }
 
-size_t ph__team_num_threads(const struct ph_team *team)
+size_t ph__team_num_threads(const struct ph__team *team)
 {
     return team->num_threads;
 }
 
-const char *ph__team_name(const struct ph_team *team)
+const char *ph__team_name(const struct ph__team *team)
 {
     return team->functions->name;
 }
 
-size_t ph__team_library_threads(const struct ph_team *team)
+size_t ph__team_library_threads(const struct ph__team *team)
 {
     return team->functions == ph__team_openmp ? team->num_threads : 1;
 }
 
-void ph__team_set_poll(struct ph_team *team, void (*poll)(void *context), void *context)
+void ph__team_set_poll(struct ph__team *team, void (*poll)(void *context), void *context)
 {
     team->poll = poll;
     team->poll_context = context;
 }
 
-void ph__team_run_alone(const struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
+void ph__team_run_alone(const struct ph__team *team, size_t num_tasks, ph__task task, void *argument)
 {
     const size_t former = ph__parallel_set_library_threads(1);
     for (size_t i = 0; i < num_tasks; i++) {
@@ -86,7 +86,7 @@ void ph__team_run_alone(const struct ph_team *team, size_t num_tasks, ph_task ta
     ph__parallel_set_library_threads(former);
 }
 
-void ph__parallel_for(struct ph_team *team, size_t num_tasks, ph_task task, void *argument)
+void ph__parallel_for(struct ph__team *team, size_t num_tasks, ph__task task, void *argument)
 {
     if (team->num_threads == 1 || num_tasks <= 1)
         ph__team_run_alone(team, num_tasks, task, argument);

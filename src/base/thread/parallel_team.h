@@ -7,35 +7,35 @@
 #include "base/thread/parallel.h"
 #include "base/thread/parallel_width.h"
 
-struct ph_team_functions {
+struct ph__team_functions {
     const char *name;
     /* num_threads in 2 .. PH_MAX_THREADS. The team is complete but for `functions` and `num_threads`. */
-    ph_status (*create)(size_t num_threads, struct ph_team **team_out);
-    void (*destroy)(struct ph_team *team);
+    ph_status (*create)(size_t num_threads, struct ph__team **team_out);
+    void (*destroy)(struct ph__team *team);
     /* Runs the tasks, at least 2, and returns when all are done. */
-    void (*run)(struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+    void (*run)(struct ph__team *team, size_t num_tasks, ph__task task, void *argument);
 };
 
 /* The head of each kind's own struct. Touched by the caller's thread; workers read it while they run a task. */
-struct ph_team {
-    const struct ph_team_functions *functions;
+struct ph__team {
+    const struct ph__team_functions *functions;
     size_t num_threads;
     void (*poll)(void *context); /* NULL: nobody is called behind the caller's tasks */
     void *poll_context;
 };
 
-extern const struct ph_team_functions ph__team_pthread;
-extern const struct ph_team_functions *const ph__team_openmp; /* NULL: the build has none */
+extern const struct ph__team_functions ph__team_pthread;
+extern const struct ph__team_functions *const ph__team_openmp; /* NULL: the build has none */
 
 /* How many of a pthread team's workers take part, for tests that make it give way; at least two threads. The caller's, between two
  * regions. */
-struct ph_team_width *ph__team_pthread_width(struct ph_team *team);
+struct ph__team_width *ph__team_pthread_width(struct ph__team *team);
 
 /* Runs all tasks on the calling thread. A library called by a task sees one thread. */
-void ph__team_run_alone(const struct ph_team *team, size_t num_tasks, ph_task task, void *argument);
+void ph__team_run_alone(const struct ph__team *team, size_t num_tasks, ph__task task, void *argument);
 
 /* Worker 0 is the caller's thread. */
-static inline void ph__team_poll(const struct ph_team *team, size_t worker)
+static inline void ph__team_poll(const struct ph__team *team, size_t worker)
 {
     if (worker == 0 && team->poll != NULL)
         team->poll(team->poll_context);

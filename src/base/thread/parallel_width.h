@@ -23,7 +23,7 @@ enum {
     PH_WIDTH_LOSS_WEIGHT = 2, /* of a lost nanosecond beside a gained one: others want that core, too */
 };
 
-struct ph_team_width {
+struct ph__team_width {
     size_t num_workers; /* that the team has */
     size_t num_active;  /* of these; workers 1 .. num_active take part */
     int64_t credit_ns;
@@ -32,12 +32,12 @@ struct ph_team_width {
     bool is_trial;       /* and that it rose then */
 };
 
-void ph__team_width_init(struct ph_team_width *width, size_t num_workers, uint64_t now_ns);
+void ph__team_width_init(struct ph__team_width *width, size_t num_workers, uint64_t now_ns);
 
 /* Takes one more worker when it is time to try, and returns num_active. Before a region. */
-size_t ph__team_width_before(struct ph_team_width *width, uint64_t now_ns);
+size_t ph__team_width_before(struct ph__team_width *width, uint64_t now_ns);
 
 /* Notes what a region gained by its workers, and what it lost by those that did not have a core to themselves. */
-void ph__team_width_after(struct ph_team_width *width, uint64_t now_ns, int64_t gained_ns, int64_t lost_ns);
+void ph__team_width_after(struct ph__team_width *width, uint64_t now_ns, int64_t gained_ns, int64_t lost_ns);
 
 #endif

@@ -29,12 +29,12 @@ static inline ph_status ph__stop_status(const volatile int *stop_signal)
 /* What long work calls again and again, so that whoever waits for it may hear that it goes on. */
 
 /* Borrowed while the work lasts. What `call` fails with ends the work. */
-struct ph_meanwhile {
+struct ph__meanwhile {
     ph_status (*call)(void *context); /* NULL: nobody waits */
     void *context;
 };
 
-static inline ph_status ph__meanwhile(const struct ph_meanwhile *meanwhile)
+static inline ph_status ph__meanwhile(const struct ph__meanwhile *meanwhile)
 {
     return meanwhile->call != NULL ? meanwhile->call(meanwhile->context) : PH_OK;
 }

@@ -155,14 +155,14 @@ static const char *transport_name(enum ph_hub_transport transport)
 }
 
 struct report { /* one of the two */
-    struct ph_json *rows;
-    struct ph_text_table *table;
+    struct ph__json *rows;
+    struct ph__text_table *table;
 };
 
-static void add_json(struct ph_json *rows, const struct plan *plan, enum ph_hub_transport transport,
+static void add_json(struct ph__json *rows, const struct plan *plan, enum ph_hub_transport transport,
     uint64_t size, const struct cli_bench_result *result)
 {
-    struct ph_json *row = ph__json_object();
+    struct ph__json *row = ph__json_object();
     ph__json_set_text(row, "transport", transport_name(transport));
     ph__json_set_text(row, "why", result->why);
     ph__json_set_integer(row, "workers", plan->num_workers);
@@ -176,7 +176,7 @@ static void add_json(struct ph_json *rows, const struct plan *plan, enum ph_hub_
     ph__json_append(rows, row);
 }
 
-static void add_row(struct ph_text_table *table, enum ph_hub_transport transport, uint64_t size,
+static void add_row(struct ph__text_table *table, enum ph_hub_transport transport, uint64_t size,
     const struct cli_bench_result *result)
 {
     char bytes[32];
@@ -189,12 +189,12 @@ static void add_row(struct ph_text_table *table, enum ph_hub_transport transport
     ph__text_table_cell(table, "%.0f", result->messages_per_s);
 }
 
-static ph_status write_table(const void *table, struct ph_writer *writer)
+static ph_status write_table(const void *table, struct ph__writer *writer)
 {
     return ph__text_table_write(table, writer);
 }
 
-static ph_status print_json(const struct ph_json *rows)
+static ph_status print_json(const struct ph__json *rows)
 {
     char *text;
     PH_TRY(ph__json_text(rows, 2, &text));
@@ -262,9 +262,9 @@ static ph_status report_json(const struct plan *plan)
 
 static ph_status report_table(const struct plan *plan)
 {
-    static const struct ph_text_column columns[] = {{"transport", false}, {"key", true}, {"chunks", true},
+    static const struct ph__text_column columns[] = {{"transport", false}, {"key", true}, {"chunks", true},
         {"median, us", true}, {"p99, us", true}, {"GB/s", true}, {"messages/s", true}};
-    struct ph_text_table table;
+    struct ph__text_table table;
     struct report report = {.table = &table};
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     ph_status status = measure(plan, &report);

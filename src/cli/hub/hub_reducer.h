@@ -24,7 +24,7 @@ struct cli_hub_reducer {
     struct ph_hub_options options;
     struct cli_hub_meeting meeting;
     struct ph_hub_client *client; /* NULL: not connected */
-    struct ph_patience patience;
+    struct ph__patience patience;
 };
 
 /* Asks nobody yet: the table's open does. Settings' texts and comm are borrowed until fini. PH_ERROR_CONFIG: parallel.hub is

@@ -13,8 +13,8 @@
 struct request {
     const char *config, *address, *threads, *secret_file, *metrics, *trace;
     struct cli_texts sets;
-    struct ph_arena arena; /* of texts in sets that argv does not hold, and of the settings */
-    struct ph_hub_settings settings;
+    struct ph__arena arena; /* of texts in sets that argv does not hold, and of the settings */
+    struct ph__hub_settings settings;
 };
 
 static ph_status add_sets(struct request *request)
@@ -50,7 +50,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 
 static ph_status read_settings(struct request *request)
 {
-    const struct ph_section section = {&ph__hub_options, &request->settings};
+    const struct ph__section section = {&ph__hub_options, &request->settings};
     return ph__config_read(
         request->config, request->sets.items, request->sets.count, &section, 1, &request->arena);
 }

@@ -24,7 +24,7 @@ struct request {
 };
 
 struct sight { /* of a hub at two moments */
-    struct ph_json *before, *after;
+    struct ph__json *before, *after;
     double seconds; /* between them, by the hub's clock */
 };
 
@@ -66,17 +66,17 @@ static void wait_for(double seconds)
     nanosleep(&left, NULL); /* a signal may end it: then the interval is shorter */
 }
 
-static double number(const struct ph_json *object, const char *key)
+static double number(const struct ph__json *object, const char *key)
 {
     return ph__json_as_number(ph__json_get(object, key), 0);
 }
 
-static uint64_t count(const struct ph_json *object, const char *key)
+static uint64_t count(const struct ph__json *object, const char *key)
 {
     return (uint64_t)ph__json_as_integer(ph__json_get(object, key), 0);
 }
 
-static const char *text(const struct ph_json *object, const char *key)
+static const char *text(const struct ph__json *object, const char *key)
 {
     return ph__json_as_text(ph__json_get(object, key), "-");
 }
@@ -97,11 +97,11 @@ static ph_status look(const struct request *request, struct sight *sight)
 }
 
 /* What a counter of a job has grown by in a second; 0 for one that was not there before, or is another of its name by now. */
-static double rate(const struct sight *sight, const struct ph_json *job, const char *key)
+static double rate(const struct sight *sight, const struct ph__json *job, const char *key)
 {
-    const struct ph_json *jobs = ph__json_get(sight->before, "jobs");
+    const struct ph__json *jobs = ph__json_get(sight->before, "jobs");
     for (size_t i = 0; i < ph__json_size(jobs); i++) {
-        const struct ph_json *former = ph__json_at(jobs, i);
+        const struct ph__json *former = ph__json_at(jobs, i);
         if (strcmp(text(former, "name"), text(job, "name")) == 0 && sight->seconds > 0)
             return fmax(number(job, key) - number(former, key), 0) / sight->seconds;
     }
@@ -110,12 +110,12 @@ static double rate(const struct sight *sight, const struct ph_json *job, const c
 
 /* ---- tables ---- */
 
-static ph_status write_table(const void *table, struct ph_writer *writer)
+static ph_status write_table(const void *table, struct ph__writer *writer)
 {
     return ph__text_table_write(table, writer);
 }
 
-static ph_status print_table(struct ph_text_table *table)
+static ph_status print_table(struct ph__text_table *table)
 {
     const ph_status status = ph__text_table_num_rows(table) > 0 ? cli_print(write_table, table) : PH_OK;
     ph__text_table_fini(table);
@@ -124,14 +124,14 @@ static ph_status print_table(struct ph_text_table *table)
 
 static ph_status print_jobs(const struct sight *sight)
 {
-    static const struct ph_text_column columns[] = {{"job", false}, {"state", false}, {"mode", false},
+    static const struct ph__text_column columns[] = {{"job", false}, {"state", false}, {"mode", false},
         {"workers", true}, {"iteration", true}, {"memory", true}, {"updates/s", true},
         {"gradients, GB/s", true}};
-    const struct ph_json *jobs = ph__json_get(sight->after, "jobs");
-    struct ph_text_table table;
+    const struct ph__json *jobs = ph__json_get(sight->after, "jobs");
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < ph__json_size(jobs); i++) {
-        const struct ph_json *job = ph__json_at(jobs, i);
+        const struct ph__json *job = ph__json_at(jobs, i);
         char bytes[32];
         ph__text_table_cell(&table, "%s", text(job, "name"));
         ph__text_table_cell(&table, "%s", text(job, "state"));
@@ -146,16 +146,16 @@ static ph_status print_jobs(const struct sight *sight)
     return print_table(&table);
 }
 
-static ph_status print_workers(const struct ph_json *job)
+static ph_status print_workers(const struct ph__json *job)
 {
-    static const struct ph_text_column columns[] = {{"worker", true}, {"transport", false}, {"to", false},
+    static const struct ph__text_column columns[] = {{"worker", true}, {"transport", false}, {"to", false},
         {"why", false}, {"messages in", true}, {"out", true}, {"payload in", true}, {"out", true},
         {"system calls", true}, {"doorbells", true}};
-    const struct ph_json *workers = ph__json_get(job, "workers");
-    struct ph_text_table table;
+    const struct ph__json *workers = ph__json_get(job, "workers");
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < ph__json_size(workers); i++) {
-        const struct ph_json *worker = ph__json_at(workers, i);
+        const struct ph__json *worker = ph__json_at(workers, i);
         char received[32], sent[32];
         ph__text_table_cell(&table, "%" PRIu64, count(worker, "rank"));
         ph__text_table_cell(&table, "%s", text(worker, "transport"));
@@ -171,15 +171,15 @@ static ph_status print_workers(const struct ph_json *job)
     return print_table(&table);
 }
 
-static ph_status print_keys(const struct ph_json *job)
+static ph_status print_keys(const struct ph__json *job)
 {
-    static const struct ph_text_column columns[] = {
+    static const struct ph__text_column columns[] = {
         {"key", true}, {"elements", true}, {"dtype", false}, {"optimizer", true}, {"chunks", true}};
-    const struct ph_json *keys = ph__json_get(job, "keys");
-    struct ph_text_table table;
+    const struct ph__json *keys = ph__json_get(job, "keys");
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < ph__json_size(keys); i++) {
-        const struct ph_json *key = ph__json_at(keys, i);
+        const struct ph__json *key = ph__json_at(keys, i);
         ph__text_table_cell(&table, "%zu", i);
         ph__text_table_cell(&table, "%" PRIu64, count(key, "elements"));
         ph__text_table_cell(&table, "%s", text(key, "dtype"));
@@ -190,14 +190,14 @@ static ph_status print_keys(const struct ph_json *job)
 }
 
 /* Of a job among others the hub lists the first ones alone. */
-static void print_rest(const struct ph_json *job, const char *what, uint64_t num_there)
+static void print_rest(const struct ph__json *job, const char *what, uint64_t num_there)
 {
     const size_t num_shown = ph__json_size(ph__json_get(job, what));
     if (num_shown < num_there)
         printf("and %" PRIu64 " more %s: --service %s\n", num_there - num_shown, what, text(job, "name"));
 }
 
-static ph_status print_job(const struct ph_json *job)
+static ph_status print_job(const struct ph__json *job)
 {
     char share[64] = "";
     if (count(job, "num_hubs") > 1)
@@ -218,15 +218,15 @@ static ph_status print_job(const struct ph_json *job)
     return PH_OK;
 }
 
-static ph_status print_cores(const struct ph_json *hub)
+static ph_status print_cores(const struct ph__json *hub)
 {
-    static const struct ph_text_column columns[] = {
+    static const struct ph__text_column columns[] = {
         {"core thread", true}, {"place", false}, {"rounds", true}, {"idle", true}, {"sleeps", true}};
-    const struct ph_json *cores = ph__json_get(hub, "cores");
-    struct ph_text_table table;
+    const struct ph__json *cores = ph__json_get(hub, "cores");
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < ph__json_size(cores); i++) {
-        const struct ph_json *core = ph__json_at(cores, i);
+        const struct ph__json *core = ph__json_at(cores, i);
         ph__text_table_cell(&table, "%zu", i);
         ph__text_table_cell(&table, "%s", text(core, "place"));
         ph__text_table_cell(&table, "%" PRIu64, count(core, "rounds"));
@@ -238,7 +238,7 @@ static ph_status print_cores(const struct ph_json *hub)
 
 static ph_status print_hub(const struct sight *sight)
 {
-    const struct ph_json *hub = sight->after, *jobs = ph__json_get(hub, "jobs");
+    const struct ph__json *hub = sight->after, *jobs = ph__json_get(hub, "jobs");
     char used[32], most[32];
     printf("hub at %s, for %.1f s: %s aggregation, %" PRIu64 " connections, %s of %s for jobs%s\n\n",
         text(hub, "address"), number(hub, "seconds"), text(hub, "aggregation"), count(hub, "connections"),
@@ -261,12 +261,12 @@ static ph_status print_hub(const struct sight *sight)
 /* {"seconds": the interval, "rates": [{"name", "updates_per_s", "gradient_bytes_per_s"}], "hub": what it says itself} */
 static ph_status print_json(struct sight *sight)
 {
-    const struct ph_json *jobs = ph__json_get(sight->after, "jobs");
-    struct ph_json *json = ph__json_object(), *rates = ph__json_array();
+    const struct ph__json *jobs = ph__json_get(sight->after, "jobs");
+    struct ph__json *json = ph__json_object(), *rates = ph__json_array();
     char *printed;
     for (size_t i = 0; i < ph__json_size(jobs); i++) {
-        const struct ph_json *job = ph__json_at(jobs, i);
-        struct ph_json *entry = ph__json_object();
+        const struct ph__json *job = ph__json_at(jobs, i);
+        struct ph__json *entry = ph__json_object();
         ph__json_set_text(entry, "name", text(job, "name"));
         ph__json_set_number(entry, "updates_per_s", rate(sight, job, "updates"));
         ph__json_set_number(entry, "gradient_bytes_per_s", rate(sight, job, "gradient_bytes"));

@@ -28,7 +28,7 @@ static ph_status open_folder(struct cli_source *source, const char *folder, cons
 
 bool cli_is_prepared(const char *path)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *settings = ph__path_join(&arena, path, PH_PREPARED_SOURCE);
     const bool is_prepared = settings != NULL && ph__file_exists(settings);
     ph__arena_fini(&arena);
@@ -38,7 +38,7 @@ bool cli_is_prepared(const char *path)
 /* Prepared data lies where it is, whatever place prepared.yaml names. */
 static ph_status open_prepared(struct cli_source *source, const char *folder, const struct cli_texts *sets)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct cli_texts all = *sets;
     const char *path = ph__path_protect(&arena, folder);
     ph_status status =

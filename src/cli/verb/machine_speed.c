@@ -20,7 +20,7 @@
 enum { NUM_TASKS = 64, BAGS = 128 /* of a task */, IDS = 16 /* of a bag */ };
 
 struct measurement {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t dim, num_rows;
     ph_real *table;    /* (num_rows, dim) */
     uint32_t *slots;   /* (NUM_TASKS, BAGS, IDS) */
@@ -39,7 +39,7 @@ static void write_rows(void *argument, size_t task, size_t worker)
         measurement->table[i] = 1;
 }
 
-static void draw_slots(const struct measurement *measurement, struct ph_rng_sequence *rng)
+static void draw_slots(const struct measurement *measurement, struct ph__rng_sequence *rng)
 {
     for (size_t i = 0; i < (size_t)NUM_TASKS * BAGS * IDS; i++)
         measurement->slots[i] = (uint32_t)ph__rng_below(rng, measurement->num_rows);
@@ -51,7 +51,7 @@ static void draw_slots(const struct measurement *measurement, struct ph_rng_sequ
 static void look_up(void *argument, size_t task, size_t worker)
 {
     const struct measurement *measurement = argument;
-    const struct ph_embedding_bag_args args = {.table = measurement->table,
+    const struct ph__embedding_bag_args args = {.table = measurement->table,
         .format = PH_ROWS_FP32,
         .dim = measurement->dim,
         .slots = measurement->slots,
@@ -66,9 +66,9 @@ static void look_up(void *argument, size_t task, size_t worker)
 }
 
 /* Bytes of rows a second; other rows in each round, so that no cache has them. */
-static double measure_rows(struct measurement *measurement, struct ph_team *team)
+static double measure_rows(struct measurement *measurement, struct ph__team *team)
 {
-    struct ph_rng_sequence rng = {{1, 0, ph__hash_name("machine_speed")}, 0};
+    struct ph__rng_sequence rng = {{1, 0, ph__hash_name("machine_speed")}, 0};
     double seconds = 0, bytes = 0;
     ph__parallel_for(team, NUM_TASKS, write_rows, measurement);
     while (seconds < MEASURED_SECONDS) {
@@ -102,9 +102,9 @@ size_t cli_memory_speed_bytes(uint64_t free_bytes, size_t num_ranks)
 }
 
 ph_status cli_memory_speed_measure(
-    size_t dim, size_t num_ranks, struct ph_team *team, double *bytes_per_s_out)
+    size_t dim, size_t num_ranks, struct ph__team *team, double *bytes_per_s_out)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     uint64_t free_bytes;
     void *memory;
     PH_TRY(ph__cpu_isa(&isa));
@@ -130,13 +130,13 @@ ph_status cli_memory_speed_measure(
 enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20, CHANNEL = 1 /* nothing else is under way then */ };
 
 /* Sends to the next rank of the group and receives from the one before, which may be the same. */
-static ph_status pass_on(struct ph_comm *comm, const struct ph_group *group, char *bytes)
+static ph_status pass_on(struct ph_comm *comm, const struct ph__group *group, char *bytes)
 {
-    static const struct ph_comm_call call = {CHANNEL, "measuring links"};
-    const struct ph_message send = {group->ranks[(group->own + 1) % group->size], bytes, MESSAGE_BYTES};
-    const struct ph_message receive = {
+    static const struct ph__comm_call call = {CHANNEL, "measuring links"};
+    const struct ph__message send = {group->ranks[(group->own + 1) % group->size], bytes, MESSAGE_BYTES};
+    const struct ph__message receive = {
         group->ranks[(group->own + group->size - 1) % group->size], bytes + MESSAGE_BYTES, MESSAGE_BYTES};
-    const struct ph_exchange exchange = {&send, &receive, 1, 1};
+    const struct ph__exchange exchange = {&send, &receive, 1, 1};
     uint64_t ticket;
     PH_TRY(ph__comm_exchange_start(comm, &call, &exchange, &ticket));
     return ph__comm_wait(comm, ticket);
@@ -144,7 +144,7 @@ static ph_status pass_on(struct ph_comm *comm, const struct ph_group *group, cha
 
 /* Bytes a second of one rank, each way; NaN of a group of one. The first message of a link opens it, and does not count. */
 static ph_status measure_link(
-    struct ph_comm *comm, const struct ph_group *group, char *bytes, double *bytes_per_s_out)
+    struct ph_comm *comm, const struct ph__group *group, char *bytes, double *bytes_per_s_out)
 {
     double seconds[ROUNDS];
     *bytes_per_s_out = NAN;
@@ -163,7 +163,7 @@ static ph_status measure_link(
     return PH_OK;
 }
 
-static ph_status measure_links(struct ph_comm *comm, char *bytes, struct ph_plan_machine *machine)
+static ph_status measure_links(struct ph_comm *comm, char *bytes, struct ph__plan_machine *machine)
 {
     double of_rank;
     PH_TRY(measure_link(comm, ph__comm_host(comm), bytes, &machine->host_bytes_per_s));
@@ -172,7 +172,7 @@ static ph_status measure_links(struct ph_comm *comm, char *bytes, struct ph_plan
     return PH_OK;
 }
 
-ph_status cli_link_speeds_measure(struct ph_comm *comm, struct ph_plan_machine *machine)
+ph_status cli_link_speeds_measure(struct ph_comm *comm, struct ph__plan_machine *machine)
 {
     machine->host_bytes_per_s = machine->network_bytes_per_s = NAN;
     if (ph_comm_ranks_per_host(comm) == 0)

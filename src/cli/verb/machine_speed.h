@@ -10,7 +10,7 @@
 /* Looks rows of `dim` reals up at random for about 50 ms, with all threads of the team, as do the other ones of num_ranks on this
  * machine: bytes of rows a second. PH_ERROR_MEMORY, and PH_ERROR_USAGE for an ISA that is not there. */
 ph_status cli_memory_speed_measure(
-    size_t dim, size_t num_ranks, struct ph_team *team, double *bytes_per_s_out);
+    size_t dim, size_t num_ranks, struct ph__team *team, double *bytes_per_s_out);
 
 /* Bytes of the rows in which each of so many ranks looks up at the same time: 128 MiB, but together an eighth of what is free. */
 size_t cli_memory_speed_bytes(uint64_t free_bytes, size_t num_ranks);
@@ -19,6 +19,6 @@ size_t cli_memory_speed_bytes(uint64_t free_bytes, size_t num_ranks);
  * sizes. All ranks send at once, as they do in a step: to the next one of their host, then to the one of the next host that has
  * their place; the median of several rounds counts. All ranks must call it; each then has what it has seen itself.
  * PH_ERROR_PEER, PH_ERROR_MEMORY. */
-ph_status cli_link_speeds_measure(struct ph_comm *comm, struct ph_plan_machine *machine);
+ph_status cli_link_speeds_measure(struct ph_comm *comm, struct ph__plan_machine *machine);
 
 #endif

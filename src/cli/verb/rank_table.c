@@ -12,12 +12,12 @@
 /* What a person reads; all of it is in summary.json. */
 enum { MOST_RANKS = 64, MOST_OPERATIONS = 12 };
 
-static double number_of(const struct ph_json *object, const char *key)
+static double number_of(const struct ph__json *object, const char *key)
 {
     return ph__json_as_number(ph__json_get(object, key), (double)NAN);
 }
 
-static void bytes_cell(struct ph_text_table *table, double bytes)
+static void bytes_cell(struct ph__text_table *table, double bytes)
 {
     char text[PH_NUMBER_TEXT_BYTES];
     ph__text_table_cell(table, "%s", isfinite(bytes) ? ph__bytes_text((uint64_t)bytes, text) : "–");
@@ -25,7 +25,7 @@ static void bytes_cell(struct ph_text_table *table, double bytes)
 
 /* Of `count` things, of which the table shows the first `most`. */
 static ph_status end_table(
-    struct ph_text_table *table, size_t count, size_t most, const char *what, struct ph_writer *writer)
+    struct ph__text_table *table, size_t count, size_t most, const char *what, struct ph__writer *writer)
 {
     const ph_status status = ph__text_table_write(table, writer);
     ph__text_table_fini(table);
@@ -36,7 +36,7 @@ static ph_status end_table(
 
 /* ---- ranks ----------------------------------------------------------------------------------------------------------- */
 
-static void add_rank(struct ph_text_table *table, const struct ph_json *rank, double steps)
+static void add_rank(struct ph__text_table *table, const struct ph__json *rank, double steps)
 {
     const double step = number_of(rank, "step_seconds"), exposed = number_of(rank, "exposed_seconds");
     ph__text_table_number(table, "%.0f", number_of(rank, "rank"));
@@ -53,7 +53,7 @@ static void add_rank(struct ph_text_table *table, const struct ph_json *rank, do
 
 /* A line of the table. */
 struct rank_line {
-    const struct ph_json *rank;
+    const struct ph__json *rank;
     size_t number;
     double computed; /* seconds of a step */
 };
@@ -67,7 +67,7 @@ static int compare_lines(const void *left, const void *right)
 }
 
 /* Whoever computes longest is whom the others wait for: of many ranks those come first. NULL: no memory. */
-static struct rank_line *list_ranks(const struct ph_json *of_rank, size_t num_ranks)
+static struct rank_line *list_ranks(const struct ph__json *of_rank, size_t num_ranks)
 {
     struct rank_line *lines = calloc(num_ranks + 1, sizeof *lines);
     if (lines == NULL) {
@@ -75,7 +75,7 @@ static struct rank_line *list_ranks(const struct ph_json *of_rank, size_t num_ra
         return NULL;
     }
     for (size_t i = 0; i < num_ranks; i++) {
-        const struct ph_json *rank = ph__json_at(of_rank, i);
+        const struct ph__json *rank = ph__json_at(of_rank, i);
         const double computed = number_of(rank, "step_seconds") - number_of(rank, "exposed_seconds");
         lines[i] = (struct rank_line){rank, i, isfinite(computed) ? computed : -1};
     }
@@ -84,14 +84,14 @@ static struct rank_line *list_ranks(const struct ph_json *of_rank, size_t num_ra
     return lines;
 }
 
-static ph_status write_ranks(const struct ph_json *ranks, struct ph_writer *writer)
+static ph_status write_ranks(const struct ph__json *ranks, struct ph__writer *writer)
 {
-    static const struct ph_text_column columns[] = {{"rank", true}, {"host", true}, {"own samples/s", true},
+    static const struct ph__text_column columns[] = {{"rank", true}, {"host", true}, {"own samples/s", true},
         {"ms a step", true}, {"ms exposed", true}, {"share", true}, {"ids asked for", true}, {"holds", true},
         {"sends", true}, {"receives", true}};
-    const struct ph_json *of_rank = ph__json_get(ranks, "of_rank");
+    const struct ph__json *of_rank = ph__json_get(ranks, "of_rank");
     const size_t num_ranks = ph__json_size(of_rank);
-    struct ph_text_table table;
+    struct ph__text_table table;
     if (num_ranks > MOST_RANKS)
         PH_TRY(ph__writer_printf(writer, "The %d ranks that compute longest:\n\n", MOST_RANKS));
     struct rank_line *lines = list_ranks(of_rank, num_ranks);
@@ -106,18 +106,18 @@ static ph_status write_ranks(const struct ph_json *ranks, struct ph_writer *writ
 
 /* ---- operations ------------------------------------------------------------------------------------------------------- */
 
-static ph_status write_operations(const struct ph_json *ranks, struct ph_writer *writer)
+static ph_status write_operations(const struct ph__json *ranks, struct ph__writer *writer)
 {
-    static const struct ph_text_column columns[] = {
+    static const struct ph__text_column columns[] = {
         {"exchanged", false}, {"times", true}, {"sent", true}, {"ms exposed", true}};
-    const struct ph_json *operations = ph__json_get(ranks, "operations");
+    const struct ph__json *operations = ph__json_get(ranks, "operations");
     const double rank_steps =
         number_of(ranks, "measured_steps") * (double)ph__json_size(ph__json_get(ranks, "of_rank"));
-    struct ph_text_table table;
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, sizeof columns / sizeof *columns);
     const size_t num_operations = ph__json_size(operations);
     for (size_t i = 0; i < num_operations && i < MOST_OPERATIONS; i++) {
-        const struct ph_json *operation = ph__json_at(operations, i);
+        const struct ph__json *operation = ph__json_at(operations, i);
         ph__text_table_cell(&table, "%s", ph__json_as_text(ph__json_get(operation, "what"), ""));
         ph__text_table_number(&table, "%.3g", number_of(operation, "operations") / rank_steps);
         bytes_cell(&table, number_of(operation, "sent_bytes") / rank_steps);
@@ -128,7 +128,7 @@ static ph_status write_operations(const struct ph_json *ranks, struct ph_writer 
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------- */
 
-static ph_status write_imbalance(const struct ph_json *imbalance, struct ph_writer *writer)
+static ph_status write_imbalance(const struct ph__json *imbalance, struct ph__writer *writer)
 {
     static const struct {
         const char *key, *name;
@@ -144,7 +144,7 @@ static ph_status write_imbalance(const struct ph_json *imbalance, struct ph_writ
 }
 
 /* A training that is resumed at its end has no step to measure. */
-static ph_status write_step(const struct ph_json *ranks, struct ph_writer *writer)
+static ph_status write_step(const struct ph__json *ranks, struct ph__writer *writer)
 {
     if (!(number_of(ranks, "measured_steps") > 0))
         return ph__writer_printf(writer, "no step was measured\n");
@@ -153,7 +153,7 @@ static ph_status write_step(const struct ph_json *ranks, struct ph_writer *write
         100 * number_of(ranks, "exposed_share"));
 }
 
-static ph_status write_head(const struct ph_json *ranks, struct ph_writer *writer)
+static ph_status write_head(const struct ph__json *ranks, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "%zu ranks of %s on %.0f host%s: ",
         ph__json_size(ph__json_get(ranks, "of_rank")), ph__json_as_text(ph__json_get(ranks, "transport"), ""),
@@ -162,7 +162,7 @@ static ph_status write_head(const struct ph_json *ranks, struct ph_writer *write
     return write_imbalance(ph__json_get(ranks, "imbalance"), writer);
 }
 
-ph_status cli_rank_table_write(const struct ph_json *ranks, struct ph_writer *writer)
+ph_status cli_rank_table_write(const struct ph__json *ranks, struct ph__writer *writer)
 {
     PH_TRY(write_head(ranks, writer));
     PH_TRY(write_ranks(ranks, writer));
@@ -171,12 +171,12 @@ ph_status cli_rank_table_write(const struct ph_json *ranks, struct ph_writer *wr
     return ph__writer_printf(writer, "\n");
 }
 
-static ph_status write_table(const void *ranks, struct ph_writer *writer)
+static ph_status write_table(const void *ranks, struct ph__writer *writer)
 {
     return cli_rank_table_write(ranks, writer);
 }
 
-static ph_status read_summary(const char *folder, struct ph_arena *arena, struct ph_json **json_out)
+static ph_status read_summary(const char *folder, struct ph__arena *arena, struct ph__json **json_out)
 {
     const char *path = ph__path_join(arena, folder, "summary.json");
     char *text;
@@ -189,11 +189,11 @@ static ph_status read_summary(const char *folder, struct ph_arena *arena, struct
 
 ph_status cli_rank_table_print(const char *folder)
 {
-    struct ph_arena arena = {0};
-    struct ph_json *json;
+    struct ph__arena arena = {0};
+    struct ph__json *json;
     ph_status status = read_summary(folder, &arena, &json);
     if (status == PH_OK) {
-        const struct ph_json *ranks = ph__json_get(json, "ranks");
+        const struct ph__json *ranks = ph__json_get(json, "ranks");
         status = ranks != NULL ? cli_print(write_table, ranks) : PH_OK;
         ph__json_destroy(json);
     }

@@ -15,7 +15,7 @@ struct request {
     const char *folder, *threads, *base, *seeds_text;
     struct cli_texts sets, variant;
     struct cli_seeds seeds;
-    struct ph_arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* of texts in sets that argv does not hold */
     bool is_quiet;
 };
 
@@ -69,7 +69,7 @@ static void print_run(void *context, const struct ph__comparison *comparison, si
     fflush(stdout);
 }
 
-static ph_status write_tables(const void *tables, struct ph_writer *writer)
+static ph_status write_tables(const void *tables, struct ph__writer *writer)
 {
     return ph__comparison_tables_write(tables, writer);
 }

@@ -13,7 +13,7 @@
 /* One object for one task, an array for several. */
 static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_tasks)
 {
-    struct ph_json *json = num_tasks == 1 ? ph__metrics_json(metrics) : ph__json_array();
+    struct ph__json *json = num_tasks == 1 ? ph__metrics_json(metrics) : ph__json_array();
     for (size_t task = 0; num_tasks > 1 && task < num_tasks; task++)
         ph__json_append(json, ph__metrics_json(&metrics[task]));
     char *text = NULL;

@@ -78,9 +78,9 @@ static void add_numbers(struct statistics *statistics, enum ph_dtype dtype, cons
 
 /* Measures a real tensor; others have no statistics, and their numbers are not looked at. */
 static ph_status measure(
-    const struct ph_folder *folder, size_t index, struct ph_tensor *tensor, struct statistics *statistics)
+    const struct ph__folder *folder, size_t index, struct ph_tensor *tensor, struct statistics *statistics)
 {
-    const struct ph_area whole = ph__shape_area(&tensor->shape);
+    const struct ph__area whole = ph__shape_area(&tensor->shape);
     const size_t row_bytes = ph__max(whole.num_columns * ph_dtype_size(tensor->dtype), 1);
     const size_t num_at_once = ph__max(BLOCK_BYTES / row_bytes, 1);
     ph_status status = PH_OK;
@@ -90,7 +90,7 @@ static ph_status measure(
     if (block == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for rows of tensor %s", tensor->name);
     for (size_t row = 0; row < whole.num_rows && status == PH_OK; row += num_at_once) {
-        const struct ph_area rows = {row, ph__min(num_at_once, whole.num_rows - row), 0, whole.num_columns};
+        const struct ph__area rows = {row, ph__min(num_at_once, whole.num_rows - row), 0, whole.num_columns};
         status = ph__folder_read_area(folder, index, &rows, block);
         if (status == PH_OK)
             add_numbers(statistics, tensor->dtype, block, rows.num_rows * rows.num_columns);
@@ -109,7 +109,7 @@ static void print_statistics(const struct statistics *statistics)
     printf(" %12.5g %12.5g %12.5g %12.5g", statistics->min, mean, sqrt(variance), statistics->max);
 }
 
-static ph_status inspect_tensor(const struct ph_folder *folder, size_t index, uint64_t *elements)
+static ph_status inspect_tensor(const struct ph__folder *folder, size_t index, uint64_t *elements)
 {
     struct ph_tensor tensor = ph__folder_tensor(folder, index);
     struct statistics statistics = {.min = INFINITY, .max = -INFINITY};
@@ -122,7 +122,7 @@ static ph_status inspect_tensor(const struct ph_folder *folder, size_t index, ui
     return PH_OK;
 }
 
-static ph_status inspect_tensors(const struct ph_folder *folder)
+static ph_status inspect_tensors(const struct ph__folder *folder)
 {
     uint64_t elements = 0;
     printf("%-32s %-4s %-16s %12s %12s %12s %12s\n", "tensor", "type", "shape", "min", "mean", "deviation",
@@ -135,9 +135,9 @@ static ph_status inspect_tensors(const struct ph_folder *folder)
 
 /* ---- files ------------------------------------------------------------------------------------------------- */
 
-static void print_metadata(const struct ph_folder *folder)
+static void print_metadata(const struct ph__folder *folder)
 {
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     while (ph__folder_next_metadata(folder, &member)) {
         const char *text = ph__json_as_text(member.value, NULL);
         if (text != NULL)
@@ -145,7 +145,7 @@ static void print_metadata(const struct ph_folder *folder)
     }
 }
 
-static void print_files(const struct ph_folder *folder)
+static void print_files(const struct ph__folder *folder)
 {
     char bytes[32];
     if (folder->index == NULL)
@@ -158,7 +158,7 @@ static void print_files(const struct ph_folder *folder)
 }
 
 /* A safetensors file of another program has no seal, and is none the worse for it; one of a folder that was opened has one. */
-static ph_status inspect_seals(const struct ph_folder *folder)
+static ph_status inspect_seals(const struct ph__folder *folder)
 {
     if (folder->index == NULL && !ph__safetensors_is_sealed(folder->files[0].tensors)) {
         printf("seal: none\n");
@@ -174,7 +174,7 @@ static ph_status inspect_seals(const struct ph_folder *folder)
 
 static ph_status inspect_checkpoint(const char *path)
 {
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
     print_metadata(folder);
     print_files(folder);
@@ -188,7 +188,7 @@ static ph_status inspect_checkpoint(const char *path)
 /* ---- phloem inspect model: the training program of a config ----------------------------------------------------------- */
 
 static void print_declaration(
-    const struct ph_declaration *declaration, const struct ph_optimizer_settings *settings)
+    const struct ph__declaration *declaration, const struct ph_optimizer_settings *settings)
 {
     struct ph_optimizer optimizer = ph__optimizer_for(settings, declaration->name, declaration->is_table);
     char shape[64];
@@ -207,7 +207,7 @@ static void print_declaration(
 static void print_program(
     const struct ph__training_program *learning, const struct ph_optimizer_settings *settings)
 {
-    const struct ph_graph *graph = &learning->program->graph;
+    const struct ph__graph *graph = &learning->program->graph;
     uint64_t elements = 0;
     char bytes[32];
     for (size_t i = 0; i < graph->num_declarations; i++) {

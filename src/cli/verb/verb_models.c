@@ -15,9 +15,9 @@ static void print_kinds(void)
            "of one's own.\n");
 }
 
-static ph_status write_keys(const void *table, struct ph_writer *writer)
+static ph_status write_keys(const void *table, struct ph__writer *writer)
 {
-    const struct ph_option_table *keys = table;
+    const struct ph__option_table *keys = table;
     return ph__config_describe(writer, &keys, 1, false);
 }
 

@@ -31,15 +31,15 @@ struct request {
 struct planning {
     const struct request *request;
     struct cli_source source;
-    struct ph_topology topology;
+    struct ph__topology topology;
     struct ph__table_list list;
-    struct ph_plan_step step;
-    struct ph_plan_machine measured; /* of --measure; NaN: there was nothing to measure */
-    struct ph_plan_machine machine;  /* that is planned for */
-    bool is_limited_by_machine;      /* by its memory, as nothing else says what a rank may spend */
-    struct ph_plan plan;
-    struct ph_plan_load *loads;
-    struct ph_plan_links links;
+    struct ph__plan_step step;
+    struct ph__plan_machine measured; /* of --measure; NaN: there was nothing to measure */
+    struct ph__plan_machine machine;  /* that is planned for */
+    bool is_limited_by_machine;       /* by its memory, as nothing else says what a rank may spend */
+    struct ph__plan plan;
+    struct ph__plan_load *loads;
+    struct ph__plan_links links;
 };
 
 static ph_status parse_count(const char *flag, const char *text, int64_t *count_out)
@@ -84,7 +84,7 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     if (world_size % num_local != 0)
         return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of %s %" PRId64, world_size,
             is_flag ? "--ranks-per-host" : "parallel.ranks_per_host", num_local);
-    planning->topology = (struct ph_topology){(size_t)world_size, (size_t)num_local};
+    planning->topology = (struct ph__topology){(size_t)world_size, (size_t)num_local};
     return PH_OK;
 }
 
@@ -123,8 +123,8 @@ static size_t busiest_dim(const struct ph__table_list *list)
 static ph_status measure_machine(
     const struct ph_train_job *job, struct ph_comm *comm, struct planning *planning)
 {
-    struct ph_plan_machine *measured = &planning->measured;
-    struct ph_team *team;
+    struct ph__plan_machine *measured = &planning->measured;
+    struct ph__team *team;
     PH_TRY(ph__team_create(job->num_threads, &team));
     const ph_status status = cli_memory_speed_measure(
         busiest_dim(&planning->list), ph__comm_num_neighbours(comm), team, &measured->memory_bytes_per_s);
@@ -139,7 +139,7 @@ static ph_status settle_machine(struct planning *planning)
 {
     uint64_t rank_bytes;
     PH_TRY(settle_rank_bytes(planning, &rank_bytes));
-    struct ph_plan_machine *machine = &planning->machine;
+    struct ph__plan_machine *machine = &planning->machine;
     *machine = ph__plan_machine_nominal(rank_bytes);
     for (size_t i = 0; planning->request->is_measured && i < PH_PLAN_NUM_FIGURES; i++) {
         const double measured = ph__plan_machine_figure(&planning->measured, &ph__plan_figures[i]);
@@ -187,29 +187,29 @@ static ph_status make_plan(const struct ph_train_job *job, struct planning *plan
         return PH_ERROR_MEMORY;
     PH_TRY(
         ph__plan_loads(&planning->plan, &planning->machine, &planning->step, list->tables, planning->loads));
-    const struct ph_plan_dense dense = ph__plan_dense_of_job(job, list);
+    const struct ph__plan_dense dense = ph__plan_dense_of_job(job, list);
     return ph__plan_links_find(
         &planning->plan, &planning->step, &dense, list->tables, MOST_COLUMNS, &list->arena, &planning->links);
 }
 
 /* ---- what is said about it ------------------------------------------------------------------------------------ */
 
-static void figure_cell(struct ph_text_table *text, double bytes_per_s)
+static void figure_cell(struct ph__text_table *text, double bytes_per_s)
 {
     ph__text_table_number(text, "%.2f GB/s", bytes_per_s / 1e9);
 }
 
-static ph_status print_figures(const struct planning *planning, struct ph_writer *writer)
+static ph_status print_figures(const struct planning *planning, struct ph__writer *writer)
 {
-    static const struct ph_text_column nominal[] = {
+    static const struct ph__text_column nominal[] = {
         {"figure", false}, {"nominal", true}, {"nominal is", false}};
-    static const struct ph_text_column both[] = {
+    static const struct ph__text_column both[] = {
         {"figure", false}, {"nominal", true}, {"measured here", true}, {"nominal is", false}};
     const bool is_measured = planning->request->is_measured;
-    struct ph_text_table text;
+    struct ph__text_table text;
     ph__text_table_init(&text, is_measured ? both : nominal, is_measured ? 4 : 3);
     for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
-        const struct ph_plan_figure *figure = &ph__plan_figures[i];
+        const struct ph__plan_figure *figure = &ph__plan_figures[i];
         ph__text_table_cell(&text, "%s", figure->name);
         figure_cell(&text, figure->nominal);
         if (is_measured)
@@ -221,7 +221,7 @@ static ph_status print_figures(const struct planning *planning, struct ph_writer
     return status;
 }
 
-static ph_status print_plan(const void *what, struct ph_writer *writer)
+static ph_status print_plan(const void *what, struct ph__writer *writer)
 {
     static const char by_measured[] =
         "The plan goes by measured figures where there are any. A training with parallel.plan: auto goes by "
@@ -247,7 +247,7 @@ static ph_status print_plan(const void *what, struct ph_writer *writer)
     return is_by_measured ? ph__writer_printf(writer, "\n%s\n", by_measured) : PH_OK;
 }
 
-static ph_status write_plan(const void *what, struct ph_writer *writer)
+static ph_status write_plan(const void *what, struct ph__writer *writer)
 {
     const struct planning *planning = what;
     return ph__plan_write(&planning->plan, writer);

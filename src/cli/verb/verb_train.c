@@ -16,7 +16,7 @@
 struct request {
     const char *config, *folder, *threads, *trace;
     struct cli_texts sets;
-    struct ph_arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* of texts in sets that argv does not hold */
     bool is_resumed, has_profile, is_quiet;
 };
 

@@ -12,7 +12,7 @@
 struct request {
     const char *config, *folder, *threads, *runs, *minutes, *seed;
     struct cli_texts sets;
-    struct ph_arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* of texts in sets that argv does not hold */
     bool is_quiet;
 };
 
@@ -65,14 +65,14 @@ static void print_step(void *context, const struct ph__trial *trial, int64_t see
     fflush(stdout);
 }
 
-static ph_status write_table(const void *table, struct ph_writer *writer)
+static ph_status write_table(const void *table, struct ph__writer *writer)
 {
     return ph__text_table_write(table, writer);
 }
 
 static ph_status print_table(struct ph__tuning *tuning)
 {
-    struct ph_text_table table;
+    struct ph__text_table table;
     printf("\n");
     ph_status status = ph__tuning_table(tuning, &table);
     if (status == PH_OK)

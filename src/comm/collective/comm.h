@@ -20,55 +20,55 @@
 #define PH_COMM_MAX_CHANNELS 8192u
 
 /* The ranks that take part in a collective, ascending; own: which of them this one is. Borrowed while in flight. */
-struct ph_group {
+struct ph__group {
     size_t size, own;
     const uint32_t *ranks;
 };
 /* All ranks; until the communicator is destroyed. */
-const struct ph_group *ph__comm_world(const struct ph_comm *comm);
+const struct ph__group *ph__comm_world(const struct ph_comm *comm);
 /* The ranks of this rank's host, and those of all hosts that have its place there; hosts are equal in size. */
-const struct ph_group *ph__comm_host(const struct ph_comm *comm);
-const struct ph_group *ph__comm_peers(const struct ph_comm *comm);
+const struct ph__group *ph__comm_host(const struct ph_comm *comm);
+const struct ph__group *ph__comm_peers(const struct ph_comm *comm);
 
 /* Which operation it is: `what` is named when a wait for it fails, and in traces. Borrowed while in flight. */
-struct ph_comm_call {
+struct ph__comm_call {
     uint32_t channel; /* < PH_COMM_MAX_CHANNELS */
     const char *what; /* "embedding.table: pooled vectors" */
 };
 
 /* One message; any number of bytes. Several for one rank are received in the order in which they are sent. What a rank sends to
  * itself it may receive where it is: then nothing is copied. */
-struct ph_message {
+struct ph__message {
     size_t rank; /* of the world; this one, too */
     void *data;  /* not written where it is sent */
     uint64_t bytes;
 };
 
 /* What this rank sends and receives; both lists are read during the call alone. */
-struct ph_exchange {
-    const struct ph_message *sends, *receives;
+struct ph__exchange {
+    const struct ph__message *sends, *receives;
     size_t num_sends, num_receives;
 };
-ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_exchange *exchange, uint64_t *ticket_out);
+ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__exchange *exchange, uint64_t *ticket_out);
 
 /* data (rows, columns) becomes the sum of all members' data, added in their order, every contribution and the sum having
  * gone through the wire format. */
-ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, enum ph_wire wire, size_t rows, size_t columns, ph_real *data,
+ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, enum ph__wire wire, size_t rows, size_t columns, ph_real *data,
     uint64_t *ticket_out);
 /* data (sum of rows_of, columns): sum_out (rows_of[own], columns) becomes the sum of all members' parts for this one, every
  * contribution having gone through the wire format. */
-ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, enum ph_wire wire, const size_t *rows_of, size_t columns,
+ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, enum ph__wire wire, const size_t *rows_of, size_t columns,
     const ph_real *data, ph_real *sum_out, uint64_t *ticket_out);
 /* all_out: the members' bytes, one behind the other; bytes_of by member, borrowed during the call alone. */
-ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
+ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, const void *data, const uint64_t *bytes_of, void *all_out,
     uint64_t *ticket_out);
 /* The root's data to all other members. */
-ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out);
+ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out);
 
 /* Moves everything in flight on as far as it goes without waiting. Cheap when nothing is. */
 ph_status ph__comm_progress(struct ph_comm *comm);
@@ -106,13 +106,13 @@ ph_status ph__comm_share(struct ph_comm *comm, ph_status status);
 ph_status ph__comm_largest(struct ph_comm *comm, int number, int *largest_out);
 
 /* What this rank has sent and waited for since it was created, for reports. */
-struct ph_comm_figures {
+struct ph__comm_figures {
     const uint64_t *sent_bytes;    /* by rank: payload, this one's own 0 */
     const uint64_t *sent_messages; /* by rank */
     double waited_seconds;         /* in ph__comm_wait: communication that nothing overlapped */
     uint64_t num_operations;
 };
-struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm);
+struct ph__comm_figures ph__comm_figures(const struct ph_comm *comm);
 
 /* For reports: "Open MPI 4.1.4"; and which of the hosts this rank is on. */
 const char *ph__comm_transport(const struct ph_comm *comm);
@@ -133,14 +133,14 @@ const char *ph__comm_machine_name(const struct ph_comm *comm, size_t rank);
  * recorded until they have been waited for. Nothing is allocated but for what an operation is about for the first time. */
 
 /* All operations with one `what`. */
-struct ph_comm_topic {
+struct ph__comm_topic {
     const char *what; /* the record's own copy */
     uint64_t num_operations, sent_bytes;
     uint64_t waited_ns; /* in ph__comm_wait: what nothing overlapped */
 };
 
 /* One operation. It was found done when the rank polled or waited, no earlier; times are of ph__clock_ns. */
-struct ph_comm_flight {
+struct ph__comm_flight {
     uint64_t started_ns, done_ns;
     uint64_t wait_ns, waited_ns; /* when the rank began to wait for it, and for how long it did */
     uint64_t sent_bytes, received_bytes;
@@ -148,43 +148,43 @@ struct ph_comm_flight {
 };
 
 /* A start of an operation, or a call of ph__comm_progress, that took long enough to be seen in a picture. */
-struct ph_comm_poll {
+struct ph__comm_poll {
     uint64_t began_ns, duration_ns;
 };
 
-struct ph_comm_record {
+struct ph__comm_record {
     struct ph_comm *comm;
     size_t world_size;
     uint64_t *sent_bytes; /* (world_size) by rank: payload, this one's own 0 */
     uint64_t waited_ns;
     uint64_t polled_ns; /* to start operations, and in ph__comm_progress while some were in flight */
     uint64_t other_since_ns, other_polled_ns; /* when the wait for somebody else began, and polled_ns then */
-    struct ph_comm_topic *topics;
+    struct ph__comm_topic *topics;
     size_t num_topics, topics_capacity;
-    struct ph_comm_flight *flights; /* the first max_flights that were waited for, in that order */
+    struct ph__comm_flight *flights; /* the first max_flights that were waited for, in that order */
     size_t num_flights, max_flights;
-    struct ph_comm_poll *polls; /* the first max_flights of them */
+    struct ph__comm_poll *polls; /* the first max_flights of them */
     size_t num_polls;
     uint64_t num_dropped; /* flights and polls without room */
 };
 
 /* max_flights 0: none is kept, and no poll. The communicator is borrowed. PH_ERROR_MEMORY. */
 ph_status ph__comm_record_create(
-    struct ph_comm *comm, size_t max_flights, struct ph_comm_record **record_out);
+    struct ph_comm *comm, size_t max_flights, struct ph__comm_record **record_out);
 /* Ends it, too. NULL is fine. */
-void ph__comm_record_destroy(struct ph_comm_record *record);
+void ph__comm_record_destroy(struct ph__comm_record *record);
 
 /* Around a wait for an operation that somebody else carries out, such as a hub, into the record that counts now, if one does. Its
  * bytes are on no link between ranks. PH_ERROR_MEMORY. */
-struct ph_comm_other {
+struct ph__comm_other {
     const char *what;
     uint64_t started_ns, sent_bytes, received_bytes;
 };
 void ph__comm_record_wait_begin(struct ph_comm *comm);
-ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph_comm_other *other);
+ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph__comm_other *other);
 
 /* From now on the record counts, or it does not. One at a time does for a communicator. */
-void ph__comm_record_begin(struct ph_comm_record *record);
-void ph__comm_record_end(struct ph_comm_record *record);
+void ph__comm_record_begin(struct ph__comm_record *record);
+void ph__comm_record_end(struct ph__comm_record *record);
 
 #endif

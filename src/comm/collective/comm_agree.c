@@ -36,7 +36,7 @@ struct fingerprint {
 
 static ph_status take_fingerprint(const char *text, struct fingerprint *fingerprint)
 {
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     memset(fingerprint, 0, sizeof *fingerprint);
     fingerprint->size = strlen(text) + 1;
     PH_TRY(ph__digest_create(&digest));

@@ -22,7 +22,7 @@ static bool is_time(double seconds)
 
 static void describe(struct ph_comm *comm)
 {
-    const struct ph_transport *transport = &comm->transport;
+    const struct ph__transport *transport = &comm->transport;
     snprintf(comm->description, sizeof comm->description, "%s, rank %zu of %zu, host %zu of %zu",
         transport->name, transport->rank, transport->world_size, comm->places.own_host,
         comm->places.num_hosts);
@@ -32,7 +32,7 @@ static ph_status init(struct ph_comm *comm, const struct ph_comm_options *option
 {
     const size_t world_size = comm->transport.world_size;
     const double seconds = options->timeout_seconds;
-    enum ph_isa isa = PH_ISA_REF;
+    enum ph__isa isa = PH_ISA_REF;
     (void)ph__cpu_isa(
         &isa); /* all give the same bits: whoever computes tells of a wrong wish, when ranks have met */
     comm->kernels = ph__kernels_for(isa);
@@ -62,7 +62,7 @@ static void close_and_free(struct ph_comm *comm, bool is_clean)
 }
 
 ph_status ph__comm_create_on(
-    const struct ph_transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out)
+    const struct ph__transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out)
 {
     struct ph_comm *comm = calloc(1, sizeof *comm);
     if (comm == NULL) {
@@ -95,7 +95,7 @@ ph_status ph_comm_leave(struct ph_comm *comm)
 /* What all ranks have come to alike keeps none of them from leaving together. */
 static bool leave_if_settled(struct ph_comm *comm)
 {
-    const struct ph_comm_failure failure = comm->failure;
+    const struct ph__comm_failure failure = comm->failure;
     if (comm->operations.num_flying > 0 || (failure.has_failed && !failure.is_alike))
         return false;
     comm->failure.has_failed = false;
@@ -119,7 +119,7 @@ void ph_comm_destroy(struct ph_comm *comm)
     ph_fail(PH_OK, "%s", text);
 }
 
-void ph__comm_attach_watch(struct ph_comm *comm, const struct ph_comm_watch *watch)
+void ph__comm_attach_watch(struct ph_comm *comm, const struct ph__comm_watch *watch)
 {
     comm->watch = *watch;
     comm->is_watched = true;
@@ -162,24 +162,24 @@ const char *ph_comm_describe(const struct ph_comm *comm)
     return comm->description;
 }
 
-const struct ph_group *ph__comm_world(const struct ph_comm *comm)
+const struct ph__group *ph__comm_world(const struct ph_comm *comm)
 {
     return &comm->places.world;
 }
 
-const struct ph_group *ph__comm_host(const struct ph_comm *comm)
+const struct ph__group *ph__comm_host(const struct ph_comm *comm)
 {
     return &comm->places.host;
 }
 
-const struct ph_group *ph__comm_peers(const struct ph_comm *comm)
+const struct ph__group *ph__comm_peers(const struct ph_comm *comm)
 {
     return &comm->places.peers;
 }
 
-struct ph_comm_figures ph__comm_figures(const struct ph_comm *comm)
+struct ph__comm_figures ph__comm_figures(const struct ph_comm *comm)
 {
-    return (struct ph_comm_figures){.sent_bytes = comm->sent_bytes,
+    return (struct ph__comm_figures){.sent_bytes = comm->sent_bytes,
         .sent_messages = comm->sent_messages,
         .waited_seconds = (double)comm->waited_ns * 1e-9,
         .num_operations = comm->operations.num_started};

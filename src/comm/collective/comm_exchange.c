@@ -6,7 +6,7 @@
 #include "comm/collective/comm_inside.h"
 
 /* Sums up the requests of those messages that are not for this rank itself. */
-static size_t count_requests(const struct ph_comm *comm, const struct ph_message *messages, size_t count)
+static size_t count_requests(const struct ph_comm *comm, const struct ph__message *messages, size_t count)
 {
     size_t num_requests = 0;
     for (size_t i = 0; i < count; i++)
@@ -16,7 +16,7 @@ static size_t count_requests(const struct ph_comm *comm, const struct ph_message
 }
 
 /* The first from `at` on that is for this rank; num: there is none. */
-static size_t next_own(const struct ph_comm *comm, const struct ph_message *messages, size_t num, size_t at)
+static size_t next_own(const struct ph_comm *comm, const struct ph__message *messages, size_t num, size_t at)
 {
     while (at < num && messages[at].rank != comm->transport.rank)
         at++;
@@ -24,9 +24,9 @@ static size_t next_own(const struct ph_comm *comm, const struct ph_message *mess
 }
 
 /* What a rank sends to itself it receives in the same call, in the same order; it may be where it goes already. */
-static void copy_own(const struct ph_comm *comm, const struct ph_exchange *exchange)
+static void copy_own(const struct ph_comm *comm, const struct ph__exchange *exchange)
 {
-    const struct ph_message *sends = exchange->sends, *receives = exchange->receives;
+    const struct ph__message *sends = exchange->sends, *receives = exchange->receives;
     size_t to = next_own(comm, receives, exchange->num_receives, 0);
     size_t from = next_own(comm, sends, exchange->num_sends, 0);
     while (from < exchange->num_sends) {
@@ -40,25 +40,25 @@ static void copy_own(const struct ph_comm *comm, const struct ph_exchange *excha
 }
 
 static ph_status post(
-    struct ph_comm *comm, struct ph_operation *operation, const struct ph_exchange *exchange)
+    struct ph_comm *comm, struct ph__operation *operation, const struct ph__exchange *exchange)
 {
     for (size_t i = 0; i < exchange->num_receives; i++) {
-        const struct ph_message *message = &exchange->receives[i];
+        const struct ph__message *message = &exchange->receives[i];
         if (message->rank != comm->transport.rank)
             PH_TRY(ph__operation_receive(comm, operation, message->rank, message->data, message->bytes));
     }
     for (size_t i = 0; i < exchange->num_sends; i++) {
-        const struct ph_message *message = &exchange->sends[i];
+        const struct ph__message *message = &exchange->sends[i];
         if (message->rank != comm->transport.rank)
             PH_TRY(ph__operation_send(comm, operation, message->rank, message->data, message->bytes));
     }
     return PH_OK;
 }
 
-ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_exchange *exchange, uint64_t *ticket_out)
+ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__exchange *exchange, uint64_t *ticket_out)
 {
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     const size_t num_requests = count_requests(comm, exchange->receives, exchange->num_receives) +
                                 count_requests(comm, exchange->sends, exchange->num_sends);
     PH_TRY(ph__operation_take(comm, call, num_requests, 0, &operation));
@@ -69,9 +69,9 @@ ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph_comm_cal
 
 ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct ph__comm_call call = {PH_COMM_OWN_CHANNEL, what};
     const size_t world_size = comm->transport.world_size, own = comm->transport.rank;
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     uint64_t ticket;
     PH_TRY(ph__operation_take(comm, &call, 2 * (world_size - 1), 0, &operation));
     for (size_t k = 1; k < world_size; k++)
@@ -90,7 +90,7 @@ ph_status ph__comm_barrier(struct ph_comm *comm)
 /* ---- gathering ----------------------------------------------------------------------------------------------- */
 
 static size_t count_receives(
-    const struct ph_comm *comm, const struct ph_group *group, const uint64_t *bytes_of)
+    const struct ph_comm *comm, const struct ph__group *group, const uint64_t *bytes_of)
 {
     size_t num_requests = 0;
     for (size_t member = 0; member < group->size; member++) {
@@ -107,8 +107,8 @@ static size_t count_sends(const struct ph_comm *comm, uint64_t own_bytes, size_t
 }
 
 /* The own bytes are at once where they belong. */
-static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operation,
-    const struct ph_group *group, const uint64_t *bytes_of, const void *data, unsigned char *all)
+static ph_status receive_all(struct ph_comm *comm, struct ph__operation *operation,
+    const struct ph__group *group, const uint64_t *bytes_of, const void *data, unsigned char *all)
 {
     for (size_t member = 0; member < group->size; member++) {
         if (member == group->own && bytes_of[member] > 0)
@@ -122,14 +122,14 @@ static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operatio
 }
 
 /* Nothing is sent where there are no bytes, which all members know. */
-ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, const void *data, const uint64_t *bytes_of, void *all_out,
+ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, const void *data, const uint64_t *bytes_of, void *all_out,
     uint64_t *ticket_out)
 {
     const uint64_t own_bytes = bytes_of[group->own];
     const size_t num_requests =
         count_receives(comm, group, bytes_of) + count_sends(comm, own_bytes, group->size - 1);
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     PH_TRY(ph__operation_take(comm, call, num_requests, 0, &operation));
     PH_TRY(receive_all(comm, operation, group, bytes_of, data, all_out));
     for (size_t k = 1; own_bytes > 0 && k < group->size; k++) {
@@ -141,11 +141,11 @@ ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph_comm_c
 
 /* ---- broadcast ----------------------------------------------------------------------------------------------- */
 
-ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out)
+ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out)
 {
     const size_t num_others = group->own == root ? group->size - 1 : 1;
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     PH_TRY(ph__operation_take(comm, call, num_others * ph__operation_num_cuts(comm, bytes), 0, &operation));
     if (group->own != root)
         PH_TRY(ph__operation_receive(comm, operation, group->ranks[root], data, bytes));

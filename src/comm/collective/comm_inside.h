@@ -22,7 +22,7 @@
 /* ---- places: comm_meeting.c ---- */
 
 /* What a rank says of itself before anything else. */
-struct ph_greeting {
+struct ph__greeting {
     char transport[16]; /* as it was asked for */
     double timeout_seconds;
     uint64_t ranks_per_host;
@@ -30,14 +30,14 @@ struct ph_greeting {
     char task[48];
     char host[64], boot[48]; /* two machines may share a name, two containers a boot */
     int64_t process;
-    struct ph_processors processors;
+    struct ph__processors processors;
 };
 
 /* Who is where. Hosts are counted in the order of their ranks. */
-struct ph_comm_places {
-    struct ph_greeting *greetings; /* by rank */
-    uint32_t *ranks, *peer_ranks;  /* 0, 1, 2 ...; and those of `peers` */
-    struct ph_group world, host, peers;
+struct ph__comm_places {
+    struct ph__greeting *greetings; /* by rank */
+    uint32_t *ranks, *peer_ranks;   /* 0, 1, 2 ...; and those of `peers` */
+    struct ph__group world, host, peers;
     size_t num_hosts, own_host, ranks_per_host; /* ranks_per_host 0: they differ */
     /* On this machine, even where hosts are emulated: */
     size_t num_neighbours;   /* ranks, this one too */
@@ -56,16 +56,16 @@ struct ph_comm_places {
 #define PH_COMM_STAGES 2 /* of any operation, at most */
 
 /* One message of at most cut_bytes. Where requests lie does not change while one is pending. */
-struct ph_request {
-    struct ph_transport_request request;
+struct ph__request {
+    struct ph__transport_request request;
     uint32_t rank;
     bool is_send;
 };
 
 /* A sum in the wire format: what a member sends to the part of each other one, and what it gets for its own (comm_reduce.c). */
-struct ph_reduction {
-    const struct ph_group *group;
-    enum ph_wire wire;
+struct ph__reduction {
+    const struct ph__group *group;
+    enum ph__wire wire;
     size_t rows, columns; /* of all parts together */
     size_t own_rows;
     ph_real *data;     /* all_reduce: (rows, columns); else NULL */
@@ -73,53 +73,53 @@ struct ph_reduction {
     size_t slot_bytes; /* of a contribution to the own part, aligned */
 };
 
-struct ph_operation {
+struct ph__operation {
     uint32_t channel;
     bool is_taken, is_done; /* is_done: all but waited for */
     uint64_t ticket;
     const char *what;
-    struct ph_comm_record *record; /* NULL: it is not recorded */
-    struct ph_comm_flight flight;  /* of the latest that was */
+    struct ph__comm_record *record; /* NULL: it is not recorded */
+    struct ph__comm_flight flight;  /* of the latest that was */
     int stage;
     /* Begins the next stage; NULL: there is none. */
-    ph_status (*advance)(struct ph_comm *comm, struct ph_operation *operation);
-    struct ph_reduction reduction;
+    ph_status (*advance)(struct ph_comm *comm, struct ph__operation *operation);
+    struct ph__reduction reduction;
 
-    struct ph_request *requests;
+    struct ph__request *requests;
     uint32_t *pending; /* those of `requests` that are not done, in the order in which they were posted */
     size_t num_requests, num_pending, requests_capacity, pending_capacity;
     unsigned char *staging; /* aligned to PH_ALIGNMENT */
     size_t staging_capacity;
-    struct ph_operation *next_kept; /* behind the end of a communicator that has failed */
+    struct ph__operation *next_kept; /* behind the end of a communicator that has failed */
 };
 
-struct ph_operations {
-    struct ph_operation **slots;
-    struct ph_operation **flying; /* those taken that are not done */
+struct ph__operations {
+    struct ph__operation **slots;
+    struct ph__operation **flying; /* those taken that are not done */
     size_t num_slots, num_flying, slots_capacity, flying_capacity;
     uint64_t num_started, num_growths; /* growths: how often memory was asked for */
     uint64_t num_moves;                /* requests that were found done */
 };
 
-struct ph_comm_failure {
+struct ph__comm_failure {
     bool has_failed;
     bool is_alike; /* on all ranks, with nothing on its way: they leave as those that are done do */
-    struct ph_comm_notice notice; /* a rank that has failed speaks for itself; else the lowest other one */
+    struct ph__comm_notice notice; /* a rank that has failed speaks for itself; else the lowest other one */
 };
 
 struct ph_comm {
-    struct ph_transport transport;
-    struct ph_comm_watch watch;
+    struct ph__transport transport;
+    struct ph__comm_watch watch;
     bool is_watched, has_left;
     uint64_t looked_ns; /* when the watch was looked at last */
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     uint64_t timeout_ns;
     size_t cut_bytes; /* the most of one message */
-    struct ph_comm_places places;
-    struct ph_operations operations;
-    struct ph_patience patience;
-    struct ph_comm_failure failure;
-    struct ph_comm_record *record;        /* that counts now; NULL: none does */
+    struct ph__comm_places places;
+    struct ph__operations operations;
+    struct ph__patience patience;
+    struct ph__comm_failure failure;
+    struct ph__comm_record *record;       /* that counts now; NULL: none does */
     uint64_t *sent_bytes, *sent_messages; /* by rank */
     uint64_t waited_ns;
     char description[192];
@@ -130,10 +130,10 @@ struct ph_comm {
 /* As ph_comm_create, on all ranks of the transport, which is copied, taken over and closed with the communicator. Until a
  * watch is attached, a rank that has ended is missed only when the time to wait for it is over. */
 ph_status ph__comm_create_on(
-    const struct ph_transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out);
+    const struct ph__transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out);
 
 /* Takes the watch over, which is closed with the communicator. Once, on all ranks or on none. */
-void ph__comm_attach_watch(struct ph_comm *comm, const struct ph_comm_watch *watch);
+void ph__comm_attach_watch(struct ph_comm *comm, const struct ph__comm_watch *watch);
 
 /* How many threads each rank keeps busy (before: one), which says whether a rank that waits takes a core from another. */
 void ph__comm_set_threads(struct ph_comm *comm, size_t num_threads);
@@ -145,41 +145,41 @@ void ph__comm_set_cut(struct ph_comm *comm, size_t bytes);
 
 /* A slot with room for that many requests at a time and bytes of staging memory. Until ph__operation_launch nothing is in
  * flight but what was posted. PH_ERROR_MEMORY; what the communicator has failed with. */
-ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *call, size_t num_requests,
-    size_t staging_bytes, struct ph_operation **operation_out);
+ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *call, size_t num_requests,
+    size_t staging_bytes, struct ph__operation **operation_out);
 /* How many requests a message of so many bytes is: at least one. */
 size_t ph__operation_num_cuts(const struct ph_comm *comm, uint64_t bytes);
 
 ph_status ph__operation_receive(
-    struct ph_comm *comm, struct ph_operation *operation, size_t rank, void *data, uint64_t bytes);
+    struct ph_comm *comm, struct ph__operation *operation, size_t rank, void *data, uint64_t bytes);
 ph_status ph__operation_send(
-    struct ph_comm *comm, struct ph_operation *operation, size_t rank, const void *data, uint64_t bytes);
+    struct ph_comm *comm, struct ph__operation *operation, size_t rank, const void *data, uint64_t bytes);
 
 /* The first stage has been posted. */
-ph_status ph__operation_launch(struct ph_comm *comm, struct ph_operation *operation, uint64_t *ticket_out);
+ph_status ph__operation_launch(struct ph_comm *comm, struct ph__operation *operation, uint64_t *ticket_out);
 /* Goes on as far as it can, at last to is_done. */
-ph_status ph__operation_poll(struct ph_comm *comm, struct ph_operation *operation);
+ph_status ph__operation_poll(struct ph_comm *comm, struct ph__operation *operation);
 
-struct ph_operation *ph__operation_find(
+struct ph__operation *ph__operation_find(
     const struct ph_comm *comm, uint64_t ticket); /* NULL: there is none */
 /* Whom it waits for: the rank of its first pending receive, or send; and how many others. It is pending. */
-size_t ph__operation_waits_for(const struct ph_operation *operation, size_t *num_others_out);
+size_t ph__operation_waits_for(const struct ph__operation *operation, size_t *num_others_out);
 
 /* Memory of operations that still have requests pending is kept until the process ends: a message may arrive. */
-void ph__operations_fini(struct ph_operations *operations);
+void ph__operations_fini(struct ph__operations *operations);
 
 /* ---- comm_meeting.c ---- */
 
 /* The world, with greetings of zeros. PH_ERROR_MEMORY; then fini is fine. */
-ph_status ph__comm_places_init(struct ph_comm_places *places, size_t rank, size_t world_size);
-void ph__comm_places_fini(struct ph_comm_places *places);
+ph_status ph__comm_places_init(struct ph__comm_places *places, size_t rank, size_t world_size);
+void ph__comm_places_fini(struct ph__comm_places *places);
 
 /* All the rest, from the greetings, whose ranks_per_host is one and the same and divides the world. PH_ERROR_CONFIG: the
  * ranks are not numbered host by host. */
-ph_status ph__comm_places_find(struct ph_comm_places *places);
+ph_status ph__comm_places_find(struct ph__comm_places *places);
 
 /* Whether two ranks run on one machine. */
-bool ph__comm_places_are_neighbours(const struct ph_comm_places *places, size_t a, size_t b);
+bool ph__comm_places_are_neighbours(const struct ph__comm_places *places, size_t a, size_t b);
 
 /* Exchanges greetings and fills comm->places. PH_ERROR_CONFIG: the same on all ranks, and nothing is on its way then. */
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
@@ -195,12 +195,12 @@ ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what);
 
 /* An operation begins; sends or receives a message; has been found done; has been waited for, from since_ns on. What is not
  * recorded costs no time. take: PH_ERROR_MEMORY. */
-ph_status ph__record_take(struct ph_comm *comm, struct ph_operation *operation);
-void ph__record_message(struct ph_operation *operation, size_t rank, bool is_send, uint64_t bytes);
-void ph__record_done(struct ph_operation *operation);
-void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64_t waited_ns);
+ph_status ph__record_take(struct ph_comm *comm, struct ph__operation *operation);
+void ph__record_message(struct ph__operation *operation, size_t rank, bool is_send, uint64_t bytes);
+void ph__record_done(struct ph__operation *operation);
+void ph__record_waited(struct ph__operation *operation, uint64_t since_ns, uint64_t waited_ns);
 /* An operation has been started, or all that is in flight polled, between two computations, from since_ns on. */
-void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns);
+void ph__record_polled(struct ph__comm_record *record, uint64_t since_ns);
 
 /* ---- comm_wait.c ---- */
 

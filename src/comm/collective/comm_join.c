@@ -9,16 +9,16 @@
 
 #define NS_PER_MS 1000000u
 
-static ph_status pass_invitation(struct ph_comm *comm, struct ph_watch_invitation *invitation)
+static ph_status pass_invitation(struct ph_comm *comm, struct ph__watch_invitation *invitation)
 {
     return ph__comm_broadcast_once(comm, "invitation to the watch", 0, invitation, sizeof *invitation);
 }
 
 /* Rank 0. Where it cannot listen, the others hear so by the invitation. */
-static ph_status invite(struct ph_comm *comm, const struct ph_watch_options *options,
-    struct ph_watch_invitation *invitation, struct ph_comm_watch *watch_out)
+static ph_status invite(struct ph_comm *comm, const struct ph__watch_options *options,
+    struct ph__watch_invitation *invitation, struct ph__comm_watch *watch_out)
 {
-    struct ph_watch_listener *listener = NULL;
+    struct ph__watch_listener *listener = NULL;
     const ph_status listening = ph__watch_listen(options, invitation, &listener);
     const ph_status passed = pass_invitation(comm, invitation);
     if (passed != PH_OK) {
@@ -30,8 +30,8 @@ static ph_status invite(struct ph_comm *comm, const struct ph_watch_options *opt
     return ph__watch_accept(listener, watch_out);
 }
 
-static ph_status be_invited(struct ph_comm *comm, const struct ph_watch_options *options,
-    struct ph_watch_invitation *invitation, struct ph_comm_watch *watch_out)
+static ph_status be_invited(struct ph_comm *comm, const struct ph__watch_options *options,
+    struct ph__watch_invitation *invitation, struct ph__comm_watch *watch_out)
 {
     PH_TRY(pass_invitation(comm, invitation));
     return ph__watch_join(options, invitation, watch_out);
@@ -39,14 +39,14 @@ static ph_status be_invited(struct ph_comm *comm, const struct ph_watch_options 
 
 static ph_status attach_watch(struct ph_comm *comm)
 {
-    const struct ph_watch_options options = {
+    const struct ph__watch_options options = {
         .rank = comm->transport.rank,
         .world_size = comm->transport.world_size,
         .is_one_host = comm->places.num_neighbours == comm->transport.world_size,
         .timeout_ms = (uint32_t)ph__min((size_t)(comm->timeout_ns / NS_PER_MS), INT32_MAX),
     };
-    struct ph_watch_invitation invitation;
-    struct ph_comm_watch watch;
+    struct ph__watch_invitation invitation;
+    struct ph__comm_watch watch;
     if (options.world_size == 1)
         return PH_OK;
     memset(&invitation, 0, sizeof invitation);
@@ -62,7 +62,7 @@ static ph_status attach_watch(struct ph_comm *comm)
 
 ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out)
 {
-    struct ph_transport transport;
+    struct ph__transport transport;
     *comm_out = NULL;
     PH_TRY(ph__transport_open(options->transport, &transport));
     PH_TRY(ph__comm_create_on(&transport, options, comm_out));

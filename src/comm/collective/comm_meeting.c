@@ -9,20 +9,20 @@
 
 /* ---- places: which ranks are on which host, from what each has said of itself ---- */
 
-ph_status ph__comm_places_init(struct ph_comm_places *places, size_t rank, size_t world_size)
+ph_status ph__comm_places_init(struct ph__comm_places *places, size_t rank, size_t world_size)
 {
-    *places = (struct ph_comm_places){.greetings = calloc(world_size, sizeof *places->greetings),
+    *places = (struct ph__comm_places){.greetings = calloc(world_size, sizeof *places->greetings),
         .ranks = malloc(world_size * sizeof *places->ranks),
         .peer_ranks = malloc(world_size * sizeof *places->peer_ranks)};
     if (places->greetings == NULL || places->ranks == NULL || places->peer_ranks == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
     for (size_t i = 0; i < world_size; i++)
         places->ranks[i] = (uint32_t)i;
-    places->world = (struct ph_group){.size = world_size, .own = rank, .ranks = places->ranks};
+    places->world = (struct ph__group){.size = world_size, .own = rank, .ranks = places->ranks};
     return PH_OK;
 }
 
-void ph__comm_places_fini(struct ph_comm_places *places)
+void ph__comm_places_fini(struct ph__comm_places *places)
 {
     free(places->greetings);
     free(places->ranks);
@@ -31,14 +31,14 @@ void ph__comm_places_fini(struct ph_comm_places *places)
 
 /* ---- hosts --------------------------------------------------------------------------------------------------- */
 
-bool ph__comm_places_are_neighbours(const struct ph_comm_places *places, size_t a, size_t b)
+bool ph__comm_places_are_neighbours(const struct ph__comm_places *places, size_t a, size_t b)
 {
-    const struct ph_greeting *one = &places->greetings[a], *other = &places->greetings[b];
+    const struct ph__greeting *one = &places->greetings[a], *other = &places->greetings[b];
     return memcmp(one->host, other->host, sizeof one->host) == 0 &&
            memcmp(one->boot, other->boot, sizeof one->boot) == 0;
 }
 
-static bool is_one_host(const struct ph_comm_places *places, size_t a, size_t b)
+static bool is_one_host(const struct ph__comm_places *places, size_t a, size_t b)
 {
     const size_t ranks_per_host = (size_t)places->greetings[0].ranks_per_host;
     if (ranks_per_host != 0)
@@ -46,7 +46,7 @@ static bool is_one_host(const struct ph_comm_places *places, size_t a, size_t b)
     return ph__comm_places_are_neighbours(places, a, b);
 }
 
-static size_t host_end(const struct ph_comm_places *places, size_t first)
+static size_t host_end(const struct ph__comm_places *places, size_t first)
 {
     size_t end = first + 1;
     while (end < places->world.size && is_one_host(places, end, first))
@@ -55,7 +55,7 @@ static size_t host_end(const struct ph_comm_places *places, size_t first)
 }
 
 /* The ranks [first, end) are a host: is one of theirs behind them, too? */
-static ph_status check_host(const struct ph_comm_places *places, size_t first, size_t end)
+static ph_status check_host(const struct ph__comm_places *places, size_t first, size_t end)
 {
     for (size_t rank = end; rank < places->world.size; rank++)
         if (is_one_host(places, rank, first))
@@ -66,7 +66,7 @@ static ph_status check_host(const struct ph_comm_places *places, size_t first, s
     return PH_OK;
 }
 
-static ph_status count_hosts(struct ph_comm_places *places)
+static ph_status count_hosts(struct ph__comm_places *places)
 {
     const size_t own = places->world.own;
     size_t first = 0, end;
@@ -76,7 +76,7 @@ static ph_status count_hosts(struct ph_comm_places *places)
         if (first <= own && own < end) {
             places->own_host = places->num_hosts;
             places->host =
-                (struct ph_group){.size = end - first, .own = own - first, .ranks = places->ranks + first};
+                (struct ph__group){.size = end - first, .own = own - first, .ranks = places->ranks + first};
         }
         if (places->num_hosts == 0)
             places->ranks_per_host = end;
@@ -87,9 +87,9 @@ static ph_status count_hosts(struct ph_comm_places *places)
     return PH_OK;
 }
 
-static void find_peers(struct ph_comm_places *places)
+static void find_peers(struct ph__comm_places *places)
 {
-    struct ph_group *peers = &places->peers;
+    struct ph__group *peers = &places->peers;
     peers->ranks = places->peer_ranks;
     for (size_t first = 0; first < places->world.size; first = host_end(places, first)) {
         const size_t rank = first + places->host.own;
@@ -101,9 +101,9 @@ static void find_peers(struct ph_comm_places *places)
     }
 }
 
-static void find_neighbours(struct ph_comm_places *places)
+static void find_neighbours(struct ph__comm_places *places)
 {
-    struct ph_processors all = PH_NO_PROCESSORS;
+    struct ph__processors all = PH_NO_PROCESSORS;
     for (size_t rank = 0; rank < places->world.size; rank++) {
         if (!ph__comm_places_are_neighbours(places, rank, places->world.own))
             continue;
@@ -113,7 +113,7 @@ static void find_neighbours(struct ph_comm_places *places)
     places->num_processors = ph__processors_count(&all);
 }
 
-ph_status ph__comm_places_find(struct ph_comm_places *places)
+ph_status ph__comm_places_find(struct ph__comm_places *places)
 {
     PH_TRY(count_hosts(places));
     find_peers(places);
@@ -153,7 +153,7 @@ static void read_line(const char *path, char *line_out, size_t size)
     fclose(file);
 }
 
-static void greet(const struct ph_comm_options *options, struct ph_greeting *greeting)
+static void greet(const struct ph_comm_options *options, struct ph__greeting *greeting)
 {
     memset(greeting, 0, sizeof *greeting);
     snprintf(greeting->transport, sizeof greeting->transport, "%s",
@@ -169,7 +169,7 @@ static void greet(const struct ph_comm_options *options, struct ph_greeting *gre
 }
 
 /* One that has failed knows no wishes, and ends the job before those of the others count. */
-static bool forget_options(struct ph_comm_places *places)
+static bool forget_options(struct ph__comm_places *places)
 {
     bool has_failed = false;
     for (size_t rank = 0; rank < places->world.size; rank++)
@@ -180,7 +180,7 @@ static bool forget_options(struct ph_comm_places *places)
 }
 
 /* Ranks that have been started with different tasks hear that first: their options may differ because of it. */
-static ph_status compare_tasks(const struct ph_comm_places *places)
+static ph_status compare_tasks(const struct ph__comm_places *places)
 {
     const char *first = places->greetings[0].task;
     for (size_t rank = 1; rank < places->world.size; rank++) {
@@ -192,11 +192,11 @@ static ph_status compare_tasks(const struct ph_comm_places *places)
     return PH_OK;
 }
 
-static ph_status compare_options(const struct ph_comm_places *places)
+static ph_status compare_options(const struct ph__comm_places *places)
 {
-    const struct ph_greeting *first = &places->greetings[0];
+    const struct ph__greeting *first = &places->greetings[0];
     for (size_t rank = 1; rank < places->world.size; rank++) {
-        const struct ph_greeting *greeting = &places->greetings[rank];
+        const struct ph__greeting *greeting = &places->greetings[rank];
         const char *what = NULL;
         if (strncmp(greeting->transport, first->transport, sizeof first->transport) != 0)
             what = "transport";
@@ -217,8 +217,8 @@ static ph_status compare_options(const struct ph_comm_places *places)
 
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options)
 {
-    struct ph_comm_places *places = &comm->places;
-    struct ph_greeting own;
+    struct ph__comm_places *places = &comm->places;
+    struct ph__greeting own;
     PH_TRY(ph__comm_places_init(places, comm->transport.rank, comm->transport.world_size));
     PH_TRY(compare_versions(comm));
     greet(options, &own);
@@ -233,7 +233,7 @@ ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *opti
 
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size)
 {
-    const struct ph_greeting *greeting = &comm->places.greetings[rank];
+    const struct ph__greeting *greeting = &comm->places.greetings[rank];
     if (greeting->process == 0) /* they have not met */
         snprintf(name_out, size, "rank %zu", rank);
     else

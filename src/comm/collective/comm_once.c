@@ -4,7 +4,7 @@
 
 #include "comm/collective/comm_inside.h"
 
-static ph_status finish(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status finish(struct ph_comm *comm, struct ph__operation *operation)
 {
     uint64_t ticket;
     PH_TRY(ph__operation_launch(comm, operation, &ticket));
@@ -44,7 +44,8 @@ static size_t count_requests(const struct ph_comm *comm, const struct sizes *siz
     return num_requests;
 }
 
-static ph_status exchange_all(struct ph_comm *comm, struct ph_operation *operation, const struct sizes *sizes)
+static ph_status exchange_all(
+    struct ph_comm *comm, struct ph__operation *operation, const struct sizes *sizes)
 {
     const size_t own = comm->transport.rank, world_size = sizes->world_size;
     const unsigned char *sent = operation->staging + place_of(sizes, own);
@@ -62,9 +63,9 @@ static ph_status exchange_all(struct ph_comm *comm, struct ph_operation *operati
 static ph_status gather(
     struct ph_comm *comm, const char *what, const void *own, const struct sizes *sizes, void *all_out)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct ph__comm_call call = {PH_COMM_OWN_CHANNEL, what};
     const size_t rank = comm->transport.rank, total = place_of(sizes, sizes->world_size);
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     PH_TRY(ph__operation_take(comm, &call, count_requests(comm, sizes), total, &operation));
     if (size_at(sizes, rank) > 0)
         memcpy(operation->staging + place_of(sizes, rank), own, (size_t)size_at(sizes, rank));
@@ -88,7 +89,7 @@ ph_status ph__comm_gather_parts_once(
     return gather(comm, what, own, &sizes, all_out);
 }
 
-static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operation, const struct sizes *sizes)
+static ph_status receive_all(struct ph_comm *comm, struct ph__operation *operation, const struct sizes *sizes)
 {
     for (size_t rank = 1; rank < sizes->world_size; rank++)
         if (size_at(sizes, rank) > 0)
@@ -98,11 +99,11 @@ static ph_status receive_all(struct ph_comm *comm, struct ph_operation *operatio
 }
 
 static ph_status collect(
-    struct ph_comm *comm, const struct ph_comm_call *call, const struct sizes *sizes, void *all_out)
+    struct ph_comm *comm, const struct ph__comm_call *call, const struct sizes *sizes, void *all_out)
 {
     const size_t total = place_of(sizes, sizes->world_size), own = (size_t)size_at(sizes, 0);
     size_t num_requests = 0;
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     for (size_t rank = 1; rank < sizes->world_size; rank++)
         num_requests += ph__operation_num_cuts(comm, size_at(sizes, rank));
     PH_TRY(ph__operation_take(comm, call, num_requests, total, &operation));
@@ -112,9 +113,10 @@ static ph_status collect(
     return PH_OK;
 }
 
-static ph_status give(struct ph_comm *comm, const struct ph_comm_call *call, const void *data, uint64_t bytes)
+static ph_status give(
+    struct ph_comm *comm, const struct ph__comm_call *call, const void *data, uint64_t bytes)
 {
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     if (bytes == 0)
         return PH_OK;
     PH_TRY(ph__operation_take(comm, call, ph__operation_num_cuts(comm, bytes), bytes, &operation));
@@ -126,7 +128,7 @@ static ph_status give(struct ph_comm *comm, const struct ph_comm_call *call, con
 ph_status ph__comm_collect_once(
     struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct ph__comm_call call = {PH_COMM_OWN_CHANNEL, what};
     const struct sizes sizes = {.bytes_of = bytes_of, .world_size = comm->transport.world_size};
     if (comm->transport.rank > 0)
         return give(comm, &call, own, bytes_of[comm->transport.rank]);
@@ -140,10 +142,10 @@ ph_status ph__comm_collect_once(
 ph_status ph__comm_broadcast_once(
     struct ph_comm *comm, const char *what, size_t root, void *data, size_t bytes)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct ph__comm_call call = {PH_COMM_OWN_CHANNEL, what};
     const size_t own = comm->transport.rank, world_size = comm->transport.world_size;
     const size_t num_others = own == root ? world_size - 1 : 1;
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     PH_TRY(
         ph__operation_take(comm, &call, num_others * ph__operation_num_cuts(comm, bytes), bytes, &operation));
     if (own == root)
@@ -162,9 +164,9 @@ ph_status ph__comm_broadcast_once(
 ph_status ph__comm_pass_once(
     struct ph_comm *comm, const char *what, size_t from, size_t to, void *data, size_t bytes)
 {
-    const struct ph_comm_call call = {PH_COMM_OWN_CHANNEL, what};
+    const struct ph__comm_call call = {PH_COMM_OWN_CHANNEL, what};
     const bool is_sender = comm->transport.rank == from;
-    struct ph_operation *operation;
+    struct ph__operation *operation;
     PH_TRY(ph__operation_take(comm, &call, ph__operation_num_cuts(comm, bytes), bytes, &operation));
     if (is_sender && bytes > 0)
         memcpy(operation->staging, data, bytes);

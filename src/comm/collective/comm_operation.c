@@ -17,7 +17,7 @@ _Static_assert(PH_COMM_MAX_CHANNELS < SLOT_MASK, "each channel may have a slot")
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
 static ph_status grow(
-    struct ph_operations *operations, void **items, size_t *capacity, size_t count, size_t size)
+    struct ph__operations *operations, void **items, size_t *capacity, size_t count, size_t size)
 {
     const size_t before = *capacity;
     PH_TRY(ph__array_reserve(items, capacity, count, size));
@@ -25,7 +25,7 @@ static ph_status grow(
     return PH_OK;
 }
 
-static ph_status add_slot(struct ph_operations *operations, uint32_t channel, size_t *slot_out)
+static ph_status add_slot(struct ph__operations *operations, uint32_t channel, size_t *slot_out)
 {
     const size_t count = operations->num_slots + 1;
     assert(count <= SLOT_MASK);
@@ -33,7 +33,7 @@ static ph_status add_slot(struct ph_operations *operations, uint32_t channel, si
         sizeof *operations->slots));
     PH_TRY(grow(operations, (void **)&operations->flying, &operations->flying_capacity, count,
         sizeof *operations->flying));
-    struct ph_operation *operation = calloc(1, sizeof *operation);
+    struct ph__operation *operation = calloc(1, sizeof *operation);
     if (operation == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for an operation between ranks");
     operation->channel = channel;
@@ -44,7 +44,7 @@ static ph_status add_slot(struct ph_operations *operations, uint32_t channel, si
     return PH_OK;
 }
 
-static ph_status find_slot(struct ph_operations *operations, uint32_t channel, size_t *slot_out)
+static ph_status find_slot(struct ph__operations *operations, uint32_t channel, size_t *slot_out)
 {
     for (size_t slot = 0; slot < operations->num_slots; slot++) {
         if (operations->slots[slot]->channel == channel && !operations->slots[slot]->is_taken) {
@@ -56,7 +56,7 @@ static ph_status find_slot(struct ph_operations *operations, uint32_t channel, s
 }
 
 static ph_status reserve_staging(
-    struct ph_operations *operations, struct ph_operation *operation, size_t bytes)
+    struct ph__operations *operations, struct ph__operation *operation, size_t bytes)
 {
     void *staging;
     if (bytes <= operation->staging_capacity)
@@ -69,15 +69,15 @@ static ph_status reserve_staging(
     return PH_OK;
 }
 
-ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *call, size_t num_requests,
-    size_t staging_bytes, struct ph_operation **operation_out)
+ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *call, size_t num_requests,
+    size_t staging_bytes, struct ph__operation **operation_out)
 {
-    struct ph_operations *operations = &comm->operations;
+    struct ph__operations *operations = &comm->operations;
     size_t slot;
     assert(call->channel <= PH_COMM_OWN_CHANNEL);
     PH_TRY(ph__comm_check(comm));
     PH_TRY(find_slot(operations, call->channel, &slot));
-    struct ph_operation *operation = operations->slots[slot];
+    struct ph__operation *operation = operations->slots[slot];
     PH_TRY(grow(operations, (void **)&operation->requests, &operation->requests_capacity, num_requests,
         sizeof *operation->requests));
     PH_TRY(grow(operations, (void **)&operation->pending, &operation->pending_capacity, num_requests,
@@ -96,19 +96,19 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph_comm_call *ca
     return PH_OK;
 }
 
-struct ph_operation *ph__operation_find(const struct ph_comm *comm, uint64_t ticket)
+struct ph__operation *ph__operation_find(const struct ph_comm *comm, uint64_t ticket)
 {
     const size_t slot = ticket & SLOT_MASK;
     if (slot >= comm->operations.num_slots)
         return NULL;
-    struct ph_operation *operation = comm->operations.slots[slot];
+    struct ph__operation *operation = comm->operations.slots[slot];
     return operation->is_taken && operation->ticket == ticket ? operation : NULL;
 }
 
 /* Operations of communicators that have failed, until the process ends; any thread's. */
-static _Atomic(struct ph_operation *) kept;
+static _Atomic(struct ph__operation *) kept;
 
-static void keep(struct ph_operation *operation)
+static void keep(struct ph__operation *operation)
 {
     operation->next_kept = atomic_load(&kept);
     while (!atomic_compare_exchange_weak(&kept, &operation->next_kept, operation)) {
@@ -116,10 +116,10 @@ static void keep(struct ph_operation *operation)
     }
 }
 
-void ph__operations_fini(struct ph_operations *operations)
+void ph__operations_fini(struct ph__operations *operations)
 {
     for (size_t slot = 0; slot < operations->num_slots; slot++) {
-        struct ph_operation *operation = operations->slots[slot];
+        struct ph__operation *operation = operations->slots[slot];
         if (operation->num_pending > 0) {
             keep(operation);
             continue;
@@ -139,7 +139,7 @@ void ph__operations_fini(struct ph_operations *operations)
 #define TAGS_A_CHANNEL ((PH_TRANSPORT_MAX_TAG + 1) / (int)PH_COMM_MAX_CHANNELS)
 _Static_assert(PH_COMM_STAGES < TAGS_A_CHANNEL, "a tag is left for the communicator");
 
-static int tag_of(const struct ph_operation *operation)
+static int tag_of(const struct ph__operation *operation)
 {
     if (operation->channel == PH_COMM_OWN_CHANNEL)
         return TAGS_A_CHANNEL - 1;
@@ -152,7 +152,7 @@ size_t ph__operation_num_cuts(const struct ph_comm *comm, uint64_t bytes)
 }
 
 static ph_status fail_between(
-    struct ph_comm *comm, const struct ph_operation *operation, size_t rank, const char *error)
+    struct ph_comm *comm, const struct ph__operation *operation, size_t rank, const char *error)
 {
     char name[160];
     ph__comm_name_rank(comm, rank, name, sizeof name);
@@ -160,25 +160,25 @@ static ph_status fail_between(
         comm, "%s: between rank %zu and %s: %s", operation->what, comm->transport.rank, name, error);
 }
 
-static struct ph_request *add_request(struct ph_operation *operation, size_t rank, bool is_send)
+static struct ph__request *add_request(struct ph__operation *operation, size_t rank, bool is_send)
 {
     assert(operation->num_requests < operation->requests_capacity);
-    struct ph_request *request = &operation->requests[operation->num_requests];
-    *request = (struct ph_request){.rank = (uint32_t)rank, .is_send = is_send};
+    struct ph__request *request = &operation->requests[operation->num_requests];
+    *request = (struct ph__request){.rank = (uint32_t)rank, .is_send = is_send};
     operation->pending[operation->num_pending++] = (uint32_t)operation->num_requests++;
     return request;
 }
 
 ph_status ph__operation_receive(
-    struct ph_comm *comm, struct ph_operation *operation, size_t rank, void *data, uint64_t bytes)
+    struct ph_comm *comm, struct ph__operation *operation, size_t rank, void *data, uint64_t bytes)
 {
-    const struct ph_transport *transport = &comm->transport;
+    const struct ph__transport *transport = &comm->transport;
     char error[PH_TRANSPORT_ERROR_BYTES];
     const size_t num_cuts = ph__operation_num_cuts(comm, bytes);
     for (size_t cut = 0; cut < num_cuts; cut++) {
         const uint64_t first = cut * (uint64_t)comm->cut_bytes;
         const size_t size = ph__min(comm->cut_bytes, (size_t)(bytes - first));
-        struct ph_request *request = add_request(operation, rank, false);
+        struct ph__request *request = add_request(operation, rank, false);
         void *part = bytes == 0 ? data : (unsigned char *)data + first;
         if (!transport->receive(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
@@ -189,15 +189,15 @@ ph_status ph__operation_receive(
 }
 
 ph_status ph__operation_send(
-    struct ph_comm *comm, struct ph_operation *operation, size_t rank, const void *data, uint64_t bytes)
+    struct ph_comm *comm, struct ph__operation *operation, size_t rank, const void *data, uint64_t bytes)
 {
-    const struct ph_transport *transport = &comm->transport;
+    const struct ph__transport *transport = &comm->transport;
     char error[PH_TRANSPORT_ERROR_BYTES];
     const size_t num_cuts = ph__operation_num_cuts(comm, bytes);
     for (size_t cut = 0; cut < num_cuts; cut++) {
         const uint64_t first = cut * (uint64_t)comm->cut_bytes;
         const size_t size = ph__min(comm->cut_bytes, (size_t)(bytes - first));
-        struct ph_request *request = add_request(operation, rank, true);
+        struct ph__request *request = add_request(operation, rank, true);
         const void *part = bytes == 0 ? data : (const unsigned char *)data + first;
         if (!transport->send(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
@@ -209,13 +209,13 @@ ph_status ph__operation_send(
     return PH_OK;
 }
 
-size_t ph__operation_waits_for(const struct ph_operation *operation, size_t *num_others_out)
+size_t ph__operation_waits_for(const struct ph__operation *operation, size_t *num_others_out)
 {
-    const struct ph_request *first = &operation->requests[operation->pending[0]];
+    const struct ph__request *first = &operation->requests[operation->pending[0]];
     size_t num_others = 0;
     uint32_t last = first->rank;
     for (size_t i = 1; i < operation->num_pending; i++) {
-        const struct ph_request *request = &operation->requests[operation->pending[i]];
+        const struct ph__request *request = &operation->requests[operation->pending[i]];
         if (request->is_send != first->is_send)
             break;
         num_others += request->rank != last && request->rank != first->rank;
@@ -228,13 +228,13 @@ size_t ph__operation_waits_for(const struct ph_operation *operation, size_t *num
 /* ---- stages -------------------------------------------------------------------------------------------------- */
 
 /* Asks for each pending request, and keeps those that are not done. */
-static ph_status test_requests(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status test_requests(struct ph_comm *comm, struct ph__operation *operation)
 {
-    const struct ph_transport *transport = &comm->transport;
+    const struct ph__transport *transport = &comm->transport;
     const size_t num_pending = operation->num_pending;
     size_t num_kept = 0;
     for (size_t i = 0; i < num_pending; i++) {
-        struct ph_request *request = &operation->requests[operation->pending[i]];
+        struct ph__request *request = &operation->requests[operation->pending[i]];
         char error[PH_TRANSPORT_ERROR_BYTES];
         bool is_done;
         if (!transport->test(transport->context, &request->request, &is_done, error))
@@ -247,7 +247,7 @@ static ph_status test_requests(struct ph_comm *comm, struct ph_operation *operat
     return PH_OK;
 }
 
-ph_status ph__operation_poll(struct ph_comm *comm, struct ph_operation *operation)
+ph_status ph__operation_poll(struct ph_comm *comm, struct ph__operation *operation)
 {
     PH_TRY(test_requests(comm, operation));
     while (operation->num_pending == 0) {
@@ -263,7 +263,7 @@ ph_status ph__operation_poll(struct ph_comm *comm, struct ph_operation *operatio
     return PH_OK;
 }
 
-ph_status ph__operation_launch(struct ph_comm *comm, struct ph_operation *operation, uint64_t *ticket_out)
+ph_status ph__operation_launch(struct ph_comm *comm, struct ph__operation *operation, uint64_t *ticket_out)
 {
     PH_TRY(ph__operation_poll(comm, operation));
     if (operation->record != NULL)

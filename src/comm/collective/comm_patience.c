@@ -24,8 +24,8 @@ static void sleep_for(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
-enum ph_patience_stage ph__patience_stage(
-    const struct ph_patience *patience, uint64_t now_ns, uint64_t *sleep_ns_out)
+enum ph__patience_stage ph__patience_stage(
+    const struct ph__patience *patience, uint64_t now_ns, uint64_t *sleep_ns_out)
 {
     const struct stages *stages = patience->is_crowded ? &crowded : &roomy;
     const uint64_t idle_ns = now_ns - patience->since_ns;
@@ -39,7 +39,7 @@ enum ph_patience_stage ph__patience_stage(
     return PH_PATIENCE_SLEEPS;
 }
 
-void ph__patience_pass(const struct ph_patience *patience, uint64_t now_ns)
+void ph__patience_pass(const struct ph__patience *patience, uint64_t now_ns)
 {
     uint64_t sleep_ns;
     switch (ph__patience_stage(patience, now_ns, &sleep_ns)) {
@@ -65,10 +65,10 @@ static size_t count_bits(const uint64_t mask[PH_MASK_WORDS])
     return count;
 }
 
-void ph__processors_own(struct ph_processors *processors_out)
+void ph__processors_own(struct ph__processors *processors_out)
 {
     cpu_set_t set;
-    *processors_out = (struct ph_processors){.most = ph__cpu_count()};
+    *processors_out = (struct ph__processors){.most = ph__cpu_count()};
     if (sched_getaffinity(0, sizeof set, &set) != 0)
         return;
     for (size_t cpu = 0; cpu < ph__min(CPU_SETSIZE, 64 * PH_MASK_WORDS); cpu++)
@@ -77,7 +77,7 @@ void ph__processors_own(struct ph_processors *processors_out)
 
 /* Launchers give each rank processors of its own by its mask; a quota, which leaves a process fewer than its mask has, is
  * of the container that they share. */
-void ph__processors_join(struct ph_processors *all, const struct ph_processors *one)
+void ph__processors_join(struct ph__processors *all, const struct ph__processors *one)
 {
     for (size_t word = 0; word < PH_MASK_WORDS; word++)
         all->mask[word] |= one->mask[word];
@@ -85,7 +85,7 @@ void ph__processors_join(struct ph_processors *all, const struct ph_processors *
         all->most = ph__min(all->most, one->most);
 }
 
-uint64_t ph__processors_count(const struct ph_processors *all)
+uint64_t ph__processors_count(const struct ph__processors *all)
 {
     const size_t processors = count_bits(all->mask);
     return processors == 0 ? all->most : ph__min(processors, all->most);

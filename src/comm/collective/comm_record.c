@@ -10,9 +10,10 @@
 
 #define SEEN_POLL_NS 5000u
 
-ph_status ph__comm_record_create(struct ph_comm *comm, size_t max_flights, struct ph_comm_record **record_out)
+ph_status ph__comm_record_create(
+    struct ph_comm *comm, size_t max_flights, struct ph__comm_record **record_out)
 {
-    struct ph_comm_record *record = calloc(1, sizeof *record);
+    struct ph__comm_record *record = calloc(1, sizeof *record);
     if (record == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to record what ranks exchange");
     record->comm = comm;
@@ -30,16 +31,16 @@ ph_status ph__comm_record_create(struct ph_comm *comm, size_t max_flights, struc
 }
 
 /* Operations that have failed keep their slots: none of them is to remember the record. */
-static void forget(struct ph_comm_record *record)
+static void forget(struct ph__comm_record *record)
 {
-    const struct ph_operations *operations = &record->comm->operations;
+    const struct ph__operations *operations = &record->comm->operations;
     ph__comm_record_end(record);
     for (size_t slot = 0; slot < operations->num_slots; slot++)
         if (operations->slots[slot]->record == record)
             operations->slots[slot]->record = NULL;
 }
 
-void ph__comm_record_destroy(struct ph_comm_record *record)
+void ph__comm_record_destroy(struct ph__comm_record *record)
 {
     if (record == NULL)
         return;
@@ -53,12 +54,12 @@ void ph__comm_record_destroy(struct ph_comm_record *record)
     free(record);
 }
 
-void ph__comm_record_begin(struct ph_comm_record *record)
+void ph__comm_record_begin(struct ph__comm_record *record)
 {
     record->comm->record = record;
 }
 
-void ph__comm_record_end(struct ph_comm_record *record)
+void ph__comm_record_end(struct ph__comm_record *record)
 {
     if (record->comm->record == record)
         record->comm->record = NULL;
@@ -66,20 +67,20 @@ void ph__comm_record_end(struct ph_comm_record *record)
 
 /* ---- topics -------------------------------------------------------------------------------------------------------- */
 
-static ph_status add_topic(struct ph_comm_record *record, const char *what)
+static ph_status add_topic(struct ph__comm_record *record, const char *what)
 {
     PH_TRY(ph__array_reserve(
         (void **)&record->topics, &record->topics_capacity, record->num_topics + 1, sizeof *record->topics));
     char *copy = strdup(what);
     if (copy == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to record what ranks exchange");
-    record->topics[record->num_topics++] = (struct ph_comm_topic){.what = copy};
+    record->topics[record->num_topics++] = (struct ph__comm_topic){.what = copy};
     return PH_OK;
 }
 
 /* A slot's operations are mostly about the same. */
 static ph_status find_topic(
-    struct ph_comm_record *record, const char *what, uint32_t former, uint32_t *topic_out)
+    struct ph__comm_record *record, const char *what, uint32_t former, uint32_t *topic_out)
 {
     uint32_t topic = former;
     if (topic >= record->num_topics || strcmp(record->topics[topic].what, what) != 0)
@@ -94,18 +95,18 @@ static ph_status find_topic(
 
 /* ---- what operations do ------------------------------------------------------------------------------------------------ */
 
-ph_status ph__record_take(struct ph_comm *comm, struct ph_operation *operation)
+ph_status ph__record_take(struct ph_comm *comm, struct ph__operation *operation)
 {
     uint32_t topic = 0;
     operation->record = comm->record;
     if (comm->record == NULL)
         return PH_OK;
     PH_TRY(find_topic(comm->record, operation->what, operation->flight.topic, &topic));
-    operation->flight = (struct ph_comm_flight){.topic = topic, .started_ns = ph__clock_ns()};
+    operation->flight = (struct ph__comm_flight){.topic = topic, .started_ns = ph__clock_ns()};
     return PH_OK;
 }
 
-void ph__record_message(struct ph_operation *operation, size_t rank, bool is_send, uint64_t bytes)
+void ph__record_message(struct ph__operation *operation, size_t rank, bool is_send, uint64_t bytes)
 {
     if (operation->record == NULL)
         return;
@@ -118,15 +119,15 @@ void ph__record_message(struct ph_operation *operation, size_t rank, bool is_sen
     }
 }
 
-void ph__record_done(struct ph_operation *operation)
+void ph__record_done(struct ph__operation *operation)
 {
     if (operation->record != NULL)
         operation->flight.done_ns = ph__clock_ns();
 }
 
-static void add_flight(struct ph_comm_record *record, const struct ph_comm_flight *flight)
+static void add_flight(struct ph__comm_record *record, const struct ph__comm_flight *flight)
 {
-    struct ph_comm_topic *topic = &record->topics[flight->topic];
+    struct ph__comm_topic *topic = &record->topics[flight->topic];
     topic->num_operations++;
     topic->sent_bytes += flight->sent_bytes;
     topic->waited_ns += flight->waited_ns;
@@ -137,7 +138,7 @@ static void add_flight(struct ph_comm_record *record, const struct ph_comm_fligh
         record->num_dropped++;
 }
 
-void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64_t waited_ns)
+void ph__record_waited(struct ph__operation *operation, uint64_t since_ns, uint64_t waited_ns)
 {
     if (operation->record == NULL)
         return;
@@ -146,14 +147,14 @@ void ph__record_waited(struct ph_operation *operation, uint64_t since_ns, uint64
     add_flight(operation->record, &operation->flight);
 }
 
-void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns)
+void ph__record_polled(struct ph__comm_record *record, uint64_t since_ns)
 {
     const uint64_t duration_ns = ph__clock_ns() - since_ns;
     record->polled_ns += duration_ns;
     if (duration_ns < SEEN_POLL_NS)
         return;
     if (record->num_polls < record->max_flights)
-        record->polls[record->num_polls++] = (struct ph_comm_poll){since_ns, duration_ns};
+        record->polls[record->num_polls++] = (struct ph__comm_poll){since_ns, duration_ns};
     else
         record->num_dropped++;
 }
@@ -162,7 +163,7 @@ void ph__record_polled(struct ph_comm_record *record, uint64_t since_ns)
 
 void ph__comm_record_wait_begin(struct ph_comm *comm)
 {
-    struct ph_comm_record *record = comm->record;
+    struct ph__comm_record *record = comm->record;
     if (record == NULL)
         return;
     record->other_since_ns = ph__clock_ns();
@@ -170,10 +171,10 @@ void ph__comm_record_wait_begin(struct ph_comm *comm)
 }
 
 /* Polls while it waited are the wait's time. */
-ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph_comm_other *other)
+ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph__comm_other *other)
 {
-    struct ph_comm_record *record = comm->record;
-    struct ph_comm_flight flight = {.started_ns = other->started_ns,
+    struct ph__comm_record *record = comm->record;
+    struct ph__comm_flight flight = {.started_ns = other->started_ns,
         .done_ns = ph__clock_ns(),
         .sent_bytes = other->sent_bytes,
         .received_bytes = other->received_bytes};

@@ -19,7 +19,7 @@ struct part {
 };
 
 /* rows_of NULL: parts as equal as rows can be cut. */
-static struct part part_of(const struct ph_group *group, size_t rows, const size_t *rows_of, size_t member)
+static struct part part_of(const struct ph__group *group, size_t rows, const size_t *rows_of, size_t member)
 {
     if (rows_of == NULL) {
         const size_t least = rows / group->size, more = rows % group->size;
@@ -31,35 +31,35 @@ static struct part part_of(const struct ph_group *group, size_t rows, const size
     return part;
 }
 
-static bool is_packed(const struct ph_reduction *reduction)
+static bool is_packed(const struct ph__reduction *reduction)
 {
     return reduction->wire != PH_WIRE_FP32;
 }
 
 /* Where the bytes of a part lie that begins at this row: packed parts are aligned each. */
-static size_t packed_at(const struct ph_reduction *reduction, size_t member, size_t first_row)
+static size_t packed_at(const struct ph__reduction *reduction, size_t member, size_t first_row)
 {
     const size_t before = ph__wire_bytes(reduction->wire, first_row, reduction->columns);
     return reduction->group->size * reduction->slot_bytes + ph__round_up(before, PH_ALIGNMENT) +
            member * PH_ALIGNMENT;
 }
 
-static unsigned char *slot_of(const struct ph_operation *operation, size_t member)
+static unsigned char *slot_of(const struct ph__operation *operation, size_t member)
 {
     return operation->staging + member * operation->reduction.slot_bytes;
 }
 
-static size_t part_bytes(const struct ph_reduction *reduction, size_t rows)
+static size_t part_bytes(const struct ph__reduction *reduction, size_t rows)
 {
     return ph__wire_bytes(reduction->wire, rows, reduction->columns);
 }
 
 /* ---- the first stage: parts to their owners ------------------------------------------------------------------ */
 
-static ph_status receive_contributions(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status receive_contributions(struct ph_comm *comm, struct ph__operation *operation)
 {
-    const struct ph_reduction *reduction = &operation->reduction;
-    const struct ph_group *group = reduction->group;
+    const struct ph__reduction *reduction = &operation->reduction;
+    const struct ph__group *group = reduction->group;
     const size_t bytes = part_bytes(reduction, reduction->own_rows);
     for (size_t member = 0; bytes > 0 && member < group->size; member++)
         if (member != group->own)
@@ -68,7 +68,7 @@ static ph_status receive_contributions(struct ph_comm *comm, struct ph_operation
     return PH_OK;
 }
 
-static void pack(const struct ph_comm *comm, const struct ph_reduction *reduction, size_t rows,
+static void pack(const struct ph_comm *comm, const struct ph__reduction *reduction, size_t rows,
     const ph_real *numbers, void *bytes_out)
 {
     ph__wire_pack(
@@ -76,10 +76,10 @@ static void pack(const struct ph_comm *comm, const struct ph_reduction *reductio
 }
 
 static ph_status send_contributions(
-    struct ph_comm *comm, struct ph_operation *operation, const size_t *rows_of, const ph_real *data)
+    struct ph_comm *comm, struct ph__operation *operation, const size_t *rows_of, const ph_real *data)
 {
-    const struct ph_reduction *reduction = &operation->reduction;
-    const struct ph_group *group = reduction->group;
+    const struct ph__reduction *reduction = &operation->reduction;
+    const struct ph__group *group = reduction->group;
     for (size_t k = 0; k < group->size; k++) {
         const size_t member = (group->own + k) % group->size;
         const struct part part = part_of(group, reduction->rows, rows_of, member);
@@ -102,9 +102,9 @@ static ph_status send_contributions(
     return PH_OK;
 }
 
-static void add_contributions(struct ph_comm *comm, struct ph_operation *operation)
+static void add_contributions(struct ph_comm *comm, struct ph__operation *operation)
 {
-    const struct ph_reduction *reduction = &operation->reduction;
+    const struct ph__reduction *reduction = &operation->reduction;
     const size_t rows = reduction->own_rows, columns = reduction->columns;
     ph__wire_unpack(
         comm->kernels, reduction->wire, rows, columns, slot_of(operation, 0), reduction->sum, columns);
@@ -115,10 +115,10 @@ static void add_contributions(struct ph_comm *comm, struct ph_operation *operati
 
 /* ---- all_reduce's second stage: sums to everybody ------------------------------------------------------------ */
 
-static ph_status unpack_sums(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status unpack_sums(struct ph_comm *comm, struct ph__operation *operation)
 {
-    const struct ph_reduction *reduction = &operation->reduction;
-    const struct ph_group *group = reduction->group;
+    const struct ph__reduction *reduction = &operation->reduction;
+    const struct ph__group *group = reduction->group;
     for (size_t member = 0; is_packed(reduction) && member < group->size; member++) {
         const struct part part = part_of(group, reduction->rows, NULL, member);
         const unsigned char *bytes = member == group->own
@@ -131,10 +131,10 @@ static ph_status unpack_sums(struct ph_comm *comm, struct ph_operation *operatio
     return PH_OK;
 }
 
-static ph_status receive_sums(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status receive_sums(struct ph_comm *comm, struct ph__operation *operation)
 {
-    const struct ph_reduction *reduction = &operation->reduction;
-    const struct ph_group *group = reduction->group;
+    const struct ph__reduction *reduction = &operation->reduction;
+    const struct ph__group *group = reduction->group;
     for (size_t member = 0; member < group->size; member++) {
         const struct part part = part_of(group, reduction->rows, NULL, member);
         const size_t bytes = part_bytes(reduction, part.count);
@@ -147,10 +147,10 @@ static ph_status receive_sums(struct ph_comm *comm, struct ph_operation *operati
     return PH_OK;
 }
 
-static ph_status gather_sums(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status gather_sums(struct ph_comm *comm, struct ph__operation *operation)
 {
-    const struct ph_reduction *reduction = &operation->reduction;
-    const struct ph_group *group = reduction->group;
+    const struct ph__reduction *reduction = &operation->reduction;
+    const struct ph__group *group = reduction->group;
     const size_t bytes = part_bytes(reduction, reduction->own_rows);
     const void *sum = reduction->sum;
     add_contributions(comm, operation);
@@ -167,7 +167,7 @@ static ph_status gather_sums(struct ph_comm *comm, struct ph_operation *operatio
 
 /* ---- starts -------------------------------------------------------------------------------------------------- */
 
-static ph_status end_with_sum(struct ph_comm *comm, struct ph_operation *operation)
+static ph_status end_with_sum(struct ph_comm *comm, struct ph__operation *operation)
 {
     add_contributions(comm, operation);
     operation->advance = NULL;
@@ -176,17 +176,17 @@ static ph_status end_with_sum(struct ph_comm *comm, struct ph_operation *operati
 
 /* Of either stage: one message to and from each other member, of a part, all of which are at most `most_rows` long. */
 static size_t count_requests(
-    const struct ph_comm *comm, const struct ph_reduction *reduction, size_t most_rows)
+    const struct ph_comm *comm, const struct ph__reduction *reduction, size_t most_rows)
 {
     const size_t num_cuts = ph__operation_num_cuts(comm, part_bytes(reduction, most_rows));
     return 2 * (reduction->group->size - 1) * num_cuts;
 }
 
-static ph_status start(struct ph_comm *comm, const struct ph_comm_call *call, struct ph_reduction *reduction,
-    const size_t *rows_of, const ph_real *data, uint64_t *ticket_out)
+static ph_status start(struct ph_comm *comm, const struct ph__comm_call *call,
+    struct ph__reduction *reduction, const size_t *rows_of, const ph_real *data, uint64_t *ticket_out)
 {
-    const struct ph_group *group = reduction->group;
-    struct ph_operation *operation;
+    const struct ph__group *group = reduction->group;
+    struct ph__operation *operation;
     size_t most_rows = 0;
     for (size_t member = 0; member < group->size; member++)
         most_rows = ph__max(most_rows, part_of(group, reduction->rows, rows_of, member).count);
@@ -202,11 +202,11 @@ static ph_status start(struct ph_comm *comm, const struct ph_comm_call *call, st
 }
 
 /* Numbers that need no row beside them may be cut anywhere: each is a row. */
-ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, enum ph_wire wire, size_t rows, size_t columns, ph_real *data,
+ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, enum ph__wire wire, size_t rows, size_t columns, ph_real *data,
     uint64_t *ticket_out)
 {
-    struct ph_reduction reduction = {
+    struct ph__reduction reduction = {
         .group = group, .wire = wire, .rows = rows, .columns = columns, .data = data};
     if (wire != PH_WIRE_INT8) {
         reduction.rows = rows * columns;
@@ -218,11 +218,11 @@ ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph_comm_c
     return start(comm, call, &reduction, NULL, data, ticket_out);
 }
 
-ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph_comm_call *call,
-    const struct ph_group *group, enum ph_wire wire, const size_t *rows_of, size_t columns,
+ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__comm_call *call,
+    const struct ph__group *group, enum ph__wire wire, const size_t *rows_of, size_t columns,
     const ph_real *data, ph_real *sum_out, uint64_t *ticket_out)
 {
-    struct ph_reduction reduction = {.group = group, .wire = wire, .columns = columns, .sum = sum_out};
+    struct ph__reduction reduction = {.group = group, .wire = wire, .columns = columns, .sum = sum_out};
     for (size_t member = 0; member < group->size; member++)
         reduction.rows += rows_of[member];
     reduction.own_rows = rows_of[group->own];

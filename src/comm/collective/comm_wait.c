@@ -25,7 +25,7 @@ ph_status ph__comm_check(const struct ph_comm *comm)
     return ph_fail(comm->failure.notice.status, "%s", comm->failure.notice.text);
 }
 
-static ph_status fail_by(struct ph_comm *comm, const struct ph_comm_notice *notice)
+static ph_status fail_by(struct ph_comm *comm, const struct ph__comm_notice *notice)
 {
     comm->failure.has_failed = true;
     comm->failure.notice = *notice;
@@ -33,7 +33,7 @@ static ph_status fail_by(struct ph_comm *comm, const struct ph_comm_notice *noti
 }
 
 /* The job's notice, if it comes in time. */
-static bool hear(struct ph_comm *comm, uint32_t timeout_ms, struct ph_comm_notice *notice_out)
+static bool hear(struct ph_comm *comm, uint32_t timeout_ms, struct ph__comm_notice *notice_out)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_PAUSE_NS};
     const uint64_t deadline_ns = ph__clock_deadline(timeout_ms);
@@ -48,9 +48,9 @@ static bool hear(struct ph_comm *comm, uint32_t timeout_ms, struct ph_comm_notic
 }
 
 /* What two ranks tell at once is one failure: that of which all hear. */
-static ph_status fail_and_tell(struct ph_comm *comm, const struct ph_comm_notice *notice)
+static ph_status fail_and_tell(struct ph_comm *comm, const struct ph__comm_notice *notice)
 {
-    struct ph_comm_notice first;
+    struct ph__comm_notice first;
     if (comm->is_watched)
         comm->watch.tell(comm->watch.context, notice);
     return fail_by(comm, hear(comm, ECHO_MS, &first) ? &first : notice);
@@ -59,7 +59,7 @@ static ph_status fail_and_tell(struct ph_comm *comm, const struct ph_comm_notice
 /* Looks at the watch if that was `interval_ns` ago. */
 static ph_status look_at_watch(struct ph_comm *comm, uint64_t now_ns, uint64_t interval_ns)
 {
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     if (!comm->is_watched || now_ns - comm->looked_ns < interval_ns)
         return PH_OK;
     comm->looked_ns = now_ns;
@@ -68,8 +68,8 @@ static ph_status look_at_watch(struct ph_comm *comm, uint64_t now_ns, uint64_t i
 
 ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...)
 {
-    struct ph_comm_notice notice = {.rank = (uint32_t)comm->transport.rank, .status = PH_ERROR_PEER};
-    struct ph_comm_notice cause;
+    struct ph__comm_notice notice = {.rank = (uint32_t)comm->transport.rank, .status = PH_ERROR_PEER};
+    struct ph__comm_notice cause;
     va_list arguments;
     PH_TRY(ph__comm_check(comm));
     if (hear(comm, EXPLAIN_MS, &cause))
@@ -83,14 +83,14 @@ ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...)
 /* Fails as ph__comm_fail_here() does, for `rank`, which was waited for in vain. */
 static ph_status fail_for(struct ph_comm *comm, size_t rank, const char *text)
 {
-    struct ph_comm_notice notice = {.rank = (uint32_t)rank, .status = PH_ERROR_PEER, .has_died = true};
+    struct ph__comm_notice notice = {.rank = (uint32_t)rank, .status = PH_ERROR_PEER, .has_died = true};
     snprintf(notice.text, sizeof notice.text, "%s", text);
     return fail_and_tell(comm, &notice);
 }
 
 ph_status ph__comm_fail_early(struct ph_comm *comm, size_t rank, ph_status status, const char *text)
 {
-    struct ph_comm_notice notice = {.rank = (uint32_t)rank, .status = status};
+    struct ph__comm_notice notice = {.rank = (uint32_t)rank, .status = status};
     PH_TRY(ph__comm_check(comm));
     snprintf(notice.text, sizeof notice.text, "%s", text);
     return fail_by(comm, &notice);
@@ -105,7 +105,7 @@ ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char
 
 ph_status ph_comm_fail(struct ph_comm *comm, ph_status status)
 {
-    struct ph_comm_notice notice = {.rank = (uint32_t)comm->transport.rank, .status = status};
+    struct ph__comm_notice notice = {.rank = (uint32_t)comm->transport.rank, .status = status};
     assert(status != PH_OK);
     PH_TRY(ph__comm_check(comm));
     snprintf(notice.text, sizeof notice.text, "%s", ph_error_text());
@@ -116,7 +116,7 @@ bool ph_comm_speaks(const struct ph_comm *comm)
 {
     if (comm == NULL)
         return ph__transport_is_first_of_host();
-    const struct ph_comm_notice *notice = &comm->failure.notice;
+    const struct ph__comm_notice *notice = &comm->failure.notice;
     const size_t lowest_other = notice->rank == 0 && comm->transport.world_size > 1 ? 1 : 0;
     return comm->transport.rank == (notice->has_died ? lowest_other : notice->rank);
 }
@@ -129,9 +129,9 @@ bool ph_comm_speaks(const struct ph_comm *comm)
 
 static ph_status poll_all(struct ph_comm *comm)
 {
-    struct ph_operations *operations = &comm->operations;
+    struct ph__operations *operations = &comm->operations;
     for (size_t i = 0; i < operations->num_flying;) {
-        struct ph_operation *operation = operations->flying[i];
+        struct ph__operation *operation = operations->flying[i];
         PH_TRY(ph__operation_poll(comm, operation));
         if (operation->is_done)
             operations->flying[i] = operations->flying[--operations->num_flying];
@@ -159,7 +159,7 @@ ph_status ph__comm_progress(struct ph_comm *comm)
     return status;
 }
 
-static ph_status fail_late(struct ph_comm *comm, const struct ph_operation *operation)
+static ph_status fail_late(struct ph_comm *comm, const struct ph__operation *operation)
 {
     char name[160], text[PH_NOTICE_TEXT_BYTES], others[64] = "";
     size_t num_others;
@@ -173,7 +173,7 @@ static ph_status fail_late(struct ph_comm *comm, const struct ph_operation *oper
 }
 
 static ph_status poll_until_done(
-    struct ph_comm *comm, const struct ph_operation *operation, uint64_t since_ns)
+    struct ph_comm *comm, const struct ph__operation *operation, uint64_t since_ns)
 {
     uint64_t num_moves = comm->operations.num_moves, now_ns = since_ns;
     ph__patience_reset(&comm->patience, now_ns);
@@ -195,7 +195,7 @@ static ph_status poll_until_done(
 ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket)
 {
     PH_TRY(ph__comm_check(comm));
-    struct ph_operation *operation = ph__operation_find(comm, ticket);
+    struct ph__operation *operation = ph__operation_find(comm, ticket);
     if (operation == NULL)
         return PH_OK; /* waited for before */
     const bool was_done = operation->is_done;

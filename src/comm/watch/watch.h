@@ -15,20 +15,20 @@
 
 #define PH_NOTICE_TEXT_BYTES 512
 
-struct ph_comm_notice {
+struct ph__comm_notice {
     uint32_t rank;    /* whom it is about */
     ph_status status; /* what all ranks end with */
     bool has_died;    /* without a word; else it has told so itself */
     char text[PH_NOTICE_TEXT_BYTES];
 };
 
-struct ph_comm_watch {
+struct ph__comm_watch {
     void *context; /* given to each function */
     /* Whether there is a notice; once there is, always the same. About one system call. */
-    bool (*look)(void *context, struct ph_comm_notice *notice_out);
+    bool (*look)(void *context, struct ph__comm_notice *notice_out);
     /* This rank ends: all others hear of it, also when the process exits right after. What look gives from then on may be what
      * another rank has told before. */
-    void (*tell)(void *context, const struct ph_comm_notice *notice);
+    void (*tell)(void *context, const struct ph__comm_notice *notice);
     /* is_clean: the job is over, and nobody takes this rank's end for a death. */
     void (*close)(void *context, bool is_clean);
 };
@@ -60,16 +60,16 @@ struct ph_comm_watch {
 #define PH_WATCH_MAX_ADDRESSES 32
 #define PH_WATCH_SECRET_BYTES 32
 
-struct ph_watch_listener; /* rank 0, until all have come */
+struct ph__watch_listener; /* rank 0, until all have come */
 
-struct ph_watch_options {
+struct ph__watch_options {
     size_t rank, world_size;
     bool is_one_host;    /* all ranks are on the host of rank 0 */
     uint32_t timeout_ms; /* until all ranks must have come */
 };
 
 /* What the transport takes to all ranks, byte by byte. It holds the secret: to be wiped by explicit_bzero. */
-struct ph_watch_invitation {
+struct ph__watch_invitation {
     ph_status status; /* PH_OK, or why there is no watch */
     char text[PH_NOTICE_TEXT_BYTES];
     unsigned char secret[PH_WATCH_SECRET_BYTES];
@@ -80,25 +80,25 @@ struct ph_watch_invitation {
 /* Rank 0, of two ranks or more. The invitation is written in any case, and must be taken to the others in any case: where this has
  * failed they join in vain, with the same status and text. PH_ERROR_PEER: there is no address to listen at; PH_ERROR_MEMORY: also
  * when the process may not have so many descriptors. */
-ph_status ph__watch_listen(const struct ph_watch_options *options, struct ph_watch_invitation *invitation_out,
-    struct ph_watch_listener **listener_out);
+ph_status ph__watch_listen(const struct ph__watch_options *options,
+    struct ph__watch_invitation *invitation_out, struct ph__watch_listener **listener_out);
 /* Where the invitation could not be taken to the others, instead of accepting. NULL is fine. */
-void ph__watch_listener_destroy(struct ph_watch_listener *listener);
+void ph__watch_listener_destroy(struct ph__watch_listener *listener);
 
 /* Rank 0: returns when all ranks have come; the listener is gone in any case. PH_ERROR_PEER naming a rank that has not come within
  * the time, or has ended meanwhile; those who wait in ph__watch_join get the same status and text. */
-ph_status ph__watch_accept(struct ph_watch_listener *listener, struct ph_comm_watch *watch_out);
+ph_status ph__watch_accept(struct ph__watch_listener *listener, struct ph__comm_watch *watch_out);
 
 /* All other ranks: returns when all ranks have come. PH_ERROR_PEER when rank 0 is at none of its addresses; else what rank 0
  * has failed with. */
-ph_status ph__watch_join(const struct ph_watch_options *options, const struct ph_watch_invitation *invitation,
-    struct ph_comm_watch *watch_out);
+ph_status ph__watch_join(const struct ph__watch_options *options,
+    const struct ph__watch_invitation *invitation, struct ph__comm_watch *watch_out);
 
 /* ---- attendance: watch_attend.c ---- */
 
 /* A thread that attends to a watch while its rank does something long that looks at nothing: rank 0 passes on what it hears. */
 /* The watch becomes one that a thread looks at as well, ten times a second, until it is closed. PH_ERROR_MEMORY: there is no such
  * thread, and the watch is what it was. */
-ph_status ph__watch_attend(struct ph_comm_watch *watch);
+ph_status ph__watch_attend(struct ph__comm_watch *watch);
 
 #endif

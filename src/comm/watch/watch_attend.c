@@ -11,7 +11,7 @@
 #define PAUSE_NS 100000000
 
 struct attendant {
-    struct ph_comm_watch inner;
+    struct ph__comm_watch inner;
     pthread_mutex_t lock; /* of what is above and below */
     pthread_cond_t ending;
     bool is_over;
@@ -31,7 +31,7 @@ static void pause_or_end(struct attendant *attendant)
 static void *attend(void *context)
 {
     struct attendant *attendant = context;
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     pthread_mutex_lock(&attendant->lock);
     while (!attendant->is_over) {
         (void)attendant->inner.look(attendant->inner.context, &notice);
@@ -43,7 +43,7 @@ static void *attend(void *context)
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-static bool look(void *context, struct ph_comm_notice *notice_out)
+static bool look(void *context, struct ph__comm_notice *notice_out)
 {
     struct attendant *attendant = context;
     pthread_mutex_lock(&attendant->lock);
@@ -52,7 +52,7 @@ static bool look(void *context, struct ph_comm_notice *notice_out)
     return is_there;
 }
 
-static void tell(void *context, const struct ph_comm_notice *notice)
+static void tell(void *context, const struct ph__comm_notice *notice)
 {
     struct attendant *attendant = context;
     pthread_mutex_lock(&attendant->lock);
@@ -90,7 +90,7 @@ static void init_ending(pthread_cond_t *ending)
     pthread_condattr_destroy(&attributes);
 }
 
-ph_status ph__watch_attend(struct ph_comm_watch *watch)
+ph_status ph__watch_attend(struct ph__comm_watch *watch)
 {
     struct attendant *attendant = calloc(1, sizeof *attendant);
     if (attendant == NULL)
@@ -102,6 +102,6 @@ ph_status ph__watch_attend(struct ph_comm_watch *watch)
         destroy(attendant);
         return ph_fail(PH_ERROR_MEMORY, "no thread that attends to the watch");
     }
-    *watch = (struct ph_comm_watch){.context = attendant, .look = look, .tell = tell, .close = close_watch};
+    *watch = (struct ph__comm_watch){.context = attendant, .look = look, .tell = tell, .close = close_watch};
     return PH_OK;
 }

@@ -40,7 +40,7 @@ static bool is_error(ph_status status)
     }
 }
 
-static ph_status finish(const struct ph_wire_reader *reader)
+static ph_status finish(const struct ph__wire_reader *reader)
 {
     return ph__wire_reader_finish(reader, from_a_rank) == PH_OK
                ? PH_OK
@@ -49,23 +49,23 @@ static ph_status finish(const struct ph_wire_reader *reader)
 
 /* ---- who ---- */
 
-struct ph_watch_who ph__watch_self(size_t rank)
+struct ph__watch_who ph__watch_self(size_t rank)
 {
-    struct ph_watch_who who = {.rank = (uint32_t)rank, .process = (uint64_t)getpid()};
+    struct ph__watch_who who = {.rank = (uint32_t)rank, .process = (uint64_t)getpid()};
     if (gethostname(who.host, sizeof who.host) != 0)
         who.host[0] = '\0';
     make_plain(who.host, sizeof who.host);
     return who;
 }
 
-static void put_who(struct ph_wire_writer *writer, const struct ph_watch_who *who)
+static void put_who(struct ph__wire_writer *writer, const struct ph__watch_who *who)
 {
     ph__wire_put_u32(writer, who->rank);
     ph__wire_put_u64(writer, who->process);
     ph__wire_put_text(writer, who->host, PH_WATCH_HOST_BYTES - 1);
 }
 
-static void get_who(struct ph_wire_reader *reader, struct ph_watch_who *who)
+static void get_who(struct ph__wire_reader *reader, struct ph__watch_who *who)
 {
     who->rank = ph__wire_get_u32(reader);
     who->process = ph__wire_get_u64(reader);
@@ -74,17 +74,17 @@ static void get_who(struct ph_wire_reader *reader, struct ph_watch_who *who)
 
 /* ---- frames ---- */
 
-void ph__watch_put_hello(struct ph_wire_writer *writer, const struct ph_watch_hello *hello)
+void ph__watch_put_hello(struct ph__wire_writer *writer, const struct ph__watch_hello *hello)
 {
     put_who(writer, &hello->who);
     ph__wire_put_bytes(writer, hello->nonce, sizeof hello->nonce);
 }
 
 ph_status ph__watch_get_hello(
-    const void *body, size_t size, size_t world_size, struct ph_watch_hello *hello_out)
+    const void *body, size_t size, size_t world_size, struct ph__watch_hello *hello_out)
 {
-    struct ph_wire_reader reader;
-    struct ph_watch_hello hello;
+    struct ph__wire_reader reader;
+    struct ph__watch_hello hello;
     ph__wire_reader_init(&reader, body, size);
     get_who(&reader, &hello.who);
     ph__wire_get_bytes(&reader, sizeof hello.nonce, hello.nonce);
@@ -96,17 +96,17 @@ ph_status ph__watch_get_hello(
     return PH_OK;
 }
 
-void ph__watch_put_answer(struct ph_wire_writer *writer, const struct ph_watch_answer *answer)
+void ph__watch_put_answer(struct ph__wire_writer *writer, const struct ph__watch_answer *answer)
 {
     put_who(writer, &answer->who);
     ph__wire_put_bytes(writer, answer->nonce, sizeof answer->nonce);
     ph__wire_put_bytes(writer, answer->proof, sizeof answer->proof);
 }
 
-ph_status ph__watch_get_answer(const void *body, size_t size, struct ph_watch_answer *answer_out)
+ph_status ph__watch_get_answer(const void *body, size_t size, struct ph__watch_answer *answer_out)
 {
-    struct ph_wire_reader reader;
-    struct ph_watch_answer answer;
+    struct ph__wire_reader reader;
+    struct ph__watch_answer answer;
     ph__wire_reader_init(&reader, body, size);
     get_who(&reader, &answer.who);
     ph__wire_get_bytes(&reader, sizeof answer.nonce, answer.nonce);
@@ -118,9 +118,9 @@ ph_status ph__watch_get_answer(const void *body, size_t size, struct ph_watch_an
     return PH_OK;
 }
 
-void ph__watch_put_notice(struct ph_wire_writer *writer, const struct ph_comm_notice *notice)
+void ph__watch_put_notice(struct ph__wire_writer *writer, const struct ph__comm_notice *notice)
 {
-    struct ph_comm_notice plain = *notice;
+    struct ph__comm_notice plain = *notice;
     make_plain(plain.text, sizeof plain.text);
     ph__wire_put_u32(writer, plain.rank);
     ph__wire_put_u32(writer, (uint32_t)plain.status);
@@ -129,10 +129,10 @@ void ph__watch_put_notice(struct ph_wire_writer *writer, const struct ph_comm_no
 }
 
 ph_status ph__watch_get_notice(
-    const void *body, size_t size, size_t world_size, struct ph_comm_notice *notice_out)
+    const void *body, size_t size, size_t world_size, struct ph__comm_notice *notice_out)
 {
-    struct ph_wire_reader reader;
-    struct ph_comm_notice notice = {0};
+    struct ph__wire_reader reader;
+    struct ph__comm_notice notice = {0};
     ph__wire_reader_init(&reader, body, size);
     notice.rank = ph__wire_get_u32(&reader);
     notice.status = (ph_status)ph__wire_get_u32(&reader);
@@ -150,11 +150,11 @@ ph_status ph__watch_get_notice(
 /* ---- proofs ---- */
 
 /* What rank 0 says before its proof. */
-static ph_status sum_hellos(const void *hello, size_t hello_size, const struct ph_watch_answer *answer,
-    struct ph_challenge *challenge)
+static ph_status sum_hellos(const void *hello, size_t hello_size, const struct ph__watch_answer *answer,
+    struct ph__challenge *challenge)
 {
     unsigned char bytes[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     size_t size;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     put_who(&writer, &answer->who);
@@ -164,17 +164,17 @@ static ph_status sum_hellos(const void *hello, size_t hello_size, const struct p
 }
 
 static ph_status make_challenge(const void *hello, size_t hello_size, size_t world_size,
-    const struct ph_watch_answer *answer, struct ph_challenge *challenge)
+    const struct ph__watch_answer *answer, struct ph__challenge *challenge)
 {
-    struct ph_watch_hello greeting;
+    struct ph__watch_hello greeting;
     PH_TRY(ph__watch_get_hello(hello, hello_size, world_size, &greeting));
     memcpy(challenge->client_nonce, greeting.nonce, PH_NONCE_BYTES);
     memcpy(challenge->server_nonce, answer->nonce, PH_NONCE_BYTES);
     return sum_hellos(hello, hello_size, answer, challenge);
 }
 
-ph_status ph__watch_challenge(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    size_t world_size, struct ph_challenge *challenge_out, struct ph_watch_answer *answer_out)
+ph_status ph__watch_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    size_t world_size, struct ph__challenge *challenge_out, struct ph__watch_answer *answer_out)
 {
     answer_out->who = ph__watch_self(0);
     PH_TRY(ph__random_bytes(answer_out->nonce, sizeof answer_out->nonce));
@@ -182,10 +182,10 @@ ph_status ph__watch_challenge(const struct ph_secret *secret, const void *hello,
     return ph__authenticate_prove(secret, PH_SIDE_SERVER, challenge_out, answer_out->proof);
 }
 
-ph_status ph__watch_prove(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    const struct ph_watch_answer *answer, const char *peer, unsigned char proof_out[PH_PROOF_BYTES])
+ph_status ph__watch_prove(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    const struct ph__watch_answer *answer, const char *peer, unsigned char proof_out[PH_PROOF_BYTES])
 {
-    struct ph_challenge challenge;
+    struct ph__challenge challenge;
     PH_TRY(make_challenge(hello, hello_size, SIZE_MAX, answer, &challenge));
     PH_TRY(ph__authenticate_check(secret, PH_SIDE_SERVER, &challenge, answer->proof, peer));
     return ph__authenticate_prove(secret, PH_SIDE_CLIENT, &challenge, proof_out);

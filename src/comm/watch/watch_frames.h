@@ -19,7 +19,7 @@
 #define PH_WATCH_HOST_BYTES 65 /* of a host's name with its NUL: longer ones are cut */
 #define PH_WATCH_MAX_BODY 600  /* bytes: no frame has more */
 
-enum ph_watch_frame {
+enum ph__watch_frame {
     PH_WATCH_HELLO = 1,
     PH_WATCH_CHALLENGE,
     PH_WATCH_PROOF,
@@ -30,44 +30,44 @@ enum ph_watch_frame {
 };
 
 /* The process that a rank is, for people who look for it. */
-struct ph_watch_who {
+struct ph__watch_who {
     uint32_t rank;
     uint64_t process;
     char host[PH_WATCH_HOST_BYTES];
 };
 
-struct ph_watch_hello {
-    struct ph_watch_who who;
+struct ph__watch_hello {
+    struct ph__watch_who who;
     unsigned char nonce[PH_NONCE_BYTES];
 };
 
-struct ph_watch_answer { /* CHALLENGE */
-    struct ph_watch_who who;
+struct ph__watch_answer { /* CHALLENGE */
+    struct ph__watch_who who;
     unsigned char nonce[PH_NONCE_BYTES];
     unsigned char proof[PH_PROOF_BYTES];
 };
 
 /* This process as that rank. */
-struct ph_watch_who ph__watch_self(size_t rank);
+struct ph__watch_who ph__watch_self(size_t rank);
 
-void ph__watch_put_hello(struct ph_wire_writer *writer, const struct ph_watch_hello *hello);
+void ph__watch_put_hello(struct ph__wire_writer *writer, const struct ph__watch_hello *hello);
 /* A rank from 1 below world_size. */
 ph_status ph__watch_get_hello(
-    const void *body, size_t size, size_t world_size, struct ph_watch_hello *hello_out);
+    const void *body, size_t size, size_t world_size, struct ph__watch_hello *hello_out);
 
-void ph__watch_put_answer(struct ph_wire_writer *writer, const struct ph_watch_answer *answer);
-ph_status ph__watch_get_answer(const void *body, size_t size, struct ph_watch_answer *answer_out);
+void ph__watch_put_answer(struct ph__wire_writer *writer, const struct ph__watch_answer *answer);
+ph_status ph__watch_get_answer(const void *body, size_t size, struct ph__watch_answer *answer_out);
 
 /* Of a text that is not plain, the bytes that are none of a character stand as '?'. */
-void ph__watch_put_notice(struct ph_wire_writer *writer, const struct ph_comm_notice *notice);
+void ph__watch_put_notice(struct ph__wire_writer *writer, const struct ph__comm_notice *notice);
 ph_status ph__watch_get_notice(
-    const void *body, size_t size, size_t world_size, struct ph_comm_notice *notice_out);
+    const void *body, size_t size, size_t world_size, struct ph__comm_notice *notice_out);
 
 /* Rank 0 has a hello: makes what it answers. */
-ph_status ph__watch_challenge(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    size_t world_size, struct ph_challenge *challenge_out, struct ph_watch_answer *answer_out);
+ph_status ph__watch_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    size_t world_size, struct ph__challenge *challenge_out, struct ph__watch_answer *answer_out);
 /* Another rank has that answer to its own hello: checks the proof of rank 0, called `peer`, and makes its own. */
-ph_status ph__watch_prove(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    const struct ph_watch_answer *answer, const char *peer, unsigned char proof_out[PH_PROOF_BYTES]);
+ph_status ph__watch_prove(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    const struct ph__watch_answer *answer, const char *peer, unsigned char proof_out[PH_PROOF_BYTES]);
 
 #endif

@@ -16,18 +16,18 @@
 #define VERDICT_NS 2000000000u /* for rank 0's word on who has not come within the time, to arrive */
 
 struct visit { /* to rank 0, or whoever is there */
-    const struct ph_watch_options *options;
-    struct ph_secret secret;
+    const struct ph__watch_options *options;
+    struct ph__secret secret;
     uint64_t deadline_ns;
     const char *address; /* that is tried */
-    struct ph_control_stream *stream;
-    struct ph_watch_who host; /* rank 0, once it has proved itself */
+    struct ph__control_stream *stream;
+    struct ph__watch_who host; /* rank 0, once it has proved itself */
 };
 
 /* ---- frames ---- */
 
 /* Of several frames that have come, one after the other. */
-static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct ph_control_frame *frame_out)
+static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct ph__control_frame *frame_out)
 {
     struct pollfd polled = {.fd = ph__control_stream_socket(visit->stream), .events = POLLIN};
     bool is_there;
@@ -46,7 +46,7 @@ static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct p
 }
 
 static ph_status await(
-    struct visit *visit, uint64_t deadline_ns, enum ph_watch_frame type, struct ph_control_frame *frame_out)
+    struct visit *visit, uint64_t deadline_ns, enum ph__watch_frame type, struct ph__control_frame *frame_out)
 {
     PH_TRY(await_frame(visit, deadline_ns, frame_out));
     if (frame_out->type != type)
@@ -60,10 +60,10 @@ static ph_status await(
 static ph_status greet(struct visit *visit, uint64_t share_end_ns)
 {
     unsigned char body[PH_WATCH_MAX_BODY], proof[PH_PROOF_BYTES];
-    struct ph_watch_hello hello = {.who = ph__watch_self(visit->options->rank)};
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
-    struct ph_watch_answer answer;
+    struct ph__watch_hello hello = {.who = ph__watch_self(visit->options->rank)};
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
+    struct ph__watch_answer answer;
     PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
     ph__wire_writer_init(&writer, body, sizeof body);
     ph__watch_put_hello(&writer, &hello);
@@ -102,7 +102,7 @@ static uint32_t share_of(const struct visit *visit, uint32_t share_ms)
 
 /* PH_ERROR_PEER: it was at none of them, and the last error is that of the last. */
 static ph_status visit_any(
-    struct visit *visit, const struct ph_watch_invitation *invitation, uint32_t share_ms)
+    struct visit *visit, const struct ph__watch_invitation *invitation, uint32_t share_ms)
 {
     ph_status status = PH_ERROR_PEER;
     for (uint32_t i = 0; i < invitation->num_addresses && status == PH_ERROR_PEER; i++)
@@ -110,7 +110,7 @@ static ph_status visit_any(
     return status;
 }
 
-static ph_status find(struct visit *visit, const struct ph_watch_invitation *invitation)
+static ph_status find(struct visit *visit, const struct ph__watch_invitation *invitation)
 {
     const uint32_t timeout_ms = visit->options->timeout_ms;
     uint32_t share_ms = FIRST_SHARE_MS;
@@ -130,8 +130,8 @@ static ph_status find(struct visit *visit, const struct ph_watch_invitation *inv
 
 static ph_status await_others(struct visit *visit)
 {
-    struct ph_control_frame frame;
-    struct ph_comm_notice notice;
+    struct ph__control_frame frame;
+    struct ph__comm_notice notice;
     const ph_status status = await_frame(visit, visit->deadline_ns + VERDICT_NS, &frame);
     if (status != PH_OK && ph__control_stream_is_closed(visit->stream))
         return ph_fail(status, "rank 0 (process %llu on %s) has ended before all ranks had come",
@@ -145,10 +145,10 @@ static ph_status await_others(struct visit *visit)
     return ph_fail(notice.status, "%s", notice.text);
 }
 
-static ph_status make_star(struct visit *visit, struct ph_comm_watch *watch_out)
+static ph_status make_star(struct visit *visit, struct ph__comm_watch *watch_out)
 {
-    struct ph_control_stream *stream = visit->stream;
-    struct ph_watch_star *star;
+    struct ph__control_stream *stream = visit->stream;
+    struct ph__watch_star *star;
     PH_TRY(ph__watch_star_create(visit->options->rank, visit->options->world_size, &star));
     visit->stream = NULL;
     const ph_status status = ph__watch_star_add(star, &visit->host, stream);
@@ -160,7 +160,7 @@ static ph_status make_star(struct visit *visit, struct ph_comm_watch *watch_out)
     return PH_OK;
 }
 
-static ph_status check(const struct ph_watch_invitation *invitation)
+static ph_status check(const struct ph__watch_invitation *invitation)
 {
     if (invitation->status != PH_OK)
         return ph_fail(invitation->status, "%.*s", (int)sizeof invitation->text, invitation->text);
@@ -170,8 +170,8 @@ static ph_status check(const struct ph_watch_invitation *invitation)
     return is_right ? PH_OK : ph_fail(PH_ERROR_PEER, "rank 0's invitation to its watch is damaged");
 }
 
-ph_status ph__watch_join(const struct ph_watch_options *options, const struct ph_watch_invitation *invitation,
-    struct ph_comm_watch *watch_out)
+ph_status ph__watch_join(const struct ph__watch_options *options,
+    const struct ph__watch_invitation *invitation, struct ph__comm_watch *watch_out)
 {
     assert(options->rank > 0 && options->rank < options->world_size);
     struct visit visit = {.options = options,

@@ -24,24 +24,24 @@
 #define OWN_DESCRIPTORS 64u /* of the process: its files, and what the watch listens with */
 
 struct candidate {
-    struct ph_watch_listener *listener;
-    struct ph_control_stream *stream;
-    struct ph_event_source *source;
+    struct ph__watch_listener *listener;
+    struct ph__control_stream *stream;
+    struct ph__event_source *source;
     bool is_challenged;
-    struct ph_watch_who who; /* as it says */
-    struct ph_challenge challenge;
+    struct ph__watch_who who; /* as it says */
+    struct ph__challenge challenge;
     struct candidate *older, *newer;
 };
 
 struct place { /* that is listened at */
-    struct ph_watch_listener *listener;
+    struct ph__watch_listener *listener;
     int socket;
-    struct ph_event_source *source;
+    struct ph__event_source *source;
 };
 
-struct ph_watch_listener {
-    struct ph_watch_star *star;
-    struct ph_secret secret;
+struct ph__watch_listener {
+    struct ph__watch_star *star;
+    struct ph__secret secret;
     uint32_t timeout_ms;
     struct place places[PH_WATCH_MAX_ADDRESSES];
     size_t num_places;
@@ -53,7 +53,7 @@ struct ph_watch_listener {
 
 static void drop(struct candidate *candidate)
 {
-    struct ph_watch_listener *listener = candidate->listener;
+    struct ph__watch_listener *listener = candidate->listener;
     *(candidate->older != NULL ? &candidate->older->newer : &listener->oldest) = candidate->newer;
     *(candidate->newer != NULL ? &candidate->newer->older : &listener->newest) = candidate->older;
     listener->num_candidates--;
@@ -63,13 +63,13 @@ static void drop(struct candidate *candidate)
     free(candidate);
 }
 
-static ph_status challenge(struct candidate *candidate, const struct ph_control_frame *hello)
+static ph_status challenge(struct candidate *candidate, const struct ph__control_frame *hello)
 {
-    const struct ph_watch_listener *listener = candidate->listener;
+    const struct ph__watch_listener *listener = candidate->listener;
     unsigned char body[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_watch_hello greeting;
-    struct ph_watch_answer answer;
+    struct ph__wire_writer writer;
+    struct ph__watch_hello greeting;
+    struct ph__watch_answer answer;
     if (hello->type != PH_WATCH_HELLO)
         return ph_fail(PH_ERROR_PEER, "a stranger does not say who it is");
     PH_TRY(ph__watch_get_hello(hello->body, hello->size, listener->star->world_size, &greeting));
@@ -83,9 +83,9 @@ static ph_status challenge(struct candidate *candidate, const struct ph_control_
 }
 
 /* A rank that is here already does not come again. */
-static ph_status check_proof(struct candidate *candidate, const struct ph_control_frame *proof)
+static ph_status check_proof(struct candidate *candidate, const struct ph__control_frame *proof)
 {
-    const struct ph_watch_listener *listener = candidate->listener;
+    const struct ph__watch_listener *listener = candidate->listener;
     if (proof->type != PH_WATCH_PROOF || proof->size != PH_PROOF_BYTES)
         return ph_fail(PH_ERROR_PEER, "a stranger has no proof");
     PH_TRY(ph__authenticate_check(
@@ -97,7 +97,7 @@ static ph_status check_proof(struct candidate *candidate, const struct ph_contro
 
 static ph_status heed(struct candidate *candidate, bool *has_proved_out)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there;
     *has_proved_out = false;
     PH_TRY(ph__control_stream_receive(candidate->stream));
@@ -116,9 +116,9 @@ static ph_status heed(struct candidate *candidate, bool *has_proved_out)
 }
 
 /* There will be no watch, for the last error: all who are here hear so. */
-static void give_up(struct ph_watch_listener *listener, ph_status status)
+static void give_up(struct ph__watch_listener *listener, ph_status status)
 {
-    struct ph_comm_notice notice = {.rank = 0, .status = status};
+    struct ph__comm_notice notice = {.rank = 0, .status = status};
     snprintf(notice.text, sizeof notice.text, "%s", ph_error_text());
     ph__watch_star_note(listener->star, &notice);
 }
@@ -126,9 +126,9 @@ static void give_up(struct ph_watch_listener *listener, ph_status status)
 /* The candidate becomes a peer. */
 static void adopt(struct candidate *candidate)
 {
-    struct ph_watch_listener *listener = candidate->listener;
-    struct ph_control_stream *stream = candidate->stream;
-    const struct ph_watch_who who = candidate->who;
+    struct ph__watch_listener *listener = candidate->listener;
+    struct ph__control_stream *stream = candidate->stream;
+    const struct ph__watch_who who = candidate->who;
     candidate->stream = NULL;
     drop(candidate);
     const ph_status status = ph__watch_star_add(listener->star, &who, stream);
@@ -149,7 +149,7 @@ static void hear_candidate(void *context, uint32_t events)
         adopt(candidate);
 }
 
-static ph_status add_candidate(struct ph_watch_listener *listener, struct ph_control_stream *stream)
+static ph_status add_candidate(struct ph__watch_listener *listener, struct ph__control_stream *stream)
 {
     struct candidate *candidate = calloc(1, sizeof *candidate);
     if (candidate == NULL)
@@ -169,9 +169,9 @@ static ph_status add_candidate(struct ph_watch_listener *listener, struct ph_con
     return PH_OK;
 }
 
-ph_status ph__watch_listener_admit(struct ph_watch_listener *listener, int socket)
+ph_status ph__watch_listener_admit(struct ph__watch_listener *listener, int socket)
 {
-    struct ph_control_stream *stream;
+    struct ph__control_stream *stream;
     PH_TRY(ph__watch_stream_create(socket, &stream));
     const ph_status status = add_candidate(listener, stream);
     if (status != PH_OK)
@@ -242,7 +242,8 @@ static void hear_place(void *context, uint32_t events)
         give_up(place->listener, status);
 }
 
-static ph_status add_place(struct ph_watch_listener *listener, int socket, char address_out[PH_ADDRESS_BYTES])
+static ph_status add_place(
+    struct ph__watch_listener *listener, int socket, char address_out[PH_ADDRESS_BYTES])
 {
     struct place *place = &listener->places[listener->num_places];
     *place = (struct place){.listener = listener, .socket = socket};
@@ -251,7 +252,7 @@ static ph_status add_place(struct ph_watch_listener *listener, int socket, char 
 }
 
 static ph_status listen_at(
-    struct ph_watch_listener *listener, const char *host, char address_out[PH_ADDRESS_BYTES])
+    struct ph__watch_listener *listener, const char *host, char address_out[PH_ADDRESS_BYTES])
 {
     char any_port[PH_HOST_BYTES + sizeof "[]:0"];
     int socket;
@@ -267,7 +268,7 @@ static ph_status listen_at(
 
 /* At all addresses where that is possible. */
 static ph_status listen_at_all(
-    struct ph_watch_listener *listener, bool is_one_host, struct ph_watch_invitation *invitation)
+    struct ph__watch_listener *listener, bool is_one_host, struct ph__watch_invitation *invitation)
 {
     char hosts[PH_WATCH_MAX_ADDRESSES][PH_HOST_BYTES];
     size_t num_hosts;
@@ -302,7 +303,7 @@ static ph_status check_descriptors(size_t world_size)
         world_size, (unsigned long long)limit.rlim_max);
 }
 
-static ph_status draw_secret(struct ph_watch_listener *listener, struct ph_watch_invitation *invitation)
+static ph_status draw_secret(struct ph__watch_listener *listener, struct ph__watch_invitation *invitation)
 {
     PH_TRY(ph__random_bytes(invitation->secret, sizeof invitation->secret));
     listener->secret.size = sizeof invitation->secret;
@@ -310,8 +311,8 @@ static ph_status draw_secret(struct ph_watch_listener *listener, struct ph_watch
     return PH_OK;
 }
 
-static ph_status open_listener(const struct ph_watch_options *options, struct ph_watch_listener *listener,
-    struct ph_watch_invitation *invitation)
+static ph_status open_listener(const struct ph__watch_options *options, struct ph__watch_listener *listener,
+    struct ph__watch_invitation *invitation)
 {
     listener->timeout_ms = options->timeout_ms;
     listener->num_missing = options->world_size - 1;
@@ -321,11 +322,11 @@ static ph_status open_listener(const struct ph_watch_options *options, struct ph
     return listen_at_all(listener, options->is_one_host, invitation);
 }
 
-ph_status ph__watch_listen(const struct ph_watch_options *options, struct ph_watch_invitation *invitation_out,
-    struct ph_watch_listener **listener_out)
+ph_status ph__watch_listen(const struct ph__watch_options *options,
+    struct ph__watch_invitation *invitation_out, struct ph__watch_listener **listener_out)
 {
     assert(options->rank == 0 && options->world_size > 1);
-    struct ph_watch_listener *listener = calloc(1, sizeof *listener);
+    struct ph__watch_listener *listener = calloc(1, sizeof *listener);
     memset(invitation_out, 0, sizeof *invitation_out);
     const ph_status status = listener != NULL ? open_listener(options, listener, invitation_out)
                                               : ph_fail(PH_ERROR_MEMORY, "no memory for the watch");
@@ -339,7 +340,7 @@ ph_status ph__watch_listen(const struct ph_watch_options *options, struct ph_wat
     return status;
 }
 
-void ph__watch_listener_destroy(struct ph_watch_listener *listener)
+void ph__watch_listener_destroy(struct ph__watch_listener *listener)
 {
     if (listener == NULL)
         return;
@@ -356,7 +357,7 @@ void ph__watch_listener_destroy(struct ph_watch_listener *listener)
 
 /* ---- accepting ---- */
 
-static void note_missing(struct ph_watch_listener *listener)
+static void note_missing(struct ph__watch_listener *listener)
 {
     uint32_t rank = 1;
     char others[64] = "";
@@ -366,15 +367,15 @@ static void note_missing(struct ph_watch_listener *listener)
         snprintf(others, sizeof others, ", nor has another one");
     else if (listener->num_missing > 2)
         snprintf(others, sizeof others, ", nor have %zu others", listener->num_missing - 1);
-    struct ph_comm_notice notice = {.rank = rank, .status = PH_ERROR_PEER, .has_died = true};
+    struct ph__comm_notice notice = {.rank = rank, .status = PH_ERROR_PEER, .has_died = true};
     snprintf(notice.text, sizeof notice.text, "rank %u has not come to the watch of rank 0 within %g s%s",
         rank, listener->timeout_ms / 1e3, others);
     ph__watch_star_note(listener->star, &notice);
 }
 
-static ph_status await_all(struct ph_watch_listener *listener)
+static ph_status await_all(struct ph__watch_listener *listener)
 {
-    struct ph_watch_star *star = listener->star;
+    struct ph__watch_star *star = listener->star;
     const uint64_t deadline_ns = ph__clock_deadline(listener->timeout_ms);
     while (listener->num_missing > 0 && !star->has_notice && ph__clock_ns() < deadline_ns)
         ph__watch_star_turn(star, ph__clock_ms_until(deadline_ns));
@@ -385,7 +386,7 @@ static ph_status await_all(struct ph_watch_listener *listener)
     return ph_fail(star->notice.status, "%s", star->notice.text);
 }
 
-ph_status ph__watch_accept(struct ph_watch_listener *listener, struct ph_comm_watch *watch_out)
+ph_status ph__watch_accept(struct ph__watch_listener *listener, struct ph__comm_watch *watch_out)
 {
     const ph_status status = await_all(listener);
     if (status == PH_OK) {
@@ -397,7 +398,7 @@ ph_status ph__watch_accept(struct ph_watch_listener *listener, struct ph_comm_wa
     return status;
 }
 
-struct ph_watch_star *ph__watch_listener_star(struct ph_watch_listener *listener)
+struct ph__watch_star *ph__watch_listener_star(struct ph__watch_listener *listener)
 {
     return listener->star;
 }

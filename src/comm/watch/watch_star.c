@@ -15,7 +15,7 @@
 
 /* ---- connections ---- */
 
-ph_status ph__watch_stream_create(int socket, struct ph_control_stream **stream_out)
+ph_status ph__watch_stream_create(int socket, struct ph__control_stream **stream_out)
 {
     PH_TRY(ph__control_stream_create(socket, stream_out));
     ph__control_stream_limit(*stream_out, PH_WATCH_MAX_BODY);
@@ -24,13 +24,13 @@ ph_status ph__watch_stream_create(int socket, struct ph_control_stream **stream_
 }
 
 ph_status ph__watch_say(
-    struct ph_control_stream *stream, enum ph_watch_frame type, const void *body, size_t size)
+    struct ph__control_stream *stream, enum ph__watch_frame type, const void *body, size_t size)
 {
     PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body, size, NULL, 0));
     return ph__control_stream_flush(stream);
 }
 
-static void close_peer(struct ph_watch_peer *peer)
+static void close_peer(struct ph__watch_peer *peer)
 {
     ph__event_source_remove(peer->source);
     ph__control_stream_destroy(peer->stream);
@@ -40,7 +40,7 @@ static void close_peer(struct ph_watch_peer *peer)
 
 /* What cannot leave now does so when there is room. That a connection is broken is found out by who reads from it, so that what the
  * other side has said before its end is heard. */
-static void flush_peer(struct ph_watch_peer *peer)
+static void flush_peer(struct ph__watch_peer *peer)
 {
     (void)ph__control_stream_flush(peer->stream);
     const uint32_t writes = ph__control_stream_has_output(peer->stream) ? EPOLLOUT : 0;
@@ -49,7 +49,7 @@ static void flush_peer(struct ph_watch_peer *peer)
 }
 
 /* Whom nothing can be told any more hears that the connection has ended. */
-static void send_to(struct ph_watch_peer *peer, enum ph_watch_frame type, const void *body, size_t size)
+static void send_to(struct ph__watch_peer *peer, enum ph__watch_frame type, const void *body, size_t size)
 {
     if (peer->stream == NULL || peer->has_left)
         return;
@@ -59,7 +59,8 @@ static void send_to(struct ph_watch_peer *peer, enum ph_watch_frame type, const 
         close_peer(peer);
 }
 
-void ph__watch_star_send(struct ph_watch_star *star, enum ph_watch_frame type, const void *body, size_t size)
+void ph__watch_star_send(
+    struct ph__watch_star *star, enum ph__watch_frame type, const void *body, size_t size)
 {
     for (size_t i = 0; i < star->num_peers; i++)
         send_to(&star->peers[i], type, body, size);
@@ -67,17 +68,17 @@ void ph__watch_star_send(struct ph_watch_star *star, enum ph_watch_frame type, c
 
 /* ---- notices ---- */
 
-static void send_notice(struct ph_watch_star *star, const struct ph_comm_notice *notice)
+static void send_notice(struct ph__watch_star *star, const struct ph__comm_notice *notice)
 {
     unsigned char body[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, body, sizeof body);
     ph__watch_put_notice(&writer, notice);
     assert(writer.fault == NULL);
     ph__watch_star_send(star, PH_WATCH_NOTICE, body, writer.used);
 }
 
-void ph__watch_star_note(struct ph_watch_star *star, const struct ph_comm_notice *notice)
+void ph__watch_star_note(struct ph__watch_star *star, const struct ph__comm_notice *notice)
 {
     assert(notice->status != PH_OK && notice->rank < star->world_size);
     if (star->has_notice)
@@ -89,10 +90,10 @@ void ph__watch_star_note(struct ph_watch_star *star, const struct ph_comm_notice
 }
 
 /* Its connection has ended. reason: why, or NULL: the other side has closed it. */
-static void lose(struct ph_watch_peer *peer, const char *reason)
+static void lose(struct ph__watch_peer *peer, const char *reason)
 {
-    const struct ph_watch_who *who = &peer->who;
-    struct ph_comm_notice notice = {.rank = who->rank, .status = PH_ERROR_PEER, .has_died = true};
+    const struct ph__watch_who *who = &peer->who;
+    struct ph__comm_notice notice = {.rank = who->rank, .status = PH_ERROR_PEER, .has_died = true};
     close_peer(peer);
     if (peer->has_left)
         return;
@@ -103,9 +104,9 @@ static void lose(struct ph_watch_peer *peer, const char *reason)
     ph__watch_star_note(peer->star, &notice);
 }
 
-static ph_status obey(struct ph_watch_peer *peer, const struct ph_control_frame *frame)
+static ph_status obey(struct ph__watch_peer *peer, const struct ph__control_frame *frame)
 {
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     if (frame->type == PH_WATCH_LEAVE && frame->size == 0) {
         peer->has_left = true;
         return PH_OK;
@@ -118,9 +119,9 @@ static ph_status obey(struct ph_watch_peer *peer, const struct ph_control_frame 
 }
 
 /* What was said before the end counts before the end. */
-static ph_status obey_all(struct ph_watch_peer *peer)
+static ph_status obey_all(struct ph__watch_peer *peer)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there = true;
     const ph_status received = ph__control_stream_receive(peer->stream);
     char reason[PH_NOTICE_TEXT_BYTES];
@@ -135,7 +136,7 @@ static ph_status obey_all(struct ph_watch_peer *peer)
 
 static void hear(void *context, uint32_t events)
 {
-    struct ph_watch_peer *peer = context;
+    struct ph__watch_peer *peer = context;
     if ((events & EPOLLOUT) != 0)
         flush_peer(peer);
     if (peer->stream != NULL && obey_all(peer) != PH_OK && peer->stream != NULL)
@@ -155,19 +156,19 @@ static void restore_error(const char *text)
         (void)ph_fail(PH_OK, "%s", text);
 }
 
-void ph__watch_star_turn(struct ph_watch_star *star, int timeout_ms)
+void ph__watch_star_turn(struct ph__watch_star *star, int timeout_ms)
 {
     char error[KEPT_BYTES];
     keep_error(error);
     if (ph__event_loop_run(star->loop, timeout_ms) != PH_OK) { /* a bug of ours: it would hear nothing more */
-        struct ph_comm_notice notice = {.rank = (uint32_t)star->rank, .status = PH_ERROR_BUG};
+        struct ph__comm_notice notice = {.rank = (uint32_t)star->rank, .status = PH_ERROR_BUG};
         snprintf(notice.text, sizeof notice.text, "%s", ph_error_text());
         ph__watch_star_note(star, &notice);
     }
     restore_error(error);
 }
 
-static bool has_output(const struct ph_watch_star *star)
+static bool has_output(const struct ph__watch_star *star)
 {
     for (size_t i = 0; i < star->num_peers; i++) {
         if (star->peers[i].stream != NULL && ph__control_stream_has_output(star->peers[i].stream))
@@ -176,7 +177,7 @@ static bool has_output(const struct ph_watch_star *star)
     return false;
 }
 
-static void flush_until(struct ph_watch_star *star, uint64_t deadline_ns)
+static void flush_until(struct ph__watch_star *star, uint64_t deadline_ns)
 {
     while (has_output(star) && ph__clock_ns() < deadline_ns)
         ph__watch_star_turn(star, ph__clock_ms_until(deadline_ns));
@@ -184,9 +185,9 @@ static void flush_until(struct ph_watch_star *star, uint64_t deadline_ns)
 
 /* ---- the table ---- */
 
-static bool look(void *context, struct ph_comm_notice *notice_out)
+static bool look(void *context, struct ph__comm_notice *notice_out)
 {
-    struct ph_watch_star *star = context;
+    struct ph__watch_star *star = context;
     ph__watch_star_turn(star, 0);
     if (star->has_notice)
         *notice_out = star->notice;
@@ -194,14 +195,14 @@ static bool look(void *context, struct ph_comm_notice *notice_out)
 }
 
 /* Whether rank 0 is there to send a notice back. */
-static bool may_be_answered(const struct ph_watch_star *star)
+static bool may_be_answered(const struct ph__watch_star *star)
 {
     return star->rank != 0 && star->peers[0].stream != NULL && !star->peers[0].has_left;
 }
 
-static void tell(void *context, const struct ph_comm_notice *notice)
+static void tell(void *context, const struct ph__comm_notice *notice)
 {
-    struct ph_watch_star *star = context;
+    struct ph__watch_star *star = context;
     const uint64_t deadline_ns = ph__clock_deadline(LAST_WORD_MS);
     char error[KEPT_BYTES];
     keep_error(error);
@@ -218,7 +219,7 @@ static void tell(void *context, const struct ph_comm_notice *notice)
 /* What has come and is not read would make the system cut the connection with what is on its way in it. */
 static void close_star(void *context, bool is_clean)
 {
-    struct ph_watch_star *star = context;
+    struct ph__watch_star *star = context;
     char error[KEPT_BYTES];
     keep_error(error);
     ph__watch_star_turn(star, 0);
@@ -229,16 +230,16 @@ static void close_star(void *context, bool is_clean)
     restore_error(error);
 }
 
-struct ph_comm_watch ph__watch_star_table(struct ph_watch_star *star)
+struct ph__comm_watch ph__watch_star_table(struct ph__watch_star *star)
 {
-    return (struct ph_comm_watch){.context = star, .look = look, .tell = tell, .close = close_star};
+    return (struct ph__comm_watch){.context = star, .look = look, .tell = tell, .close = close_star};
 }
 
 /* ---- making one ---- */
 
-ph_status ph__watch_star_create(size_t rank, size_t world_size, struct ph_watch_star **star_out)
+ph_status ph__watch_star_create(size_t rank, size_t world_size, struct ph__watch_star **star_out)
 {
-    struct ph_watch_star *star = calloc(1, sizeof *star);
+    struct ph__watch_star *star = calloc(1, sizeof *star);
     if (star == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the watch of %zu ranks", world_size);
     star->rank = rank;
@@ -256,7 +257,7 @@ ph_status ph__watch_star_create(size_t rank, size_t world_size, struct ph_watch_
     return PH_OK;
 }
 
-void ph__watch_star_destroy(struct ph_watch_star *star)
+void ph__watch_star_destroy(struct ph__watch_star *star)
 {
     if (star == NULL)
         return;
@@ -268,18 +269,18 @@ void ph__watch_star_destroy(struct ph_watch_star *star)
 }
 
 ph_status ph__watch_star_add(
-    struct ph_watch_star *star, const struct ph_watch_who *who, struct ph_control_stream *stream)
+    struct ph__watch_star *star, const struct ph__watch_who *who, struct ph__control_stream *stream)
 {
     assert(who->rank < star->num_peers && star->peers[who->rank].stream == NULL);
-    struct ph_watch_peer *peer = &star->peers[who->rank];
-    struct ph_event_source *source;
+    struct ph__watch_peer *peer = &star->peers[who->rank];
+    struct ph__event_source *source;
     const ph_status status =
         ph__event_loop_add(star->loop, ph__control_stream_socket(stream), EPOLLIN, hear, peer, &source);
     if (status != PH_OK) {
         ph__control_stream_destroy(stream);
         return status;
     }
-    *peer = (struct ph_watch_peer){.star = star, .who = *who, .stream = stream, .source = source};
+    *peer = (struct ph__watch_peer){.star = star, .who = *who, .stream = stream, .source = source};
     hear(peer, EPOLLIN); /* what the stream has received already, nothing would tell of */
     return PH_OK;
 }

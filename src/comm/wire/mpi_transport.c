@@ -39,15 +39,15 @@ static bool fail(char error[PH_TRANSPORT_ERROR_BYTES], const char *doing, int co
     return false;
 }
 
-static struct ph_transport_request wrap(MPI_Request request, uint64_t spare)
+static struct ph__transport_request wrap(MPI_Request request, uint64_t spare)
 {
-    struct ph_transport_request wrapped = {.spare = spare};
+    struct ph__transport_request wrapped = {.spare = spare};
     memcpy(&wrapped.word, &request, sizeof request);
     return wrapped;
 }
 
 static bool send_message(void *context, size_t to, int tag, const void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     const struct job *job = context;
     MPI_Request request;
@@ -59,7 +59,7 @@ static bool send_message(void *context, size_t to, int tag, const void *data, si
 }
 
 static bool receive_message(void *context, size_t from, int tag, void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     const struct job *job = context;
     MPI_Request request;
@@ -94,7 +94,7 @@ static bool has_length(const MPI_Status *status, uint64_t wanted_bytes, char err
     return false;
 }
 
-static bool test_request(void *context, struct ph_transport_request *request, bool *is_done_out,
+static bool test_request(void *context, struct ph__transport_request *request, bool *is_done_out,
     char error[PH_TRANSPORT_ERROR_BYTES])
 {
     (void)context;
@@ -229,7 +229,7 @@ static bool initialise(bool *is_ours_out, char error[PH_TRANSPORT_ERROR_BYTES])
 }
 
 /* A communicator of our own, whose errors are returned. */
-static bool found(struct job *job, struct ph_transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES])
+static bool found(struct job *job, struct ph__transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     int rank = 0, size = 0, code;
     if ((code = MPI_Comm_dup(MPI_COMM_WORLD, &job->comm)) != MPI_SUCCESS ||
@@ -238,7 +238,7 @@ static bool found(struct job *job, struct ph_transport *transport_out, char erro
         (code = MPI_Comm_size(job->comm, &size)) != MPI_SUCCESS)
         return fail(error, "a communicator", code);
     name_library(job->name, sizeof job->name);
-    *transport_out = (struct ph_transport){
+    *transport_out = (struct ph__transport){
         .context = job,
         .rank = (size_t)rank,
         .world_size = (size_t)size,
@@ -251,7 +251,7 @@ static bool found(struct job *job, struct ph_transport *transport_out, char erro
     return true;
 }
 
-static bool join(struct ph_transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES])
+static bool join(struct ph__transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL) {
@@ -264,5 +264,5 @@ static bool join(struct ph_transport *transport_out, char error[PH_TRANSPORT_ERR
     return false;
 }
 
-extern const struct ph_transport_plugin ph_transport_plugin;
-const struct ph_transport_plugin ph_transport_plugin = {PH_TRANSPORT_VERSION, join};
+extern const struct ph__transport_plugin ph__transport_plugin;
+const struct ph__transport_plugin ph__transport_plugin = {PH_TRANSPORT_VERSION, join};

@@ -14,18 +14,18 @@
 #include <stdint.h>
 
 #define PH_TRANSPORT_VERSION 1u
-#define PH_TRANSPORT_SYMBOL "ph_transport_plugin" /* const struct ph_transport_plugin */
-#define PH_TRANSPORT_MAX_TAG 32767                /* what MPI promises */
-#define PH_TRANSPORT_MAX_BYTES ((size_t)1 << 30)  /* of one message: MPI counts in int */
+#define PH_TRANSPORT_SYMBOL "ph__transport_plugin" /* const struct ph__transport_plugin */
+#define PH_TRANSPORT_MAX_TAG 32767                 /* what MPI promises */
+#define PH_TRANSPORT_MAX_BYTES ((size_t)1 << 30)   /* of one message: MPI counts in int */
 #define PH_TRANSPORT_ERROR_BYTES 256
 
 /* A message on its way, in the caller's memory; the transport's word says which it is. */
-struct ph_transport_request {
+struct ph__transport_request {
     void *word;     /* of MPI: the MPI_Request, in as many bytes as fit */
     uint64_t spare; /* the transport's own */
 };
 
-struct ph_transport {
+struct ph__transport {
     void *context; /* given to each function */
     size_t rank, world_size;
     const char *name; /* "Open MPI 4.1.4"; until close */
@@ -33,12 +33,12 @@ struct ph_transport {
     /* Each returns false after an error, with one line of text in `error`. The data are borrowed until the request is
      * done; bytes <= PH_TRANSPORT_MAX_BYTES, 0 is a message as well, and a rank may send to itself. */
     bool (*send)(void *context, size_t to, int tag, const void *data, size_t bytes,
-        struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
+        struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
     /* The message must have exactly so many bytes: another length is an error of test. */
     bool (*receive)(void *context, size_t from, int tag, void *data, size_t bytes,
-        struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
+        struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
     /* Makes progress; a request that is done is the caller's to use anew. */
-    bool (*test)(void *context, struct ph_transport_request *request, bool *is_done_out,
+    bool (*test)(void *context, struct ph__transport_request *request, bool *is_done_out,
         char error[PH_TRANSPORT_ERROR_BYTES]);
 
     /* is_clean: all ranks have met to close, and nothing is on its way; it may wait for them, without a limit and without
@@ -47,10 +47,10 @@ struct ph_transport {
     void (*close)(void *context, bool is_clean);
 };
 
-struct ph_transport_plugin {
+struct ph__transport_plugin {
     uint32_t version; /* PH_TRANSPORT_VERSION */
     /* Joins the job that the launcher has made. */
-    bool (*open)(struct ph_transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES]);
+    bool (*open)(struct ph__transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES]);
 };
 
 #endif

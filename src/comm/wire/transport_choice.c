@@ -51,7 +51,7 @@ static ph_status find_transport(const char *wanted, const char *said_by, const c
 }
 
 /* NULL: no launcher that is known has started this process. */
-static const char *find_launched(struct ph_transport_choice *choice)
+static const char *find_launched(struct ph__transport_choice *choice)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (getenv(launchers[i].present) != NULL) {
@@ -81,9 +81,9 @@ static bool is_automatic(const char *wanted)
     return wanted == NULL || strcmp(wanted, "auto") == 0;
 }
 
-ph_status ph__transport_choose(const char *wanted, struct ph_transport_choice *choice_out)
+ph_status ph__transport_choose(const char *wanted, struct ph__transport_choice *choice_out)
 {
-    struct ph_transport_choice choice = {0};
+    struct ph__transport_choice choice = {0};
     const char *launched = find_launched(&choice), *named = getenv("PHLOEM_MPI");
     if (!is_automatic(wanted)) {
         PH_TRY(find_transport(wanted, "transport", &choice.name));

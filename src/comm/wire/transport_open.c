@@ -11,7 +11,7 @@
 /* ---- where plugins lie: PH_PLUGIN_FOLDER is the folder of installed plugins as seen from that of installed programs ---- */
 
 struct search {
-    struct ph_arena *arena;
+    struct ph__arena *arena;
     const char *file;
     const char *path;    /* NULL: not found yet */
     const char *folders; /* "", or those without it: "/a, /b" */
@@ -60,7 +60,7 @@ static ph_status look_beside(struct search *search, const char *file)
 }
 
 ph_status ph__plugin_find(
-    struct ph_arena *arena, const char *file, const char **path_out, const char **folders_out)
+    struct ph__arena *arena, const char *file, const char **path_out, const char **folders_out)
 {
     struct search search = {.arena = arena, .file = file, .folders = "", .around = ""};
     const char *chosen = getenv("PHLOEM_PLUGINS");
@@ -93,13 +93,13 @@ static const struct library libraries[] = {
 
 /* All that it links is for all to see: parts of MPI that it loads itself want its symbols. */
 static ph_status load(
-    const struct library *library, const char *path, const struct ph_transport_plugin **plugin_out)
+    const struct library *library, const char *path, const struct ph__transport_plugin **plugin_out)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (handle == NULL)
         return ph_fail(PH_ERROR_USAGE, "%s is not installed (Debian's package: %s): %s", library->name,
             library->package, dlerror());
-    const struct ph_transport_plugin *plugin = dlsym(handle, PH_TRANSPORT_SYMBOL);
+    const struct ph__transport_plugin *plugin = dlsym(handle, PH_TRANSPORT_SYMBOL);
     if (plugin == NULL || plugin->version != PH_TRANSPORT_VERSION)
         return ph_fail(PH_ERROR_USAGE, "%s is a plugin of another version of Phloem", path);
     *plugin_out = plugin;
@@ -107,7 +107,7 @@ static ph_status load(
 }
 
 static ph_status find_plugin(
-    const struct library *library, struct ph_arena *arena, const struct ph_transport_plugin **plugin_out)
+    const struct library *library, struct ph__arena *arena, const struct ph__transport_plugin **plugin_out)
 {
     const char *path, *folders;
     PH_TRY(ph__plugin_find(arena, library->plugin, &path, &folders));
@@ -118,11 +118,11 @@ static ph_status find_plugin(
     return load(library, path, plugin_out);
 }
 
-static ph_status open_library(const struct library *library, struct ph_transport *transport_out)
+static ph_status open_library(const struct library *library, struct ph__transport *transport_out)
 {
     char error[PH_TRANSPORT_ERROR_BYTES] = "";
-    const struct ph_transport_plugin *plugin;
-    struct ph_arena arena = {0};
+    const struct ph__transport_plugin *plugin;
+    struct ph__arena arena = {0};
     const ph_status status = find_plugin(library, &arena, &plugin);
     ph__arena_fini(&arena);
     PH_TRY(status);
@@ -132,7 +132,7 @@ static ph_status open_library(const struct library *library, struct ph_transport
 }
 
 /* One MPI's library that another MPI's launcher has started takes every process for a job of its own. */
-static ph_status check_ranks(const struct ph_transport_choice *choice, const struct ph_transport *transport)
+static ph_status check_ranks(const struct ph__transport_choice *choice, const struct ph__transport *transport)
 {
     if (choice->num_ranks == 0 || choice->num_ranks == transport->world_size)
         return PH_OK;
@@ -142,10 +142,10 @@ static ph_status check_ranks(const struct ph_transport_choice *choice, const str
         choice->counted_by, choice->num_ranks, transport->name, transport->world_size);
 }
 
-ph_status ph__transport_open(const char *wanted, struct ph_transport *transport_out)
+ph_status ph__transport_open(const char *wanted, struct ph__transport *transport_out)
 {
-    struct ph_transport_choice choice;
-    struct ph_transport transport;
+    struct ph__transport_choice choice;
+    struct ph__transport transport;
     PH_TRY(ph__transport_choose(wanted, &choice));
     if (strcmp(choice.name, "self") == 0)
         return ph__transport_self_open(transport_out);

@@ -36,7 +36,7 @@ static void pass(struct end *send, struct end *receive)
     send->is_done = receive->is_done = true;
 }
 
-static bool start(struct self *self, const struct end *model, struct ph_transport_request *request_out,
+static bool start(struct self *self, const struct end *model, struct ph__transport_request *request_out,
     char error[PH_TRANSPORT_ERROR_BYTES])
 {
     struct end *end = malloc(sizeof *end);
@@ -52,12 +52,12 @@ static bool start(struct self *self, const struct end *model, struct ph_transpor
     } else {
         *place = end;
     }
-    *request_out = (struct ph_transport_request){.word = end};
+    *request_out = (struct ph__transport_request){.word = end};
     return true;
 }
 
 static bool send_to_self(void *context, size_t to, int tag, const void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     (void)to;
     const struct end model = {
@@ -66,14 +66,14 @@ static bool send_to_self(void *context, size_t to, int tag, const void *data, si
 }
 
 static bool receive_from_self(void *context, size_t from, int tag, void *data, size_t bytes,
-    struct ph_transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
+    struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     (void)from;
     const struct end model = {.tag = tag, .target = data, .bytes = bytes};
     return start(context, &model, request_out, error);
 }
 
-static bool test_end(void *context, struct ph_transport_request *request, bool *is_done_out,
+static bool test_end(void *context, struct ph__transport_request *request, bool *is_done_out,
     char error[PH_TRANSPORT_ERROR_BYTES])
 {
     (void)context;
@@ -102,12 +102,12 @@ static void close_self(void *context, bool is_clean)
     free(self);
 }
 
-ph_status ph__transport_self_open(struct ph_transport *transport_out)
+ph_status ph__transport_self_open(struct ph__transport *transport_out)
 {
     struct self *self = calloc(1, sizeof *self);
     if (self == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: a world of one");
-    *transport_out = (struct ph_transport){
+    *transport_out = (struct ph__transport){
         .context = self,
         .world_size = 1,
         .name = "self",

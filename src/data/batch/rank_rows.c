@@ -15,7 +15,7 @@
 static ph_status deal_blocks(struct ph__lanes *lanes, uint64_t seed, uint64_t epoch)
 {
     struct ph__prepared_source *blocks = &lanes->blocks;
-    struct ph_rng_sequence random = {.key = {seed, epoch, ph__hash_name("data.shuffle.deal")}};
+    struct ph__rng_sequence random = {.key = {seed, epoch, ph__hash_name("data.shuffle.deal")}};
     const size_t num_blocks = blocks->end;
     uint32_t *dealt = malloc((num_blocks + 1) * sizeof *dealt);
     if (dealt == NULL)

@@ -24,7 +24,7 @@ struct ph__window {
     bool can_skip;
     size_t max_bytes;
     struct ph__negatives negatives;
-    struct ph_rng_sequence random;
+    struct ph__rng_sequence random;
     struct ph__rows rows;
     uint32_t *order;                    /* (num_ordered) of the rows that take part */
     size_t num_ordered, order_capacity; /* of a lazy window the rows that will be in the order */

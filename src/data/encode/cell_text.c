@@ -211,7 +211,7 @@ static bool is_in_range(const struct written_time *time)
            time->minute <= 59 && time->second <= 60;
 }
 
-int ph__time_part(enum ph_time_part part, const char *text, size_t length)
+int ph__time_part(enum ph__time_part part, const char *text, size_t length)
 {
     struct written_time time;
     if (!read_short(text, length, &time) && !read_long(text, length, &time))

@@ -128,7 +128,7 @@ static ph_status seal_column(
 }
 
 /* Copies what a column takes over from the one whose rows it has; `names` are the columns'. */
-static ph_status share_rows(struct ph_encoder *encoder, const struct ph_name_index *names,
+static ph_status share_rows(struct ph_encoder *encoder, const struct ph__name_index *names,
     struct ph__column *column, const char *where, ph_status status)
 {
     if (column->kind != PH_FIELD_ID || column->shares == NULL)
@@ -206,7 +206,7 @@ static ph_status list_features(struct ph_encoder *encoder)
 
 /* Indexes the columns' names; fails where two columns have the same one. */
 static ph_status index_names(
-    const struct ph_encoder *encoder, const char *where, ph_status status, struct ph_name_index *names)
+    const struct ph_encoder *encoder, const char *where, ph_status status, struct ph__name_index *names)
 {
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const char *name = encoder->columns[i].name;
@@ -219,7 +219,7 @@ static ph_status index_names(
 
 static ph_status seal_columns(struct ph_encoder *encoder, const char *where, ph_status status)
 {
-    struct ph_name_index names = {0};
+    struct ph__name_index names = {0};
     ph_status sealed = index_names(encoder, where, status, &names);
     for (size_t i = 0; i < encoder->num_columns && sealed == PH_OK; i++)
         sealed = seal_column(encoder, &encoder->columns[i], where, status);

@@ -29,14 +29,14 @@ struct ph__statistics {
 struct ph__column {
     char *name;
     char *from; /* the column of the file that it is made of; mostly its own name */
-    enum ph_field_kind kind;
+    enum ph__field_kind kind;
     size_t slot; /* among the labels, the dense or the sparse features */
     /* id */
     char *
         shares; /* the column whose rows it has; NULL: its own. What follows up to the vocabulary is then that column's */
     size_t
         owner; /* index of the column whose vocabulary and rows these are: its own, mostly; set by the seal */
-    enum ph_field_encoding encoding;
+    enum ph__field_encoding encoding;
     uint64_t num_rows; /* of the table, row 0 included */
     uint64_t min_count;
     uint64_t hash_seed;
@@ -45,13 +45,13 @@ struct ph__column {
     bool is_weighted;  /* each id of the list carries a weight */
     size_t max_length; /* SIZE_MAX: no limit */
     bool is_group;
-    enum ph_time_part part;
+    enum ph__time_part part;
     struct ph__vocabulary vocabulary;
     size_t num_buckets; /* wanted of quantiles; 0: the boundaries are given */
     double *boundaries; /* (num_boundaries) ascending, owned */
     size_t num_boundaries;
     /* dense */
-    enum ph_dense_transform transform;
+    enum ph__dense_transform transform;
     float missing;      /* before the transform */
     bool has_indicator; /* the next dense slot is 1 where the cell is blank, else 0 */
     struct ph__statistics statistics;
@@ -77,7 +77,7 @@ static inline bool ph__column_is_bucket(const struct ph__column *column)
 }
 
 struct ph_encoder {
-    enum ph_data_format format;
+    enum ph__data_format format;
     char separator, list_separator;
     bool has_header;
     struct ph__column *columns;
@@ -90,7 +90,7 @@ struct ph_encoder {
     size_t num_lists;
     const struct ph__column **sparse_columns; /* (num_sparse) by slot */
     const struct ph__column **by_source; /* (num_columns) by what they are made from, then in their order */
-    struct ph_arena arena;               /* names made of others */
+    struct ph__arena arena;              /* names made of others */
     struct ph_sparse_feature *sparse;
     const char **dense_names;
     /* where the parts of an encoded row start */

@@ -18,7 +18,7 @@
 
 /* The words separated by line feeds, which no id contains (ph__encoder_check_word): one string instead of a million
  * nodes. */
-static ph_status set_words(struct ph_json *json, const struct ph__vocabulary *vocabulary)
+static ph_status set_words(struct ph__json *json, const struct ph__vocabulary *vocabulary)
 {
     char *text = malloc(vocabulary->text_size + vocabulary->num_words + 1);
     if (text == NULL)
@@ -38,15 +38,15 @@ static ph_status set_words(struct ph_json *json, const struct ph__vocabulary *vo
     return PH_OK;
 }
 
-static void set_boundaries(struct ph_json *json, const struct ph__column *column)
+static void set_boundaries(struct ph__json *json, const struct ph__column *column)
 {
-    struct ph_json *boundaries = ph__json_array();
+    struct ph__json *boundaries = ph__json_array();
     for (size_t i = 0; i < column->num_boundaries; i++)
         ph__json_append_number(boundaries, column->boundaries[i]);
     ph__json_set(json, "boundaries", boundaries);
 }
 
-static void set_list(struct ph_json *json, const struct ph__column *column)
+static void set_list(struct ph__json *json, const struct ph__column *column)
 {
     char word[PH_DATA_WORD_BYTES];
     ph__json_set_bool(json, "list", column->is_list);
@@ -57,7 +57,7 @@ static void set_list(struct ph_json *json, const struct ph__column *column)
     ph__json_set_text(json, "part", ph__data_word(PH_TIME_PART_WORDS, (int)column->part, word));
 }
 
-static ph_status set_id(struct ph_json *json, const struct ph__column *column)
+static ph_status set_id(struct ph__json *json, const struct ph__column *column)
 {
     char word[PH_DATA_WORD_BYTES];
     if (column->shares != NULL) {
@@ -86,7 +86,7 @@ static ph_status set_id(struct ph_json *json, const struct ph__column *column)
     return PH_OK;
 }
 
-static void set_dense(struct ph_json *json, const struct ph__column *column)
+static void set_dense(struct ph__json *json, const struct ph__column *column)
 {
     char word[PH_DATA_WORD_BYTES];
     const struct ph__statistics *statistics = &column->statistics;
@@ -95,7 +95,7 @@ static void set_dense(struct ph_json *json, const struct ph__column *column)
     ph__json_set_bool(json, "missing_indicator", column->has_indicator);
     if (statistics->num_values + statistics->num_blanks == 0)
         return;
-    struct ph_json *child = ph__json_object();
+    struct ph__json *child = ph__json_object();
     ph__json_set_integer(child, "values", (int64_t)statistics->num_values);
     ph__json_set_integer(child, "blanks", (int64_t)statistics->num_blanks);
     ph__json_set_number(child, "min", statistics->min);
@@ -105,7 +105,7 @@ static void set_dense(struct ph_json *json, const struct ph__column *column)
     ph__json_set(json, "statistics", child);
 }
 
-static ph_status set_column(struct ph_json *json, const struct ph__column *column)
+static ph_status set_column(struct ph__json *json, const struct ph__column *column)
 {
     char word[PH_DATA_WORD_BYTES];
     ph__json_set_text(json, "name", column->name);
@@ -125,7 +125,7 @@ static int version_of(const struct ph_encoder *encoder)
     return PLAIN_VERSION;
 }
 
-static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *encoder)
+static ph_status set_encoder(struct ph__json *json, const struct ph_encoder *encoder)
 {
     char word[PH_DATA_WORD_BYTES];
     const char separators[][2] = {{encoder->separator, '\0'}, {encoder->list_separator, '\0'}};
@@ -136,10 +136,10 @@ static ph_status set_encoder(struct ph_json *json, const struct ph_encoder *enco
     ph__json_set_text(json, "list_separator", separators[1]);
     ph__json_set_bool(json, "has_header", encoder->has_header);
     ph__json_set_integer(json, "training_rows", (int64_t)encoder->num_training_rows);
-    struct ph_json *columns = ph__json_array();
+    struct ph__json *columns = ph__json_array();
     ph_status status = PH_OK;
     for (size_t i = 0; i < encoder->num_columns && status == PH_OK; i++) {
-        struct ph_json *column = ph__json_object();
+        struct ph__json *column = ph__json_object();
         status = set_column(column, &encoder->columns[i]);
         ph__json_append(columns, column);
     }
@@ -166,7 +166,7 @@ static ph_status check_size(const struct ph_encoder *encoder)
 ph_status ph_encoder_save(const struct ph_encoder *encoder, const char *path)
 {
     PH_TRY(check_size(encoder));
-    struct ph_json *json = ph__sealed_json_object();
+    struct ph__json *json = ph__sealed_json_object();
     ph_status status = set_encoder(json, encoder);
     if (status == PH_OK)
         status = ph__sealed_json_write(json, path);
@@ -180,7 +180,7 @@ ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65])
         memcpy(hex_out, encoder->digest, sizeof encoder->digest);
         return PH_OK;
     }
-    struct ph_json *json = ph__sealed_json_object();
+    struct ph__json *json = ph__sealed_json_object();
     ph_status status = set_encoder(json, encoder);
     if (status == PH_OK)
         status = ph__sealed_json_digest(json, hex_out);
@@ -196,7 +196,7 @@ static ph_status fail_key(const char *path, const char *key)
 }
 
 static ph_status get_word(
-    const struct ph_json *json, const char *path, const char *key, const char *words, int *index_out)
+    const struct ph__json *json, const char *path, const char *key, const char *words, int *index_out)
 {
     int index = ph__data_word_index(words, ph__json_as_text(ph__json_get(json, key), ""));
     if (index < 0)
@@ -205,10 +205,10 @@ static ph_status get_word(
     return PH_OK;
 }
 
-static ph_status get_integer(const struct ph_json *json, const char *path, const char *key, int64_t min,
+static ph_status get_integer(const struct ph__json *json, const char *path, const char *key, int64_t min,
     int64_t max, uint64_t *number_out)
 {
-    const struct ph_json *node = ph__json_get(json, key);
+    const struct ph__json *node = ph__json_get(json, key);
     int64_t number = ph__json_as_integer(node, 0);
     if (!ph__json_is_integer(node) || number < min || number > max)
         return fail_key(path, key);
@@ -217,7 +217,7 @@ static ph_status get_integer(const struct ph_json *json, const char *path, const
 }
 
 static ph_status get_separator(
-    const struct ph_json *json, const char *path, const char *key, char *separator_out)
+    const struct ph__json *json, const char *path, const char *key, char *separator_out)
 {
     const char *text = ph__json_as_text(ph__json_get(json, key), "");
     if (strlen(text) != 1 || strchr("\r\n\"", text[0]) != NULL)
@@ -226,7 +226,7 @@ static ph_status get_separator(
     return PH_OK;
 }
 
-static ph_status get_words(const struct ph_json *json, const char *path, struct ph__vocabulary *vocabulary)
+static ph_status get_words(const struct ph__json *json, const char *path, struct ph__vocabulary *vocabulary)
 {
     const char *at = ph__json_as_text(ph__json_get(json, "words"), NULL);
     if (at == NULL)
@@ -243,9 +243,9 @@ static ph_status get_words(const struct ph_json *json, const char *path, struct 
     return ph__vocabulary_finish(vocabulary, 1);
 }
 
-static ph_status get_boundaries(const struct ph_json *json, const char *path, struct ph__column *column)
+static ph_status get_boundaries(const struct ph__json *json, const char *path, struct ph__column *column)
 {
-    const struct ph_json *boundaries = ph__json_get(json, "boundaries");
+    const struct ph__json *boundaries = ph__json_get(json, "boundaries");
     size_t count = ph__json_size(boundaries);
     if (!ph__json_is_array(boundaries))
         return fail_key(path, "boundaries");
@@ -261,7 +261,7 @@ static ph_status get_boundaries(const struct ph_json *json, const char *path, st
     return PH_OK;
 }
 
-static ph_status get_list(const struct ph_json *json, const char *path, struct ph__column *column)
+static ph_status get_list(const struct ph__json *json, const char *path, struct ph__column *column)
 {
     uint64_t max_length = 0;
     int part = 0;
@@ -271,14 +271,14 @@ static ph_status get_list(const struct ph_json *json, const char *path, struct p
     column->is_list = ph__json_as_bool(ph__json_get(json, "list"), false);
     column->is_weighted = ph__json_as_bool(ph__json_get(json, "weighted"), false);
     column->is_group = ph__json_as_bool(ph__json_get(json, "group"), false);
-    column->part = (enum ph_time_part)part;
+    column->part = (enum ph__time_part)part;
     bool is_single_only = column->part != PH_TIME_WHOLE || ph__column_is_bucket(column);
     if ((column->is_weighted && !column->is_list) || (column->is_list && is_single_only))
         return fail_key(path, "list");
     return PH_OK;
 }
 
-static ph_status get_id(const struct ph_json *json, const char *path, struct ph__column *column)
+static ph_status get_id(const struct ph__json *json, const char *path, struct ph__column *column)
 {
     const char *shares = ph__json_as_text(ph__json_get(json, "shares"), NULL);
     int encoding = 0;
@@ -287,7 +287,7 @@ static ph_status get_id(const struct ph_json *json, const char *path, struct ph_
         return get_list(json, path, column);
     }
     PH_TRY(get_word(json, path, "encoding", PH_ENCODING_WORDS, &encoding));
-    column->encoding = (enum ph_field_encoding)encoding;
+    column->encoding = (enum ph__field_encoding)encoding;
     PH_TRY(get_list(json, path, column));
     switch (column->encoding) {
     case PH_ENCODING_VOCABULARY:
@@ -307,10 +307,10 @@ static ph_status get_id(const struct ph_json *json, const char *path, struct ph_
     return PH_OK;
 }
 
-static ph_status get_statistics(const struct ph_json *json, const char *path, struct ph__column *column)
+static ph_status get_statistics(const struct ph__json *json, const char *path, struct ph__column *column)
 {
     struct ph__statistics *statistics = &column->statistics;
-    const struct ph_json *child = ph__json_get(json, "statistics");
+    const struct ph__json *child = ph__json_get(json, "statistics");
     bool is_needed = ph__column_is_standardised(column);
     if (child == NULL)
         return is_needed ? fail_key(path, "statistics") : PH_OK;
@@ -325,11 +325,11 @@ static ph_status get_statistics(const struct ph_json *json, const char *path, st
     return PH_OK;
 }
 
-static ph_status get_dense(const struct ph_json *json, const char *path, struct ph__column *column)
+static ph_status get_dense(const struct ph__json *json, const char *path, struct ph__column *column)
 {
     int transform = 0;
     PH_TRY(get_word(json, path, "transform", PH_TRANSFORM_WORDS, &transform));
-    column->transform = (enum ph_dense_transform)transform;
+    column->transform = (enum ph__dense_transform)transform;
     column->missing = (float)ph__json_as_number(ph__json_get(json, "missing"), 0);
     if (!isfinite(column->missing))
         return fail_key(path, "missing");
@@ -337,7 +337,7 @@ static ph_status get_dense(const struct ph_json *json, const char *path, struct 
     return get_statistics(json, path, column);
 }
 
-static ph_status get_column(const struct ph_json *json, const char *path, struct ph_encoder *encoder)
+static ph_status get_column(const struct ph__json *json, const char *path, struct ph_encoder *encoder)
 {
     const char *name = ph__json_as_text(ph__json_get(json, "name"), "");
     if (name[0] == '\0')
@@ -347,13 +347,13 @@ static ph_status get_column(const struct ph_json *json, const char *path, struct
     PH_TRY(get_word(json, path, "kind", PH_FIELD_KIND_WORDS, &kind));
     PH_TRY(
         ph__encoder_add_column(encoder, name, ph__json_as_text(ph__json_get(json, "from"), name), &column));
-    column->kind = (enum ph_field_kind)kind;
+    column->kind = (enum ph__field_kind)kind;
     if (column->kind == PH_FIELD_DENSE)
         return get_dense(json, path, column);
     return column->kind == PH_FIELD_ID ? get_id(json, path, column) : PH_OK;
 }
 
-static ph_status get_encoder(const struct ph_json *json, const char *path, struct ph_encoder *encoder)
+static ph_status get_encoder(const struct ph__json *json, const char *path, struct ph_encoder *encoder)
 {
     const char *format = ph__json_as_text(ph__json_get(json, "format"), "");
     if (strcmp(format, FILE_FORMAT) != 0)
@@ -365,14 +365,14 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
             (long long)version, PLAIN_VERSION, FILE_VERSION);
     int data_format = 0;
     PH_TRY(get_word(json, path, "data_format", PH_DATA_FORMAT_WORDS, &data_format));
-    encoder->format = (enum ph_data_format)data_format;
+    encoder->format = (enum ph__data_format)data_format;
     PH_TRY(get_separator(json, path, "separator", &encoder->separator));
     PH_TRY(get_separator(json, path, "list_separator", &encoder->list_separator));
     if (encoder->separator == encoder->list_separator)
         return fail_key(path, "list_separator");
     encoder->has_header = ph__json_as_bool(ph__json_get(json, "has_header"), true);
     PH_TRY(get_integer(json, path, "training_rows", 0, INT64_MAX, &encoder->num_training_rows));
-    const struct ph_json *columns = ph__json_get(json, "columns");
+    const struct ph__json *columns = ph__json_get(json, "columns");
     for (size_t i = 0; ph__json_is_array(columns) && i < ph__json_size(columns); i++)
         PH_TRY(get_column(ph__json_at(columns, i), path, encoder));
     return ph__encoder_seal(encoder, path, PH_ERROR_CHECKPOINT);
@@ -380,7 +380,7 @@ static ph_status get_encoder(const struct ph_json *json, const char *path, struc
 
 ph_status ph_encoder_load(const char *path, struct ph_encoder **encoder_out)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     struct ph_encoder *encoder = NULL;
     ph_status status = ph__encoder_new(&encoder);
     if (status == PH_OK)

@@ -12,7 +12,7 @@
 #define CRITEO_CATEGORIES 26
 
 /* What a format's columns are where the settings say nothing else. */
-static const struct ph_field_settings criteo_fields[] = {
+static const struct ph__field_settings criteo_fields[] = {
     {.name = "label", .from = "", .kind = PH_FIELD_LABEL},
     {.name = "I*", .from = "", .kind = PH_FIELD_DENSE, .transform = PH_TRANSFORM_LOG1P},
     {.name = "C*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
@@ -25,7 +25,7 @@ static const struct ph_field_settings criteo_fields[] = {
         .name = (column), .from = (file_column), .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, \
         .hash_seed = -1, .part = (part_of_time)                                                        \
     }
-static const struct ph_field_settings avazu_fields[] = {
+static const struct ph__field_settings avazu_fields[] = {
     {.name = "id", .from = "", .kind = PH_FIELD_IGNORE},
     {.name = "click", .from = "", .kind = PH_FIELD_LABEL},
     AVAZU_ID("hour", PH_TIME_HOUR, ""),
@@ -34,19 +34,19 @@ static const struct ph_field_settings avazu_fields[] = {
     AVAZU_ID("*", PH_TIME_WHOLE, ""),
 };
 
-static const struct ph_field_settings libsvm_fields[] = {
+static const struct ph__field_settings libsvm_fields[] = {
     {.name = "label", .from = "", .kind = PH_FIELD_LABEL},
     {.name = "*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
 };
 
 struct entries {
-    const struct ph_field_settings *items;
+    const struct ph__field_settings *items;
     size_t count;
 };
 
 static struct entries built_in_entries(int format)
 {
-    switch ((enum ph_data_format)format) {
+    switch ((enum ph__data_format)format) {
     case PH_DATA_CRITEO:
     case PH_DATA_NPY:
         return (struct entries){criteo_fields, sizeof criteo_fields / sizeof *criteo_fields};
@@ -66,9 +66,9 @@ static struct entries built_in_entries(int format)
 /* Indexes entries by their names and by the columns that features are made of. */
 struct field_list {
     struct entries entries;
-    struct ph_name_index names;   /* of all entries */
-    struct ph_name_index sources; /* columns that derived entries are made of */
-    size_t *derived;              /* numbers of the derived entries, ascending */
+    struct ph__name_index names;   /* of all entries */
+    struct ph__name_index sources; /* columns that derived entries are made of */
+    size_t *derived;               /* numbers of the derived entries, ascending */
     size_t *patterns, num_patterns;
     bool *is_met; /* (entries) some column of the file has met it */
 };
@@ -92,7 +92,7 @@ static ph_status field_list_init(struct field_list *fields, struct entries entri
     if (fields->derived == NULL || fields->patterns == NULL || fields->is_met == NULL)
         return ph_fail(PH_ERROR_MEMORY, "data.fields: no memory for %zu entries", entries.count);
     for (size_t i = 0; i < entries.count; i++) {
-        const struct ph_field_settings *field = &entries.items[i];
+        const struct ph__field_settings *field = &entries.items[i];
         PH_TRY(ph__name_index_add(&fields->names, field->name));
         if (ph__field_is_pattern(field))
             fields->patterns[fields->num_patterns++] = i;
@@ -105,9 +105,9 @@ static ph_status field_list_init(struct field_list *fields, struct entries entri
 }
 
 /* The entry for a column of the file: exact names first, then patterns in their order. NULL: there is none. */
-static const struct ph_field_settings *find_field(const struct field_list *fields, const char *name)
+static const struct ph__field_settings *find_field(const struct field_list *fields, const char *name)
 {
-    const struct ph_field_settings *items = fields->entries.items;
+    const struct ph__field_settings *items = fields->entries.items;
     const size_t exact = ph__name_index_find(&fields->names, name);
     if (exact != PH_NO_NAME && !ph__field_is_derived(&items[exact]) && !ph__field_is_pattern(&items[exact]))
         return &items[exact];
@@ -145,7 +145,7 @@ static const char *line_of(uint64_t header_line, char text[LINE_BYTES])
 
 /* What rows of libsvm and libffm cannot be taken for. */
 static ph_status check_libsvm_field(
-    const struct ph_data_settings *settings, const struct ph_field_settings *field, const char *name)
+    const struct ph_data_settings *settings, const struct ph__field_settings *field, const char *name)
 {
     if (settings->format != PH_DATA_LIBSVM && settings->format != PH_DATA_LIBFFM)
         return PH_OK;
@@ -161,17 +161,17 @@ static ph_status check_libsvm_field(
 }
 
 /* A column called `name`, of the file's column `from`. */
-static ph_status add_field(const struct building *building, const struct ph_field_settings *given,
+static ph_status add_field(const struct building *building, const struct ph__field_settings *given,
     const char *name, struct file_column from)
 {
     const struct ph_data_settings *settings = building->settings;
     struct ph__column *column;
-    struct ph_field_settings implied = *given, *field = &implied;
+    struct ph__field_settings implied = *given, *field = &implied;
     implied.is_list |= from.is_list && given->kind != PH_FIELD_IGNORE;
     PH_TRY(check_libsvm_field(settings, given, name));
     PH_TRY(ph__encoder_add_column(building->encoder, name, from.name, &column));
-    column->kind = (enum ph_field_kind)field->kind;
-    column->transform = (enum ph_dense_transform)field->transform;
+    column->kind = (enum ph__field_kind)field->kind;
+    column->transform = (enum ph__dense_transform)field->transform;
     column->missing = (float)field->missing;
     column->has_indicator = field->has_indicator && column->kind == PH_FIELD_DENSE;
     if (column->kind == PH_FIELD_ID)
@@ -188,7 +188,7 @@ static ph_status add_derived(
 {
     for (size_t i = ph__name_index_find(&fields->sources, from.name); i != PH_NO_NAME;
          i = ph__name_index_next(&fields->sources, i)) {
-        const struct ph_field_settings *field = &fields->entries.items[fields->derived[i]];
+        const struct ph__field_settings *field = &fields->entries.items[fields->derived[i]];
         if (fields == &building->built_in &&
             ph__name_index_find(&building->given.names, field->name) != PH_NO_NAME)
             continue;
@@ -208,7 +208,7 @@ static const char *train_name(const struct ph_data_settings *settings)
 static ph_status add_file_column(struct building *building, struct file_column from)
 {
     struct field_list *given = &building->given;
-    const struct ph_field_settings *field = find_field(given, from.name);
+    const struct ph__field_settings *field = find_field(given, from.name);
     bool is_any = false;
     char line[LINE_BYTES];
     if (field != NULL)
@@ -273,7 +273,7 @@ static ph_status build_from_fields(struct building *building)
 {
     const struct entries *entries = &building->given.entries;
     for (size_t i = 0; i < entries->count; i++) {
-        const struct ph_field_settings *field = &entries->items[i];
+        const struct ph__field_settings *field = &entries->items[i];
         if (ph__field_is_pattern(field))
             return ph_fail(PH_ERROR_CONFIG,
                 "data.fields: '%s': a pattern needs a data.train whose header can be looked at before",
@@ -286,7 +286,7 @@ static ph_status build_from_fields(struct building *building)
 }
 
 static ph_status fail_unmet(
-    const struct ph_data_settings *settings, uint64_t header_line, const struct ph_field_settings *field)
+    const struct ph_data_settings *settings, uint64_t header_line, const struct ph__field_settings *field)
 {
     const char *name = ph__field_is_derived(field) ? field->from : field->name;
     char line[LINE_BYTES];
@@ -347,7 +347,7 @@ char ph__default_separator(int format)
 
 bool ph__has_header(const struct ph_data_settings *settings)
 {
-    switch ((enum ph_data_format)settings->format) {
+    switch ((enum ph__data_format)settings->format) {
     case PH_DATA_CSV:
     case PH_DATA_TSV:
         return settings->has_header;
@@ -379,7 +379,7 @@ static ph_status add_columns(struct building *building, const struct ph__file_sh
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
 {
-    encoder->format = (enum ph_data_format)settings->format;
+    encoder->format = (enum ph__data_format)settings->format;
     encoder->has_header = ph__has_header(settings);
     const bool is_libsvm = settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM;
     const bool is_arrays = settings->format == PH_DATA_NPY || settings->format == PH_DATA_ARROW;

@@ -28,18 +28,18 @@ ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
 
 /* A name that stands for every column that starts so; a feature that is made from a column of another name. */
-static inline bool ph__field_is_pattern(const struct ph_field_settings *field)
+static inline bool ph__field_is_pattern(const struct ph__field_settings *field)
 {
     const size_t length = strlen(field->name);
     return length > 0 && field->name[length - 1] == '*';
 }
 
-static inline bool ph__field_is_derived(const struct ph_field_settings *field)
+static inline bool ph__field_is_derived(const struct ph__field_settings *field)
 {
     return field->from != NULL && field->from[0] != '\0';
 }
 
-static inline bool ph__field_is_sharing(const struct ph_field_settings *field)
+static inline bool ph__field_is_sharing(const struct ph__field_settings *field)
 {
     return field->shares != NULL && field->shares[0] != '\0';
 }
@@ -54,7 +54,7 @@ char ph__default_separator(int format);
 bool ph__has_quotes(int format); /* cells may stand in double quotes */
 
 /* Sets what an id field's column is beyond its name and kind. PH_ERROR_CONFIG naming the field. */
-ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struct ph_field_settings *field,
+ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struct ph__field_settings *field,
     struct ph__column *column);
 
 #endif

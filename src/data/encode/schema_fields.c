@@ -10,7 +10,7 @@
 
 /* ---- what an entry may say ------------------------------------------------------------------------------- */
 
-static ph_status check_name(const struct ph_field_settings *field, struct ph_name_index *earlier)
+static ph_status check_name(const struct ph__field_settings *field, struct ph__name_index *earlier)
 {
     if (ph__field_is_derived(field) && ph__field_is_pattern(field))
         return ph_fail(PH_ERROR_CONFIG,
@@ -21,9 +21,9 @@ static ph_status check_name(const struct ph_field_settings *field, struct ph_nam
     return ph__name_index_add(earlier, field->name);
 }
 
-static ph_status check_names(const struct ph_field_settings *fields, size_t count)
+static ph_status check_names(const struct ph__field_settings *fields, size_t count)
 {
-    struct ph_name_index names = {0};
+    struct ph__name_index names = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < count && status == PH_OK; i++)
         status = check_name(&fields[i], &names);
@@ -47,7 +47,7 @@ static ph_status check_used(const char *field, const struct key *keys, size_t co
     return PH_OK;
 }
 
-static ph_status check_dense_keys(const struct ph_field_settings *field)
+static ph_status check_dense_keys(const struct ph__field_settings *field)
 {
     const bool is_dense = field->kind == PH_FIELD_DENSE;
     const bool is_standardised =
@@ -62,7 +62,7 @@ static ph_status check_dense_keys(const struct ph_field_settings *field)
 }
 
 /* Refuses keys for what a field takes over from the one that it shares with. */
-static ph_status check_own_keys(const struct ph_field_settings *field)
+static ph_status check_own_keys(const struct ph__field_settings *field)
 {
     const bool is_own = !ph__field_is_sharing(field);
     const char *const user = "fields that share no other's rows";
@@ -79,7 +79,7 @@ static ph_status check_own_keys(const struct ph_field_settings *field)
 }
 
 static ph_status check_id_keys(
-    const struct ph_data_settings *settings, const struct ph_field_settings *field, bool may_be_list)
+    const struct ph_data_settings *settings, const struct ph__field_settings *field, bool may_be_list)
 {
     const bool is_id = field->kind == PH_FIELD_ID;
     const int encoding = field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
@@ -103,7 +103,7 @@ static ph_status check_id_keys(
 
 ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool may_be_lists)
 {
-    const struct ph_field_settings *fields = settings->fields.items;
+    const struct ph__field_settings *fields = settings->fields.items;
     PH_TRY(check_names(fields, settings->fields.count));
     for (size_t i = 0; i < settings->fields.count; i++) {
         PH_TRY(check_dense_keys(&fields[i]));
@@ -137,7 +137,7 @@ static ph_status parse_boundaries(const char *text, struct ph__column *column)
     return PH_OK;
 }
 
-static ph_status set_buckets(const struct ph_field_settings *field, struct ph__column *column)
+static ph_status set_buckets(const struct ph__field_settings *field, struct ph__column *column)
 {
     bool has_boundaries = field->boundaries != NULL && field->boundaries[0] != '\0';
     column->num_buckets = (size_t)field->num_buckets;
@@ -148,8 +148,8 @@ static ph_status set_buckets(const struct ph_field_settings *field, struct ph__c
     return has_boundaries ? parse_boundaries(field->boundaries, column) : PH_OK;
 }
 
-static ph_status set_rows(
-    const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
+static ph_status set_rows(const struct ph_data_settings *settings, const struct ph__field_settings *field,
+    struct ph__column *column)
 {
     column->num_rows = (uint64_t)(field->rows != 0 ? field->rows : settings->rows);
     if (column->encoding == PH_ENCODING_RAW && column->num_rows < 1)
@@ -161,14 +161,14 @@ static ph_status set_rows(
     return PH_OK;
 }
 
-static ph_status set_list(
-    const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
+static ph_status set_list(const struct ph_data_settings *settings, const struct ph__field_settings *field,
+    struct ph__column *column)
 {
     bool is_libsvm = settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM;
     column->is_list = field->is_list || is_libsvm;
     column->is_weighted = field->is_weighted || is_libsvm;
     column->max_length = field->max_length == 0 ? SIZE_MAX : (size_t)field->max_length;
-    column->part = (enum ph_time_part)field->part;
+    column->part = (enum ph__time_part)field->part;
     if (column->is_weighted && !column->is_list)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
@@ -186,15 +186,15 @@ static ph_status set_list(
     return PH_OK;
 }
 
-ph_status ph__schema_set_id(
-    const struct ph_data_settings *settings, const struct ph_field_settings *field, struct ph__column *column)
+ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struct ph__field_settings *field,
+    struct ph__column *column)
 {
     column->is_group = field->is_group;
     if (ph__field_is_sharing(field)) {
         PH_TRY(ph__column_share(column, field->shares));
         return set_list(settings, field, column);
     }
-    column->encoding = (enum ph_field_encoding)(
+    column->encoding = (enum ph__field_encoding)(
         field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding);
     column->min_count = (uint64_t)(field->min_count != 0 ? field->min_count : settings->min_count);
     column->hash_seed = (uint64_t)(field->hash_seed >= 0 ? field->hash_seed : settings->hash_seed);

@@ -19,7 +19,7 @@
 static ph_status read_header(
     const struct ph_data_settings *settings, const char *path, struct ph__header *header)
 {
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     char separator = ph__default_separator(settings->format);
     if (settings->separator != NULL && settings->separator[0] != '\0')
         separator = settings->separator[0];
@@ -143,7 +143,7 @@ static void count_line(const char *line, size_t *num_fields)
     }
 }
 
-static ph_status count_file(struct ph_reader *reader, size_t *num_fields)
+static ph_status count_file(struct ph__reader *reader, size_t *num_fields)
 {
     for (;;) {
         char *line;
@@ -161,7 +161,7 @@ static ph_status count_fields(const char *const *paths, size_t num_paths, size_t
 {
     size_t num_fields = 0;
     for (size_t i = 0; i < num_paths; i++) {
-        struct ph_reader *reader;
+        struct ph__reader *reader;
         PH_TRY(ph__reader_open(paths[i], &reader));
         ph_status status = count_file(reader, &num_fields);
         ph__reader_close(reader);
@@ -178,7 +178,7 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
 {
     struct ph__header header = {0};
     struct ph__file_shape shape = {.num_fields = (size_t)settings->num_fields};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char **paths = NULL;
     size_t num_paths = 0;
     ph_status status = PH_OK;
@@ -272,7 +272,7 @@ ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph
 /* The encoder of a prepared data set. */
 static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, folder, "encoder.json");
     ph_status status = path != NULL ? ph_encoder_load(path, encoder_out) : PH_ERROR_MEMORY;
     ph__arena_fini(&arena);

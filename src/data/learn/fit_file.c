@@ -14,7 +14,7 @@ struct sorted_words {
 };
 
 struct output {
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     uint64_t size;
 };
 

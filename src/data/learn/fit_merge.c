@@ -11,7 +11,7 @@
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
 struct fit_file {
-    struct ph_mapped_file map;
+    struct ph__mapped_file map;
     struct ph__fit_footer footer;
     const struct ph__fit_entry *directory;
 };
@@ -37,7 +37,7 @@ static bool is_entry_whole(const struct fit_file *file, const struct ph__fit_ent
 
 static bool is_file_ended(struct fit_file *file, const struct ph_encoder *encoder)
 {
-    const struct ph_mapped_file *map = &file->map;
+    const struct ph__mapped_file *map = &file->map;
     struct ph__fit_footer *footer = &file->footer;
     if (map->size < sizeof *footer || map->size % PH_FIT_ALIGNMENT != 0)
         return false;

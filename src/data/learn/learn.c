@@ -7,13 +7,13 @@
 
 #define ROWS_BETWEEN_LOOKS 256 /* at the memory that the fit takes */
 
-static const char *file_path(struct ph_arena *arena, const char *prefix, size_t number)
+static const char *file_path(struct ph__arena *arena, const char *prefix, size_t number)
 {
     return ph__arena_printf(arena, "%s-%03zu.fit", prefix, number);
 }
 
 /* Whether the part's files are all there; their sums. */
-static ph_status find_files(struct ph_arena *arena, const char *prefix, const struct ph_encoder *encoder,
+static ph_status find_files(struct ph__arena *arena, const char *prefix, const struct ph_encoder *encoder,
     bool *is_done, struct ph__fit_summary *sums)
 {
     *sums = (struct ph__fit_summary){0};
@@ -34,7 +34,7 @@ static ph_status find_files(struct ph_arena *arena, const char *prefix, const st
 
 struct learning {
     const struct ph__learn_part *part;
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__fit fit;
     struct ph__source source;
     size_t num_files;
@@ -125,7 +125,7 @@ ph_status ph__learn_part(
 }
 
 /* The paths of all files of a part, of which the last is marked. */
-static ph_status list_files(struct ph_arena *arena, const char *prefix, const struct ph_encoder *encoder,
+static ph_status list_files(struct ph__arena *arena, const char *prefix, const struct ph_encoder *encoder,
     const char ***paths, size_t *num_paths, size_t *capacity)
 {
     for (size_t number = 0;; number++) {
@@ -145,7 +145,7 @@ static ph_status list_files(struct ph_arena *arena, const char *prefix, const st
 ph_status ph__learn_finish(const char *path, const char *const *prefixes, size_t num_parts,
     uint64_t max_bytes, struct ph_encoder *encoder)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char **paths = NULL;
     size_t num_paths = 0, capacity = 0;
     ph_status status = PH_OK;

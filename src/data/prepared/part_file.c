@@ -60,7 +60,7 @@ uint64_t ph__part_footer_checksum(const struct ph__part_footer *footer)
 /* ---- writing --------------------------------------------------------------------------------------------- */
 
 struct ph__part_writer {
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     bool is_open;
     uint64_t offset; /* of the next byte */
     struct ph__block_encoder encoder;
@@ -163,7 +163,7 @@ void ph__part_writer_close(struct ph__part_writer *writer)
 struct ph__part_reader {
     char *path;
     const struct ph__row_layout *layout;
-    struct ph_mapped_file map;
+    struct ph__mapped_file map;
     struct ph__part_footer footer;
     const struct ph__part_entry *entries; /* (num_blocks) in the map */
     atomic_bool *is_checked;              /* (num_blocks) the block's checksum was right */

@@ -32,7 +32,7 @@ struct preparation {
     const struct ph_data_settings *settings;
     const char *folder;
     const struct ph_prepare_options *options;
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph_encoder *encoder;
     char digest[65]; /* of the encoder, once it is whole */
     struct ph__prepare_plan plan;
@@ -96,9 +96,9 @@ static ph_status open_folder(struct preparation *preparation)
     return check_folder(preparation->folder, preparation->options->may_resume);
 }
 
-static ph_status write_settings(const struct ph_section *section, const char *path)
+static ph_status write_settings(const struct ph__section *section, const char *path)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
     ph_status status = ph__config_write(writer, section, 1);
     if (status == PH_OK)
@@ -111,7 +111,7 @@ static ph_status write_settings(const struct ph_section *section, const char *pa
 static ph_status check_settings(struct preparation *preparation)
 {
     struct ph_data_settings now = *preparation->settings;
-    const struct ph_section section = {&ph__data_options, &now};
+    const struct ph__section section = {&ph__data_options, &now};
     const char *path = path_of(preparation, PH_PREPARED_SOURCE);
     if (path == NULL)
         return PH_ERROR_MEMORY;
@@ -350,7 +350,7 @@ static ph_status make_split_folders(struct preparation *preparation)
 
 static ph_status write_section(struct preparation *preparation)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     const char *path = path_of(preparation, "prepared.yaml");
     if (path == NULL)
         return PH_ERROR_MEMORY;

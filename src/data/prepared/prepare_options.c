@@ -9,10 +9,10 @@
 
 enum { PART_BYTES, BLOCK_ROWS, VOCABULARY_BYTES };
 
-static const struct ph_option prepare_options[] = {
+static const struct ph__option prepare_options[] = {
     [PART_BYTES] = {.key = "part_bytes",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_prepare_settings, part_bytes),
+        .offset = offsetof(struct ph__prepare_settings, part_bytes),
         .default_text = "268435456",
         .min = 4096,
         .max = 1e12,
@@ -21,7 +21,7 @@ static const struct ph_option prepare_options[] = {
                 "plain file."},
     [BLOCK_ROWS] = {.key = "block_rows",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_prepare_settings, block_rows),
+        .offset = offsetof(struct ph__prepare_settings, block_rows),
         .default_text = "1024",
         .min = 1,
         .max = PH_BLOCK_MAX_ROWS,
@@ -30,7 +30,7 @@ static const struct ph_option prepare_options[] = {
                 "ones mix data that lie in some order better, larger ones are a little smaller and faster."},
     [VOCABULARY_BYTES] = {.key = "vocabulary_bytes",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_prepare_settings, vocabulary_bytes),
+        .offset = offsetof(struct ph__prepare_settings, vocabulary_bytes),
         .default_text = "1073741824",
         .min = 65536,
         .max = 1e12,
@@ -38,18 +38,18 @@ static const struct ph_option prepare_options[] = {
                 "does not fit waits on disk. The ids that stay, those of min_count, must fit in it."},
 };
 
-const struct ph_option_table ph__prepare_options = {
+const struct ph__option_table ph__prepare_options = {
     .section = "prepare",
     .help = "How phloem prepare cuts the data.",
     .options = prepare_options,
     .num_options = sizeof prepare_options / sizeof *prepare_options,
-    .settings_size = sizeof(struct ph_prepare_settings),
+    .settings_size = sizeof(struct ph__prepare_settings),
 };
 
 /* 0 becomes the default. */
 static ph_status fill(size_t index, uint64_t *value_inout)
 {
-    const struct ph_option *option = &prepare_options[index];
+    const struct ph__option *option = &prepare_options[index];
     const uint64_t value = *value_inout;
     if (value == 0)
         return ph__integer_parse(option->default_text, (int64_t *)value_inout)

@@ -23,7 +23,7 @@ struct learning {
     const struct ph_data_settings *settings;
     const struct ph_encoder *encoder;
     const struct ph__prepare_plan *plan;
-    struct ph_arena arena;
+    struct ph__arena arena;
     const char **prefixes; /* (num_tasks) of the training split */
     size_t num_tasks;
     uint64_t max_bytes; /* of ids, for each thread */
@@ -116,7 +116,7 @@ ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struc
 
 struct cleaning {
     const char *folder;
-    struct ph_arena arena;
+    struct ph__arena arena;
 };
 
 static ph_status cannot_remove(const char *path)
@@ -149,8 +149,8 @@ ph_status ph__prepare_learn_clean(const char *folder)
 struct making {
     const struct ph__prepare_context *context;
     const struct ph__prepare_task *task;
-    size_t number;         /* of the task */
-    struct ph_arena arena; /* paths of parts */
+    size_t number;          /* of the task */
+    struct ph__arena arena; /* paths of parts */
     struct ph__source source;
     bool is_open;            /* source */
     uint64_t num_kept_lines; /* of the task, in parts that were kept */

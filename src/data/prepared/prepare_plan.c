@@ -25,9 +25,9 @@ static bool is_text(const struct ph_data_settings *settings)
 
 /* Looks at what the file is made of; of a text also at whether it may be read from any byte on. */
 static ph_status look_at(
-    struct ph_arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
+    struct ph__arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
 {
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     if (ph__file_is_pipe(file->path))
         return PH_OK;
     PH_TRY(ph__input_files_look(arena, file->path, !is_text(settings), &file->inputs));
@@ -119,7 +119,7 @@ uint64_t ph__prepare_plan_text_bytes(const struct ph__prepare_plan *plan, size_t
 
 ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint64_t *byte_out)
 {
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     char *line;
     size_t length;
     if (task->begin == 0) {
@@ -138,17 +138,17 @@ ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint6
 
 /* ---- keeping --------------------------------------------------------------------------------------------- */
 
-static const struct ph_json_field input_fields[] = {
+static const struct ph__json_field input_fields[] = {
     {"bytes", PH_JSON_COUNT, offsetof(struct ph__input_file, num_bytes), 0},
     {"checksum", PH_JSON_TEXT, offsetof(struct ph__input_file, checksum), 17},
 };
 #define NUM_INPUT_FIELDS (sizeof input_fields / sizeof *input_fields)
 
-static struct ph_json *inputs_json(const struct ph__input_files *inputs)
+static struct ph__json *inputs_json(const struct ph__input_files *inputs)
 {
-    struct ph_json *json = ph__json_array();
+    struct ph__json *json = ph__json_array();
     for (size_t i = 0; i < inputs->count; i++) {
-        struct ph_json *item = ph__json_object();
+        struct ph__json *item = ph__json_object();
         ph__json_set_text(item, "path", inputs->items[i].path);
         ph__json_set_fields(item, input_fields, NUM_INPUT_FIELDS, &inputs->items[i]);
         ph__json_append(json, item);
@@ -158,13 +158,13 @@ static struct ph_json *inputs_json(const struct ph__input_files *inputs)
 
 ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char *path)
 {
-    struct ph_json *json = ph__sealed_json_object(), *files = ph__json_array();
+    struct ph__json *json = ph__sealed_json_object(), *files = ph__json_array();
     ph__json_set_text(json, "format", FORMAT);
     ph__json_set_integer(json, "version", VERSION);
     ph__json_set_integer(json, "part_bytes", (int64_t)plan->cut.part_bytes);
     ph__json_set_integer(json, "block_rows", (int64_t)plan->cut.block_rows);
     for (size_t i = 0; i < plan->num_files; i++) {
-        struct ph_json *file = ph__json_object();
+        struct ph__json *file = ph__json_object();
         ph__json_set_text(file, "split", ph__split_names[plan->files[i].split]);
         ph__json_set_text(file, "path", plan->files[i].path);
         ph__json_set(file, "inputs", inputs_json(&plan->files[i].inputs));
@@ -176,7 +176,7 @@ ph_status ph__prepare_plan_save(const struct ph__prepare_plan *plan, const char 
     return status;
 }
 
-static ph_status compare_input(const struct ph__input_file *input, const struct ph_json *saved)
+static ph_status compare_input(const struct ph__input_file *input, const struct ph__json *saved)
 {
     struct ph__input_file before = {.path = ph__json_as_text(ph__json_get(saved, "path"), "")};
     const char *key = ph__json_get_fields(saved, input_fields, NUM_INPUT_FIELDS, &before);
@@ -186,18 +186,18 @@ static ph_status compare_input(const struct ph__input_file *input, const struct 
 }
 
 /* PH_ERROR_DATA naming the file that is another one than the one kept. */
-static ph_status compare_inputs(const struct ph__input_files *inputs, const struct ph_json *saved)
+static ph_status compare_inputs(const struct ph__input_files *inputs, const struct ph__json *saved)
 {
     for (size_t i = 0; i < inputs->count; i++)
         PH_TRY(compare_input(&inputs->items[i], ph__json_at(saved, i)));
     if (ph__json_size(saved) <= inputs->count)
         return PH_OK;
-    const struct ph_json *gone = ph__json_at(saved, inputs->count);
+    const struct ph__json *gone = ph__json_at(saved, inputs->count);
     return ph_fail(PH_ERROR_DATA, "%s: was there when the preparation was begun",
         ph__json_as_text(ph__json_get(gone, "path"), ""));
 }
 
-static ph_status compare_file(const struct ph__prepare_file *file, const struct ph_json *saved)
+static ph_status compare_file(const struct ph__prepare_file *file, const struct ph__json *saved)
 {
     const char *path = ph__json_as_text(ph__json_get(saved, "path"), "");
     const char *split = ph__json_as_text(ph__json_get(saved, "split"), "");
@@ -207,7 +207,7 @@ static ph_status compare_file(const struct ph__prepare_file *file, const struct 
     return compare_inputs(&file->inputs, ph__json_get(saved, "inputs"));
 }
 
-static ph_status compare_number(const struct ph_json *saved, const char *key, uint64_t now)
+static ph_status compare_number(const struct ph__json *saved, const char *key, uint64_t now)
 {
     int64_t before = ph__json_as_integer(ph__json_get(saved, key), 0);
     if ((uint64_t)before == now)
@@ -216,9 +216,9 @@ static ph_status compare_number(const struct ph_json *saved, const char *key, ui
         "prepare.%s was %" PRId64 " and is now %" PRIu64 ", but may not change on resume", key, before, now);
 }
 
-static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_json *saved, const char *path)
+static ph_status compare(const struct ph__prepare_plan *plan, const struct ph__json *saved, const char *path)
 {
-    const struct ph_json *files = ph__json_get(saved, "files");
+    const struct ph__json *files = ph__json_get(saved, "files");
     if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
         return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
     int64_t version = ph__json_as_integer(ph__json_get(saved, "version"), 1);
@@ -240,7 +240,7 @@ static ph_status compare(const struct ph__prepare_plan *plan, const struct ph_js
 
 ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path)
 {
-    struct ph_json *saved;
+    struct ph__json *saved;
     PH_TRY(ph__sealed_json_read(path, PH_ERROR_DATA, MAX_FILE_BYTES, &saved));
     ph_status status = compare(plan, saved, path);
     ph__json_destroy(saved);

@@ -32,7 +32,7 @@ struct ph__prepare_cut {
 };
 
 struct ph__prepare_plan {
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__prepare_cut cut;
     struct ph__prepare_file *files;
     size_t num_files;

@@ -17,7 +17,7 @@
     {                                                              \
 #member, what, offsetof(struct ph__manifest, member), size \
     }
-static const struct ph_json_field fields[] = {
+static const struct ph__json_field fields[] = {
     FIELD(encoder, PH_JSON_TEXT, 65),
     FIELD(num_rows, PH_JSON_COUNT, 0),
     FIELD(num_words, PH_JSON_COUNT, 0),
@@ -30,7 +30,7 @@ static const struct ph_json_field fields[] = {
     {                                                                   \
 #member, what, offsetof(struct ph__manifest_part, member), size \
     }
-static const struct ph_json_field part_fields[] = {
+static const struct ph__json_field part_fields[] = {
     FIELD(name, PH_JSON_TEXT, PH_PART_NAME_BYTES),
     FIELD(num_rows, PH_JSON_COUNT, 0),
     FIELD(num_words, PH_JSON_COUNT, 0),
@@ -49,12 +49,12 @@ void ph__part_name(size_t file, size_t part, char name_out[PH_PART_NAME_BYTES])
 
 ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *path)
 {
-    struct ph_json *json = ph__sealed_json_object(), *parts = ph__json_array();
+    struct ph__json *json = ph__sealed_json_object(), *parts = ph__json_array();
     ph__json_set_text(json, "format", FORMAT);
     ph__json_set_integer(json, "version", VERSION);
     ph__json_set_fields(json, fields, NUM_FIELDS, manifest);
     for (size_t i = 0; i < manifest->num_parts; i++) {
-        struct ph_json *part = ph__json_object();
+        struct ph__json *part = ph__json_object();
         ph__json_set_fields(part, part_fields, NUM_PART_FIELDS, &manifest->parts[i]);
         ph__json_append(parts, part);
     }
@@ -69,7 +69,7 @@ static ph_status fail_key(const char *path, const char *key)
     return ph_fail(PH_ERROR_DATA, "%s: '%s' is missing or makes no sense in a manifest", path, key);
 }
 
-static ph_status get_part(const struct ph_json *json, const char *path, struct ph__manifest_part *part)
+static ph_status get_part(const struct ph__json *json, const char *path, struct ph__manifest_part *part)
 {
     const char *key = ph__json_get_fields(json, part_fields, NUM_PART_FIELDS, part);
     if (key == NULL && (part->name[0] == '\0' || strchr(part->name, '/') != NULL || part->name[0] == '.'))
@@ -77,7 +77,7 @@ static ph_status get_part(const struct ph_json *json, const char *path, struct p
     return key == NULL ? PH_OK : fail_key(path, key);
 }
 
-static ph_status get_manifest(const struct ph_json *json, const char *path, struct ph__manifest *manifest)
+static ph_status get_manifest(const struct ph__json *json, const char *path, struct ph__manifest *manifest)
 {
     if (strcmp(ph__json_as_text(ph__json_get(json, "format"), ""), FORMAT) != 0)
         return ph_fail(PH_ERROR_DATA, "%s: is no manifest of a prepared data set", path);
@@ -90,7 +90,7 @@ static ph_status get_manifest(const struct ph_json *json, const char *path, stru
     const char *key = ph__json_get_fields(json, fields, NUM_FIELDS, manifest);
     if (key != NULL)
         return fail_key(path, key);
-    const struct ph_json *parts = ph__json_get(json, "parts");
+    const struct ph__json *parts = ph__json_get(json, "parts");
     if (!ph__json_is_array(parts))
         return fail_key(path, "parts");
     manifest->parts = calloc(ph__json_size(parts) + 1, sizeof *manifest->parts);
@@ -104,7 +104,7 @@ static ph_status get_manifest(const struct ph_json *json, const char *path, stru
 
 ph_status ph__manifest_read(const char *path, struct ph__manifest *manifest_out)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     struct ph__manifest manifest = {.num_parts = 0};
     if (!ph__file_exists(path))
         return ph_fail(

@@ -10,7 +10,7 @@ struct splits {
 };
 
 static ph_status find_split(
-    const char *folder, const char *name, struct ph_arena *arena, const char **path_out)
+    const char *folder, const char *name, struct ph__arena *arena, const char **path_out)
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
@@ -23,7 +23,7 @@ static ph_status find_split(
     return PH_OK;
 }
 
-static ph_status find_splits(const char *folder, struct ph_arena *arena, struct splits *splits)
+static ph_status find_splits(const char *folder, struct ph__arena *arena, struct splits *splits)
 {
     PH_TRY(find_split(folder, "train", arena, &splits->train));
     PH_TRY(find_split(folder, "valid", arena, &splits->valid));
@@ -44,10 +44,10 @@ static ph_status check_schema(const struct ph_data_settings *settings, const cha
 }
 
 /* The files that the data was made of: their paths. */
-static ph_status read_sources(const char *path, struct ph_arena *arena, struct splits *sources)
+static ph_status read_sources(const char *path, struct ph__arena *arena, struct splits *sources)
 {
     struct ph_data_settings kept;
-    const struct ph_section section = {&ph__data_options, &kept};
+    const struct ph__section section = {&ph__data_options, &kept};
     if (!ph__file_exists(path))
         return PH_OK;
     PH_TRY(ph__config_read(path, NULL, 0, &section, 1, arena));
@@ -72,7 +72,7 @@ static ph_status check_train(const char *train, const struct splits *splits)
         "data.train: '%s' is not what data.prepared was made of: leave it out, or prepare it", train);
 }
 
-ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_arena *arena)
+ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph__arena *arena)
 {
     struct splits splits = {0}, sources = {0};
     if (settings->prepared == NULL)

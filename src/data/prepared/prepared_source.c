@@ -19,12 +19,12 @@ struct ph__prepared_set {
     size_t num_blocks;
 };
 
-static const char *manifest_path(struct ph_arena *arena, const char *folder)
+static const char *manifest_path(struct ph__arena *arena, const char *folder)
 {
     return ph__path_join(arena, folder, PH_MANIFEST_NAME);
 }
 
-static ph_status open_part(struct ph__prepared_set *set, struct ph_arena *arena, const char *folder,
+static ph_status open_part(struct ph__prepared_set *set, struct ph__arena *arena, const char *folder,
     size_t number, const unsigned char digest[PH_ENCODER_DIGEST_BYTES])
 {
     const struct ph__manifest_part *part = &set->manifest.parts[number];
@@ -69,7 +69,7 @@ static ph_status list_blocks(struct ph__prepared_set *set, const char *folder)
     return PH_OK;
 }
 
-static ph_status open_all(struct ph__prepared_set *set, struct ph_arena *arena, const char *folder,
+static ph_status open_all(struct ph__prepared_set *set, struct ph__arena *arena, const char *folder,
     const struct ph_encoder *encoder)
 {
     char digest[65];
@@ -95,7 +95,7 @@ static ph_status open_all(struct ph__prepared_set *set, struct ph_arena *arena, 
 ph_status ph__prepared_set_open(
     const char *folder, const struct ph_encoder *encoder, struct ph__prepared_set **set_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__prepared_set *set = calloc(1, sizeof *set);
     if (set == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", folder);
@@ -200,7 +200,7 @@ static ph_status make_order(struct ph__prepared_source *source, uint64_t seed, u
         return PH_OK;
     bool does_fit = false;
     PH_TRY(fits_as_a_whole(source, &does_fit));
-    struct ph_rng_sequence random = {.key = {seed, epoch, ph__hash_name("data.shuffle.blocks")}};
+    struct ph__rng_sequence random = {.key = {seed, epoch, ph__hash_name("data.shuffle.blocks")}};
     if (does_fit)
         source->window_bytes = SIZE_MAX;
     else

@@ -47,7 +47,7 @@ ph_status ph__prepared_set_decode(
 
 /* Which rows take part in a pass: all, or of those whose first label is 0 a share, drawn anew by every epoch. */
 struct ph__negatives {
-    struct ph_rng_key key;
+    struct ph__rng_key key;
     double rate; /* 1: all are kept */
 };
 

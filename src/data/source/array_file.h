@@ -14,8 +14,8 @@ struct ph__array_file { /* zero-initialised may be closed */
     struct ph__npy npy;
     int descriptor; /* open when is_open */
     bool is_open;
-    struct ph_decompressor *decompressor; /* NULL: the bytes are as they are */
-    uint64_t first_byte;                  /* of the header, in the file */
+    struct ph__decompressor *decompressor; /* NULL: the bytes are as they are */
+    uint64_t first_byte;                   /* of the header, in the file */
     size_t header_bytes;
     uint64_t num_bytes;     /* header and rows */
     uint64_t byte;          /* read so far, from the header's first */

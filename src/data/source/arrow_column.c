@@ -145,11 +145,11 @@ static ph_status set_buffers(struct ph__arrow_column *column, const struct Arrow
     return PH_OK;
 }
 
-static ph_status init_column(struct ph_arena *arena, const struct ArrowSchema *schema,
+static ph_status init_column(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *array, int depth, struct ph__arrow_column *column);
 
 /* The values of a dictionary, or the items of lists; lists in lists and the like are not read. */
-static ph_status init_child(struct ph_arena *arena, const struct ArrowSchema *schema,
+static ph_status init_child(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *array, int depth, struct ph__arrow_column *column)
 {
     bool is_list = column->kind == PH_ARROW_LIST;
@@ -187,7 +187,7 @@ static ph_status set_list_size(struct ph__arrow_column *column, const char *form
 }
 
 /* As "list<item>" for errors: the item's format tells what is wrong with a list that is not read. */
-static char *full_format(struct ph_arena *arena, const struct ArrowSchema *schema)
+static char *full_format(struct ph__arena *arena, const struct ArrowSchema *schema)
 {
     bool has_item = schema->format[0] == '+' && schema->n_children == 1 && schema->children != NULL &&
                     schema->children[0] != NULL && schema->children[0]->format != NULL;
@@ -196,7 +196,7 @@ static char *full_format(struct ph_arena *arena, const struct ArrowSchema *schem
                         : ph__arena_strdup(arena, schema->format);
 }
 
-static ph_status init_column(struct ph_arena *arena, const struct ArrowSchema *schema,
+static ph_status init_column(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *array, int depth, struct ph__arrow_column *column)
 {
     if (schema->format == NULL || schema->release == NULL || array->release == NULL)
@@ -229,7 +229,7 @@ static ph_status init_column(struct ph_arena *arena, const struct ArrowSchema *s
     return is_fixed_list(column) ? set_list_size(column, schema->format) : PH_OK;
 }
 
-ph_status ph__arrow_column_init(struct ph_arena *arena, const struct ArrowSchema *schema,
+ph_status ph__arrow_column_init(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *batch, int64_t index, struct ph__arrow_column *column_out)
 {
     const struct ArrowArray *array = batch->children[index];

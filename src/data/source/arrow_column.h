@@ -52,7 +52,7 @@ struct ph__arrow_column {
 
 /* Makes column `index` of a record batch (a struct array). Borrows the batch's buffers until it is released; of the schema
  * nothing. PH_ERROR_DATA naming the column when batch and schema disagree. */
-ph_status ph__arrow_column_init(struct ph_arena *arena, const struct ArrowSchema *schema,
+ph_status ph__arrow_column_init(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *batch, int64_t index, struct ph__arrow_column *column_out);
 
 /* PH_ERROR_DATA naming column and format unless values of its type can be read. */

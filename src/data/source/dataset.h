@@ -16,7 +16,7 @@ struct ph__dataset_batch {
 };
 
 struct ph_dataset {
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__dataset_batch *batches;
     size_t num_batches, batches_capacity;
     uint64_t num_rows;

@@ -62,7 +62,7 @@ ph_status ph__input_file_compare(
 
 bool ph__input_is_prepared(const char *path)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *manifest = ph__path_join(&arena, path, PH_MANIFEST_NAME);
     bool is_prepared = manifest != NULL && ph__file_exists(manifest);
     ph__arena_fini(&arena);
@@ -70,7 +70,7 @@ bool ph__input_is_prepared(const char *path)
 }
 
 ph_status ph__array_set_name(
-    struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES])
+    struct ph__arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES])
 {
     static const char *const endings[PH_NUM_SET_FILES] = {
         PH_LABELS_ENDING, "_dense.npy", "_sparse_multi_hot.npz", "_sparse.npy"};
@@ -84,7 +84,7 @@ ph_status ph__array_set_name(
 }
 
 static ph_status copy_paths(
-    struct ph_arena *arena, char *const *found, size_t count, const char ***paths_out, size_t *num_paths_out)
+    struct ph__arena *arena, char *const *found, size_t count, const char ***paths_out, size_t *num_paths_out)
 {
     const char **paths = ph__arena_alloc_array(arena, count, sizeof *paths);
     if (paths == NULL)
@@ -107,7 +107,7 @@ static int fail_folder(const char *folder, int reason)
 }
 
 ph_status ph__input_list(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+    struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
     char *one[] = {(char *)path};
     if (ph__file_exists(path))
@@ -133,7 +133,7 @@ ph_status ph__input_list(
 }
 
 /* Names what a path may stand for, in its order: the file, or the arrays that are named after it. */
-static ph_status list_around(struct ph_arena *arena, const char *path, const char **paths)
+static ph_status list_around(struct ph__arena *arena, const char *path, const char **paths)
 {
     const char *arrays[PH_NUM_SET_FILES];
     PH_TRY(ph__array_set_name(arena, path, arrays));
@@ -143,7 +143,7 @@ static ph_status list_around(struct ph_arena *arena, const char *path, const cha
 }
 
 ph_status ph__input_list_around(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+    struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
     const char **sources = NULL;
     size_t num_sources = 0;
@@ -160,7 +160,7 @@ ph_status ph__input_list_around(
 }
 
 ph_status ph__input_list_all(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
+    struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out)
 {
     if (!ph__input_is_prepared(path)) {
         const ph_status status = ph__input_list_around(arena, path, paths_out, num_paths_out);
@@ -181,7 +181,7 @@ ph_status ph__input_list_all(
 
 /* Lists the files that are read for a set of arrays or one archive, of those that are there. */
 static ph_status list_arrays(
-    struct ph_arena *arena, const char *path, const char *paths_out[PH_INPUT_MAX_FILES], size_t *count_out)
+    struct ph__arena *arena, const char *path, const char *paths_out[PH_INPUT_MAX_FILES], size_t *count_out)
 {
     const char *paths[PH_NUM_SET_FILES];
     size_t count = 0;
@@ -200,7 +200,7 @@ static ph_status list_arrays(
 }
 
 ph_status ph__input_files_look(
-    struct ph_arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out)
+    struct ph__arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out)
 {
     const char *paths[PH_INPUT_MAX_FILES] = {path};
     *files_out = (struct ph__input_files){.count = 1};

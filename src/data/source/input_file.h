@@ -34,21 +34,21 @@ enum ph__set_file { PH_SET_LABELS, PH_SET_DENSE, PH_SET_MULTI_HOT, PH_SET_ONE_HO
 
 /* Names these files for P or P_labels.npy, whether they are there or not; the names are the arena's. PH_ERROR_MEMORY. */
 ph_status ph__array_set_name(
-    struct ph_arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES]);
+    struct ph__arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES]);
 
 /* Lists the files that a path stands for, in the arena: those of a pattern, or for P, where there is no such file, P_labels.npy
  * if that is one. PH_ERROR_DATA when a pattern matches none. */
 ph_status ph__input_list(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
+    struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
 /* Lists the same with the arrays that are named after each, whether they are there or not. */
 ph_status ph__input_list_around(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
+    struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
 /* Lists all files that a path may stand for, some of which are not there: of prepared data the manifest, which knows all parts and
  * is written last; none for a pattern that matches none. In the arena. */
 ph_status ph__input_list_all(
-    struct ph_arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
+    struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
 /* The files that are read for one path of ph__input_list: itself, or those of a set of arrays. */
 #define PH_INPUT_MAX_FILES 3
@@ -59,6 +59,6 @@ struct ph__input_files {
 
 /* Looks at the files; the paths are the arena's or the caller's. PH_ERROR_DATA for a file that is missing. */
 ph_status ph__input_files_look(
-    struct ph_arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out);
+    struct ph__arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out);
 
 #endif

@@ -8,7 +8,7 @@
 ph_status ph__line_file_open(struct ph__line_file *file, struct ph__source *source)
 {
     const char *path = source->paths[source->file];
-    const struct ph_read_options options = {
+    const struct ph__read_options options = {
         .stop_signal = source->options.stop_signal, .checksum = ph__source_checksum(source, path)};
     return ph__reader_open_with(path, &options, &file->reader);
 }
@@ -32,7 +32,7 @@ ph_status ph__line_file_start(struct ph__line_file *file, const struct ph__sourc
 /* Counts the lines of a file that begin before `byte`. Fails as the reader does, naming the true line. */
 static ph_status count_lines(const char *path, uint64_t byte, uint64_t *num_lines_out)
 {
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     PH_TRY(ph__reader_open(path, &reader));
     char *line = NULL;
     size_t length;

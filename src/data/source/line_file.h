@@ -6,7 +6,7 @@
 #include "data/source/source.h"
 
 struct ph__line_file {
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     char *line; /* the row at hand, NUL-terminated, not empty; borrowed from the reader */
     size_t length;
     uint64_t line_byte; /* where it began */

@@ -18,7 +18,7 @@ struct archive {
     const char *path;
     int descriptor;
     uint64_t num_bytes;
-    struct ph_arena *arena;
+    struct ph__arena *arena;
     uint64_t directory_byte, directory_bytes, num_entries;
 };
 
@@ -155,7 +155,7 @@ static ph_status check_method(
 }
 
 /* Without ".npy". */
-static const char *copy_name(struct ph_arena *arena, const unsigned char *name, size_t length)
+static const char *copy_name(struct ph__arena *arena, const unsigned char *name, size_t length)
 {
     if (length > 4 && memcmp(name + length - 4, ".npy", 4) == 0)
         length -= 4;
@@ -207,7 +207,7 @@ static ph_status read_directory(struct archive *archive, struct ph__npz *npz)
                : fail(archive, "the archive's directory has more members than it says");
 }
 
-ph_status ph__npz_read(struct ph_arena *arena, const char *path, struct ph__npz *npz_out)
+ph_status ph__npz_read(struct ph__arena *arena, const char *path, struct ph__npz *npz_out)
 {
     struct archive archive = {.path = path, .arena = arena};
     *npz_out = (struct ph__npz){0};

@@ -25,7 +25,7 @@ struct ph__npz {
 
 /* Reads and checks the directory, every member's place and size included. PH_ERROR_DATA naming the path when it is no
  * archive, damaged, or has members that are encrypted or compressed otherwise. */
-ph_status ph__npz_read(struct ph_arena *arena, const char *path, struct ph__npz *npz_out);
+ph_status ph__npz_read(struct ph__arena *arena, const char *path, struct ph__npz *npz_out);
 
 /* NULL when there is none of that name. */
 const struct ph__npz_member *ph__npz_find(const struct ph__npz *npz, const char *name);

@@ -125,7 +125,7 @@ struct saved_file {
     char checksum[17], read_checksum[17];
 };
 
-static const struct ph_json_field saved_fields[] = {
+static const struct ph__json_field saved_fields[] = {
     {"bytes", PH_JSON_COUNT, offsetof(struct saved_file, bytes), 0},
     {"checksum", PH_JSON_TEXT, offsetof(struct saved_file, checksum), 17},
     {"read_bytes", PH_JSON_COUNT, offsetof(struct saved_file, read_bytes), 0},
@@ -133,19 +133,20 @@ static const struct ph_json_field saved_fields[] = {
 };
 #define NUM_SAVED_FIELDS (sizeof saved_fields / sizeof *saved_fields)
 
-static struct ph_json *file_json(const struct ph__read_file *file, struct ph__read_part read)
+static struct ph__json *file_json(const struct ph__read_file *file, struct ph__read_part read)
 {
     struct saved_file saved = {.bytes = file->file.num_bytes, .read_bytes = read.num_bytes};
     memcpy(saved.checksum, file->file.checksum, sizeof saved.checksum);
     ph__checksum_text(read.checksum, saved.read_checksum);
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__json_set_fields(json, saved_fields, NUM_SAVED_FIELDS, &saved);
     return json;
 }
 
-struct ph_json *ph__read_record_json(const struct ph__read_record *record, const struct ph__read_place *place)
+struct ph__json *ph__read_record_json(
+    const struct ph__read_record *record, const struct ph__read_place *place)
 {
-    struct ph_json *json = ph__json_array();
+    struct ph__json *json = ph__json_array();
     for (size_t path = 0; path < record->num_paths; path++)
         for (size_t i = record->first[path]; i < record->first[path + 1]; i++) {
             struct ph__read_part read = {0};
@@ -160,7 +161,7 @@ struct ph_json *ph__read_record_json(const struct ph__read_record *record, const
 
 /* ---- comparing ------------------------------------------------------------------------------------------- */
 
-static ph_status compare_file(struct ph__read_file *file, const struct ph_json *json)
+static ph_status compare_file(struct ph__read_file *file, const struct ph__json *json)
 {
     struct saved_file saved;
     struct ph__input_file before = {.path = file->file.path};
@@ -192,7 +193,7 @@ static void find_front(struct ph__read_record *record)
 }
 
 ph_status ph__read_record_compare(
-    struct ph__read_record *record, const struct ph_json *saved, const char *path)
+    struct ph__read_record *record, const struct ph__json *saved, const char *path)
 {
     const size_t num_saved = ph__json_size(saved);
     size_t same = 0;
@@ -214,7 +215,7 @@ ph_status ph__read_record_compare(
 /* ---- reading once more ----------------------------------------------------------------------------------- */
 
 static ph_status take_in(int descriptor, const struct ph__read_file *file, unsigned char *buffer,
-    struct ph__running_checksum *checksum, const struct ph_meanwhile *meanwhile)
+    struct ph__running_checksum *checksum, const struct ph__meanwhile *meanwhile)
 {
     for (uint64_t byte = 0; byte < file->read.num_bytes;) {
         const uint64_t rest = file->read.num_bytes - byte;
@@ -232,7 +233,7 @@ static ph_status take_in(int descriptor, const struct ph__read_file *file, unsig
 }
 
 static ph_status check_file(
-    struct ph__read_file *file, unsigned char *buffer, const struct ph_meanwhile *meanwhile)
+    struct ph__read_file *file, unsigned char *buffer, const struct ph__meanwhile *meanwhile)
 {
     int descriptor;
     uint64_t num_bytes;
@@ -243,7 +244,7 @@ static ph_status check_file(
     return status;
 }
 
-ph_status ph__read_record_check(struct ph__read_record *record, const struct ph_meanwhile *meanwhile)
+ph_status ph__read_record_check(struct ph__read_record *record, const struct ph__meanwhile *meanwhile)
 {
     if (!record->has_front)
         return PH_OK;

@@ -29,7 +29,7 @@ struct ph__read_file {
 };
 
 struct ph__read_record { /* zero-initialised knows no files */
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__read_file *files;
     size_t num_files;
     size_t *first; /* (num_paths + 1) into files: those of a path, several where it stands for arrays */
@@ -62,15 +62,15 @@ void ph__read_record_tell(struct ph__read_record *record, struct ph__read_place 
 /* ---- while a training is saved and resumed ---- */
 
 /* The record at that place, as an array, the caller's. */
-struct ph_json *ph__read_record_json(
+struct ph__json *ph__read_record_json(
     const struct ph__read_record *record, const struct ph__read_place *place);
 
 /* Compares the files as they are with those of `saved`, and takes over how far they had been read. PH_ERROR_DATA naming the file that
  * has changed, PH_ERROR_CHECKPOINT for what is no record. */
 ph_status ph__read_record_compare(
-    struct ph__read_record *record, const struct ph_json *saved, const char *path);
+    struct ph__read_record *record, const struct ph__json *saved, const char *path);
 /* Reads as far as had been read once more. PH_ERROR_DATA naming the file whose bytes are others; what `meanwhile`, called every
  * MiB, fails with. */
-ph_status ph__read_record_check(struct ph__read_record *record, const struct ph_meanwhile *meanwhile);
+ph_status ph__read_record_check(struct ph__read_record *record, const struct ph__meanwhile *meanwhile);
 
 #endif

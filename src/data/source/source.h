@@ -58,7 +58,7 @@ struct ph__source {
     const struct ph__format *format;
     const struct ph_encoder *encoder;
     struct ph__source_options options;
-    struct ph_arena arena; /* the paths */
+    struct ph__arena arena; /* the paths */
     const char **paths;
     size_t num_paths;
     size_t file; /* the open one */

@@ -25,7 +25,7 @@ struct arrow_batch {
 /* ---- opening --------------------------------------------------------------------------------------------- */
 
 /* Sets NULL when there is none; PH_ERROR_DATA when there are several. `names` are the batch's columns'. */
-static ph_status find_column(const struct ph__dataset_batch *batch, const struct ph_name_index *names,
+static ph_status find_column(const struct ph__dataset_batch *batch, const struct ph__name_index *names,
     const char *name, const struct ph__arrow_column **column_out)
 {
     const size_t found = ph__name_index_find(names, name);
@@ -36,7 +36,7 @@ static ph_status find_column(const struct ph__dataset_batch *batch, const struct
 }
 
 static ph_status match_column(const struct ph__source *source, struct arrow_batch *state,
-    const struct ph_name_index *names, const struct ph__column *column)
+    const struct ph__name_index *names, const struct ph__column *column)
 {
     const struct ph__arrow_column *from;
     if (column->kind == PH_FIELD_IGNORE)
@@ -56,7 +56,7 @@ static ph_status match_column(const struct ph__source *source, struct arrow_batc
 
 static ph_status match_columns(const struct ph__source *source, struct arrow_batch *state)
 {
-    struct ph_name_index names = {0};
+    struct ph__name_index names = {0};
     ph_status status = PH_OK;
     for (size_t i = 0; i < state->batch->num_columns && status == PH_OK; i++)
         status = ph__name_index_add(&names, state->batch->columns[i].name);

@@ -128,7 +128,7 @@ static ph_status sort_names(struct ph__header *header, const char *path)
 }
 
 /* The first line that is not empty, kept in the header. */
-static ph_status read_line(struct ph_reader *reader, struct ph__header *header)
+static ph_status read_line(struct ph__reader *reader, struct ph__header *header)
 {
     char *line;
     size_t length;
@@ -145,7 +145,7 @@ static ph_status read_line(struct ph_reader *reader, struct ph__header *header)
 }
 
 ph_status ph__header_read(
-    struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header)
+    struct ph__reader *reader, char separator, bool has_quotes, struct ph__header *header)
 {
     const char *path = ph__reader_path(reader);
     PH_TRY(read_line(reader, header));

@@ -25,7 +25,7 @@ struct ph__header {       /* zero-initialised is empty */
  * of it, unless it is quoted.
  * Errors: PH_ERROR_DATA. The header is to be fini'ed also on failure. */
 ph_status ph__header_read(
-    struct ph_reader *reader, char separator, bool has_quotes, struct ph__header *header);
+    struct ph__reader *reader, char separator, bool has_quotes, struct ph__header *header);
 void ph__header_fini(struct ph__header *header);
 
 /* Fails with a text about headerless Avazu files where the file's first line is a row, in place of what `status` and its error say

@@ -19,14 +19,14 @@ struct ph__array_column {
 };
 
 struct ph__array_set { /* zero-initialised may be closed */
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__npz npz;
     struct ph__array_file *arrays;
     size_t num_arrays, arrays_capacity;
     struct ph__array_column *columns; /* in the data's order */
     size_t num_columns, columns_capacity;
-    struct ph_name_index names; /* of the columns, in their order */
-    uint64_t num_rows;          /* of every array */
+    struct ph__name_index names; /* of the columns, in their order */
+    uint64_t num_rows;           /* of every array */
 };
 
 /* Opens all arrays and compares their numbers of rows. Without needs_no_labels P_labels.npy must be there. To be closed

@@ -21,7 +21,7 @@
 struct writing {
     const struct ph_synth_settings *settings;
     const char *folder;
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph__synth_teacher teacher;
     struct ph__synth_row row;
     char *line;
@@ -90,7 +90,7 @@ static size_t put_row(const struct writing *writing, char *line)
     return (size_t)(at - line);
 }
 
-static ph_status write_header(const struct writing *writing, struct ph_writer *writer)
+static ph_status write_header(const struct writing *writing, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "label"));
     for (int64_t j = 1; j <= writing->settings->num_dense; j++)
@@ -115,7 +115,7 @@ static double time_of(const struct ph_synth_settings *settings, size_t file, uin
     return file == PH_SYNTH_TRAIN ? (double)row / (double)settings->train_rows : 1;
 }
 
-static ph_status write_rows(struct writing *writing, size_t file, struct ph_writer *writer)
+static ph_status write_rows(struct writing *writing, size_t file, struct ph__writer *writer)
 {
     char stream_name[32];
     snprintf(stream_name, sizeof stream_name, "synth.%s", ph__split_names[file]);
@@ -172,7 +172,7 @@ static ph_status write_file(struct writing *writing, size_t file)
     if (num_steps > 0)
         PH_TRY(ph__array_reserve((void **)&writing->parts, &writing->parts_capacity, num_rows,
             num_steps * sizeof *writing->parts));
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open(writing->paths[file], &writer));
     ph_status status = write_rows(writing, file, writer);
     ph__writer_close(writer);
@@ -183,20 +183,20 @@ static ph_status write_file(struct writing *writing, size_t file)
 
 /* ---- what is known about them ----------------------------------------------------------------------------- */
 
-static void set_list(struct ph_json *json, const char *key, const struct ph_integer_list *list)
+static void set_list(struct ph__json *json, const char *key, const struct ph__integer_list *list)
 {
-    struct ph_json *array = ph__json_array();
+    struct ph__json *array = ph__json_array();
     for (size_t i = 0; i < list->count; i++)
         ph__json_append_integer(array, list->items[i]);
     ph__json_set(json, key, array);
 }
 
-static struct ph_json *describe_staircase(const struct ph_synth_settings *settings)
+static struct ph__json *describe_staircase(const struct ph_synth_settings *settings)
 {
-    const struct ph_synth_step *steps = settings->staircase.items;
-    struct ph_json *array = ph__json_array();
+    const struct ph__synth_step *steps = settings->staircase.items;
+    struct ph__json *array = ph__json_array();
     for (size_t i = 0; i < settings->staircase.count; i++) {
-        struct ph_json *step = ph__json_object();
+        struct ph__json *step = ph__json_object();
         ph__json_set_integer(step, "order", steps[i].order);
         ph__json_set_number(step, "weight", steps[i].weight);
         ph__json_append(array, step);
@@ -204,9 +204,9 @@ static struct ph_json *describe_staircase(const struct ph_synth_settings *settin
     return array;
 }
 
-static struct ph_json *describe_settings(const struct ph_synth_settings *settings)
+static struct ph__json *describe_settings(const struct ph_synth_settings *settings)
 {
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__json_set_integer(json, "dense", settings->num_dense);
     ph__json_set_integer(json, "sparse", settings->num_sparse);
     set_list(json, "table_rows", &settings->table_rows);
@@ -228,12 +228,12 @@ static struct ph_json *describe_settings(const struct ph_synth_settings *setting
 }
 
 /* By the highest order that is known. */
-static struct ph_json *describe_orders(const struct ph_synth_truth *truth)
+static struct ph__json *describe_orders(const struct ph_synth_truth *truth)
 {
-    struct ph_json *array = ph__json_array();
+    struct ph__json *array = ph__json_array();
     for (size_t i = 0; i < truth->num_orders; i++) {
         const struct ph_synth_order_truth *order = &truth->orders[i];
-        struct ph_json *json = ph__json_object();
+        struct ph__json *json = ph__json_object();
         ph__json_set_integer(json, "order", order->order);
         ph__json_set_number(json, "logloss", order->logloss);
         ph__json_set_number(json, "ne", order->ne);
@@ -244,9 +244,9 @@ static struct ph_json *describe_orders(const struct ph_synth_truth *truth)
     return array;
 }
 
-static struct ph_json *describe_truth(const char *path, const struct ph_synth_truth *truth)
+static struct ph__json *describe_truth(const char *path, const struct ph_synth_truth *truth)
 {
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__json_set_text(json, "path", path);
     ph__json_set_integer(json, "rows", (int64_t)truth->num_rows);
     ph__json_set_number(json, "base_rate", truth->base_rate);
@@ -267,7 +267,7 @@ static ph_status write_truth(struct writing *writing)
     const char *path = ph__path_join(&writing->arena, writing->folder, "truth.json");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__json_set(json, "settings", describe_settings(writing->settings));
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++)
         if (writing->paths[file] != NULL)
@@ -279,14 +279,14 @@ static ph_status write_truth(struct writing *writing)
 }
 
 /* A path between YAML's double quotes. */
-static ph_status write_path(struct ph_writer *writer, const char *key, const char *path)
+static ph_status write_path(struct ph__writer *writer, const char *key, const char *path)
 {
     PH_TRY(ph__writer_printf(writer, "  %s: ", key));
     PH_TRY(ph__config_write_path(writer, path));
     return ph__writer_printf(writer, "\n");
 }
 
-static ph_status write_fields(const struct writing *writing, struct ph_writer *writer)
+static ph_status write_fields(const struct writing *writing, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "  fields:\n    - {name: label, kind: label}\n"));
     if (writing->settings->num_dense > 0)
@@ -297,7 +297,7 @@ static ph_status write_fields(const struct writing *writing, struct ph_writer *w
     return PH_OK;
 }
 
-static ph_status write_data_section(const struct writing *writing, struct ph_writer *writer)
+static ph_status write_data_section(const struct writing *writing, struct ph__writer *writer)
 {
     bool is_criteo = writing->settings->format == PH_SYNTH_CRITEO;
     PH_TRY(ph__writer_printf(writer, "data:\n  format: %s\n", is_criteo ? "criteo" : "tsv"));
@@ -313,7 +313,7 @@ static ph_status write_schema(struct writing *writing)
     const char *path = ph__path_join(&writing->arena, writing->folder, "synth.yaml");
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open(path, &writer));
     ph_status status = write_data_section(writing, writer);
     ph__writer_close(writer);

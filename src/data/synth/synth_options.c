@@ -4,11 +4,11 @@
 
 #define SYNTH(member) offsetof(struct ph_synth_settings, member)
 
-#define STEP(member) offsetof(struct ph_synth_step, member)
+#define STEP(member) offsetof(struct ph__synth_step, member)
 
 #define MAX_ROWS 1e10
 
-static const struct ph_option step_options[] = {
+static const struct ph__option step_options[] = {
     {.key = "order",
         .type = PH_OPTION_INTEGER,
         .offset = STEP(order),
@@ -25,15 +25,15 @@ static const struct ph_option step_options[] = {
         .help = "Standard deviation of this order's part of the logit, in proportion to the others'."},
 };
 
-static const struct ph_option_table step_table = {
+static const struct ph__option_table step_table = {
     .section = "synth.staircase",
     .help = "One order of the staircase.",
     .options = step_options,
     .num_options = sizeof step_options / sizeof *step_options,
-    .settings_size = sizeof(struct ph_synth_step),
+    .settings_size = sizeof(struct ph__synth_step),
 };
 
-static const struct ph_option synth_options[] = {
+static const struct ph__option synth_options[] = {
     {.key = "train_rows",
         .type = PH_OPTION_INTEGER,
         .offset = SYNTH(train_rows),
@@ -184,7 +184,7 @@ static const struct ph_option synth_options[] = {
         .help = "The same seed and settings write the same files."},
 };
 
-const struct ph_option_table ph__synth_options = {
+const struct ph__option_table ph__synth_options = {
     .section = "synth",
     .help = "Synthetic click data with a known best model.",
     .options = synth_options,

@@ -6,8 +6,8 @@
 
 #include "base/option/option.h"
 
-enum ph_synth_format { PH_SYNTH_TSV, PH_SYNTH_CRITEO };
-enum ph_synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };
+enum ph__synth_format { PH_SYNTH_TSV, PH_SYNTH_CRITEO };
+enum ph__synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };
 
 #define PH_SYNTH_MAX_ORDER 8
 #define PH_SYNTH_MAX_LATENT_DIM 64
@@ -15,7 +15,7 @@ enum ph_synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };
 #define PH_SYNTH_MAX_ROUNDS 64
 
 /* An order of synth.staircase and how much of the logit it makes. */
-struct ph_synth_step {
+struct ph__synth_step {
     int64_t order;
     double weight;
 };
@@ -23,20 +23,20 @@ struct ph_synth_step {
 struct ph_synth_settings {
     int64_t train_rows, valid_rows, test_rows; /* 0: the file is not written */
     int64_t num_dense, num_sparse;
-    struct ph_integer_list table_rows; /* ids of a sparse field; one number for all, or one for each */
-    struct ph_integer_list bag_sizes;  /* ids in a cell, likewise */
-    double exponent;                   /* of the power law of ids */
+    struct ph__integer_list table_rows; /* ids of a sparse field; one number for all, or one for each */
+    struct ph__integer_list bag_sizes;  /* ids in a cell, likewise */
+    double exponent;                    /* of the power law of ids */
     int64_t num_planted, num_planted_dense;
     int64_t order, latent_dim;
-    struct ph_record_list staircase; /* of struct ph_synth_step; none: interactions of order 2 .. order */
-    int64_t num_rounds;              /* of the staircase */
+    struct ph__record_list staircase; /* of struct ph__synth_step; none: interactions of order 2 .. order */
+    int64_t num_rounds;               /* of the staircase */
     double scale, base_rate;
     double drift;    /* of the true model along the training file, in quarter turns */
-    int format;      /* ph_synth_format */
-    int compression; /* ph_synth_compression */
+    int format;      /* ph__synth_format */
+    int compression; /* ph__synth_compression */
     int64_t seed;
 };
 
-extern const struct ph_option_table ph__synth_options;
+extern const struct ph__option_table ph__synth_options;
 
 #endif

@@ -24,7 +24,7 @@ static size_t step_of(int64_t order)
 
 static ph_status read_steps(struct ph__staircase *staircase, const struct ph_synth_settings *settings)
 {
-    const struct ph_synth_step *steps = settings->staircase.items;
+    const struct ph__synth_step *steps = settings->staircase.items;
     double squares = 0;
     for (size_t i = 0; i < settings->staircase.count; i++) {
         size_t step = step_of(steps[i].order);
@@ -65,7 +65,7 @@ static ph_status check(const struct ph__staircase *staircase, const struct ph_sy
 
 /* ---- what an id carries ----------------------------------------------------------------------------------- */
 
-static void draw_numbers(const struct ph_rng_key *key, size_t num_rows, size_t width, double *numbers)
+static void draw_numbers(const struct ph__rng_key *key, size_t num_rows, size_t width, double *numbers)
 {
     for (size_t id = 0; id < num_rows; id++) {
         double *row = numbers + id * width;
@@ -128,7 +128,7 @@ static ph_status init_field(struct ph__staircase *staircase, const struct ph_syn
     size_t width = 1 + staircase->latent_dim;
     char name[48];
     snprintf(name, sizeof name, "synth.staircase.C%zu", field + 1);
-    const struct ph_rng_key key = {.seed = (uint64_t)settings->seed, .stream = ph__hash_name(name)};
+    const struct ph__rng_key key = {.seed = (uint64_t)settings->seed, .stream = ph__hash_name(name)};
     double *numbers = calloc(table_rows, width * sizeof *numbers);
     double *shares = calloc(table_rows, sizeof *shares);
     staircase->numbers[field] = numbers;
@@ -176,7 +176,7 @@ static bool is_new(const struct ph__staircase *staircase, size_t round)
 
 static ph_status init_rounds(struct ph__staircase *staircase, uint64_t seed)
 {
-    struct ph_rng_sequence random = {
+    struct ph__rng_sequence random = {
         .key = {.seed = seed, .stream = ph__hash_name("synth.staircase.rounds")}};
     for (size_t round = 0; round < staircase->num_rounds; round++) {
         uint32_t *fields = staircase->rounds[round];

@@ -44,7 +44,7 @@ void ph__zipf_init(struct ph__zipf *zipf, double exponent, uint64_t num_ranks)
     zipf->accept = 2 - integral_inverse(zipf, integral(zipf, 2.5) - mass(zipf, 2));
 }
 
-uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph_rng_sequence *random)
+uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph__rng_sequence *random)
 {
     for (;;) {
         double area = zipf->last + ph__rng_next_uniform(random) * (zipf->first - zipf->last);
@@ -58,7 +58,7 @@ uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph_rng_sequence *rand
 
 /* ---- shape ------------------------------------------------------------------------------------------------ */
 
-static ph_status check_list(const struct ph_integer_list *list, const char *key, size_t num_fields)
+static ph_status check_list(const struct ph__integer_list *list, const char *key, size_t num_fields)
 {
     if (list->count == 1 || list->count == num_fields)
         return PH_OK;
@@ -89,7 +89,7 @@ static ph_status check(const struct ph_synth_settings *settings)
     return PH_OK;
 }
 
-static int64_t list_item(const struct ph_integer_list *list, size_t index)
+static int64_t list_item(const struct ph__integer_list *list, size_t index)
 {
     return list->items[list->count == 1 ? 0 : index];
 }
@@ -123,11 +123,11 @@ static void init_fields(struct ph__synth_teacher *teacher)
         teacher->table_rows[f] = (uint64_t)list_item(&settings->table_rows, f);
         teacher->bag_sizes[f] = (size_t)list_item(&settings->bag_sizes, f);
         teacher->scatter[f] = scatter_factor(teacher->table_rows[f]);
-        teacher->field_keys[f] = (struct ph_rng_key){.seed = seed, .stream = ph__hash_name(name)};
+        teacher->field_keys[f] = (struct ph__rng_key){.seed = seed, .stream = ph__hash_name(name)};
         teacher->num_ids += teacher->bag_sizes[f];
         ph__zipf_init(&teacher->zipf[f], settings->exponent, teacher->table_rows[f]);
     }
-    teacher->dense_key = (struct ph_rng_key){.seed = seed, .stream = ph__hash_name("synth.teacher.dense")};
+    teacher->dense_key = (struct ph__rng_key){.seed = seed, .stream = ph__hash_name("synth.teacher.dense")};
 }
 
 /* ---- dense ------------------------------------------------------------------------------------------------ */
@@ -182,7 +182,7 @@ static void set_time(const struct ph__synth_teacher *teacher, double time, struc
 
 /* The weight of the row's time. */
 static double weight(
-    const struct ph__synth_row *row, const struct ph_rng_key *key, uint64_t index, uint32_t element)
+    const struct ph__synth_row *row, const struct ph__rng_key *key, uint64_t index, uint32_t element)
 {
     double first = ph__rng_normal(key, index, element);
     if (row->mix[1] == 0)
@@ -285,7 +285,7 @@ void ph__synth_row_fini(struct ph__synth_row *row)
 }
 
 static void draw_features(
-    const struct ph__synth_teacher *teacher, struct ph_rng_sequence *random, struct ph__synth_row *row)
+    const struct ph__synth_teacher *teacher, struct ph__rng_sequence *random, struct ph__synth_row *row)
 {
     for (size_t j = 0; j < (size_t)teacher->settings->num_dense; j++)
         row->counts[j] = (uint64_t)count_of(ph__rng_next_normal(random));
@@ -298,7 +298,7 @@ static void draw_features(
 void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream, uint64_t index, double time,
     struct ph__synth_row *row)
 {
-    struct ph_rng_sequence random = {
+    struct ph__rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .step = index, .stream = stream}};
     draw_features(teacher, &random, row);
     set_time(teacher, time, row);
@@ -326,7 +326,7 @@ static ph_status find_bias(struct ph__synth_teacher *teacher)
         ph__synth_row_fini(&row);
         return ph_fail(PH_ERROR_MEMORY, "synth: no memory for %d logits", BIAS_ROWS);
     }
-    struct ph_rng_sequence random = {
+    struct ph__rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .stream = ph__hash_name("synth.bias")}};
     for (size_t i = 0; i < BIAS_ROWS; i++) {
         draw_features(teacher, &random, &row);

@@ -41,7 +41,7 @@ struct ph__zipf {
 void ph__zipf_init(struct ph__zipf *zipf, double exponent, uint64_t num_ranks);
 
 /* Draws a rank in [1, num_ranks]. */
-uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph_rng_sequence *random);
+uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph__rng_sequence *random);
 
 struct ph__synth_teacher {
     const struct ph_synth_settings *settings; /* borrowed */
@@ -50,8 +50,8 @@ struct ph__synth_teacher {
     uint64_t table_rows[PH_SYNTH_MAX_FIELDS];
     size_t bag_sizes[PH_SYNTH_MAX_FIELDS];
     uint64_t scatter[PH_SYNTH_MAX_FIELDS]; /* coprime to table_rows: frequent ids are not neighbours */
-    struct ph_rng_key field_keys[PH_SYNTH_MAX_FIELDS];
-    struct ph_rng_key dense_key;
+    struct ph__rng_key field_keys[PH_SYNTH_MAX_FIELDS];
+    struct ph__rng_key dense_key;
     size_t num_ids; /* a row */
     double dense_mean, dense_deviation;
     double part_scales[PH_SYNTH_MAX_ORDER + 1]; /* with scale / sqrt(parts) */

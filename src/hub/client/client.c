@@ -9,7 +9,7 @@
 
 /* ---- moving on ---- */
 
-static struct ph_client_operation *operation_at(struct ph_client_key *key, uint32_t index)
+static struct ph__client_operation *operation_at(struct ph__client_key *key, uint32_t index)
 {
     return &key->operations[(key->oldest + index) % PH_CLIENT_MAX_OPERATIONS];
 }
@@ -23,16 +23,16 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
 }
 
 /* Spins or sleeps a little, having found nothing to do. */
-static ph_status wait_a_little(struct ph_hub_client *client, struct ph_wait *wait)
+static ph_status wait_a_little(struct ph_hub_client *client, struct ph__wait *wait)
 {
     if (ph__waiter_should_sleep(&client->waiter))
         return sleep_until_rung(client, ph__wait_ms(wait));
     return ++client->num_turns >= TURNS_A_LOOK ? ph__client_look_at_hubs(client) : PH_OK;
 }
 
-static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph_wait *wait)
+static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph__wait *wait)
 {
-    const struct ph_client_operation *oldest = operation_at(&client->keys[key], 0);
+    const struct ph__client_operation *oldest = operation_at(&client->keys[key], 0);
     if (ph__wait_ms(wait) > 0)
         return PH_OK;
     if (wait->is_stopped)
@@ -59,16 +59,16 @@ static ph_status check_key(const struct ph_hub_client *client, size_t key)
     return PH_OK;
 }
 
-ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind)
+ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph__hub_message_kind kind)
 {
-    struct ph_client_key *state = &client->keys[key];
+    struct ph__client_key *state = &client->keys[key];
     const uint32_t slot = (state->oldest + state->num_operations++) % PH_CLIENT_MAX_OPERATIONS;
-    const struct ph_client_command command = {.kind = (uint8_t)kind,
+    const struct ph__client_command command = {.kind = (uint8_t)kind,
         .slot = (uint8_t)slot,
         .learning_rate = client->learning_rates[state->optimizer],
         .key = (uint32_t)key,
         .iteration = state->pushed};
-    struct ph_client_operation *operation = &state->operations[slot];
+    struct ph__client_operation *operation = &state->operations[slot];
     atomic_store_explicit(&operation->kind, (uint8_t)kind, memory_order_relaxed);
     atomic_store_explicit(&operation->iteration, state->pushed, memory_order_relaxed);
     atomic_store_explicit(&operation->num_contributors, UINT32_MAX, memory_order_relaxed);
@@ -77,7 +77,7 @@ ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub
     return ph__client_explain(client, ph__client_engine_post(client->engine, &command));
 }
 
-static uint32_t count_pushes(struct ph_client_key *state)
+static uint32_t count_pushes(struct ph__client_key *state)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < state->num_operations; i++)
@@ -87,10 +87,10 @@ static uint32_t count_pushes(struct ph_client_key *state)
 
 /* Whether the next push may overwrite what a pull is bringing: parameters of an iteration stay until the one that is pushed
  * `depth` later. */
-static bool would_overwrite_pull(const struct ph_hub_client *client, struct ph_client_key *state)
+static bool would_overwrite_pull(const struct ph_hub_client *client, struct ph__client_key *state)
 {
     for (uint32_t i = 0; i < state->num_operations; i++) {
-        const struct ph_client_operation *operation = operation_at(state, i);
+        const struct ph__client_operation *operation = operation_at(state, i);
         if (operation->kind == PH_HUB_PULL &&
             state->pushed + 1 >= operation->iteration + client->joined.depth)
             return true;
@@ -98,10 +98,10 @@ static bool would_overwrite_pull(const struct ph_hub_client *client, struct ph_c
     return false;
 }
 
-static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind)
+static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph__hub_message_kind kind)
 {
     PH_TRY(check_key(client, key));
-    struct ph_client_key *state = &client->keys[key];
+    struct ph__client_key *state = &client->keys[key];
     if (count_pushes(state) >= client->joined.depth)
         return ph_fail(PH_ERROR_USAGE,
             "key %zu: a push was started while %u are under way, as many as may be", key,
@@ -126,9 +126,9 @@ ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key)
 ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key)
 {
     PH_TRY(check_key(client, key));
-    struct ph_client_key *state = &client->keys[key];
+    struct ph__client_key *state = &client->keys[key];
     for (uint32_t i = 0; i < state->num_operations; i++) {
-        const struct ph_client_operation *operation = operation_at(state, i);
+        const struct ph__client_operation *operation = operation_at(state, i);
         const bool is_newest = operation->iteration == state->pushed;
         if (operation->kind == PH_HUB_PULL || (operation->kind == PH_HUB_PUSHPULL && is_newest))
             return ph_fail(PH_ERROR_USAGE, "key %zu: it is being pulled already", key);
@@ -152,16 +152,16 @@ ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimi
 
 /* ---- waiting ---- */
 
-static bool is_oldest_done(const struct ph_client_key *state)
+static bool is_oldest_done(const struct ph__client_key *state)
 {
-    const struct ph_client_operation *oldest = &state->operations[state->oldest];
+    const struct ph__client_operation *oldest = &state->operations[state->oldest];
     return atomic_load_explicit(&oldest->num_missing, memory_order_acquire) == 0;
 }
 
 static void finish_oldest(struct ph_hub_client *client, size_t key)
 {
-    struct ph_client_key *state = &client->keys[key];
-    const struct ph_client_operation *oldest = operation_at(state, 0);
+    struct ph__client_key *state = &client->keys[key];
+    const struct ph__client_operation *oldest = operation_at(state, 0);
     if (oldest->kind == PH_HUB_PULL || oldest->kind == PH_HUB_PUSHPULL) {
         state->pulled = oldest->iteration;
         client->num_contributors = oldest->num_contributors;
@@ -174,11 +174,11 @@ static void finish_oldest(struct ph_hub_client *client, size_t key)
 ph_status ph_hub_wait(struct ph_hub_client *client, size_t key)
 {
     PH_TRY(check_key(client, key));
-    const struct ph_client_key *state = &client->keys[key];
+    const struct ph__client_key *state = &client->keys[key];
     if (state->num_operations == 0)
         return PH_OK;
     PH_TRY(ph__client_look_at_parts(client));
-    struct ph_wait wait = ph__wait_begin(client->timeout);
+    struct ph__wait wait = ph__wait_begin(client->timeout);
     ph__waiter_reset(&client->waiter);
     while (!is_oldest_done(state)) {
         bool has_moved;
@@ -219,12 +219,12 @@ static ph_status look_now_and_then(struct ph_hub_client *client)
 /* Whoever tests for the timeout in vain hears the same as whoever waits. What was answered meanwhile shows that the hub is there. */
 static ph_status check_patience(struct ph_hub_client *client, size_t key)
 {
-    struct ph_client_key *state = &client->keys[key];
+    struct ph__client_key *state = &client->keys[key];
     if (state->tested_since_ns == 0)
         state->tested_since_ns = ph__clock_ns();
     const uint64_t since_ns =
         client->answered_ns > state->tested_since_ns ? client->answered_ns : state->tested_since_ns;
-    struct ph_wait wait = {.deadline_ns = since_ns + (uint64_t)client->timeout.ms * 1000000u};
+    struct ph__wait wait = {.deadline_ns = since_ns + (uint64_t)client->timeout.ms * 1000000u};
     return check_wait(client, key, &wait);
 }
 

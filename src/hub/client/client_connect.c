@@ -14,10 +14,10 @@
 
 /* Goes over to the hub's local socket, where there is one to be had. */
 static ph_status go_local(
-    struct ph_hub_client *client, const struct ph_hub_options *options, struct ph_welcome *welcome)
+    struct ph_hub_client *client, const struct ph_hub_options *options, struct ph__welcome *welcome)
 {
     int socket;
-    struct ph_control_stream *local;
+    struct ph__control_stream *local;
     if (options->transport == PH_HUB_TCP || client->list.num_hubs > 1) {
         client->way = client->list.num_hubs > 1 ? PH_WAY_SEVERAL_HUBS : PH_WAY_ASKED_FOR;
         snprintf(client->why, sizeof client->why, "%s",
@@ -43,12 +43,12 @@ struct wanted_job {
 };
 
 static ph_status join(
-    struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub, struct ph_joined *joined_out)
+    struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub, struct ph__joined *joined_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
-    struct ph_join wish = {.nonce = job->nonce,
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
+    struct ph__join wish = {.nonce = job->nonce,
         .rank = client->rank,
         .way = client->way,
         .has_own_parameters = job->options->has_own_parameters,
@@ -62,10 +62,10 @@ static ph_status join(
 }
 
 static ph_status join_hub(
-    struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub, struct ph_joined *joined_out)
+    struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub, struct ph__joined *joined_out)
 {
     const struct ph_hub_options one = ph__hub_list_options(&client->list, hub, job->options);
-    struct ph_welcome welcome;
+    struct ph__welcome welcome;
     PH_TRY(ph__client_reach(&one, client->secret, &client->hubs[hub].stream, &welcome));
     PH_TRY(go_local(client, &one, &welcome));
     return join(client, job, hub, joined_out);
@@ -73,7 +73,7 @@ static ph_status join_hub(
 
 /* Hubs that were told different things of a service cannot share it. */
 static ph_status check_same(const struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub,
-    const struct ph_joined *joined)
+    const struct ph__joined *joined)
 {
     if (joined->num_workers == client->joined.num_workers && joined->depth == client->joined.depth &&
         joined->num_optimizers == client->joined.num_optimizers)
@@ -85,7 +85,7 @@ static ph_status check_same(const struct ph_hub_client *client, const struct wan
 static ph_status join_all(struct ph_hub_client *client, const struct wanted_job *job)
 {
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        struct ph_joined joined;
+        struct ph__joined joined;
         PH_TRY(ph__client_name(client, hub, join_hub(client, job, hub, &joined)));
         if (hub == 0)
             client->joined = joined;
@@ -158,7 +158,7 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_keys(&writer, keys, num_keys);
     const bool is_asked = client->rank == 0 && client->list.num_hubs > 1; /* what to go on from */
@@ -199,7 +199,7 @@ static ph_status check_chunk_bytes(const struct ph_hub_client *client)
 /* ... and of one moment of it. */
 static ph_status check_moment(const struct ph_hub_client *client, uint16_t index)
 {
-    const struct ph_client_hub *first = &client->hubs[0], *hub = &client->hubs[index];
+    const struct ph__client_hub *first = &client->hubs[0], *hub = &client->hubs[index];
     const char *first_name = client->list.addresses[0], *name = client->list.addresses[index];
     if (hub->num_chunks == 0)
         return PH_OK;
@@ -218,11 +218,11 @@ static ph_status check_moment(const struct ph_hub_client *client, uint16_t index
 
 static ph_status make_layout(struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys)
 {
-    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
+    struct ph__layout_key *wanted = calloc(num_keys, sizeof *wanted);
     if (wanted == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
     for (size_t i = 0; i < num_keys; i++)
-        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
+        wanted[i] = (struct ph__layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
     const ph_status status =
         ph__layout_create(wanted, num_keys, client->hubs[0].job.chunk_bytes, &client->layout);
     free(wanted);
@@ -245,7 +245,7 @@ static ph_status make_links(
 /* Takes what the hubs have answered. Descriptors come from one that is alone. */
 static ph_status take_job(struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys)
 {
-    const struct ph_control_frame *frame = &client->hubs[0].frame;
+    const struct ph__control_frame *frame = &client->hubs[0].frame;
     size_t num_taken = 0;
     const ph_status status = make_links(client, keys, num_keys, &num_taken);
     for (size_t i = num_taken; i < frame->num_descriptors; i++)

@@ -17,18 +17,18 @@
 #define TAGS_A_TURN 8         /* before what has them leaves */
 #define LONGEST_SLEEP_MS 1000 /* of the thread, should a ring of the bell ever be lost */
 
-struct ph_client_engine {
+struct ph__client_engine {
     struct ph_hub_client *client;
     float *told_rates;      /* (num_links, PH_HUB_MAX_OPTIMIZERS) last learning rates; NAN: none */
     struct pollfd *polled;  /* (num_links + num_hubs + 1) of who moves the links */
     struct pollfd *watched; /* (num_hubs + 1) of the caller, where that is the thread */
     bool has_thread;
     pthread_t thread;
-    struct ph_waiter waiter; /* the thread's */
-    uint64_t num_came;       /* answers; whose calls move the links has these two */
-    bool has_finished;       /* an operation, since the caller was told */
+    struct ph__waiter waiter; /* the thread's */
+    uint64_t num_came;        /* answers; whose calls move the links has these two */
+    bool has_finished;        /* an operation, since the caller was told */
     /* From the caller to the thread. */
-    struct ph_client_command *commands; /* a ring of capacity `mask` + 1 */
+    struct ph__client_command *commands; /* a ring of capacity `mask` + 1 */
     uint64_t mask;
     _Alignas(64) _Atomic uint64_t num_posted;
     _Atomic bool must_stop, is_caller_asleep;
@@ -56,10 +56,10 @@ static ph_status name_hub(const struct ph_hub_client *client, uint32_t link, ph_
 
 /* Where the core thread behind the link has another one. So there are no more of them than pushes. */
 static ph_status send_learning_rate(
-    struct ph_client_engine *engine, uint32_t link, uint32_t optimizer, float rate)
+    struct ph__client_engine *engine, uint32_t link, uint32_t optimizer, float rate)
 {
     float *told = &engine->told_rates[link * PH_HUB_MAX_OPTIMIZERS + optimizer];
-    struct ph_message message = {.kind = PH_HUB_LEARNING_RATE, .count = (uint16_t)optimizer};
+    struct ph__message message = {.kind = PH_HUB_LEARNING_RATE, .count = (uint16_t)optimizer};
     if (isnan(rate) || rate == *told)
         return PH_OK;
     memcpy(&message.chunk, &rate, sizeof message.chunk);
@@ -68,12 +68,12 @@ static ph_status send_learning_rate(
 }
 
 static ph_status send_chunk(
-    struct ph_client_engine *engine, const struct ph_client_command *command, uint32_t chunk)
+    struct ph__client_engine *engine, const struct ph__client_command *command, uint32_t chunk)
 {
     struct ph_hub_client *client = engine->client;
-    const struct ph_chunk_place *place = &client->layout->chunks[chunk];
+    const struct ph__chunk_place *place = &client->layout->chunks[chunk];
     const uint32_t link = client->link_of_chunk[chunk];
-    const struct ph_message message = {
+    const struct ph__message message = {
         .kind = command->kind, .iteration = command->iteration, .chunk = chunk};
     const bool is_push = command->kind == PH_HUB_PUSH || command->kind == PH_HUB_PUSHPULL;
     const bool has_payload = command->kind != PH_HUB_PULL && !client->is_shared;
@@ -100,10 +100,10 @@ static ph_status move_links(struct ph_hub_client *client, size_t max_messages, s
 }
 
 /* With a secret each payload is read for its tag as it is queued: what has its tag leaves meanwhile. */
-static ph_status carry_out(struct ph_client_engine *engine, const struct ph_client_command *command)
+static ph_status carry_out(struct ph__client_engine *engine, const struct ph__client_command *command)
 {
     struct ph_hub_client *client = engine->client;
-    const struct ph_key_place *key = &client->layout->keys[command->key];
+    const struct ph__key_place *key = &client->layout->keys[command->key];
     const bool has_tags = client->secret != NULL && !client->is_shared && command->kind != PH_HUB_PULL;
     for (uint32_t i = 0; i < key->num_chunks; i++) {
         const uint32_t chunk = key->first_chunk + i;
@@ -158,7 +158,7 @@ static bool has_news(const struct ph_hub_client *client, const struct pollfd *po
 
 /* ---- the thread ---- */
 
-static ph_status take_commands(struct ph_client_engine *engine, size_t *num_taken)
+static ph_status take_commands(struct ph__client_engine *engine, size_t *num_taken)
 {
     const uint64_t num_posted = atomic_load_explicit(&engine->num_posted, memory_order_acquire);
     uint64_t at = atomic_load_explicit(&engine->num_taken, memory_order_relaxed);
@@ -170,7 +170,7 @@ static ph_status take_commands(struct ph_client_engine *engine, size_t *num_take
     return PH_OK;
 }
 
-static void poll_links_and_bell(struct ph_client_engine *engine)
+static void poll_links_and_bell(struct ph__client_engine *engine)
 {
     const uint32_t num_links = engine->client->num_links;
     list_links(engine->client, engine->polled);
@@ -178,7 +178,7 @@ static void poll_links_and_bell(struct ph_client_engine *engine)
     poll(engine->polled, (nfds_t)num_links + 1, LONGEST_SLEEP_MS);
 }
 
-static ph_status sleep_thread(struct ph_client_engine *engine)
+static ph_status sleep_thread(struct ph__client_engine *engine)
 {
     atomic_store(&engine->is_asleep, true);
     const bool has_commands =
@@ -190,7 +190,7 @@ static ph_status sleep_thread(struct ph_client_engine *engine)
     return end_links_sleep(engine->client);
 }
 
-static void tell_caller(struct ph_client_engine *engine)
+static void tell_caller(struct ph__client_engine *engine)
 {
     atomic_fetch_add(&engine->num_finished, 1);
     if (atomic_load(&engine->is_caller_asleep))
@@ -199,7 +199,7 @@ static void tell_caller(struct ph_client_engine *engine)
 
 /* Once a turn, and only of what the caller waits for: one that sleeps until a large key is done is not woken for each chunk, to
  * compete with this thread for a processor. */
-static void tell_what_came(struct ph_client_engine *engine)
+static void tell_what_came(struct ph__client_engine *engine)
 {
     if (atomic_load_explicit(&engine->num_answers, memory_order_relaxed) != engine->num_came)
         atomic_store_explicit(&engine->num_answers, engine->num_came, memory_order_relaxed);
@@ -208,7 +208,7 @@ static void tell_what_came(struct ph_client_engine *engine)
     engine->has_finished = false;
 }
 
-static ph_status turn(struct ph_client_engine *engine)
+static ph_status turn(struct ph__client_engine *engine)
 {
     size_t num_taken = 0, num_moved;
     PH_TRY(take_commands(engine, &num_taken));
@@ -223,7 +223,7 @@ static ph_status turn(struct ph_client_engine *engine)
 
 static void *run(void *context)
 {
-    struct ph_client_engine *engine = context;
+    struct ph__client_engine *engine = context;
     ph_status status = PH_OK;
     while (status == PH_OK && !atomic_load_explicit(&engine->must_stop, memory_order_acquire))
         status = turn(engine);
@@ -236,7 +236,7 @@ static void *run(void *context)
 }
 
 /* Counts an answer that has come; is_last: of its operation. */
-static void count_answer(struct ph_client_engine *engine, bool is_last)
+static void count_answer(struct ph__client_engine *engine, bool is_last)
 {
     engine->num_came++;
     engine->has_finished |= is_last;
@@ -245,7 +245,7 @@ static void count_answer(struct ph_client_engine *engine, bool is_last)
 /* ---- what hubs say over links: answers to what was asked of them, each once ---- */
 
 /* Whether the operation in this slot asks for what the message is. */
-static bool is_of(const struct ph_client_operation *operation, const struct ph_message *message)
+static bool is_of(const struct ph__client_operation *operation, const struct ph__message *message)
 {
     const uint8_t kind = atomic_load_explicit(&operation->kind, memory_order_relaxed);
     const bool wants_value = kind == PH_HUB_PULL || kind == PH_HUB_PUSHPULL;
@@ -255,10 +255,10 @@ static bool is_of(const struct ph_client_operation *operation, const struct ph_m
 
 /* The slot of the operation that the message answers, as the chunk's own link may. */
 static ph_status find_slot(
-    const struct ph_client_end *end, const struct ph_message *message, uint32_t *slot_out)
+    const struct ph__client_end *end, const struct ph__message *message, uint32_t *slot_out)
 {
     const struct ph_hub_client *client = end->client;
-    const struct ph_client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
+    const struct ph__client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
     const uint8_t asked =
         client->link_of_chunk[message->chunk] == end->link ? client->asked[message->chunk] : 0;
     for (uint32_t slot = 0; slot < PH_CLIENT_MAX_OPERATIONS; slot++) {
@@ -272,15 +272,15 @@ static ph_status find_slot(
 }
 
 static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
-    struct ph_client_end *end = context;
+    struct ph__client_end *end = context;
     const struct ph_hub_client *client = end->client;
     const bool is_value = message->kind == PH_HUB_VALUE;
     if ((!is_value && message->kind != PH_HUB_TAKEN) || message->chunk >= client->layout->sizes.num_chunks)
         return ph_fail(PH_ERROR_PEER, "the hub says something that makes no sense: kind %u of chunk %u",
             message->kind, message->chunk);
-    const struct ph_chunk_place *chunk = &client->layout->chunks[message->chunk];
+    const struct ph__chunk_place *chunk = &client->layout->chunks[message->chunk];
     PH_TRY(find_slot(end, message, &end->slot));
     if (payload_bytes != (is_value && !client->is_shared ? chunk->gradient_bytes : 0))
         return ph_fail(PH_ERROR_PEER, "the hub sends %zu bytes for chunk %u", payload_bytes, message->chunk);
@@ -288,12 +288,12 @@ static ph_status place(
     return PH_OK;
 }
 
-static ph_status arrived(void *context, const struct ph_message *message)
+static ph_status arrived(void *context, const struct ph__message *message)
 {
-    const struct ph_client_end *end = context;
+    const struct ph__client_end *end = context;
     struct ph_hub_client *client = end->client;
-    struct ph_client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
-    struct ph_client_operation *operation = &key->operations[end->slot];
+    struct ph__client_key *key = &client->keys[client->layout->chunks[message->chunk].key];
+    struct ph__client_operation *operation = &key->operations[end->slot];
     client->asked[message->chunk] &= (uint8_t) ~(1u << end->slot);
     if (message->kind == PH_HUB_VALUE &&
         message->count < atomic_load_explicit(&operation->num_contributors, memory_order_relaxed))
@@ -303,27 +303,27 @@ static ph_status arrived(void *context, const struct ph_message *message)
     return PH_OK;
 }
 
-static void sent(void *context, const struct ph_message *message)
+static void sent(void *context, const struct ph__message *message)
 {
     (void)context;
     (void)message;
 }
 
-struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link)
+struct ph__link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link)
 {
-    struct ph_client_end *end = &client->ends[link];
-    *end = (struct ph_client_end){.client = client, .link = link};
-    return (struct ph_link_owner){.context = end, .place = place, .arrived = arrived, .sent = sent};
+    struct ph__client_end *end = &client->ends[link];
+    *end = (struct ph__client_end){.client = client, .link = link};
+    return (struct ph__link_owner){.context = end, .place = place, .arrived = arrived, .sent = sent};
 }
 
 /* ---- the caller ---- */
 
-static ph_status check_thread(struct ph_client_engine *engine)
+static ph_status check_thread(struct ph__client_engine *engine)
 {
     return atomic_load(&engine->has_failed) ? ph_fail(PH_ERROR_PEER, "%s", engine->text) : PH_OK;
 }
 
-ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct ph_client_command *command)
+ph_status ph__client_engine_post(struct ph__client_engine *engine, const struct ph__client_command *command)
 {
     bool has_moved;
     if (!engine->has_thread) {
@@ -341,7 +341,7 @@ ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct p
     return PH_OK;
 }
 
-ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_moved_out)
+ph_status ph__client_engine_progress(struct ph__client_engine *engine, bool *has_moved_out)
 {
     size_t num_moved;
     if (!engine->has_thread) {
@@ -356,13 +356,13 @@ ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_
     return PH_OK;
 }
 
-uint64_t ph__client_engine_num_answers(const struct ph_client_engine *engine)
+uint64_t ph__client_engine_num_answers(const struct ph__client_engine *engine)
 {
     return engine->has_thread ? atomic_load_explicit(&engine->num_answers, memory_order_relaxed)
                               : engine->num_came;
 }
 
-static bool poll_links_and_hubs(struct ph_client_engine *engine, int timeout_ms)
+static bool poll_links_and_hubs(struct ph__client_engine *engine, int timeout_ms)
 {
     const struct ph_hub_client *client = engine->client;
     struct pollfd *hubs = engine->polled + client->num_links;
@@ -372,7 +372,7 @@ static bool poll_links_and_hubs(struct ph_client_engine *engine, int timeout_ms)
            has_news(client, hubs);
 }
 
-static bool poll_bell_and_hubs(struct ph_client_engine *engine, int timeout_ms)
+static bool poll_bell_and_hubs(struct ph__client_engine *engine, int timeout_ms)
 {
     const struct ph_hub_client *client = engine->client;
     engine->watched[0] = (struct pollfd){.fd = engine->bells[1][0], .events = POLLIN};
@@ -381,7 +381,7 @@ static bool poll_bell_and_hubs(struct ph_client_engine *engine, int timeout_ms)
            has_news(client, engine->watched + 1);
 }
 
-ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_ms, bool *has_news_out)
+ph_status ph__client_engine_sleep(struct ph__client_engine *engine, int timeout_ms, bool *has_news_out)
 {
     *has_news_out = false;
     if (!engine->has_thread) {
@@ -408,7 +408,7 @@ static size_t count_commands(const struct ph_hub_client *client)
     return capacity;
 }
 
-static ph_status make_arrays(struct ph_client_engine *engine)
+static ph_status make_arrays(struct ph__client_engine *engine)
 {
     const struct ph_hub_client *client = engine->client;
     const size_t num_hubs = client->list.num_hubs, num_commands = count_commands(client);
@@ -426,14 +426,14 @@ static ph_status make_arrays(struct ph_client_engine *engine)
     return PH_OK;
 }
 
-static ph_status make_bells(struct ph_client_engine *engine)
+static ph_status make_bells(struct ph__client_engine *engine)
 {
     for (size_t i = 0; i < 2; i++)
         PH_TRY(ph__doorbell_create(engine->bells[i]));
     return PH_OK;
 }
 
-static ph_status start_thread(struct ph_client_engine *engine)
+static ph_status start_thread(struct ph__client_engine *engine)
 {
     const int error = ph__thread_start(&engine->thread, run, engine);
     engine->has_thread = error == 0;
@@ -442,9 +442,9 @@ static ph_status start_thread(struct ph_client_engine *engine)
 }
 
 ph_status ph__client_engine_create(
-    struct ph_hub_client *client, bool has_thread, struct ph_client_engine **engine_out)
+    struct ph_hub_client *client, bool has_thread, struct ph__client_engine **engine_out)
 {
-    struct ph_client_engine *engine = aligned_alloc(64, sizeof *engine);
+    struct ph__client_engine *engine = aligned_alloc(64, sizeof *engine);
     if (engine == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links");
     memset(engine, 0, sizeof *engine);
@@ -464,7 +464,7 @@ ph_status ph__client_engine_create(
     return PH_OK;
 }
 
-void ph__client_engine_destroy(struct ph_client_engine *engine)
+void ph__client_engine_destroy(struct ph__client_engine *engine)
 {
     if (engine == NULL)
         return;

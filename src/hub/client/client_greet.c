@@ -12,7 +12,7 @@
 
 /* ---- the addresses of hubs ---- */
 
-static ph_status cut(const char *address, struct ph_hub_list *list)
+static ph_status cut(const char *address, struct ph__hub_list *list)
 {
     for (char *rest = list->text, *one; (one = strsep(&rest, ",")) != NULL;) {
         if (*one == '\0')
@@ -24,9 +24,9 @@ static ph_status cut(const char *address, struct ph_hub_list *list)
     return PH_OK;
 }
 
-ph_status ph__hub_list_read(const char *address, struct ph_hub_list *list_out)
+ph_status ph__hub_list_read(const char *address, struct ph__hub_list *list_out)
 {
-    struct ph_hub_list list = {0};
+    struct ph__hub_list list = {0};
     if (address == NULL)
         return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
     list.text = strdup(address);
@@ -41,21 +41,21 @@ ph_status ph__hub_list_read(const char *address, struct ph_hub_list *list_out)
     return PH_OK;
 }
 
-void ph__hub_list_fini(struct ph_hub_list *list)
+void ph__hub_list_fini(struct ph__hub_list *list)
 {
     free(list->text);
-    *list = (struct ph_hub_list){0};
+    *list = (struct ph__hub_list){0};
 }
 
 struct ph_hub_options ph__hub_list_options(
-    const struct ph_hub_list *list, uint16_t hub, const struct ph_hub_options *options)
+    const struct ph__hub_list *list, uint16_t hub, const struct ph_hub_options *options)
 {
     struct ph_hub_options one = *options;
     one.address = list->addresses[hub];
     return one;
 }
 
-ph_status ph__hub_list_name(const struct ph_hub_list *list, uint16_t hub, ph_status status)
+ph_status ph__hub_list_name(const struct ph__hub_list *list, uint16_t hub, ph_status status)
 {
     char text[PH_HUB_MAX_TEXT + 1];
     if (status == PH_OK || list->num_hubs == 1)
@@ -68,23 +68,23 @@ ph_status ph__hub_list_name(const struct ph_hub_list *list, uint16_t hub, ph_sta
 
 #define DEFAULT_TIMEOUT_MS 60000
 
-struct ph_timeout ph__client_timeout(const struct ph_hub_options *options)
+struct ph__timeout ph__client_timeout(const struct ph_hub_options *options)
 {
-    return (struct ph_timeout){.ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
+    return (struct ph__timeout){.ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
         .stop_signal = options->stop_signal};
 }
 
 /* ---- asking ---- */
 
-static struct ph_timeout connect_timeout_of(const struct ph_hub_options *options)
+static struct ph__timeout connect_timeout_of(const struct ph_hub_options *options)
 {
-    struct ph_timeout timeout = ph__client_timeout(options);
+    struct ph__timeout timeout = ph__client_timeout(options);
     if (options->connect_timeout_ms > 0)
         timeout.ms = options->connect_timeout_ms;
     return timeout;
 }
 
-struct pollfd ph__client_polled(const struct ph_control_stream *stream)
+struct pollfd ph__client_polled(const struct ph__control_stream *stream)
 {
     const bool has_output = ph__control_stream_has_output(stream);
     return (struct pollfd){
@@ -93,7 +93,7 @@ struct pollfd ph__client_polled(const struct ph_control_stream *stream)
 
 /* Sends what it can, and takes a frame if one has come: also from a hub that has closed the connection, for that says why. */
 static ph_status exchange(
-    struct ph_control_stream *stream, struct ph_control_frame *frame_out, bool *is_there_out)
+    struct ph__control_stream *stream, struct ph__control_frame *frame_out, bool *is_there_out)
 {
     const ph_status sent = ph__control_stream_flush(stream);
     const ph_status received = ph__control_stream_receive(stream);
@@ -105,9 +105,9 @@ static ph_status exchange(
 }
 
 static ph_status await_frame(
-    struct ph_control_stream *stream, struct ph_timeout timeout, struct ph_control_frame *frame_out)
+    struct ph__control_stream *stream, struct ph__timeout timeout, struct ph__control_frame *frame_out)
 {
-    struct ph_wait wait = ph__wait_begin(timeout);
+    struct ph__wait wait = ph__wait_begin(timeout);
     for (;;) {
         bool is_there;
         PH_TRY(exchange(stream, frame_out, &is_there));
@@ -124,9 +124,9 @@ static ph_status await_frame(
 }
 
 /* Descriptors come with a layout alone. */
-static ph_status check_answer(const struct ph_control_frame *frame, enum ph_hub_frame wanted)
+static ph_status check_answer(const struct ph__control_frame *frame, enum ph__hub_frame wanted)
 {
-    struct ph_answer answer;
+    struct ph__answer answer;
     if (frame->type != wanted || wanted != PH_FRAME_LAYOUT)
         ph__control_frame_close(frame);
     if (frame->type == wanted && wanted != PH_FRAME_ANSWER)
@@ -141,7 +141,7 @@ static ph_status check_answer(const struct ph_control_frame *frame, enum ph_hub_
 }
 
 ph_status ph__client_put(
-    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
+    struct ph__control_stream *stream, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     size_t size = 0;
     if (body != NULL)
@@ -149,9 +149,9 @@ ph_status ph__client_put(
     return ph__control_stream_put(stream, (uint16_t)type, body != NULL ? body->bytes : NULL, size, NULL, 0);
 }
 
-ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer, struct ph_timeout timeout,
-    struct ph_control_frame *frame_out)
+ph_status ph__client_request(struct ph__control_stream *stream, enum ph__hub_frame type,
+    const struct ph__wire_writer *body, enum ph__hub_frame answer, struct ph__timeout timeout,
+    struct ph__control_frame *frame_out)
 {
     frame_out->type = 0;
     PH_TRY(ph__client_put(stream, type, body));
@@ -159,8 +159,8 @@ ph_status ph__client_request(struct ph_control_stream *stream, enum ph_hub_frame
     return check_answer(frame_out, answer);
 }
 
-ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_frame answer,
-    struct ph_control_frame *frame_out, bool *is_there_out)
+ph_status ph__client_look_for(struct ph__control_stream *stream, enum ph__hub_frame answer,
+    struct ph__control_frame *frame_out, bool *is_there_out)
 {
     PH_TRY(exchange(stream, frame_out, is_there_out));
     if (*is_there_out && frame_out->type == PH_FRAME_SAVED) {
@@ -172,10 +172,10 @@ ph_status ph__client_look_for(struct ph_control_stream *stream, enum ph_hub_fram
 
 /* ---- greeting ---- */
 
-static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wire_writer *hello,
-    bool has_secret, struct ph_timeout timeout, struct ph_control_frame *frame_out)
+static ph_status say_hello(struct ph__control_stream *stream, const struct ph__wire_writer *hello,
+    bool has_secret, struct ph__timeout timeout, struct ph__control_frame *frame_out)
 {
-    const enum ph_hub_frame wanted = has_secret ? PH_FRAME_CHALLENGE : PH_FRAME_WELCOME;
+    const enum ph__hub_frame wanted = has_secret ? PH_FRAME_CHALLENGE : PH_FRAME_WELCOME;
     const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout, frame_out);
     if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
         return status;
@@ -185,11 +185,11 @@ static ph_status say_hello(struct ph_control_stream *stream, const struct ph_wir
                                                  "secret_file (--secret-file)");
 }
 
-static ph_status prove(struct ph_control_stream *stream, const struct ph_secret *secret,
-    const struct ph_wire_writer *hello, struct ph_timeout timeout, struct ph_control_frame *frame)
+static ph_status prove(struct ph__control_stream *stream, const struct ph__secret *secret,
+    const struct ph__wire_writer *hello, struct ph__timeout timeout, struct ph__control_frame *frame)
 {
-    struct ph_server_challenge answer;
-    struct ph_challenge challenge;
+    struct ph__server_challenge answer;
+    struct ph__challenge challenge;
     unsigned char proof[PH_PROOF_BYTES];
     PH_TRY(ph__get_server_challenge(frame->body, frame->size, &answer));
     PH_TRY(ph__handshake_prove(secret, hello->bytes, hello->used, &answer, &challenge, proof));
@@ -199,13 +199,13 @@ static ph_status prove(struct ph_control_stream *stream, const struct ph_secret 
     return check_answer(frame, PH_FRAME_WELCOME);
 }
 
-static ph_status greet(struct ph_control_stream *stream, const struct ph_secret *secret,
-    struct ph_timeout timeout, struct ph_welcome *welcome_out)
+static ph_status greet(struct ph__control_stream *stream, const struct ph__secret *secret,
+    struct ph__timeout timeout, struct ph__welcome *welcome_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
-    struct ph_hello hello = {.api_version = PH_HUB_API_VERSION};
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
+    struct ph__hello hello = {.api_version = PH_HUB_API_VERSION};
     PH_TRY(ph__random_bytes(hello.nonce, sizeof hello.nonce));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_hello(&writer, &hello);
@@ -215,10 +215,10 @@ static ph_status greet(struct ph_control_stream *stream, const struct ph_secret 
     return ph__get_welcome(frame.body, frame.size, welcome_out);
 }
 
-ph_status ph__client_greet(int socket, const struct ph_secret *secret, struct ph_timeout timeout,
-    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+ph_status ph__client_greet(int socket, const struct ph__secret *secret, struct ph__timeout timeout,
+    struct ph__control_stream **stream_out, struct ph__welcome *welcome_out)
 {
-    struct ph_control_stream *stream;
+    struct ph__control_stream *stream;
     PH_TRY(ph__control_stream_create(socket, &stream));
     const ph_status status = greet(stream, secret, timeout, welcome_out);
     if (status != PH_OK) {
@@ -229,8 +229,8 @@ ph_status ph__client_greet(int socket, const struct ph_secret *secret, struct ph
     return PH_OK;
 }
 
-ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph_secret *secret,
-    struct ph_control_stream **stream_out, struct ph_welcome *welcome_out)
+ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph__secret *secret,
+    struct ph__control_stream **stream_out, struct ph__welcome *welcome_out)
 {
     int socket;
     PH_TRY(ph__socket_connect_while(options->address, connect_timeout_of(options), -1, &socket));
@@ -238,7 +238,7 @@ ph_status ph__client_reach(const struct ph_hub_options *options, const struct ph
 }
 
 ph_status ph__client_reach_local(
-    const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out, enum ph_way *way_out)
+    const struct ph__welcome *welcome, uint32_t timeout_ms, int *socket_out, enum ph__way *way_out)
 {
     int socket;
     *way_out = PH_WAY_UNREACHED;
@@ -253,10 +253,10 @@ ph_status ph__client_reach_local(
     return PH_OK;
 }
 
-ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_control_stream **stream_out)
+ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph__control_stream **stream_out)
 {
-    struct ph_secret secret;
-    struct ph_welcome welcome;
+    struct ph__secret secret;
+    struct ph__welcome welcome;
     if (options->address == NULL)
         return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
     if (options->secret_file == NULL)

@@ -24,7 +24,7 @@ ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_s
 
 ph_status ph__client_parts_init(struct ph_hub_client *client)
 {
-    struct ph_client_parts *parts = &client->parts;
+    struct ph__client_parts *parts = &client->parts;
     parts->slack = 1;
     parts->saved = calloc(client->list.num_hubs, sizeof *parts->saved);
     parts->has_said = calloc(client->list.num_hubs, sizeof *parts->has_said);
@@ -72,11 +72,11 @@ static ph_status check_loss(const struct ph_hub_client *client)
 static ph_status refuse(struct ph_hub_client *client, ph_status status)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, ph_error_text());
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        struct ph_control_stream *stream = client->hubs[hub].stream;
+        struct ph__control_stream *stream = client->hubs[hub].stream;
         if (ph__client_put(stream, PH_FRAME_ANSWER, &writer) == PH_OK)
             ph__control_stream_flush(stream);
     }
@@ -86,7 +86,7 @@ static ph_status refuse(struct ph_hub_client *client, ph_status status)
 ph_status ph__client_choose_parts(struct ph_hub_client *client)
 {
     unsigned char bytes[sizeof(uint64_t)];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     const uint64_t newest = ph__parts_newest_common(client->parts.saved, client->list.num_hubs);
     const ph_status status = newest == PH_NO_ITERATION ? check_loss(client) : PH_OK;
     if (status != PH_OK)
@@ -101,14 +101,14 @@ ph_status ph__client_choose_parts(struct ph_hub_client *client)
 static ph_status answer_all(struct ph_hub_client *client)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_client_parts *parts = &client->parts;
-    const struct ph_keep keep = ph__parts_decide(parts->saved, client->list.num_hubs, &parts->slack);
+    struct ph__wire_writer writer;
+    struct ph__client_parts *parts = &client->parts;
+    const struct ph__keep keep = ph__parts_decide(parts->saved, client->list.num_hubs, &parts->slack);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keep(&writer, &keep);
     parts->num_said = 0;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
-        struct ph_control_stream *stream = client->hubs[hub].stream;
+        struct ph__control_stream *stream = client->hubs[hub].stream;
         parts->has_said[hub] = false;
         PH_TRY(ph__client_name(client, hub, ph__client_put(stream, PH_FRAME_KEEP, &writer)));
         PH_TRY(ph__client_name(client, hub, ph__control_stream_flush(stream)));
@@ -117,9 +117,9 @@ static ph_status answer_all(struct ph_hub_client *client)
 }
 
 /* Takes what a hub says by SAVED; when all hubs have, answers them. */
-static ph_status take_saved(struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
+static ph_status take_saved(struct ph_hub_client *client, uint16_t hub, const struct ph__control_frame *frame)
 {
-    struct ph_client_parts *parts = &client->parts;
+    struct ph__client_parts *parts = &client->parts;
     if (client->list.num_hubs == 1 || client->layout == NULL)
         return ph_fail(PH_ERROR_PEER, "the hub tells of parts of checkpoints, of which there are none");
     PH_TRY(ph__get_saved(frame->body, frame->size, &parts->saved[hub]));
@@ -144,9 +144,9 @@ ph_status ph__client_look_at_parts(struct ph_hub_client *client)
 /* ---- unasked ---- */
 
 static ph_status take_unasked(
-    struct ph_hub_client *client, uint16_t hub, const struct ph_control_frame *frame)
+    struct ph_hub_client *client, uint16_t hub, const struct ph__control_frame *frame)
 {
-    struct ph_answer answer;
+    struct ph__answer answer;
     ph__control_frame_close(frame);
     if (frame->type == PH_FRAME_SAVED)
         return take_saved(client, hub, frame);
@@ -159,7 +159,7 @@ static ph_status take_unasked(
 
 static ph_status take_all_unasked(struct ph_hub_client *client, uint16_t hub)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there = true;
     while (is_there) {
         PH_TRY(ph__control_stream_take(client->hubs[hub].stream, &frame, &is_there));
@@ -172,7 +172,7 @@ static ph_status take_all_unasked(struct ph_hub_client *client, uint16_t hub)
 /* The last words of one that has gone say more than that it has. */
 static ph_status listen(struct ph_hub_client *client, uint16_t hub)
 {
-    struct ph_control_stream *stream = client->hubs[hub].stream;
+    struct ph__control_stream *stream = client->hubs[hub].stream;
     char text[PH_HUB_MAX_TEXT + 1];
     (void)ph__control_stream_flush(stream); /* what is wrong with it, receiving tells */
     const ph_status received = ph__control_stream_receive(stream);
@@ -211,7 +211,7 @@ ph_status ph__client_explain(struct ph_hub_client *client, ph_status status)
 /* ---- asked ---- */
 
 ph_status ph__client_tell_all(
-    struct ph_hub_client *client, enum ph_hub_frame type, const struct ph_wire_writer *body)
+    struct ph_hub_client *client, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
         client->hubs[hub].is_answered = false;
@@ -223,8 +223,8 @@ ph_status ph__client_tell_all(
 /* Its body is lost when the hub is listened to again. */
 static ph_status keep_body(struct ph_hub_client *client, uint16_t hub)
 {
-    struct ph_client_hub *asked = &client->hubs[hub];
-    const struct ph_control_frame *frame = &asked->frame;
+    struct ph__client_hub *asked = &client->hubs[hub];
+    const struct ph__control_frame *frame = &asked->frame;
     ph_status status = PH_OK;
     if (frame->type == PH_FRAME_LAYOUT)
         status = ph__get_layout(frame->body, frame->size, &asked->job);
@@ -235,9 +235,9 @@ static ph_status keep_body(struct ph_hub_client *client, uint16_t hub)
     return status;
 }
 
-ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer)
+ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph__hub_frame answer)
 {
-    struct ph_client_hub *asked = &client->hubs[hub];
+    struct ph__client_hub *asked = &client->hubs[hub];
     for (;;) {
         PH_TRY(ph__client_look_for(asked->stream, answer, &asked->frame, &asked->is_answered));
         if (!asked->is_answered)
@@ -251,7 +251,7 @@ ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub,
 
 /* Takes the answers that have come. */
 static ph_status look_for_answers(
-    struct ph_hub_client *client, enum ph_hub_frame answer, uint16_t *num_answered_out)
+    struct ph_hub_client *client, enum ph__hub_frame answer, uint16_t *num_answered_out)
 {
     *num_answered_out = 0;
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
@@ -263,7 +263,7 @@ static ph_status look_for_answers(
 }
 
 /* What has not come in time: all but an ANSWER comes when all workers have asked for it. */
-static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame answer)
+static ph_status give_up(const struct ph_hub_client *client, enum ph__hub_frame answer)
 {
     if (answer == PH_FRAME_ANSWER)
         return ph_fail(PH_ERROR_PEER, "the hub does not answer");
@@ -275,11 +275,11 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph_hub_frame a
 /* Until one of them has something to say, be it one that has answered: it may have bad news while others do not answer. Of those that have
  * let this worker go it does not matter any more. polled_out: (num_hubs). */
 static ph_status wait_for_any(
-    struct ph_hub_client *client, enum ph_hub_frame answer, struct ph_wait *wait, struct pollfd *polled_out)
+    struct ph_hub_client *client, enum ph__hub_frame answer, struct ph__wait *wait, struct pollfd *polled_out)
 {
     const int wait_ms = ph__wait_ms(wait);
     for (uint16_t i = 0; i < client->list.num_hubs; i++) {
-        const struct ph_client_hub *hub = &client->hubs[i];
+        const struct ph__client_hub *hub = &client->hubs[i];
         if (!hub->is_answered && wait_ms == 0)
             return ph__client_name(
                 client, i, wait->is_stopped ? ph__wait_stopped(wait) : give_up(client, answer));
@@ -303,10 +303,10 @@ static ph_status hear_news(struct ph_hub_client *client, const struct pollfd *po
     return PH_OK;
 }
 
-ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer)
+ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame type,
+    const struct ph__wire_writer *body, enum ph__hub_frame answer)
 {
-    struct ph_wait wait = ph__wait_begin(client->timeout);
+    struct ph__wait wait = ph__wait_begin(client->timeout);
     struct pollfd polled[PH_HUB_MAX_HUBS] = {{0}};
     uint16_t num_answered = 0;
     PH_TRY(ph__client_tell_all(client, type, body));
@@ -330,9 +330,9 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame typ
 
 /* What a hub has answered, if it has: an error of the checkpoint is kept for when the other hubs have answered, too. */
 static ph_status look_for_checkpoint(
-    struct ph_hub_client *client, uint16_t index, struct ph_answer *first_error)
+    struct ph_hub_client *client, uint16_t index, struct ph__answer *first_error)
 {
-    const struct ph_client_hub *hub = &client->hubs[index];
+    const struct ph__client_hub *hub = &client->hubs[index];
     const ph_status status =
         ph__client_name(client, index, ph__client_look_for_answer(client, index, PH_FRAME_ANSWER));
     if (status == PH_OK || !hub->is_answered || hub->frame.type != PH_FRAME_ANSWER)
@@ -345,7 +345,7 @@ static ph_status look_for_checkpoint(
 }
 
 static ph_status look_for_checkpoints(
-    struct ph_hub_client *client, struct ph_answer *first_error, bool *is_answered_out)
+    struct ph_hub_client *client, struct ph__answer *first_error, bool *is_answered_out)
 {
     *is_answered_out = true;
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
@@ -363,8 +363,8 @@ static ph_status look_for_checkpoints(
 /* What is under way moves on meanwhile, or the iteration would never become complete. */
 static ph_status await_checkpoint(struct ph_hub_client *client)
 {
-    struct ph_wait wait = ph__wait_begin(client->timeout);
-    struct ph_answer first_error = {.status = PH_OK};
+    struct ph__wait wait = ph__wait_begin(client->timeout);
+    struct ph__answer first_error = {.status = PH_OK};
     for (;;) {
         bool has_moved, has_news, is_answered;
         PH_TRY(ph__client_explain(client, ph__client_engine_progress(client->engine, &has_moved)));
@@ -397,7 +397,7 @@ static uint64_t newest_iteration(const struct ph_hub_client *client)
 ph_status ph_hub_checkpoint(struct ph_hub_client *client)
 {
     unsigned char bytes[sizeof(uint64_t)];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     if (client->engine == NULL || client->has_left)
         return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
     ph__wire_writer_init(&writer, bytes, sizeof bytes);

@@ -21,7 +21,7 @@
 static ph_status find_cores(
     struct ph_hub_client *client, uint16_t index, const uint16_t *hub_of_chunk, uint16_t *scratch)
 {
-    struct ph_client_hub *hub = &client->hubs[index];
+    struct ph__client_hub *hub = &client->hubs[index];
     const size_t num_chunks = client->layout->sizes.num_chunks;
     hub->first_link = client->num_links;
     client->num_links += hub->job.num_cores;
@@ -64,9 +64,9 @@ ph_status ph__client_find_links(struct ph_hub_client *client)
 
 /* ---- shared memory, of one hub ---- */
 
-static struct ph_worker_region_sizes region_sizes(const struct ph_hub_client *client)
+static struct ph__worker_region_sizes region_sizes(const struct ph_hub_client *client)
 {
-    return (struct ph_worker_region_sizes){
+    return (struct ph__worker_region_sizes){
         .num_cores = client->hubs[0].job.num_cores,
         .ring_capacity = client->hubs[0].job.ring_capacity,
         .gradient_bytes = client->layout->sizes.gradient_bytes,
@@ -77,8 +77,8 @@ static struct ph_worker_region_sizes region_sizes(const struct ph_hub_client *cl
 
 static void place_regions(struct ph_hub_client *client)
 {
-    const struct ph_worker_region_sizes sizes = region_sizes(client);
-    const struct ph_worker_region region = ph__worker_region(&sizes);
+    const struct ph__worker_region_sizes sizes = region_sizes(client);
+    const struct ph__worker_region region = ph__worker_region(&sizes);
     const bool has_own = client->joined.has_own_parameters;
     client->num_parameters = has_own ? client->joined.depth : client->hubs[0].job.num_versions;
     for (uint32_t i = 0; i < client->joined.depth; i++)
@@ -92,13 +92,13 @@ static void place_regions(struct ph_hub_client *client)
 /* Takes the descriptors one after the other; what was not taken is closed by the caller. */
 static ph_status open_shared(struct ph_hub_client *client, const int *descriptors, size_t *num_taken)
 {
-    const struct ph_worker_region_sizes sizes = region_sizes(client);
-    const struct ph_worker_region region = ph__worker_region(&sizes);
+    const struct ph__worker_region_sizes sizes = region_sizes(client);
+    const struct ph__worker_region region = ph__worker_region(&sizes);
     PH_TRY(ph__region_open(descriptors[(*num_taken)++], region.size, true, &client->region));
     PH_TRY(ph__region_open(descriptors[(*num_taken)++],
         sizes.gradient_bytes * client->hubs[0].job.num_versions, false, &client->results));
     for (uint16_t core = 0; core < sizes.num_cores; core++) {
-        const struct ph_shared_link_options options = {
+        const struct ph__shared_link_options options = {
             .memory = (char *)client->region.memory + core * region.ring_bytes,
             .capacity = sizes.ring_capacity,
             .doorbell = descriptors[*num_taken],
@@ -115,16 +115,16 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
 
 struct place { /* of a core thread */
     char address[PH_ADDRESS_BYTES];
-    struct ph_timeout connect, greet; /* ... and to be attached */
-    struct ph_attach attach;
+    struct ph__timeout connect, greet; /* ... and to be attached */
+    struct ph__attach attach;
 };
 
 static ph_status ask_to_attach(
-    struct ph_control_stream *stream, const struct ph_attach *attach, struct ph_timeout timeout)
+    struct ph__control_stream *stream, const struct ph__attach *attach, struct ph__timeout timeout)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_attach(&writer, attach);
     return ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, timeout, &frame);
@@ -132,11 +132,11 @@ static ph_status ask_to_attach(
 
 /* A connection to a core thread, in the manner of a control connection until it is attached. A hub that dies meanwhile ends it: what
  * its control connection says then is bad news. */
-static ph_status attach(struct ph_hub_client *client, const struct ph_client_hub *hub,
-    const struct place *place, struct ph_control_stream **stream_out)
+static ph_status attach(struct ph_hub_client *client, const struct ph__client_hub *hub,
+    const struct place *place, struct ph__control_stream **stream_out)
 {
-    struct ph_control_stream *stream;
-    struct ph_welcome welcome;
+    struct ph__control_stream *stream;
+    struct ph__welcome welcome;
     int socket;
     PH_TRY(ph__socket_connect_while(
         place->address, place->connect, ph__control_stream_socket(hub->stream), &socket));
@@ -150,16 +150,16 @@ static ph_status attach(struct ph_hub_client *client, const struct ph_client_hub
     return PH_OK;
 }
 
-static struct ph_timeout at_most(const struct ph_hub_client *client, uint32_t most_ms)
+static struct ph__timeout at_most(const struct ph_hub_client *client, uint32_t most_ms)
 {
-    struct ph_timeout timeout = client->timeout;
+    struct ph__timeout timeout = client->timeout;
     timeout.ms = timeout.ms < most_ms ? timeout.ms : most_ms;
     return timeout;
 }
 
 /* ... at the address that the hub has named for it. */
-static ph_status attach_at_host(struct ph_hub_client *client, const struct ph_client_hub *hub,
-    const struct ph_attach *wanted, struct ph_control_stream **stream_out)
+static ph_status attach_at_host(struct ph_hub_client *client, const struct ph__client_hub *hub,
+    const struct ph__attach *wanted, struct ph__control_stream **stream_out)
 {
     struct place place = {.connect = at_most(client, OTHER_CONNECT_MS),
         .greet = at_most(client, OTHER_GREET_MS),
@@ -170,8 +170,8 @@ static ph_status attach_at_host(struct ph_hub_client *client, const struct ph_cl
 }
 
 /* ... where the control connection goes. */
-static ph_status attach_at_control(struct ph_hub_client *client, const struct ph_client_hub *hub,
-    const struct ph_attach *wanted, struct ph_control_stream **stream_out)
+static ph_status attach_at_control(struct ph_hub_client *client, const struct ph__client_hub *hub,
+    const struct ph__attach *wanted, struct ph__control_stream **stream_out)
 {
     struct place place = {.connect = client->timeout, .greet = client->timeout, .attach = *wanted};
     PH_TRY(ph__socket_peer(ph__control_stream_socket(hub->stream), place.address));
@@ -179,7 +179,7 @@ static ph_status attach_at_control(struct ph_hub_client *client, const struct ph
 }
 
 /* The other core threads of that address do not try it, either. */
-static void forget_host(struct ph_hub_client *client, struct ph_client_hub *hub, uint16_t core)
+static void forget_host(struct ph_hub_client *client, struct ph__client_hub *hub, uint16_t core)
 {
     char host[PH_HOST_BYTES];
     const size_t used = strlen(client->why);
@@ -193,10 +193,10 @@ static void forget_host(struct ph_hub_client *client, struct ph_client_hub *hub,
 }
 
 static ph_status attach_core(
-    struct ph_hub_client *client, uint16_t index, uint16_t core, struct ph_control_stream **stream_out)
+    struct ph_hub_client *client, uint16_t index, uint16_t core, struct ph__control_stream **stream_out)
 {
-    struct ph_client_hub *hub = &client->hubs[index];
-    const struct ph_attach wanted = {.token = hub->job.token, .core = core};
+    struct ph__client_hub *hub = &client->hubs[index];
+    const struct ph__attach wanted = {.token = hub->job.token, .core = core};
     if (hub->job.hosts[core][0] != '\0') {
         if (attach_at_host(client, hub, &wanted, stream_out) == PH_OK)
             return PH_OK;
@@ -207,9 +207,9 @@ static ph_status attach_core(
 
 static ph_status connect_core(struct ph_hub_client *client, uint16_t index, uint16_t core)
 {
-    const struct ph_client_hub *hub = &client->hubs[index];
-    struct ph_control_stream *stream;
-    struct ph_tcp_link_options options = {.capacity = hub->job.ring_capacity,
+    const struct ph__client_hub *hub = &client->hubs[index];
+    struct ph__control_stream *stream;
+    struct ph__tcp_link_options options = {.capacity = hub->job.ring_capacity,
         .registered = client->has_no_thread ? NULL : &client->region,
         .owner = ph__client_link_owner(client, hub->first_link + core)};
     PH_TRY(attach_core(client, index, core, &stream));
@@ -245,7 +245,7 @@ static ph_status open_connections(struct ph_hub_client *client)
 
 ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out)
 {
-    const struct ph_control_frame *frame = &client->hubs[0].frame;
+    const struct ph__control_frame *frame = &client->hubs[0].frame;
     client->links = calloc(client->num_links, sizeof *client->links);
     client->ends = calloc(client->num_links, sizeof *client->ends);
     if (client->links == NULL || client->ends == NULL)

@@ -6,10 +6,10 @@
 #include "hub/client/client_operator.h"
 
 static ph_status ask_once(
-    const struct ph_hub_options *options, enum ph_hub_frame type, const struct ph_wire_writer *body)
+    const struct ph_hub_options *options, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
-    struct ph_control_frame frame;
-    struct ph_control_stream *stream;
+    struct ph__control_frame frame;
+    struct ph__control_stream *stream;
     PH_TRY(ph__client_reach_once(options, &stream));
     const ph_status status =
         ph__client_request(stream, type, body, PH_FRAME_ANSWER, ph__client_timeout(options), &frame);
@@ -17,18 +17,18 @@ static ph_status ask_once(
     return status;
 }
 
-static ph_status ask_hub(const struct ph_hub_options *options, const struct ph_hub_list *list, uint16_t hub,
-    enum ph_hub_frame type, const struct ph_wire_writer *body)
+static ph_status ask_hub(const struct ph_hub_options *options, const struct ph__hub_list *list, uint16_t hub,
+    enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     const struct ph_hub_options one = ph__hub_list_options(list, hub, options);
     return ask_once(&one, type, body);
 }
 
-typedef ph_status ask_hub_function(const struct ph_hub_list *list, uint16_t hub, void *context);
+typedef ph_status ask_hub_function(const struct ph__hub_list *list, uint16_t hub, void *context);
 
 /* Asks each hub, also when one before has failed: what that has lost may be on the others. Returns the first error, which says which hub
  * it is of. */
-static ph_status ask_each(const struct ph_hub_list *list, ask_hub_function *ask, void *context)
+static ph_status ask_each(const struct ph__hub_list *list, ask_hub_function *ask, void *context)
 {
     char text[PH_HUB_MAX_TEXT + 1];
     ph_status first = PH_OK;
@@ -43,13 +43,13 @@ static ph_status ask_each(const struct ph_hub_list *list, ask_hub_function *ask,
 }
 
 /* One after the other, up to the first that fails. */
-static ph_status create(const struct ph_hub_options *options, const struct ph_hub_list *list,
+static ph_status create(const struct ph_hub_options *options, const struct ph__hub_list *list,
     const struct ph_hub_service *service)
 {
     for (uint16_t hub = 0; hub < list->num_hubs; hub++) {
         unsigned char bytes[PH_HUB_MAX_BODY];
-        struct ph_wire_writer writer;
-        const struct ph_hub_share share = ph__hub_list_share(list, hub);
+        struct ph__wire_writer writer;
+        const struct ph__hub_share share = ph__hub_list_share(list, hub);
         PH_TRY(ph__service_check_share(service, &share));
         ph__wire_writer_init(&writer, bytes, sizeof bytes);
         ph__put_service(&writer, service, &share);
@@ -60,7 +60,7 @@ static ph_status create(const struct ph_hub_options *options, const struct ph_hu
 
 ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service)
 {
-    struct ph_hub_list list;
+    struct ph__hub_list list;
     PH_TRY(ph__service_check(service));
     PH_TRY(ph__hub_list_read(options->address, &list));
     const ph_status status = create(options, &list, service);
@@ -70,14 +70,14 @@ ph_status ph_hub_create_service(const struct ph_hub_options *options, const stru
 
 struct destruction {
     const struct ph_hub_options *options;
-    struct ph_join which;
+    struct ph__join which;
 };
 
-static ph_status destroy(const struct ph_hub_list *list, uint16_t hub, void *context)
+static ph_status destroy(const struct ph__hub_list *list, uint16_t hub, void *context)
 {
     struct destruction *wish = context;
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     wish->which.share = ph__hub_list_share(list, hub);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &wish->which);
@@ -87,7 +87,7 @@ static ph_status destroy(const struct ph_hub_list *list, uint16_t hub, void *con
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce)
 {
     struct destruction wish = {.options = options, .which.nonce = nonce};
-    struct ph_hub_list list;
+    struct ph__hub_list list;
     PH_TRY(ph__service_check_name(name));
     strcpy(wish.which.name, name);
     PH_TRY(ph__hub_list_read(options->address, &list));
@@ -100,12 +100,12 @@ ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const cha
 
 #define DEFAULT_TIMEOUT_MS 10000
 
-static ph_status ask_for_status(struct ph_control_stream *stream, const char *service,
-    struct ph_timeout timeout, struct ph_json **status_out)
+static ph_status ask_for_status(struct ph__control_stream *stream, const char *service,
+    struct ph__timeout timeout, struct ph__json **status_out)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service_name(&writer, service);
     PH_TRY(ph__client_request(stream, PH_FRAME_STATUS, &writer, PH_FRAME_STATUS_TEXT, timeout, &frame));
@@ -113,10 +113,10 @@ static ph_status ask_for_status(struct ph_control_stream *stream, const char *se
 }
 
 ph_status ph__hub_status(
-    const struct ph_hub_options *options, const char *service, struct ph_json **status_out)
+    const struct ph_hub_options *options, const char *service, struct ph__json **status_out)
 {
     struct ph_hub_options waiting = *options;
-    struct ph_control_stream *stream;
+    struct ph__control_stream *stream;
     waiting.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     PH_TRY(ph__client_reach_once(&waiting, &stream));
     const ph_status status =
@@ -127,10 +127,10 @@ ph_status ph__hub_status(
 
 /* ---- ending a service: the hub is greeted where it listens, which tells its local socket, and asked over that ---- */
 
-static ph_status go_local(const struct ph_welcome *welcome, uint32_t timeout_ms, int *socket_out)
+static ph_status go_local(const struct ph__welcome *welcome, uint32_t timeout_ms, int *socket_out)
 {
     char text[PH_HUB_MAX_TEXT + 1];
-    enum ph_way way;
+    enum ph__way way;
     const ph_status status = ph__client_reach_local(welcome, timeout_ms, socket_out, &way);
     if (status == PH_OK)
         return PH_OK;
@@ -138,23 +138,24 @@ static ph_status go_local(const struct ph_welcome *welcome, uint32_t timeout_ms,
     return ph_fail(status, "services are ended by the hub's own user, on its host: %s", text);
 }
 
-static ph_status reach(const struct ph_hub_options *options, const struct ph_secret *secret,
-    struct ph_control_stream **stream_out)
+static ph_status reach(const struct ph_hub_options *options, const struct ph__secret *secret,
+    struct ph__control_stream **stream_out)
 {
     int socket;
-    struct ph_welcome welcome;
-    struct ph_control_stream *stream;
+    struct ph__welcome welcome;
+    struct ph__control_stream *stream;
     PH_TRY(ph__client_reach(options, secret, &stream, &welcome));
     ph__control_stream_destroy(stream);
     PH_TRY(go_local(&welcome, ph__client_timeout(options).ms, &socket));
     return ph__client_greet(socket, secret, ph__client_timeout(options), stream_out, &welcome);
 }
 
-static ph_status ask_to_end(struct ph_control_stream *stream, const char *service, struct ph_timeout timeout)
+static ph_status ask_to_end(
+    struct ph__control_stream *stream, const char *service, struct ph__timeout timeout)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service_name(&writer, service);
     return ph__client_request(stream, PH_FRAME_END_SERVICE, &writer, PH_FRAME_ANSWER, timeout, &frame);
@@ -162,15 +163,15 @@ static ph_status ask_to_end(struct ph_control_stream *stream, const char *servic
 
 struct wish {
     const struct ph_hub_options *options;
-    const struct ph_secret *secret; /* NULL: none */
+    const struct ph__secret *secret; /* NULL: none */
     const char *service;
 };
 
-static ph_status end_service(const struct ph_hub_list *list, uint16_t hub, void *context)
+static ph_status end_service(const struct ph__hub_list *list, uint16_t hub, void *context)
 {
     const struct wish *wish = context;
     const struct ph_hub_options one = ph__hub_list_options(list, hub, wish->options);
-    struct ph_control_stream *stream;
+    struct ph__control_stream *stream;
     PH_TRY(reach(&one, wish->secret, &stream));
     const ph_status status = ask_to_end(stream, wish->service, ph__client_timeout(&one));
     ph__control_stream_destroy(stream);
@@ -179,8 +180,8 @@ static ph_status end_service(const struct ph_hub_list *list, uint16_t hub, void 
 
 ph_status ph__hub_end_service(const struct ph_hub_options *options, const char *service)
 {
-    struct ph_secret secret;
-    struct ph_hub_list list;
+    struct ph__secret secret;
+    struct ph__hub_list list;
     const bool has_secret = options->secret_file != NULL;
     PH_TRY(ph__service_check_name(service));
     if (has_secret)

@@ -13,6 +13,6 @@ ph_status ph__hub_end_service(const struct ph_hub_options *options, const char *
 /* Asks a hub for its status. service: NULL for all of them, each with its first workers and keys. The document (server_status.c) is the
  * caller's. PH_ERROR_PEER. */
 ph_status ph__hub_status(
-    const struct ph_hub_options *options, const char *service, struct ph_json **status_out);
+    const struct ph_hub_options *options, const char *service, struct ph__json **status_out);
 
 #endif

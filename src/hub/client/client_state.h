@@ -19,77 +19,77 @@
 
 /* One slot of a key's operations. The caller fills it while num_missing is 0 and sets that last; then the engine counts it
  * down, and the caller looks at the rest again when it is 0. */
-struct ph_client_operation {
+struct ph__client_operation {
     _Atomic uint32_t num_missing; /* chunks that were not answered */
-    _Atomic uint8_t kind;         /* enum ph_hub_message_kind */
+    _Atomic uint8_t kind;         /* enum ph__hub_message_kind */
     _Atomic uint64_t iteration;
     _Atomic uint32_t num_contributors; /* the fewest of its chunks */
 };
 
-struct ph_client_key {
+struct ph__client_key {
     uint32_t optimizer;
     uint64_t pushed; /* iterations */
     uint64_t pulled; /* the iteration that its parameters are of */
-    struct ph_client_operation operations[PH_CLIENT_MAX_OPERATIONS];
+    struct ph__client_operation operations[PH_CLIENT_MAX_OPERATIONS];
     uint32_t oldest, num_operations; /* the slots in use: from `oldest` on, modulo their number */
     uint64_t tested_since_ns;        /* that the oldest was not done yet; 0: nobody has tested it */
 };
 
-struct ph_client_hub { /* one of those that share the keys */
-    struct ph_control_stream *stream;
-    struct ph_control_frame frame; /* its last answer, without the body */
-    bool is_answered;              /* what it was asked last */
+struct ph__client_hub { /* one of those that share the keys */
+    struct ph__control_stream *stream;
+    struct ph__control_frame frame; /* its last answer, without the body */
+    bool is_answered;               /* what it was asked last */
     /* From init on: */
-    struct ph_job_layout job;
+    struct ph__job_layout job;
     uint32_t first_link; /* of its core threads */
     uint32_t num_chunks; /* that live on it; the first has some at least */
 };
 
-struct ph_client_engine;
+struct ph__client_engine;
 
-struct ph_client_end { /* of a link, and its owner */
+struct ph__client_end { /* of a link, and its owner */
     struct ph_hub_client *client;
     uint32_t link;
     uint32_t slot; /* of the operation that is answered by what is coming */
 };
 
-struct ph_client_parts {    /* of checkpoints, of several hubs: client_hubs.c */
-    struct ph_saved *saved; /* (num_hubs) what each has said last */
-    bool *has_said;         /* (num_hubs) since all were answered; counted in num_said */
+struct ph__client_parts {    /* of checkpoints, of several hubs: client_hubs.c */
+    struct ph__saved *saved; /* (num_hubs) what each has said last */
+    bool *has_said;          /* (num_hubs) since all were answered; counted in num_said */
     uint16_t num_said;
     uint64_t slack;     /* of ph__parts_decide() */
     uint64_t looked_ns; /* when this worker last looked whether a hub says something */
 };
 
 struct ph_hub_client {
-    struct ph_timeout timeout;
+    struct ph__timeout timeout;
     uint32_t rank;
     bool is_shared;
-    enum ph_way way;
+    enum ph__way way;
     char why[512]; /* this transport, and not all addresses of the hub */
-    struct ph_hub_list list;
-    struct ph_secret *secret;   /* NULL: none */
-    struct ph_client_hub *hubs; /* (num_hubs) of the list, in its order */
-    struct ph_joined joined;    /* what all of them say */
-    struct ph_client_parts parts;
+    struct ph__hub_list list;
+    struct ph__secret *secret;   /* NULL: none */
+    struct ph__client_hub *hubs; /* (num_hubs) of the list, in its order */
+    struct ph__joined joined;    /* what all of them say */
+    struct ph__client_parts parts;
     /* From init on: */
     bool is_restored;
-    struct ph_layout *layout;
-    struct ph_client_key *keys;
+    struct ph__layout *layout;
+    struct ph__client_key *keys;
     uint32_t *link_of_chunk;
     uint8_t *asked; /* (num_chunks) the engine's: a bit for each slot of operations that has no answer yet */
-    struct ph_region region;  /* gradients, parameters of its own, and on the hub's host the rings */
-    struct ph_region results; /* ... there all workers' */
+    struct ph__region region;  /* gradients, parameters of its own, and on the hub's host the rings */
+    struct ph__region results; /* ... there all workers' */
     char *gradients[PH_HUB_MAX_DEPTH];
     char *parameters
         [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */
     uint32_t num_parameters;
-    struct ph_link **links; /* (num_links) to the first hub's core threads, the second's ...; the engine's */
-    struct ph_client_end *ends; /* (num_links) */
+    struct ph__link **links; /* (num_links) to the first hub's core threads, the second's ...; the engine's */
+    struct ph__client_end *ends; /* (num_links) */
     uint32_t num_links;
-    struct ph_client_engine *engine;
+    struct ph__client_engine *engine;
     bool has_no_thread;
-    struct ph_waiter waiter;
+    struct ph__waiter waiter;
     uint64_t seen_answers, answered_ns;          /* answers that tests have seen, and when the last */
     uint64_t looked_ns;                          /* when a test last looked at the control connections */
     uint32_t num_turns;                          /* of waiting, since the control connection was looked at */
@@ -110,16 +110,16 @@ ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
 
 /* Sends a frame to all hubs, or begins to. */
 ph_status ph__client_tell_all(
-    struct ph_hub_client *client, enum ph_hub_frame type, const struct ph_wire_writer *body);
+    struct ph_hub_client *client, enum ph__hub_frame type, const struct ph__wire_writer *body);
 
 /* ... and waits until all have answered: as ph__client_request(), into hubs[].frame but for its body, of which a LAYOUT is in hubs[].job
  * and PARTS in parts.saved[].parts. The first error is returned, and other hubs may be about to answer then. */
-ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer);
+ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame type,
+    const struct ph__wire_writer *body, enum ph__hub_frame answer);
 
 /* Whether the hub has answered what it was asked last, into hubs[hub]: as ph__client_look_for(), and what it says of its parts is heard
  * besides. */
-ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph_hub_frame answer);
+ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph__hub_frame answer);
 
 ph_status ph__client_parts_init(
     struct ph_hub_client *client); /* once the list of hubs is known. PH_ERROR_MEMORY */
@@ -142,12 +142,12 @@ ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_
 /* ---- client_engine.c ---- */
 
 /* The owner of this link, which can be given to nobody else. */
-struct ph_link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link);
+struct ph__link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link);
 
 /* ---- client.c ---- */
 
 /* Begins an operation without checks: init assigns and pulls with it. */
-ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub_message_kind kind);
+ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph__hub_message_kind kind);
 
 /* ---- client_engine.c ---- */
 
@@ -157,8 +157,8 @@ ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph_hub
  * The caller says what to send by commands, and the engine tells by the operations' num_missing what was answered; between
  * the two threads there is a ring of commands with one writer and one reader, and no lock. */
 
-struct ph_client_command {
-    uint8_t kind;        /* enum ph_hub_message_kind */
+struct ph__client_command {
+    uint8_t kind;        /* enum ph__hub_message_kind */
     uint8_t slot;        /* of the key's operations */
     float learning_rate; /* of the key's optimizer, for a push from here on; NAN: as the hub has it */
     uint32_t key;
@@ -167,21 +167,21 @@ struct ph_client_command {
 
 /* Starts the thread if `has_thread`. PH_ERROR_MEMORY. */
 ph_status ph__client_engine_create(
-    struct ph_hub_client *client, bool has_thread, struct ph_client_engine **engine_out);
-void ph__client_engine_destroy(struct ph_client_engine *engine); /* ends the thread; NULL is fine */
+    struct ph_hub_client *client, bool has_thread, struct ph__client_engine **engine_out);
+void ph__client_engine_destroy(struct ph__client_engine *engine); /* ends the thread; NULL is fine */
 
 /* PH_ERROR_PEER when a link has failed. */
-ph_status ph__client_engine_post(struct ph_client_engine *engine, const struct ph_client_command *command);
+ph_status ph__client_engine_post(struct ph__client_engine *engine, const struct ph__client_command *command);
 
 /* Moves things on, where there is no thread that does. has_moved_out: something was done; by a thread: an operation has all its
  * answers. */
-ph_status ph__client_engine_progress(struct ph_client_engine *engine, bool *has_moved_out);
+ph_status ph__client_engine_progress(struct ph__client_engine *engine, bool *has_moved_out);
 
 /* How many answers have come from hubs, some of them perhaps not told yet. */
-uint64_t ph__client_engine_num_answers(const struct ph_client_engine *engine);
+uint64_t ph__client_engine_num_answers(const struct ph__client_engine *engine);
 
 /* Sleeps until there is something to move on, or with a thread until an operation has all its answers; until a hub says something on
  * its control connection, or timeout_ms are over. has_news_out: a hub has. */
-ph_status ph__client_engine_sleep(struct ph_client_engine *engine, int timeout_ms, bool *has_news_out);
+ph_status ph__client_engine_sleep(struct ph__client_engine *engine, int timeout_ms, bool *has_news_out);
 
 #endif

@@ -12,10 +12,10 @@
 #include "hub/keep/job_checkpoint.h"
 #include "net/waiter.h"
 
-struct ph_checkpoint_task {
-    struct ph_checkpoint_order order;
+struct ph__checkpoint_task {
+    struct ph__checkpoint_order order;
     char *path; /* of the service's file */
-    struct ph_snapshot *snapshot;
+    struct ph__snapshot *snapshot;
     int bell;
     pthread_t thread;
     bool has_kept;
@@ -25,34 +25,34 @@ struct ph_checkpoint_task {
 };
 
 /* Open parts of a service that was there before, under the same name, are nothing to a new one. */
-static ph_status write_file(const struct ph_checkpoint_task *task, const char *file)
+static ph_status write_file(const struct ph__checkpoint_task *task, const char *file)
 {
     bool unused;
     PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
     return ph__job_checkpoint_write(file, task->snapshot);
 }
 
-static ph_status keep_part(struct ph_checkpoint_task *task)
+static ph_status keep_part(struct ph__checkpoint_task *task)
 {
     return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end, &task->has_kept);
 }
 
 /* The job goes on from here: no other part fits any more. */
-static ph_status read_file(struct ph_checkpoint_task *task, const char *file)
+static ph_status read_file(struct ph__checkpoint_task *task, const char *file)
 {
     PH_TRY(ph__job_checkpoint_read(file, task->snapshot));
     return keep_part(task);
 }
 
 /* The service's own file goes last: without it the others would belong to nobody. */
-static ph_status remove_files(const struct ph_checkpoint_task *task)
+static ph_status remove_files(const struct ph__checkpoint_task *task)
 {
     bool unused;
     PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
     return ph__job_checkpoint_remove(task->path);
 }
 
-static ph_status do_work(struct ph_checkpoint_task *task, const char *file)
+static ph_status do_work(struct ph__checkpoint_task *task, const char *file)
 {
     switch (task->order.work) {
     case PH_CHECKPOINT_WRITE:
@@ -66,7 +66,7 @@ static ph_status do_work(struct ph_checkpoint_task *task, const char *file)
     }
 }
 
-static ph_status do_with_file(struct ph_checkpoint_task *task)
+static ph_status do_with_file(struct ph__checkpoint_task *task)
 {
     char *file;
     PH_TRY(ph__job_part_path(task->path, task->order.part, &file));
@@ -77,7 +77,7 @@ static ph_status do_with_file(struct ph_checkpoint_task *task)
 
 static void *run(void *context)
 {
-    struct ph_checkpoint_task *task = context;
+    struct ph__checkpoint_task *task = context;
     const int bell = task->bell;
     task->status = do_with_file(task);
     if (task->status != PH_OK)
@@ -87,16 +87,16 @@ static void *run(void *context)
     return NULL;
 }
 
-static void destroy(struct ph_checkpoint_task *task)
+static void destroy(struct ph__checkpoint_task *task)
 {
     free(task->path);
     free(task);
 }
 
-ph_status ph__checkpoint_task_start(const struct ph_checkpoint_order *order, const char *path,
-    struct ph_snapshot *snapshot, int bell, struct ph_checkpoint_task **task_out)
+ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, const char *path,
+    struct ph__snapshot *snapshot, int bell, struct ph__checkpoint_task **task_out)
 {
-    struct ph_checkpoint_task *task = calloc(1, sizeof *task);
+    struct ph__checkpoint_task *task = calloc(1, sizeof *task);
     if (task == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory for a checkpoint", path);
     task->order = *order;
@@ -112,27 +112,27 @@ ph_status ph__checkpoint_task_start(const struct ph_checkpoint_order *order, con
     return PH_OK;
 }
 
-bool ph__checkpoint_task_is_done(const struct ph_checkpoint_task *task)
+bool ph__checkpoint_task_is_done(const struct ph__checkpoint_task *task)
 {
     return atomic_load(&task->is_done);
 }
 
-struct ph_checkpoint_order ph__checkpoint_task_order(const struct ph_checkpoint_task *task)
+struct ph__checkpoint_order ph__checkpoint_task_order(const struct ph__checkpoint_task *task)
 {
     return task->order;
 }
 
-bool ph__checkpoint_task_has_kept(const struct ph_checkpoint_task *task)
+bool ph__checkpoint_task_has_kept(const struct ph__checkpoint_task *task)
 {
     return task->has_kept;
 }
 
-size_t ph__checkpoint_task_bytes(const struct ph_checkpoint_task *task)
+size_t ph__checkpoint_task_bytes(const struct ph__checkpoint_task *task)
 {
     return task->snapshot != NULL ? task->snapshot->num_bytes : 0;
 }
 
-ph_status ph__checkpoint_task_finish(struct ph_checkpoint_task *task, struct ph_snapshot **snapshot_out)
+ph_status ph__checkpoint_task_finish(struct ph__checkpoint_task *task, struct ph__snapshot **snapshot_out)
 {
     pthread_join(task->thread, NULL);
     *snapshot_out = task->snapshot;

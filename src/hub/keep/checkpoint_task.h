@@ -10,30 +10,35 @@
 
 /* What KEEP does, the others do besides, where several hubs share the job's keys: before they write or remove the service's file, or
  * after they have read a part. */
-enum ph_checkpoint_work { PH_CHECKPOINT_WRITE, PH_CHECKPOINT_READ, PH_CHECKPOINT_KEEP, PH_CHECKPOINT_REMOVE };
+enum ph__checkpoint_work {
+    PH_CHECKPOINT_WRITE,
+    PH_CHECKPOINT_READ,
+    PH_CHECKPOINT_KEEP,
+    PH_CHECKPOINT_REMOVE
+};
 
-struct ph_checkpoint_order {
-    enum ph_checkpoint_work work;
+struct ph__checkpoint_order {
+    enum ph__checkpoint_work work;
     uint64_t part;        /* iteration of the open part; PH_NO_ITERATION: the service's own file */
     uint64_t settled_end; /* ph__job_parts_keep(part, settled_end); 0: nothing of that */
 };
 
-struct ph_checkpoint_task;
+struct ph__checkpoint_task;
 
 /* Starts it. The path, of the service's file, is copied; the snapshot (NULL: for keeping and removing) belongs to the task until it
  * is finished. `bell` is rung when the task is done. PH_ERROR_MEMORY: the snapshot is still the caller's. */
-ph_status ph__checkpoint_task_start(const struct ph_checkpoint_order *order, const char *path,
-    struct ph_snapshot *snapshot, int bell, struct ph_checkpoint_task **task_out);
+ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, const char *path,
+    struct ph__snapshot *snapshot, int bell, struct ph__checkpoint_task **task_out);
 
-bool ph__checkpoint_task_is_done(const struct ph_checkpoint_task *task); /* any thread */
-struct ph_checkpoint_order ph__checkpoint_task_order(const struct ph_checkpoint_task *task);
+bool ph__checkpoint_task_is_done(const struct ph__checkpoint_task *task); /* any thread */
+struct ph__checkpoint_order ph__checkpoint_task_order(const struct ph__checkpoint_task *task);
 /* When it is done: whether the part that was read, or to be kept, is the kept one, even if removing others has failed
  * (ph__job_parts_keep). */
-bool ph__checkpoint_task_has_kept(const struct ph_checkpoint_task *task);
-size_t ph__checkpoint_task_bytes(const struct ph_checkpoint_task *task); /* of its snapshot */
+bool ph__checkpoint_task_has_kept(const struct ph__checkpoint_task *task);
+size_t ph__checkpoint_task_bytes(const struct ph__checkpoint_task *task); /* of its snapshot */
 
 /* Waits until it is done and frees it; gives the snapshot back, if there was one, and what became of the work, with
  * ph_error_text(). */
-ph_status ph__checkpoint_task_finish(struct ph_checkpoint_task *task, struct ph_snapshot **snapshot_out);
+ph_status ph__checkpoint_task_finish(struct ph__checkpoint_task *task, struct ph__snapshot **snapshot_out);
 
 #endif

@@ -62,7 +62,7 @@ ph_status ph__job_checkpoint_remove(const char *path)
 /* ---- bytes as digits ---- */
 
 /* NULL when there is no memory. */
-static char *digits_of(struct ph_arena *arena, const unsigned char *bytes, size_t size)
+static char *digits_of(struct ph__arena *arena, const unsigned char *bytes, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
     char *text = ph__arena_alloc(arena, 2 * size + 1);
@@ -83,7 +83,7 @@ static int value_of(char digit)
 }
 
 /* NULL for what are no digits of at most max_bytes, and when there is no memory. */
-static unsigned char *bytes_of(struct ph_arena *arena, const char *text, size_t max_bytes, size_t *size_out)
+static unsigned char *bytes_of(struct ph__arena *arena, const char *text, size_t max_bytes, size_t *size_out)
 {
     const size_t length = strlen(text);
     if (length % 2 != 0 || length / 2 > max_bytes)
@@ -113,20 +113,20 @@ void ph__job_checkpoint_sum(const char *service, const char *keys, const char *p
     snprintf(digits_out, 17, "%016" PRIx64, ph__checksum(sums, sizeof sums));
 }
 
-static const char *service_digits(struct ph_arena *arena, const struct ph_service_settings *settings)
+static const char *service_digits(struct ph__arena *arena, const struct ph__service_settings *settings)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_service(&writer, &settings->service, &settings->share);
     return digits_of(arena, bytes, writer.used);
 }
 
-static const char *keys_digits(struct ph_arena *arena, const struct ph_snapshot *snapshot)
+static const char *keys_digits(struct ph__arena *arena, const struct ph__snapshot *snapshot)
 {
     const size_t capacity = snapshot->num_keys * PH_HUB_KEY_BYTES;
     unsigned char *bytes = ph__arena_alloc(arena, capacity + 1);
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     if (bytes == NULL)
         return NULL;
     ph__wire_writer_init(&writer, bytes, capacity);
@@ -139,10 +139,10 @@ static const char *keys_digits(struct ph_arena *arena, const struct ph_snapshot 
     return digits_of(arena, bytes, writer.used);
 }
 
-static const char *progress_digits(struct ph_arena *arena, const struct ph_snapshot *snapshot)
+static const char *progress_digits(struct ph__arena *arena, const struct ph__snapshot *snapshot)
 {
     unsigned char bytes[PROGRESS_BYTES];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__wire_put_u64(&writer, snapshot->iteration);
     ph__wire_put_u32(&writer, snapshot->layout != NULL ? (uint32_t)snapshot->layout->chunk_bytes : 0);
@@ -152,7 +152,7 @@ static const char *progress_digits(struct ph_arena *arena, const struct ph_snaps
 }
 
 static ph_status make_texts(
-    struct ph_arena *arena, const struct ph_snapshot *snapshot, struct texts *texts_out)
+    struct ph__arena *arena, const struct ph__snapshot *snapshot, struct texts *texts_out)
 {
     texts_out->service = service_digits(arena, &snapshot->settings);
     texts_out->keys = keys_digits(arena, snapshot);
@@ -177,7 +177,7 @@ static ph_status add_tensor(
 }
 
 static ph_status list_tensors(
-    const struct ph_snapshot *snapshot, int64_t *versions, struct ph__tensor_list *list)
+    const struct ph__snapshot *snapshot, int64_t *versions, struct ph__tensor_list *list)
 {
     const struct ph_tensor tensor = {.name = "versions",
         .dtype = PH_I64,
@@ -185,7 +185,7 @@ static ph_status list_tensors(
         .data = versions};
     PH_TRY(ph__tensor_list_add(list, &tensor));
     for (size_t i = 0; i < snapshot->num_keys; i++) {
-        const struct ph_key_place *place = &snapshot->layout->keys[i];
+        const struct ph__key_place *place = &snapshot->layout->keys[i];
         const struct ph_hub_optimizer *optimizer =
             &snapshot->settings.optimizers[snapshot->keys[i].optimizer];
         if (place->num_elements == 0)
@@ -200,7 +200,7 @@ static ph_status list_tensors(
 }
 
 /* (num_chunks) */
-static ph_status allocate_versions(const struct ph_snapshot *snapshot, int64_t **versions_out)
+static ph_status allocate_versions(const struct ph__snapshot *snapshot, int64_t **versions_out)
 {
     *versions_out = calloc(snapshot->layout->sizes.num_chunks, sizeof **versions_out);
     return *versions_out != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for a checkpoint");
@@ -209,7 +209,7 @@ static ph_status allocate_versions(const struct ph_snapshot *snapshot, int64_t *
 /* ---- writing ---- */
 
 static ph_status write_file(
-    const char *path, const struct ph_snapshot *snapshot, struct ph__tensor_list *list)
+    const char *path, const struct ph__snapshot *snapshot, struct ph__tensor_list *list)
 {
     struct texts texts;
     char iteration[21];
@@ -221,7 +221,7 @@ static ph_status write_file(
     return ph__safetensors_write(path, list->count, list->tensors, metadata);
 }
 
-ph_status ph__job_checkpoint_write(const char *path, const struct ph_snapshot *snapshot)
+ph_status ph__job_checkpoint_write(const char *path, const struct ph__snapshot *snapshot)
 {
     struct ph__tensor_list list = {0};
     int64_t *versions = NULL;
@@ -242,13 +242,13 @@ ph_status ph__job_checkpoint_write(const char *path, const struct ph_snapshot *s
 /* ---- reading ---- */
 
 static ph_status get_text(
-    const struct ph_safetensors *file, const char *path, const char *key, const char **text_out)
+    const struct ph__safetensors *file, const char *path, const char *key, const char **text_out)
 {
     *text_out = ph__safetensors_metadata(file, key);
     return *text_out != NULL ? PH_OK : ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing", path, key);
 }
 
-static ph_status get_texts(const struct ph_safetensors *file, const char *path, struct texts *texts_out)
+static ph_status get_texts(const struct ph__safetensors *file, const char *path, struct texts *texts_out)
 {
     const char *format = ph__safetensors_metadata(file, "format"), *sum;
     if (format == NULL || strcmp(format, PH_CHECKPOINT_FORMAT) != 0)
@@ -265,10 +265,10 @@ static ph_status get_texts(const struct ph_safetensors *file, const char *path, 
 }
 
 static ph_status parse_texts(
-    struct ph_arena *arena, const struct texts *texts, struct ph_job_checkpoint_head *head_out)
+    struct ph__arena *arena, const struct texts *texts, struct ph__job_checkpoint_head *head_out)
 {
     size_t service_size, keys_size, progress_size;
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     const unsigned char *service = bytes_of(arena, texts->service, PH_HUB_MAX_BODY, &service_size);
     const unsigned char *keys =
         bytes_of(arena, texts->keys, PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES, &keys_size);
@@ -289,19 +289,19 @@ static ph_status parse_texts(
     return PH_OK;
 }
 
-static ph_status read_head(const struct ph_safetensors *file, const char *path, struct ph_arena *arena,
-    struct texts *texts_out, struct ph_job_checkpoint_head *head_out)
+static ph_status read_head(const struct ph__safetensors *file, const char *path, struct ph__arena *arena,
+    struct texts *texts_out, struct ph__job_checkpoint_head *head_out)
 {
-    *head_out = (struct ph_job_checkpoint_head){0};
+    *head_out = (struct ph__job_checkpoint_head){0};
     PH_TRY(get_texts(file, path, texts_out));
     const ph_status status = parse_texts(arena, texts_out, head_out);
     return status == PH_OK ? PH_OK : ph_fail(PH_ERROR_CHECKPOINT, "%s: %s", path, ph_error_text());
 }
 
-ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoint_head *head_out)
+ph_status ph__job_checkpoint_read_head(const char *path, struct ph__job_checkpoint_head *head_out)
 {
-    struct ph_safetensors *file;
-    struct ph_arena arena = {0};
+    struct ph__safetensors *file;
+    struct ph__arena arena = {0};
     struct texts texts;
     PH_TRY(ph__safetensors_open(path, &file));
     const ph_status status = read_head(file, path, &arena, &texts, head_out);
@@ -310,10 +310,10 @@ ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoin
     return status;
 }
 
-static ph_status check_job(const char *path, const struct ph_job_checkpoint_head *head,
-    const struct texts *found, const struct texts *wanted, const struct ph_snapshot *snapshot)
+static ph_status check_job(const char *path, const struct ph__job_checkpoint_head *head,
+    const struct texts *found, const struct texts *wanted, const struct ph__snapshot *snapshot)
 {
-    const struct ph_hub_share *share = &head->settings.share, *own = &snapshot->settings.share;
+    const struct ph__hub_share *share = &head->settings.share, *own = &snapshot->settings.share;
     if (share->hub != own->hub || share->num_hubs != own->num_hubs)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: the part of hub %u of %u, and not of hub %u of %u", path,
             share->hub + 1u, share->num_hubs, own->hub + 1u, own->num_hubs);
@@ -328,10 +328,10 @@ static ph_status check_job(const char *path, const struct ph_job_checkpoint_head
     return PH_OK;
 }
 
-static ph_status read_matching_head(const char *path, struct ph_arena *arena,
-    const struct ph_snapshot *snapshot, struct ph_job_checkpoint_head *head_out)
+static ph_status read_matching_head(const char *path, struct ph__arena *arena,
+    const struct ph__snapshot *snapshot, struct ph__job_checkpoint_head *head_out)
 {
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     struct texts found, wanted;
     PH_TRY(make_texts(arena, snapshot, &wanted));
     PH_TRY(ph__safetensors_open(path, &file));
@@ -342,7 +342,7 @@ static ph_status read_matching_head(const char *path, struct ph_arena *arena,
     return status;
 }
 
-static ph_status read_tensors(const char *path, struct ph_snapshot *snapshot, int64_t *versions)
+static ph_status read_tensors(const char *path, struct ph__snapshot *snapshot, int64_t *versions)
 {
     struct ph__tensor_list list = {0};
     ph_status status = list_tensors(snapshot, versions, &list);
@@ -352,10 +352,10 @@ static ph_status read_tensors(const char *path, struct ph_snapshot *snapshot, in
     return status;
 }
 
-ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot)
+ph_status ph__job_checkpoint_read(const char *path, struct ph__snapshot *snapshot)
 {
-    struct ph_job_checkpoint_head head;
-    struct ph_arena arena = {0};
+    struct ph__job_checkpoint_head head;
+    struct ph__arena arena = {0};
     int64_t *versions;
     ph_status status = read_matching_head(path, &arena, snapshot, &head);
     ph__arena_fini(&arena);
@@ -363,7 +363,7 @@ ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot
     PH_TRY(allocate_versions(snapshot, &versions));
     status = read_tensors(path, snapshot, versions);
     for (size_t i = 0; status == PH_OK && i < snapshot->layout->sizes.num_chunks; i++)
-        snapshot->chunks[i] = (struct ph_snapshot_chunk){.version = (uint64_t)versions[i],
+        snapshot->chunks[i] = (struct ph__snapshot_chunk){.version = (uint64_t)versions[i],
             .learning_rate = head.learning_rates[snapshot->keys[snapshot->layout->chunks[i].key].optimizer]};
     free(versions);
     if (status == PH_OK)

@@ -33,23 +33,23 @@
 ph_status ph__job_checkpoint_path(const char *folder, const char *service, char **path_out);
 
 /* The snapshot is whole. PH_ERROR_DISK, PH_ERROR_MEMORY: the former file is still there. */
-ph_status ph__job_checkpoint_write(const char *path, const struct ph_snapshot *snapshot);
+ph_status ph__job_checkpoint_write(const char *path, const struct ph__snapshot *snapshot);
 
 /* What is known of a service before its parameters are read: the metadata, against their checksum. Not to be copied: the
  * settings point into themselves. */
-struct ph_job_checkpoint_head {
-    struct ph_service_settings settings;
+struct ph__job_checkpoint_head {
+    struct ph__service_settings settings;
     float learning_rates[PH_HUB_MAX_OPTIMIZERS];
     uint64_t iteration;
     size_t chunk_bytes;
     size_t num_keys; /* 0: it has not begun */
 };
-ph_status ph__job_checkpoint_read_head(const char *path, struct ph_job_checkpoint_head *head_out);
+ph_status ph__job_checkpoint_read_head(const char *path, struct ph__job_checkpoint_head *head_out);
 
 /* Fills a snapshot that was made for the same service, keys and chunk size: PH_ERROR_CHECKPOINT when the file has others, is another
  * hub's or damaged. Compares the metadata first, which have a checksum of their own, and then checks the seal. After an error the
  * snapshot is good for nothing. */
-ph_status ph__job_checkpoint_read(const char *path, struct ph_snapshot *snapshot);
+ph_status ph__job_checkpoint_read(const char *path, struct ph__snapshot *snapshot);
 
 /* The checksum of the metadata: 16 digits. */
 void ph__job_checkpoint_sum(const char *service, const char *keys, const char *progress, char digits_out[17]);

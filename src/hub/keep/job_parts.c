@@ -88,7 +88,7 @@ struct removal {
 static ph_status remove_settled(void *argument, const char *name)
 {
     struct removal *removal = argument;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     uint64_t iteration;
     if (!ph__job_part_is_of(removal->path, name, &iteration) || iteration >= removal->settled_end)
         return PH_OK;

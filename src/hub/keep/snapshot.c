@@ -7,19 +7,19 @@
 #include "base/memory/memory.h"
 #include "hub/layout/optimizer_slots.h"
 
-size_t ph__snapshot_bytes(const struct ph_service_settings *settings, const struct ph_layout_sizes *sizes)
+size_t ph__snapshot_bytes(const struct ph__service_settings *settings, const struct ph__layout_sizes *sizes)
 {
     const size_t num_arrays =
         (size_t)1 + ph__service_has_m(&settings->service) + ph__service_has_s(&settings->service);
     return num_arrays * sizes->num_weights * sizeof(float) +
-           sizes->num_chunks * (sizeof(struct ph_snapshot_chunk) + sizeof(struct ph_chunk_place));
+           sizes->num_chunks * (sizeof(struct ph__snapshot_chunk) + sizeof(struct ph__chunk_place));
 }
 
-ph_status ph__snapshot_measure(const struct ph_service_settings *settings, const struct ph_init_key *keys,
+ph_status ph__snapshot_measure(const struct ph__service_settings *settings, const struct ph__init_key *keys,
     size_t num_keys, size_t chunk_bytes, size_t *bytes_out)
 {
-    struct ph_layout_sizes sizes;
-    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    struct ph__layout_sizes sizes;
+    struct ph__layout_key *wanted = ph__layout_keys(keys, num_keys);
     if (wanted == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
     const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
@@ -32,9 +32,9 @@ ph_status ph__snapshot_measure(const struct ph_service_settings *settings, const
 }
 
 static ph_status copy_keys(
-    const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_snapshot *snapshot)
+    const struct ph__init_key *keys, size_t num_keys, size_t chunk_bytes, struct ph__snapshot *snapshot)
 {
-    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    struct ph__layout_key *wanted = ph__layout_keys(keys, num_keys);
     snapshot->keys = calloc(num_keys, sizeof *snapshot->keys);
     if (wanted == NULL || snapshot->keys == NULL) {
         free(wanted);
@@ -48,7 +48,7 @@ static ph_status copy_keys(
 }
 
 /* Room for the chunks of this hub alone. */
-static ph_status keep_share(const struct ph_snapshot *snapshot)
+static ph_status keep_share(const struct ph__snapshot *snapshot)
 {
     const size_t num_chunks = snapshot->layout->sizes.num_chunks;
     uint16_t *bins = calloc(num_chunks, sizeof *bins);
@@ -61,7 +61,7 @@ static ph_status keep_share(const struct ph_snapshot *snapshot)
     return status;
 }
 
-static ph_status allocate(const struct ph_snapshot *snapshot, float **array_out)
+static ph_status allocate(const struct ph__snapshot *snapshot, float **array_out)
 {
     void *array;
     PH_TRY(ph__memory_alloc(
@@ -71,7 +71,7 @@ static ph_status allocate(const struct ph_snapshot *snapshot, float **array_out)
 }
 
 static ph_status fill(
-    struct ph_snapshot *snapshot, const struct ph_init_key *keys, size_t num_keys, size_t chunk_bytes)
+    struct ph__snapshot *snapshot, const struct ph__init_key *keys, size_t num_keys, size_t chunk_bytes)
 {
     if (num_keys == 0)
         return PH_OK;
@@ -87,10 +87,10 @@ static ph_status fill(
     return ph__service_has_s(&snapshot->settings.service) ? allocate(snapshot, &snapshot->s) : PH_OK;
 }
 
-ph_status ph__snapshot_create(const struct ph_service_settings *settings, const struct ph_init_key *keys,
-    size_t num_keys, size_t chunk_bytes, struct ph_snapshot **snapshot_out)
+ph_status ph__snapshot_create(const struct ph__service_settings *settings, const struct ph__init_key *keys,
+    size_t num_keys, size_t chunk_bytes, struct ph__snapshot **snapshot_out)
 {
-    struct ph_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    struct ph__snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (snapshot == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
     ph__service_copy(&settings->service, &settings->share, &snapshot->settings);
@@ -105,13 +105,13 @@ ph_status ph__snapshot_create(const struct ph_service_settings *settings, const 
     return PH_OK;
 }
 
-static void free_array(const struct ph_snapshot *snapshot, float *array)
+static void free_array(const struct ph__snapshot *snapshot, float *array)
 {
     if (array != NULL)
         ph__memory_free(array, snapshot->layout->sizes.num_weights * sizeof(float));
 }
 
-void ph__snapshot_destroy(struct ph_snapshot *snapshot)
+void ph__snapshot_destroy(struct ph__snapshot *snapshot)
 {
     if (snapshot == NULL)
         return;
@@ -126,7 +126,7 @@ void ph__snapshot_destroy(struct ph_snapshot *snapshot)
 
 /* Synchronous: all chunks have made the updates of one iteration. Otherwise each worker's push is an update of its own, and
  * what each has done at least is taken for done. */
-static uint64_t iteration_of(const struct ph_snapshot *snapshot)
+static uint64_t iteration_of(const struct ph__snapshot *snapshot)
 {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {
@@ -139,7 +139,7 @@ static uint64_t iteration_of(const struct ph_snapshot *snapshot)
     return service->mode == PH_HUB_SYNCHRONOUS ? least : least / service->num_workers;
 }
 
-void ph__snapshot_finish(struct ph_snapshot *snapshot)
+void ph__snapshot_finish(struct ph__snapshot *snapshot)
 {
     snapshot->iteration = iteration_of(snapshot);
     for (size_t i = 0; i < snapshot->layout->sizes.num_chunks; i++) {

@@ -8,13 +8,13 @@
 #include "net/link/shared_link.h"
 
 _Static_assert(
-    sizeof(struct ph_chunk_state) == 64, "core threads write chunks side by side: one cache line each");
+    sizeof(struct ph__chunk_state) == 64, "core threads write chunks side by side: one cache line each");
 
 /* ---- where things lie in what a worker shares with the hub ---- */
 
-struct ph_worker_region ph__worker_region(const struct ph_worker_region_sizes *sizes)
+struct ph__worker_region ph__worker_region(const struct ph__worker_region_sizes *sizes)
 {
-    struct ph_worker_region region = {.ring_bytes = ph__shared_link_bytes(sizes->ring_capacity)};
+    struct ph__worker_region region = {.ring_bytes = ph__shared_link_bytes(sizes->ring_capacity)};
     region.gradients = ph__size_align(region.ring_bytes * sizes->num_cores);
     region.parameters = region.gradients + sizes->gradient_bytes * sizes->depth;
     region.size = region.parameters + (sizes->has_own_parameters ? sizes->gradient_bytes * sizes->depth : 0);
@@ -22,9 +22,9 @@ struct ph_worker_region ph__worker_region(const struct ph_worker_region_sizes *s
 }
 
 static void place_worker(
-    struct ph_worker_memory *worker, const struct ph_worker_region_sizes *sizes, char *memory)
+    struct ph__worker_memory *worker, const struct ph__worker_region_sizes *sizes, char *memory)
 {
-    const struct ph_worker_region region = ph__worker_region(sizes);
+    const struct ph__worker_region region = ph__worker_region(sizes);
     for (size_t i = 0; i < sizes->depth; i++) {
         worker->gradients[i] = memory + region.gradients + i * sizes->gradient_bytes;
         if (sizes->has_own_parameters)
@@ -32,10 +32,10 @@ static void place_worker(
     }
 }
 
-ph_status ph__job_memory_add_worker(
-    struct ph_job_memory *memory, uint32_t worker, bool is_shared, const struct ph_worker_region_sizes *sizes)
+ph_status ph__job_memory_add_worker(struct ph__job_memory *memory, uint32_t worker, bool is_shared,
+    const struct ph__worker_region_sizes *sizes)
 {
-    struct ph_worker_memory *place = &memory->workers[worker];
+    struct ph__worker_memory *place = &memory->workers[worker];
     if (is_shared) {
         PH_TRY(ph__region_create("phloem-hub-worker", ph__worker_region(sizes).size, &place->region));
         place_worker(place, sizes, place->region.memory);
@@ -48,33 +48,34 @@ ph_status ph__job_memory_add_worker(
     return PH_OK;
 }
 
-static void remove_worker(const struct ph_job_memory *memory, struct ph_worker_memory *place)
+static void remove_worker(const struct ph__job_memory *memory, struct ph__worker_memory *place)
 {
     ph__region_close(&place->region);
     if (place->received != NULL)
         ph__memory_free(place->received, memory->gradient_bytes * memory->depth);
-    *place = (struct ph_worker_memory){.region.descriptor = -1};
+    *place = (struct ph__worker_memory){.region.descriptor = -1};
 }
 
 /* ---- all of it ---- */
 
 /* How often the arrays of num_weights are there. */
 static size_t count_weight_arrays(
-    const struct ph_job_memory_options *options, const struct ph_layout_sizes *sizes)
+    const struct ph__job_memory_options *options, const struct ph__layout_sizes *sizes)
 {
     const size_t weights = sizes->num_narrow_keys == 0 ? 0 : options->num_versions;
     return weights + options->has_m + options->has_s + (options->has_sums ? options->depth : 0);
 }
 
-size_t ph__job_memory_bytes(const struct ph_job_memory_options *options, const struct ph_layout_sizes *sizes)
+size_t ph__job_memory_bytes(
+    const struct ph__job_memory_options *options, const struct ph__layout_sizes *sizes)
 {
     return sizes->gradient_bytes * options->num_versions +
            count_weight_arrays(options, sizes) * sizes->num_weights * sizeof(float) +
            sizes->num_chunks *
-               (sizeof(struct ph_chunk_state) + options->num_workers * sizeof(struct ph_chunk_worker));
+               (sizeof(struct ph__chunk_state) + options->num_workers * sizeof(struct ph__chunk_worker));
 }
 
-static ph_status allocate_weights(const struct ph_job_memory *memory, const char *what, float **array_out)
+static ph_status allocate_weights(const struct ph__job_memory *memory, const char *what, float **array_out)
 {
     void *array;
     PH_TRY(ph__memory_alloc(memory->layout->sizes.num_weights * sizeof(float), what, &array));
@@ -82,7 +83,7 @@ static ph_status allocate_weights(const struct ph_job_memory *memory, const char
     return PH_OK;
 }
 
-static ph_status allocate_versions(struct ph_job_memory *memory)
+static ph_status allocate_versions(struct ph__job_memory *memory)
 {
     const bool is_weights = memory->layout->sizes.num_narrow_keys == 0;
     PH_TRY(ph__region_create(
@@ -97,7 +98,7 @@ static ph_status allocate_versions(struct ph_job_memory *memory)
     return ph__region_seal_read_only(&memory->region);
 }
 
-static ph_status allocate_slots(struct ph_job_memory *memory, const struct ph_job_memory_options *options)
+static ph_status allocate_slots(struct ph__job_memory *memory, const struct ph__job_memory_options *options)
 {
     if (options->has_m)
         PH_TRY(allocate_weights(memory, "an optimizer's slots", &memory->m));
@@ -108,7 +109,7 @@ static ph_status allocate_slots(struct ph_job_memory *memory, const struct ph_jo
     return PH_OK;
 }
 
-static ph_status allocate_books(struct ph_job_memory *memory)
+static ph_status allocate_books(struct ph__job_memory *memory)
 {
     const size_t num_chunks = memory->layout->sizes.num_chunks;
     void *chunks, *requests;
@@ -126,9 +127,9 @@ static ph_status allocate_books(struct ph_job_memory *memory)
 }
 
 ph_status ph__job_memory_create(
-    const struct ph_job_memory_options *options, struct ph_job_memory **memory_out)
+    const struct ph__job_memory_options *options, struct ph__job_memory **memory_out)
 {
-    struct ph_job_memory *memory = calloc(1, sizeof *memory);
+    struct ph__job_memory *memory = calloc(1, sizeof *memory);
     if (memory == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a job");
     memory->layout = options->layout;
@@ -150,13 +151,13 @@ ph_status ph__job_memory_create(
     return PH_OK;
 }
 
-static void free_weights(const struct ph_job_memory *memory, float *array)
+static void free_weights(const struct ph__job_memory *memory, float *array)
 {
     if (array != NULL)
         ph__memory_free(array, memory->layout->sizes.num_weights * sizeof(float));
 }
 
-void ph__job_memory_destroy(struct ph_job_memory *memory)
+void ph__job_memory_destroy(struct ph__job_memory *memory)
 {
     if (memory == NULL)
         return;

@@ -17,7 +17,7 @@ static ph_status check_request(size_t num_keys, size_t chunk_bytes)
     return PH_OK;
 }
 
-static ph_status check_key(const struct ph_layout_key *key, size_t index)
+static ph_status check_key(const struct ph__layout_key *key, size_t index)
 {
     if (key->dtype != PH_F32 && key->dtype != PH_F16 && key->dtype != PH_BF16)
         return ph_fail(
@@ -28,8 +28,8 @@ static ph_status check_key(const struct ph_layout_key *key, size_t index)
 }
 
 /* Sets all of a key's place, behind what lies before it, and moves `sizes` past it. */
-static ph_status place_key(const struct ph_layout_key *key, size_t index, size_t chunk_bytes,
-    struct ph_layout_sizes *sizes, struct ph_key_place *place_out)
+static ph_status place_key(const struct ph__layout_key *key, size_t index, size_t chunk_bytes,
+    struct ph__layout_sizes *sizes, struct ph__key_place *place_out)
 {
     PH_TRY(check_key(key, index));
     const size_t elements_per_chunk = chunk_bytes / ph_dtype_size(key->dtype);
@@ -38,7 +38,7 @@ static ph_status place_key(const struct ph_layout_key *key, size_t index, size_t
     if (num_chunks > PH_LAYOUT_MAX_CHUNKS - sizes->num_chunks)
         return ph_fail(PH_ERROR_USAGE, "key %zu, of %zu elements: more than %zu chunks of %zu bytes", index,
             key->num_elements, PH_LAYOUT_MAX_CHUNKS, chunk_bytes);
-    *place_out = (struct ph_key_place){.num_elements = key->num_elements,
+    *place_out = (struct ph__key_place){.num_elements = key->num_elements,
         .gradient_offset = sizes->gradient_bytes,
         .first_weight = sizes->num_weights,
         .first_chunk = (uint32_t)sizes->num_chunks,
@@ -53,11 +53,11 @@ static ph_status place_key(const struct ph_layout_key *key, size_t index, size_t
     return PH_OK;
 }
 
-ph_status ph__layout_measure(
-    const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout_sizes *sizes_out)
+ph_status ph__layout_measure(const struct ph__layout_key *keys, size_t num_keys, size_t chunk_bytes,
+    struct ph__layout_sizes *sizes_out)
 {
-    struct ph_layout_sizes sizes = {0};
-    struct ph_key_place place;
+    struct ph__layout_sizes sizes = {0};
+    struct ph__key_place place;
     PH_TRY(check_request(num_keys, chunk_bytes));
     for (size_t i = 0; i < num_keys; i++)
         PH_TRY(place_key(&keys[i], i, chunk_bytes, &sizes, &place));
@@ -65,22 +65,22 @@ ph_status ph__layout_measure(
     return PH_OK;
 }
 
-size_t ph__layout_bytes(const struct ph_layout_sizes *sizes)
+size_t ph__layout_bytes(const struct ph__layout_sizes *sizes)
 {
-    return sizeof(struct ph_layout) + sizes->num_keys * sizeof(struct ph_key_place) +
-           sizes->num_chunks * sizeof(struct ph_chunk_place);
+    return sizeof(struct ph__layout) + sizes->num_keys * sizeof(struct ph__key_place) +
+           sizes->num_chunks * sizeof(struct ph__chunk_place);
 }
 
-static void cut_key(const struct ph_layout *layout, uint32_t index)
+static void cut_key(const struct ph__layout *layout, uint32_t index)
 {
-    const struct ph_key_place *key = &layout->keys[index];
+    const struct ph__key_place *key = &layout->keys[index];
     const size_t element_bytes = ph_dtype_size(key->dtype);
     const size_t elements_per_chunk = layout->chunk_bytes / element_bytes;
     for (size_t i = 0; i < key->num_chunks; i++) {
         const size_t first = i * elements_per_chunk;
         const size_t num_elements = ph__min(elements_per_chunk, key->num_elements - first);
         layout->chunks[key->first_chunk + i] =
-            (struct ph_chunk_place){.gradient_offset = key->gradient_offset + i * layout->chunk_bytes,
+            (struct ph__chunk_place){.gradient_offset = key->gradient_offset + i * layout->chunk_bytes,
                 .first_weight = key->first_weight + first,
                 .key = index,
                 .num_elements = (uint32_t)num_elements,
@@ -89,7 +89,7 @@ static void cut_key(const struct ph_layout *layout, uint32_t index)
     }
 }
 
-static ph_status fill(struct ph_layout *layout, const struct ph_layout_key *keys, size_t num_keys)
+static ph_status fill(struct ph__layout *layout, const struct ph__layout_key *keys, size_t num_keys)
 {
     layout->keys = calloc(num_keys, sizeof *layout->keys);
     if (layout->keys == NULL)
@@ -105,10 +105,10 @@ static ph_status fill(struct ph_layout *layout, const struct ph_layout_key *keys
 }
 
 ph_status ph__layout_create(
-    const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout **layout_out)
+    const struct ph__layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph__layout **layout_out)
 {
     PH_TRY(check_request(num_keys, chunk_bytes));
-    struct ph_layout *layout = calloc(1, sizeof *layout);
+    struct ph__layout *layout = calloc(1, sizeof *layout);
     if (layout == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a layout");
     layout->chunk_bytes = chunk_bytes;
@@ -123,16 +123,16 @@ ph_status ph__layout_create(
 
 /* The key's chunks that stay, one behind the other; all but the last are multiples of PH_ALIGNMENT. */
 static void keep_key(
-    const struct ph_layout *layout, size_t index, const uint16_t *bins, struct ph_layout_sizes *sizes)
+    const struct ph__layout *layout, size_t index, const uint16_t *bins, struct ph__layout_sizes *sizes)
 {
-    struct ph_key_place *key = &layout->keys[index];
+    struct ph__key_place *key = &layout->keys[index];
     key->gradient_offset = sizes->gradient_bytes;
     key->first_weight = sizes->num_weights;
     key->num_elements = 0;
     for (uint32_t i = key->first_chunk; i < key->first_chunk + key->num_chunks; i++) {
-        struct ph_chunk_place *chunk = &layout->chunks[i];
+        struct ph__chunk_place *chunk = &layout->chunks[i];
         if (bins[i] == PH_ELSEWHERE) {
-            *chunk = (struct ph_chunk_place){.key = chunk->key, .dtype = chunk->dtype};
+            *chunk = (struct ph__chunk_place){.key = chunk->key, .dtype = chunk->dtype};
             continue;
         }
         chunk->gradient_offset = sizes->gradient_bytes;
@@ -144,9 +144,9 @@ static void keep_key(
     }
 }
 
-void ph__layout_keep(struct ph_layout *layout, const uint16_t *bins)
+void ph__layout_keep(struct ph__layout *layout, const uint16_t *bins)
 {
-    struct ph_layout_sizes sizes = {.num_keys = layout->sizes.num_keys,
+    struct ph__layout_sizes sizes = {.num_keys = layout->sizes.num_keys,
         .num_chunks = layout->sizes.num_chunks,
         .num_narrow_keys = layout->sizes.num_narrow_keys};
     for (size_t i = 0; i < sizes.num_keys; i++)
@@ -156,16 +156,16 @@ void ph__layout_keep(struct ph_layout *layout, const uint16_t *bins)
     layout->sizes = sizes;
 }
 
-size_t ph__layout_count_here(const struct ph_layout *layout, size_t key)
+size_t ph__layout_count_here(const struct ph__layout *layout, size_t key)
 {
-    const struct ph_key_place *place = &layout->keys[key];
+    const struct ph__key_place *place = &layout->keys[key];
     size_t count = 0;
     for (uint32_t i = 0; i < place->num_chunks; i++)
         count += ph__chunk_is_here(&layout->chunks[place->first_chunk + i]);
     return count;
 }
 
-void ph__layout_destroy(struct ph_layout *layout)
+void ph__layout_destroy(struct ph__layout *layout)
 {
     if (layout == NULL)
         return;

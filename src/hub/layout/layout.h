@@ -31,12 +31,12 @@
 #define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 20)
 
 /* What a job asks for. */
-struct ph_layout_key {
+struct ph__layout_key {
     size_t num_elements;
     enum ph_dtype dtype; /* of the gradients: PH_F32, PH_F16 or PH_BF16 */
 };
 
-struct ph_layout_sizes {
+struct ph__layout_sizes {
     size_t num_keys, num_chunks;
     size_t num_narrow_keys; /* whose gradients are of less than fp32 */
     size_t num_here;        /* chunks that live here: all, but for ph__layout_keep() */
@@ -44,7 +44,7 @@ struct ph_layout_sizes {
     size_t num_weights;     /* elements of the region of weights, and of each of the optimizer's slots */
 };
 
-struct ph_key_place {
+struct ph__key_place {
     size_t num_elements;    /* of its chunks that live here, which lie one behind the other */
     size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
     size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
@@ -52,7 +52,7 @@ struct ph_key_place {
     enum ph_dtype dtype;
 };
 
-struct ph_chunk_place {
+struct ph__chunk_place {
     size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
     size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
     uint32_t key;
@@ -61,33 +61,33 @@ struct ph_chunk_place {
     enum ph_dtype dtype;
 };
 
-struct ph_layout {
-    struct ph_layout_sizes sizes;
+struct ph__layout {
+    struct ph__layout_sizes sizes;
     size_t chunk_bytes;
-    struct ph_key_place *keys;     /* (num_keys) */
-    struct ph_chunk_place *chunks; /* (num_chunks) */
+    struct ph__key_place *keys;     /* (num_keys) */
+    struct ph__chunk_place *chunks; /* (num_chunks) */
 };
 
 /* What a layout would take, so that a quota can be applied before there is one; allocates nothing. PH_ERROR_USAGE naming the
  * key: no keys, too many, one without elements or of another dtype, a chunk size that is no multiple of PH_ALIGNMENT in
  * 1 .. PH_HUB_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
-ph_status ph__layout_measure(
-    const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout_sizes *sizes_out);
+ph_status ph__layout_measure(const struct ph__layout_key *keys, size_t num_keys, size_t chunk_bytes,
+    struct ph__layout_sizes *sizes_out);
 
 /* ... of memory for the layout itself. */
-size_t ph__layout_bytes(const struct ph_layout_sizes *sizes);
+size_t ph__layout_bytes(const struct ph__layout_sizes *sizes);
 
 /* The same errors, and PH_ERROR_MEMORY. The keys are copied. */
 ph_status ph__layout_create(
-    const struct ph_layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph_layout **layout_out);
+    const struct ph__layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph__layout **layout_out);
 /* Leaves no room for chunks whose bin is PH_ELSEWHERE, but a cache line where that is all of them. bins: (num_chunks). */
-void ph__layout_keep(struct ph_layout *layout, const uint16_t *bins);
-static inline bool ph__chunk_is_here(const struct ph_chunk_place *chunk)
+void ph__layout_keep(struct ph__layout *layout, const uint16_t *bins);
+static inline bool ph__chunk_is_here(const struct ph__chunk_place *chunk)
 {
     return chunk->num_elements > 0;
 }
-size_t ph__layout_count_here(const struct ph_layout *layout, size_t key); /* its chunks */
+size_t ph__layout_count_here(const struct ph__layout *layout, size_t key); /* its chunks */
 
-void ph__layout_destroy(struct ph_layout *layout); /* NULL is fine */
+void ph__layout_destroy(struct ph__layout *layout); /* NULL is fine */
 
 #endif

@@ -4,18 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void ph__machine_fini(struct ph_machine *machine)
+void ph__machine_fini(struct ph__machine *machine)
 {
     free(machine->units);
     free(machine->interfaces);
-    *machine = (struct ph_machine){0};
+    *machine = (struct ph__machine){0};
 }
 
 /* ---- which interfaces there are to choose between --------------------------------------------------------------- */
 
-typedef bool is_kept_function(const struct ph_machine_interface *interface, uint32_t number);
+typedef bool is_kept_function(const struct ph__machine_interface *interface, uint32_t number);
 
-static void keep(struct ph_machine *machine, is_kept_function *is_kept, uint32_t number)
+static void keep(struct ph__machine *machine, is_kept_function *is_kept, uint32_t number)
 {
     size_t num_kept = 0;
     for (size_t i = 0; i < machine->num_interfaces; i++)
@@ -24,7 +24,7 @@ static void keep(struct ph_machine *machine, is_kept_function *is_kept, uint32_t
     machine->num_interfaces = num_kept;
 }
 
-static bool can_be_reached(const struct ph_machine_interface *interface, uint32_t num_families)
+static bool can_be_reached(const struct ph__machine_interface *interface, uint32_t num_families)
 {
     bool has_host = false;
     for (uint32_t family = 0; family < num_families; family++)
@@ -32,18 +32,18 @@ static bool can_be_reached(const struct ph_machine_interface *interface, uint32_
     return has_host && !interface->is_loopback;
 }
 
-static bool is_direct(const struct ph_machine_interface *interface, uint32_t unused)
+static bool is_direct(const struct ph__machine_interface *interface, uint32_t unused)
 {
     (void)unused;
     return !interface->is_indirect;
 }
 
-static bool has_speed(const struct ph_machine_interface *interface, uint32_t speed_mbit)
+static bool has_speed(const struct ph__machine_interface *interface, uint32_t speed_mbit)
 {
     return interface->speed_mbit == speed_mbit;
 }
 
-void ph__machine_keep_choice(struct ph_machine *machine, bool has_ipv6)
+void ph__machine_keep_choice(struct ph__machine *machine, bool has_ipv6)
 {
     uint32_t fastest = 0;
     bool has_direct = false;
@@ -60,7 +60,7 @@ void ph__machine_keep_choice(struct ph_machine *machine, bool has_ipv6)
         ph__machine_forget_interfaces(machine);
 }
 
-void ph__machine_forget_interfaces(struct ph_machine *machine)
+void ph__machine_forget_interfaces(struct ph__machine *machine)
 {
     machine->num_interfaces = 0;
 }
@@ -68,7 +68,7 @@ void ph__machine_forget_interfaces(struct ph_machine *machine)
 /* ---- units ---------------------------------------------------------------------------------------------------- */
 
 struct candidate {
-    struct ph_machine_unit unit;
+    struct ph__machine_unit unit;
     size_t core_rank; /* of its core among the node's */
     size_t unit_rank; /* of itself among the core's */
 };
@@ -80,8 +80,8 @@ static int compare(size_t left, size_t right)
 
 static int by_place(const void *left, const void *right)
 {
-    const struct ph_machine_unit *a = &((const struct candidate *)left)->unit,
-                                 *b = &((const struct candidate *)right)->unit;
+    const struct ph__machine_unit *a = &((const struct candidate *)left)->unit,
+                                  *b = &((const struct candidate *)right)->unit;
     if (a->node != b->node)
         return compare(a->node, b->node);
     if (a->core != b->core)
@@ -115,7 +115,7 @@ static void order_candidates(struct candidate *candidates, size_t count)
     qsort(candidates, count, sizeof *candidates, by_turn);
 }
 
-static ph_status pin(const struct ph_machine *machine, struct ph_placement *placement)
+static ph_status pin(const struct ph__machine *machine, struct ph__placement *placement)
 {
     struct candidate *candidates = calloc(machine->num_units, sizeof *candidates);
     if (candidates == NULL)
@@ -124,8 +124,8 @@ static ph_status pin(const struct ph_machine *machine, struct ph_placement *plac
         candidates[i].unit = machine->units[i];
     order_candidates(candidates, machine->num_units);
     for (size_t t = 0; t < placement->num_threads; t++) {
-        const struct ph_machine_unit *unit = &candidates[t].unit;
-        placement->threads[t] = (struct ph_thread_place){
+        const struct ph__machine_unit *unit = &candidates[t].unit;
+        placement->threads[t] = (struct ph__thread_place){
             .processor = unit->processor, .core = unit->core, .node = unit->node, .interface = PH_NOWHERE};
     }
     free(candidates);
@@ -134,7 +134,7 @@ static ph_status pin(const struct ph_machine *machine, struct ph_placement *plac
 }
 
 /* The node of all units; PH_NOWHERE where they are not of one. */
-static uint32_t only_node(const struct ph_machine *machine)
+static uint32_t only_node(const struct ph__machine *machine)
 {
     for (size_t i = 1; i < machine->num_units; i++)
         if (machine->units[i].node != machine->units[0].node)
@@ -142,11 +142,11 @@ static uint32_t only_node(const struct ph_machine *machine)
     return machine->num_units > 0 ? machine->units[0].node : PH_NOWHERE;
 }
 
-static void leave_unpinned(const struct ph_machine *machine, struct ph_placement *placement)
+static void leave_unpinned(const struct ph__machine *machine, struct ph__placement *placement)
 {
     const uint32_t node = only_node(machine);
     for (size_t t = 0; t < placement->num_threads; t++)
-        placement->threads[t] = (struct ph_thread_place){
+        placement->threads[t] = (struct ph__thread_place){
             .processor = PH_NOWHERE, .core = PH_NOWHERE, .node = node, .interface = PH_NOWHERE};
 }
 
@@ -154,7 +154,7 @@ static void leave_unpinned(const struct ph_machine *machine, struct ph_placement
 
 enum distance { ON_THE_NODE, OF_NO_NODE, ON_ANOTHER_NODE };
 
-static enum distance distance(const struct ph_machine_interface *interface, uint32_t node)
+static enum distance distance(const struct ph__machine_interface *interface, uint32_t node)
 {
     if (interface->node == PH_NOWHERE || node == PH_NOWHERE)
         return OF_NO_NODE;
@@ -162,7 +162,7 @@ static enum distance distance(const struct ph_machine_interface *interface, uint
 }
 
 /* num_threads: of each interface so far. */
-static uint32_t nearest(const struct ph_machine *machine, uint32_t node, const size_t *num_threads)
+static uint32_t nearest(const struct ph__machine *machine, uint32_t node, const size_t *num_threads)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < machine->num_interfaces; i++) {
@@ -174,7 +174,7 @@ static uint32_t nearest(const struct ph_machine *machine, uint32_t node, const s
     return best;
 }
 
-static ph_status choose_interfaces(const struct ph_machine *machine, struct ph_placement *placement)
+static ph_status choose_interfaces(const struct ph__machine *machine, struct ph__placement *placement)
 {
     if (machine->num_interfaces == 0)
         return PH_OK;
@@ -183,7 +183,7 @@ static ph_status choose_interfaces(const struct ph_machine *machine, struct ph_p
         return ph_fail(
             PH_ERROR_MEMORY, "no memory to count threads of %zu interfaces", machine->num_interfaces);
     for (size_t t = 0; t < placement->num_threads; t++) {
-        struct ph_thread_place *place = &placement->threads[t];
+        struct ph__thread_place *place = &placement->threads[t];
         place->interface = nearest(machine, place->node, num_threads);
         num_threads[place->interface]++;
     }
@@ -193,7 +193,7 @@ static ph_status choose_interfaces(const struct ph_machine *machine, struct ph_p
 
 /* ---- the plan ------------------------------------------------------------------------------------------------- */
 
-static ph_status plan(const struct ph_machine *machine, struct ph_placement *placement)
+static ph_status plan(const struct ph__machine *machine, struct ph__placement *placement)
 {
     if (placement->num_threads <= machine->num_units)
         PH_TRY(pin(machine, placement));
@@ -203,10 +203,10 @@ static ph_status plan(const struct ph_machine *machine, struct ph_placement *pla
 }
 
 ph_status ph__placement_plan(
-    const struct ph_machine *machine, size_t num_threads, struct ph_placement *placement_out)
+    const struct ph__machine *machine, size_t num_threads, struct ph__placement *placement_out)
 {
     assert(num_threads > 0);
-    struct ph_placement placement = {
+    struct ph__placement placement = {
         .num_threads = num_threads, .threads = calloc(num_threads, sizeof *placement.threads)};
     if (placement.threads == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to place %zu threads", num_threads);
@@ -219,18 +219,18 @@ ph_status ph__placement_plan(
     return PH_OK;
 }
 
-void ph__placement_fini(struct ph_placement *placement)
+void ph__placement_fini(struct ph__placement *placement)
 {
     free(placement->threads);
-    *placement = (struct ph_placement){0};
+    *placement = (struct ph__placement){0};
 }
 
 /* ---- in words ------------------------------------------------------------------------------------------------- */
 
-const char *ph__thread_place_text(const struct ph_machine *machine, const struct ph_placement *placement,
+const char *ph__thread_place_text(const struct ph__machine *machine, const struct ph__placement *placement,
     size_t thread, char text[PH_THREAD_PLACE_TEXT_BYTES])
 {
-    const struct ph_thread_place *place = &placement->threads[thread];
+    const struct ph__thread_place *place = &placement->threads[thread];
     const bool has_interface = place->interface != PH_NOWHERE;
     char unit[64], node[32] = "";
     if (placement->is_pinned)

@@ -27,15 +27,15 @@
 /* ---- the machine ---------------------------------------------------------------------------------------------- */
 
 /* A processing unit: what a thread can be pinned to. Those of one core share its caches and arithmetic (SMT). */
-struct ph_machine_unit {
+struct ph__machine_unit {
     uint32_t processor; /* number by which the system knows it */
     uint32_t core;      /* number that is unique in the machine */
     uint32_t node;      /* NUMA node, by the system's number */
 };
 
-enum ph_machine_family { PH_IPV4, PH_IPV6, PH_NUM_FAMILIES };
+enum ph__machine_family { PH_IPV4, PH_IPV6, PH_NUM_FAMILIES };
 
-struct ph_machine_interface {
+struct ph__machine_interface {
     char name[32];
     uint32_t node; /* that it is attached to, by the system's number; PH_NOWHERE for virtual ones */
     bool is_loopback;
@@ -45,37 +45,37 @@ struct ph_machine_interface {
 };
 
 /* What this process may use, in any order. */
-struct ph_machine {
-    struct ph_machine_unit *units;
+struct ph__machine {
+    struct ph__machine_unit *units;
     size_t num_units;
-    struct ph_machine_interface *interfaces;
+    struct ph__machine_interface *interfaces;
     size_t num_interfaces;
 };
 
 /* The units in the calling thread's affinity mask, and the interfaces that are up and have an address that is not link-local,
  * the loopback among them. Takes some ten milliseconds. PH_ERROR_BUG naming hwloc when it cannot tell; PH_ERROR_MEMORY. */
-ph_status ph__machine_detect(struct ph_machine *machine_out);
-void ph__machine_fini(struct ph_machine *machine); /* zero-initialised is fine */
+ph_status ph__machine_detect(struct ph__machine *machine_out);
+void ph__machine_fini(struct ph__machine *machine); /* zero-initialised is fine */
 
 /* Keeps the interfaces that a hub can choose between which listens at all IPv4 addresses, or has_ipv6: at all addresses. They
  * have one of these, and are not the loopback; bridges and tunnels only where there is nothing else; and of these the fastest,
  * for a slow one beside it, say for management, would hold up the rest. Where there is only one, none is kept. */
-void ph__machine_keep_choice(struct ph_machine *machine, bool has_ipv6);
+void ph__machine_keep_choice(struct ph__machine *machine, bool has_ipv6);
 /* ... which listens at one address. */
-void ph__machine_forget_interfaces(struct ph_machine *machine);
+void ph__machine_forget_interfaces(struct ph__machine *machine);
 
 /* ---- the plan ------------------------------------------------------------------------------------------------- */
 
-struct ph_thread_place {
+struct ph__thread_place {
     uint32_t processor, core; /* PH_NOWHERE where threads are not pinned */
     uint32_t node;            /* PH_NOWHERE where they are not pinned and there are several */
     uint32_t interface; /* into the machine's, by ph__machine_keep_choice; PH_NOWHERE where it has none */
 };
 
-struct ph_placement {
+struct ph__placement {
     bool is_pinned;
     size_t num_threads;
-    struct ph_thread_place *threads; /* (num_threads) */
+    struct ph__thread_place *threads; /* (num_threads) */
 };
 
 /* Threads take a unit each: first one of every core and then the cores' others, each time in turn over the nodes, so that
@@ -86,8 +86,8 @@ struct ph_placement {
  * fewest threads so far.
  * PH_ERROR_MEMORY. The placement does not refer to the machine. */
 ph_status ph__placement_plan(
-    const struct ph_machine *machine, size_t num_threads, struct ph_placement *placement_out);
-void ph__placement_fini(struct ph_placement *placement); /* zero-initialised is fine */
+    const struct ph__machine *machine, size_t num_threads, struct ph__placement *placement_out);
+void ph__placement_fini(struct ph__placement *placement); /* zero-initialised is fine */
 
 /* Pins the calling thread to that processor. PH_ERROR_USAGE naming it when the system refuses. */
 ph_status ph__placement_pin_self(uint32_t processor);
@@ -98,7 +98,7 @@ enum { PH_THREAD_PLACE_TEXT_BYTES = 160 };
 
 /* "processor 3, core 1, node 0, interface eth0", without the last where none was chosen, for the machine that the placement was
  * planned for. Returns `text`. */
-const char *ph__thread_place_text(const struct ph_machine *machine, const struct ph_placement *placement,
+const char *ph__thread_place_text(const struct ph__machine *machine, const struct ph__placement *placement,
     size_t thread, char text[PH_THREAD_PLACE_TEXT_BYTES]);
 
 #endif

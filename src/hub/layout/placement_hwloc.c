@@ -35,7 +35,8 @@ static uint32_t node_of(hwloc_obj_t object)
     return node >= 0 ? (uint32_t)node : PH_NOWHERE;
 }
 
-static ph_status add_units_in(hwloc_topology_t topology, hwloc_const_cpuset_t set, struct ph_machine *machine)
+static ph_status add_units_in(
+    hwloc_topology_t topology, hwloc_const_cpuset_t set, struct ph__machine *machine)
 {
     const size_t count = (size_t)hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
     machine->units = calloc(count + 1, sizeof *machine->units);
@@ -46,14 +47,14 @@ static ph_status add_units_in(hwloc_topology_t topology, hwloc_const_cpuset_t se
         if (!hwloc_bitmap_isset(set, unit->os_index))
             continue;
         const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
-        machine->units[machine->num_units++] = (struct ph_machine_unit){.processor = unit->os_index,
+        machine->units[machine->num_units++] = (struct ph__machine_unit){.processor = unit->os_index,
             .core = core != NULL ? core->logical_index : unit->logical_index,
             .node = node_of(unit)};
     }
     return PH_OK;
 }
 
-static ph_status add_units(hwloc_topology_t topology, struct ph_machine *machine)
+static ph_status add_units(hwloc_topology_t topology, struct ph__machine *machine)
 {
     const hwloc_bitmap_t set = hwloc_bitmap_alloc();
     if (set == NULL)
@@ -110,7 +111,7 @@ static uint32_t interface_speed(const char *name)
 
 /* Up, and with an address that can be connected to without naming the interface: in digits. false: not so. */
 static bool usable_host(
-    const struct ifaddrs *entry, enum ph_machine_family *family_out, char host_out[PH_HOST_BYTES])
+    const struct ifaddrs *entry, enum ph__machine_family *family_out, char host_out[PH_HOST_BYTES])
 {
     const unsigned wanted = IFF_UP | IFF_RUNNING;
     if ((entry->ifa_flags & wanted) != wanted || entry->ifa_addr == NULL)
@@ -129,7 +130,7 @@ static bool usable_host(
 }
 
 /* NULL: it is not listed. */
-static struct ph_machine_interface *find_interface(const struct ph_machine *machine, const char *name)
+static struct ph__machine_interface *find_interface(const struct ph__machine *machine, const char *name)
 {
     for (size_t i = 0; i < machine->num_interfaces; i++)
         if (strcmp(machine->interfaces[i].name, name) == 0)
@@ -137,10 +138,10 @@ static struct ph_machine_interface *find_interface(const struct ph_machine *mach
     return NULL;
 }
 
-static ph_status add_interface(
-    hwloc_topology_t topology, const char *name, unsigned flags, struct ph_machine *machine, size_t *capacity)
+static ph_status add_interface(hwloc_topology_t topology, const char *name, unsigned flags,
+    struct ph__machine *machine, size_t *capacity)
 {
-    struct ph_machine_interface interface = {.node = interface_node(topology, name),
+    struct ph__machine_interface interface = {.node = interface_node(topology, name),
         .is_loopback = (flags & IFF_LOOPBACK) != 0,
         .is_indirect = (flags & IFF_POINTOPOINT) != 0 || is_bridge(name),
         .speed_mbit = interface_speed(name)};
@@ -157,10 +158,10 @@ static ph_status add_interface(
 
 /* An interface has as many entries as addresses, and may call further ones eth0:1. The first of each family counts. */
 static ph_status add_entry(
-    hwloc_topology_t topology, const struct ifaddrs *entry, struct ph_machine *machine, size_t *capacity)
+    hwloc_topology_t topology, const struct ifaddrs *entry, struct ph__machine *machine, size_t *capacity)
 {
     char name[sizeof machine->interfaces->name], host[PH_HOST_BYTES];
-    enum ph_machine_family family;
+    enum ph__machine_family family;
     if (!usable_host(entry, &family, host))
         return PH_OK;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(entry->ifa_name, ":"), entry->ifa_name);
@@ -172,7 +173,7 @@ static ph_status add_entry(
     return PH_OK;
 }
 
-static ph_status add_interfaces(hwloc_topology_t topology, struct ph_machine *machine)
+static ph_status add_interfaces(hwloc_topology_t topology, struct ph__machine *machine)
 {
     struct ifaddrs *entries = NULL;
     size_t capacity = 0;
@@ -196,7 +197,7 @@ static void leave_out_components(hwloc_topology_t topology)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
 }
 
-static ph_status describe(hwloc_topology_t topology, struct ph_machine *machine)
+static ph_status describe(hwloc_topology_t topology, struct ph__machine *machine)
 {
     leave_out_components(topology);
     if (hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0 ||
@@ -206,9 +207,9 @@ static ph_status describe(hwloc_topology_t topology, struct ph_machine *machine)
     return add_interfaces(topology, machine);
 }
 
-ph_status ph__machine_detect(struct ph_machine *machine_out)
+ph_status ph__machine_detect(struct ph__machine *machine_out)
 {
-    struct ph_machine machine = {0};
+    struct ph__machine machine = {0};
     hwloc_topology_t topology = NULL;
     if (hwloc_topology_init(&topology) != 0)
         return hwloc_failed("what this machine is made of");

@@ -121,7 +121,7 @@ static ph_status allocate_scratch(size_t num_chunks, size_t num_bins, struct scr
     return PH_OK;
 }
 
-static ph_status spread(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
+static ph_status spread(const struct ph__layout *layout, const uint16_t *group, uint16_t member,
     uint16_t num_bins, struct scratch *scratch, uint16_t *bins_out)
 {
     size_t count = 0;
@@ -140,13 +140,13 @@ static ph_status spread(const struct ph_layout *layout, const uint16_t *group, u
 
 /* Into the one bin that there is. */
 static void take_all(
-    const struct ph_layout *layout, const uint16_t *group, uint16_t member, uint16_t *bins_out)
+    const struct ph__layout *layout, const uint16_t *group, uint16_t member, uint16_t *bins_out)
 {
     for (uint32_t chunk = 0; chunk < layout->sizes.num_chunks; chunk++)
         bins_out[chunk] = group == NULL || group[chunk] == member ? 0 : PH_ELSEWHERE;
 }
 
-ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *group, uint16_t member,
+ph_status ph__spread_chunks(const struct ph__layout *layout, const uint16_t *group, uint16_t member,
     uint16_t num_bins, uint16_t *bins_out)
 {
     struct scratch scratch = {0};
@@ -161,8 +161,8 @@ ph_status ph__spread_chunks(const struct ph_layout *layout, const uint16_t *grou
     return status;
 }
 
-ph_status ph__spread_share(
-    const struct ph_layout *layout, const struct ph_hub_share *share, uint16_t num_cores, uint16_t *bins_out)
+ph_status ph__spread_share(const struct ph__layout *layout, const struct ph__hub_share *share,
+    uint16_t num_cores, uint16_t *bins_out)
 {
     const size_t num_chunks = layout->sizes.num_chunks;
     uint16_t *hubs = calloc(num_chunks, sizeof *hubs);
@@ -185,7 +185,7 @@ size_t ph__spread_bytes(size_t num_chunks)
 /* ---- lists ---- */
 
 /* first[b + 1] is where the next chunk of bin b goes, and so in the end where its list ends. */
-static void fill_lists(struct ph_chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks)
+static void fill_lists(struct ph__chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks)
 {
     for (size_t chunk = 0; chunk < num_chunks; chunk++) {
         if (bin_of_chunk[chunk] != PH_ELSEWHERE)
@@ -194,9 +194,9 @@ static void fill_lists(struct ph_chunk_lists *lists, const uint16_t *bin_of_chun
 }
 
 ph_status ph__chunk_lists_init(
-    struct ph_chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks, uint16_t num_bins)
+    struct ph__chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks, uint16_t num_bins)
 {
-    *lists = (struct ph_chunk_lists){.chunks = calloc(num_chunks, sizeof *lists->chunks),
+    *lists = (struct ph__chunk_lists){.chunks = calloc(num_chunks, sizeof *lists->chunks),
         .first = calloc((size_t)num_bins + 2, sizeof *lists->first)};
     if (lists->chunks == NULL || lists->first == NULL) {
         ph__chunk_lists_fini(lists);
@@ -212,9 +212,9 @@ ph_status ph__chunk_lists_init(
     return PH_OK;
 }
 
-void ph__chunk_lists_fini(struct ph_chunk_lists *lists)
+void ph__chunk_lists_fini(struct ph__chunk_lists *lists)
 {
     free(lists->chunks);
     free(lists->first);
-    *lists = (struct ph_chunk_lists){0};
+    *lists = (struct ph__chunk_lists){0};
 }

@@ -2,10 +2,10 @@
 
 #include <stddef.h>
 
-#define HUB(member) offsetof(struct ph_hub_settings, member)
+#define HUB(member) offsetof(struct ph__hub_settings, member)
 #define MAX_BYTES 9e15
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "address",
         .type = PH_OPTION_TEXT,
         .offset = HUB(address),
@@ -105,16 +105,16 @@ static const struct ph_option options[] = {
         .help = "A line an event, on standard error. text: key=value."},
 };
 
-const struct ph_option_table ph__hub_options = {
+const struct ph__option_table ph__hub_options = {
     .section = "hub",
     .help = "What phloem hub starts with: a config of its own.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
-    .settings_size = sizeof(struct ph_hub_settings),
+    .settings_size = sizeof(struct ph__hub_settings),
 };
 
 struct ph_hub_server_options ph__hub_server_options(
-    const struct ph_hub_settings *settings, int log_descriptor)
+    const struct ph__hub_settings *settings, int log_descriptor)
 {
     return (struct ph_hub_server_options){
         .address = settings->address,

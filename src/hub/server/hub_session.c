@@ -69,7 +69,7 @@ static void end_sending(struct ph_session *session)
     end(session, has_ended ? PROCESS_ENDED : ph_error_text());
 }
 
-void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
+void ph__session_send(struct ph_session *session, enum ph__hub_frame type, const struct ph__wire_writer *body,
     const int *descriptors, size_t num_descriptors)
 {
     size_t size = 0;
@@ -92,7 +92,7 @@ void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const 
 static void send_answer(struct ph_session *session, ph_status status)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, status == PH_OK ? "" : ph_error_text());
     ph__session_send(session, PH_FRAME_ANSWER, &writer, NULL, 0);
@@ -107,10 +107,10 @@ void ph__session_answer(struct ph_session *session, ph_status status)
 
 /* ---- greeting ---- */
 
-static void send_challenge(struct ph_session *session, const struct ph_server_challenge *challenge)
+static void send_challenge(struct ph_session *session, const struct ph__server_challenge *challenge)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_server_challenge(&writer, challenge);
     ph__session_send(session, PH_FRAME_CHALLENGE, &writer, NULL, 0);
@@ -119,8 +119,8 @@ static void send_challenge(struct ph_session *session, const struct ph_server_ch
 static void welcome(struct ph_session *session)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_welcome welcome;
+    struct ph__wire_writer writer;
+    struct ph__welcome welcome;
     memcpy(welcome.local_socket, session->server->local_socket, sizeof welcome.local_socket);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_welcome(&writer, &welcome);
@@ -129,10 +129,10 @@ static void welcome(struct ph_session *session)
     ph__session_send(session, PH_FRAME_WELCOME, &writer, NULL, 0);
 }
 
-static ph_status greet(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status greet(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_hello hello;
-    struct ph_server_challenge challenge;
+    struct ph__hello hello;
+    struct ph__server_challenge challenge;
     if (frame->type != PH_FRAME_HELLO)
         return ph_fail(PH_ERROR_PEER, "the other side does not begin with a greeting");
     PH_TRY(ph__get_hello(frame->body, frame->size, &hello));
@@ -147,10 +147,10 @@ static ph_status greet(struct ph_session *session, const struct ph_control_frame
     return PH_OK;
 }
 
-static ph_status check_proof(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status check_proof(struct ph_session *session, const struct ph__control_frame *frame)
 {
     unsigned char proof[PH_PROOF_BYTES];
-    const struct ph_secret *secret = session->server->secret;
+    const struct ph__secret *secret = session->server->secret;
     if (frame->type != PH_FRAME_PROOF)
         return ph_fail(
             PH_ERROR_PEER, "the hub has a secret, and the other side does not prove that it knows it");
@@ -163,7 +163,7 @@ static ph_status check_proof(struct ph_session *session, const struct ph_control
 
 /* ---- frames ---- */
 
-static ph_status take_frame(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status take_frame(struct ph_session *session, const struct ph__control_frame *frame)
 {
     if (session->state == PH_SESSION_GREETING)
         return greet(session, frame);
@@ -181,7 +181,7 @@ static bool is_busy(const struct ph_session *session)
 /* Some of what has come, for others wait, too; nothing more while the other side does not read what it was answered. */
 static ph_status take_frames(struct ph_session *session)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there = true;
     session->has_more = false;
     for (int i = 0; i < FRAMES_A_TURN; i++) {

@@ -31,8 +31,8 @@ static ph_status place_cores(struct ph_hub_server *server, size_t num_cores)
 
 static ph_status start_core(struct ph_hub_server *server, uint16_t index)
 {
-    const struct ph_thread_place *place = &server->placement.threads[index];
-    const struct ph_core_options options = {
+    const struct ph__thread_place *place = &server->placement.threads[index];
+    const struct ph__core_options options = {
         .wait = ph__wait_policy(server->options.wait),
         .is_crowded = server->is_crowded,
         .max_shards = server->options.max_jobs,
@@ -97,7 +97,7 @@ static size_t count_local_threads(const struct ph_hub_server *server)
 }
 
 struct crowding {
-    struct ph_core *core;
+    struct ph__core *core;
     bool is_crowded;
 };
 
@@ -149,10 +149,10 @@ int ph_hub_api_version(void)
 
 /* ---- failures of workers, from the core threads ---- */
 
-void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker)
+void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker)
 {
     struct ph_hub_server *server = context;
-    struct ph_failure *failure = calloc(1, sizeof *failure);
+    struct ph__failure *failure = calloc(1, sizeof *failure);
     if (failure == NULL)
         return; /* its connection will end the worker */
     failure->tenant = tenant;
@@ -170,11 +170,11 @@ void ph__server_note_news(void *context)
     ph__doorbell_ring(((struct ph_hub_server *)context)->bell[1]);
 }
 
-void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant)
+void ph__server_drop_failures(struct ph_hub_server *server, const struct ph__tenant *tenant)
 {
     pthread_mutex_lock(&server->failures_mutex);
-    for (struct ph_failure **link = &server->failures; *link != NULL;) {
-        struct ph_failure *failure = *link;
+    for (struct ph__failure **link = &server->failures; *link != NULL;) {
+        struct ph__failure *failure = *link;
         if (failure->tenant != tenant) {
             link = &failure->next;
             continue;
@@ -185,10 +185,10 @@ void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tena
     pthread_mutex_unlock(&server->failures_mutex);
 }
 
-static struct ph_failure *take_failure(struct ph_hub_server *server)
+static struct ph__failure *take_failure(struct ph_hub_server *server)
 {
     pthread_mutex_lock(&server->failures_mutex);
-    struct ph_failure *failure = server->failures;
+    struct ph__failure *failure = server->failures;
     if (failure != NULL)
         server->failures = failure->next;
     pthread_mutex_unlock(&server->failures_mutex);
@@ -198,7 +198,7 @@ static struct ph_failure *take_failure(struct ph_hub_server *server)
 static void rung(void *context, uint32_t events)
 {
     struct ph_hub_server *server = context;
-    struct ph_failure *failure;
+    struct ph__failure *failure;
     (void)events;
     ph__doorbell_answer(server->bell[0]);
     while ((failure = take_failure(server)) != NULL) {
@@ -213,7 +213,7 @@ static void rung(void *context, uint32_t events)
 
 static void open_log(struct ph_hub_server *server)
 {
-    server->log_settings = (struct ph_log){.descriptor = server->options.log_descriptor,
+    server->log_settings = (struct ph__log){.descriptor = server->options.log_descriptor,
         .least_level = PH_LOG_INFO,
         .format = server->options.is_log_json ? PH_LOG_JSON : PH_LOG_LOGFMT};
     server->log = server->options.log_descriptor > 0 ? &server->log_settings : NULL;
@@ -260,7 +260,7 @@ static ph_status choose_chunks(struct ph_hub_server *server)
                                chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
     /* A hub that is wide works with whole keys: their chunks are only sent. */
     const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
-    server->tuning = (struct ph_autotune){.kernels = server->kernels,
+    server->tuning = (struct ph__autotune){.kernels = server->kernels,
         .results = server->options.results,
         .hub_bytes = chunk_bytes > 0 ? chunk_bytes : of_wide};
     return PH_OK;
@@ -268,7 +268,7 @@ static ph_status choose_chunks(struct ph_hub_server *server)
 
 static ph_status start(struct ph_hub_server *server)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     if (server->options.is_wide && server->options.checkpoint_folder != NULL)
         return ph_fail(PH_ERROR_CONFIG,
             "is_wide (hub.aggregation: wide) is there to compare with: it keeps no "

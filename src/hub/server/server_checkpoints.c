@@ -15,7 +15,7 @@
 
 /* ---- the log ---- */
 
-static void log_checkpoint(struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t iteration)
+static void log_checkpoint(struct ph_hub_server *server, const struct ph__tenant *tenant, uint64_t iteration)
 {
     server->counts.checkpoints++;
     PH_LOG(server->log, PH_LOG_INFO, "checkpoint_written", ph__log_text("job", tenant->settings.name),
@@ -23,7 +23,7 @@ static void log_checkpoint(struct ph_hub_server *server, const struct ph_tenant 
 }
 
 void ph__server_log_checkpoint_failed(
-    struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event)
+    struct ph_hub_server *server, const struct ph__tenant *tenant, const char *event)
 {
     server->counts.failed_checkpoints++;
     if (tenant != NULL)
@@ -35,10 +35,10 @@ void ph__server_log_checkpoint_failed(
 
 /* ---- tasks ---- */
 
-ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
-    const struct ph_checkpoint_order *order, struct ph_snapshot *snapshot)
+ph_status ph__server_start_task(struct ph_hub_server *server, struct ph__tenant *tenant,
+    const struct ph__checkpoint_order *order, struct ph__snapshot *snapshot)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     char *path;
     PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, tenant->settings.name, &path));
     const ph_status status = ph__checkpoint_task_start(order, path, snapshot, server->bell[1], &saves->task);
@@ -49,15 +49,16 @@ ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *
 }
 
 /* With all open parts, where the job has any. */
-static struct ph_checkpoint_order order_of_file(const struct ph_tenant *tenant, enum ph_checkpoint_work work)
+static struct ph__checkpoint_order order_of_file(
+    const struct ph__tenant *tenant, enum ph__checkpoint_work work)
 {
-    return (struct ph_checkpoint_order){
+    return (struct ph__checkpoint_order){
         .work = work, .part = PH_NO_ITERATION, .settled_end = ph__tenant_has_parts(tenant) ? UINT64_MAX : 0};
 }
 
 /* What an answer that cannot be sent says of itself is for nobody. */
 void ph__server_answer_waiting(
-    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status)
+    struct ph_hub_server *server, const struct ph__tenant *tenant, uint64_t number, ph_status status)
 {
     char text[PH_HUB_MAX_TEXT + 1];
     snprintf(text, sizeof text, "%s", ph_error_text());
@@ -70,7 +71,7 @@ void ph__server_answer_waiting(
     }
 }
 
-void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *tenant, uint64_t number)
+void ph__server_await_checkpoint(struct ph_session *session, struct ph__tenant *tenant, uint64_t number)
 {
     session->awaited = tenant;
     session->awaited_number = number;
@@ -82,7 +83,7 @@ void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *t
 #define MAX_OPEN_BY_ITSELF 4
 
 /* Whether the hub itself chooses when the next periodic checkpoint is made. */
-static bool chooses_moments(const struct ph_tenant *tenant)
+static bool chooses_moments(const struct ph__tenant *tenant)
 {
     if (!ph__tenant_has_parts(tenant))
         return true;
@@ -91,16 +92,16 @@ static bool chooses_moments(const struct ph_tenant *tenant)
 }
 
 /* Gives the iteration of a part that is to be written; the snapshot gets it, too. */
-static uint64_t name_part(const struct ph_tenant *tenant, struct ph_snapshot *snapshot)
+static uint64_t name_part(const struct ph__tenant *tenant, struct ph__snapshot *snapshot)
 {
-    const struct ph_tenant_saves *saves = &tenant->saves;
+    const struct ph__tenant_saves *saves = &tenant->saves;
     if (tenant->layout->sizes.num_here == 0)
         snapshot->iteration = saves->version != PH_SNAPSHOT_NOW ? saves->version : saves->parts.asked;
     return snapshot->iteration;
 }
 
 /* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was made of. */
-static uint64_t next_version(const struct ph_tenant *tenant, uint64_t most)
+static uint64_t next_version(const struct ph__tenant *tenant, uint64_t most)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     const bool is_synchronous = service->mode == PH_HUB_SYNCHRONOUS;
@@ -109,17 +110,17 @@ static uint64_t next_version(const struct ph_tenant *tenant, uint64_t most)
     return ph__round_up(ph__max(most, last + 1), every);
 }
 
-static bool has_current_checkpoint(const struct ph_tenant *tenant, uint64_t most)
+static bool has_current_checkpoint(const struct ph__tenant *tenant, uint64_t most)
 {
-    const struct ph_tenant_saves *saves = &tenant->saves;
+    const struct ph__tenant_saves *saves = &tenant->saves;
     const bool is_kept = saves->has_parameters && saves->iteration == most;
     return tenant->settings.service.mode == PH_HUB_SYNCHRONOUS &&
            (is_kept || ph__parts_has(&saves->parts.here, most));
 }
 
-static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t most)
+static void save_now(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t most)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     const bool is_synchronous = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
     saves->is_wanted = false;
     saves->num_begun++;
@@ -133,9 +134,9 @@ static void save_now(struct ph_hub_server *server, struct ph_tenant *tenant, uin
 }
 
 /* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
-static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
+static void begin_snapshot(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     const struct ph_hub_service *service = &tenant->settings.service;
     const bool has_chunks = tenant->layout->sizes.num_here > 0; /* or no iteration would ever end */
     const bool is_periodic =
@@ -156,7 +157,7 @@ static void begin_snapshot(struct ph_hub_server *server, struct ph_tenant *tenan
 }
 
 static ph_status write_snapshot(
-    struct ph_hub_server *server, struct ph_tenant *tenant, const struct ph_checkpoint_order *order)
+    struct ph_hub_server *server, struct ph__tenant *tenant, const struct ph__checkpoint_order *order)
 {
     if (!ph__server_has_room(tenant))
         return ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to have the like",
@@ -165,12 +166,12 @@ static ph_status write_snapshot(
 }
 
 /* The shards are done with it. */
-static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant)
+static void take_snapshot(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     saves->is_under_way = false;
     ph__snapshot_finish(saves->snapshot);
-    struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
+    struct ph__checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
     if (ph__tenant_has_parts(tenant))
         order.part = name_part(tenant, saves->snapshot);
     const ph_status status = write_snapshot(server, tenant, &order);
@@ -183,9 +184,9 @@ static void take_snapshot(struct ph_hub_server *server, struct ph_tenant *tenant
     ph__server_settle_part(server, tenant, order.part);
 }
 
-static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenant)
+static void look_at_shards(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     if (saves->is_watched && atomic_load(&saves->has_reached)) {
         saves->is_watched = false;
         saves->is_wanted = true;
@@ -200,19 +201,19 @@ static void look_at_shards(struct ph_hub_server *server, struct ph_tenant *tenan
 
 /* ---- one after the other ---- */
 
-static ph_status write_settings(struct ph_hub_server *server, struct ph_tenant *tenant)
+static ph_status write_settings(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_snapshot *snapshot;
+    struct ph__snapshot *snapshot;
     PH_TRY(ph__snapshot_create(&tenant->settings, NULL, 0, 0, &snapshot));
     tenant->saves.num_begun++;
-    const struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_WRITE);
+    const struct ph__checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_WRITE);
     const ph_status status = ph__server_start_task(server, tenant, &order, snapshot);
     if (status != PH_OK)
         ph__snapshot_destroy(snapshot);
     return status;
 }
 
-static ph_status check_room(const struct ph_hub_server *server, const struct ph_tenant *tenant, size_t bytes)
+static ph_status check_room(const struct ph_hub_server *server, const struct ph__tenant *tenant, size_t bytes)
 {
     if (bytes <= ph__server_bytes_left(server))
         return PH_OK;
@@ -221,10 +222,10 @@ static ph_status check_room(const struct ph_hub_server *server, const struct ph_
 }
 
 /* part: PH_NO_ITERATION: the service's own file. */
-static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t part)
+static ph_status read_parameters(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t part)
 {
-    const struct ph_tenant_saves *saves = &tenant->saves;
-    struct ph_snapshot *snapshot;
+    const struct ph__tenant_saves *saves = &tenant->saves;
+    struct ph__snapshot *snapshot;
     size_t least;
     PH_TRY(
         ph__snapshot_measure(&tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &least));
@@ -232,7 +233,7 @@ static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant 
     PH_TRY(ph__snapshot_create(
         &tenant->settings, tenant->keys, tenant->num_keys, saves->chunk_bytes, &snapshot));
     ph_status status = check_room(server, tenant, snapshot->num_bytes);
-    struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_READ);
+    struct ph__checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_READ);
     order.part = part;
     if (status == PH_OK)
         status = ph__server_start_task(server, tenant, &order, snapshot);
@@ -241,11 +242,11 @@ static ph_status read_parameters(struct ph_hub_server *server, struct ph_tenant 
     return status;
 }
 
-static ph_status load(struct ph_hub_server *server, struct ph_tenant *tenant)
+static ph_status load(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    const struct ph_tenant_saves *saves = &tenant->saves;
+    const struct ph__tenant_saves *saves = &tenant->saves;
     const bool is_open = saves->parts.chosen != saves->parts.here.kept;
-    const struct ph_checkpoint_order forget = order_of_file(tenant, PH_CHECKPOINT_KEEP);
+    const struct ph__checkpoint_order forget = order_of_file(tenant, PH_CHECKPOINT_KEEP);
     if (!ph__tenant_has_parts(tenant))
         return saves->has_parameters ? read_parameters(server, tenant, PH_NO_ITERATION)
                                      : ph__server_begin_linking(server, tenant);
@@ -259,7 +260,7 @@ static ph_status load(struct ph_hub_server *server, struct ph_tenant *tenant)
 }
 
 /* The service could not be made durable, so it is none. */
-static void give_up(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+static void give_up(struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status)
 {
     ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
     ph__server_answer_waiting(server, tenant, UINT64_MAX, status);
@@ -267,20 +268,20 @@ static void give_up(struct ph_hub_server *server, struct ph_tenant *tenant, ph_s
     ph__server_forget(server, tenant);
 }
 
-static void removed(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+static void removed(struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status)
 {
     ph__server_answer_waiting(server, tenant, UINT64_MAX, status);
     ph__server_forget(server, tenant);
 }
 
 /* false: the tenant is gone. */
-bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
+bool ph__server_keep(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     ph_status status = PH_OK;
     if (server->options.checkpoint_folder == NULL || tenant->saves.task != NULL)
         return true;
     if (tenant->state == PH_TENANT_ENDING) {
-        const struct ph_checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_REMOVE);
+        const struct ph__checkpoint_order order = order_of_file(tenant, PH_CHECKPOINT_REMOVE);
         status = ph__server_start_task(server, tenant, &order, NULL);
         if (status != PH_OK)
             removed(server, tenant, status);
@@ -305,9 +306,9 @@ bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant)
 
 /* ---- what tasks have done ---- */
 
-static void note_written(struct ph_tenant *tenant, const struct ph_snapshot *snapshot)
+static void note_written(struct ph__tenant *tenant, const struct ph__snapshot *snapshot)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     saves->has_file = true;
     saves->chunk_bytes = snapshot->num_keys > 0 ? snapshot->layout->chunk_bytes : 0;
     if (ph__tenant_has_parts(tenant) && snapshot->num_keys > 0) {
@@ -319,9 +320,9 @@ static void note_written(struct ph_tenant *tenant, const struct ph_snapshot *sna
 }
 
 static bool wrote(
-    struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
+    struct ph_hub_server *server, struct ph__tenant *tenant, struct ph__snapshot *snapshot, ph_status status)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     const bool has_parameters = snapshot->num_keys > 0;
     const bool is_of_run = saves->task_run == saves->num_runs && has_parameters;
     const uint64_t iteration = snapshot->iteration;
@@ -346,9 +347,9 @@ static bool wrote(
 }
 
 static void loaded(
-    struct ph_hub_server *server, struct ph_tenant *tenant, struct ph_snapshot *snapshot, ph_status status)
+    struct ph_hub_server *server, struct ph__tenant *tenant, struct ph__snapshot *snapshot, ph_status status)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     if (saves->task_run != saves->num_runs || status != PH_OK) {
         ph__snapshot_destroy(snapshot);
         if (saves->task_run == saves->num_runs)
@@ -365,7 +366,7 @@ static void loaded(
         ph__server_end_run(server, tenant, status, ph_error_text());
 }
 
-static void kept(struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status)
+static void kept(struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status)
 {
     const bool is_beginning =
         tenant->state == PH_TENANT_LOADING && tenant->saves.task_run == tenant->saves.num_runs;
@@ -378,10 +379,10 @@ static void kept(struct ph_hub_server *server, struct ph_tenant *tenant, ph_stat
 }
 
 /* false: the tenant is gone. */
-static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
+static bool finish_task(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_snapshot *snapshot;
-    const struct ph_checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
+    struct ph__snapshot *snapshot;
+    const struct ph__checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
     const bool has_kept = ph__tenant_has_parts(tenant) && ph__checkpoint_task_has_kept(tenant->saves.task);
     const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
     tenant->saves.task = NULL;
@@ -405,8 +406,8 @@ static bool finish_task(struct ph_hub_server *server, struct ph_tenant *tenant)
 
 void ph__server_look_at_checkpoints(struct ph_hub_server *server)
 {
-    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
-        const struct ph_tenant_saves *saves = &tenant->saves;
+    for (struct ph__tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+        const struct ph__tenant_saves *saves = &tenant->saves;
         next = tenant->next;
         if (saves->task != NULL && ph__checkpoint_task_is_done(saves->task) && !finish_task(server, tenant))
             continue;
@@ -417,9 +418,9 @@ void ph__server_look_at_checkpoints(struct ph_hub_server *server)
 
 /* ---- ends ---- */
 
-void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant)
+void ph__server_end_task(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_snapshot *snapshot;
+    struct ph__snapshot *snapshot;
     if (tenant->saves.task == NULL)
         return;
     if (ph__checkpoint_task_finish(tenant->saves.task, &snapshot) != PH_OK)
@@ -433,7 +434,7 @@ void ph__server_save_all(struct ph_hub_server *server)
     server->is_ending = true;
     if (server->options.checkpoint_folder == NULL)
         return;
-    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+    for (struct ph__tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
         next = tenant->next;
         /* Hubs that share a job end at different moments: what each saved then would not fit together. */
         tenant->saves.is_wanted = tenant->is_going && tenant->settings.share.num_hubs == 1;
@@ -443,8 +444,8 @@ void ph__server_save_all(struct ph_hub_server *server)
 
 bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_workers)
 {
-    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
-        const struct ph_tenant_saves *saves = &tenant->saves;
+    for (const struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+        const struct ph__tenant_saves *saves = &tenant->saves;
         if (saves->task != NULL || (waits_for_workers && (saves->is_wanted || saves->is_under_way)))
             return true;
     }

@@ -6,20 +6,20 @@
 
 /* ---- the log ---- */
 
-static void log_left(const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank)
+static void log_left(const struct ph_hub_server *server, const struct ph__tenant *tenant, uint32_t rank)
 {
     PH_LOG(server->log, PH_LOG_INFO, "worker_left", ph__log_text("job", tenant->settings.name),
         ph__log_count("rank", rank));
 }
 
 static void log_failed(
-    const struct ph_hub_server *server, const struct ph_tenant *tenant, uint32_t rank, const char *why)
+    const struct ph_hub_server *server, const struct ph__tenant *tenant, uint32_t rank, const char *why)
 {
     PH_LOG(server->log, PH_LOG_WARNING, "worker_failed", ph__log_text("job", tenant->settings.name),
         ph__log_count("rank", rank), ph__log_text("reason", why));
 }
 
-static void log_ended(const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *why)
+static void log_ended(const struct ph_hub_server *server, const struct ph__tenant *tenant, const char *why)
 {
     PH_LOG(server->log, PH_LOG_INFO, "job_ended", ph__log_text("job", tenant->settings.name),
         ph__log_text("reason", why));
@@ -28,11 +28,11 @@ static void log_ended(const struct ph_hub_server *server, const struct ph_tenant
 /* ---- the end of a run ---- */
 
 /* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
-static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_writer *why)
+static void dismiss_members(struct ph__tenant *tenant, const struct ph__wire_writer *why)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
         struct ph_session *session = tenant->members[i].session;
-        tenant->members[i] = (struct ph_member){0};
+        tenant->members[i] = (struct ph__member){0};
         if (session == NULL)
             continue;
         ph__session_part(session);
@@ -46,10 +46,10 @@ static void dismiss_members(struct ph_tenant *tenant, const struct ph_wire_write
 }
 
 void ph__server_end_run(
-    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why)
+    struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status, const char *why)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, why);
     if (tenant->state != PH_TENANT_GATHERING || tenant->num_joined > 0)
@@ -61,13 +61,13 @@ void ph__server_end_run(
 
 /* ---- the end of a worker ---- */
 
-static void forget_member(struct ph_tenant *tenant, uint32_t rank)
+static void forget_member(struct ph__tenant *tenant, uint32_t rank)
 {
-    struct ph_member *member = &tenant->members[rank];
+    struct ph__member *member = &tenant->members[rank];
     tenant->num_joined--;
     tenant->num_with_keys -= member->has_keys;
     tenant->num_linked -= member->is_linked;
-    *member = (struct ph_member){0};
+    *member = (struct ph__member){0};
     if (tenant->num_with_keys == 0) {
         free(tenant->keys);
         tenant->keys = NULL;
@@ -75,7 +75,8 @@ static void forget_member(struct ph_tenant *tenant, uint32_t rank)
     }
 }
 
-static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank, const char *why)
+static void end_worker(
+    struct ph_hub_server *server, struct ph__tenant *tenant, uint32_t rank, const char *why)
 {
     char text[PH_HUB_MAX_TEXT + 1];
     struct ph_session *session = tenant->members[rank].session;
@@ -91,7 +92,7 @@ static void end_worker(struct ph_hub_server *server, struct ph_tenant *tenant, u
     if (tenant->is_going && tenant->settings.service.on_death == PH_HUB_SHRINK && !is_last) {
         ph__tenant_remove_worker(tenant, rank);
         tenant->num_joined--;
-        tenant->members[rank] = (struct ph_member){.has_left = true};
+        tenant->members[rank] = (struct ph__member){.has_left = true};
         ph__server_lead_left(server, tenant, rank);
         return;
     }
@@ -107,13 +108,13 @@ void ph__server_session_ends(struct ph_session *session)
     end_worker(session->server, session->tenant, session->rank, session->why);
 }
 
-void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text)
+void ph__server_worker_failed(struct ph__tenant *tenant, uint32_t worker, const char *text)
 {
     struct ph_session *session = tenant->members[worker].session;
     if (session == NULL)
         return;
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, PH_ERROR_PEER, text);
     ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
@@ -125,7 +126,7 @@ void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const c
 
 ph_status ph__server_request_leave(struct ph_session *session)
 {
-    struct ph_tenant *tenant = session->tenant;
+    struct ph__tenant *tenant = session->tenant;
     if (tenant == NULL) {
         ph__session_answer(session, PH_OK);
         return PH_OK;
@@ -138,7 +139,7 @@ ph_status ph__server_request_leave(struct ph_session *session)
         return PH_OK;
     }
     ph__tenant_retire_worker(tenant, session->rank);
-    tenant->members[session->rank] = (struct ph_member){.has_left = true};
+    tenant->members[session->rank] = (struct ph__member){.has_left = true};
     tenant->num_joined--;
     if (tenant->num_joined == 0)
         ph__server_end_run(session->server, tenant, PH_ERROR_PEER, "all workers have left");

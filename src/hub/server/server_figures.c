@@ -7,10 +7,11 @@
 
 /* ---- in a core thread ---- */
 
-static void add_links(struct ph_tenant_figures *figures, struct ph_shard *shard, struct ph_traffic *traffic)
+static void add_links(
+    struct ph__tenant_figures *figures, struct ph__shard *shard, struct ph__traffic *traffic)
 {
     for (uint32_t worker = 0; worker < figures->tenant->settings.service.num_workers; worker++) {
-        const struct ph_link *link = ph__shard_link(shard, worker);
+        const struct ph__link *link = ph__shard_link(shard, worker);
         if (link == NULL)
             continue;
         figures->workers[worker].transport = link->transport->name;
@@ -19,7 +20,8 @@ static void add_links(struct ph_tenant_figures *figures, struct ph_shard *shard,
     }
 }
 
-static void add_shard(struct ph_tenant_figures *figures, struct ph_shard *shard, struct ph_traffic *traffic)
+static void add_shard(
+    struct ph__tenant_figures *figures, struct ph__shard *shard, struct ph__traffic *traffic)
 {
     uint64_t least, most;
     ph__shard_counters_add(&figures->counters, ph__shard_counters(shard));
@@ -30,7 +32,7 @@ static void add_shard(struct ph_tenant_figures *figures, struct ph_shard *shard,
 }
 
 struct reading {
-    struct ph_hub_figures *figures;
+    struct ph__hub_figures *figures;
     uint16_t core;
 };
 
@@ -38,7 +40,7 @@ static void read_core(void *context)
 {
     const struct reading *reading = context;
     for (size_t i = 0; i < reading->figures->num_tenants; i++) {
-        struct ph_tenant_figures *figures = &reading->figures->tenants[i];
+        struct ph__tenant_figures *figures = &reading->figures->tenants[i];
         if (figures->tenant->state == PH_TENANT_RUNNING)
             add_shard(figures, figures->tenant->shards[reading->core], &reading->figures->traffic);
     }
@@ -46,10 +48,10 @@ static void read_core(void *context)
 
 /* ---- in the control thread ---- */
 
-static ph_status begin_tenant(struct ph_hub_figures *figures, const struct ph_tenant *tenant)
+static ph_status begin_tenant(struct ph__hub_figures *figures, const struct ph__tenant *tenant)
 {
-    struct ph_tenant_figures *entry = &figures->tenants[figures->num_tenants];
-    *entry = (struct ph_tenant_figures){.tenant = tenant, .counters = tenant->past.counters};
+    struct ph__tenant_figures *entry = &figures->tenants[figures->num_tenants];
+    *entry = (struct ph__tenant_figures){.tenant = tenant, .counters = tenant->past.counters};
     const bool has_chunks = tenant->state == PH_TENANT_RUNNING && tenant->layout->sizes.num_here > 0;
     entry->iteration = has_chunks ? UINT64_MAX : 0;
     entry->workers = calloc(tenant->settings.service.num_workers, sizeof *entry->workers);
@@ -61,7 +63,7 @@ static ph_status begin_tenant(struct ph_hub_figures *figures, const struct ph_te
     return PH_OK;
 }
 
-static ph_status begin(const struct ph_hub_server *server, struct ph_hub_figures *figures)
+static ph_status begin(const struct ph_hub_server *server, struct ph__hub_figures *figures)
 {
     figures->tenants = calloc((size_t)server->num_tenants + 1, sizeof *figures->tenants);
     if (figures->tenants == NULL)
@@ -70,14 +72,14 @@ static ph_status begin(const struct ph_hub_server *server, struct ph_hub_figures
     figures->seconds = (double)(ph__clock_ns() - server->started_ns) * 1e-9;
     for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)
         figures->num_connections++;
-    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
+    for (const struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
         PH_TRY(begin_tenant(figures, tenant));
     return PH_OK;
 }
 
-ph_status ph__hub_figures_read(struct ph_hub_server *server, struct ph_hub_figures *figures_out)
+ph_status ph__hub_figures_read(struct ph_hub_server *server, struct ph__hub_figures *figures_out)
 {
-    struct ph_hub_figures figures = {0};
+    struct ph__hub_figures figures = {0};
     const ph_status status = begin(server, &figures);
     if (status != PH_OK) {
         ph__hub_figures_fini(&figures);
@@ -91,10 +93,10 @@ ph_status ph__hub_figures_read(struct ph_hub_server *server, struct ph_hub_figur
     return PH_OK;
 }
 
-void ph__hub_figures_fini(struct ph_hub_figures *figures)
+void ph__hub_figures_fini(struct ph__hub_figures *figures)
 {
     for (size_t i = 0; i < figures->num_tenants; i++)
         free(figures->tenants[i].workers);
     free(figures->tenants);
-    *figures = (struct ph_hub_figures){0};
+    *figures = (struct ph__hub_figures){0};
 }

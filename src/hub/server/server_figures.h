@@ -9,29 +9,29 @@
 #include "hub/server/server_state.h"
 #include "net/link/link.h"
 
-struct ph_worker_figures {
+struct ph__worker_figures {
     const char *transport; /* of its links, static; NULL: it has none now */
-    struct ph_link_counters links;
+    struct ph__link_counters links;
 };
 
-struct ph_tenant_figures {
-    const struct ph_tenant *tenant;
-    struct ph_shard_counters counters; /* since the service was created */
-    uint64_t iteration;                /* updates of the chunk that has the fewest; 0 unless it is running */
-    struct ph_worker_figures *workers; /* (num_workers) */
+struct ph__tenant_figures {
+    const struct ph__tenant *tenant;
+    struct ph__shard_counters counters; /* since the service was created */
+    uint64_t iteration;                 /* updates of the chunk that has the fewest; 0 unless it is running */
+    struct ph__worker_figures *workers; /* (num_workers) */
 };
 
-struct ph_hub_figures {
+struct ph__hub_figures {
     size_t num_tenants;
-    struct ph_tenant_figures *tenants;
-    struct ph_traffic traffic; /* of all links that there ever were */
-    uint64_t used_bytes;       /* memory of all tenants */
-    size_t num_connections;    /* now */
-    double seconds;            /* that the hub has run */
+    struct ph__tenant_figures *tenants;
+    struct ph__traffic traffic; /* of all links that there ever were */
+    uint64_t used_bytes;        /* memory of all tenants */
+    size_t num_connections;     /* now */
+    double seconds;             /* that the hub has run */
 };
 
 /* PH_ERROR_MEMORY. Borrows the server's tenants until fini. In the control thread. */
-ph_status ph__hub_figures_read(struct ph_hub_server *server, struct ph_hub_figures *figures_out);
-void ph__hub_figures_fini(struct ph_hub_figures *figures);
+ph_status ph__hub_figures_read(struct ph_hub_server *server, struct ph__hub_figures *figures_out);
+void ph__hub_figures_fini(struct ph__hub_figures *figures);
 
 #endif

@@ -11,9 +11,9 @@
 /* ---- joining ---- */
 
 static ph_status check_join(
-    const struct ph_session *session, const struct ph_join *join, struct ph_tenant **tenant_out)
+    const struct ph_session *session, const struct ph__join *join, struct ph__tenant **tenant_out)
 {
-    struct ph_tenant *tenant;
+    struct ph__tenant *tenant;
     if (session->tenant != NULL)
         return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
     PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
@@ -38,7 +38,7 @@ static ph_status check_join(
 
 /* How large a frame may be that tells a worker's keys. Of its job's memory a key takes a cache line for each worker's gradient at
  * least, four times what it takes in a frame: more keys than that need not be read. */
-static size_t keys_limit(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+static size_t keys_limit(const struct ph_hub_server *server, const struct ph__tenant *tenant)
 {
     const uint64_t left = ph__server_bytes_left(server);
     const uint64_t most = left / (4 * (uint64_t)tenant->settings.service.num_workers);
@@ -47,18 +47,18 @@ static size_t keys_limit(const struct ph_hub_server *server, const struct ph_ten
 
 static void log_joined(const struct ph_session *session)
 {
-    const struct ph_tenant *tenant = session->tenant;
+    const struct ph__tenant *tenant = session->tenant;
     PH_LOG(session->server->log, PH_LOG_INFO, "worker_joined", ph__log_text("job", tenant->settings.name),
         ph__log_count("rank", session->rank), ph__log_count("connection", session->number),
         ph__log_text("transport", tenant->members[session->rank].is_shared ? "shared memory" : "tcp"));
 }
 
-static ph_status request_join(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status request_join(struct ph_session *session, const struct ph__control_frame *frame)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_join join;
-    struct ph_tenant *tenant;
+    struct ph__wire_writer writer;
+    struct ph__join join;
+    struct ph__tenant *tenant;
     PH_TRY(ph__get_join(frame->body, frame->size, &join));
     const ph_status status = check_join(session, &join, &tenant);
     if (status != PH_OK) {
@@ -70,7 +70,7 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     const bool has_own = is_shared && (join.has_own_parameters || service->mode != PH_HUB_SYNCHRONOUS);
     if (tenant->num_joined == 0)
         tenant->max_keys_bytes = keys_limit(session->server, tenant);
-    tenant->members[join.rank] = (struct ph_member){.session = session,
+    tenant->members[join.rank] = (struct ph__member){.session = session,
         .is_shared = is_shared,
         .way = join.way,
         .has_own_parameters = has_own,
@@ -80,7 +80,7 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
     session->rank = join.rank;
     ph__session_limit(session, tenant->max_keys_bytes);
     log_joined(session);
-    const struct ph_joined joined = {.num_workers = service->num_workers,
+    const struct ph__joined joined = {.num_workers = service->num_workers,
         .depth = service->depth,
         .num_optimizers = (uint32_t)service->num_optimizers,
         .has_own_parameters = has_own};
@@ -95,17 +95,17 @@ static ph_status request_join(struct ph_session *session, const struct ph_contro
 uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
 {
     uint64_t used = 0;
-    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
+    for (const struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
         used += ph__tenant_bytes(tenant);
     const uint64_t left = used < server->max_bytes ? server->max_bytes - used : 0;
     const uint64_t most = server->options.max_job_bytes;
     return most > 0 && most < left ? most : left;
 }
 
-static struct ph_job_layout layout_for(const struct ph_tenant *tenant, uint32_t rank)
+static struct ph__job_layout layout_for(const struct ph__tenant *tenant, uint32_t rank)
 {
     const struct ph_session *session = tenant->members[rank].session;
-    struct ph_job_layout layout = {
+    struct ph__job_layout layout = {
         .chunk_bytes = (uint32_t)tenant->layout->chunk_bytes,
         .num_versions = tenant->memory->num_versions,
         .ring_capacity = (uint32_t)tenant->ring_capacity,
@@ -121,12 +121,12 @@ static struct ph_job_layout layout_for(const struct ph_tenant *tenant, uint32_t 
     return layout;
 }
 
-static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
+static ph_status send_layout(struct ph__tenant *tenant, uint32_t rank)
 {
     int descriptors[2 + PH_HUB_MAX_CORES];
     size_t num_descriptors = 0;
     struct ph_session *session = tenant->members[rank].session;
-    const struct ph_job_layout layout = layout_for(tenant, rank);
+    const struct ph__job_layout layout = layout_for(tenant, rank);
     const size_t capacity = PH_HUB_MAX_BODY + layout.num_cores * PH_HUB_HOST_BYTES;
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
@@ -141,7 +141,7 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
         }
         num_descriptors += tenant->num_cores;
     }
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_layout(&writer, &layout);
     ph__session_send(session, PH_FRAME_LAYOUT, &writer, descriptors, num_descriptors);
@@ -154,17 +154,17 @@ static ph_status send_layout(struct ph_tenant *tenant, uint32_t rank)
 /* Names a job that begins in the trace; NULL: it is not traced. */
 static const char *trace_name_for(struct ph_hub_server *server, const char *job)
 {
-    struct ph_server_trace *trace = &server->trace;
+    struct ph__server_trace *trace = &server->trace;
     if (server->options.is_wide || trace->num_jobs == PH_HUB_MAX_TRACED_JOBS ||
         ph__trace_is_full(trace->events))
         return NULL;
     return strcpy(trace->names[trace->num_jobs++], job);
 }
 
-ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant)
+ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     const char *trace_name = trace_name_for(server, tenant->settings.name);
-    const struct ph_tenant_options options = {
+    const struct ph__tenant_options options = {
         .cores = server->cores,
         .num_cores = server->num_cores,
         .kernels = server->kernels,
@@ -189,7 +189,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenan
 }
 
 /* They are the tenant's afterwards, or freed. */
-static ph_status keep_keys(struct ph_tenant *tenant, struct ph_init_key *keys, size_t num_keys)
+static ph_status keep_keys(struct ph__tenant *tenant, struct ph__init_key *keys, size_t num_keys)
 {
     const ph_status status = ph__tenant_check_keys(tenant, keys, num_keys);
     if (status != PH_OK) {
@@ -212,10 +212,10 @@ static ph_status keep_keys(struct ph_tenant *tenant, struct ph_init_key *keys, s
     return PH_OK;
 }
 
-static ph_status request_init(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status request_init(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_tenant *tenant = session->tenant;
-    struct ph_init_key *keys;
+    struct ph__tenant *tenant = session->tenant;
+    struct ph__init_key *keys;
     size_t num_keys;
     if (tenant == NULL || tenant->members[session->rank].has_keys)
         return ph_fail(PH_ERROR_PEER, "keys are told once, after joining");
@@ -248,12 +248,12 @@ static ph_status request_init(struct ph_session *session, const struct ph_contro
 }
 
 static bool find_token(
-    const struct ph_hub_server *server, uint64_t token, struct ph_tenant **tenant_out, uint32_t *rank_out)
+    const struct ph_hub_server *server, uint64_t token, struct ph__tenant **tenant_out, uint32_t *rank_out)
 {
-    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+    for (struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
         for (uint32_t rank = 0;
              tenant->state == PH_TENANT_LINKING && rank < tenant->settings.service.num_workers; rank++) {
-            const struct ph_member *member = &tenant->members[rank];
+            const struct ph__member *member = &tenant->members[rank];
             if (member->session == NULL || member->is_shared || member->is_linked || member->token != token)
                 continue;
             *tenant_out = tenant;
@@ -264,7 +264,7 @@ static bool find_token(
     return false;
 }
 
-static void note_address(struct ph_member *member, int socket)
+static void note_address(struct ph__member *member, int socket)
 {
     char address[1 + PH_ADDRESS_BYTES] = " "; /* none is another's beginning: they end with the same port */
     const size_t used = strlen(member->addresses);
@@ -275,13 +275,13 @@ static void note_address(struct ph_member *member, int socket)
 }
 
 /* The connection is no session any more, but a link between a worker and a core thread. */
-static ph_status request_attach(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status request_attach(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_attach attach;
-    struct ph_tenant *tenant;
+    struct ph__attach attach;
+    struct ph__tenant *tenant;
     uint32_t rank;
     int socket;
-    struct ph_frame_key *send_key, *receive_key;
+    struct ph__frame_key *send_key, *receive_key;
     PH_TRY(ph__get_attach(frame->body, frame->size, &attach));
     if (session->tenant != NULL || !find_token(session->server, attach.token, &tenant, &rank))
         return ph_fail(PH_ERROR_PEER, "no worker waits for this link");
@@ -289,7 +289,7 @@ static ph_status request_attach(struct ph_session *session, const struct ph_cont
     ph__event_source_remove(session->source);
     session->source = NULL;
     session->is_closing = true;
-    struct ph_control_stream *stream = session->stream;
+    struct ph__control_stream *stream = session->stream;
     session->stream = NULL;
     PH_TRY(ph__control_stream_release(stream, &socket, &send_key, &receive_key));
     note_address(&tenant->members[rank], socket);
@@ -298,7 +298,7 @@ static ph_status request_attach(struct ph_session *session, const struct ph_cont
 
 static ph_status request_linked(struct ph_session *session)
 {
-    struct ph_tenant *tenant = session->tenant;
+    struct ph__tenant *tenant = session->tenant;
     if (tenant == NULL || tenant->state != PH_TENANT_LINKING || tenant->members[session->rank].is_linked ||
         !ph__tenant_is_linked(tenant, session->rank))
         return ph_fail(PH_ERROR_PEER, "links are made once, after the keys");
@@ -312,7 +312,7 @@ static ph_status request_linked(struct ph_session *session)
     return PH_OK;
 }
 
-static void log_begun(const struct ph_hub_server *server, const struct ph_tenant *tenant)
+static void log_begun(const struct ph_hub_server *server, const struct ph__tenant *tenant)
 {
     char why[PH_AUTOTUNE_TEXT_BYTES];
     ph__autotune_describe(&server->tuning, &tenant->chunks, why);
@@ -325,7 +325,7 @@ static void log_begun(const struct ph_hub_server *server, const struct ph_tenant
 
 void ph__server_begin_touched(struct ph_hub_server *server)
 {
-    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+    for (struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
         if (tenant->state != PH_TENANT_RUNNING || tenant->has_begun || !ph__tenant_is_touched(tenant))
             continue;
         tenant->has_begun = true;
@@ -338,7 +338,7 @@ void ph__server_begin_touched(struct ph_hub_server *server)
 }
 
 /* All are still there: whoever goes before has ended the run. */
-void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant)
+void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     if (tenant->num_ready < tenant->settings.service.num_workers || tenant->saves.is_restoring)
         return;
@@ -354,7 +354,7 @@ void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *t
 /* Nobody pulls before rank 0 has given all parameters. */
 static ph_status request_assigned(struct ph_session *session)
 {
-    struct ph_tenant *tenant = session->tenant;
+    struct ph__tenant *tenant = session->tenant;
     if (tenant == NULL || tenant->state != PH_TENANT_RUNNING || tenant->members[session->rank].is_ready)
         return ph_fail(PH_ERROR_PEER, "parameters are given once, after the links were made");
     tenant->members[session->rank].is_ready = true;
@@ -363,9 +363,9 @@ static ph_status request_assigned(struct ph_session *session)
     return PH_OK;
 }
 
-static ph_status request_checkpoint(struct ph_session *session, const struct ph_control_frame *frame)
+static ph_status request_checkpoint(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_tenant *tenant = session->tenant;
+    struct ph__tenant *tenant = session->tenant;
     uint64_t iteration = 0;
     if (tenant == NULL || !tenant->is_going)
         return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker of a running job");
@@ -387,12 +387,12 @@ static ph_status request_checkpoint(struct ph_session *session, const struct ph_
 
 /* ---- all of it ---- */
 
-ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request(struct ph_session *session, const struct ph__control_frame *frame)
 {
     if (session->awaited != NULL &&
         frame->type != PH_FRAME_KEEP) /* of which no worker knows when it is due */
         return ph_fail(PH_ERROR_PEER, "a message of type %u, before the last was answered", frame->type);
-    switch ((enum ph_hub_frame)frame->type) {
+    switch ((enum ph__hub_frame)frame->type) {
     case PH_FRAME_CREATE:
         return ph__server_request_create(session, frame);
     case PH_FRAME_DESTROY:

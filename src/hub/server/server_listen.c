@@ -60,11 +60,11 @@ static uint64_t of_worker(const struct ph_session *session, bool is_shared)
     return (uint64_t)1 + session->is_local + is_shared + session->server->num_cores;
 }
 
-static uint64_t of_tenant(const struct ph_tenant *tenant)
+static uint64_t of_tenant(const struct ph__tenant *tenant)
 {
     uint64_t count = tenant->num_joined > 0 ? OF_JOB : 0;
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
-        const struct ph_member *member = &tenant->members[i];
+        const struct ph__member *member = &tenant->members[i];
         if (member->session != NULL)
             count += of_worker(member->session, member->is_shared);
     }
@@ -83,13 +83,13 @@ static uint64_t count_spoken_for(const struct ph_hub_server *server)
 {
     uint64_t count = count_without_jobs(server->num_own_descriptors, server->num_cores,
         ph__max(server->num_strangers, server->max_strangers), server->http != NULL);
-    for (const struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
+    for (const struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next)
         count += of_tenant(tenant);
     return count;
 }
 
 ph_status ph__server_check_descriptors(
-    const struct ph_session *session, const struct ph_tenant *tenant, bool is_shared)
+    const struct ph_session *session, const struct ph__tenant *tenant, bool is_shared)
 {
     const uint64_t most = session->server->max_descriptors;
     const uint64_t spoken_for = count_spoken_for(session->server);

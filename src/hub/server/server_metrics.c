@@ -7,13 +7,13 @@
 #include "net/server/prometheus.h"
 
 struct text { /* what the functions below write to, and from */
-    struct ph_prometheus prometheus;
+    struct ph__prometheus prometheus;
     const struct ph_hub_server *server;
-    const struct ph_hub_figures *figures;
+    const struct ph__hub_figures *figures;
 };
 
 static void put_one(
-    struct text *text, enum ph_prometheus_kind kind, const char *family, const char *help, uint64_t count)
+    struct text *text, enum ph__prometheus_kind kind, const char *family, const char *help, uint64_t count)
 {
     ph__prometheus_begin(&text->prometheus, kind, family, help);
     ph__prometheus_count(&text->prometheus, NULL, 0, count);
@@ -23,7 +23,7 @@ static void put_one(
 
 static void put_hub(struct text *text)
 {
-    const struct ph_hub_figures *figures = text->figures;
+    const struct ph__hub_figures *figures = text->figures;
     const struct ph_hub_server *server = text->server;
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs", "Services that there are.", figures->num_tenants);
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs_limit", "Services that there may be.",
@@ -43,7 +43,7 @@ static void put_hub(struct text *text)
 
 static void put_failures(struct text *text)
 {
-    const struct ph_server_counts *counts = &text->server->counts;
+    const struct ph__server_counts *counts = &text->server->counts;
     const struct {
         const char *reason;
         uint64_t count;
@@ -64,7 +64,7 @@ static void put_failures(struct text *text)
         "without leaving, a worker or link that broke the rules, a checkpoint that was not written or not "
         "used.");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
-        const struct ph_prometheus_label label = {"reason", failures[i].reason};
+        const struct ph__prometheus_label label = {"reason", failures[i].reason};
         ph__prometheus_count(&text->prometheus, &label, 1, failures[i].count);
     }
 }
@@ -76,8 +76,8 @@ static void put_core_family(struct text *text, const char *family, const char *h
     ph__prometheus_begin(&text->prometheus, PH_PROMETHEUS_COUNTER, family, help);
     for (uint16_t i = 0; i < text->server->num_cores; i++) {
         char index[8];
-        const struct ph_core_counters counters = ph__core_counters(text->server->cores[i]);
-        const struct ph_prometheus_label label = {"core", index};
+        const struct ph__core_counters counters = ph__core_counters(text->server->cores[i]);
+        const struct ph__prometheus_label label = {"core", index};
         snprintf(index, sizeof index, "%u", i);
         ph__prometheus_count(&text->prometheus, &label, 1,
             *(const uint64_t *)(const void *)((const char *)&counters + offset));
@@ -87,11 +87,11 @@ static void put_core_family(struct text *text, const char *family, const char *h
 static void put_cores(struct text *text)
 {
     put_core_family(text, "phloem_hub_core_rounds_total", "Rounds of a core thread over its shards.",
-        offsetof(struct ph_core_counters, rounds));
+        offsetof(struct ph__core_counters, rounds));
     put_core_family(text, "phloem_hub_core_idle_rounds_total", "Rounds in which there was nothing to do.",
-        offsetof(struct ph_core_counters, idle_rounds));
+        offsetof(struct ph__core_counters, idle_rounds));
     put_core_family(text, "phloem_hub_core_sleeps_total", "Times that a core thread has slept.",
-        offsetof(struct ph_core_counters, sleeps));
+        offsetof(struct ph__core_counters, sleeps));
 }
 
 /* ---- links ---- */
@@ -99,18 +99,18 @@ static void put_cores(struct text *text)
 static void put_link_family(
     struct text *text, const char *family, const char *help, const char *direction, size_t offset)
 {
-    const struct ph_traffic *traffic = &text->figures->traffic;
+    const struct ph__traffic *traffic = &text->figures->traffic;
     if (family != NULL)
         ph__prometheus_begin(&text->prometheus, PH_PROMETHEUS_COUNTER, family, help);
     for (size_t i = 0; i < traffic->num_transports; i++) {
-        const struct ph_prometheus_label labels[] = {
+        const struct ph__prometheus_label labels[] = {
             {"transport", traffic->transports[i]}, {"direction", direction}};
         ph__prometheus_count(&text->prometheus, labels, direction != NULL ? 2 : 1,
             *(const uint64_t *)(const void *)((const char *)&traffic->counters[i] + offset));
     }
 }
 
-#define LINK(member) offsetof(struct ph_link_counters, member)
+#define LINK(member) offsetof(struct ph__link_counters, member)
 
 static void put_links(struct text *text)
 {
@@ -129,65 +129,65 @@ static void put_links(struct text *text)
 
 /* ---- jobs ---- */
 
-typedef uint64_t job_number(const struct ph_tenant_figures *figures);
+typedef uint64_t job_number(const struct ph__tenant_figures *figures);
 
-static uint64_t is_running(const struct ph_tenant_figures *figures)
+static uint64_t is_running(const struct ph__tenant_figures *figures)
 {
     return figures->tenant->state == PH_TENANT_RUNNING;
 }
 
-static uint64_t workers_wanted(const struct ph_tenant_figures *figures)
+static uint64_t workers_wanted(const struct ph__tenant_figures *figures)
 {
     return figures->tenant->settings.service.num_workers;
 }
 
-static uint64_t workers_there(const struct ph_tenant_figures *figures)
+static uint64_t workers_there(const struct ph__tenant_figures *figures)
 {
     return figures->tenant->num_joined;
 }
 
-static uint64_t memory_bytes(const struct ph_tenant_figures *figures)
+static uint64_t memory_bytes(const struct ph__tenant_figures *figures)
 {
     return ph__tenant_bytes(figures->tenant);
 }
 
-static uint64_t iteration(const struct ph_tenant_figures *figures)
+static uint64_t iteration(const struct ph__tenant_figures *figures)
 {
     return figures->iteration;
 }
 
-static uint64_t checkpoint_iteration(const struct ph_tenant_figures *figures)
+static uint64_t checkpoint_iteration(const struct ph__tenant_figures *figures)
 {
     return figures->tenant->saves.iteration;
 }
 
-static uint64_t updates(const struct ph_tenant_figures *figures)
+static uint64_t updates(const struct ph__tenant_figures *figures)
 {
     return figures->counters.updates;
 }
 
-static uint64_t gradient_bytes(const struct ph_tenant_figures *figures)
+static uint64_t gradient_bytes(const struct ph__tenant_figures *figures)
 {
     return figures->counters.update_bytes;
 }
 
-static uint64_t pushes(const struct ph_tenant_figures *figures)
+static uint64_t pushes(const struct ph__tenant_figures *figures)
 {
     return figures->counters.pushes;
 }
 
-static uint64_t pulls(const struct ph_tenant_figures *figures)
+static uint64_t pulls(const struct ph__tenant_figures *figures)
 {
     return figures->counters.pulls;
 }
 
-static uint64_t reply_waits(const struct ph_tenant_figures *figures)
+static uint64_t reply_waits(const struct ph__tenant_figures *figures)
 {
     return figures->counters.waits_for_replies;
 }
 
 static const struct {
-    enum ph_prometheus_kind kind;
+    enum ph__prometheus_kind kind;
     const char *family, *help;
     job_number *number;
 } job_families[] = {
@@ -214,8 +214,8 @@ static void put_jobs(struct text *text)
         ph__prometheus_begin(
             &text->prometheus, job_families[i].kind, job_families[i].family, job_families[i].help);
         for (size_t j = 0; j < text->figures->num_tenants; j++) {
-            const struct ph_tenant_figures *figures = &text->figures->tenants[j];
-            const struct ph_prometheus_label label = {"job", figures->tenant->settings.name};
+            const struct ph__tenant_figures *figures = &text->figures->tenants[j];
+            const struct ph__prometheus_label label = {"job", figures->tenant->settings.name};
             ph__prometheus_count(&text->prometheus, &label, 1, job_families[i].number(figures));
         }
     }
@@ -223,10 +223,10 @@ static void put_jobs(struct text *text)
 
 /* ---- the page ---- */
 
-static ph_status write_metrics(void *context, struct ph_writer *writer)
+static ph_status write_metrics(void *context, struct ph__writer *writer)
 {
     struct ph_hub_server *server = context;
-    struct ph_hub_figures figures;
+    struct ph__hub_figures figures;
     PH_TRY(ph__hub_figures_read(server, &figures));
     struct text text = {.server = server, .figures = &figures};
     ph__prometheus_init(&text.prometheus, writer);
@@ -251,11 +251,11 @@ ph_status ph__server_open_metrics(struct ph_hub_server *server)
 {
     if (server->options.metrics_address == NULL)
         return PH_OK;
-    server->metrics_page = (struct ph_http_page){.path = "/metrics",
+    server->metrics_page = (struct ph__http_page){.path = "/metrics",
         .content_type = PH_PROMETHEUS_CONTENT_TYPE,
         .write = write_metrics,
         .context = server};
-    const struct ph_http_options options = {.address = server->options.metrics_address,
+    const struct ph__http_options options = {.address = server->options.metrics_address,
         .pages = &server->metrics_page,
         .num_pages = 1,
         .log = server->log};

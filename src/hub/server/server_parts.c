@@ -12,10 +12,10 @@
 
 /* ---- before a run ---- */
 
-void ph__server_offer_parts(struct ph_tenant *tenant)
+void ph__server_offer_parts(struct ph__tenant *tenant)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_parts(&writer, &tenant->saves.parts.here);
     tenant->state = PH_TENANT_CHOOSING;
@@ -30,14 +30,14 @@ static ph_status check_chooser(const struct ph_session *session)
     return PH_OK;
 }
 
-ph_status ph__server_request_from(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_from(struct ph_session *session, const struct ph__control_frame *frame)
 {
     struct ph_hub_server *server = session->server;
-    struct ph_tenant *tenant = session->tenant;
+    struct ph__tenant *tenant = session->tenant;
     uint64_t iteration;
     PH_TRY(ph__get_iteration(frame->body, frame->size, &iteration));
     PH_TRY(check_chooser(session));
-    const struct ph_parts *here = &tenant->saves.parts.here;
+    const struct ph__parts *here = &tenant->saves.parts.here;
     const bool is_anew = iteration == PH_NO_ITERATION;
     if (is_anew ? here->kept != PH_NO_ITERATION : !ph__parts_has(here, iteration))
         return ph_fail(PH_ERROR_PEER, "the job cannot go on from where rank 0 says: the hub has other parts");
@@ -54,9 +54,9 @@ ph_status ph__server_request_from(struct ph_session *session, const struct ph_co
     return PH_OK;
 }
 
-ph_status ph__server_request_refusal(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_refusal(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_answer answer;
+    struct ph__answer answer;
     PH_TRY(check_chooser(session));
     PH_TRY(ph__get_failure(frame->body, frame->size, &answer));
     ph__server_end_run(session->server, session->tenant, answer.status, answer.text);
@@ -65,12 +65,12 @@ ph_status ph__server_request_refusal(struct ph_session *session, const struct ph
 
 /* ---- moments ---- */
 
-bool ph__server_has_room(const struct ph_tenant *tenant)
+bool ph__server_has_room(const struct ph__tenant *tenant)
 {
     return tenant->saves.parts.here.num_open < PH_HUB_MAX_OPEN_PARTS;
 }
 
-uint64_t ph__server_hold(struct ph_tenant *tenant)
+uint64_t ph__server_hold(struct ph__tenant *tenant)
 {
     const uint64_t most = ph__tenant_hold(tenant);
     return tenant->layout->sizes.num_here > 0 ? most : tenant->saves.parts.asked;
@@ -79,7 +79,7 @@ uint64_t ph__server_hold(struct ph_tenant *tenant)
 /* ---- what the lead is told ---- */
 
 /* false: nobody is there. */
-static bool find_lead(const struct ph_tenant *tenant, uint32_t *rank_out)
+static bool find_lead(const struct ph__tenant *tenant, uint32_t *rank_out)
 {
     for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++) {
         *rank_out = rank;
@@ -89,16 +89,16 @@ static bool find_lead(const struct ph_tenant *tenant, uint32_t *rank_out)
     return false;
 }
 
-/* As in ph_saved. */
-static uint64_t own_settled_end(const struct ph_tenant *tenant)
+/* As in ph__saved. */
+static uint64_t own_settled_end(const struct ph__tenant *tenant)
 {
     return tenant->layout->sizes.num_here > 0 ? tenant->saves.parts.settled_end : PH_NO_ITERATION;
 }
 
-static struct ph_saved describe(struct ph_tenant *tenant, bool is_late)
+static struct ph__saved describe(struct ph__tenant *tenant, bool is_late)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    struct ph_saved saved = {
+    struct ph__saved saved = {
         .parts = tenant->saves.parts.here, .settled_end = own_settled_end(tenant), .is_late = is_late};
     if (service->mode != PH_HUB_SYNCHRONOUS)
         return saved;
@@ -108,16 +108,16 @@ static struct ph_saved describe(struct ph_tenant *tenant, bool is_late)
     return saved;
 }
 
-void ph__server_announce_parts(struct ph_hub_server *server, struct ph_tenant *tenant, bool is_late)
+void ph__server_announce_parts(struct ph_hub_server *server, struct ph__tenant *tenant, bool is_late)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_tenant_parts *parts = &tenant->saves.parts;
+    struct ph__wire_writer writer;
+    struct ph__tenant_parts *parts = &tenant->saves.parts;
     uint32_t lead;
     if (!ph__tenant_has_parts(tenant) || !tenant->is_going || server->options.checkpoint_folder == NULL ||
         !find_lead(tenant, &lead))
         return;
-    const struct ph_saved saved = describe(tenant, is_late);
+    const struct ph__saved saved = describe(tenant, is_late);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_saved(&writer, &saved);
     parts->num_unanswered = lead == parts->lead ? parts->num_unanswered + 1 : 1;
@@ -125,18 +125,18 @@ void ph__server_announce_parts(struct ph_hub_server *server, struct ph_tenant *t
     ph__session_send(tenant->members[lead].session, PH_FRAME_SAVED, &writer, NULL, 0);
 }
 
-static void settle(struct ph_tenant *tenant, uint64_t iteration)
+static void settle(struct ph__tenant *tenant, uint64_t iteration)
 {
     tenant->saves.parts.settled_end = ph__max(tenant->saves.parts.settled_end, iteration + 1);
 }
 
-void ph__server_settle_part(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t iteration)
+void ph__server_settle_part(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t iteration)
 {
     settle(tenant, iteration);
     ph__server_announce_parts(server, tenant, false);
 }
 
-void ph__server_lead_left(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank)
+void ph__server_lead_left(struct ph_hub_server *server, struct ph__tenant *tenant, uint32_t rank)
 {
     if (rank == tenant->saves.parts.lead)
         ph__server_announce_parts(server, tenant, false);
@@ -145,9 +145,9 @@ void ph__server_lead_left(struct ph_hub_server *server, struct ph_tenant *tenant
 /* ---- what it says ---- */
 
 /* The next parts, unless others are being made: then the lead hears of those. */
-static void begin_next(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t next)
+static void begin_next(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t next)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     if (next == PH_NO_ITERATION || server->is_ending || saves->is_wanted || saves->is_under_way ||
         saves->snapshot == NULL)
         return;
@@ -162,10 +162,10 @@ static void begin_next(struct ph_hub_server *server, struct ph_tenant *tenant, u
     ph__server_announce_parts(server, tenant, true);
 }
 
-static ph_status check_keep(const struct ph_tenant *tenant, uint32_t rank, const struct ph_keep *keep)
+static ph_status check_keep(const struct ph__tenant *tenant, uint32_t rank, const struct ph__keep *keep)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    const struct ph_tenant_parts *parts = &tenant->saves.parts;
+    const struct ph__tenant_parts *parts = &tenant->saves.parts;
     const bool is_periodic = service->checkpoint_every > 0 && service->mode == PH_HUB_SYNCHRONOUS;
     if (!tenant->is_going || rank != parts->lead || parts->num_unanswered == 0)
         return ph_fail(PH_ERROR_PEER, "parts of checkpoints are kept by the worker that was told of them");
@@ -178,15 +178,15 @@ static ph_status check_keep(const struct ph_tenant *tenant, uint32_t rank, const
     return PH_OK;
 }
 
-ph_status ph__server_request_keep(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_keep(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_tenant *tenant = session->tenant;
-    struct ph_keep keep;
+    struct ph__tenant *tenant = session->tenant;
+    struct ph__keep keep;
     PH_TRY(ph__get_keep(frame->body, frame->size, &keep));
     if (tenant == NULL)
         return PH_OK; /* its job has ended meanwhile */
     PH_TRY(check_keep(tenant, session->rank, &keep));
-    struct ph_tenant_parts *parts = &tenant->saves.parts;
+    struct ph__tenant_parts *parts = &tenant->saves.parts;
     parts->num_unanswered--;
     parts->is_keep_due = true;
     parts->keep = keep;
@@ -196,17 +196,17 @@ ph_status ph__server_request_keep(struct ph_session *session, const struct ph_co
 }
 
 /* Whether the disk would change. */
-static bool is_needed(const struct ph_parts *here, const struct ph_keep *keep)
+static bool is_needed(const struct ph__parts *here, const struct ph__keep *keep)
 {
     const bool is_other = keep->iteration != here->kept && ph__parts_has(here, keep->iteration);
     return is_other || (here->num_open > 0 && here->open[0] < keep->settled_end);
 }
 
-bool ph__server_keep_parts(struct ph_hub_server *server, struct ph_tenant *tenant)
+bool ph__server_keep_parts(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_tenant_parts *parts = &tenant->saves.parts;
+    struct ph__tenant_parts *parts = &tenant->saves.parts;
     const bool is_due = parts->is_keep_due && is_needed(&parts->here, &parts->keep);
-    const struct ph_checkpoint_order order = {
+    const struct ph__checkpoint_order order = {
         .work = PH_CHECKPOINT_KEEP, .part = parts->keep.iteration, .settled_end = parts->keep.settled_end};
     parts->is_keep_due = false;
     if (!is_due)
@@ -217,9 +217,9 @@ bool ph__server_keep_parts(struct ph_hub_server *server, struct ph_tenant *tenan
     return false;
 }
 
-void ph__server_note_kept(struct ph_tenant *tenant, uint64_t iteration, uint64_t settled_end)
+void ph__server_note_kept(struct ph__tenant *tenant, uint64_t iteration, uint64_t settled_end)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
+    struct ph__tenant_saves *saves = &tenant->saves;
     ph__parts_keep(&saves->parts.here, iteration, settled_end);
     saves->has_parameters = saves->parts.here.kept != PH_NO_ITERATION;
     saves->iteration = saves->has_parameters ? saves->parts.here.kept : 0;

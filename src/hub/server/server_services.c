@@ -25,7 +25,8 @@ const char *ph__hub_mode_name(enum ph_hub_mode mode)
 }
 
 /* event: "service_created", "service_restored" or "service_destroyed". */
-static void log_service(const struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event)
+static void log_service(
+    const struct ph_hub_server *server, const struct ph__tenant *tenant, const char *event)
 {
     PH_LOG(server->log, PH_LOG_INFO, event, ph__log_text("job", tenant->settings.name),
         ph__log_count("workers", tenant->settings.service.num_workers),
@@ -53,10 +54,10 @@ static ph_status check_opening(const char *path)
     return PH_OK;
 }
 
-static ph_status take_part(struct ph_tenant *tenant, const char *path, uint64_t iteration)
+static ph_status take_part(struct ph__tenant *tenant, const char *path, uint64_t iteration)
 {
-    struct ph_tenant_saves *saves = &tenant->saves;
-    struct ph_job_checkpoint_head head;
+    struct ph__tenant_saves *saves = &tenant->saves;
+    struct ph__job_checkpoint_head head;
     PH_TRY(check_opening(path));
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     if (head.num_keys == 0 || head.iteration != iteration ||
@@ -72,7 +73,7 @@ static ph_status take_part(struct ph_tenant *tenant, const char *path, uint64_t 
 
 struct search {
     struct ph_hub_server *server;
-    struct ph_tenant *tenant;
+    struct ph__tenant *tenant;
     const char *path; /* of the kept part */
 };
 
@@ -80,8 +81,8 @@ struct search {
 static ph_status visit_part(void *argument, const char *name)
 {
     const struct search *search = argument;
-    const struct ph_tenant_saves *saves = &search->tenant->saves;
-    struct ph_arena arena = {0};
+    const struct ph__tenant_saves *saves = &search->tenant->saves;
+    struct ph__arena arena = {0};
     uint64_t iteration;
     if (!ph__job_part_is_of(search->path, name, &iteration))
         return PH_OK;
@@ -100,7 +101,7 @@ static ph_status visit_part(void *argument, const char *name)
 }
 
 /* One that is damaged is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: they cannot be looked at now, all of them. */
-static ph_status find_parts(struct ph_hub_server *server, struct ph_tenant *tenant)
+static ph_status find_parts(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     char *path;
     PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, tenant->settings.name, &path));
@@ -115,8 +116,8 @@ static ph_status find_parts(struct ph_hub_server *server, struct ph_tenant *tena
 /* A service that nobody has asked for yet; its parameters are read when its workers are there. */
 static ph_status restore_file(struct ph_hub_server *server, const char *path)
 {
-    struct ph_job_checkpoint_head head;
-    struct ph_tenant *tenant;
+    struct ph__job_checkpoint_head head;
+    struct ph__tenant *tenant;
     char *wanted;
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, head.settings.name, &wanted));
@@ -148,7 +149,7 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
 static ph_status visit_file(void *argument, const char *name)
 {
     struct ph_hub_server *server = argument;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     ph_status status = PH_OK;
     const char *path = ph__path_join(&arena, server->options.checkpoint_folder, name);
     if (path == NULL)
@@ -198,16 +199,16 @@ static ph_status look_for_checkpoint(struct ph_hub_server *server, const char *n
 
 /* ---- services ---- */
 
-static struct ph_tenant *find_tenant(const struct ph_hub_server *server, const char *name)
+static struct ph__tenant *find_tenant(const struct ph_hub_server *server, const char *name)
 {
-    for (struct ph_tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
+    for (struct ph__tenant *tenant = server->tenants; tenant != NULL; tenant = tenant->next) {
         if (strcmp(tenant->settings.name, name) == 0)
             return tenant;
     }
     return NULL;
 }
 
-ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out)
+ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph__tenant **tenant_out)
 {
     *tenant_out = find_tenant(server, name);
     if (*tenant_out != NULL)
@@ -217,16 +218,16 @@ ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, st
     return PH_OK;
 }
 
-void ph__server_add_tenant(struct ph_hub_server *server, struct ph_tenant *tenant)
+void ph__server_add_tenant(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     tenant->next = server->tenants;
     server->tenants = tenant;
     server->num_tenants++;
 }
 
-void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant)
+void ph__server_forget(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph_tenant **link = &server->tenants;
+    struct ph__tenant **link = &server->tenants;
     while (*link != tenant)
         link = &(*link)->next;
     *link = tenant->next;
@@ -235,9 +236,9 @@ void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant)
     ph__tenant_destroy(tenant);
 }
 
-ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph_hub_share *share)
+ph_status ph__server_check_share(const struct ph__tenant *tenant, const struct ph__hub_share *share)
 {
-    const struct ph_hub_share *own = &tenant->settings.share;
+    const struct ph__hub_share *own = &tenant->settings.share;
     if (own->hub == share->hub && own->num_hubs == share->num_hubs)
         return PH_OK;
     const bool is_found = tenant->saves.is_found;
@@ -247,7 +248,7 @@ ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph
         share->num_hubs);
 }
 
-static ph_status check_wide(const struct ph_service_settings *settings)
+static ph_status check_wide(const struct ph__service_settings *settings)
 {
     PH_TRY(ph__wide_check(&settings->service));
     if (settings->share.num_hubs > 1)
@@ -257,11 +258,11 @@ static ph_status check_wide(const struct ph_service_settings *settings)
 }
 
 static ph_status create_service(
-    struct ph_hub_server *server, const struct ph_service_settings *settings, struct ph_tenant **tenant_out)
+    struct ph_hub_server *server, const struct ph__service_settings *settings, struct ph__tenant **tenant_out)
 {
     const struct ph_hub_service *service = &settings->service;
     PH_TRY(ph__server_look_for(server, service->name, tenant_out));
-    const struct ph_tenant *tenant = *tenant_out;
+    const struct ph__tenant *tenant = *tenant_out;
     if (tenant != NULL) {
         if (ph__tenant_is_ending(tenant))
             return ph_fail(PH_ERROR_USAGE, "service '%s' is just being destroyed", service->name);
@@ -287,10 +288,10 @@ static ph_status create_service(
 }
 
 /* Answered when the service has a file, so that it survives whatever comes. */
-ph_status ph__server_request_create(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_create(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
     ph_status status = ph__get_service(frame->body, frame->size, &settings);
     if (status == PH_OK)
         status = create_service(session->server, &settings, &tenant);
@@ -304,7 +305,7 @@ ph_status ph__server_request_create(struct ph_session *session, const struct ph_
 }
 
 /* Where it has a file it is gone when that is. */
-static void end_service(struct ph_hub_server *server, struct ph_tenant *tenant)
+static void end_service(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     tenant->must_end = false;
     ph__server_end_run(server, tenant, PH_ERROR_PEER, "the service was destroyed");
@@ -319,19 +320,19 @@ static void end_service(struct ph_hub_server *server, struct ph_tenant *tenant)
 }
 
 /* A synchronous job has ended when its first worker has left, and its others may still have to take what that one has pushed. */
-static bool is_being_left(const struct ph_tenant *tenant)
+static bool is_being_left(const struct ph__tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     return tenant->state == PH_TENANT_RUNNING && tenant->num_joined < service->num_workers &&
            service->mode == PH_HUB_SYNCHRONOUS && service->on_death == PH_HUB_ABORT;
 }
 
-ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_destroy(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    struct ph_join which;
+    struct ph__join which;
     PH_TRY(ph__get_join(frame->body, frame->size, &which));
     struct ph_hub_server *server = session->server;
-    struct ph_tenant *tenant = find_tenant(server, which.name);
+    struct ph__tenant *tenant = find_tenant(server, which.name);
     if (tenant == NULL || tenant->settings.service.nonce != which.nonce) {
         ph__session_answer(
             session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
@@ -346,7 +347,7 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
 }
 
 static ph_status check_operator(
-    const struct ph_session *session, const char *name, const struct ph_tenant *tenant)
+    const struct ph_session *session, const char *name, const struct ph__tenant *tenant)
 {
     if (!session->is_local)
         return ph_fail(PH_ERROR_USAGE, "a service is ended without its nonce over the local socket only");
@@ -354,11 +355,11 @@ static ph_status check_operator(
 }
 
 /* The hub's own user asks, who could as well end the hub: nobody else is let in over the local socket. */
-ph_status ph__server_request_end(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_end(struct ph_session *session, const struct ph__control_frame *frame)
 {
     char name[PH_HUB_MAX_NAME + 1];
     PH_TRY(ph__get_service_name(frame->body, frame->size, name));
-    struct ph_tenant *tenant = find_tenant(session->server, name);
+    struct ph__tenant *tenant = find_tenant(session->server, name);
     const ph_status status = check_operator(session, name, tenant);
     if (status != PH_OK) {
         ph__session_answer(session, status);
@@ -372,7 +373,7 @@ ph_status ph__server_request_end(struct ph_session *session, const struct ph_con
 
 void ph__server_end_services(struct ph_hub_server *server)
 {
-    for (struct ph_tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
+    for (struct ph__tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
         next = tenant->next;
         if (tenant->must_end && tenant->state == PH_TENANT_GATHERING)
             end_service(server, tenant);
@@ -382,7 +383,7 @@ void ph__server_end_services(struct ph_hub_server *server)
 void ph__server_end_tenants(struct ph_hub_server *server)
 {
     while (server->tenants != NULL) {
-        struct ph_tenant *tenant = server->tenants;
+        struct ph__tenant *tenant = server->tenants;
         ph__server_end_run(server, tenant, PH_ERROR_PEER, "the hub was stopped");
         ph__server_answer_waiting(server, tenant, UINT64_MAX, ph_fail(PH_ERROR_PEER, "the hub was stopped"));
         ph__server_end_task(server, tenant);

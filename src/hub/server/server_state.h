@@ -26,29 +26,29 @@
 
 #define PH_HUB_MAX_LINKS 4096 /* of one core thread */
 
-enum ph_session_state { PH_SESSION_GREETING, PH_SESSION_PROVING, PH_SESSION_READY };
+enum ph__session_state { PH_SESSION_GREETING, PH_SESSION_PROVING, PH_SESSION_READY };
 
 struct ph_session { /* a control connection */
     struct ph_hub_server *server;
-    struct ph_control_stream *stream;
-    struct ph_event_source *source;
-    enum ph_session_state state;
-    struct ph_challenge challenge; /* while it proves itself */
-    bool is_local;                 /* over a local socket */
-    bool is_of_host;               /* so, or over the loopback */
-    uint64_t number;               /* among all of this hub's */
-    char peer[PH_ADDRESS_BYTES];   /* whose it is, for the log */
-    uint64_t moved_ns;             /* when it last got a step further */
-    uint64_t stranger_ns;          /* since when it is no worker's */
-    bool has_more;                 /* frames may have come that are not taken yet */
+    struct ph__control_stream *stream;
+    struct ph__event_source *source;
+    enum ph__session_state state;
+    struct ph__challenge challenge; /* while it proves itself */
+    bool is_local;                  /* over a local socket */
+    bool is_of_host;                /* so, or over the loopback */
+    uint64_t number;                /* among all of this hub's */
+    char peer[PH_ADDRESS_BYTES];    /* whose it is, for the log */
+    uint64_t moved_ns;              /* when it last got a step further */
+    uint64_t stranger_ns;           /* since when it is no worker's */
+    bool has_more;                  /* frames may have come that are not taken yet */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     char why[PH_HUB_MAX_TEXT +
              1]; /* it is closing: what happened first; "": it was asked to, or the hub ends */
     int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be had */
-    struct ph_event_source *process_source;
-    struct ph_tenant *tenant; /* NULL: it has not joined */
+    struct ph__event_source *process_source;
+    struct ph__tenant *tenant; /* NULL: it has not joined */
     uint32_t rank;
-    struct ph_tenant
+    struct ph__tenant
         *awaited; /* whose checkpoint of this number or later is to be answered for; NULL: none */
     uint64_t awaited_number;
     uint64_t question;                       /* number of its STATUS that is to be answered; 0: none */
@@ -57,15 +57,15 @@ struct ph_session { /* a control connection */
 };
 
 /* What core threads tell the control thread: workers that have failed. */
-struct ph_failure {
-    struct ph_tenant *tenant;
+struct ph__failure {
+    struct ph__tenant *tenant;
     uint32_t worker;
     char text[PH_HUB_MAX_TEXT + 1];
-    struct ph_failure *next;
+    struct ph__failure *next;
 };
 
 /* Since the hub was started. */
-struct ph_server_counts {
+struct ph__server_counts {
     uint64_t connections, broken_connections, refused_requests;
     uint64_t silent_connections; /* that were closed because nothing came */
     uint64_t refusals_to_listen; /* times that connections had to wait to be taken */
@@ -77,16 +77,16 @@ struct ph_server_counts {
 
 #define PH_HUB_MAX_TRACED_JOBS 64
 
-struct ph_server_trace {
-    struct ph_trace *events; /* NULL: none */
-    uint32_t num_jobs;       /* runs of jobs that are traced; those after the first are not */
+struct ph__server_trace {
+    struct ph__trace *events; /* NULL: none */
+    uint32_t num_jobs;        /* runs of jobs that are traced; those after the first are not */
     char names[PH_HUB_MAX_TRACED_JOBS][PH_HUB_MAX_NAME + 1];
 };
 
 struct ph_hub_server {
     struct ph_hub_server_options options;
-    const struct ph_kernels *kernels;
-    struct ph_autotune tuning; /* of chunks */
+    const struct ph__kernels *kernels;
+    struct ph__autotune tuning; /* of chunks */
     int listening, listening_local;
     uint32_t num_strangers, max_strangers; /* connections that are no worker's */
     uint64_t max_descriptors;              /* of the process */
@@ -94,35 +94,35 @@ struct ph_hub_server {
     bool is_deaf;                          /* none is taken, until ... */
     uint64_t deaf_until_ns;                /* ... then, and until there are fewer strangers */
     char address[PH_ADDRESS_BYTES], local_socket[PH_HUB_MAX_SOCKET_NAME + 1];
-    struct ph_event_loop *loop;
-    struct ph_event_source *sources[3];
-    struct ph_core *cores[PH_HUB_MAX_CORES];
+    struct ph__event_loop *loop;
+    struct ph__event_source *sources[3];
+    struct ph__core *cores[PH_HUB_MAX_CORES];
     uint16_t num_cores;
-    struct ph_machine machine;
-    struct ph_placement placement; /* of core threads */
+    struct ph__machine machine;
+    struct ph__placement placement; /* of core threads */
     size_t num_processors;
     bool is_crowded; /* core threads and those of workers of this host outnumber the processors */
     uint64_t max_bytes;
-    struct ph_secret *secret; /* NULL: none */
-    int checkpoint_lock;      /* of the folder for checkpoints; -1: none */
-    bool is_ending;           /* no checkpoint is begun any more but those that are asked for */
-    struct ph_tenant *tenants;
+    struct ph__secret *secret; /* NULL: none */
+    int checkpoint_lock;       /* of the folder for checkpoints; -1: none */
+    bool is_ending;            /* no checkpoint is begun any more but those that are asked for */
+    struct ph__tenant *tenants;
     struct ph_session *sessions;
     uint32_t num_tenants;
     uint64_t num_questions; /* for its status, ever */
     uint64_t started_ns;
-    struct ph_server_counts counts;
-    struct ph_traffic past_traffic; /* of services that are no more */
-    struct ph_log log_settings;
-    struct ph_log *log; /* NULL: none */
-    struct ph_server_trace trace;
-    struct ph_http_server *http; /* NULL: no metrics */
-    struct ph_http_page metrics_page;
-    struct ph_event_source *http_source;
+    struct ph__server_counts counts;
+    struct ph__traffic past_traffic; /* of services that are no more */
+    struct ph__log log_settings;
+    struct ph__log *log; /* NULL: none */
+    struct ph__server_trace trace;
+    struct ph__http_server *http; /* NULL: no metrics */
+    struct ph__http_page metrics_page;
+    struct ph__event_source *http_source;
     int bell[2]; /* [1] is rung by core threads and by stop */
     _Atomic bool must_stop;
     pthread_mutex_t failures_mutex;
-    struct ph_failure *failures;
+    struct ph__failure *failures;
 };
 
 /* ---- hub_session.c ---- */
@@ -130,7 +130,7 @@ struct ph_hub_server {
 ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_local);
 void ph__session_close(struct ph_session *session); /* frees it */
 /* Sends a frame, or begins to; where that fails the session closes by itself later. */
-void ph__session_send(struct ph_session *session, enum ph_hub_frame type, const struct ph_wire_writer *body,
+void ph__session_send(struct ph_session *session, enum ph__hub_frame type, const struct ph__wire_writer *body,
     const int *descriptors, size_t num_descriptors);
 void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
 /* It is no worker's any more, and has nothing long to say. */
@@ -156,15 +156,15 @@ ph_status ph__server_check_first_worker(
 ph_status ph__server_count_descriptors(struct ph_hub_server *server); /* when it has started */
 /* PH_ERROR_MEMORY where there would be none for the links of one more worker. */
 ph_status ph__server_check_descriptors(
-    const struct ph_session *session, const struct ph_tenant *tenant, bool is_shared);
+    const struct ph_session *session, const struct ph__tenant *tenant, bool is_shared);
 
 /* ---- server_jobs.c ---- */
 
 /* A frame of a session that has proved itself. What fails here ends the session. */
-ph_status ph__server_request(struct ph_session *session, const struct ph_control_frame *frame);
-ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph_tenant *tenant);
+ph_status ph__server_request(struct ph_session *session, const struct ph__control_frame *frame);
+ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph__tenant *tenant);
 /* Tells the workers that they may begin, when all of them are ready and the parameters are there. */
-void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph_tenant *tenant);
+void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph__tenant *tenant);
 /* Tells the workers of jobs whose memory has been touched that these begin. */
 void ph__server_begin_touched(struct ph_hub_server *server);
 uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
@@ -174,33 +174,33 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 ph_status ph__server_request_leave(struct ph_session *session);
 /* The session is closing: its worker is gone, without having left. */
 void ph__server_session_ends(struct ph_session *session);
-void ph__server_worker_failed(struct ph_tenant *tenant, uint32_t worker, const char *text);
+void ph__server_worker_failed(struct ph__tenant *tenant, uint32_t worker, const char *text);
 /* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
 void ph__server_end_run(
-    struct ph_hub_server *server, struct ph_tenant *tenant, ph_status status, const char *why);
+    struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status, const char *why);
 
 /* ---- server_services.c ---- */
 
 const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
-ph_status ph__server_request_create(struct ph_session *session, const struct ph_control_frame *frame);
-ph_status ph__server_request_destroy(struct ph_session *session, const struct ph_control_frame *frame);
-ph_status ph__server_request_end(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_create(struct ph_session *session, const struct ph__control_frame *frame);
+ph_status ph__server_request_destroy(struct ph_session *session, const struct ph__control_frame *frame);
+ph_status ph__server_request_end(struct ph_session *session, const struct ph__control_frame *frame);
 /* Destroys services that were to be when their last worker has left. After each turn. */
 void ph__server_end_services(struct ph_hub_server *server);
 /* The service of this name, also one that only a checkpoint knows of; NULL: there is none. PH_ERROR_CHECKPOINT where its file
  * cannot be used. */
-ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph_tenant **tenant_out);
+ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph__tenant **tenant_out);
 /* PH_ERROR_USAGE, or PH_ERROR_CHECKPOINT where a file says so, when the tenant has another share of its job's keys. */
-ph_status ph__server_check_share(const struct ph_tenant *tenant, const struct ph_hub_share *share);
-void ph__server_add_tenant(struct ph_hub_server *server, struct ph_tenant *tenant);
-void ph__server_forget(struct ph_hub_server *server, struct ph_tenant *tenant); /* frees it */
+ph_status ph__server_check_share(const struct ph__tenant *tenant, const struct ph__hub_share *share);
+void ph__server_add_tenant(struct ph_hub_server *server, struct ph__tenant *tenant);
+void ph__server_forget(struct ph_hub_server *server, struct ph__tenant *tenant); /* frees it */
 void ph__server_end_tenants(struct ph_hub_server *server);
 /* Finds the services that the folder for checkpoints holds. What cannot be used is reported and left alone. */
 ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
 
 /* ---- server_status.c ---- */
 
-ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_status(struct ph_session *session, const struct ph__control_frame *frame);
 /* Answers whoever has waited longest for it: one a turn, for each is some work. */
 void ph__server_tell_status(struct ph_hub_server *server);
 
@@ -217,28 +217,28 @@ void ph__server_close_metrics(struct ph_hub_server *server);
 /* Logs and counts a failure, with the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... tenant:
  * NULL: whose it is, is not known. */
 void ph__server_log_checkpoint_failed(
-    struct ph_hub_server *server, const struct ph_tenant *tenant, const char *event);
+    struct ph_hub_server *server, const struct ph__tenant *tenant, const char *event);
 
 /* Does what is due for the tenant's checkpoint, unless something is being done for it. Each change of its state is followed by
  * a call. false: it is gone. */
-bool ph__server_keep(struct ph_hub_server *server, struct ph_tenant *tenant);
+bool ph__server_keep(struct ph_hub_server *server, struct ph__tenant *tenant);
 
 /* The session is answered when the tenant's checkpoint of this number, or a later one, is there. */
-void ph__server_await_checkpoint(struct ph_session *session, struct ph_tenant *tenant, uint64_t number);
+void ph__server_await_checkpoint(struct ph_session *session, struct ph__tenant *tenant, uint64_t number);
 
 /* Answers all that wait for one of up to this number. ph_error_text() stays. */
 void ph__server_answer_waiting(
-    struct ph_hub_server *server, const struct ph_tenant *tenant, uint64_t number, ph_status status);
+    struct ph_hub_server *server, const struct ph__tenant *tenant, uint64_t number, ph_status status);
 
 /* The bell was rung: perhaps shards or a task are done. */
 void ph__server_look_at_checkpoints(struct ph_hub_server *server);
 
 /* Waits for the tenant's task, whose outcome concerns nobody any more. */
-void ph__server_end_task(struct ph_hub_server *server, struct ph_tenant *tenant);
+void ph__server_end_task(struct ph_hub_server *server, struct ph__tenant *tenant);
 
 /* For server_parts.c: starts what is to be done with the tenant's files. The snapshot is the task's if it could be started. */
-ph_status ph__server_start_task(struct ph_hub_server *server, struct ph_tenant *tenant,
-    const struct ph_checkpoint_order *order, struct ph_snapshot *snapshot);
+ph_status ph__server_start_task(struct ph_hub_server *server, struct ph__tenant *tenant,
+    const struct ph__checkpoint_order *order, struct ph__snapshot *snapshot);
 
 /* Before the hub ends: asks for checkpoints of all running jobs. Whether they are being made yet; those that still wait for
  * their workers count if asked for. */
@@ -248,29 +248,29 @@ bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_wor
 /* ---- server_parts.c: of jobs that several hubs share, where nothing else is said ---- */
 
 /* Frames of workers. */
-ph_status ph__server_request_from(struct ph_session *session, const struct ph_control_frame *frame);
-ph_status ph__server_request_refusal(struct ph_session *session, const struct ph_control_frame *frame);
-ph_status ph__server_request_keep(struct ph_session *session, const struct ph_control_frame *frame);
+ph_status ph__server_request_from(struct ph_session *session, const struct ph__control_frame *frame);
+ph_status ph__server_request_refusal(struct ph_session *session, const struct ph__control_frame *frame);
+ph_status ph__server_request_keep(struct ph_session *session, const struct ph__control_frame *frame);
 
 /* Asks rank 0 which of the parts that are here the job goes on from: PH_TENANT_CHOOSING. */
-void ph__server_offer_parts(struct ph_tenant *tenant);
+void ph__server_offer_parts(struct ph__tenant *tenant);
 
 /* Any job: whether there may be one more checkpoint. */
-bool ph__server_has_room(const struct ph_tenant *tenant);
+bool ph__server_has_room(const struct ph__tenant *tenant);
 /* Any job: ph__tenant_hold(), but a hub without chunks has come as far as it was asked for. */
-uint64_t ph__server_hold(struct ph_tenant *tenant);
+uint64_t ph__server_hold(struct ph__tenant *tenant);
 
 /* Any job: a checkpoint of this iteration is on the disk, or could not be written. */
-void ph__server_settle_part(struct ph_hub_server *server, struct ph_tenant *tenant, uint64_t iteration);
+void ph__server_settle_part(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t iteration);
 /* Any job: tells the lead what there is, if the job is running. */
-void ph__server_announce_parts(struct ph_hub_server *server, struct ph_tenant *tenant, bool is_late);
+void ph__server_announce_parts(struct ph_hub_server *server, struct ph__tenant *tenant, bool is_late);
 /* Any job: a worker of this rank is there no more. */
-void ph__server_lead_left(struct ph_hub_server *server, struct ph_tenant *tenant, uint32_t rank);
+void ph__server_lead_left(struct ph_hub_server *server, struct ph__tenant *tenant, uint32_t rank);
 
 /* Any job: starts to carry out what the lead has said, if it has; false: there was nothing to do. */
-bool ph__server_keep_parts(struct ph_hub_server *server, struct ph_tenant *tenant);
+bool ph__server_keep_parts(struct ph_hub_server *server, struct ph__tenant *tenant);
 /* The disk is as ph__job_parts_keep() says. */
-void ph__server_note_kept(struct ph_tenant *tenant, uint64_t iteration, uint64_t settled_end);
+void ph__server_note_kept(struct ph__tenant *tenant, uint64_t iteration, uint64_t settled_end);
 
 /* ---- server.c ---- */
 
@@ -280,12 +280,12 @@ ph_status ph__server_name_option(const char *option, ph_status status);
 /* Waits for up to max_ms, and does what there is to do. */
 ph_status ph__server_turn(struct ph_hub_server *server, int max_ms);
 
-/* ph_tenant_failure: called in core threads. */
-void ph__server_note_failure(void *context, struct ph_tenant *tenant, uint32_t worker);
-/* ph_tenant_news: the same. */
+/* ph__tenant_failure: called in core threads. */
+void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker);
+/* ph__tenant_news: the same. */
 void ph__server_note_news(void *context);
 /* Those of a tenant whose run has ended concern nobody any more. */
-void ph__server_drop_failures(struct ph_hub_server *server, const struct ph_tenant *tenant);
+void ph__server_drop_failures(struct ph_hub_server *server, const struct ph__tenant *tenant);
 
 size_t ph__server_wanted_cores(const struct ph_hub_server *server);
 /* Where a worker's connection to that core thread should go: an address of the interface that was chosen for it, of the family

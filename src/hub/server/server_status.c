@@ -25,11 +25,11 @@
 #define LISTS_BYTES (PH_CONTROL_MAX_BYTES / 2) /* of all lists together */
 #define MAX_UNREAD_BYTES PH_CONTROL_MAX_BYTES  /* of answers that wait to be sent, when one more is made */
 
-#define LINK_FIELD(member)                                                   \
-    {                                                                        \
-#member, PH_JSON_COUNT, offsetof(struct ph_link_counters, member), 0 \
+#define LINK_FIELD(member)                                                    \
+    {                                                                         \
+#member, PH_JSON_COUNT, offsetof(struct ph__link_counters, member), 0 \
     }
-static const struct ph_json_field link_fields[] = {
+static const struct ph__json_field link_fields[] = {
     LINK_FIELD(messages_sent),
     LINK_FIELD(messages_received),
     LINK_FIELD(payload_bytes_sent),
@@ -38,11 +38,11 @@ static const struct ph_json_field link_fields[] = {
     LINK_FIELD(doorbells),
 };
 
-#define SHARD_FIELD(key, member)                                          \
-    {                                                                     \
-        key, PH_JSON_COUNT, offsetof(struct ph_shard_counters, member), 0 \
+#define SHARD_FIELD(key, member)                                           \
+    {                                                                      \
+        key, PH_JSON_COUNT, offsetof(struct ph__shard_counters, member), 0 \
     }
-static const struct ph_json_field shard_fields[] = {
+static const struct ph__json_field shard_fields[] = {
     SHARD_FIELD("updates", updates),
     SHARD_FIELD("gradient_bytes", update_bytes),
     SHARD_FIELD("pushes", pushes),
@@ -50,11 +50,11 @@ static const struct ph_json_field shard_fields[] = {
     SHARD_FIELD("reply_waits", waits_for_replies),
 };
 
-#define CORE_FIELD(member)                                                   \
-    {                                                                        \
-#member, PH_JSON_COUNT, offsetof(struct ph_core_counters, member), 0 \
+#define CORE_FIELD(member)                                                    \
+    {                                                                         \
+#member, PH_JSON_COUNT, offsetof(struct ph__core_counters, member), 0 \
     }
-static const struct ph_json_field core_fields[] = {
+static const struct ph__json_field core_fields[] = {
     CORE_FIELD(rounds),
     CORE_FIELD(idle_rounds),
     CORE_FIELD(sleeps),
@@ -63,14 +63,14 @@ static const struct ph_json_field core_fields[] = {
 #define SET_FIELDS(object, fields, from) \
     ph__json_set_fields((object), (fields), sizeof(fields) / sizeof *(fields), (from))
 
-static void set_count(struct ph_json *object, const char *key, uint64_t count)
+static void set_count(struct ph__json *object, const char *key, uint64_t count)
 {
     ph__json_set_integer(object, key, (int64_t)count);
 }
 
 /* ---- jobs ---- */
 
-static const char *state_name(const struct ph_tenant *tenant)
+static const char *state_name(const struct ph__tenant *tenant)
 {
     switch (tenant->state) {
     case PH_TENANT_GATHERING:
@@ -89,7 +89,7 @@ static const char *state_name(const struct ph_tenant *tenant)
     return tenant->has_begun ? "running" : "touching memory";
 }
 
-static const char *why_transport(const struct ph_member *member)
+static const char *why_transport(const struct ph__member *member)
 {
     switch (member->way) {
     case PH_WAY_SHARED:
@@ -109,12 +109,12 @@ static const char *why_transport(const struct ph_member *member)
                : "its process is on another host";
 }
 
-static void add_worker(struct ph_json *workers, const struct ph_tenant_figures *figures, uint32_t rank)
+static void add_worker(struct ph__json *workers, const struct ph__tenant_figures *figures, uint32_t rank)
 {
-    const struct ph_member *member = &figures->tenant->members[rank];
+    const struct ph__member *member = &figures->tenant->members[rank];
     if (member->session == NULL)
         return;
-    struct ph_json *worker = ph__json_object();
+    struct ph__json *worker = ph__json_object();
     ph__json_set_integer(worker, "rank", rank);
     ph__json_set_text(worker, "transport", figures->workers[rank].transport);
     ph__json_set_text(worker, "addresses", member->addresses + strspn(member->addresses, " "));
@@ -124,9 +124,9 @@ static void add_worker(struct ph_json *workers, const struct ph_tenant_figures *
     ph__json_append(workers, worker);
 }
 
-static void add_key(struct ph_json *keys, const struct ph_tenant *tenant, size_t index)
+static void add_key(struct ph__json *keys, const struct ph__tenant *tenant, size_t index)
 {
-    struct ph_json *key = ph__json_object();
+    struct ph__json *key = ph__json_object();
     set_count(key, "elements", tenant->keys[index].num_elements);
     ph__json_set_text(key, "dtype", ph_dtype_name(tenant->keys[index].dtype));
     ph__json_set_integer(key, "optimizer", tenant->keys[index].optimizer);
@@ -135,7 +135,7 @@ static void add_key(struct ph_json *keys, const struct ph_tenant *tenant, size_t
     ph__json_append(keys, key);
 }
 
-static void set_service(struct ph_json *job, const struct ph_tenant *tenant)
+static void set_service(struct ph__json *job, const struct ph__tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     ph__json_set_text(job, "name", service->name);
@@ -156,10 +156,10 @@ static void set_service(struct ph_json *job, const struct ph_tenant *tenant)
     ph__json_set_text(job, "results", tenant->job.is_non_temporal ? "non_temporal" : "cached");
 }
 
-static struct ph_json *job_of(const struct ph_tenant_figures *figures, size_t max_listed)
+static struct ph__json *job_of(const struct ph__tenant_figures *figures, size_t max_listed)
 {
-    const struct ph_tenant *tenant = figures->tenant;
-    struct ph_json *job = ph__json_object(), *workers = ph__json_array(), *keys = ph__json_array();
+    const struct ph__tenant *tenant = figures->tenant;
+    struct ph__json *job = ph__json_object(), *workers = ph__json_array(), *keys = ph__json_array();
     set_service(job, tenant);
     set_count(job, "iteration", figures->iteration);
     if (tenant->saves.has_parameters)
@@ -176,13 +176,13 @@ static struct ph_json *job_of(const struct ph_tenant_figures *figures, size_t ma
 
 /* ---- the hub ---- */
 
-static struct ph_json *cores_of(const struct ph_hub_server *server)
+static struct ph__json *cores_of(const struct ph_hub_server *server)
 {
-    struct ph_json *cores = ph__json_array();
+    struct ph__json *cores = ph__json_array();
     for (uint16_t i = 0; i < server->num_cores; i++) {
         char place[PH_THREAD_PLACE_TEXT_BYTES];
-        const struct ph_core_counters counters = ph__core_counters(server->cores[i]);
-        struct ph_json *core = ph__json_object();
+        const struct ph__core_counters counters = ph__core_counters(server->cores[i]);
+        struct ph__json *core = ph__json_object();
         ph__json_set_text(
             core, "place", ph__thread_place_text(&server->machine, &server->placement, i, place));
         SET_FIELDS(core, core_fields, &counters);
@@ -191,11 +191,11 @@ static struct ph_json *cores_of(const struct ph_hub_server *server)
     return cores;
 }
 
-static struct ph_json *links_of(const struct ph_traffic *traffic)
+static struct ph__json *links_of(const struct ph__traffic *traffic)
 {
-    struct ph_json *links = ph__json_array();
+    struct ph__json *links = ph__json_array();
     for (size_t i = 0; i < traffic->num_transports; i++) {
-        struct ph_json *link = ph__json_object();
+        struct ph__json *link = ph__json_object();
         ph__json_set_text(link, "transport", traffic->transports[i]);
         SET_FIELDS(link, link_fields, &traffic->counters[i]);
         ph__json_append(links, link);
@@ -203,17 +203,17 @@ static struct ph_json *links_of(const struct ph_traffic *traffic)
     return links;
 }
 
-static size_t count_listed(const struct ph_hub_figures *figures, bool is_of_one)
+static size_t count_listed(const struct ph__hub_figures *figures, bool is_of_one)
 {
     const size_t most = LISTS_BYTES / ENTRY_BYTES;
     return is_of_one ? most : ph__min(most / ph__max(figures->num_tenants, 1), MAX_LISTED);
 }
 
 /* service: "" for all of them. */
-static struct ph_json *status_of(
-    const struct ph_hub_server *server, const struct ph_hub_figures *figures, const char *service)
+static struct ph__json *status_of(
+    const struct ph_hub_server *server, const struct ph__hub_figures *figures, const char *service)
 {
-    struct ph_json *json = ph__json_object(), *jobs = ph__json_array();
+    struct ph__json *json = ph__json_object(), *jobs = ph__json_array();
     const bool is_of_one = *service != '\0';
     ph__json_set_text(json, "address", server->address);
     ph__json_set_number(json, "seconds", figures->seconds);
@@ -235,9 +235,9 @@ static struct ph_json *status_of(
 
 static ph_status write_status(struct ph_hub_server *server, const char *service, char **text_out)
 {
-    struct ph_hub_figures figures;
+    struct ph__hub_figures figures;
     PH_TRY(ph__hub_figures_read(server, &figures));
-    struct ph_json *json = status_of(server, &figures, service);
+    struct ph__json *json = status_of(server, &figures, service);
     ph__hub_figures_fini(&figures);
     const ph_status status = ph__json_text(json, 0, text_out);
     ph__json_destroy(json);
@@ -273,7 +273,7 @@ static ph_status make_answer(struct ph_session *session, char **text_out)
 static void tell(struct ph_session *session)
 {
     char *text;
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     const ph_status status = make_answer(session, &text);
     if (status != PH_OK) {
         ph__session_answer(session, status);
@@ -285,7 +285,7 @@ static void tell(struct ph_session *session)
     free(text);
 }
 
-ph_status ph__server_request_status(struct ph_session *session, const struct ph_control_frame *frame)
+ph_status ph__server_request_status(struct ph_session *session, const struct ph__control_frame *frame)
 {
     PH_TRY(ph__get_service_name(frame->body, frame->size, session->asked_service));
     session->question = ++session->server->num_questions;

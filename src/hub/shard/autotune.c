@@ -15,7 +15,7 @@
 #define LEAST_CHUNK_BYTES ((uint32_t)4 << 10)
 #define CHUNKS_A_CORE 8
 
-static const struct ph_autotune_patience patience = {.thread_seconds = .1, .seconds = 1};
+static const struct ph__autotune_patience patience = {.thread_seconds = .1, .seconds = 1};
 
 /* ---- the choice ---- */
 
@@ -31,7 +31,7 @@ struct ratios {
     double median, third_quartile, fastest;
 };
 
-static struct ratios find_ratios(const struct ph_autotune_times *times, size_t size)
+static struct ratios find_ratios(const struct ph__autotune_times *times, size_t size)
 {
     double sorted[PH_AUTOTUNE_MAX_ROUNDS], least = (double)INFINITY, least_default = (double)INFINITY;
     const size_t count = times->num_rounds;
@@ -53,7 +53,7 @@ static bool is_clearly_better(const struct ratios *ratios)
 }
 
 uint32_t ph__autotune_choose(
-    const struct ph_autotune_times *times, enum ph_autotune_path path, double *ratio_out)
+    const struct ph__autotune_times *times, enum ph__autotune_path path, double *ratio_out)
 {
     uint32_t chosen = PH_AUTOTUNE_DEFAULT_BYTES;
     struct ratios ratios[PH_AUTOTUNE_NUM_SIZES];
@@ -98,15 +98,15 @@ uint32_t ph__autotune_fit(uint32_t chunk_bytes, uint64_t num_bytes)
 /* ---- of a hub ---- */
 
 /* As of large jobs: tenant.c. */
-static bool is_non_temporal(const struct ph_autotune *tuning, enum ph_autotune_path path)
+static bool is_non_temporal(const struct ph__autotune *tuning, enum ph__autotune_path path)
 {
     return tuning->results == PH_HUB_RESULTS_NON_TEMPORAL ||
            (tuning->results == PH_HUB_RESULTS_AUTO && path == PH_AUTOTUNE_TCP);
 }
 
-static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
+static void measure_path(struct ph__autotune *tuning, enum ph__autotune_path path)
 {
-    struct ph_autotune_times times;
+    struct ph__autotune_times times;
     double ratio;
     const char *name = path == PH_AUTOTUNE_TCP ? "tcp" : "shared memory";
     char *why = tuning->paths[path].why;
@@ -127,7 +127,7 @@ static void measure_path(struct ph_autotune *tuning, enum ph_autotune_path path)
             name, chunk_bytes, ratio, PH_AUTOTUNE_DEFAULT_BYTES, times.num_rounds);
 }
 
-uint32_t ph__autotune_chunk_bytes(struct ph_autotune *tuning, const struct ph_autotune_job *job)
+uint32_t ph__autotune_chunk_bytes(struct ph__autotune *tuning, const struct ph__autotune_job *job)
 {
     if (job->wanted_bytes > 0)
         return job->wanted_bytes;
@@ -142,7 +142,7 @@ uint32_t ph__autotune_chunk_bytes(struct ph_autotune *tuning, const struct ph_au
     return ph__autotune_fit(chunk_bytes, job->num_bytes);
 }
 
-void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_autotune_job *job,
+void ph__autotune_describe(const struct ph__autotune *tuning, const struct ph__autotune_job *job,
     char text_out[PH_AUTOTUNE_TEXT_BYTES])
 {
     const char *why = "not measured yet";

@@ -24,7 +24,7 @@
  * cost a thread's waking besides, which a trial in one thread does not measure. Where there is none, and with fewer than
  * PH_AUTOTUNE_MIN_ROUNDS, the default size. ratio_out: its time over the default's, the median of the rounds. */
 uint32_t ph__autotune_choose(
-    const struct ph_autotune_times *times, enum ph_autotune_path path, double *ratio_out);
+    const struct ph__autotune_times *times, enum ph__autotune_path path, double *ratio_out);
 
 /* The same, or less where a job is so small that not each core thread would get 8 chunks; a power of two then, 4 KiB at least. */
 uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores);
@@ -32,8 +32,8 @@ uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t n
 /* The same, or doubled until a job of so many bytes has no more chunks than there may be. */
 uint32_t ph__autotune_fit(uint32_t chunk_bytes, uint64_t num_bytes);
 
-struct ph_autotune { /* zero-initialised but for kernels */
-    const struct ph_kernels *kernels;
+struct ph__autotune { /* zero-initialised but for kernels */
+    const struct ph__kernels *kernels;
     enum ph_hub_results results;
     uint32_t hub_bytes; /* the hub's own setting; 0: none */
     struct {
@@ -43,9 +43,9 @@ struct ph_autotune { /* zero-initialised but for kernels */
     } paths[PH_AUTOTUNE_NUM_PATHS];
 };
 
-struct ph_autotune_job {
+struct ph__autotune_job {
     uint32_t wanted_bytes; /* by the job or the checkpoint that it goes on from; 0: none */
-    enum ph_autotune_path path;
+    enum ph__autotune_path path;
     uint64_t num_bytes; /* of a worker's gradients */
     uint16_t num_cores;
     /* Nothing is measured for it where: */
@@ -54,10 +54,10 @@ struct ph_autotune_job {
 };
 
 /* May measure, for about a tenth of a second of its thread and with some 24 MiB of memory; where that fails the default is taken. */
-uint32_t ph__autotune_chunk_bytes(struct ph_autotune *tuning, const struct ph_autotune_job *job);
+uint32_t ph__autotune_chunk_bytes(struct ph__autotune *tuning, const struct ph__autotune_job *job);
 
 /* Why ph__autotune_chunk_bytes() gives this job its size: for logs. */
-void ph__autotune_describe(const struct ph_autotune *tuning, const struct ph_autotune_job *job,
+void ph__autotune_describe(const struct ph__autotune *tuning, const struct ph__autotune_job *job,
     char text_out[PH_AUTOTUNE_TEXT_BYTES]);
 
 #endif

@@ -28,15 +28,15 @@
 struct trial {
     uint32_t num_workers;
     bool has_payloads;
-    struct ph_layout *layouts[PH_AUTOTUNE_NUM_SIZES];
-    struct ph_job_memory *memory;
+    struct ph__layout *layouts[PH_AUTOTUNE_NUM_SIZES];
+    struct ph__job_memory *memory;
     uint16_t *core_of_chunk;
-    struct ph_chunk_lists chunks_of_core;
-    struct ph_shard_job job;
-    struct ph_shard *shard;
-    struct ph_link *links[MAX_WORKERS]; /* the workers' ends */
-    struct ph_region region;            /* a worker's that is not of this host: gradients, parameters */
-    size_t num_missing;                 /* answers */
+    struct ph__chunk_lists chunks_of_core;
+    struct ph__shard_job job;
+    struct ph__shard *shard;
+    struct ph__link *links[MAX_WORKERS]; /* the workers' ends */
+    struct ph__region region;            /* a worker's that is not of this host: gradients, parameters */
+    size_t num_missing;                  /* answers */
     double deadline_seconds;
     bool has_failed;
 };
@@ -47,10 +47,10 @@ static const uint32_t optimizer_of_key = 0;
 /* ---- the workers' ends ---- */
 
 static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     const struct trial *trial = context;
-    const struct ph_layout *layout = trial->memory->layout;
+    const struct ph__layout *layout = trial->memory->layout;
     if (message->chunk >= layout->sizes.num_chunks ||
         payload_bytes != (trial->has_payloads ? layout->chunks[message->chunk].gradient_bytes : 0))
         return ph_fail(PH_ERROR_PEER, "chunk %u comes with %zu bytes", message->chunk, payload_bytes);
@@ -61,22 +61,22 @@ static ph_status place(
     return PH_OK;
 }
 
-static ph_status arrived(void *context, const struct ph_message *message)
+static ph_status arrived(void *context, const struct ph__message *message)
 {
     (void)message;
     ((struct trial *)context)->num_missing--;
     return PH_OK;
 }
 
-static void sent(void *context, const struct ph_message *message)
+static void sent(void *context, const struct ph__message *message)
 {
     (void)context;
     (void)message;
 }
 
-static struct ph_link_owner worker_owner(struct trial *trial)
+static struct ph__link_owner worker_owner(struct trial *trial)
 {
-    return (struct ph_link_owner){.context = trial, .place = place, .arrived = arrived, .sent = sent};
+    return (struct ph__link_owner){.context = trial, .place = place, .arrived = arrived, .sent = sent};
 }
 
 /* ---- links ---- */
@@ -84,9 +84,9 @@ static struct ph_link_owner worker_owner(struct trial *trial)
 static ph_status link_shared(struct trial *trial, uint32_t worker)
 {
     int ends[2];
-    struct ph_link *link;
+    struct ph__link *link;
     PH_TRY(ph__doorbell_create(ends));
-    struct ph_shared_link_options options = {.memory = trial->memory->workers[worker].region.memory,
+    struct ph__shared_link_options options = {.memory = trial->memory->workers[worker].region.memory,
         .capacity = RING_MESSAGES,
         .is_hub = true,
         .doorbell = ends[0],
@@ -151,9 +151,9 @@ static ph_status connect_self(int sockets_out[2])
 static ph_status link_tcp(struct trial *trial, uint32_t worker)
 {
     int sockets[2];
-    struct ph_link *link;
+    struct ph__link *link;
     PH_TRY(connect_self(sockets));
-    struct ph_tcp_link_options options = {.socket = sockets[0],
+    struct ph__tcp_link_options options = {.socket = sockets[0],
         .capacity = RING_MESSAGES,
         .registered = &trial->memory->region,
         .owner = ph__shard_link_owner(trial->shard, worker)};
@@ -191,12 +191,12 @@ static ph_status make_region(struct trial *trial)
 
 static ph_status make_memory(struct trial *trial)
 {
-    const struct ph_layout_key key = {.num_elements = KEY_BYTES / sizeof(float), .dtype = PH_F32};
-    const struct ph_worker_region_sizes sizes = {
+    const struct ph__layout_key key = {.num_elements = KEY_BYTES / sizeof(float), .dtype = PH_F32};
+    const struct ph__worker_region_sizes sizes = {
         .num_cores = 1, .ring_capacity = RING_MESSAGES, .gradient_bytes = KEY_BYTES, .depth = 1};
     for (size_t i = 0; i < PH_AUTOTUNE_NUM_SIZES; i++)
         PH_TRY(ph__layout_create(&key, 1, ph__autotune_size(i), &trial->layouts[i]));
-    const struct ph_job_memory_options options = {.layout = trial->layouts[0],
+    const struct ph__job_memory_options options = {.layout = trial->layouts[0],
         .num_workers = trial->num_workers,
         .depth = 1,
         .num_versions = trial->has_payloads ? 2 : 1,
@@ -207,15 +207,15 @@ static ph_status make_memory(struct trial *trial)
     return trial->has_payloads ? make_region(trial) : PH_OK;
 }
 
-static ph_status make_shard(struct trial *trial, const struct ph_kernels *kernels, bool is_non_temporal)
+static ph_status make_shard(struct trial *trial, const struct ph__kernels *kernels, bool is_non_temporal)
 {
-    const struct ph_shard_callbacks callbacks = {.context = trial, .worker_failed = worker_failed};
+    const struct ph__shard_callbacks callbacks = {.context = trial, .worker_failed = worker_failed};
     trial->core_of_chunk = calloc(trial->layouts[0]->sizes.num_chunks, sizeof *trial->core_of_chunk);
     if (trial->core_of_chunk == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for chunks");
     PH_TRY(ph__chunk_lists_init(
         &trial->chunks_of_core, trial->core_of_chunk, trial->layouts[0]->sizes.num_chunks, 1));
-    trial->job = (struct ph_shard_job){.kernels = kernels,
+    trial->job = (struct ph__shard_job){.kernels = kernels,
         .memory = trial->memory,
         .core_of_chunk = trial->core_of_chunk,
         .chunks_of_core = &trial->chunks_of_core,
@@ -228,7 +228,7 @@ static ph_status make_shard(struct trial *trial, const struct ph_kernels *kernel
     return ph__shard_create(&trial->job, 0, &callbacks, &trial->shard);
 }
 
-static ph_status make_trial(struct trial *trial, const struct ph_kernels *kernels, bool is_non_temporal)
+static ph_status make_trial(struct trial *trial, const struct ph__kernels *kernels, bool is_non_temporal)
 {
     PH_TRY(make_memory(trial));
     PH_TRY(make_shard(trial, kernels, is_non_temporal));
@@ -256,7 +256,7 @@ static void end_trial(struct trial *trial)
 
 static void use_layout(struct trial *trial, size_t size)
 {
-    struct ph_job_memory *memory = trial->memory;
+    struct ph__job_memory *memory = trial->memory;
     const size_t num_chunks = trial->layouts[size]->sizes.num_chunks;
     memory->layout = trial->layouts[size];
     memset(memory->chunks, 0, num_chunks * sizeof *memory->chunks);
@@ -266,11 +266,11 @@ static void use_layout(struct trial *trial, size_t size)
 
 static ph_status push_all(struct trial *trial)
 {
-    const struct ph_layout *layout = trial->memory->layout;
-    struct ph_message message = {.kind = PH_HUB_PUSHPULL, .iteration = 1};
+    const struct ph__layout *layout = trial->memory->layout;
+    struct ph__message message = {.kind = PH_HUB_PUSHPULL, .iteration = 1};
     for (uint32_t worker = 0; worker < trial->num_workers; worker++) {
         for (message.chunk = 0; message.chunk < layout->sizes.num_chunks; message.chunk++) {
-            const struct ph_chunk_place *chunk = &layout->chunks[message.chunk];
+            const struct ph__chunk_place *chunk = &layout->chunks[message.chunk];
             PH_TRY(ph__link_send(trial->links[worker], &message,
                 trial->has_payloads ? (char *)trial->region.memory + chunk->gradient_offset : NULL,
                 trial->has_payloads ? chunk->gradient_bytes : 0));
@@ -313,7 +313,7 @@ static ph_status run(struct trial *trial, size_t size, double *seconds_out)
     return PH_OK;
 }
 
-static ph_status run_rounds(struct trial *trial, double thread_seconds, struct ph_autotune_times *times)
+static ph_status run_rounds(struct trial *trial, double thread_seconds, struct ph__autotune_times *times)
 {
     double warming;
     times->num_rounds = 0;
@@ -328,8 +328,8 @@ static ph_status run_rounds(struct trial *trial, double thread_seconds, struct p
     return PH_OK;
 }
 
-ph_status ph__autotune_measure(enum ph_autotune_path path, const struct ph_kernels *kernels,
-    bool is_non_temporal, const struct ph_autotune_patience *patience, struct ph_autotune_times *times_out)
+ph_status ph__autotune_measure(enum ph__autotune_path path, const struct ph__kernels *kernels,
+    bool is_non_temporal, const struct ph__autotune_patience *patience, struct ph__autotune_times *times_out)
 {
     fenv_t former;
     struct trial trial = {.num_workers = path == PH_AUTOTUNE_TCP ? 1 : MAX_WORKERS,

@@ -14,10 +14,10 @@
 #define PH_AUTOTUNE_MIN_ROUNDS 3 /* fewer tell nothing */
 #define PH_AUTOTUNE_MAX_ROUNDS 9
 
-enum ph_autotune_path { PH_AUTOTUNE_SHARED, PH_AUTOTUNE_TCP, PH_AUTOTUNE_NUM_PATHS };
+enum ph__autotune_path { PH_AUTOTUNE_SHARED, PH_AUTOTUNE_TCP, PH_AUTOTUNE_NUM_PATHS };
 
 /* Each round measures all sizes, one after the other. */
-struct ph_autotune_times {
+struct ph__autotune_times {
     size_t num_rounds;
     double seconds[PH_AUTOTUNE_MAX_ROUNDS][PH_AUTOTUNE_NUM_SIZES];
 };
@@ -28,13 +28,13 @@ static inline uint32_t ph__autotune_size(size_t index)
 }
 
 /* How long it may take: of the thread's own time, about, and of everybody's. */
-struct ph_autotune_patience {
+struct ph__autotune_patience {
     double thread_seconds, seconds;
 };
 
 /* Rounds of all sizes, PH_AUTOTUNE_MIN_ROUNDS at least, until the thread's time is over; times are of the thread alone.
  * PH_ERROR_MEMORY; PH_ERROR_PEER when links cannot be had, or when everybody's time is over before. */
-ph_status ph__autotune_measure(enum ph_autotune_path path, const struct ph_kernels *kernels,
-    bool is_non_temporal, const struct ph_autotune_patience *patience, struct ph_autotune_times *times_out);
+ph_status ph__autotune_measure(enum ph__autotune_path path, const struct ph__kernels *kernels,
+    bool is_non_temporal, const struct ph__autotune_patience *patience, struct ph__autotune_times *times_out);
 
 #endif

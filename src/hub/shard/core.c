@@ -19,26 +19,26 @@
 #define EVENTS_A_SLEEP 64
 
 struct share {
-    struct ph_shard *shard;
+    struct ph__shard *shard;
     int64_t
         credit; /* bytes that it may go through in this round; below 0: it has taken more than its share */
 };
 
 struct call {
-    ph_core_function function;
+    ph__core_function function;
     void *context;
     bool is_done;
 };
 
-struct ph_core {
-    struct ph_core_options options;
+struct ph__core {
+    struct ph__core_options options;
     pthread_t thread;
     int bell[2]; /* [0] is watched by the thread, [1] is rung */
     int epoll;   /* of the bell and all links */
     struct share *shares;
     size_t num_shares;
     size_t num_links;
-    struct ph_waiter waiter;
+    struct ph__waiter waiter;
     _Atomic bool is_asleep, must_stop;
     _Atomic(struct call *) call;
     pthread_mutex_t mutex; /* of call.is_done */
@@ -54,7 +54,7 @@ static void increment(_Atomic uint64_t *counter)
 
 /* ---- the thread ---- */
 
-static void answer_call(struct ph_core *core)
+static void answer_call(struct ph__core *core)
 {
     struct call *call = atomic_load_explicit(&core->call, memory_order_acquire);
     if (call == NULL)
@@ -81,7 +81,7 @@ static size_t run_share(struct share *share)
 }
 
 /* One that has taken more than its share is not even asked, for messages take time, too. */
-static size_t run_shares(struct ph_core *core)
+static size_t run_shares(struct ph__core *core)
 {
     size_t num_done = 0;
     for (size_t i = 0; i < core->num_shares; i++) {
@@ -92,7 +92,7 @@ static size_t run_shares(struct ph_core *core)
     return num_done;
 }
 
-static bool begin_sleep(struct ph_core *core)
+static bool begin_sleep(struct ph__core *core)
 {
     atomic_store(&core->is_asleep,
         true); /* sequentially consistent, as in ph__core_wake: not both can miss the other */
@@ -102,7 +102,7 @@ static bool begin_sleep(struct ph_core *core)
     return may_sleep;
 }
 
-static void end_sleep(struct ph_core *core)
+static void end_sleep(struct ph__core *core)
 {
     for (size_t i = 0; i < core->num_shares; i++)
         ph__shard_end_sleep(core->shares[i].shard);
@@ -110,7 +110,7 @@ static void end_sleep(struct ph_core *core)
     ph__doorbell_answer(core->bell[0]);
 }
 
-static void sleep_until_rung(struct ph_core *core)
+static void sleep_until_rung(struct ph__core *core)
 {
     struct epoll_event events[EVENTS_A_SLEEP]; /* whatever they are: the next round looks at all links */
     if (begin_sleep(core)) {
@@ -122,7 +122,7 @@ static void sleep_until_rung(struct ph_core *core)
 
 static void *run(void *context)
 {
-    struct ph_core *core = context;
+    struct ph__core *core = context;
     fenv_t former;
     ph__cpu_float_enter(true, &former);
     if (core->options.processor >= 0)
@@ -145,13 +145,13 @@ static void *run(void *context)
 
 /* ---- from outside ---- */
 
-void ph__core_wake(struct ph_core *core)
+void ph__core_wake(struct ph__core *core)
 {
     if (atomic_load(&core->is_asleep))
         ph__doorbell_ring(core->bell[1]);
 }
 
-void ph__core_wake_others(struct ph_core *core)
+void ph__core_wake_others(struct ph__core *core)
 {
     for (size_t i = 0; i < core->options.num_others; i++) {
         if (core->options.others[i] != core)
@@ -159,7 +159,7 @@ void ph__core_wake_others(struct ph_core *core)
     }
 }
 
-void ph__core_call(struct ph_core *core, ph_core_function function, void *context)
+void ph__core_call(struct ph__core *core, ph__core_function function, void *context)
 {
     struct call call = {.function = function, .context = context};
     atomic_store(&core->call, &call);
@@ -170,14 +170,14 @@ void ph__core_call(struct ph_core *core, ph_core_function function, void *contex
     pthread_mutex_unlock(&core->mutex);
 }
 
-const char *ph__core_too_many(const struct ph_core *core, size_t num_workers)
+const char *ph__core_too_many(const struct ph__core *core, size_t num_workers)
 {
     if (core->num_shares == core->options.max_shards)
         return "jobs";
     return core->num_links + num_workers > core->options.max_links ? "links to workers" : NULL;
 }
 
-ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard)
+ph_status ph__core_add_shard(struct ph__core *core, struct ph__shard *shard)
 {
     assert(ph__core_too_many(core, ph__shard_num_workers(shard)) == NULL);
     PH_TRY(ph__shard_watch_links(shard, core->epoll));
@@ -186,7 +186,7 @@ ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard)
     return PH_OK;
 }
 
-void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard)
+void ph__core_remove_shard(struct ph__core *core, struct ph__shard *shard)
 {
     size_t kept = 0;
     core->num_links -= ph__shard_num_workers(shard);
@@ -197,21 +197,21 @@ void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard)
     core->num_shares = kept;
 }
 
-void ph__core_set_crowded(struct ph_core *core, bool is_crowded)
+void ph__core_set_crowded(struct ph__core *core, bool is_crowded)
 {
     core->waiter.is_crowded = is_crowded;
 }
 
-struct ph_core_counters ph__core_counters(const struct ph_core *core)
+struct ph__core_counters ph__core_counters(const struct ph__core *core)
 {
-    return (struct ph_core_counters){
+    return (struct ph__core_counters){
         .rounds = atomic_load_explicit(&core->rounds, memory_order_relaxed),
         .idle_rounds = atomic_load_explicit(&core->idle_rounds, memory_order_relaxed),
         .sleeps = atomic_load_explicit(&core->sleeps, memory_order_relaxed),
     };
 }
 
-static ph_status watch_bell(struct ph_core *core)
+static ph_status watch_bell(struct ph__core *core)
 {
     struct epoll_event event = {.events = EPOLLIN};
     core->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -223,9 +223,9 @@ static ph_status watch_bell(struct ph_core *core)
     return ph_fail(PH_ERROR_MEMORY, "a core thread's bell cannot be watched: %s", strerror(errno));
 }
 
-ph_status ph__core_create(const struct ph_core_options *options, struct ph_core **core_out)
+ph_status ph__core_create(const struct ph__core_options *options, struct ph__core **core_out)
 {
-    struct ph_core *core = calloc(1, sizeof *core);
+    struct ph__core *core = calloc(1, sizeof *core);
     if (core == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a core thread");
     core->options = *options;
@@ -260,7 +260,7 @@ free_core:
     return status;
 }
 
-void ph__core_destroy(struct ph_core *core)
+void ph__core_destroy(struct ph__core *core)
 {
     if (core == NULL)
         return;

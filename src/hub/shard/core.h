@@ -23,48 +23,48 @@ static_assert((int)PH_HUB_WAIT_AUTO == (int)PH_WAIT_AUTO && (int)PH_HUB_WAIT_SPI
                   (int)PH_HUB_WAIT_SLEEP == (int)PH_WAIT_SLEEP,
     "one is the other by a cast");
 
-static inline enum ph_wait_policy ph__wait_policy(enum ph_hub_wait_policy wait)
+static inline enum ph__wait_policy ph__wait_policy(enum ph_hub_wait_policy wait)
 {
-    return (enum ph_wait_policy)wait;
+    return (enum ph__wait_policy)wait;
 }
 
-struct ph_core;
+struct ph__core;
 
-struct ph_core_options {
-    enum ph_wait_policy wait;
+struct ph__core_options {
+    enum ph__wait_policy wait;
     bool is_crowded;              /* see waiter.h */
     size_t max_shards, max_links; /* of all shards together */
     int processor;                /* to stay on, where the system lets it; -1: any */
-    struct ph_core *const
+    struct ph__core *const
         *others; /* (num_others) all core threads, this one among them; read when it wakes them */
     size_t num_others;
 };
 
 /* Starts the thread. PH_ERROR_MEMORY. */
-ph_status ph__core_create(const struct ph_core_options *options, struct ph_core **core_out);
-void ph__core_destroy(struct ph_core *core); /* ends the thread; its shards are the caller's again */
+ph_status ph__core_create(const struct ph__core_options *options, struct ph__core **core_out);
+void ph__core_destroy(struct ph__core *core); /* ends the thread; its shards are the caller's again */
 
-typedef void (*ph_core_function)(void *context);
+typedef void (*ph__core_function)(void *context);
 
 /* Runs the function in the core thread between two rounds, and returns when it has. One thread at a time. */
-void ph__core_call(struct ph_core *core, ph_core_function function, void *context);
+void ph__core_call(struct ph__core *core, ph__core_function function, void *context);
 
 /* In the core thread, that is inside of a call. What there would be too many of with the shard of one more job, "jobs" or
  * "links to workers"; NULL: there is room. Then it may be added, with its links: PH_ERROR_MEMORY where these cannot be
  * watched. */
-const char *ph__core_too_many(const struct ph_core *core, size_t num_workers);
-ph_status ph__core_add_shard(struct ph_core *core, struct ph_shard *shard);
-void ph__core_remove_shard(struct ph_core *core, struct ph_shard *shard);
-void ph__core_set_crowded(struct ph_core *core, bool is_crowded); /* see waiter.h */
+const char *ph__core_too_many(const struct ph__core *core, size_t num_workers);
+ph_status ph__core_add_shard(struct ph__core *core, struct ph__shard *shard);
+void ph__core_remove_shard(struct ph__core *core, struct ph__shard *shard);
+void ph__core_set_crowded(struct ph__core *core, bool is_crowded); /* see waiter.h */
 
 /* It has a look at all its shards, although no message has come. Any thread. */
-void ph__core_wake(struct ph_core *core);
-void ph__core_wake_others(struct ph_core *core); /* all but this one, whose thread calls it */
+void ph__core_wake(struct ph__core *core);
+void ph__core_wake_others(struct ph__core *core); /* all but this one, whose thread calls it */
 
-struct ph_core_counters {
+struct ph__core_counters {
     uint64_t rounds, idle_rounds, sleeps;
 };
 /* As they are at about this moment. Any thread. */
-struct ph_core_counters ph__core_counters(const struct ph_core *core);
+struct ph__core_counters ph__core_counters(const struct ph__core *core);
 
 #endif

@@ -18,23 +18,23 @@
  * to lie in one piece. Only the shard's own thread deals places out; they are pages of its NUMA node as soon as it has received
  * something there. */
 
-static bool is_dealt_out(const struct ph_shard *shard, const struct ph_chunk_place *chunk)
+static bool is_dealt_out(const struct ph__shard *shard, const struct ph__chunk_place *chunk)
 {
     return shard->job->wide == NULL && chunk->gradient_bytes == shard->job->memory->layout->chunk_bytes;
 }
 
-static char *own_place(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+static char *own_place(const struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     return memory->workers[worker].gradients[iteration % memory->depth] +
            memory->layout->chunks[chunk].gradient_offset;
 }
 
 /* The first chunk's comes last, and so is used first. There may be fewer chunks than the shard was made for:
  * autotune_measure.c changes the layout. */
-void ph__shard_add_places(struct ph_shard *shard, uint32_t worker)
+void ph__shard_add_places(struct ph__shard *shard, uint32_t worker)
 {
-    const struct ph_layout *layout = shard->job->memory->layout;
+    const struct ph__layout *layout = shard->job->memory->layout;
     for (uint32_t iteration = 0; iteration < shard->job->depth; iteration++) {
         for (size_t i = shard->num_chunks; i-- > 0;) {
             const uint32_t chunk = shard->chunks[i];
@@ -44,7 +44,7 @@ void ph__shard_add_places(struct ph_shard *shard, uint32_t worker)
     }
 }
 
-void ph__shard_deal_places(struct ph_shard *shard)
+void ph__shard_deal_places(struct ph__shard *shard)
 {
     shard->num_places = 0;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
@@ -54,9 +54,9 @@ void ph__shard_deal_places(struct ph_shard *shard)
 }
 
 /* Gives the place that the gradient of a worker elsewhere is to be received to. */
-static char *take_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+static char *take_place(struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     if (!is_dealt_out(shard, &memory->layout->chunks[chunk]))
         return own_place(shard, chunk, worker, iteration);
     char **received = &ph__request(memory, chunk, worker)->received[iteration % memory->depth];
@@ -67,16 +67,16 @@ static char *take_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker,
     return *received;
 }
 
-char *ph__shard_gradient(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+char *ph__shard_gradient(const struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     char *received = ph__request(memory, chunk, worker)->received[iteration % memory->depth];
     return received != NULL ? received : own_place(shard, chunk, worker, iteration);
 }
 
-void ph__shard_free_place(struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
+void ph__shard_free_place(struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     char **received = &ph__request(memory, chunk, worker)->received[iteration % memory->depth];
     if (*received != NULL)
         shard->places[shard->num_places++] = *received;
@@ -86,11 +86,11 @@ void ph__shard_free_place(struct ph_shard *shard, uint32_t chunk, uint32_t worke
 /* ---- what goes back to workers ---- */
 
 /* A worker with parameters of its own gets them where it looks for those of this iteration. */
-static void copy_own_parameters(struct ph_shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
+static void copy_own_parameters(struct ph__shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     char *parameters = memory->workers[worker].parameters[iteration % memory->depth];
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
     const char *results = memory->results[memory->chunks[chunk].version % memory->num_versions];
     if (parameters == NULL)
         return;
@@ -98,14 +98,14 @@ static void copy_own_parameters(struct ph_shard *shard, uint32_t worker, uint32_
     shard->bytes_done += place->gradient_bytes;
 }
 
-void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, enum ph_hub_message_kind kind,
+void ph__shard_reply(struct ph__shard *shard, uint32_t worker, uint32_t chunk, enum ph__hub_message_kind kind,
     uint64_t iteration)
 {
-    struct ph_shard_link *link = &shard->links[worker];
-    const struct ph_job_memory *memory = shard->job->memory;
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
-    struct ph_message message = {.kind = (uint8_t)kind,
+    struct ph__shard_link *link = &shard->links[worker];
+    const struct ph__job_memory *memory = shard->job->memory;
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_worker *request = ph__request(memory, chunk, worker);
+    struct ph__message message = {.kind = (uint8_t)kind,
         .count = (uint16_t)state->num_contributors,
         .chunk = chunk,
         .iteration = iteration};
@@ -114,7 +114,7 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
     if (link->link == NULL || link->has_failed)
         return;
     if (kind == PH_HUB_VALUE && link->has_payloads) {
-        const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+        const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
         message.flags = (uint8_t)(state->version % memory->num_versions);
         payload = memory->results[message.flags] + place->gradient_offset;
         payload_bytes = place->gradient_bytes;
@@ -133,18 +133,18 @@ void ph__shard_reply(struct ph_shard *shard, uint32_t worker, uint32_t chunk, en
     ph__shard_fail_worker(shard, worker);
 }
 
-static void answer_push(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void answer_push(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     request->answered++;
     const uint8_t kind = request->kinds[request->answered % PH_HUB_MAX_DEPTH];
     ph__shard_reply(
         shard, worker, chunk, kind == PH_HUB_PUSH ? PH_HUB_TAKEN : PH_HUB_VALUE, request->answered);
 }
 
-static void answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void answer_pull(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     if (!request->is_pulling || request->answered < request->pulled)
         return;
     request->is_pulling = false;
@@ -152,11 +152,11 @@ static void answer_pull(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
     ph__shard_reply(shard, worker, chunk, PH_HUB_VALUE, request->pulled);
 }
 
-void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_answer_iteration(struct ph__shard *shard, uint32_t chunk)
 {
     const uint64_t version = ph__shard_state(shard, chunk)->version;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
-        const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+        const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
         if (!ph__shard_is_live(shard, worker))
             continue;
         if (request->answered < version && request->pushed >= version)
@@ -166,7 +166,7 @@ void ph__shard_answer_iteration(struct ph_shard *shard, uint32_t chunk)
 }
 
 /* The fewest updates that a live worker has made of the chunk. */
-static uint64_t slowest(const struct ph_shard *shard, uint32_t chunk)
+static uint64_t slowest(const struct ph__shard *shard, uint32_t chunk)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
@@ -177,25 +177,25 @@ static uint64_t slowest(const struct ph_shard *shard, uint32_t chunk)
     return least;
 }
 
-uint64_t ph__shard_last_answerable(const struct ph_shard *shard, uint32_t chunk)
+uint64_t ph__shard_last_answerable(const struct ph__shard *shard, uint32_t chunk)
 {
     return shard->job->mode == PH_HUB_BOUNDED ? slowest(shard, chunk) + shard->job->staleness : UINT64_MAX;
 }
 
-static void answer_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker, bool is_written)
+static void answer_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker, bool is_written)
 {
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     const uint64_t iteration = request->answered + 1;
     if (!is_written && request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
         copy_own_parameters(shard, worker, chunk, iteration);
     answer_push(shard, chunk, worker);
 }
 
-void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_written)
+void ph__shard_answer_gradients(struct ph__shard *shard, uint32_t chunk, bool is_written)
 {
     const uint64_t last = ph__shard_last_answerable(shard, chunk);
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
-        const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+        const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
         while (ph__shard_is_live(shard, worker) && request->answered < request->counted &&
                request->answered < last)
             answer_gradient(shard, chunk, worker, is_written && request->answered + 1 == request->counted);
@@ -204,9 +204,9 @@ void ph__shard_answer_gradients(struct ph_shard *shard, uint32_t chunk, bool is_
 }
 /* ---- what a message may say ---- */
 
-static ph_status check_chunk(const struct ph_shard *shard, const struct ph_message *message)
+static ph_status check_chunk(const struct ph__shard *shard, const struct ph__message *message)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     if (message->chunk >= memory->layout->sizes.num_chunks)
         return ph_fail(PH_ERROR_PEER, "chunk %u of %zu", message->chunk, memory->layout->sizes.num_chunks);
     if (shard->job->core_of_chunk[message->chunk] != shard->core)
@@ -214,7 +214,7 @@ static ph_status check_chunk(const struct ph_shard *shard, const struct ph_messa
     return PH_OK;
 }
 
-ph_status ph__shard_check_nobody_left(const struct ph_shard *shard, uint32_t chunk, uint64_t iteration)
+ph_status ph__shard_check_nobody_left(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
     for (uint32_t worker = 0; shard->num_left > 0 && worker < shard->job->num_workers; worker++) {
         if (shard->links[worker].has_left &&
@@ -225,9 +225,9 @@ ph_status ph__shard_check_nobody_left(const struct ph_shard *shard, uint32_t chu
     return PH_OK;
 }
 
-static ph_status check_push(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+static ph_status check_push(const struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    const struct ph__chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
     if (message->iteration != request->pushed + 1)
         return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed after %llu", message->chunk,
             (unsigned long long)message->iteration, (unsigned long long)request->pushed);
@@ -237,9 +237,9 @@ static ph_status check_push(const struct ph_shard *shard, uint32_t worker, const
     return ph__shard_check_nobody_left(shard, message->chunk, message->iteration);
 }
 
-static ph_status check_pull(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+static ph_status check_pull(const struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    const struct ph__chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
     if (request->is_pulling || message->iteration != request->pushed)
         return ph_fail(PH_ERROR_PEER, "chunk %u: a pull of iteration %llu, %s", message->chunk,
             (unsigned long long)message->iteration,
@@ -247,7 +247,8 @@ static ph_status check_pull(const struct ph_shard *shard, uint32_t worker, const
     return PH_OK;
 }
 
-static ph_status check_assign(const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+static ph_status check_assign(
+    const struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
     if (worker != 0 || message->iteration != 0 || ph__shard_state(shard, message->chunk)->version != 0 ||
         ph__request(shard->job->memory, message->chunk, 0)->pushed != 0)
@@ -257,7 +258,7 @@ static ph_status check_assign(const struct ph_shard *shard, uint32_t worker, con
 }
 
 static ph_status check_learning_rate(
-    const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+    const struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
     float rate;
     memcpy(&rate, &message->chunk, sizeof rate);
@@ -268,7 +269,7 @@ static ph_status check_learning_rate(
 }
 
 static ph_status check_message(
-    const struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+    const struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
     if (message->kind == PH_HUB_LEARNING_RATE)
         return check_learning_rate(shard, worker, message);
@@ -286,16 +287,16 @@ static ph_status check_message(
     }
 }
 
-static bool has_gradient(const struct ph_message *message)
+static bool has_gradient(const struct ph__message *message)
 {
     return message->kind == PH_HUB_PUSH || message->kind == PH_HUB_PUSHPULL || message->kind == PH_HUB_ASSIGN;
 }
 
 static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
-    const struct ph_shard_link *link = context;
-    struct ph_shard *shard = link->shard;
+    const struct ph__shard_link *link = context;
+    struct ph__shard *shard = link->shard;
     PH_TRY(check_message(shard, link->worker, message));
     const bool has_payload = has_gradient(message) && link->has_payloads;
     const size_t wanted_bytes =
@@ -309,10 +310,10 @@ static ph_status place(
 
 /* ---- what it brings about ---- */
 
-static void take_push(struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+static void take_push(struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
-    struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    struct ph__chunk_state *state = ph__shard_state(shard, message->chunk);
     const size_t slot = message->iteration % PH_HUB_MAX_DEPTH;
     request->pushed = message->iteration;
     request->kinds[slot] = message->kind;
@@ -330,29 +331,29 @@ static void take_push(struct ph_shard *shard, uint32_t worker, const struct ph_m
     ph__shard_consider(shard, message->chunk);
 }
 
-static void take_learning_rate(struct ph_shard *shard, const struct ph_message *message)
+static void take_learning_rate(struct ph__shard *shard, const struct ph__message *message)
 {
     memcpy(&shard->learning_rates[message->count], &message->chunk, sizeof(float));
 }
 
-static void take_pull(struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+static void take_pull(struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
     request->is_pulling = true;
     request->pulled = message->iteration;
     shard->counters.pulls++;
     answer_pull(shard, message->chunk, worker);
 }
 
-static void count_carried(struct ph_shard *shard, uint32_t chunk)
+static void count_carried(struct ph__shard *shard, uint32_t chunk)
 {
     shard->bytes_carried += shard->job->memory->layout->chunks[chunk].gradient_bytes;
 }
 
-static ph_status arrived(void *context, const struct ph_message *message)
+static ph_status arrived(void *context, const struct ph__message *message)
 {
-    const struct ph_shard_link *link = context;
-    struct ph_shard *shard = link->shard;
+    const struct ph__shard_link *link = context;
+    struct ph__shard *shard = link->shard;
     if (link->has_payloads && has_gradient(message))
         count_carried(shard, message->chunk);
     switch (message->kind) {
@@ -373,16 +374,16 @@ static ph_status arrived(void *context, const struct ph_message *message)
     return PH_OK;
 }
 
-static void sent(void *context, const struct ph_message *message)
+static void sent(void *context, const struct ph__message *message)
 {
-    const struct ph_shard_link *link = context;
-    struct ph_shard *shard = link->shard;
+    const struct ph__shard_link *link = context;
+    struct ph__shard *shard = link->shard;
     if (message->kind != PH_HUB_VALUE)
         return;
     count_carried(shard, message->chunk); /* those without payloads are not told of */
     if (shard->job->trace != NULL)
         ph__shard_trace_reply_left(shard, link->worker, message);
-    struct ph_chunk_state *state = ph__shard_state(shard, message->chunk);
+    struct ph__chunk_state *state = ph__shard_state(shard, message->chunk);
     state->num_sending[message->flags]--;
     ph__request(shard->job->memory, message->chunk, link->worker)->num_sending[message->flags]--;
     if (state->is_waiting && state->num_sending[message->flags] == 0) {
@@ -391,8 +392,8 @@ static void sent(void *context, const struct ph_message *message)
     }
 }
 
-struct ph_link_owner ph__shard_link_owner(struct ph_shard *shard, uint32_t worker)
+struct ph__link_owner ph__shard_link_owner(struct ph__shard *shard, uint32_t worker)
 {
-    return (struct ph_link_owner){
+    return (struct ph__link_owner){
         .context = &shard->links[worker], .place = place, .arrived = arrived, .sent = sent};
 }

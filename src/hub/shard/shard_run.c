@@ -32,7 +32,7 @@ static void touch(void *memory, size_t size, size_t page)
 
 /* What there is of an array for gradients or results, which lies in the region. Returns its bytes. */
 static size_t touch_shared(
-    const struct ph_region *region, char *array, const struct ph_chunk_place *place, size_t page)
+    const struct ph__region *region, char *array, const struct ph__chunk_place *place, size_t page)
 {
     if (array == NULL)
         return 0;
@@ -42,7 +42,7 @@ static size_t touch_shared(
     return ph__max(enlarged, place->gradient_bytes);
 }
 
-static size_t touch_weights(float *array, const struct ph_chunk_place *place, size_t page)
+static size_t touch_weights(float *array, const struct ph__chunk_place *place, size_t page)
 {
     if (array == NULL)
         return 0;
@@ -52,7 +52,7 @@ static size_t touch_weights(float *array, const struct ph_chunk_place *place, si
 }
 
 static size_t touch_worker(
-    const struct ph_worker_memory *worker, const struct ph_chunk_place *place, size_t page)
+    const struct ph__worker_memory *worker, const struct ph__chunk_place *place, size_t page)
 {
     size_t size = 0;
     for (uint32_t i = 0; worker->received == NULL && i < PH_HUB_MAX_DEPTH; i++)
@@ -61,7 +61,7 @@ static size_t touch_worker(
     return size;
 }
 
-static size_t touch_job(const struct ph_job_memory *memory, const struct ph_chunk_place *place, size_t page)
+static size_t touch_job(const struct ph__job_memory *memory, const struct ph__chunk_place *place, size_t page)
 {
     size_t size = touch_weights(memory->m, place, page) + touch_weights(memory->s, place, page);
     for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
@@ -74,24 +74,24 @@ static size_t touch_job(const struct ph_job_memory *memory, const struct ph_chun
 }
 
 /* A step is what the job has of a chunk, or what one of its workers has. */
-static size_t touch_next(struct ph_shard *shard, size_t page)
+static size_t touch_next(struct ph__shard *shard, size_t page)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     const size_t steps_a_chunk = memory->num_workers + 1;
     const size_t chunk = shard->num_touched / steps_a_chunk, step = shard->num_touched % steps_a_chunk;
-    const struct ph_chunk_place *place = &memory->layout->chunks[shard->chunks[chunk]];
+    const struct ph__chunk_place *place = &memory->layout->chunks[shard->chunks[chunk]];
     shard->num_touched++;
     return step == 0 ? touch_job(memory, place, page) : touch_worker(&memory->workers[step - 1], place, page);
 }
 
-void ph__shard_begin_touch(struct ph_shard *shard)
+void ph__shard_begin_touch(struct ph__shard *shard)
 {
     shard->is_touching = true;
     shard->num_touched = 0;
 }
 
 /* Touches about max_bytes of memory. Returns how many steps of chunks were done. */
-static size_t touch_memory(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
+static size_t touch_memory(struct ph__shard *shard, size_t max_bytes, size_t *bytes_out)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = ph__min(max_bytes, TOUCHED_A_TURN);
     const size_t all = shard->num_chunks * (shard->job->memory->num_workers + 1);
@@ -109,17 +109,18 @@ static size_t touch_memory(struct ph_shard *shard, size_t max_bytes, size_t *byt
 
 /* ---- work ---- */
 
-void ph__shard_add_work(struct ph_shard *shard, enum ph_shard_work_kind kind, uint32_t chunk, uint32_t worker)
+void ph__shard_add_work(
+    struct ph__shard *shard, enum ph__shard_work_kind kind, uint32_t chunk, uint32_t worker)
 {
     assert(shard->works_begun - shard->works_ended <= shard->works_mask);
     shard->works[shard->works_begun & shard->works_mask] =
-        (struct ph_shard_work){.chunk = chunk, .worker = (uint16_t)worker, .kind = (uint16_t)kind};
+        (struct ph__shard_work){.chunk = chunk, .worker = (uint16_t)worker, .kind = (uint16_t)kind};
     shard->works_begun++;
 }
 
-void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+void ph__shard_consider_gradients(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     while (ph__shard_counts(shard, worker) && request->counted + request->num_queued < request->pushed) {
         request->num_queued++;
         ph__shard_add_work(shard, PH_WORK_GRADIENT, chunk, worker);
@@ -127,9 +128,9 @@ void ph__shard_consider_gradients(struct ph_shard *shard, uint32_t chunk, uint32
 }
 
 /* Nothing but the whole number of workers is complete. */
-static void consider_wide(struct ph_shard *shard, uint32_t chunk)
+static void consider_wide(struct ph__shard *shard, uint32_t chunk)
 {
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     if (state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH] < shard->job->num_workers ||
         ph__shard_must_wait(shard, chunk))
         return;
@@ -137,9 +138,9 @@ static void consider_wide(struct ph_shard *shard, uint32_t chunk)
     ph__shard_add_wide(shard, chunk);
 }
 
-void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_consider(struct ph__shard *shard, uint32_t chunk)
 {
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     if (shard->job->mode != PH_HUB_SYNCHRONOUS) {
         for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
             ph__shard_consider_gradients(shard, chunk, worker);
@@ -155,11 +156,11 @@ void ph__shard_consider(struct ph_shard *shard, uint32_t chunk)
     ph__shard_add_work(shard, PH_WORK_ITERATION, chunk, 0);
 }
 
-static size_t move_links(struct ph_shard *shard, size_t max_messages)
+static size_t move_links(struct ph__shard *shard, size_t max_messages)
 {
     size_t num_moved = 0;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
-        struct ph_shard_link *link = &shard->links[worker];
+        struct ph__shard_link *link = &shard->links[worker];
         size_t moved = 0;
         if (link->link == NULL || link->has_failed)
             continue;
@@ -171,7 +172,7 @@ static size_t move_links(struct ph_shard *shard, size_t max_messages)
     return num_moved;
 }
 
-size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out)
+size_t ph__shard_run(struct ph__shard *shard, size_t max_bytes, size_t *bytes_out)
 {
     const uint64_t ended_before = shard->works_ended;
     if (shard->is_touching)
@@ -180,7 +181,7 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
     size_t num_moved = move_links(shard, shard->messages_a_turn);
     ph__shard_look_for_steps(shard);
     while (shard->works_ended != shard->works_begun && shard->bytes_done < max_bytes && !shard->is_held) {
-        const struct ph_shard_work work = shard->works[shard->works_ended & shard->works_mask];
+        const struct ph__shard_work work = shard->works[shard->works_ended & shard->works_mask];
         shard->works_ended++;
         ph__shard_work(shard, &work);
     }
@@ -197,16 +198,16 @@ size_t ph__shard_run(struct ph_shard *shard, size_t max_bytes, size_t *bytes_out
 
 /* ---- workers ---- */
 
-void ph__shard_fail_worker(struct ph_shard *shard, uint32_t worker)
+void ph__shard_fail_worker(struct ph__shard *shard, uint32_t worker)
 {
-    struct ph_shard_link *link = &shard->links[worker];
+    struct ph__shard_link *link = &shard->links[worker];
     if (link->has_failed)
         return;
     link->has_failed = true;
     shard->callbacks.worker_failed(shard->callbacks.context, worker);
 }
 
-void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *link, bool has_payloads)
+void ph__shard_attach(struct ph__shard *shard, uint32_t worker, struct ph__link *link, bool has_payloads)
 {
     assert(!ph__shard_is_live(shard, worker));
     shard->links[worker].link = link;
@@ -218,26 +219,26 @@ void ph__shard_attach(struct ph_shard *shard, uint32_t worker, struct ph_link *l
         ph__shard_add_places(shard, worker);
 }
 
-struct ph_link *ph__shard_link(struct ph_shard *shard, uint32_t worker)
+struct ph__link *ph__shard_link(struct ph__shard *shard, uint32_t worker)
 {
     return shard->links[worker].link;
 }
 
 /* What it has pushed and no sum holds does not count any more. */
-static void forget_pushes(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void forget_pushes(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
+    const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     for (uint64_t iteration = state->version + 1 + state->is_summed; iteration <= request->counted;
          iteration++)
         state->num_arrived[iteration % PH_HUB_MAX_DEPTH]--;
 }
 
 /* What was being sent to it is not read any more. */
-static void forget_replies(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void forget_replies(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     for (size_t copy = 0; copy < PH_HUB_MAX_DEPTH; copy++) {
         state->num_sending[copy] -= request->num_sending[copy];
         request->num_sending[copy] = 0;
@@ -245,7 +246,7 @@ static void forget_replies(struct ph_shard *shard, uint32_t chunk, uint32_t work
     state->is_waiting = false; /* whoever waits looks again */
 }
 
-static void end_link(struct ph_shard *shard, uint32_t worker)
+static void end_link(struct ph__shard *shard, uint32_t worker)
 {
     ph__link_destroy(shard->links[worker].link);
     shard->links[worker].link = NULL;
@@ -253,7 +254,7 @@ static void end_link(struct ph_shard *shard, uint32_t worker)
         forget_replies(shard, shard->chunks[i], worker);
 }
 
-void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker)
+void ph__shard_remove_worker(struct ph__shard *shard, uint32_t worker)
 {
     if (!ph__shard_is_live(shard, worker))
         return;
@@ -270,7 +271,7 @@ void ph__shard_remove_worker(struct ph_shard *shard, uint32_t worker)
 }
 
 /* Whoever has pushed what will never be complete. */
-static void fail_those_ahead(struct ph_shard *shard, uint32_t chunk)
+static void fail_those_ahead(struct ph__shard *shard, uint32_t chunk)
 {
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (!ph__shard_is_live(shard, worker))
@@ -281,7 +282,7 @@ static void fail_those_ahead(struct ph_shard *shard, uint32_t chunk)
     }
 }
 
-void ph__shard_retire_worker(struct ph_shard *shard, uint32_t worker)
+void ph__shard_retire_worker(struct ph__shard *shard, uint32_t worker)
 {
     if (shard->job->mode != PH_HUB_SYNCHRONOUS || !ph__shard_is_live(shard, worker)) {
         ph__shard_remove_worker(shard, worker);
@@ -309,7 +310,7 @@ static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth
     return capacity;
 }
 
-static ph_status allocate(struct ph_shard *shard)
+static ph_status allocate(struct ph__shard *shard)
 {
     const size_t num_workers = shard->job->num_workers, num_chunks = shard->num_chunks;
     const size_t num_works =
@@ -335,16 +336,16 @@ size_t ph__shard_bytes(const struct ph_hub_service *service, size_t num_chunks)
         service->mode != PH_HUB_SYNCHRONOUS || service->order == PH_HUB_ARRIVAL_ORDER;
     const size_t num_works = count_works(takes_gradients, service->num_workers, service->depth, num_chunks);
     const size_t a_chunk = service->num_workers * service->depth * sizeof(char *);
-    const size_t a_worker = sizeof(struct ph_shard_link) + sizeof(void *) + sizeof(void *);
-    return sizeof(struct ph_shard) + ph__max(num_chunks, 1) * a_chunk +
-           num_works * sizeof(struct ph_shard_work) + service->num_workers * a_worker + sizeof(void *) +
+    const size_t a_worker = sizeof(struct ph__shard_link) + sizeof(void *) + sizeof(void *);
+    return sizeof(struct ph__shard) + ph__max(num_chunks, 1) * a_chunk +
+           num_works * sizeof(struct ph__shard_work) + service->num_workers * a_worker + sizeof(void *) +
            service->num_optimizers * sizeof(float);
 }
 
-ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
-    const struct ph_shard_callbacks *callbacks, struct ph_shard **shard_out)
+ph_status ph__shard_create(struct ph__shard_job *job, uint16_t core,
+    const struct ph__shard_callbacks *callbacks, struct ph__shard **shard_out)
 {
-    struct ph_shard *shard = calloc(1, sizeof *shard);
+    struct ph__shard *shard = calloc(1, sizeof *shard);
     if (shard == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a shard");
     shard->job = job;
@@ -358,7 +359,7 @@ ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
         return status;
     }
     for (uint32_t worker = 0; worker < job->num_workers; worker++)
-        shard->links[worker] = (struct ph_shard_link){.shard = shard, .worker = worker};
+        shard->links[worker] = (struct ph__shard_link){.shard = shard, .worker = worker};
     for (uint32_t i = 0; i < job->num_optimizers; i++)
         shard->learning_rates[i] = job->optimizers[i].learning_rate;
     for (size_t i = 0; i < shard->num_chunks; i++)
@@ -369,7 +370,7 @@ ph_status ph__shard_create(struct ph_shard_job *job, uint16_t core,
     return PH_OK;
 }
 
-void ph__shard_destroy(struct ph_shard *shard)
+void ph__shard_destroy(struct ph__shard *shard)
 {
     if (shard == NULL)
         return;
@@ -384,7 +385,7 @@ void ph__shard_destroy(struct ph_shard *shard)
     free(shard);
 }
 
-void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint64_t *most_out)
+void ph__shard_versions(const struct ph__shard *shard, uint64_t *least_out, uint64_t *most_out)
 {
     uint64_t least = UINT64_MAX, most = 0;
     for (size_t i = 0; i < shard->num_chunks; i++) {
@@ -396,12 +397,12 @@ void ph__shard_versions(const struct ph_shard *shard, uint64_t *least_out, uint6
     *most_out = most;
 }
 
-const struct ph_shard_counters *ph__shard_counters(const struct ph_shard *shard)
+const struct ph__shard_counters *ph__shard_counters(const struct ph__shard *shard)
 {
     return &shard->counters;
 }
 
-void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard_counters *part)
+void ph__shard_counters_add(struct ph__shard_counters *sum, const struct ph__shard_counters *part)
 {
     sum->updates += part->updates;
     sum->update_bytes += part->update_bytes;
@@ -412,26 +413,26 @@ void ph__shard_counters_add(struct ph_shard_counters *sum, const struct ph_shard
 
 /* ---- sleep ---- */
 
-static bool is_moved(const struct ph_shard_link *link)
+static bool is_moved(const struct ph__shard_link *link)
 {
     return link->link != NULL && !link->has_failed;
 }
 
-size_t ph__shard_num_workers(const struct ph_shard *shard)
+size_t ph__shard_num_workers(const struct ph__shard *shard)
 {
     return shard->job->num_workers;
 }
 
 /* Other shards may have brought some without a message. */
-static bool has_work(const struct ph_shard *shard)
+static bool has_work(const struct ph__shard *shard)
 {
-    const struct ph_shard_job *job = shard->job;
+    const struct ph__shard_job *job = shard->job;
     return shard->works_ended != shard->works_begun || shard->is_touching ||
            atomic_load(&job->rounds_clipped) != shard->rounds_stepped ||
            (job->wide != NULL && ph__shard_has_wide_work(shard));
 }
 
-bool ph__shard_begin_sleep(struct ph_shard *shard)
+bool ph__shard_begin_sleep(struct ph__shard *shard)
 {
     bool may_sleep = !has_work(shard);
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
@@ -441,7 +442,7 @@ bool ph__shard_begin_sleep(struct ph_shard *shard)
     return may_sleep;
 }
 
-void ph__shard_end_sleep(struct ph_shard *shard)
+void ph__shard_end_sleep(struct ph__shard *shard)
 {
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (!is_moved(&shard->links[worker]) || ph__link_end_sleep(shard->links[worker].link))
@@ -451,7 +452,7 @@ void ph__shard_end_sleep(struct ph_shard *shard)
     }
 }
 
-ph_status ph__shard_watch_links(const struct ph_shard *shard, int epoll)
+ph_status ph__shard_watch_links(const struct ph__shard *shard, int epoll)
 {
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
         if (is_moved(&shard->links[worker]))

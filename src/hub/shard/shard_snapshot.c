@@ -10,18 +10,18 @@
 
 #define NEVER UINT64_MAX
 
-void ph__shard_hold(struct ph_shard *shard)
+void ph__shard_hold(struct ph__shard *shard)
 {
     shard->is_held = true;
 }
 
-void ph__shard_release(struct ph_shard *shard)
+void ph__shard_release(struct ph__shard *shard)
 {
     shard->is_held = false;
 }
 
 static void copy_numbers(
-    struct ph_shard *shard, const struct ph_chunk_place *place, float *to, const float *from)
+    struct ph__shard *shard, const struct ph__chunk_place *place, float *to, const float *from)
 {
     if (to == NULL)
         return;
@@ -29,21 +29,21 @@ static void copy_numbers(
     shard->bytes_done += place->num_elements * sizeof(float);
 }
 
-void ph__shard_copy_chunk(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_copy_chunk(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    const struct ph_snapshot *snapshot = shard->snapshot;
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    const struct ph__snapshot *snapshot = shard->snapshot;
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     state->is_wanted = false;
     copy_numbers(shard, place, snapshot->weights, memory->weights[state->version % memory->num_versions]);
     copy_numbers(shard, place, snapshot->m, memory->m);
     copy_numbers(shard, place, snapshot->s, memory->s);
     snapshot->chunks[chunk] =
-        (struct ph_snapshot_chunk){.version = state->version, .learning_rate = state->learning_rate};
+        (struct ph__snapshot_chunk){.version = state->version, .learning_rate = state->learning_rate};
 }
 
-static void finish_chunk(struct ph_shard *shard)
+static void finish_chunk(struct ph__shard *shard)
 {
     if (--shard->num_uncopied > 0)
         return;
@@ -53,18 +53,18 @@ static void finish_chunk(struct ph_shard *shard)
 }
 
 /* The same when there are no chunks at all. */
-static void begin(struct ph_shard *shard, struct ph_snapshot *snapshot)
+static void begin(struct ph__shard *shard, struct ph__snapshot *snapshot)
 {
     shard->snapshot = snapshot;
     shard->num_uncopied = shard->num_chunks + 1;
 }
 
-void ph__shard_begin_snapshot(struct ph_shard *shard, struct ph_snapshot *snapshot, uint64_t version)
+void ph__shard_begin_snapshot(struct ph__shard *shard, struct ph__snapshot *snapshot, uint64_t version)
 {
     begin(shard, snapshot);
     shard->snapshot_version = version;
     for (size_t i = 0; i < shard->num_chunks; i++) {
-        struct ph_chunk_state *state = ph__shard_state(shard, shard->chunks[i]);
+        struct ph__chunk_state *state = ph__shard_state(shard, shard->chunks[i]);
         if (version != PH_SNAPSHOT_NOW && state->version != version)
             continue;
         state->is_wanted = true;
@@ -73,12 +73,12 @@ void ph__shard_begin_snapshot(struct ph_shard *shard, struct ph_snapshot *snapsh
     finish_chunk(shard);
 }
 
-void ph__shard_watch(struct ph_shard *shard, uint64_t version)
+void ph__shard_watch(struct ph__shard *shard, uint64_t version)
 {
     shard->snapshot_version = version;
 }
 
-void ph__shard_reach_version(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_reach_version(struct ph__shard *shard, uint32_t chunk)
 {
     if (shard->snapshot == NULL) {
         shard->snapshot_version = NEVER;
@@ -89,7 +89,7 @@ void ph__shard_reach_version(struct ph_shard *shard, uint32_t chunk)
     finish_chunk(shard);
 }
 
-void ph__shard_work_copy(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_work_copy(struct ph__shard *shard, uint32_t chunk)
 {
     if (ph__shard_state(shard, chunk)->is_wanted)
         ph__shard_copy_chunk(shard, chunk);
@@ -98,7 +98,7 @@ void ph__shard_work_copy(struct ph_shard *shard, uint32_t chunk)
 
 /* ---- reading back ---- */
 
-void ph__shard_begin_restore(struct ph_shard *shard, struct ph_snapshot *snapshot)
+void ph__shard_begin_restore(struct ph__shard *shard, struct ph__snapshot *snapshot)
 {
     begin(shard, snapshot);
     for (uint32_t i = 0; i < shard->job->num_optimizers; i++)
@@ -111,11 +111,11 @@ void ph__shard_begin_restore(struct ph_shard *shard, struct ph_snapshot *snapsho
     finish_chunk(shard);
 }
 
-void ph__shard_work_restore(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_work_restore(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    const struct ph_snapshot *snapshot = shard->snapshot;
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    const struct ph__snapshot *snapshot = shard->snapshot;
     const size_t copy = ph__shard_state(shard, chunk)->version % memory->num_versions;
     copy_numbers(shard, place, memory->weights[copy], snapshot->weights);
     copy_numbers(shard, place, memory->m, snapshot->m);

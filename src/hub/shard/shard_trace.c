@@ -6,10 +6,10 @@
 #include "base/thread/clock.h"
 #include "hub/shard/shard_state.h"
 
-ph_status ph__job_trace_create(struct ph_trace *events, const char *job, size_t num_chunks,
-    uint16_t num_cores, struct ph_job_trace **trace_out)
+ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t num_chunks,
+    uint16_t num_cores, struct ph__job_trace **trace_out)
 {
-    struct ph_job_trace *trace = calloc(1, sizeof *trace);
+    struct ph__job_trace *trace = calloc(1, sizeof *trace);
     if (trace == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to trace %zu chunks", num_chunks);
     trace->events = events;
@@ -24,7 +24,7 @@ ph_status ph__job_trace_create(struct ph_trace *events, const char *job, size_t 
     return PH_OK;
 }
 
-void ph__job_trace_destroy(struct ph_job_trace *trace)
+void ph__job_trace_destroy(struct ph__job_trace *trace)
 {
     if (trace == NULL)
         return;
@@ -35,24 +35,24 @@ void ph__job_trace_destroy(struct ph_job_trace *trace)
 
 /* Iterations of one chunk may overlap where there are two under way; where each push is an update, workers' do not fit each
  * other. */
-static struct ph_chunk_times *times_of(const struct ph_shard *shard, uint32_t chunk, uint64_t iteration)
+static struct ph__chunk_times *times_of(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
     const size_t slot = shard->job->mode == PH_HUB_SYNCHRONOUS ? iteration % PH_HUB_MAX_DEPTH : 0;
     return &shard->job->trace->times[(size_t)chunk * PH_HUB_MAX_DEPTH + slot];
 }
 
-static void add(const struct ph_shard *shard, const char *name, uint64_t begin_ns, uint64_t end_ns,
+static void add(const struct ph__shard *shard, const char *name, uint64_t begin_ns, uint64_t end_ns,
     uint32_t chunk, uint64_t iteration, const uint32_t *worker)
 {
-    const struct ph_trace_argument arguments[] = {
+    const struct ph__trace_argument arguments[] = {
         {"chunk", chunk}, {"iteration", iteration}, {"worker", worker != NULL ? *worker : 0}};
     ph__trace_add_with(shard->job->trace->events, name, shard->job->trace->job, shard->core, begin_ns,
         end_ns - begin_ns, arguments, worker != NULL ? 3 : 2);
 }
 
-void ph__shard_trace_push(struct ph_shard *shard, const struct ph_message *message)
+void ph__shard_trace_push(struct ph__shard *shard, const struct ph__message *message)
 {
-    struct ph_chunk_times *times = times_of(shard, message->chunk, message->iteration);
+    struct ph__chunk_times *times = times_of(shard, message->chunk, message->iteration);
     if (ph__trace_is_full(shard->job->trace->events))
         return;
     times->last_push_ns = ph__clock_ns();
@@ -60,15 +60,15 @@ void ph__shard_trace_push(struct ph_shard *shard, const struct ph_message *messa
         times->first_push_ns = times->last_push_ns;
 }
 
-uint64_t ph__shard_trace_begin(const struct ph_shard *shard)
+uint64_t ph__shard_trace_begin(const struct ph__shard *shard)
 {
     return ph__trace_is_full(shard->job->trace->events) ? 0 : ph__clock_ns();
 }
 
-void ph__shard_trace_end(struct ph_shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns)
+void ph__shard_trace_end(struct ph__shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns)
 {
     const uint64_t iteration = ph__shard_state(shard, chunk)->version + 1;
-    struct ph_chunk_times *times = times_of(shard, chunk, iteration);
+    struct ph__chunk_times *times = times_of(shard, chunk, iteration);
     if (begin_ns == 0)
         return;
     if (times->first_push_ns != 0)
@@ -80,31 +80,31 @@ void ph__shard_trace_end(struct ph_shard *shard, uint32_t chunk, const char *pas
 
 /* ---- replies ---- */
 
-static void add_reply(const struct ph_shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
+static void add_reply(const struct ph__shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
     const uint64_t stepped_ns = times_of(shard, chunk, iteration)->stepped_ns;
     if (stepped_ns != 0 && !ph__trace_is_full(shard->job->trace->events))
         add(shard, "reply", stepped_ns, ph__clock_ns(), chunk, iteration, &worker);
 }
 
-void ph__shard_trace_reply(struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+void ph__shard_trace_reply(struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
-    struct ph_traced_replies *replies = &shard->job->trace->replies[shard->core];
+    struct ph__traced_replies *replies = &shard->job->trace->replies[shard->core];
     if (replies->count < PH_MAX_TRACED_REPLIES)
-        replies->replies[replies->count++] = (struct ph_traced_reply){
+        replies->replies[replies->count++] = (struct ph__traced_reply){
             .chunk = message->chunk, .worker = worker, .iteration = message->iteration};
 }
 
-void ph__shard_trace_replies_left(struct ph_shard *shard)
+void ph__shard_trace_replies_left(struct ph__shard *shard)
 {
-    struct ph_traced_replies *replies = &shard->job->trace->replies[shard->core];
+    struct ph__traced_replies *replies = &shard->job->trace->replies[shard->core];
     for (uint32_t i = 0; i < replies->count; i++)
         add_reply(
             shard, replies->replies[i].worker, replies->replies[i].chunk, replies->replies[i].iteration);
     replies->count = 0;
 }
 
-void ph__shard_trace_reply_left(struct ph_shard *shard, uint32_t worker, const struct ph_message *message)
+void ph__shard_trace_reply_left(struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
     add_reply(shard, worker, message->chunk, message->iteration);
 }

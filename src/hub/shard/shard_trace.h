@@ -12,42 +12,42 @@
 #include "base/trace.h"
 #include "hub/shard/shard.h"
 
-struct ph_chunk_times {
+struct ph__chunk_times {
     uint64_t first_push_ns, last_push_ns; /* 0: none yet */
     uint64_t stepped_ns;
 };
 
 #define PH_MAX_TRACED_REPLIES 64 /* of a core thread in one turn; others are left out */
 
-struct ph_traced_reply {
+struct ph__traced_reply {
     uint32_t chunk, worker;
     uint64_t iteration;
 };
 
-struct ph_traced_replies {
+struct ph__traced_replies {
     uint32_t count;
-    struct ph_traced_reply replies[PH_MAX_TRACED_REPLIES];
+    struct ph__traced_reply replies[PH_MAX_TRACED_REPLIES];
 };
 
-struct ph_job_trace {
-    struct ph_trace *events;           /* borrowed */
-    const char *job;                   /* borrowed until the events are written */
-    struct ph_chunk_times *times;      /* (num_chunks, PH_HUB_MAX_DEPTH) each chunk's its own shard's */
-    struct ph_traced_replies *replies; /* (num_cores) that have not left yet */
+struct ph__job_trace {
+    struct ph__trace *events;           /* borrowed */
+    const char *job;                    /* borrowed until the events are written */
+    struct ph__chunk_times *times;      /* (num_chunks, PH_HUB_MAX_DEPTH) each chunk's its own shard's */
+    struct ph__traced_replies *replies; /* (num_cores) that have not left yet */
 };
 
 /* PH_ERROR_MEMORY. */
-ph_status ph__job_trace_create(struct ph_trace *events, const char *job, size_t num_chunks,
-    uint16_t num_cores, struct ph_job_trace **trace_out);
-void ph__job_trace_destroy(struct ph_job_trace *trace); /* NULL is fine */
+ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t num_chunks,
+    uint16_t num_cores, struct ph__job_trace **trace_out);
+void ph__job_trace_destroy(struct ph__job_trace *trace); /* NULL is fine */
 
 /* Only of a job that has a trace. */
-void ph__shard_trace_push(struct ph_shard *shard, const struct ph_message *message);
-uint64_t ph__shard_trace_begin(const struct ph_shard *shard); /* of a pass: the time, 0: not traced */
-void ph__shard_trace_end(struct ph_shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns);
+void ph__shard_trace_push(struct ph__shard *shard, const struct ph__message *message);
+uint64_t ph__shard_trace_begin(const struct ph__shard *shard); /* of a pass: the time, 0: not traced */
+void ph__shard_trace_end(struct ph__shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns);
 /* A reply without payload was given to a link, and leaves when all links are moved; one with payload has left. */
-void ph__shard_trace_reply(struct ph_shard *shard, uint32_t worker, const struct ph_message *message);
-void ph__shard_trace_replies_left(struct ph_shard *shard);
-void ph__shard_trace_reply_left(struct ph_shard *shard, uint32_t worker, const struct ph_message *message);
+void ph__shard_trace_reply(struct ph__shard *shard, uint32_t worker, const struct ph__message *message);
+void ph__shard_trace_replies_left(struct ph__shard *shard);
+void ph__shard_trace_reply_left(struct ph__shard *shard, uint32_t worker, const struct ph__message *message);
 
 #endif

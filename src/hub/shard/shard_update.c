@@ -6,11 +6,11 @@
 #include "hub/shard/shard_state.h"
 #include "hub/shard/shard_trace.h"
 
-struct ph_optimizer_step ph__shard_step(
+struct ph__optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
 {
     const bool has_moments = optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW;
-    return (struct ph_optimizer_step){
+    return (struct ph__optimizer_step){
         .kind = optimizer->kind,
         .is_nesterov = optimizer->is_nesterov,
         .learning_rate = learning_rate,
@@ -28,34 +28,34 @@ struct ph_optimizer_step ph__shard_step(
 
 /* What rank 0 said before its push of this iteration, which `has_pushed`; without it, what it said last. */
 static float learning_rate_of(
-    const struct ph_shard *shard, uint32_t chunk, uint64_t iteration, bool has_pushed)
+    const struct ph__shard *shard, uint32_t chunk, uint64_t iteration, bool has_pushed)
 {
     return has_pushed ? ph__shard_state(shard, chunk)->learning_rates[iteration % PH_HUB_MAX_DEPTH]
                       : shard->learning_rates[ph__shard_optimizer(shard, chunk)];
 }
 
-float ph__shard_learning_rate(const struct ph_shard *shard, uint32_t chunk)
+float ph__shard_learning_rate(const struct ph__shard *shard, uint32_t chunk)
 {
     const uint64_t version = ph__shard_state(shard, chunk)->version + 1;
     return learning_rate_of(
         shard, chunk, version, ph__request(shard->job->memory, chunk, 0)->pushed >= version);
 }
 
-static void *at(char *region, const struct ph_chunk_place *place)
+static void *at(char *region, const struct ph__chunk_place *place)
 {
     return region + place->gradient_offset;
 }
 
-static float *weights_at(float *region, const struct ph_chunk_place *place)
+static float *weights_at(float *region, const struct ph__chunk_place *place)
 {
     return region != NULL ? region + place->first_weight : NULL;
 }
 
 /* Whether a version answers the worker's push, and which. */
-static bool find_answered(const struct ph_shard *shard, uint32_t chunk, uint32_t worker, uint64_t version,
+static bool find_answered(const struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t version,
     uint64_t last_answerable, uint64_t *iteration_out)
 {
-    const struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     const bool is_synchronous = shard->job->mode == PH_HUB_SYNCHRONOUS;
     *iteration_out = is_synchronous ? version : request->counted;
     return is_synchronous || (request->answered < request->counted && request->counted <= last_answerable);
@@ -63,10 +63,10 @@ static bool find_answered(const struct ph_shard *shard, uint32_t chunk, uint32_t
 
 /* Where the new parameters go, besides the weights: to the results where these are something else, and to workers with
  * parameters of their own that asked for them and are answered now. */
-static size_t list_results(struct ph_shard *shard, uint32_t chunk, uint64_t version)
+static size_t list_results(struct ph__shard *shard, uint32_t chunk, uint64_t version)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
     const size_t copy = version % memory->num_versions;
     const uint64_t last_answerable = ph__shard_last_answerable(shard, chunk);
     size_t count = 0;
@@ -77,7 +77,7 @@ static size_t list_results(struct ph_shard *shard, uint32_t chunk, uint64_t vers
         if (memory->workers[worker].parameters[0] == NULL || !ph__shard_is_live(shard, worker) ||
             !find_answered(shard, chunk, worker, version, last_answerable, &iteration))
             continue;
-        const struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+        const struct ph__chunk_worker *request = ph__request(memory, chunk, worker);
         if (request->kinds[iteration % PH_HUB_MAX_DEPTH] == PH_HUB_PUSHPULL)
             shard->results[count++] =
                 at(memory->workers[worker].parameters[iteration % memory->depth], place);
@@ -86,17 +86,17 @@ static size_t list_results(struct ph_shard *shard, uint32_t chunk, uint64_t vers
 }
 
 /* The arguments that all passes over a chunk share. */
-static struct ph_aggregate_args base_arguments(
-    const struct ph_shard *shard, const struct ph_chunk_place *place)
+static struct ph__aggregate_args base_arguments(
+    const struct ph__shard *shard, const struct ph__chunk_place *place)
 {
-    return (struct ph_aggregate_args){.n = place->num_elements,
+    return (struct ph__aggregate_args){.n = place->num_elements,
         .dtype = place->dtype,
         .sum_scale = 1,
         .is_non_temporal = shard->job->is_non_temporal};
 }
 
 static void aggregate(
-    struct ph_shard *shard, uint32_t chunk, const char *pass, const struct ph_aggregate_args *arguments)
+    struct ph__shard *shard, uint32_t chunk, const char *pass, const struct ph__aggregate_args *arguments)
 {
     const bool is_traced = shard->job->trace != NULL;
     const uint64_t begin_ns = is_traced ? ph__shard_trace_begin(shard) : 0;
@@ -106,18 +106,18 @@ static void aggregate(
 }
 
 /* The chunk's next version, of the sum that the arguments say. Its copy of the weights is free. */
-static void step_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments,
+static void step_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments,
     float learning_rate, float gradient_scale)
 {
-    struct ph_shard_job *job = shard->job;
-    const struct ph_job_memory *memory = job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__shard_job *job = shard->job;
+    const struct ph__job_memory *memory = job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     const struct ph_hub_optimizer *optimizer = &job->optimizers[ph__shard_optimizer(shard, chunk)];
     const uint64_t version = state->version + 1;
     if (state->is_wanted)
         ph__shard_copy_chunk(shard, chunk);
-    const struct ph_optimizer_step step = ph__shard_step(optimizer, learning_rate, version, gradient_scale);
+    const struct ph__optimizer_step step = ph__shard_step(optimizer, learning_rate, version, gradient_scale);
     arguments->step = optimizer->is_none ? NULL : &step;
     if (optimizer->is_none)
         arguments->sum_scale *= gradient_scale;
@@ -136,20 +136,20 @@ static void step_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggrega
 }
 
 /* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work again. */
-bool ph__shard_must_wait(struct ph_shard *shard, uint32_t chunk)
+bool ph__shard_must_wait(struct ph__shard *shard, uint32_t chunk)
 {
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     state->is_waiting = state->num_sending[(state->version + 1) % shard->job->memory->num_versions] > 0;
     shard->counters.waits_for_replies += state->is_waiting;
     return state->is_waiting;
 }
 
-static float sum_scale(const struct ph_shard *shard, size_t num_gradients)
+static float sum_scale(const struct ph__shard *shard, size_t num_gradients)
 {
     return shard->job->is_mean ? 1.0F / (float)num_gradients : 1.0F;
 }
 
-static void count_bytes(struct ph_shard *shard, const struct ph_chunk_place *place, size_t num_gradients)
+static void count_bytes(struct ph__shard *shard, const struct ph__chunk_place *place, size_t num_gradients)
 {
     const size_t bytes = place->gradient_bytes * num_gradients;
     shard->bytes_done += bytes;
@@ -158,7 +158,7 @@ static void count_bytes(struct ph_shard *shard, const struct ph_chunk_place *pla
 
 /* The chunk's next version, of a synchronous job, and the replies to all that wait for it. */
 static void finish_version(
-    struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, float gradient_scale)
+    struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments, float gradient_scale)
 {
     step_chunk(shard, chunk, arguments, ph__shard_learning_rate(shard, chunk), gradient_scale);
     ph__shard_answer_iteration(shard, chunk);
@@ -168,7 +168,7 @@ static void finish_version(
 /* ---- clipping ---- */
 
 /* As the graph's clip_factor: min(1, norm / (|g| + 1e-6)), the squares summed in the order of chunks. */
-static float clip_factor(const struct ph_shard_job *job)
+static float clip_factor(const struct ph__shard_job *job)
 {
     double sum = 0;
     for (size_t i = 0; i < job->memory->layout->sizes.num_chunks; i++)
@@ -178,12 +178,12 @@ static float clip_factor(const struct ph_shard_job *job)
 }
 
 /* The sum is made; the step has to wait for those of all chunks. Whoever sums the last one of a round finds the factor. */
-static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments)
+static void sum_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments)
 {
-    struct ph_shard_job *job = shard->job;
-    const struct ph_job_memory *memory = job->memory;
+    struct ph__shard_job *job = shard->job;
+    const struct ph__job_memory *memory = job->memory;
     const uint64_t num_chunks = memory->layout->sizes.num_chunks;
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     float *sums =
         weights_at(memory->sums[(state->version + 1) % memory->depth], &memory->layout->chunks[chunk]);
     arguments->new_weight = sums;
@@ -199,7 +199,7 @@ static void sum_chunk(struct ph_shard *shard, uint32_t chunk, struct ph_aggregat
     shard->callbacks.wake_others(shard->callbacks.context);
 }
 
-void ph__shard_look_for_steps(struct ph_shard *shard)
+void ph__shard_look_for_steps(struct ph__shard *shard)
 {
     const uint64_t rounds = atomic_load_explicit(&shard->job->rounds_clipped, memory_order_acquire);
     for (; shard->rounds_stepped < rounds; shard->rounds_stepped++) {
@@ -208,12 +208,12 @@ void ph__shard_look_for_steps(struct ph_shard *shard)
     }
 }
 
-static void step_clipped(struct ph_shard *shard, uint32_t chunk)
+static void step_clipped(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__aggregate_args arguments = base_arguments(shard, place);
     arguments.sum_so_far = weights_at(memory->sums[(state->version + 1) % memory->depth], place);
     state->is_summed = false;
     shard->bytes_done += place->gradient_bytes;
@@ -223,9 +223,9 @@ static void step_clipped(struct ph_shard *shard, uint32_t chunk)
 /* ---- synchronous ---- */
 
 /* The gradients of the next iteration, of all workers that count, in their order. */
-static size_t list_gradients(struct ph_shard *shard, uint32_t chunk)
+static size_t list_gradients(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     const uint64_t iteration = ph__shard_state(shard, chunk)->version + 1;
     size_t count = 0;
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
@@ -235,7 +235,7 @@ static size_t list_gradients(struct ph_shard *shard, uint32_t chunk)
     return count;
 }
 
-static void free_places(struct ph_shard *shard, uint32_t chunk, uint64_t iteration)
+static void free_places(struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
     for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
         ph__shard_free_place(shard, chunk, worker, iteration);
@@ -243,9 +243,9 @@ static void free_places(struct ph_shard *shard, uint32_t chunk, uint64_t iterati
 
 /* Takes the iteration's gradients out of the books, as the sum of `arguments` holds them. */
 static void finish_iteration(
-    struct ph_shard *shard, uint32_t chunk, struct ph_aggregate_args *arguments, size_t num_gradients)
+    struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments, size_t num_gradients)
 {
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
     const size_t slot = (state->version + 1) % PH_HUB_MAX_DEPTH;
     state->num_arrived[slot] = 0;
     state->num_added[slot] = 0;
@@ -257,12 +257,12 @@ static void finish_iteration(
         finish_version(shard, chunk, arguments, 1);
 }
 
-static void update_iteration(struct ph_shard *shard, uint32_t chunk)
+static void update_iteration(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__aggregate_args arguments = base_arguments(shard, place);
     state->is_queued = false;
     if (!ph__shard_is_complete(shard, state) ||
         ph__shard_must_wait(shard, chunk)) /* not complete: nobody is left */
@@ -284,13 +284,13 @@ static void update_iteration(struct ph_shard *shard, uint32_t chunk)
 /* ---- each gradient by itself ---- */
 
 /* Arrival order: added to the sum of its iteration; the last one makes the update with it, in the same pass. */
-static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void add_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    struct ph_chunk_state *state = ph__shard_state(shard, chunk);
-    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
-    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph__chunk_state *state = ph__shard_state(shard, chunk);
+    struct ph__chunk_worker *request = ph__request(memory, chunk, worker);
+    struct ph__aggregate_args arguments = base_arguments(shard, place);
     const uint64_t iteration = ++request->counted;
     const size_t slot = iteration % PH_HUB_MAX_DEPTH;
     float *sums = weights_at(memory->sums[iteration % memory->depth], place);
@@ -313,12 +313,12 @@ static void add_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker
 }
 
 /* Asynchronous and bounded: an update of its own. */
-static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void apply_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
-    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph__chunk_worker *request = ph__request(memory, chunk, worker);
+    struct ph__aggregate_args arguments = base_arguments(shard, place);
     if (ph__shard_must_wait(shard, chunk))
         return;
     const uint64_t iteration = ++request->counted;
@@ -332,9 +332,9 @@ static void apply_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t work
     ph__shard_answer_gradients(shard, chunk, true);
 }
 
-static void update_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t worker)
+static void update_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
-    struct ph_chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
+    struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
     request->num_queued--;
     if (!ph__shard_counts(shard, worker))
         return;
@@ -344,9 +344,9 @@ static void update_gradient(struct ph_shard *shard, uint32_t chunk, uint32_t wor
         apply_gradient(shard, chunk, worker);
 }
 
-void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work)
+void ph__shard_work(struct ph__shard *shard, const struct ph__shard_work *work)
 {
-    switch ((enum ph_shard_work_kind)work->kind) {
+    switch ((enum ph__shard_work_kind)work->kind) {
     case PH_WORK_ITERATION:
         update_iteration(shard, work->chunk);
         break;
@@ -365,11 +365,11 @@ void ph__shard_work(struct ph_shard *shard, const struct ph_shard_work *work)
     }
 }
 
-void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_assign(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
-    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
+    struct ph__aggregate_args arguments = base_arguments(shard, place);
     shard->copies[0] = ph__shard_gradient(shard, chunk, 0, 0);
     shard->bytes_done += place->gradient_bytes;
     shard->results[0] = at(memory->results[0], place);
@@ -383,12 +383,12 @@ void ph__shard_assign(struct ph_shard *shard, uint32_t chunk)
     ph__shard_reply(shard, 0, chunk, PH_HUB_TAKEN, 0);
 }
 
-void ph__shard_publish(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_publish(struct ph__shard *shard, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
     const size_t copy = ph__shard_state(shard, chunk)->version % memory->num_versions;
-    struct ph_aggregate_args arguments = base_arguments(shard, place);
+    struct ph__aggregate_args arguments = base_arguments(shard, place);
     if (memory->results[copy] == (char *)memory->weights[copy])
         return;
     shard->results[0] = at(memory->results[copy], place);

@@ -23,9 +23,9 @@ ph_status ph__wide_check(const struct ph_hub_service *service)
 }
 
 ph_status ph__wide_create(
-    size_t num_keys, uint32_t num_workers, uint16_t num_cores, struct ph_wide **wide_out)
+    size_t num_keys, uint32_t num_workers, uint16_t num_cores, struct ph__wide **wide_out)
 {
-    struct ph_wide *wide = calloc(1, sizeof *wide);
+    struct ph__wide *wide = calloc(1, sizeof *wide);
     void *turns = NULL;
     if (wide == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
@@ -48,7 +48,7 @@ ph_status ph__wide_create(
     return PH_OK;
 }
 
-void ph__wide_destroy(struct ph_wide *wide)
+void ph__wide_destroy(struct ph__wide *wide)
 {
     if (wide == NULL)
         return;
@@ -60,10 +60,10 @@ void ph__wide_destroy(struct ph_wide *wide)
 
 /* ---- the list ---- */
 
-void ph__shard_add_wide(struct ph_shard *shard, uint32_t chunk)
+void ph__shard_add_wide(struct ph__shard *shard, uint32_t chunk)
 {
-    struct ph_wide *wide = shard->job->wide;
-    const struct ph_layout *layout = shard->job->memory->layout;
+    struct ph__wide *wide = shard->job->wide;
+    const struct ph__layout *layout = shard->job->memory->layout;
     const uint32_t key = layout->chunks[chunk].key;
     /* Acquires what the shards of the other chunks have counted, for whoever reads the entry. */
     if (atomic_fetch_add_explicit(&wide->num_ready[key], 1, memory_order_acq_rel) + 1 <
@@ -71,30 +71,30 @@ void ph__shard_add_wide(struct ph_shard *shard, uint32_t chunk)
         return;
     atomic_store_explicit(&wide->num_ready[key], 0, memory_order_relaxed);
     const uint64_t place = atomic_fetch_add_explicit(&wide->num_entries, 1, memory_order_relaxed);
-    struct ph_wide_entry *entry = &wide->entries[place & wide->mask];
-    entry->content = (struct ph_wide_key){.key = key,
+    struct ph__wide_entry *entry = &wide->entries[place & wide->mask];
+    entry->content = (struct ph__wide_key){.key = key,
         .learning_rate = ph__shard_learning_rate(shard, chunk),
         .iteration = ph__shard_state(shard, chunk)->version + 1};
     atomic_store(&entry->sequence, place + 1); /* before it is looked who sleeps: core.c */
     shard->callbacks.wake_others(shard->callbacks.context);
 }
 
-static bool is_written(const struct ph_wide *wide, uint64_t place)
+static bool is_written(const struct ph__wide *wide, uint64_t place)
 {
     return atomic_load(&wide->entries[place & wide->mask].sequence) == place + 1;
 }
 
 /* Whether the turn's pass may begin: all stripes of those before it are finished. */
-static bool may_begin(const struct ph_wide *wide, const struct ph_wide_turn *turn)
+static bool may_begin(const struct ph__wide *wide, const struct ph__wide_turn *turn)
 {
     const uint64_t num_before = turn->entry * wide->num_passes + turn->pass;
     return atomic_load(&wide->num_stripes) >= num_before * wide->num_cores;
 }
 
-bool ph__shard_has_wide_work(const struct ph_shard *shard)
+bool ph__shard_has_wide_work(const struct ph__shard *shard)
 {
-    const struct ph_wide *wide = shard->job->wide;
-    const struct ph_wide_turn *turn = &wide->turns[shard->core];
+    const struct ph__wide *wide = shard->job->wide;
+    const struct ph__wide_turn *turn = &wide->turns[shard->core];
     return (turn->is_begun || is_written(wide, turn->entry)) && may_begin(wide, turn);
 }
 
@@ -104,7 +104,7 @@ struct stripe {
     size_t first, count; /* elements of the key */
 };
 
-static struct stripe stripe_of(const struct ph_shard *shard, size_t num_elements)
+static struct stripe stripe_of(const struct ph__shard *shard, size_t num_elements)
 {
     const size_t num_blocks = ph__divide_up(num_elements, STRIPE_ELEMENTS),
                  num_cores = shard->job->wide->num_cores;
@@ -115,15 +115,15 @@ static struct stripe stripe_of(const struct ph_shard *shard, size_t num_elements
 
 /* Pass w adds worker w's copy to the sum. */
 static void add_copy(
-    struct ph_shard *shard, const struct ph_wide_key *content, uint64_t worker, const struct stripe *stripe)
+    struct ph__shard *shard, const struct ph__wide_key *content, uint64_t worker, const struct stripe *stripe)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
-    const struct ph_key_place *key = &memory->layout->keys[content->key];
+    const struct ph__job_memory *memory = shard->job->memory;
+    const struct ph__key_place *key = &memory->layout->keys[content->key];
     float *sums = memory->sums[content->iteration % memory->depth] + key->first_weight + stripe->first;
     const size_t element_bytes = ph_dtype_size(key->dtype);
     shard->copies[0] = memory->workers[worker].gradients[content->iteration % memory->depth] +
                        key->gradient_offset + stripe->first * element_bytes;
-    const struct ph_aggregate_args arguments = {.n = stripe->count,
+    const struct ph__aggregate_args arguments = {.n = stripe->count,
         .sum_so_far = worker > 0 ? sums : NULL,
         .num_copies = 1,
         .copies = shard->copies,
@@ -135,9 +135,9 @@ static void add_copy(
     shard->counters.update_bytes += stripe->count * element_bytes;
 }
 
-static size_t list_results(struct ph_shard *shard, const struct ph_wide_key *content, size_t offset)
+static size_t list_results(struct ph__shard *shard, const struct ph__wide_key *content, size_t offset)
 {
-    const struct ph_job_memory *memory = shard->job->memory;
+    const struct ph__job_memory *memory = shard->job->memory;
     const size_t copy = content->iteration % memory->num_versions;
     size_t count = 0;
     if (memory->results[copy] != (char *)memory->weights[copy])
@@ -156,16 +156,16 @@ static float *at(float *region, size_t offset)
 }
 
 /* The last pass makes the key's next version of its sum. */
-static void step(struct ph_shard *shard, const struct ph_wide_key *content, const struct stripe *stripe)
+static void step(struct ph__shard *shard, const struct ph__wide_key *content, const struct stripe *stripe)
 {
-    const struct ph_shard_job *job = shard->job;
-    const struct ph_job_memory *memory = job->memory;
-    const struct ph_key_place *key = &memory->layout->keys[content->key];
+    const struct ph__shard_job *job = shard->job;
+    const struct ph__job_memory *memory = job->memory;
+    const struct ph__key_place *key = &memory->layout->keys[content->key];
     const struct ph_hub_optimizer *optimizer = &job->optimizers[job->optimizer_of_key[content->key]];
     const size_t weight = key->first_weight + stripe->first;
-    const struct ph_optimizer_step step =
+    const struct ph__optimizer_step step =
         ph__shard_step(optimizer, content->learning_rate, content->iteration, 1);
-    const struct ph_aggregate_args arguments = {.n = stripe->count,
+    const struct ph__aggregate_args arguments = {.n = stripe->count,
         .sum_so_far = memory->sums[content->iteration % memory->depth] + weight,
         .dtype = key->dtype,
         .step = optimizer->is_none ? NULL : &step,
@@ -182,11 +182,11 @@ static void step(struct ph_shard *shard, const struct ph_wide_key *content, cons
 }
 
 /* The key is done: each shard tells the workers of its own chunks. */
-static void finish(struct ph_shard *shard, const struct ph_wide_key *content)
+static void finish(struct ph__shard *shard, const struct ph__wide_key *content)
 {
-    const struct ph_key_place *key = &shard->job->memory->layout->keys[content->key];
+    const struct ph__key_place *key = &shard->job->memory->layout->keys[content->key];
     for (uint32_t chunk = key->first_chunk; chunk < key->first_chunk + key->num_chunks; chunk++) {
-        struct ph_chunk_state *state = ph__shard_state(shard, chunk);
+        struct ph__chunk_state *state = ph__shard_state(shard, chunk);
         if (shard->job->core_of_chunk[chunk] != shard->core)
             continue;
         state->num_arrived[content->iteration % PH_HUB_MAX_DEPTH] = 0;
@@ -201,10 +201,10 @@ static void finish(struct ph_shard *shard, const struct ph_wide_key *content)
 
 /* ---- turns ---- */
 
-static void run_pass(struct ph_shard *shard, const struct ph_wide_turn *turn)
+static void run_pass(struct ph__shard *shard, const struct ph__wide_turn *turn)
 {
-    struct ph_wide *wide = shard->job->wide;
-    const struct ph_wide_key *content = &turn->content;
+    struct ph__wide *wide = shard->job->wide;
+    const struct ph__wide_key *content = &turn->content;
     const struct stripe stripe =
         stripe_of(shard, shard->job->memory->layout->keys[content->key].num_elements);
     if (stripe.count > 0 && turn->pass < shard->job->num_workers)
@@ -216,10 +216,10 @@ static void run_pass(struct ph_shard *shard, const struct ph_wide_turn *turn)
         shard->callbacks.wake_others(shard->callbacks.context);
 }
 
-size_t ph__shard_run_wide(struct ph_shard *shard, size_t max_bytes)
+size_t ph__shard_run_wide(struct ph__shard *shard, size_t max_bytes)
 {
-    struct ph_wide *wide = shard->job->wide;
-    struct ph_wide_turn *turn = &wide->turns[shard->core];
+    struct ph__wide *wide = shard->job->wide;
+    struct ph__wide_turn *turn = &wide->turns[shard->core];
     size_t num_done = 0;
     for (; shard->bytes_done < max_bytes && ph__shard_has_wide_work(shard); num_done++) {
         if (!turn->is_begun)

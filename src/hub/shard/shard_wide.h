@@ -13,33 +13,33 @@
 
 #include "hub/shard/shard.h"
 
-struct ph_wide_key { /* one that is complete */
+struct ph__wide_key { /* one that is complete */
     uint32_t key;
     float learning_rate;
     uint64_t iteration;
 };
 
-struct ph_wide_entry {
+struct ph__wide_entry {
     _Atomic uint64_t sequence; /* 1 + its place among all that there ever were, once it is written */
-    struct ph_wide_key content;
+    struct ph__wide_key content;
 };
 
-struct ph_wide_turn { /* how far a core thread is; its own */
+struct ph__wide_turn { /* how far a core thread is; its own */
     _Alignas(64) uint64_t entry;
     uint64_t pass; /* the next one; 0 to the number of workers: then the replies */
     bool is_begun; /* `content` is that of `entry` */
-    struct ph_wide_key content;
+    struct ph__wide_key content;
 };
 
-struct ph_wide {
+struct ph__wide {
     uint16_t num_cores;
-    uint64_t num_passes;           /* of a key */
-    _Atomic uint32_t *num_ready;   /* (num_keys) chunks whose next iteration is complete */
-    struct ph_wide_entry *entries; /* (mask + 1), a ring; a key is in it once at most */
+    uint64_t num_passes;            /* of a key */
+    _Atomic uint32_t *num_ready;    /* (num_keys) chunks whose next iteration is complete */
+    struct ph__wide_entry *entries; /* (mask + 1), a ring; a key is in it once at most */
     uint64_t mask;
     _Atomic uint64_t num_entries; /* of all time */
     _Atomic uint64_t num_stripes; /* finished, of all passes of all time */
-    struct ph_wide_turn *turns;   /* (num_cores) */
+    struct ph__wide_turn *turns;  /* (num_cores) */
 };
 
 /* PH_ERROR_USAGE for a service that cannot be aggregated so. */
@@ -47,14 +47,14 @@ ph_status ph__wide_check(const struct ph_hub_service *service);
 
 /* PH_ERROR_MEMORY. */
 ph_status ph__wide_create(
-    size_t num_keys, uint32_t num_workers, uint16_t num_cores, struct ph_wide **wide_out);
-void ph__wide_destroy(struct ph_wide *wide); /* NULL is fine */
+    size_t num_keys, uint32_t num_workers, uint16_t num_cores, struct ph__wide **wide_out);
+void ph__wide_destroy(struct ph__wide *wide); /* NULL is fine */
 
 /* Of a job that is wide. The next iteration of a chunk is complete. */
-void ph__shard_add_wide(struct ph_shard *shard, uint32_t chunk);
+void ph__shard_add_wide(struct ph__shard *shard, uint32_t chunk);
 /* Takes its stripes of passes that may begin, until about max_bytes were summed in this run. Returns what was done. */
-size_t ph__shard_run_wide(struct ph_shard *shard, size_t max_bytes);
+size_t ph__shard_run_wide(struct ph__shard *shard, size_t max_bytes);
 /* Whether that would do something. */
-bool ph__shard_has_wide_work(const struct ph_shard *shard);
+bool ph__shard_has_wide_work(const struct ph__shard *shard);
 
 #endif

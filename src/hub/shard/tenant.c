@@ -15,7 +15,7 @@
 /* ---- what a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is one ---- */
 
 /* Tells whether parameters are sent to one of its workers at least. */
-static bool sends_parameters(const struct ph_tenant *tenant)
+static bool sends_parameters(const struct ph__tenant *tenant)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
         if (!tenant->members[i].is_shared)
@@ -25,11 +25,11 @@ static bool sends_parameters(const struct ph_tenant *tenant)
 }
 
 /* Gives the options of its memory, without a layout. */
-static struct ph_job_memory_options memory_options(
-    const struct ph_tenant *tenant, const struct ph_tenant_options *options)
+static struct ph__job_memory_options memory_options(
+    const struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    return (struct ph_job_memory_options){
+    return (struct ph__job_memory_options){
         .num_workers = service->num_workers,
         .depth = service->depth,
         .num_versions = service->depth > 1 || sends_parameters(tenant) ? 2 : 1,
@@ -42,7 +42,7 @@ static struct ph_job_memory_options memory_options(
 /* ---- a worker ---- */
 
 /* Gives a ring room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
-static size_t ring_capacity_for(const struct ph_tenant *tenant, size_t num_fullest)
+static size_t ring_capacity_for(const struct ph__tenant *tenant, size_t num_fullest)
 {
     const size_t wanted = num_fullest * (2 * tenant->settings.service.depth + 2) + 64;
     size_t capacity = 4;
@@ -51,10 +51,10 @@ static size_t ring_capacity_for(const struct ph_tenant *tenant, size_t num_fulle
     return capacity;
 }
 
-static struct ph_worker_region_sizes region_sizes(
-    const struct ph_tenant *tenant, uint32_t worker, size_t gradient_bytes, size_t ring_capacity)
+static struct ph__worker_region_sizes region_sizes(
+    const struct ph__tenant *tenant, uint32_t worker, size_t gradient_bytes, size_t ring_capacity)
 {
-    return (struct ph_worker_region_sizes){
+    return (struct ph__worker_region_sizes){
         .num_cores = tenant->num_cores,
         .ring_capacity = ring_capacity,
         .gradient_bytes = gradient_bytes,
@@ -63,15 +63,15 @@ static struct ph_worker_region_sizes region_sizes(
     };
 }
 
-struct ph_worker_region_sizes ph__tenant_region_sizes(const struct ph_tenant *tenant, uint32_t worker)
+struct ph__worker_region_sizes ph__tenant_region_sizes(const struct ph__tenant *tenant, uint32_t worker)
 {
     return region_sizes(tenant, worker, tenant->layout->sizes.gradient_bytes, tenant->ring_capacity);
 }
 
 static uint64_t worker_bytes(
-    const struct ph_tenant *tenant, uint32_t worker, size_t gradient_bytes, size_t ring_capacity)
+    const struct ph__tenant *tenant, uint32_t worker, size_t gradient_bytes, size_t ring_capacity)
 {
-    const struct ph_worker_region_sizes sizes = region_sizes(tenant, worker, gradient_bytes, ring_capacity);
+    const struct ph__worker_region_sizes sizes = region_sizes(tenant, worker, gradient_bytes, ring_capacity);
     if (tenant->members[worker].is_shared)
         return ph__worker_region(&sizes).size;
     return gradient_bytes * sizes.depth + tenant->num_cores * ph__tcp_link_bytes(ring_capacity);
@@ -79,9 +79,9 @@ static uint64_t worker_bytes(
 
 /* ---- all of it ---- */
 
-uint64_t ph__tenant_bytes(const struct ph_tenant *tenant)
+uint64_t ph__tenant_bytes(const struct ph__tenant *tenant)
 {
-    const struct ph_tenant_saves *saves = &tenant->saves;
+    const struct ph__tenant_saves *saves = &tenant->saves;
     const bool is_of_run = tenant->num_bytes > 0 && saves->task_run == saves->num_runs;
     uint64_t bytes = tenant->num_bytes;
     if (saves->task != NULL && !is_of_run)
@@ -91,11 +91,11 @@ uint64_t ph__tenant_bytes(const struct ph_tenant *tenant)
     return bytes;
 }
 
-static uint64_t book_bytes(const struct ph_tenant *tenant, const struct ph_tenant_options *options,
-    const struct ph_layout_sizes *sizes, size_t num_fullest)
+static uint64_t book_bytes(const struct ph__tenant *tenant, const struct ph__tenant_options *options,
+    const struct ph__layout_sizes *sizes, size_t num_fullest)
 {
     const size_t a_key = sizeof *tenant->keys + sizeof *tenant->optimizer_of_key;
-    const size_t traced = options->trace != NULL ? PH_HUB_MAX_DEPTH * sizeof(struct ph_chunk_times) : 0;
+    const size_t traced = options->trace != NULL ? PH_HUB_MAX_DEPTH * sizeof(struct ph__chunk_times) : 0;
     return ph__layout_bytes(sizes) + sizes->num_keys * a_key +
            sizes->num_chunks *
                (sizeof *tenant->core_of_chunk + sizeof *tenant->chunks_of_core.chunks + traced) +
@@ -104,11 +104,11 @@ static uint64_t book_bytes(const struct ph_tenant *tenant, const struct ph_tenan
 
 /* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core thread has so many
  * chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment, are beyond max_bytes. */
-static ph_status check_quota(struct ph_tenant *tenant, const struct ph_tenant_options *options,
-    const struct ph_layout_sizes *sizes, size_t num_fullest)
+static ph_status check_quota(struct ph__tenant *tenant, const struct ph__tenant_options *options,
+    const struct ph__layout_sizes *sizes, size_t num_fullest)
 {
     const uint64_t max_bytes = options->max_bytes;
-    const struct ph_job_memory_options memory = memory_options(tenant, options);
+    const struct ph__job_memory_options memory = memory_options(tenant, options);
     const size_t ring_capacity = ring_capacity_for(tenant, num_fullest);
     uint64_t bytes = ph__job_memory_bytes(&memory, sizes) + book_bytes(tenant, options, sizes, num_fullest);
     if (options->has_snapshots)
@@ -125,18 +125,18 @@ static ph_status check_quota(struct ph_tenant *tenant, const struct ph_tenant_op
 
 /* ---- creation ---- */
 
-struct ph_tenant_part {
-    struct ph_tenant *tenant;
+struct ph__tenant_part {
+    struct ph__tenant *tenant;
     uint16_t core;
-    ph_tenant_failure failure;
-    ph_tenant_news has_news;
+    ph__tenant_failure failure;
+    ph__tenant_news has_news;
     void *context;
 };
 
-ph_status ph__tenant_create(const struct ph_service_settings *settings, struct ph_tenant **tenant_out)
+ph_status ph__tenant_create(const struct ph__service_settings *settings, struct ph__tenant **tenant_out)
 {
     const struct ph_hub_service *service = &settings->service;
-    struct ph_tenant *tenant = calloc(1, sizeof *tenant);
+    struct ph__tenant *tenant = calloc(1, sizeof *tenant);
     if (tenant == NULL || (tenant->members = calloc(service->num_workers, sizeof *tenant->members)) == NULL) {
         free(tenant);
         return ph_fail(
@@ -148,7 +148,7 @@ ph_status ph__tenant_create(const struct ph_service_settings *settings, struct p
     return PH_OK;
 }
 
-void ph__tenant_destroy(struct ph_tenant *tenant)
+void ph__tenant_destroy(struct ph__tenant *tenant)
 {
     if (tenant == NULL)
         return;
@@ -160,22 +160,22 @@ void ph__tenant_destroy(struct ph_tenant *tenant)
 /* ---- going on ---- */
 
 /* Sets where the chunks and workers of a tenant that is_restored stand: between its memory and its shards. */
-static void restore_books(struct ph_tenant *tenant)
+static void restore_books(struct ph__tenant *tenant)
 {
-    const struct ph_job_memory *memory = tenant->memory;
+    const struct ph__job_memory *memory = tenant->memory;
     for (uint32_t chunk = 0; chunk < tenant->layout->sizes.num_chunks; chunk++) {
         if (!ph__chunk_is_here(&tenant->layout->chunks[chunk]))
             continue;
         memory->chunks[chunk].version = tenant->saves.snapshot->chunks[chunk].version;
         for (uint32_t worker = 0; worker < memory->num_workers; worker++) {
-            struct ph_chunk_worker *request = ph__request(memory, chunk, worker);
+            struct ph__chunk_worker *request = ph__request(memory, chunk, worker);
             request->pushed = request->counted = request->answered = tenant->first_iteration;
         }
     }
 }
 
 /* Makes its shards begin by reading the snapshot back: between them and its start. */
-static void begin_restore(struct ph_tenant *tenant)
+static void begin_restore(struct ph__tenant *tenant)
 {
     tenant->saves.is_restoring = true;
     atomic_store(&tenant->saves.num_shards, tenant->num_cores);
@@ -186,17 +186,17 @@ static void begin_restore(struct ph_tenant *tenant)
 /* ---- building ---- */
 
 ph_status ph__tenant_check_keys(
-    const struct ph_tenant *tenant, const struct ph_init_key *keys, size_t num_keys)
+    const struct ph__tenant *tenant, const struct ph__init_key *keys, size_t num_keys)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     const size_t chunk_bytes = service->chunk_bytes > 0 ? service->chunk_bytes : PH_HUB_MAX_CHUNK_BYTES;
-    struct ph_layout_sizes sizes;
+    struct ph__layout_sizes sizes;
     for (size_t i = 0; i < num_keys; i++) {
         if (keys[i].optimizer >= service->num_optimizers)
             return ph_fail(PH_ERROR_USAGE, "key %zu: there is no optimizer %u, service '%s' has %zu", i,
                 keys[i].optimizer, service->name, service->num_optimizers);
     }
-    struct ph_layout_key *wanted = ph__layout_keys(keys, num_keys);
+    struct ph__layout_key *wanted = ph__layout_keys(keys, num_keys);
     if (wanted == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
     const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
@@ -205,10 +205,10 @@ ph_status ph__tenant_check_keys(
 }
 
 /* What was chosen for a job stays so when it goes on: bits follow it. */
-static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
+static struct ph__autotune_job describe_chunks(const struct ph__tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    struct ph_autotune_job job = {.wanted_bytes = service->chunk_bytes,
+    struct ph__autotune_job job = {.wanted_bytes = service->chunk_bytes,
         .path = sends_parameters(tenant) ? PH_AUTOTUNE_TCP : PH_AUTOTUNE_SHARED,
         .num_cores = tenant->num_cores,
         .clips = service->clip_norm > 0,
@@ -222,19 +222,19 @@ static struct ph_autotune_job describe_chunks(const struct ph_tenant *tenant)
 
 /* Before anything is made of what a worker has said. Which chunks live here is not known yet where there are several hubs: their
  * bytes are counted later. */
-static ph_status check_measured(struct ph_tenant *tenant, const struct ph_layout_key *keys,
-    size_t chunk_bytes, const struct ph_tenant_options *options)
+static ph_status check_measured(struct ph__tenant *tenant, const struct ph__layout_key *keys,
+    size_t chunk_bytes, const struct ph__tenant_options *options)
 {
-    struct ph_layout_sizes sizes;
+    struct ph__layout_sizes sizes;
     PH_TRY(ph__layout_measure(keys, tenant->num_keys, chunk_bytes, &sizes));
     if (tenant->settings.share.num_hubs > 1)
         sizes.num_here = sizes.gradient_bytes = sizes.num_weights = 0;
     return check_quota(tenant, options, &sizes, ph__divide_up(sizes.num_here, tenant->num_cores));
 }
 
-static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+static ph_status build_layout(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
-    struct ph_layout_key *keys = ph__layout_keys(tenant->keys, tenant->num_keys);
+    struct ph__layout_key *keys = ph__layout_keys(tenant->keys, tenant->num_keys);
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
     if (keys == NULL || tenant->optimizer_of_key == NULL) {
         free(keys);
@@ -251,7 +251,7 @@ static ph_status build_layout(struct ph_tenant *tenant, const struct ph_tenant_o
     return status;
 }
 
-static size_t count_fullest(const struct ph_tenant *tenant)
+static size_t count_fullest(const struct ph__tenant *tenant)
 {
     const size_t *first = tenant->chunks_of_core.first;
     size_t most = 0;
@@ -260,7 +260,7 @@ static size_t count_fullest(const struct ph_tenant *tenant)
     return most;
 }
 
-static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+static ph_status spread_chunks(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
     const size_t num_chunks = tenant->layout->sizes.num_chunks;
     tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
@@ -277,14 +277,14 @@ static ph_status spread_chunks(struct ph_tenant *tenant, const struct ph_tenant_
     return check_quota(tenant, options, &tenant->layout->sizes, num_fullest);
 }
 
-static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_options *job)
+static ph_status build_memory(struct ph__tenant *tenant, const struct ph__tenant_options *job)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
-    struct ph_job_memory_options options = memory_options(tenant, job);
+    struct ph__job_memory_options options = memory_options(tenant, job);
     options.layout = tenant->layout;
     PH_TRY(ph__job_memory_create(&options, &tenant->memory));
     for (uint32_t i = 0; i < service->num_workers; i++) {
-        const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, i);
+        const struct ph__worker_region_sizes sizes = ph__tenant_region_sizes(tenant, i);
         PH_TRY(ph__job_memory_add_worker(tenant->memory, i, tenant->members[i].is_shared, &sizes));
     }
     if (!job->has_snapshots || tenant->saves.snapshot != NULL)
@@ -295,39 +295,39 @@ static ph_status build_memory(struct ph_tenant *tenant, const struct ph_tenant_o
 
 static void wake_others(void *context)
 {
-    const struct ph_tenant_part *part = context;
+    const struct ph__tenant_part *part = context;
     ph__core_wake_others(part->tenant->cores[part->core]);
 }
 
 static void worker_failed(void *context, uint32_t worker)
 {
-    const struct ph_tenant_part *part = context;
+    const struct ph__tenant_part *part = context;
     part->failure(part->context, part->tenant, worker);
 }
 
 static void touched(void *context)
 {
-    const struct ph_tenant_part *part = context;
+    const struct ph__tenant_part *part = context;
     if (atomic_fetch_add(&part->tenant->num_touched, 1) + 1 == part->tenant->num_cores)
         part->has_news(part->context);
 }
 
 static void copied(void *context)
 {
-    const struct ph_tenant_part *part = context;
+    const struct ph__tenant_part *part = context;
     if (atomic_fetch_sub(&part->tenant->saves.num_shards, 1) == 1)
         part->has_news(part->context);
 }
 
 static void reached(void *context)
 {
-    const struct ph_tenant_part *part = context;
+    const struct ph__tenant_part *part = context;
     atomic_store(&part->tenant->saves.has_reached, true);
     part->has_news(part->context);
 }
 
 /* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever they lie. */
-static bool is_non_temporal(const struct ph_tenant *tenant, enum ph_hub_results results)
+static bool is_non_temporal(const struct ph__tenant *tenant, enum ph_hub_results results)
 {
     if (results != PH_HUB_RESULTS_AUTO)
         return results == PH_HUB_RESULTS_NON_TEMPORAL;
@@ -335,7 +335,7 @@ static bool is_non_temporal(const struct ph_tenant *tenant, enum ph_hub_results 
            tenant->layout->sizes.gradient_bytes > tenant->num_cores * ph__cpu_own_cache_bytes();
 }
 
-static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+static void describe_job(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
     tenant->job.kernels = options->kernels;
@@ -357,7 +357,7 @@ static void describe_job(struct ph_tenant *tenant, const struct ph_tenant_option
     atomic_store(&tenant->job.rounds_clipped, 0);
 }
 
-static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+static ph_status build_shards(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
     describe_job(tenant, options);
     if (options->trace != NULL)
@@ -371,12 +371,12 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
     if (tenant->shards == NULL || tenant->parts == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %u shards", tenant->num_cores);
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
-        tenant->parts[core] = (struct ph_tenant_part){.tenant = tenant,
+        tenant->parts[core] = (struct ph__tenant_part){.tenant = tenant,
             .core = core,
             .failure = options->failure,
             .has_news = options->has_news,
             .context = options->context};
-        const struct ph_shard_callbacks callbacks = {.context = &tenant->parts[core],
+        const struct ph__shard_callbacks callbacks = {.context = &tenant->parts[core],
             .wake_others = wake_others,
             .worker_failed = worker_failed,
             .touched = touched,
@@ -387,7 +387,7 @@ static ph_status build_shards(struct ph_tenant *tenant, const struct ph_tenant_o
     return PH_OK;
 }
 
-static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+static ph_status build_all(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
     PH_TRY(build_layout(tenant, options));
     PH_TRY(spread_chunks(tenant, options));
@@ -400,7 +400,7 @@ static ph_status build_all(struct ph_tenant *tenant, const struct ph_tenant_opti
     return PH_OK;
 }
 
-ph_status ph__tenant_build(struct ph_tenant *tenant, const struct ph_tenant_options *options)
+ph_status ph__tenant_build(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
     tenant->cores = options->cores;
     tenant->num_cores = options->num_cores;

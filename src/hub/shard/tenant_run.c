@@ -11,14 +11,14 @@
 
 /* ---- links ---- */
 
-static ph_status link_core(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int *doorbell_out)
+static ph_status link_core(struct ph__tenant *tenant, uint32_t worker, uint16_t core, int *doorbell_out)
 {
-    const struct ph_worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
-    const struct ph_worker_region region = ph__worker_region(&sizes);
+    const struct ph__worker_region_sizes sizes = ph__tenant_region_sizes(tenant, worker);
+    const struct ph__worker_region region = ph__worker_region(&sizes);
     int ends[2];
-    struct ph_link *link;
+    struct ph__link *link;
     PH_TRY(ph__doorbell_create(ends));
-    const struct ph_shared_link_options options = {
+    const struct ph__shared_link_options options = {
         .memory = (char *)tenant->memory->workers[worker].region.memory + core * region.ring_bytes,
         .capacity = tenant->ring_capacity,
         .is_hub = true,
@@ -36,7 +36,7 @@ static ph_status link_core(struct ph_tenant *tenant, uint32_t worker, uint16_t c
     return PH_OK;
 }
 
-ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int *doorbells_out)
+ph_status ph__tenant_link_shared(struct ph__tenant *tenant, uint32_t worker, int *doorbells_out)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         const ph_status status = link_core(tenant, worker, core, &doorbells_out[core]);
@@ -49,16 +49,16 @@ ph_status ph__tenant_link_shared(struct ph_tenant *tenant, uint32_t worker, int 
     return PH_OK;
 }
 
-ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_t core, int socket,
-    struct ph_frame_key *send_key, struct ph_frame_key *receive_key)
+ph_status ph__tenant_link_tcp(struct ph__tenant *tenant, uint32_t worker, uint16_t core, int socket,
+    struct ph__frame_key *send_key, struct ph__frame_key *receive_key)
 {
-    struct ph_link *link;
+    struct ph__link *link;
     ph_status status = PH_OK;
     if (core >= tenant->num_cores || ph__shard_link(tenant->shards[core], worker) != NULL)
         status = ph_fail(PH_ERROR_PEER, "worker %u: a link to core thread %u that cannot be", worker, core);
     /* In the other modes a chunk may be updated before a worker has read what was sent to it. */
     const bool is_stable = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
-    const struct ph_tcp_link_options options = {.socket = socket,
+    const struct ph__tcp_link_options options = {.socket = socket,
         .capacity = tenant->ring_capacity,
         .send_key = send_key,
         .receive_key = receive_key,
@@ -76,7 +76,7 @@ ph_status ph__tenant_link_tcp(struct ph_tenant *tenant, uint32_t worker, uint16_
     return PH_OK;
 }
 
-bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker)
+bool ph__tenant_is_linked(const struct ph__tenant *tenant, uint32_t worker)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         if (ph__shard_link(tenant->shards[core], worker) == NULL)
@@ -88,9 +88,9 @@ bool ph__tenant_is_linked(const struct ph_tenant *tenant, uint32_t worker)
 /* ---- running ---- */
 
 struct core_change {
-    struct ph_tenant *tenant;
-    struct ph_core *core;
-    struct ph_shard *shard;
+    struct ph__tenant *tenant;
+    struct ph__core *core;
+    struct ph__shard *shard;
     uint32_t worker;
     const char *too_many; /* that it could not be added for; static, NULL: it was */
 };
@@ -112,7 +112,7 @@ static void remove_from_core(void *context)
     ph__core_remove_shard(change->core, change->shard);
 }
 
-static void keep_link(struct ph_tenant *tenant, const struct ph_link *link)
+static void keep_link(struct ph__tenant *tenant, const struct ph__link *link)
 {
     if (link != NULL)
         ph__traffic_add(&tenant->past.traffic, link->transport->name, &link->counters);
@@ -132,7 +132,7 @@ static void retire_worker(void *context)
     ph__shard_retire_worker(change->shard, change->worker);
 }
 
-static void stop_cores(struct ph_tenant *tenant, uint16_t num_cores)
+static void stop_cores(struct ph__tenant *tenant, uint16_t num_cores)
 {
     for (uint16_t core = 0; core < num_cores; core++) {
         struct core_change change = {.core = tenant->cores[core], .shard = tenant->shards[core]};
@@ -140,7 +140,7 @@ static void stop_cores(struct ph_tenant *tenant, uint16_t num_cores)
     }
 }
 
-ph_status ph__tenant_start(struct ph_tenant *tenant)
+ph_status ph__tenant_start(struct ph__tenant *tenant)
 {
     atomic_store(&tenant->num_touched, 0);
     tenant->has_begun = false;
@@ -157,12 +157,12 @@ ph_status ph__tenant_start(struct ph_tenant *tenant)
     return PH_OK;
 }
 
-bool ph__tenant_is_touched(const struct ph_tenant *tenant)
+bool ph__tenant_is_touched(const struct ph__tenant *tenant)
 {
     return atomic_load(&tenant->num_touched) == tenant->num_cores;
 }
 
-static void change_worker(struct ph_tenant *tenant, uint32_t worker, ph_core_function function)
+static void change_worker(struct ph__tenant *tenant, uint32_t worker, ph__core_function function)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         struct core_change change = {
@@ -171,18 +171,18 @@ static void change_worker(struct ph_tenant *tenant, uint32_t worker, ph_core_fun
     }
 }
 
-void ph__tenant_remove_worker(struct ph_tenant *tenant, uint32_t worker)
+void ph__tenant_remove_worker(struct ph__tenant *tenant, uint32_t worker)
 {
     change_worker(tenant, worker, remove_worker);
 }
 
-void ph__tenant_retire_worker(struct ph_tenant *tenant, uint32_t worker)
+void ph__tenant_retire_worker(struct ph__tenant *tenant, uint32_t worker)
 {
     const bool may_shrink = tenant->settings.service.on_death == PH_HUB_SHRINK;
     change_worker(tenant, worker, may_shrink ? remove_worker : retire_worker);
 }
 
-static void end_shard(struct ph_tenant *tenant, struct ph_shard *shard)
+static void end_shard(struct ph__tenant *tenant, struct ph__shard *shard)
 {
     if (shard == NULL)
         return;
@@ -192,7 +192,7 @@ static void end_shard(struct ph_tenant *tenant, struct ph_shard *shard)
     ph__shard_destroy(shard);
 }
 
-void ph__tenant_stop(struct ph_tenant *tenant)
+void ph__tenant_stop(struct ph__tenant *tenant)
 {
     if (tenant->state == PH_TENANT_RUNNING)
         stop_cores(tenant, tenant->num_cores);
@@ -213,7 +213,7 @@ void ph__tenant_stop(struct ph_tenant *tenant)
     tenant->saves.is_wanted = tenant->saves.is_under_way = tenant->saves.is_restoring = false;
     tenant->saves.is_watched = false;
     atomic_store(&tenant->saves.has_reached, false);
-    tenant->saves.parts = (struct ph_tenant_parts){.here = tenant->saves.parts.here};
+    tenant->saves.parts = (struct ph__tenant_parts){.here = tenant->saves.parts.here};
     tenant->saves.num_runs++;
     tenant->is_restored = tenant->is_going = false;
     tenant->first_iteration = 0;
@@ -234,13 +234,13 @@ void ph__tenant_stop(struct ph_tenant *tenant)
 /* ---- snapshots, from the control thread: what shards do is done in their core threads, by calls ---- */
 
 struct shard_call {
-    struct ph_shard *shard;
-    struct ph_snapshot *snapshot;
+    struct ph__shard *shard;
+    struct ph__snapshot *snapshot;
     uint64_t version; /* in or out */
 };
 
 /* One after the other. Returns the largest version that they bring. */
-static uint64_t call_shards(struct ph_tenant *tenant, ph_core_function function, uint64_t version)
+static uint64_t call_shards(struct ph__tenant *tenant, ph__core_function function, uint64_t version)
 {
     uint64_t most = 0;
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
@@ -280,17 +280,17 @@ static void watch(void *context)
     ph__shard_release(call->shard);
 }
 
-uint64_t ph__tenant_hold(struct ph_tenant *tenant)
+uint64_t ph__tenant_hold(struct ph__tenant *tenant)
 {
     return call_shards(tenant, hold, 0);
 }
 
-void ph__tenant_release(struct ph_tenant *tenant)
+void ph__tenant_release(struct ph__tenant *tenant)
 {
     call_shards(tenant, release, 0);
 }
 
-void ph__tenant_begin_snapshot(struct ph_tenant *tenant, uint64_t version)
+void ph__tenant_begin_snapshot(struct ph__tenant *tenant, uint64_t version)
 {
     tenant->saves.is_under_way = true;
     tenant->saves.is_watched = false;
@@ -299,14 +299,14 @@ void ph__tenant_begin_snapshot(struct ph_tenant *tenant, uint64_t version)
     call_shards(tenant, begin, version);
 }
 
-void ph__tenant_watch(struct ph_tenant *tenant, uint64_t version)
+void ph__tenant_watch(struct ph__tenant *tenant, uint64_t version)
 {
     tenant->saves.is_watched = true;
     atomic_store(&tenant->saves.has_reached, false);
     call_shards(tenant, watch, version);
 }
 
-bool ph__tenant_is_copied(const struct ph_tenant *tenant)
+bool ph__tenant_is_copied(const struct ph__tenant *tenant)
 {
     return atomic_load(&tenant->saves.num_shards) == 0;
 }

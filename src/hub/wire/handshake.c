@@ -7,9 +7,9 @@
 #include "base/sum/random_bytes.h"
 
 static ph_status make_challenge(const void *hello, size_t hello_size,
-    const unsigned char server_nonce[PH_NONCE_BYTES], struct ph_challenge *challenge)
+    const unsigned char server_nonce[PH_NONCE_BYTES], struct ph__challenge *challenge)
 {
-    struct ph_hello greeting;
+    struct ph__hello greeting;
     PH_TRY(ph__get_hello(hello, hello_size, &greeting));
     memcpy(challenge->client_nonce, greeting.nonce, PH_NONCE_BYTES);
     memcpy(challenge->server_nonce, server_nonce, PH_NONCE_BYTES);
@@ -17,16 +17,16 @@ static ph_status make_challenge(const void *hello, size_t hello_size,
         hello, hello_size, server_nonce, PH_NONCE_BYTES, challenge->transcript);
 }
 
-ph_status ph__handshake_challenge(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    struct ph_challenge *challenge_out, struct ph_server_challenge *answer_out)
+ph_status ph__handshake_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    struct ph__challenge *challenge_out, struct ph__server_challenge *answer_out)
 {
     PH_TRY(ph__random_bytes(answer_out->nonce, sizeof answer_out->nonce));
     PH_TRY(make_challenge(hello, hello_size, answer_out->nonce, challenge_out));
     return ph__authenticate_prove(secret, PH_SIDE_SERVER, challenge_out, answer_out->proof);
 }
 
-ph_status ph__handshake_prove(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    const struct ph_server_challenge *answer, struct ph_challenge *challenge_out,
+ph_status ph__handshake_prove(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    const struct ph__server_challenge *answer, struct ph__challenge *challenge_out,
     unsigned char proof_out[PH_PROOF_BYTES])
 {
     PH_TRY(make_challenge(hello, hello_size, answer->nonce, challenge_out));
@@ -34,8 +34,8 @@ ph_status ph__handshake_prove(const struct ph_secret *secret, const void *hello,
     return ph__authenticate_prove(secret, PH_SIDE_CLIENT, challenge_out, proof_out);
 }
 
-static ph_status make_key(const struct ph_secret *secret, enum ph_side sender,
-    const struct ph_challenge *challenge, struct ph_frame_key **key_out)
+static ph_status make_key(const struct ph__secret *secret, enum ph__side sender,
+    const struct ph__challenge *challenge, struct ph__frame_key **key_out)
 {
     unsigned char bytes[PH_CONNECTION_KEY_BYTES];
     ph_status status = ph__authenticate_key(secret, sender, challenge, bytes);
@@ -45,11 +45,11 @@ static ph_status make_key(const struct ph_secret *secret, enum ph_side sender,
     return status;
 }
 
-ph_status ph__handshake_protect(const struct ph_secret *secret, const struct ph_challenge *challenge,
-    enum ph_side self, struct ph_control_stream *stream)
+ph_status ph__handshake_protect(const struct ph__secret *secret, const struct ph__challenge *challenge,
+    enum ph__side self, struct ph__control_stream *stream)
 {
-    const enum ph_side other = self == PH_SIDE_CLIENT ? PH_SIDE_SERVER : PH_SIDE_CLIENT;
-    struct ph_frame_key *send_key, *receive_key;
+    const enum ph__side other = self == PH_SIDE_CLIENT ? PH_SIDE_SERVER : PH_SIDE_CLIENT;
+    struct ph__frame_key *send_key, *receive_key;
     PH_TRY(make_key(secret, self, challenge, &send_key));
     const ph_status status = make_key(secret, other, challenge, &receive_key);
     if (status != PH_OK) {

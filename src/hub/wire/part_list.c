@@ -14,7 +14,7 @@
 
 /* ---- lists ---- */
 
-bool ph__parts_has(const struct ph_parts *parts, uint64_t iteration)
+bool ph__parts_has(const struct ph__parts *parts, uint64_t iteration)
 {
     bool is_there = parts->kept == iteration;
     for (size_t i = 0; i < parts->num_open; i++)
@@ -22,7 +22,7 @@ bool ph__parts_has(const struct ph_parts *parts, uint64_t iteration)
     return is_there && iteration != PH_NO_ITERATION;
 }
 
-void ph__parts_add(struct ph_parts *parts, uint64_t iteration)
+void ph__parts_add(struct ph__parts *parts, uint64_t iteration)
 {
     size_t at = parts->num_open;
     if (ph__parts_has(parts, iteration) || parts->num_open == PH_HUB_MAX_OPEN_PARTS)
@@ -33,7 +33,7 @@ void ph__parts_add(struct ph_parts *parts, uint64_t iteration)
     parts->num_open++;
 }
 
-void ph__parts_keep(struct ph_parts *parts, uint64_t iteration, uint64_t settled_end)
+void ph__parts_keep(struct ph__parts *parts, uint64_t iteration, uint64_t settled_end)
 {
     size_t num_left = 0;
     if (ph__parts_has(parts, iteration))
@@ -57,7 +57,7 @@ static bool append(char *text, uint64_t iteration)
     return true;
 }
 
-void ph__parts_describe(const struct ph_parts *parts, char text_out[PH_PARTS_TEXT_BYTES])
+void ph__parts_describe(const struct ph__parts *parts, char text_out[PH_PARTS_TEXT_BYTES])
 {
     bool has_room = true;
     text_out[0] = '\0';
@@ -73,7 +73,7 @@ void ph__parts_describe(const struct ph_parts *parts, char text_out[PH_PARTS_TEX
 
 /* ---- all hubs together ---- */
 
-static bool have_all(const struct ph_saved *saved, size_t num_hubs, uint64_t iteration)
+static bool have_all(const struct ph__saved *saved, size_t num_hubs, uint64_t iteration)
 {
     bool have = true;
     for (size_t hub = 0; hub < num_hubs; hub++)
@@ -81,9 +81,9 @@ static bool have_all(const struct ph_saved *saved, size_t num_hubs, uint64_t ite
     return have;
 }
 
-uint64_t ph__parts_newest_common(const struct ph_saved *saved, size_t num_hubs)
+uint64_t ph__parts_newest_common(const struct ph__saved *saved, size_t num_hubs)
 {
-    const struct ph_parts *first = &saved[0].parts;
+    const struct ph__parts *first = &saved[0].parts;
     uint64_t newest = have_all(saved, num_hubs, first->kept) ? first->kept : PH_NO_ITERATION;
     for (size_t i = 0; i < first->num_open; i++) {
         const bool is_newer = newest == PH_NO_ITERATION || first->open[i] > newest;
@@ -93,7 +93,7 @@ uint64_t ph__parts_newest_common(const struct ph_saved *saved, size_t num_hubs)
     return newest;
 }
 
-static uint64_t find_next(const struct ph_saved *saved, size_t num_hubs, uint64_t slack)
+static uint64_t find_next(const struct ph__saved *saved, size_t num_hubs, uint64_t slack)
 {
     uint64_t most = 0;
     for (size_t hub = 0; hub < num_hubs; hub++)
@@ -102,12 +102,12 @@ static uint64_t find_next(const struct ph_saved *saved, size_t num_hubs, uint64_
 }
 
 /* Whether the hub has chunks, and so passes iterations. */
-static bool has_chunks(const struct ph_saved *saved)
+static bool has_chunks(const struct ph__saved *saved)
 {
     return saved->settled_end != PH_NO_ITERATION;
 }
 
-static bool have_all_with_chunks(const struct ph_saved *saved, size_t num_hubs, uint64_t iteration)
+static bool have_all_with_chunks(const struct ph__saved *saved, size_t num_hubs, uint64_t iteration)
 {
     bool have = true;
     for (size_t hub = 0; hub < num_hubs; hub++)
@@ -116,12 +116,12 @@ static bool have_all_with_chunks(const struct ph_saved *saved, size_t num_hubs, 
 }
 
 /* The oldest iteration of open parts that only hubs without chunks have yet to make; PH_NO_ITERATION: there is none. */
-static uint64_t oldest_to_become_whole(const struct ph_saved *saved, size_t num_hubs, uint64_t newest_common)
+static uint64_t oldest_to_become_whole(const struct ph__saved *saved, size_t num_hubs, uint64_t newest_common)
 {
     size_t hub = 0;
     while (hub + 1 < num_hubs && !has_chunks(&saved[hub]))
         hub++;
-    const struct ph_parts *parts = &saved[hub].parts;
+    const struct ph__parts *parts = &saved[hub].parts;
     for (size_t i = 0; i < parts->num_open; i++) {
         const bool is_newer = newest_common == PH_NO_ITERATION || parts->open[i] > newest_common;
         if (is_newer && have_all_with_chunks(saved, num_hubs, parts->open[i]))
@@ -130,7 +130,7 @@ static uint64_t oldest_to_become_whole(const struct ph_saved *saved, size_t num_
     return PH_NO_ITERATION;
 }
 
-static uint64_t find_settled_end(const struct ph_saved *saved, size_t num_hubs, uint64_t newest_common)
+static uint64_t find_settled_end(const struct ph__saved *saved, size_t num_hubs, uint64_t newest_common)
 {
     uint64_t settled_end = PH_NO_ITERATION;
     bool is_full = false;
@@ -144,7 +144,7 @@ static uint64_t find_settled_end(const struct ph_saved *saved, size_t num_hubs, 
     return newest_common == PH_NO_ITERATION ? settled_end : ph__max(settled_end, newest_common + 1);
 }
 
-static uint64_t adapt_slack(const struct ph_saved *saved, size_t num_hubs, uint64_t slack)
+static uint64_t adapt_slack(const struct ph__saved *saved, size_t num_hubs, uint64_t slack)
 {
     bool is_late = false;
     for (size_t hub = 0; hub < num_hubs; hub++)
@@ -154,11 +154,11 @@ static uint64_t adapt_slack(const struct ph_saved *saved, size_t num_hubs, uint6
     return slack > 1 ? slack - ph__divide_up(slack - 1, SLACK_PART) : 1;
 }
 
-struct ph_keep ph__parts_decide(const struct ph_saved *saved, size_t num_hubs, uint64_t *slack)
+struct ph__keep ph__parts_decide(const struct ph__saved *saved, size_t num_hubs, uint64_t *slack)
 {
     const uint64_t newest_common = ph__parts_newest_common(saved, num_hubs);
     *slack = adapt_slack(saved, num_hubs, *slack);
-    return (struct ph_keep){.iteration = newest_common,
+    return (struct ph__keep){.iteration = newest_common,
         .settled_end = find_settled_end(saved, num_hubs, newest_common),
         .next = find_next(saved, num_hubs, *slack)};
 }
@@ -172,21 +172,21 @@ static ph_status check_iteration(uint64_t iteration)
     return ph_fail(PH_ERROR_PEER, "there is no iteration %" PRIu64, iteration);
 }
 
-void ph__put_iteration(struct ph_wire_writer *writer, uint64_t iteration)
+void ph__put_iteration(struct ph__wire_writer *writer, uint64_t iteration)
 {
     ph__wire_put_u64(writer, iteration);
 }
 
 ph_status ph__get_iteration(const void *body, size_t size, uint64_t *iteration_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     *iteration_out = ph__wire_get_u64(&reader);
     PH_TRY(ph__body_finish(&reader, "iteration"));
     return check_iteration(*iteration_out);
 }
 
-void ph__put_parts(struct ph_wire_writer *writer, const struct ph_parts *parts)
+void ph__put_parts(struct ph__wire_writer *writer, const struct ph__parts *parts)
 {
     ph__wire_put_u64(writer, parts->kept);
     ph__wire_put_u8(writer, (uint8_t)parts->num_open);
@@ -194,16 +194,16 @@ void ph__put_parts(struct ph_wire_writer *writer, const struct ph_parts *parts)
         ph__wire_put_u64(writer, parts->open[i]);
 }
 
-static struct ph_parts read_parts(struct ph_wire_reader *reader)
+static struct ph__parts read_parts(struct ph__wire_reader *reader)
 {
-    struct ph_parts parts = {.kept = ph__wire_get_u64(reader)};
+    struct ph__parts parts = {.kept = ph__wire_get_u64(reader)};
     parts.num_open = ph__wire_get_u8(reader);
     for (size_t i = 0; i < parts.num_open && i < PH_HUB_MAX_OPEN_PARTS; i++)
         parts.open[i] = ph__wire_get_u64(reader);
     return parts;
 }
 
-static ph_status check_parts(const struct ph_parts *parts)
+static ph_status check_parts(const struct ph__parts *parts)
 {
     PH_TRY(check_iteration(parts->kept));
     if (parts->num_open > PH_HUB_MAX_OPEN_PARTS)
@@ -215,16 +215,16 @@ static ph_status check_parts(const struct ph_parts *parts)
     return PH_OK;
 }
 
-ph_status ph__get_parts(const void *body, size_t size, struct ph_parts *parts_out)
+ph_status ph__get_parts(const void *body, size_t size, struct ph__parts *parts_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     *parts_out = read_parts(&reader);
     PH_TRY(ph__body_finish(&reader, "parts"));
     return check_parts(parts_out);
 }
 
-void ph__put_saved(struct ph_wire_writer *writer, const struct ph_saved *saved)
+void ph__put_saved(struct ph__wire_writer *writer, const struct ph__saved *saved)
 {
     ph__put_parts(writer, &saved->parts);
     ph__wire_put_u64(writer, saved->most);
@@ -233,9 +233,9 @@ void ph__put_saved(struct ph_wire_writer *writer, const struct ph_saved *saved)
     ph__wire_put_u8(writer, saved->is_late);
 }
 
-ph_status ph__get_saved(const void *body, size_t size, struct ph_saved *saved_out)
+ph_status ph__get_saved(const void *body, size_t size, struct ph__saved *saved_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     saved_out->parts = read_parts(&reader);
     saved_out->most = ph__wire_get_u64(&reader);
@@ -254,16 +254,16 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph_saved *saved_ou
     return PH_OK;
 }
 
-void ph__put_keep(struct ph_wire_writer *writer, const struct ph_keep *keep)
+void ph__put_keep(struct ph__wire_writer *writer, const struct ph__keep *keep)
 {
     ph__wire_put_u64(writer, keep->iteration);
     ph__wire_put_u64(writer, keep->settled_end);
     ph__wire_put_u64(writer, keep->next);
 }
 
-ph_status ph__get_keep(const void *body, size_t size, struct ph_keep *keep_out)
+ph_status ph__get_keep(const void *body, size_t size, struct ph__keep *keep_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     keep_out->iteration = ph__wire_get_u64(&reader);
     keep_out->settled_end = ph__wire_get_u64(&reader);

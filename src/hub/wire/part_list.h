@@ -21,25 +21,25 @@
 #define PH_NO_ITERATION UINT64_MAX
 
 /* What a hub has on its disk. */
-struct ph_parts {
+struct ph__parts {
     uint64_t kept; /* PH_NO_ITERATION: the file has settings alone */
     size_t num_open;
     uint64_t open[PH_HUB_MAX_OPEN_PARTS]; /* (num_open) iterations, rising */
 };
 
-bool ph__parts_has(const struct ph_parts *parts, uint64_t iteration);
+bool ph__parts_has(const struct ph__parts *parts, uint64_t iteration);
 /* An open one, where there is room. */
-void ph__parts_add(struct ph_parts *parts, uint64_t iteration);
+void ph__parts_add(struct ph__parts *parts, uint64_t iteration);
 /* The open part becomes the kept one (PH_NO_ITERATION, or one that is not open: none does); of the others those below settled_end
  * go. */
-void ph__parts_keep(struct ph_parts *parts, uint64_t iteration, uint64_t settled_end);
+void ph__parts_keep(struct ph__parts *parts, uint64_t iteration, uint64_t settled_end);
 /* "none", or "of iteration 5, 8": all; where they do not fit, the first ones and "...". */
 #define PH_PARTS_TEXT_BYTES 200
-void ph__parts_describe(const struct ph_parts *parts, char text_out[PH_PARTS_TEXT_BYTES]);
+void ph__parts_describe(const struct ph__parts *parts, char text_out[PH_PARTS_TEXT_BYTES]);
 
 /* What a hub says when something has changed (SAVED). */
-struct ph_saved {
-    struct ph_parts parts;
+struct ph__saved {
+    struct ph__parts parts;
     /* The newest iteration that a chunk has come to, half of PH_HUB_MAX_ITERATION at most, so that the next one can be told; 0 where
      * updates are not counted by iterations. */
     uint64_t most;
@@ -51,7 +51,7 @@ struct ph_saved {
 };
 
 /* What all hubs hear (KEEP). */
-struct ph_keep {
+struct ph__keep {
     uint64_t iteration; /* of the parts to keep; PH_NO_ITERATION: none yet */
     /* Open parts below this go: some hub will never have the like, or a newer one is kept; or a hub has as many as it may, of
      * which hubs without chunks do not make the like. */
@@ -60,22 +60,22 @@ struct ph_keep {
 };
 
 /* The newest iteration of which all hubs have a part. saved: (num_hubs). */
-uint64_t ph__parts_newest_common(const struct ph_saved *saved, size_t num_hubs);
+uint64_t ph__parts_newest_common(const struct ph__saved *saved, size_t num_hubs);
 
 /* The answer to what all hubs have said. slack: iterations that the next parts lie ahead of the fastest hub at least; it is 1 at
  * first, doubles here when a hub was late, and else shrinks a little. */
-struct ph_keep ph__parts_decide(const struct ph_saved *saved, size_t num_hubs, uint64_t *slack);
+struct ph__keep ph__parts_decide(const struct ph__saved *saved, size_t num_hubs, uint64_t *slack);
 
 /* ---- in frames: the readers give PH_ERROR_PEER for what cannot be ---- */
 
-void ph__put_iteration(struct ph_wire_writer *writer, uint64_t iteration);
-void ph__put_parts(struct ph_wire_writer *writer, const struct ph_parts *parts);
-void ph__put_saved(struct ph_wire_writer *writer, const struct ph_saved *saved);
-void ph__put_keep(struct ph_wire_writer *writer, const struct ph_keep *keep);
+void ph__put_iteration(struct ph__wire_writer *writer, uint64_t iteration);
+void ph__put_parts(struct ph__wire_writer *writer, const struct ph__parts *parts);
+void ph__put_saved(struct ph__wire_writer *writer, const struct ph__saved *saved);
+void ph__put_keep(struct ph__wire_writer *writer, const struct ph__keep *keep);
 
 ph_status ph__get_iteration(const void *body, size_t size, uint64_t *iteration_out);
-ph_status ph__get_parts(const void *body, size_t size, struct ph_parts *parts_out);
-ph_status ph__get_saved(const void *body, size_t size, struct ph_saved *saved_out);
-ph_status ph__get_keep(const void *body, size_t size, struct ph_keep *keep_out);
+ph_status ph__get_parts(const void *body, size_t size, struct ph__parts *parts_out);
+ph_status ph__get_saved(const void *body, size_t size, struct ph__saved *saved_out);
+ph_status ph__get_keep(const void *body, size_t size, struct ph__keep *keep_out);
 
 #endif

@@ -8,24 +8,24 @@
 #include "hub/layout/job_memory.h"
 #include "hub/layout/layout.h"
 
-ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what)
+ph_status ph__body_finish(const struct ph__wire_reader *reader, const char *what)
 {
     return ph__wire_reader_finish(reader, what) == PH_OK ? PH_OK : PH_ERROR_PEER;
 }
 
 /* ---- the beginning ---- */
 
-void ph__put_hello(struct ph_wire_writer *writer, const struct ph_hello *hello)
+void ph__put_hello(struct ph__wire_writer *writer, const struct ph__hello *hello)
 {
     ph__wire_put_u32(writer, PH_HUB_MAGIC);
     ph__wire_put_u16(writer, hello->api_version);
     ph__wire_put_bytes(writer, hello->nonce, sizeof hello->nonce);
 }
 
-ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out)
+ph_status ph__get_hello(const void *body, size_t size, struct ph__hello *hello_out)
 {
-    struct ph_wire_reader reader;
-    struct ph_hello hello;
+    struct ph__wire_reader reader;
+    struct ph__hello hello;
     ph__wire_reader_init(&reader, body, size);
     const uint32_t magic = ph__wire_get_u32(&reader);
     hello.api_version = ph__wire_get_u16(&reader);
@@ -40,15 +40,15 @@ ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_ou
     return PH_OK;
 }
 
-void ph__put_server_challenge(struct ph_wire_writer *writer, const struct ph_server_challenge *challenge)
+void ph__put_server_challenge(struct ph__wire_writer *writer, const struct ph__server_challenge *challenge)
 {
     ph__wire_put_bytes(writer, challenge->nonce, sizeof challenge->nonce);
     ph__wire_put_bytes(writer, challenge->proof, sizeof challenge->proof);
 }
 
-ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_server_challenge *challenge_out)
+ph_status ph__get_server_challenge(const void *body, size_t size, struct ph__server_challenge *challenge_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_bytes(&reader, sizeof challenge_out->nonce, challenge_out->nonce);
     ph__wire_get_bytes(&reader, sizeof challenge_out->proof, challenge_out->proof);
@@ -57,36 +57,36 @@ ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_serv
 
 ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES])
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_bytes(&reader, PH_PROOF_BYTES, proof_out);
     return ph__body_finish(&reader, "proof");
 }
 
-void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach)
+void ph__put_attach(struct ph__wire_writer *writer, const struct ph__attach *attach)
 {
     ph__wire_put_u64(writer, attach->token);
     ph__wire_put_u16(writer, attach->core);
 }
 
-ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach_out)
+ph_status ph__get_attach(const void *body, size_t size, struct ph__attach *attach_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     attach_out->token = ph__wire_get_u64(&reader);
     attach_out->core = ph__wire_get_u16(&reader);
     return ph__body_finish(&reader, "attach");
 }
 
-void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome)
+void ph__put_welcome(struct ph__wire_writer *writer, const struct ph__welcome *welcome)
 {
     ph__wire_put_text(writer, welcome->local_socket, PH_HUB_MAX_SOCKET_NAME);
 }
 
-ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welcome_out)
+ph_status ph__get_welcome(const void *body, size_t size, struct ph__welcome *welcome_out)
 {
-    struct ph_wire_reader reader;
-    struct ph_welcome welcome;
+    struct ph__wire_reader reader;
+    struct ph__welcome welcome;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_SOCKET_NAME, welcome.local_socket);
     PH_TRY(ph__body_finish(&reader, "welcome"));
@@ -113,7 +113,7 @@ static void make_plain(const char *text, char plain_out[PH_HUB_MAX_TEXT + 1])
     plain_out[used] = '\0';
 }
 
-void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text)
+void ph__put_answer(struct ph__wire_writer *writer, ph_status status, const char *text)
 {
     char plain[PH_HUB_MAX_TEXT + 1];
     make_plain(text, plain);
@@ -131,9 +131,9 @@ static bool is_status(uint32_t number)
     return false;
 }
 
-ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer_out)
+ph_status ph__get_answer(const void *body, size_t size, struct ph__answer *answer_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     const uint32_t number = ph__wire_get_u32(&reader);
     ph__wire_get_text(&reader, PH_HUB_MAX_TEXT, answer_out->text);
@@ -146,7 +146,7 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph_answer *answer
     return PH_OK;
 }
 
-ph_status ph__get_failure(const void *body, size_t size, struct ph_answer *answer_out)
+ph_status ph__get_failure(const void *body, size_t size, struct ph__answer *answer_out)
 {
     PH_TRY(ph__get_answer(body, size, answer_out));
     return answer_out->status != PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "a failure that is no error");
@@ -154,19 +154,19 @@ ph_status ph__get_failure(const void *body, size_t size, struct ph_answer *answe
 
 /* ---- services ---- */
 
-static void put_share(struct ph_wire_writer *writer, const struct ph_hub_share *share)
+static void put_share(struct ph__wire_writer *writer, const struct ph__hub_share *share)
 {
     ph__wire_put_u16(writer, share->hub);
     ph__wire_put_u16(writer, share->num_hubs);
 }
 
-static struct ph_hub_share get_share(struct ph_wire_reader *reader)
+static struct ph__hub_share get_share(struct ph__wire_reader *reader)
 {
     const uint16_t hub = ph__wire_get_u16(reader);
-    return (struct ph_hub_share){.hub = hub, .num_hubs = ph__wire_get_u16(reader)};
+    return (struct ph__hub_share){.hub = hub, .num_hubs = ph__wire_get_u16(reader)};
 }
 
-static void put_optimizer(struct ph_wire_writer *writer, const struct ph_hub_optimizer *optimizer)
+static void put_optimizer(struct ph__wire_writer *writer, const struct ph_hub_optimizer *optimizer)
 {
     ph__wire_put_u8(writer, optimizer->is_none);
     ph__wire_put_u8(writer, (uint8_t)optimizer->kind);
@@ -180,7 +180,7 @@ static void put_optimizer(struct ph_wire_writer *writer, const struct ph_hub_opt
     ph__wire_put_f32(writer, optimizer->weight_decay);
 }
 
-static struct ph_hub_optimizer get_optimizer(struct ph_wire_reader *reader)
+static struct ph_hub_optimizer get_optimizer(struct ph__wire_reader *reader)
 {
     struct ph_hub_optimizer optimizer = {0};
     optimizer.is_none = ph__wire_get_u8(reader) != 0;
@@ -197,7 +197,7 @@ static struct ph_hub_optimizer get_optimizer(struct ph_wire_reader *reader)
 }
 
 void ph__put_service(
-    struct ph_wire_writer *writer, const struct ph_hub_service *service, const struct ph_hub_share *share)
+    struct ph__wire_writer *writer, const struct ph_hub_service *service, const struct ph__hub_share *share)
 {
     ph__wire_put_text(writer, service->name, PH_HUB_MAX_NAME);
     ph__wire_put_u64(writer, service->nonce);
@@ -217,11 +217,11 @@ void ph__put_service(
     put_share(writer, share);
 }
 
-ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out)
+ph_status ph__get_service(const void *body, size_t size, struct ph__service_settings *settings_out)
 {
-    struct ph_service_settings settings;
+    struct ph__service_settings settings;
     struct ph_hub_service *service = &settings.service;
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, settings.name);
     service->nonce = ph__wire_get_u64(&reader);
@@ -238,7 +238,7 @@ ph_status ph__get_service(const void *body, size_t size, struct ph_service_setti
     service->num_optimizers = ph__wire_get_u8(&reader);
     for (size_t i = 0; i < service->num_optimizers && i < PH_HUB_MAX_OPTIMIZERS; i++)
         settings.optimizers[i] = get_optimizer(&reader);
-    const struct ph_hub_share share = get_share(&reader);
+    const struct ph__hub_share share = get_share(&reader);
     PH_TRY(ph__body_finish(&reader, "service"));
     service->name = settings.name;
     service->optimizers = settings.optimizers;
@@ -250,7 +250,7 @@ ph_status ph__get_service(const void *body, size_t size, struct ph_service_setti
 
 /* ---- joining ---- */
 
-void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join)
+void ph__put_join(struct ph__wire_writer *writer, const struct ph__join *join)
 {
     ph__wire_put_text(writer, join->name, PH_HUB_MAX_NAME);
     ph__wire_put_u64(writer, join->nonce);
@@ -260,9 +260,9 @@ void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join)
     put_share(writer, &join->share);
 }
 
-ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
+ph_status ph__get_join(const void *body, size_t size, struct ph__join *join_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, join_out->name);
     join_out->nonce = ph__wire_get_u64(&reader);
@@ -271,7 +271,7 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
     join_out->has_own_parameters = ph__wire_get_u8(&reader) != 0;
     join_out->share = get_share(&reader);
     PH_TRY(ph__body_finish(&reader, "join"));
-    const struct ph_hub_share *share = &join_out->share;
+    const struct ph__hub_share *share = &join_out->share;
     if (way >= PH_WAY_COUNT)
         return ph_fail(PH_ERROR_PEER, "a worker joins in a way of number %u, which there is not", way);
     if (join_out->rank >= PH_HUB_MAX_WORKERS)
@@ -279,11 +279,11 @@ ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out)
     if (share->hub >= share->num_hubs || share->num_hubs > PH_HUB_MAX_HUBS)
         return ph_fail(
             PH_ERROR_PEER, "a worker joins at hub %u of %u, from 0 on", share->hub, share->num_hubs);
-    join_out->way = (enum ph_way)way;
+    join_out->way = (enum ph__way)way;
     return PH_OK;
 }
 
-void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined)
+void ph__put_joined(struct ph__wire_writer *writer, const struct ph__joined *joined)
 {
     ph__wire_put_u32(writer, joined->num_workers);
     ph__wire_put_u32(writer, joined->depth);
@@ -291,9 +291,9 @@ void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joine
     ph__wire_put_u8(writer, joined->has_own_parameters);
 }
 
-ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out)
+ph_status ph__get_joined(const void *body, size_t size, struct ph__joined *joined_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     joined_out->num_workers = ph__wire_get_u32(&reader);
     joined_out->depth = ph__wire_get_u32(&reader);
@@ -310,14 +310,14 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined
 
 /* ---- a service's name ---- */
 
-void ph__put_service_name(struct ph_wire_writer *writer, const char *service)
+void ph__put_service_name(struct ph__wire_writer *writer, const char *service)
 {
     ph__wire_put_text(writer, service, PH_HUB_MAX_NAME);
 }
 
 ph_status ph__get_service_name(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1])
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, service_out);
     return ph__body_finish(&reader, "service's name");
@@ -325,7 +325,7 @@ ph_status ph__get_service_name(const void *body, size_t size, char service_out[P
 
 /* ---- keys and layouts ---- */
 
-void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys)
+void ph__put_keys(struct ph__wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys)
 {
     for (size_t i = 0; i < num_keys; i++) {
         ph__wire_put_u64(writer, keys[i].num_elements);
@@ -334,13 +334,13 @@ void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, 
     }
 }
 
-ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out)
+ph_status ph__get_keys(const void *body, size_t size, struct ph__init_key **keys_out, size_t *num_keys_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     const size_t num_keys = size / PH_HUB_KEY_BYTES;
     if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
         return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
-    struct ph_init_key *keys = calloc(num_keys, sizeof *keys);
+    struct ph__init_key *keys = calloc(num_keys, sizeof *keys);
     if (keys == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
     ph__wire_reader_init(&reader, body, size);
@@ -359,15 +359,15 @@ ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_
     return PH_OK;
 }
 
-struct ph_layout_key *ph__layout_keys(const struct ph_init_key *keys, size_t num_keys)
+struct ph__layout_key *ph__layout_keys(const struct ph__init_key *keys, size_t num_keys)
 {
-    struct ph_layout_key *wanted = calloc(num_keys, sizeof *wanted);
+    struct ph__layout_key *wanted = calloc(num_keys, sizeof *wanted);
     for (size_t i = 0; wanted != NULL && i < num_keys; i++)
-        wanted[i] = (struct ph_layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
+        wanted[i] = (struct ph__layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
     return wanted;
 }
 
-void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout)
+void ph__put_layout(struct ph__wire_writer *writer, const struct ph__job_layout *layout)
 {
     ph__wire_put_u32(writer, layout->chunk_bytes);
     ph__wire_put_u32(writer, layout->num_versions);
@@ -387,7 +387,7 @@ static bool is_ring_capacity(uint32_t capacity)
     return capacity >= 4 && capacity <= PH_HUB_MAX_RING_CAPACITY && (capacity & (capacity - 1)) == 0;
 }
 
-static ph_status check_layout(const struct ph_job_layout *layout)
+static ph_status check_layout(const struct ph__job_layout *layout)
 {
     if (layout->num_cores == 0 || layout->num_cores > PH_HUB_MAX_CORES || layout->num_versions < 1 ||
         layout->num_versions > PH_HUB_MAX_DEPTH || !is_ring_capacity(layout->ring_capacity) ||
@@ -403,9 +403,9 @@ static ph_status check_layout(const struct ph_job_layout *layout)
     return PH_OK;
 }
 
-ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *layout_out)
+ph_status ph__get_layout(const void *body, size_t size, struct ph__job_layout *layout_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     layout_out->chunk_bytes = ph__wire_get_u32(&reader);
     layout_out->num_versions = ph__wire_get_u32(&reader);

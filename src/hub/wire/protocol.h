@@ -18,9 +18,9 @@
  *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
  *     CHECKPOINT      ->          ANSWER. To several hubs with the worker's iteration, for hubs that have no chunk
  *                     <-          SAVED, to the worker of the lowest rank that is there, where several hubs share the keys: a
- *                                     checkpoint is on the disk, or will not be (struct ph_saved in part_list.h)
+ *                                     checkpoint is on the disk, or will not be (struct ph__saved in part_list.h)
  *     KEEP            ->              when it has heard SAVED of all hubs, to all: which parts to keep, and the next iteration to
- *                                     make parts of (struct ph_keep)
+ *                                     make parts of (struct ph__keep)
  *     LEAVE           ->          ANSWER
  *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/link/tcp_link.h). It goes to
  *                                 the address that LAYOUT has for the core thread, or where the control connection goes
@@ -43,7 +43,7 @@
 #include "net/wire.h"
 #include "phloem/hub.h"
 
-enum ph_hub_frame {
+enum ph__hub_frame {
     PH_FRAME_HELLO = 1,
     PH_FRAME_CHALLENGE,
     PH_FRAME_PROOF,
@@ -81,40 +81,40 @@ enum ph_hub_frame {
  * an assignment. */
 #define PH_HUB_MAX_RING_CAPACITY (8 * PH_LAYOUT_MAX_CHUNKS)
 
-struct ph_hello {
+struct ph__hello {
     uint16_t api_version;
     unsigned char nonce[PH_NONCE_BYTES];
 };
 
-struct ph_server_challenge {
+struct ph__server_challenge {
     unsigned char nonce[PH_NONCE_BYTES];
     unsigned char proof[PH_PROOF_BYTES];
 };
 
-struct ph_attach {
+struct ph__attach {
     uint64_t token;
     uint16_t core;
 };
 
-struct ph_welcome {
+struct ph__welcome {
     char local_socket[PH_HUB_MAX_SOCKET_NAME + 1]; /* an abstract name of unix(7) */
 };
 
-struct ph_answer {
+struct ph__answer {
     ph_status status;
     char text[PH_HUB_MAX_TEXT + 1];
 };
 
 /* A service as it is kept: with copies of what phloem/hub.h borrows. */
-struct ph_service_settings {
+struct ph__service_settings {
     char name[PH_HUB_MAX_NAME + 1];
     struct ph_hub_service service; /* name and optimizers point to the copies */
     struct ph_hub_optimizer optimizers[PH_HUB_MAX_OPTIMIZERS];
-    struct ph_hub_share share; /* what this hub has of the job's keys */
+    struct ph__hub_share share; /* what this hub has of the job's keys */
 };
 
 /* How a worker is connected and, where it is TCP, why. A worker and its hub tell the same. */
-enum ph_way {
+enum ph__way {
     PH_WAY_UNREACHED, /* TCP: the hub's local socket is not to be reached from where the worker is */
     PH_WAY_SHARED,    /* shared memory: joined over the local socket */
     PH_WAY_ASKED_FOR, /* TCP, as the worker's options say */
@@ -123,27 +123,27 @@ enum ph_way {
     PH_WAY_COUNT
 };
 
-struct ph_join {
+struct ph__join {
     char name[PH_HUB_MAX_NAME + 1];
     uint64_t nonce;
     uint32_t rank;
-    enum ph_way way;
+    enum ph__way way;
     bool has_own_parameters;
-    struct ph_hub_share share;
+    struct ph__hub_share share;
 };
 
-struct ph_joined {
+struct ph__joined {
     uint32_t num_workers, depth, num_optimizers;
     bool has_own_parameters; /* also where the mode demands it */
 };
 
-struct ph_init_key {
+struct ph__init_key {
     uint64_t num_elements;
     enum ph_dtype dtype;
     uint32_t optimizer;
 };
 
-struct ph_job_layout {
+struct ph__job_layout {
     uint32_t chunk_bytes, num_versions, ring_capacity;
     uint16_t num_cores;
     bool is_restored;   /* parameters are there already */
@@ -158,47 +158,47 @@ struct ph_job_layout {
 
 /* Writers; the sizes of bodies are bounded by PH_HUB_MAX_BODY but for INIT's and LAYOUT's. */
 #define PH_HUB_MAX_BODY 4096
-void ph__put_hello(struct ph_wire_writer *writer, const struct ph_hello *hello);
-void ph__put_server_challenge(struct ph_wire_writer *writer, const struct ph_server_challenge *challenge);
-void ph__put_attach(struct ph_wire_writer *writer, const struct ph_attach *attach);
-void ph__put_welcome(struct ph_wire_writer *writer, const struct ph_welcome *welcome);
+void ph__put_hello(struct ph__wire_writer *writer, const struct ph__hello *hello);
+void ph__put_server_challenge(struct ph__wire_writer *writer, const struct ph__server_challenge *challenge);
+void ph__put_attach(struct ph__wire_writer *writer, const struct ph__attach *attach);
+void ph__put_welcome(struct ph__wire_writer *writer, const struct ph__welcome *welcome);
 /* Any text: what is too long is cut, and '?' stands for what is not UTF-8. */
-void ph__put_answer(struct ph_wire_writer *writer, ph_status status, const char *text);
+void ph__put_answer(struct ph__wire_writer *writer, ph_status status, const char *text);
 void ph__put_service(
-    struct ph_wire_writer *writer, const struct ph_hub_service *service, const struct ph_hub_share *share);
-void ph__put_join(struct ph_wire_writer *writer, const struct ph_join *join);
-void ph__put_joined(struct ph_wire_writer *writer, const struct ph_joined *joined);
-void ph__put_layout(struct ph_wire_writer *writer, const struct ph_job_layout *layout);
+    struct ph__wire_writer *writer, const struct ph_hub_service *service, const struct ph__hub_share *share);
+void ph__put_join(struct ph__wire_writer *writer, const struct ph__join *join);
+void ph__put_joined(struct ph__wire_writer *writer, const struct ph__joined *joined);
+void ph__put_layout(struct ph__wire_writer *writer, const struct ph__job_layout *layout);
 /* STATUS and END_SERVICE. "": all services. */
-void ph__put_service_name(struct ph_wire_writer *writer, const char *service);
+void ph__put_service_name(struct ph__wire_writer *writer, const char *service);
 
 /* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
-ph_status ph__get_hello(const void *body, size_t size, struct ph_hello *hello_out);
-ph_status ph__get_server_challenge(const void *body, size_t size, struct ph_server_challenge *challenge_out);
+ph_status ph__get_hello(const void *body, size_t size, struct ph__hello *hello_out);
+ph_status ph__get_server_challenge(const void *body, size_t size, struct ph__server_challenge *challenge_out);
 ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES]);
-ph_status ph__get_attach(const void *body, size_t size, struct ph_attach *attach_out);
-ph_status ph__get_welcome(const void *body, size_t size, struct ph_welcome *welcome_out);
+ph_status ph__get_attach(const void *body, size_t size, struct ph__attach *attach_out);
+ph_status ph__get_welcome(const void *body, size_t size, struct ph__welcome *welcome_out);
 ph_status ph__get_answer(
-    const void *body, size_t size, struct ph_answer *answer_out); /* an error has a text */
+    const void *body, size_t size, struct ph__answer *answer_out); /* an error has a text */
 ph_status ph__get_failure(
-    const void *body, size_t size, struct ph_answer *answer_out); /* what is no error is refused */
-ph_status ph__get_service(const void *body, size_t size, struct ph_service_settings *settings_out);
-ph_status ph__get_join(const void *body, size_t size, struct ph_join *join_out);
-ph_status ph__get_joined(const void *body, size_t size, struct ph_joined *joined_out);
+    const void *body, size_t size, struct ph__answer *answer_out); /* what is no error is refused */
+ph_status ph__get_service(const void *body, size_t size, struct ph__service_settings *settings_out);
+ph_status ph__get_join(const void *body, size_t size, struct ph__join *join_out);
+ph_status ph__get_joined(const void *body, size_t size, struct ph__joined *joined_out);
 ph_status ph__get_service_name(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
 /* The end of any body: PH_ERROR_PEER, naming what it was, unless it was read whole and had all that was read. */
-ph_status ph__body_finish(const struct ph_wire_reader *reader, const char *what);
+ph_status ph__body_finish(const struct ph__wire_reader *reader, const char *what);
 
 /* INIT is an array of keys, which are read into what the caller frees. */
 #define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
 #define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */
 #define PH_HUB_MAX_KEYS_BODY (PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES)
-void ph__put_keys(struct ph_wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
-ph_status ph__get_keys(const void *body, size_t size, struct ph_init_key **keys_out, size_t *num_keys_out);
+void ph__put_keys(struct ph__wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
+ph_status ph__get_keys(const void *body, size_t size, struct ph__init_key **keys_out, size_t *num_keys_out);
 /* What a layout is made of; the caller frees it. NULL: no memory. */
-struct ph_layout_key *ph__layout_keys(const struct ph_init_key *keys, size_t num_keys);
-ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *layout_out);
+struct ph__layout_key *ph__layout_keys(const struct ph__init_key *keys, size_t num_keys);
+ph_status ph__get_layout(const void *body, size_t size, struct ph__job_layout *layout_out);
 
 /* ---- service_rules.c ---- */
 
@@ -206,27 +206,27 @@ ph_status ph__get_layout(const void *body, size_t size, struct ph_job_layout *la
 ph_status ph__service_check(const struct ph_hub_service *service);
 ph_status ph__service_check_name(const char *name); /* of these its name alone */
 /* ... and of one that several hubs share. */
-ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share);
+ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph__hub_share *share);
 
 /* Of a service that was checked. What its mode or an optimizer's kind makes no use of becomes 0. */
-void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
-    struct ph_service_settings *settings_out);
+void ph__service_copy(const struct ph_hub_service *service, const struct ph__hub_share *share,
+    struct ph__service_settings *settings_out);
 /* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints. */
-bool ph__service_is_same(const struct ph_service_settings *a, const struct ph_service_settings *b);
+bool ph__service_is_same(const struct ph__service_settings *a, const struct ph__service_settings *b);
 
 /* ---- handshake.c: the proof of a secret, between greeting and welcome (net/authenticate.h), as both sides do it ---- */
 
 /* The hub has a greeting: makes what it answers. */
-ph_status ph__handshake_challenge(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    struct ph_challenge *challenge_out, struct ph_server_challenge *answer_out);
+ph_status ph__handshake_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    struct ph__challenge *challenge_out, struct ph__server_challenge *answer_out);
 
 /* The worker has the hub's answer to its own greeting: checks the hub's proof and makes its own. */
-ph_status ph__handshake_prove(const struct ph_secret *secret, const void *hello, size_t hello_size,
-    const struct ph_server_challenge *answer, struct ph_challenge *challenge_out,
+ph_status ph__handshake_prove(const struct ph__secret *secret, const void *hello, size_t hello_size,
+    const struct ph__server_challenge *answer, struct ph__challenge *challenge_out,
     unsigned char proof_out[PH_PROOF_BYTES]);
 
 /* Both have proved what they know: frames of the stream carry tags from now on. */
-ph_status ph__handshake_protect(const struct ph_secret *secret, const struct ph_challenge *challenge,
-    enum ph_side self, struct ph_control_stream *stream);
+ph_status ph__handshake_protect(const struct ph__secret *secret, const struct ph__challenge *challenge,
+    enum ph__side self, struct ph__control_stream *stream);
 
 #endif

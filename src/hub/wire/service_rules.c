@@ -110,7 +110,7 @@ ph_status ph__service_check(const struct ph_hub_service *service)
     return check_words(service);
 }
 
-ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph_hub_share *share)
+ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph__hub_share *share)
 {
     if (share->num_hubs > PH_HUB_MAX_HUBS || share->hub >= share->num_hubs)
         return ph_fail(PH_ERROR_USAGE, "hub %u of %u hubs; there are 1 to %d", share->hub + 1u,
@@ -122,10 +122,10 @@ ph_status ph__service_check_share(const struct ph_hub_service *service, const st
     return PH_OK;
 }
 
-void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_share *share,
-    struct ph_service_settings *settings_out)
+void ph__service_copy(const struct ph_hub_service *service, const struct ph__hub_share *share,
+    struct ph__service_settings *settings_out)
 {
-    struct ph_service_settings settings = {.service = *service, .share = *share};
+    struct ph__service_settings settings = {.service = *service, .share = *share};
     strcpy(settings.name, service->name); /* its length was checked */
     for (size_t i = 0; i < service->num_optimizers; i++)
         settings.optimizers[i] = used_members(&service->optimizers[i]);
@@ -138,10 +138,10 @@ void ph__service_copy(const struct ph_hub_service *service, const struct ph_hub_
         settings_out->service.depth = 1;
 }
 
-bool ph__service_is_same(const struct ph_service_settings *a, const struct ph_service_settings *b)
+bool ph__service_is_same(const struct ph__service_settings *a, const struct ph__service_settings *b)
 {
     unsigned char bytes[2][PH_HUB_MAX_BODY];
-    struct ph_wire_writer writers[2];
+    struct ph__wire_writer writers[2];
     ph__wire_writer_init(&writers[0], bytes[0], sizeof bytes[0]);
     ph__wire_writer_init(&writers[1], bytes[1], sizeof bytes[1]);
     ph__put_service(&writers[0], &a->service, &a->share);

@@ -29,7 +29,7 @@ static void set_number(void *array, enum ph_dtype dtype, size_t i, ph_real x)
     }
 }
 
-static ph_real sum_of_copies(const struct ph_aggregate_args *args, size_t i)
+static ph_real sum_of_copies(const struct ph__aggregate_args *args, size_t i)
 {
     const size_t rest = args->sum_so_far == NULL ? 1 : 0;
     ph_real sum = rest == 0 ? args->sum_so_far[i] : number_of(args->copies[0], args->dtype, i);
@@ -38,7 +38,7 @@ static ph_real sum_of_copies(const struct ph_aggregate_args *args, size_t i)
     return sum;
 }
 
-void ph__aggregate_ref(const struct ph_aggregate_args *args)
+void ph__aggregate_ref(const struct ph__aggregate_args *args)
 {
     for (size_t i = 0; i < args->n; i++) {
         const ph_real sum = sum_of_copies(args, i) * args->sum_scale;

@@ -21,24 +21,24 @@ static void add_scaled(size_t n, double factor, const ph_real *x, ph_real *y)
 }
 
 /* Where the numbers of head h begin in row i of q, k, dq, dk; and of v, y, dy, dv. */
-static size_t key_place(const struct ph_attention_args *args, size_t h, size_t i)
+static size_t key_place(const struct ph__attention_args *args, size_t h, size_t i)
 {
     return (i * args->num_heads + h) * args->key_dim;
 }
 
-static size_t value_place(const struct ph_attention_args *args, size_t h, size_t i)
+static size_t value_place(const struct ph__attention_args *args, size_t h, size_t i)
 {
     return (i * args->num_heads + h) * args->value_dim;
 }
 
 /* s_ij */
-static double score(const struct ph_attention_args *args, size_t h, size_t i, size_t j)
+static double score(const struct ph__attention_args *args, size_t h, size_t i, size_t j)
 {
     return (double)args->scale *
            product(args->key_dim, args->q + key_place(args, h, i), args->k + key_place(args, h, j));
 }
 
-static double log_sum(const struct ph_attention_args *args, size_t h, size_t i)
+static double log_sum(const struct ph__attention_args *args, size_t h, size_t i)
 {
     double largest = -INFINITY, sum = 0;
     for (size_t j = 0; j < args->num_keys; j++)
@@ -48,7 +48,7 @@ static double log_sum(const struct ph_attention_args *args, size_t h, size_t i)
     return largest + log(sum);
 }
 
-void ph__attention_forward_ref(const struct ph_attention_args *args)
+void ph__attention_forward_ref(const struct ph__attention_args *args)
 {
     const size_t num_rows = args->num_queries * args->num_heads;
     memset(args->y, 0, num_rows * args->value_dim * sizeof *args->y);
@@ -65,7 +65,7 @@ void ph__attention_forward_ref(const struct ph_attention_args *args)
 
 /* p_ij; its gradient, <dy_i, v_j>, to `gradient_out` */
 static double probability(
-    const struct ph_attention_args *args, size_t h, size_t i, size_t j, double *gradient_out)
+    const struct ph__attention_args *args, size_t h, size_t i, size_t j, double *gradient_out)
 {
     *gradient_out =
         product(args->value_dim, args->dy + value_place(args, h, i), args->v + value_place(args, h, j));
@@ -73,7 +73,7 @@ static double probability(
 }
 
 /* What query i of head h adds to the gradients. */
-static void add_query(const struct ph_attention_args *args, size_t h, size_t i)
+static void add_query(const struct ph__attention_args *args, size_t h, size_t i)
 {
     const size_t query = key_place(args, h, i);
     double mean = 0, gradient;
@@ -90,7 +90,7 @@ static void add_query(const struct ph_attention_args *args, size_t h, size_t i)
     }
 }
 
-void ph__attention_backward_ref(const struct ph_attention_args *args)
+void ph__attention_backward_ref(const struct ph__attention_args *args)
 {
     const size_t key_width = args->num_heads * args->key_dim, value_width = args->num_heads * args->value_dim;
     memset(args->dq, 0, args->num_queries * key_width * sizeof *args->dq);

@@ -4,14 +4,14 @@
 #include <math.h>
 
 /* Element j of sample r is kept when ph__rng_word(key, first_sample + r, j) >= rate 2^32. */
-void ph__dropout_ref(const struct ph_rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
+void ph__dropout_ref(const struct ph__rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
     const ph_real *x, ph_real *y, uint8_t *mask)
 {
-    const struct ph_rng_philox philox = ph__rng_philox(key);
+    const struct ph__rng_philox philox = ph__rng_philox(key);
     const uint64_t threshold = (uint64_t)llrint(rate * 4294967296.0);
     const ph_real factor = (ph_real)(1 / (1 - rate));
     for (size_t r = 0; r < rows; r++) {
-        struct ph_rng_block block = {{0}};
+        struct ph__rng_block block = {{0}};
         for (size_t j = 0; j < n; j++) {
             const size_t i = r * n + j;
             if (j % 4 == 0)

@@ -14,7 +14,7 @@ static float joined_number(const unsigned char *row, size_t d, uint16_t low)
 }
 
 /* out += weight * the row of this slot */
-static void add_row(const struct ph_embedding_bag_args *args, uint32_t slot, ph_real weight, ph_real *out)
+static void add_row(const struct ph__embedding_bag_args *args, uint32_t slot, ph_real weight, ph_real *out)
 {
     const size_t dim = args->dim;
     if (args->format == PH_ROWS_FP32) {
@@ -31,7 +31,7 @@ static void add_row(const struct ph_embedding_bag_args *args, uint32_t slot, ph_
                                         : ph__row_number(args->format, dim, row, d));
 }
 
-static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag, ph_real *out)
+static void pool_bag(const struct ph__embedding_bag_args *args, size_t bag, ph_real *out)
 {
     const size_t dim = args->dim;
     const size_t first = args->offsets[bag];
@@ -48,7 +48,7 @@ static void pool_bag(const struct ph_embedding_bag_args *args, size_t bag, ph_re
 }
 
 /* out_i = scale_i sum_j w_j table[slot_j] */
-void ph__embedding_bag_ref(const struct ph_embedding_bag_args *args)
+void ph__embedding_bag_ref(const struct ph__embedding_bag_args *args)
 {
     for (size_t s = 0; s < args->num_samples; s++)
         for (size_t f = 0; f < args->num_features; f++)

@@ -5,7 +5,7 @@
 
 /* row = sum_e c_e grad[row_e] */
 void ph__embedding_gradient_row_ref(
-    const struct ph_embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out)
+    const struct ph__embedding_gradient_source *source, size_t first, size_t last, ph_real *row_out)
 {
     memset(row_out, 0, source->dim * sizeof *row_out);
     for (size_t e = first; e < last; e++) {

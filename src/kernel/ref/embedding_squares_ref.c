@@ -1,7 +1,7 @@
 /* Block sums of merged slots' gradient rows, the specification. */
 #include "kernel/kernel_list.h"
 
-void ph__embedding_squares_ref(const struct ph_embedding_update_args *args, size_t first, size_t last,
+void ph__embedding_squares_ref(const struct ph__embedding_update_args *args, size_t first, size_t last,
     ph_real *row_scratch, ph_real *blocks_out)
 {
     const size_t dim = args->source->dim, blocks = ph__square_blocks(dim);

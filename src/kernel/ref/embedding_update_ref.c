@@ -2,7 +2,7 @@
 #include "kernel/kernel_list.h"
 
 void ph__embedding_update_ref(
-    const struct ph_embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch)
+    const struct ph__embedding_update_args *args, size_t first, size_t last, ph_real *row_scratch)
 {
     const size_t dim = args->source->dim;
     ph_real *gradient = row_scratch, *weights = row_scratch + dim;

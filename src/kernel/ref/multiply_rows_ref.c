@@ -2,7 +2,7 @@
 #include "kernel/kernel_list.h"
 
 /* y_rj (+)= a_rj b_rj */
-void ph__multiply_rows_ref(const struct ph_multiply_rows_args *args)
+void ph__multiply_rows_ref(const struct ph__multiply_rows_args *args)
 {
     for (size_t r = 0; r < args->rows; r++) {
         const ph_real *a = args->a + r * args->a_stride, *b = args->b + r * args->b_stride;

@@ -10,7 +10,7 @@ static ph_real square_root(ph_real x)
 }
 
 /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  returns lr (m / c1) / (sqrt(v / c2) + eps) */
-static ph_real adam_step(const struct ph_optimizer_step *step, ph_real g, ph_real *m, ph_real *v)
+static ph_real adam_step(const struct ph__optimizer_step *step, ph_real g, ph_real *m, ph_real *v)
 {
     *m = step->beta1 * *m + (1 - step->beta1) * g;
     *v = step->beta2 * *v + (1 - step->beta2) * g * g;
@@ -18,20 +18,20 @@ static ph_real adam_step(const struct ph_optimizer_step *step, ph_real g, ph_rea
            (square_root(*v / step->bias_correction2) + step->epsilon);
 }
 
-static ph_real momentum_step(const struct ph_optimizer_step *step, ph_real g, ph_real *m)
+static ph_real momentum_step(const struct ph__optimizer_step *step, ph_real g, ph_real *m)
 {
     *m = step->momentum * *m + g;
     return step->learning_rate * (step->is_nesterov ? g + step->momentum * *m : *m);
 }
 
-static ph_real adagrad_step(const struct ph_optimizer_step *step, ph_real g, ph_real *s)
+static ph_real adagrad_step(const struct ph__optimizer_step *step, ph_real g, ph_real *s)
 {
     *s += g * g;
     return step->learning_rate * g / (square_root(*s) + step->epsilon);
 }
 
 static void update_one(
-    const struct ph_optimizer_step *step, ph_real gradient, ph_real *w, ph_real *m, ph_real *s)
+    const struct ph__optimizer_step *step, ph_real gradient, ph_real *w, ph_real *m, ph_real *s)
 {
     const ph_real g = gradient * step->gradient_scale + step->l2 * *w;
     switch (step->kind) {
@@ -56,7 +56,7 @@ static void update_one(
     }
 }
 
-void ph__optimizer_update_ref(const struct ph_optimizer_step *step, size_t n, const ph_real *grad,
+void ph__optimizer_update_ref(const struct ph__optimizer_step *step, size_t n, const ph_real *grad,
     ph_real *weight, ph_real *m, ph_real *s)
 {
     for (size_t i = 0; i < n; i++)

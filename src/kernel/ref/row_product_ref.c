@@ -5,7 +5,7 @@
 enum { PANEL = PH_ROW_PRODUCT_PANEL };
 
 /* Number j of a panel's line that begins at `index`. */
-static ph_real weight_at(const struct ph_row_product_args *args, size_t index, size_t j)
+static ph_real weight_at(const struct ph__row_product_args *args, size_t index, size_t j)
 {
     const uint16_t *words = args->packed;
     const ph_real *reals = args->packed;
@@ -15,7 +15,7 @@ static ph_real weight_at(const struct ph_row_product_args *args, size_t index, s
 }
 
 /* y_ij = bias_j + sum_k x_ik w_jk, k ascending; or its relu */
-void ph__row_product_ref(const struct ph_row_product_args *args)
+void ph__row_product_ref(const struct ph__row_product_args *args)
 {
     const size_t n = args->out_features, inner = args->in_features;
     for (size_t i = 0; i < args->rows; i++) {

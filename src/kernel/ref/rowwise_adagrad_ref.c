@@ -11,15 +11,15 @@ static ph_real fused(ph_real a, ph_real b, ph_real c)
 
 /* g = gradient scale + l2 w; without l2 the weights have no part in it, and need not be there */
 static ph_real gradient_at(
-    const struct ph_optimizer_step *step, const ph_real *grad, const ph_real *weight, size_t d)
+    const struct ph__optimizer_step *step, const ph_real *grad, const ph_real *weight, size_t d)
 {
     const ph_real scaled = (grad != NULL ? grad[d] : 0) * step->gradient_scale;
     return step->l2 != 0 ? fused(step->l2, weight[d], scaled) : scaled;
 }
 
 /* (g_0^2 + g_1^2) + (g_2^2 + g_3^2) of the columns from `first` on, those from `end` on are zeros */
-static ph_real block_squares(const struct ph_optimizer_step *step, const ph_real *grad, const ph_real *weight,
-    size_t first, size_t end)
+static ph_real block_squares(const struct ph__optimizer_step *step, const ph_real *grad,
+    const ph_real *weight, size_t first, size_t end)
 {
     ph_real squares[PH_SQUARES_COLUMNS] = {0};
     for (size_t i = 0; i < PH_SQUARES_COLUMNS && first + i < end; i++) {
@@ -29,7 +29,7 @@ static ph_real block_squares(const struct ph_optimizer_step *step, const ph_real
     return (squares[0] + squares[1]) + (squares[2] + squares[3]);
 }
 
-void ph__row_squares_ref(const struct ph_optimizer_step *step, size_t dim, const ph_real *grad,
+void ph__row_squares_ref(const struct ph__optimizer_step *step, size_t dim, const ph_real *grad,
     const ph_real *weight, ph_real *blocks_out)
 {
     for (size_t first = 0; first < dim; first += PH_SQUARES_COLUMNS)
@@ -37,7 +37,7 @@ void ph__row_squares_ref(const struct ph_optimizer_step *step, size_t dim, const
 }
 
 /* s += mean_square;  w_d -= lr / (sqrt(s) + eps) g_d */
-void ph__rowwise_adagrad_step_ref(const struct ph_optimizer_step *step, ph_real mean_square, size_t dim,
+void ph__rowwise_adagrad_step_ref(const struct ph__optimizer_step *step, ph_real mean_square, size_t dim,
     const ph_real *grad, ph_real *weight, ph_real *s)
 {
     *s += mean_square;
@@ -47,7 +47,7 @@ void ph__rowwise_adagrad_step_ref(const struct ph_optimizer_step *step, ph_real 
 }
 
 void ph__rowwise_adagrad_update_ref(
-    const struct ph_optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s)
+    const struct ph__optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s)
 {
     ph_real sums[PH_SQUARES_SUMS] = {0};
     for (size_t first = 0; first < dim; first += PH_SQUARES_COLUMNS)

@@ -1,7 +1,7 @@
 /* Products of small matrices, the specification. */
 #include "kernel/kernel_list.h"
 
-static void product(const struct ph_small_product_args *args, const ph_real *a, const ph_real *b, ph_real *c)
+static void product(const struct ph__small_product_args *args, const ph_real *a, const ph_real *b, ph_real *c)
 {
     for (size_t r = 0; r < args->rows; r++) {
         for (size_t column = 0; column < args->columns; column++) {
@@ -15,7 +15,7 @@ static void product(const struct ph_small_product_args *args, const ph_real *a, 
 }
 
 /* c[r][j] = bias[r] + sum_k a[r][k] b[k][j] */
-void ph__small_product_ref(const struct ph_small_product_args *args)
+void ph__small_product_ref(const struct ph__small_product_args *args)
 {
     for (size_t i = 0; i < args->count; i++)
         product(args, args->a + i * args->a_step, args->b + i * args->b_step, args->c + i * args->c_step);

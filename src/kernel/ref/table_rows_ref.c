@@ -6,13 +6,13 @@
 #include "tensor/float16.h"
 #include "tensor/row_format.h"
 
-static const uint16_t *words_of(const struct ph_table_rows *table, size_t row)
+static const uint16_t *words_of(const struct ph__table_rows *table, size_t row)
 {
     return (const uint16_t *)table->memory + row * table->dim;
 }
 
 void ph__table_rows_load_ref(
-    const struct ph_table_rows *table, size_t first, size_t count, ph_real *numbers_out)
+    const struct ph__table_rows *table, size_t first, size_t count, ph_real *numbers_out)
 {
     const size_t begin = first * table->dim, elements = count * table->dim;
     const unsigned char *rows =
@@ -24,13 +24,13 @@ void ph__table_rows_load_ref(
 }
 
 static void store_by_chance(
-    const struct ph_table_rows *table, const struct ph_row_slice *slice, size_t row, const ph_real *numbers)
+    const struct ph__table_rows *table, const struct ph__row_slice *slice, size_t row, const ph_real *numbers)
 {
     const size_t begin_row = slice > table->slices ? slice[-1].end_row : 0;
     const size_t logical_row = row - begin_row + slice->first_row;
-    const struct ph_rng_key key = {table->seed, table->step, slice->stream};
+    const struct ph__rng_key key = {table->seed, table->step, slice->stream};
     uint16_t *words = (uint16_t *)table->memory + row * table->dim;
-    struct ph_rng_block block = {{0}};
+    struct ph__rng_block block = {{0}};
     for (size_t d = 0; d < table->dim; d++) {
         const size_t element = slice->first_column + d;
         if (d == 0 || element % 8 == 0)
@@ -42,9 +42,9 @@ static void store_by_chance(
 }
 
 void ph__table_rows_store_ref(
-    const struct ph_table_rows *table, size_t first, size_t count, const ph_real *numbers)
+    const struct ph__table_rows *table, size_t first, size_t count, const ph_real *numbers)
 {
-    const struct ph_row_slice *slice = table->slices;
+    const struct ph__row_slice *slice = table->slices;
     if (table->format == PH_ROWS_FP32 || table->format == PH_ROWS_BF16_SPLIT) {
         const size_t row_bytes = ph__row_bytes(table->format, table->dim);
         ph__rows_encode(table->format, count, table->dim, numbers,

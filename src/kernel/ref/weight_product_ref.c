@@ -2,7 +2,7 @@
 #include "kernel/kernel_list.h"
 
 /* c[n][k] (+)= sum_m a[m][n] b[m][k] */
-void ph__weight_product_ref(const struct ph_weight_product_args *args)
+void ph__weight_product_ref(const struct ph__weight_product_args *args)
 {
     for (size_t n = 0; n < args->rows; n++) {
         for (size_t k = 0; k < args->columns; k++) {

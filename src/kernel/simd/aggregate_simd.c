@@ -10,7 +10,7 @@
 enum { BLOCK = 64, VECTORS = BLOCK / VF_WIDTH, STREAM_ALIGNMENT = 64 };
 
 struct pass {
-    const struct ph_aggregate_args *args;
+    const struct ph__aggregate_args *args;
     struct constants constants;
     vf sum_scale;
     bool is_weight_streamed;
@@ -67,7 +67,7 @@ PH_INLINE vf load_copy(enum ph_dtype dtype, const void *copy, size_t at, size_t 
 
 /* sum_v = (c_0 + c_1) + c_2 ...; dtype is a constant. */
 PH_INLINE void sum_copies(
-    const struct ph_aggregate_args *args, enum ph_dtype dtype, struct block block, vf *sum)
+    const struct ph__aggregate_args *args, enum ph_dtype dtype, struct block block, vf *sum)
 {
     const float *so_far = args->sum_so_far;
     PH_UNROLL
@@ -102,7 +102,7 @@ PH_INLINE void sum_block(const struct pass *pass, struct block block, vf *sum)
 /* Sums become new weights; kind is a constant. */
 PH_INLINE void step_sums(const struct pass *pass, enum ph_optimizer_kind kind, struct block block, vf *sum)
 {
-    const struct ph_aggregate_args *args = pass->args;
+    const struct ph__aggregate_args *args = pass->args;
     const int has_m = has_momentum(kind), has_s = has_sum(kind);
     PH_UNROLL
     for (size_t v = 0; v < block.vectors; v++) {
@@ -157,14 +157,14 @@ PH_INLINE void store_result(
     }
 }
 
-static bool is_streamed(const struct ph_aggregate_args *args, const void *array)
+static bool is_streamed(const struct ph__aggregate_args *args, const void *array)
 {
     return args->is_non_temporal && (uintptr_t)array % STREAM_ALIGNMENT == 0;
 }
 
 /* dtype is a constant. */
 PH_INLINE void store_results(
-    const struct ph_aggregate_args *args, enum ph_dtype dtype, struct block block, const vf *weight)
+    const struct ph__aggregate_args *args, enum ph_dtype dtype, struct block block, const vf *weight)
 {
     for (size_t r = 0; r < args->num_results; r++) {
         if (is_streamed(args, args->results[r]))
@@ -176,7 +176,7 @@ PH_INLINE void store_results(
 
 PH_INLINE void store_block(const struct pass *pass, struct block block, const vf *weight)
 {
-    const struct ph_aggregate_args *args = pass->args;
+    const struct ph__aggregate_args *args = pass->args;
     if (args->new_weight != NULL && pass->is_weight_streamed)
         store_result(PH_F32, args->new_weight, true, block, weight);
     else if (args->new_weight != NULL)
@@ -200,7 +200,7 @@ PH_INLINE void aggregate_block(const struct pass *pass, struct block block)
     store_block(pass, block, numbers);
 }
 
-void PH_SIMD(aggregate)(const struct ph_aggregate_args *args)
+void PH_SIMD(aggregate)(const struct ph__aggregate_args *args)
 {
     struct pass pass = {.args = args, .sum_scale = vf_set1(args->sum_scale)};
     pass.is_weight_streamed = is_streamed(args, args->new_weight) && args->new_weight != args->weight &&

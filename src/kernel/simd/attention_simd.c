@@ -17,7 +17,7 @@ enum {
 
 /* One head of a sample. */
 struct head {
-    const struct ph_attention_args *args;
+    const struct ph__attention_args *args;
     size_t key_row, value_row; /* numbers from a row to the next: H key_dim, H value_dim */
     size_t index;              /* h */
     size_t key, value;         /* its first column: h key_dim, h value_dim */
@@ -37,7 +37,7 @@ struct scratch {
     _Alignas(64) float largest[QUERIES], sum[QUERIES]; /* by query */
 };
 
-static struct head head_at(const struct ph_attention_args *args, size_t h)
+static struct head head_at(const struct ph__attention_args *args, size_t h)
 {
     return (struct head){.args = args,
         .index = h,
@@ -106,7 +106,7 @@ static void products_of_rows(const struct block *block, const float *a, const fl
         const size_t inner = width - d < WIDTH ? width - d : WIDTH;
         turn(b + d, block->num_keys, stride, inner, turned, block->row);
         PH_SIMD(small_product)
-        (&(struct ph_small_product_args){.count = 1,
+        (&(struct ph__small_product_args){.count = 1,
             .rows = block->num_queries,
             .inner = inner,
             .columns = block->row,
@@ -124,7 +124,7 @@ static void products_of_rows(const struct block *block, const float *a, const fl
 /* <q_i, k_j> */
 static void make_scores(const struct head *x, const struct block *block, struct scratch *scratch)
 {
-    const struct ph_attention_args *args = x->args;
+    const struct ph__attention_args *args = x->args;
     products_of_rows(block, args->q + block->query * x->key_row + x->key,
         args->k + block->key * x->key_row + x->key, x->key_row, args->key_dim, scratch->turned,
         scratch->scores);
@@ -135,7 +135,7 @@ static void weigh_rows(const struct block *block, const float *weights, const fl
     size_t width, float *out, int is_added)
 {
     PH_SIMD(small_product)
-    (&(struct ph_small_product_args){.count = 1,
+    (&(struct ph__small_product_args){.count = 1,
         .rows = block->num_queries,
         .inner = block->num_keys,
         .columns = width,
@@ -154,7 +154,7 @@ static void weigh_columns(const struct block *block, const float *weights, const
     size_t width, float *out, int is_added)
 {
     PH_SIMD(small_product)
-    (&(struct ph_small_product_args){.count = 1,
+    (&(struct ph__small_product_args){.count = 1,
         .rows = block->num_keys,
         .inner = block->num_queries,
         .columns = width,
@@ -197,7 +197,7 @@ PH_INLINE void fetch_share(const struct head *x, const float *rows, size_t num_r
  * so is where its results go. Inline, because gcc drops calls of a function that does nothing but fetch. */
 PH_INLINE void fetch_ahead(const struct head *x, int is_backward)
 {
-    const struct ph_attention_args *args = x->args;
+    const struct ph__attention_args *args = x->args;
     fetch_share(x, args->q, args->num_queries, x->key_row);
     fetch_share(x, args->k, args->num_keys, x->key_row);
     fetch_share(x, args->v, args->num_keys, x->value_row);
@@ -297,7 +297,7 @@ static void finish_queries(const struct head *x, const struct block *block, stru
 
 static void forward_queries(const struct head *x, size_t query)
 {
-    const struct ph_attention_args *args = x->args;
+    const struct ph__attention_args *args = x->args;
     struct scratch scratch;
     struct block block;
     for (size_t key = 0; key < args->num_keys; key += KEYS) {
@@ -310,7 +310,7 @@ static void forward_queries(const struct head *x, size_t query)
     finish_queries(x, &block, &scratch);
 }
 
-void PH_SIMD(attention_forward)(const struct ph_attention_args *args)
+void PH_SIMD(attention_forward)(const struct ph__attention_args *args)
 {
     if (args->num_keys == 0)
         clear_rows(args->y, args->num_queries, args->num_heads * args->value_dim);
@@ -327,7 +327,7 @@ void PH_SIMD(attention_forward)(const struct ph_attention_args *args)
 /* Scores become p, gradients <dy_i, v_j>. The scores have the bits that they had before, so none is above its L. */
 static void make_probabilities(const struct head *x, const struct block *block, struct scratch *scratch)
 {
-    const struct ph_attention_args *args = x->args;
+    const struct ph__attention_args *args = x->args;
     const vf scale = vf_set1(args->scale);
     make_scores(x, block, scratch);
     for (size_t i = 0; i < block->num_queries; i++)
@@ -366,7 +366,7 @@ static void score_gradients(const struct head *x, const struct block *block, str
 
 static void add_gradients(const struct head *x, const struct block *block, const struct scratch *scratch)
 {
-    const struct ph_attention_args *args = x->args;
+    const struct ph__attention_args *args = x->args;
     const size_t key = block->key * x->key_row + x->key, query = block->query * x->key_row + x->key;
     weigh_rows(block, scratch->gradients, args->k + key, x->key_row, args->key_dim, args->dq + query,
         block->key > 0);
@@ -394,7 +394,7 @@ static void backward_queries(const struct head *x, size_t query)
     }
 }
 
-void PH_SIMD(attention_backward)(const struct ph_attention_args *args)
+void PH_SIMD(attention_backward)(const struct ph__attention_args *args)
 {
     const size_t key_row = args->num_heads * args->key_dim, value_row = args->num_heads * args->value_dim;
     if (args->num_keys == 0)

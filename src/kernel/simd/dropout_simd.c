@@ -8,7 +8,7 @@
 enum { CHUNK = 4 * VF_WIDTH };
 
 /* The words of elements 4 block .. 4 block + CHUNK of one sample, in order. */
-PH_INLINE void random_words(const struct ph_rng_philox *philox, uint64_t sample, uint32_t block, vu word[4])
+PH_INLINE void random_words(const struct ph__rng_philox *philox, uint64_t sample, uint32_t block, vu word[4])
 {
     uint32_t key0 = philox->key[0];
     uint32_t key1 = philox->key[1];
@@ -31,7 +31,7 @@ PH_INLINE void random_words(const struct ph_rng_philox *philox, uint64_t sample,
 }
 
 struct dropout {
-    struct ph_rng_philox philox;
+    struct ph__rng_philox philox;
     vu threshold;
     vf factor;
 };
@@ -65,8 +65,8 @@ static void drop_row(
     }
 }
 
-void PH_SIMD(dropout)(const struct ph_rng_key *key, uint64_t first_sample, size_t rows, size_t n, double rate,
-    const float *x, float *y, uint8_t *mask)
+void PH_SIMD(dropout)(const struct ph__rng_key *key, uint64_t first_sample, size_t rows, size_t n,
+    double rate, const float *x, float *y, uint8_t *mask)
 {
     const uint64_t threshold = (uint64_t)llrint(rate * 4294967296.0);
     if (threshold > UINT32_MAX) { /* nothing is kept, which no word can say */

@@ -143,9 +143,9 @@ PH_INLINE size_t block_bytes(enum ph_row_format format, size_t vectors, int has_
 
 /* The block's vectors of the bag [first, last), and what is behind them if has_tail; format, hint, vectors and has_tail are
  * constants. The rows of the slots `ahead` further on are fetched, as far as slots `end` - 1. */
-PH_INLINE void pool_bag(const struct ph_embedding_bag_args *args, const struct columns *columns, size_t first,
-    size_t last, size_t ahead, size_t end, enum ph_row_format format, int hint, size_t vectors, int has_tail,
-    float *out)
+PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct columns *columns,
+    size_t first, size_t last, size_t ahead, size_t end, enum ph_row_format format, int hint, size_t vectors,
+    int has_tail, float *out)
 {
     vf sum[MAX_VECTORS + 1];
     float offset = 0;
@@ -198,10 +198,10 @@ PH_INLINE void pool_bag(const struct ph_embedding_bag_args *args, const struct c
 
 /* These columns of every bag. Of one feature the slots lie in the order of use; of several, the next sample's bag of the
  * same feature comes after one bag of each. */
-PH_INLINE void pool_bags(const struct ph_embedding_bag_args *given, const struct columns *columns, float *out,
-    enum ph_row_format format, size_t vectors, int has_tail)
+PH_INLINE void pool_bags(const struct ph__embedding_bag_args *given, const struct columns *columns,
+    float *out, enum ph_row_format format, size_t vectors, int has_tail)
 {
-    const struct ph_embedding_bag_args copy = *given, *args = &copy; /* no store to `out` can change it */
+    const struct ph__embedding_bag_args copy = *given, *args = &copy; /* no store to `out` can change it */
     const uint32_t *offsets = args->offsets;
     const size_t num_samples = args->num_samples;
     if (args->num_features == 1) {
@@ -231,7 +231,7 @@ PH_INLINE void pool_bags(const struct ph_embedding_bag_args *given, const struct
         break
 
 PH_INLINE void pool_columns(
-    const struct ph_embedding_bag_args *args, enum ph_row_format format, size_t column, size_t width)
+    const struct ph__embedding_bag_args *args, enum ph_row_format format, size_t column, size_t width)
 {
     const size_t begin = number_bytes(format, column), num_last = width % VF_WIDTH;
     const struct columns columns = {
@@ -264,7 +264,7 @@ PH_INLINE void pool_columns(
     }
 }
 
-PH_INLINE void pool_rows(const struct ph_embedding_bag_args *args, enum ph_row_format format)
+PH_INLINE void pool_rows(const struct ph__embedding_bag_args *args, enum ph_row_format format)
 {
     const size_t block = MAX_VECTORS * VF_WIDTH;
     for (size_t column = 0; column < args->dim; column += block)
@@ -285,7 +285,7 @@ PH_INLINE float number_of(
 
 /* A bag of rows of one number: the weights of a linear model. */
 PH_INLINE float pool_numbers_of(
-    const struct ph_embedding_bag_args *args, enum ph_row_format format, size_t first, size_t last)
+    const struct ph__embedding_bag_args *args, enum ph_row_format format, size_t first, size_t last)
 {
     const float *weights = args->weights;
     const uint32_t *slots = args->slots;
@@ -295,9 +295,9 @@ PH_INLINE float pool_numbers_of(
     return args->is_mean && last > first ? sum * (1.0F / (float)(last - first)) : sum;
 }
 
-PH_INLINE void pool_numbers(const struct ph_embedding_bag_args *given, enum ph_row_format format)
+PH_INLINE void pool_numbers(const struct ph__embedding_bag_args *given, enum ph_row_format format)
 {
-    const struct ph_embedding_bag_args copy = *given, *args = &copy;
+    const struct ph__embedding_bag_args copy = *given, *args = &copy;
     for (size_t f = 0; f < args->num_features; f++) {
         const uint32_t *offsets = args->offsets + f * args->feature_stride;
         for (size_t s = 0; s < args->num_samples; s++)
@@ -305,7 +305,7 @@ PH_INLINE void pool_numbers(const struct ph_embedding_bag_args *given, enum ph_r
     }
 }
 
-static void pool_fp32(const struct ph_embedding_bag_args *args)
+static void pool_fp32(const struct ph__embedding_bag_args *args)
 {
     if (args->dim == 1)
         pool_numbers(args, PH_ROWS_FP32);
@@ -313,7 +313,7 @@ static void pool_fp32(const struct ph_embedding_bag_args *args)
         pool_rows(args, PH_ROWS_FP32);
 }
 
-static void pool_fp16(const struct ph_embedding_bag_args *args)
+static void pool_fp16(const struct ph__embedding_bag_args *args)
 {
     if (args->dim == 1)
         pool_numbers(args, PH_ROWS_FP16);
@@ -321,7 +321,7 @@ static void pool_fp16(const struct ph_embedding_bag_args *args)
         pool_rows(args, PH_ROWS_FP16);
 }
 
-static void pool_bf16(const struct ph_embedding_bag_args *args)
+static void pool_bf16(const struct ph__embedding_bag_args *args)
 {
     if (args->dim == 1)
         pool_numbers(args, PH_ROWS_BF16);
@@ -330,7 +330,7 @@ static void pool_bf16(const struct ph_embedding_bag_args *args)
 }
 
 /* Where the low words are not wanted, the rows are those of bf16. */
-static void pool_split(const struct ph_embedding_bag_args *args)
+static void pool_split(const struct ph__embedding_bag_args *args)
 {
     if (args->low == NULL)
         pool_bf16(args);
@@ -340,20 +340,20 @@ static void pool_split(const struct ph_embedding_bag_args *args)
         pool_rows(args, PH_ROWS_BF16_SPLIT);
 }
 
-static void pool_int8(const struct ph_embedding_bag_args *args)
+static void pool_int8(const struct ph__embedding_bag_args *args)
 {
     pool_rows(args, PH_ROWS_INT8);
 }
 
-static void pool_int4(const struct ph_embedding_bag_args *args)
+static void pool_int4(const struct ph__embedding_bag_args *args)
 {
     pool_rows(args, PH_ROWS_INT4);
 }
 
 /* out_i = scale_i sum_j w_j table[slot_j] */
-void PH_SIMD(embedding_bag)(const struct ph_embedding_bag_args *args)
+void PH_SIMD(embedding_bag)(const struct ph__embedding_bag_args *args)
 {
-    static void (*const pools[PH_ROW_FORMAT_COUNT])(const struct ph_embedding_bag_args *args) = {
+    static void (*const pools[PH_ROW_FORMAT_COUNT])(const struct ph__embedding_bag_args *args) = {
         [PH_ROWS_FP32] = pool_fp32,
         [PH_ROWS_FP16] = pool_fp16,
         [PH_ROWS_BF16] = pool_bf16,

@@ -5,7 +5,7 @@
 enum { MAX_VECTORS = 8, DISTANCE = 16 /* entries ahead */, LINE_FLOATS = 16 };
 
 PH_INLINE void prefetch_entry(
-    const struct ph_embedding_gradient_source *source, size_t entry, size_t column, size_t width)
+    const struct ph__embedding_gradient_source *source, size_t entry, size_t column, size_t width)
 {
     if (entry >= source->num_entries)
         return;
@@ -16,7 +16,7 @@ PH_INLINE void prefetch_entry(
 }
 
 /* The columns [column, column + vectors * VF_WIDTH + tail); vectors and has_tail are constants. */
-PH_INLINE void sum_entries(const struct ph_embedding_gradient_source *source, size_t first, size_t last,
+PH_INLINE void sum_entries(const struct ph__embedding_gradient_source *source, size_t first, size_t last,
     size_t column, size_t vectors, int has_tail, vmask tail, float *row_out)
 {
     vf sum[MAX_VECTORS + 1];
@@ -47,7 +47,7 @@ PH_INLINE void sum_entries(const struct ph_embedding_gradient_source *source, si
         sum_entries(source, first, last, column, vectors, has_tail, tail, row_out); \
         break
 
-static void sum_columns(const struct ph_embedding_gradient_source *source, size_t first, size_t last,
+static void sum_columns(const struct ph__embedding_gradient_source *source, size_t first, size_t last,
     size_t column, size_t width, float *row_out)
 {
     const vmask tail = vf_first(width % VF_WIDTH);
@@ -73,7 +73,7 @@ static void sum_columns(const struct ph_embedding_gradient_source *source, size_
 
 /* row = sum_e c_e grad[row_e] */
 void PH_SIMD(embedding_gradient_row)(
-    const struct ph_embedding_gradient_source *source, size_t first, size_t last, float *row_out)
+    const struct ph__embedding_gradient_source *source, size_t first, size_t last, float *row_out)
 {
     const size_t block = MAX_VECTORS * VF_WIDTH;
     for (size_t column = 0; column < source->dim; column += block) {

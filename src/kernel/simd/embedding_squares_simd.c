@@ -8,7 +8,7 @@
 
 /* The columns from `column` on of run r: whole vectors, or the first num_last numbers of one. vectors and has_mask are
  * constants. */
-PH_INLINE void square_columns(const struct ph_embedding_update_args *args, size_t r, size_t column,
+PH_INLINE void square_columns(const struct ph__embedding_update_args *args, size_t r, size_t column,
     size_t vectors, int has_mask, size_t num_last, float *blocks_out)
 {
     const vf gradient_scale = vf_set1(args->step->gradient_scale);
@@ -22,7 +22,7 @@ PH_INLINE void square_columns(const struct ph_embedding_update_args *args, size_
 }
 
 /* blocks_out: of run r */
-static void square_run(const struct ph_embedding_update_args *args, size_t r, float *blocks_out)
+static void square_run(const struct ph__embedding_update_args *args, size_t r, float *blocks_out)
 {
     const size_t dim = args->source->dim, block = VECTORS * VF_WIDTH;
     size_t column = 0;
@@ -36,7 +36,7 @@ static void square_run(const struct ph_embedding_update_args *args, size_t r, fl
 
 /* row_scratch (2 dim): gradient, weights */
 static void square_run_with_penalty(
-    const struct ph_embedding_update_args *args, size_t r, float *row_scratch, float *blocks_out)
+    const struct ph__embedding_update_args *args, size_t r, float *row_scratch, float *blocks_out)
 {
     const size_t dim = args->source->dim;
     float *weights = row_scratch + dim;
@@ -46,7 +46,7 @@ static void square_run_with_penalty(
     PH_SIMD(row_squares)(args->step, dim, row_scratch, weights, blocks_out);
 }
 
-void PH_SIMD(embedding_squares)(const struct ph_embedding_update_args *args, size_t first, size_t last,
+void PH_SIMD(embedding_squares)(const struct ph__embedding_update_args *args, size_t first, size_t last,
     float *row_scratch, float *blocks_out)
 {
     const size_t blocks = ph__square_blocks(args->source->dim);

@@ -17,7 +17,7 @@ _Static_assert(
 
 /* What a sweep over runs keeps. */
 struct sweep {
-    const struct ph_embedding_update_args *args;
+    const struct ph__embedding_update_args *args;
     struct constants constants;
     bool is_scaled, has_penalty; /* of row-wise Adagrad: what its gradients need */
     struct chance chance;
@@ -30,7 +30,7 @@ PH_INLINE void step_columns(const struct sweep *sweep, enum ph_optimizer_kind ki
     size_t r, size_t end, size_t column, size_t vectors, int has_mask, size_t num_last,
     const uint16_t *random)
 {
-    const struct ph_embedding_update_args *args = sweep->args;
+    const struct ph__embedding_update_args *args = sweep->args;
     const size_t place = args->unique[r] * args->source->dim + column;
     const struct numbers weights = numbers_at(args->table, format, place);
     const vmask mask = vf_first(num_last);
@@ -103,7 +103,7 @@ PH_INLINE void update_run(struct sweep *sweep, enum ph_optimizer_kind kind, enum
 }
 
 /* Runs [first, last) of an elementwise optimizer; kind and format are constants. */
-PH_INLINE void update_runs(const struct ph_embedding_update_args *args, enum ph_optimizer_kind kind,
+PH_INLINE void update_runs(const struct ph__embedding_update_args *args, enum ph_optimizer_kind kind,
     enum ph_row_format format, size_t first, size_t last)
 {
     struct sweep sweep = {.args = args, .constants = broadcast(args->step), .next = first};
@@ -152,7 +152,7 @@ PH_INLINE void penalize(const struct sweep *sweep, size_t vectors, const vf *w, 
 PH_INLINE void step_row(
     struct sweep *sweep, enum ph_row_format format, size_t vectors, size_t r, const uint16_t *random)
 {
-    const struct ph_embedding_update_args *args = sweep->args;
+    const struct ph__embedding_update_args *args = sweep->args;
     const size_t slot = args->unique[r], dim = vectors * VF_WIDTH;
     const struct numbers weights = numbers_at(args->table, format, slot * dim);
     vf g[ROW_VECTORS], w[ROW_VECTORS];
@@ -171,7 +171,7 @@ PH_INLINE void step_row(
 }
 
 /* format and vectors are constants. */
-PH_INLINE void update_rows(const struct ph_embedding_update_args *args, enum ph_row_format format,
+PH_INLINE void update_rows(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t vectors, size_t first, size_t last)
 {
     struct sweep sweep = {.args = args,
@@ -189,7 +189,7 @@ PH_INLINE void update_rows(const struct ph_embedding_update_args *args, enum ph_
 
 /* Run r's step on the row's numbers, which lie in memory as its gradient does. */
 PH_INLINE void step_in_memory(
-    const struct ph_embedding_update_args *args, size_t r, const float *gradient, float *weights)
+    const struct ph__embedding_update_args *args, size_t r, const float *gradient, float *weights)
 {
     const size_t dim = args->source->dim;
     float *s = args->s + args->unique[r];
@@ -202,7 +202,7 @@ PH_INLINE void step_in_memory(
 
 /* Rows of any size. The step needs the row's own numbers twice, so that those of fewer bytes are made into floats beside
  * the gradient. */
-PH_INLINE void update_rows_in_scratch(const struct ph_embedding_update_args *args, enum ph_row_format format,
+PH_INLINE void update_rows_in_scratch(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {
     const size_t dim = args->source->dim;
@@ -227,7 +227,7 @@ PH_INLINE void update_rows_in_scratch(const struct ph_embedding_update_args *arg
 }
 
 /* format is a constant. */
-PH_INLINE void update_rowwise(const struct ph_embedding_update_args *args, enum ph_row_format format,
+PH_INLINE void update_rowwise(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {
     switch (args->source->dim) {
@@ -249,7 +249,7 @@ PH_INLINE void update_rowwise(const struct ph_embedding_update_args *args, enum 
 }
 
 /* format is a constant. */
-PH_INLINE void update_format(const struct ph_embedding_update_args *args, enum ph_row_format format,
+PH_INLINE void update_format(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {
     switch (args->step->kind) {
@@ -274,31 +274,31 @@ PH_INLINE void update_format(const struct ph_embedding_update_args *args, enum p
 }
 
 static void update_fp32(
-    const struct ph_embedding_update_args *args, size_t first, size_t last, float *row_scratch)
+    const struct ph__embedding_update_args *args, size_t first, size_t last, float *row_scratch)
 {
     update_format(args, PH_ROWS_FP32, first, last, row_scratch);
 }
 
 static void update_fp16(
-    const struct ph_embedding_update_args *args, size_t first, size_t last, float *row_scratch)
+    const struct ph__embedding_update_args *args, size_t first, size_t last, float *row_scratch)
 {
     update_format(args, PH_ROWS_FP16, first, last, row_scratch);
 }
 
 static void update_bf16(
-    const struct ph_embedding_update_args *args, size_t first, size_t last, float *row_scratch)
+    const struct ph__embedding_update_args *args, size_t first, size_t last, float *row_scratch)
 {
     update_format(args, PH_ROWS_BF16, first, last, row_scratch);
 }
 
 static void update_split(
-    const struct ph_embedding_update_args *args, size_t first, size_t last, float *row_scratch)
+    const struct ph__embedding_update_args *args, size_t first, size_t last, float *row_scratch)
 {
     update_format(args, PH_ROWS_BF16_SPLIT, first, last, row_scratch);
 }
 
 void PH_SIMD(embedding_update)(
-    const struct ph_embedding_update_args *args, size_t first, size_t last, float *row_scratch)
+    const struct ph__embedding_update_args *args, size_t first, size_t last, float *row_scratch)
 {
     assert(last <= args->num_unique);
     if (args->table->format == PH_ROWS_FP32)

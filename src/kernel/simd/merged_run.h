@@ -14,7 +14,7 @@ PH_INLINE void prefetch_bytes(const void *row, size_t bytes)
 }
 
 PH_INLINE void prefetch_run(
-    const struct ph_embedding_update_args *args, enum ph_row_format format, size_t run)
+    const struct ph__embedding_update_args *args, enum ph_row_format format, size_t run)
 {
     if (run >= args->num_unique)
         return;
@@ -45,7 +45,7 @@ PH_INLINE void store(float *p, int has_mask, vmask mask, vf x)
 }
 
 /* sum_v = sum over entries [first, last) of c_e grad[row_e] in the columns from `column` on; vectors is a constant. */
-PH_INLINE void sum_entries(const struct ph_embedding_gradient_source *source, size_t first, size_t last,
+PH_INLINE void sum_entries(const struct ph__embedding_gradient_source *source, size_t first, size_t last,
     size_t column, size_t vectors, int has_mask, vmask mask, vf *sum)
 {
     const float *grad = source->grad + column;
@@ -68,14 +68,14 @@ PH_INLINE void sum_entries(const struct ph_embedding_gradient_source *source, si
     }
 }
 
-PH_INLINE size_t end_of_run(const struct ph_embedding_update_args *args, size_t r)
+PH_INLINE size_t end_of_run(const struct ph__embedding_update_args *args, size_t r)
 {
     return r + 1 < args->num_unique ? args->starts[r + 1] : args->source->num_entries;
 }
 
 /* The gradient of run r into row (dim). */
 PH_INLINE void gather_run(
-    const struct ph_embedding_gradient_source *source, size_t start, size_t end, float *row)
+    const struct ph__embedding_gradient_source *source, size_t start, size_t end, float *row)
 {
     const size_t dim = source->dim, block = VECTORS * VF_WIDTH;
     const vmask none = vf_first(0), tail = vf_first(dim % VF_WIDTH);

@@ -16,7 +16,7 @@ PH_INLINE void multiply_row(size_t n, const float *a, const float *b, float *y, 
 }
 
 /* y_rj (+)= a_rj b_rj */
-void PH_SIMD(multiply_rows)(const struct ph_multiply_rows_args *args)
+void PH_SIMD(multiply_rows)(const struct ph__multiply_rows_args *args)
 {
     for (size_t r = 0; r < args->rows; r++) {
         const float *a = args->a + r * args->a_stride, *b = args->b + r * args->b_stride;

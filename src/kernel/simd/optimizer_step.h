@@ -10,7 +10,7 @@ struct constants {
         reciprocal2;
 };
 
-static struct constants broadcast(const struct ph_optimizer_step *step)
+static struct constants broadcast(const struct ph__optimizer_step *step)
 {
     return (struct constants){
         .learning_rate = vf_set1(step->learning_rate),

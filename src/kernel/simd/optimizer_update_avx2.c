@@ -5,7 +5,7 @@
 #include "kernel/simd/simd.h"
 
 /* All n weights; kind is a constant. */
-PH_INLINE void update_all(const struct ph_optimizer_step *step, enum ph_optimizer_kind kind, size_t n,
+PH_INLINE void update_all(const struct ph__optimizer_step *step, enum ph_optimizer_kind kind, size_t n,
     const float *grad, float *weight, float *m, float *s)
 {
     const struct constants c = broadcast(step);
@@ -36,7 +36,7 @@ PH_INLINE void update_all(const struct ph_optimizer_step *step, enum ph_optimize
 }
 
 void PH_SIMD(optimizer_update)(
-    const struct ph_optimizer_step *step, size_t n, const float *grad, float *weight, float *m, float *s)
+    const struct ph__optimizer_step *step, size_t n, const float *grad, float *weight, float *m, float *s)
 {
     switch (step->kind) {
     case PH_SGD:

@@ -34,7 +34,7 @@ struct weights {
     vu shift; /* 16: in the low halves */
 };
 
-PH_INLINE struct weights weights_of(const struct ph_row_product_args *args, size_t output)
+PH_INLINE struct weights weights_of(const struct ph__row_product_args *args, size_t output)
 {
     const size_t within = output % PANEL, panel = (output - within) * args->in_features;
     struct weights weights = {.shift = vu_set1(within < PANEL / 2 ? 16 : 0)};
@@ -64,7 +64,7 @@ PH_INLINE void prefetch_weights(const struct weights *weights, size_t k, int is_
 
 /* The lines of a block of outputs, to be written; it may lie behind the last one. */
 PH_INLINE void fetch_outputs(
-    const struct ph_row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
+    const struct ph__row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
 {
     PH_UNROLL
     for (size_t r = 0; r < rows; r++) {
@@ -76,7 +76,7 @@ PH_INLINE void fetch_outputs(
 
 /* Outputs [column, column + vectors * VF_WIDTH), as far as there are any, of rows [row, row + rows); rows, vectors and
  * is_bf16 are constants. */
-PH_INLINE void block(const struct ph_row_product_args *args, size_t row, size_t rows, size_t column,
+PH_INLINE void block(const struct ph__row_product_args *args, size_t row, size_t rows, size_t column,
     size_t vectors, int is_bf16)
 {
     const size_t inner = args->in_features;
@@ -151,7 +151,7 @@ PH_INLINE void block(const struct ph_row_product_args *args, size_t row, size_t 
         break;
 
 static void run_block(
-    const struct ph_row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
+    const struct ph__row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
 {
     switch (16 * rows + vectors) {
         BLOCKS(CASE)
@@ -164,7 +164,7 @@ static void run_block(
         break;
 
 static void run_block_bf16(
-    const struct ph_row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
+    const struct ph__row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
 {
     switch (16 * rows + vectors) {
         BLOCKS(CASE_BF16)
@@ -183,7 +183,7 @@ static size_t vectors_of(size_t rows)
 
 /* Block `index` of num_blocks that divide the rows evenly, outputs from `column` on. */
 static void run_part(
-    const struct ph_row_product_args *args, size_t index, size_t num_blocks, size_t column, size_t vectors)
+    const struct ph__row_product_args *args, size_t index, size_t num_blocks, size_t column, size_t vectors)
 {
     const size_t row = args->rows * index / num_blocks, end = args->rows * (index + 1) / num_blocks;
     (args->is_bf16 ? run_block_bf16 : run_block)(args, row, end - row, column, vectors);
@@ -198,7 +198,7 @@ static size_t fitting(size_t most, size_t left)
 }
 
 /* y = x W^T + bias */
-void PH_SIMD(row_product)(const struct ph_row_product_args *args)
+void PH_SIMD(row_product)(const struct ph__row_product_args *args)
 {
     const size_t num_blocks = (args->rows + ROWS - 1) / ROWS; /* a row more or less */
     const size_t most = num_blocks > 0 ? vectors_of(args->rows / num_blocks) : 1;

@@ -12,7 +12,7 @@ struct row {
 };
 
 static struct row make_row(
-    const struct ph_optimizer_step *step, size_t dim, const float *grad, const float *weight)
+    const struct ph__optimizer_step *step, size_t dim, const float *grad, const float *weight)
 {
     return (struct row){.dim = dim,
         .whole = dim - dim % VF_WIDTH,
@@ -85,7 +85,7 @@ static float sum_squares(const struct row *row)
 
 /* s += mean_square;  w_d -= lr / (sqrt(s) + eps) g_d */
 PH_INLINE void step_columns(
-    const struct ph_optimizer_step *step, float mean_square, const struct row *row, float *weight, float *s)
+    const struct ph__optimizer_step *step, float mean_square, const struct row *row, float *weight, float *s)
 {
     const vf rate = rowwise_rate(step, mean_square, s);
     for (size_t d = 0; d < row->whole; d += VF_WIDTH)
@@ -97,7 +97,7 @@ PH_INLINE void step_columns(
     }
 }
 
-void PH_SIMD(row_squares)(const struct ph_optimizer_step *step, size_t dim, const float *grad,
+void PH_SIMD(row_squares)(const struct ph__optimizer_step *step, size_t dim, const float *grad,
     const float *weight, float *blocks_out)
 {
     const struct row row = make_row(step, dim, grad, weight);
@@ -106,7 +106,7 @@ void PH_SIMD(row_squares)(const struct ph_optimizer_step *step, size_t dim, cons
             blocks_out + d / PH_SQUARES_COLUMNS, gradient_at(&row, d, 0), d < row.whole ? VF_WIDTH : dim - d);
 }
 
-void PH_SIMD(rowwise_adagrad_step)(const struct ph_optimizer_step *step, float mean_square, size_t dim,
+void PH_SIMD(rowwise_adagrad_step)(const struct ph__optimizer_step *step, float mean_square, size_t dim,
     const float *grad, float *weight, float *s)
 {
     const struct row row = make_row(step, dim, grad, weight);
@@ -114,7 +114,7 @@ void PH_SIMD(rowwise_adagrad_step)(const struct ph_optimizer_step *step, float m
 }
 
 void PH_SIMD(rowwise_adagrad_update)(
-    const struct ph_optimizer_step *step, size_t dim, const float *grad, float *weight, float *s)
+    const struct ph__optimizer_step *step, size_t dim, const float *grad, float *weight, float *s)
 {
     const struct row row = make_row(step, dim, grad, weight);
     if (dim > 0)

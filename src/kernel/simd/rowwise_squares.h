@@ -32,7 +32,7 @@ PH_INLINE void square_blocks(const vf *g, size_t fours, vf sums[FOUR_BLOCKS])
 }
 
 /* s += mean g_d^2; returns lr / (sqrt(s) + eps). */
-PH_INLINE vf rowwise_rate(const struct ph_optimizer_step *step, float mean_square, float *s)
+PH_INLINE vf rowwise_rate(const struct ph__optimizer_step *step, float mean_square, float *s)
 {
     *s += mean_square;
     return vf_set1(step->learning_rate / (sqrtf(*s) + step->epsilon));

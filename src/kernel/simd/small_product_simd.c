@@ -23,7 +23,7 @@ PH_INLINE const float *row_of(const float *const base[NUM_GROUPS], size_t r, siz
 }
 
 /* What the sums begin with. rows and vectors are constants; the last vector has the lanes of `mask`. */
-PH_INLINE void begin_sums(const struct ph_small_product_args *args, const struct place *at, size_t rows,
+PH_INLINE void begin_sums(const struct ph__small_product_args *args, const struct place *at, size_t rows,
     size_t vectors, vmask mask, vf sum[ROWS][VECTORS])
 {
     PH_UNROLL
@@ -38,8 +38,8 @@ PH_INLINE void begin_sums(const struct ph_small_product_args *args, const struct
     }
 }
 
-PH_INLINE void block(
-    const struct ph_small_product_args *args, const struct place *at, size_t rows, size_t vectors, vmask mask)
+PH_INLINE void block(const struct ph__small_product_args *args, const struct place *at, size_t rows,
+    size_t vectors, vmask mask)
 {
     const size_t stride = args->a_row_stride;
     const float *base[NUM_GROUPS], *b = at->b;
@@ -106,8 +106,8 @@ PH_INLINE void block(
         block(args, at, rows, vectors, mask); \
         break;
 
-static void run_block(
-    const struct ph_small_product_args *args, const struct place *at, size_t rows, size_t vectors, vmask mask)
+static void run_block(const struct ph__small_product_args *args, const struct place *at, size_t rows,
+    size_t vectors, vmask mask)
 {
     switch (8 * rows + vectors) {
         BLOCKS(CASE)
@@ -116,7 +116,7 @@ static void run_block(
 
 /* All rows of up to VECTORS vectors of columns. */
 static void run_columns(
-    const struct ph_small_product_args *args, const struct place *from, size_t first, size_t columns)
+    const struct ph__small_product_args *args, const struct place *from, size_t first, size_t columns)
 {
     const size_t vectors = (columns + VF_WIDTH - 1) / VF_WIDTH;
     const vmask mask = vf_first(columns - (vectors - 1) * VF_WIDTH);
@@ -133,7 +133,7 @@ static void run_columns(
 }
 
 /* C = A B + bias */
-void PH_SIMD(small_product)(const struct ph_small_product_args *args)
+void PH_SIMD(small_product)(const struct ph__small_product_args *args)
 {
     struct place from = {args->a, args->b, args->bias, args->c};
     for (size_t i = 0; i < args->count; i++) {

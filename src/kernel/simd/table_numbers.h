@@ -1,4 +1,4 @@
-/* The numbers of a table's rows that are learnt (struct ph_table_rows), a vector at a time: read, and written as their
+/* The numbers of a table's rows that are learnt (struct ph__table_rows), a vector at a time: read, and written as their
  * format rounds them. Same bits as ref.
  *
  * Random words are drawn by blocks of eight numbers (base/rng.h). Philox runs in lanes of 64 bits, because its products then
@@ -25,7 +25,7 @@ enum {
  * rows that are drawn together: `together` of them, each with `row_words`. Of wider rows a part is drawn, `together` is 0.
  * Words stand where the numbers do: what is drawn of the first block and comes before a part's columns is left out. */
 struct chance {
-    const struct ph_table_rows *table;
+    const struct ph__table_rows *table;
     size_t zero_row;     /* where row 0 of the whole slice would be, modulo 2^64 */
     size_t end_row;      /* where the slice's rows end */
     size_t first_block;  /* the block that column 0 is in, */
@@ -43,7 +43,7 @@ PH_INLINE int is_by_chance(enum ph_row_format format)
 }
 
 /* Blocks that a row of any slice takes at most. */
-static size_t count_row_blocks(const struct ph_table_rows *table)
+static size_t count_row_blocks(const struct ph__table_rows *table)
 {
     size_t numbers = table->dim > 0 ? table->dim : 1, before = 0;
     for (size_t i = 0; i < table->num_slices; i++)
@@ -51,7 +51,7 @@ static size_t count_row_blocks(const struct ph_table_rows *table)
     return (before + numbers - 1) / BLOCK_NUMBERS + 1;
 }
 
-static void start(struct chance *chance, const struct ph_table_rows *table)
+static void start(struct chance *chance, const struct ph__table_rows *table)
 {
     const size_t row_blocks = count_row_blocks(table);
     chance->table = table;
@@ -74,7 +74,7 @@ static void start(struct chance *chance, const struct ph_table_rows *table)
 /* To the first slice whose end is behind the row: it stays between `slice` and `last`. */
 static void enter_slice(struct chance *chance, size_t row)
 {
-    const struct ph_table_rows *table = chance->table;
+    const struct ph__table_rows *table = chance->table;
     size_t slice = 0, last = table->num_slices - 1;
     while (slice < last) {
         const size_t middle = slice + (last - slice) / 2;
@@ -83,9 +83,9 @@ static void enter_slice(struct chance *chance, size_t row)
         else
             last = middle;
     }
-    const struct ph_row_slice *entered = &table->slices[slice];
-    const struct ph_rng_key key = {table->seed, table->step, entered->stream};
-    const struct ph_rng_philox philox = ph__rng_philox(&key);
+    const struct ph__row_slice *entered = &table->slices[slice];
+    const struct ph__rng_key key = {table->seed, table->step, entered->stream};
+    const struct ph__rng_philox philox = ph__rng_philox(&key);
     for (uint32_t round = 0; round < PH_PHILOX_ROUNDS; round++) {
         chance->keys[2 * round] = philox.key[0] + round * PH_PHILOX_WEYL_0;
         chance->keys[2 * round + 1] = philox.key[1] + round * PH_PHILOX_WEYL_1;
@@ -158,9 +158,9 @@ static void draw_columns(struct chance *chance, size_t row, size_t column)
     generate(chance, rows, blocks);
     if (!chance->begins_in_block)
         return;
-    const struct ph_rng_philox philox = {
+    const struct ph__rng_philox philox = {
         {(uint32_t)chance->keys[0], (uint32_t)chance->keys[1]}, (uint32_t)chance->step};
-    const struct ph_rng_block last =
+    const struct ph__rng_block last =
         ph__rng_philox_block(&philox, logical_row, (uint32_t)(chance->first_block + block + DRAWN_BLOCKS));
     memcpy(chance->words + DRAWN_WORDS, last.word, sizeof last.word);
     leave_out_first(chance);
@@ -195,7 +195,7 @@ struct numbers {
 };
 
 PH_INLINE struct numbers numbers_at(
-    const struct ph_table_rows *table, enum ph_row_format format, size_t place)
+    const struct ph__table_rows *table, enum ph_row_format format, size_t place)
 {
     if (format == PH_ROWS_FP32)
         return (struct numbers){.real = (float *)table->memory + place};
@@ -271,7 +271,7 @@ PH_INLINE void store_first(
 /* ---- many numbers ------------------------------------------------------------------------------------------- */
 
 PH_INLINE void load_numbers(
-    const struct ph_table_rows *table, enum ph_row_format format, size_t place, size_t count, float *out)
+    const struct ph__table_rows *table, enum ph_row_format format, size_t place, size_t count, float *out)
 {
     const struct numbers from = numbers_at(table, format, place);
     size_t i = 0;
@@ -282,7 +282,7 @@ PH_INLINE void load_numbers(
 }
 
 PH_INLINE void store_split(
-    const struct ph_table_rows *table, size_t place, size_t count, const float *numbers)
+    const struct ph__table_rows *table, size_t place, size_t count, const float *numbers)
 {
     const struct numbers to = numbers_at(table, PH_ROWS_BF16_SPLIT, place);
     size_t i = 0;

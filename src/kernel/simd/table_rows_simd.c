@@ -5,7 +5,7 @@
 #include "kernel/simd/table_numbers.h"
 
 void PH_SIMD(table_rows_load)(
-    const struct ph_table_rows *table, size_t first, size_t count, float *numbers_out)
+    const struct ph__table_rows *table, size_t first, size_t count, float *numbers_out)
 {
     const size_t place = first * table->dim, elements = count * table->dim;
     switch (table->format) {
@@ -23,7 +23,7 @@ void PH_SIMD(table_rows_load)(
     }
 }
 
-PH_INLINE void store_rows(const struct ph_table_rows *table, enum ph_row_format format, size_t first,
+PH_INLINE void store_rows(const struct ph__table_rows *table, enum ph_row_format format, size_t first,
     size_t count, const float *numbers)
 {
     struct chance chance;
@@ -42,7 +42,7 @@ PH_INLINE void store_rows(const struct ph_table_rows *table, enum ph_row_format 
 }
 
 void PH_SIMD(table_rows_store)(
-    const struct ph_table_rows *table, size_t first, size_t count, const float *numbers)
+    const struct ph__table_rows *table, size_t first, size_t count, const float *numbers)
 {
     const size_t place = first * table->dim, elements = count * table->dim;
     switch (table->format) {

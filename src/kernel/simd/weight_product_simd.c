@@ -12,7 +12,7 @@ enum { ROWS = FEW_ROWS };
 #endif
 
 /* The block's samples, one after the other. rows, vectors and is_fetched are constants. */
-PH_INLINE void add_samples(const struct ph_weight_product_args *args, const float *a, const float *b,
+PH_INLINE void add_samples(const struct ph__weight_product_args *args, const float *a, const float *b,
     size_t rows, size_t vectors, vmask mask, int is_fetched, vf sum[ROWS][VECTORS])
 {
     const size_t ahead = args->fetched_samples * args->b_stride;
@@ -38,7 +38,7 @@ PH_INLINE void add_samples(const struct ph_weight_product_args *args, const floa
 }
 
 /* rows and vectors are constants; the last vector has the lanes of `mask`. */
-PH_INLINE void block(const struct ph_weight_product_args *args, size_t row, size_t column, size_t rows,
+PH_INLINE void block(const struct ph__weight_product_args *args, size_t row, size_t column, size_t rows,
     size_t vectors, vmask mask)
 {
     const float *a = args->a + row, *b = args->b + column;
@@ -94,7 +94,7 @@ PH_INLINE void block(const struct ph_weight_product_args *args, size_t row, size
         block(args, n, k, rows, vectors, mask); \
         break;
 
-static void run_blocks(const struct ph_weight_product_args *args, size_t n, size_t rows)
+static void run_blocks(const struct ph__weight_product_args *args, size_t n, size_t rows)
 {
     const size_t width = (rows > FEW_ROWS ? VECTORS / 2 : VECTORS) * VF_WIDTH;
     for (size_t k = 0; k < args->columns; k += width) {
@@ -107,7 +107,7 @@ static void run_blocks(const struct ph_weight_product_args *args, size_t n, size
     }
 }
 
-void PH_SIMD(weight_product)(const struct ph_weight_product_args *args)
+void PH_SIMD(weight_product)(const struct ph__weight_product_args *args)
 {
     for (size_t n = 0; n < args->rows; n += ROWS)
         run_blocks(args, n, args->rows - n < ROWS ? args->rows - n : ROWS);

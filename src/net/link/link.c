@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-ph_status ph__link_watch(const struct ph_link *link, int epoll)
+ph_status ph__link_watch(const struct ph__link *link, int epoll)
 {
     struct epoll_event event = {.events = link->transport->events | EPOLLET};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, link->descriptor, &event) != 0)
@@ -14,7 +14,7 @@ ph_status ph__link_watch(const struct ph_link *link, int epoll)
     return PH_OK;
 }
 
-void ph__link_destroy(struct ph_link *link)
+void ph__link_destroy(struct ph__link *link)
 {
     if (link != NULL)
         link->transport->destroy(link);
@@ -22,7 +22,7 @@ void ph__link_destroy(struct ph_link *link)
 
 /* ---- counters ---- */
 
-void ph__link_counters_add(struct ph_link_counters *sum, const struct ph_link_counters *part)
+void ph__link_counters_add(struct ph__link_counters *sum, const struct ph__link_counters *part)
 {
     sum->messages_sent += part->messages_sent;
     sum->messages_received += part->messages_received;
@@ -33,7 +33,7 @@ void ph__link_counters_add(struct ph_link_counters *sum, const struct ph_link_co
 }
 
 void ph__traffic_add(
-    struct ph_traffic *traffic, const char *transport, const struct ph_link_counters *counters)
+    struct ph__traffic *traffic, const char *transport, const struct ph__link_counters *counters)
 {
     size_t i = 0;
     while (i < traffic->num_transports && strcmp(traffic->transports[i], transport) != 0)
@@ -44,7 +44,7 @@ void ph__traffic_add(
     ph__link_counters_add(&traffic->counters[i], counters);
 }
 
-void ph__traffic_merge(struct ph_traffic *traffic, const struct ph_traffic *part)
+void ph__traffic_merge(struct ph__traffic *traffic, const struct ph__traffic *part)
 {
     for (size_t i = 0; i < part->num_transports; i++)
         ph__traffic_add(traffic, part->transports[i], &part->counters[i]);

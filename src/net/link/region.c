@@ -63,9 +63,9 @@ static ph_status set_size(const char *name, int descriptor, size_t size)
     return PH_OK;
 }
 
-ph_status ph__region_create(const char *name, size_t size, struct ph_region *region_out)
+ph_status ph__region_create(const char *name, size_t size, struct ph__region *region_out)
 {
-    struct ph_region region = {
+    struct ph__region region = {
         .descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), .size = size};
     if (region.descriptor < 0)
         return ph_fail(PH_ERROR_MEMORY, "%s: no shared memory: %s", name, strerror(errno));
@@ -80,7 +80,7 @@ ph_status ph__region_create(const char *name, size_t size, struct ph_region *reg
     return PH_OK;
 }
 
-ph_status ph__region_seal_read_only(const struct ph_region *region)
+ph_status ph__region_seal_read_only(const struct ph__region *region)
 {
     if (fcntl(region->descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
         return ph_fail(PH_ERROR_MEMORY, "shared memory cannot be sealed: %s", strerror(errno));
@@ -101,9 +101,9 @@ static ph_status check_sent_region(int descriptor, size_t size)
     return PH_OK;
 }
 
-ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct ph_region *region_out)
+ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct ph__region *region_out)
 {
-    struct ph_region region = {.descriptor = descriptor, .size = size};
+    struct ph__region region = {.descriptor = descriptor, .size = size};
     ph_status status = check_sent_region(descriptor, size);
     if (status == PH_OK)
         status = map_region("shared memory that was sent", descriptor, size, is_writable, &region.memory);
@@ -116,7 +116,7 @@ ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct 
 }
 
 /* Only what has a page can be collapsed: the first small one is touched, in a way that loses nothing that others write. */
-size_t ph__region_enlarge_pages(const struct ph_region *region, const void *begin, size_t size)
+size_t ph__region_enlarge_pages(const struct ph__region *region, const void *begin, size_t size)
 {
     char *memory = region->memory;
     const size_t first = (size_t)((const char *)begin - memory), end = first + size;
@@ -129,12 +129,12 @@ size_t ph__region_enlarge_pages(const struct ph_region *region, const void *begi
     return bytes;
 }
 
-void ph__region_close(struct ph_region *region)
+void ph__region_close(struct ph__region *region)
 {
     if (region->memory == NULL)
         return;
     munmap(region->memory, region->size);
     if (region->descriptor >= 0)
         close(region->descriptor);
-    *region = (struct ph_region){.descriptor = -1};
+    *region = (struct ph__region){.descriptor = -1};
 }

@@ -18,11 +18,11 @@ struct ring { /* in shared memory */
     _Alignas(64) _Atomic uint64_t written;
     _Alignas(64) _Atomic uint64_t read;
     _Atomic uint32_t is_asleep; /* beside `read`: both are the reader's */
-    _Alignas(64) struct ph_message messages[];
+    _Alignas(64) struct ph__message messages[];
 };
 
 struct shared_link {
-    struct ph_link link; /* first */
+    struct ph__link link; /* first */
     struct ring *out, *in;
     uint64_t capacity;
     uint64_t written, published; /* of out: queued, and shown to the other side */
@@ -32,7 +32,7 @@ struct shared_link {
 
 static size_t ring_bytes(size_t capacity)
 {
-    return sizeof(struct ring) + capacity * sizeof(struct ph_message);
+    return sizeof(struct ring) + capacity * sizeof(struct ph__message);
 }
 
 size_t ph__shared_link_bytes(size_t capacity)
@@ -42,7 +42,7 @@ size_t ph__shared_link_bytes(size_t capacity)
 }
 
 static ph_status shared_send(
-    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    struct ph__link *link, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     struct shared_link *self = (struct shared_link *)link;
     (void)payload; /* lies in memory that both sides see */
@@ -84,8 +84,8 @@ static ph_status look(struct shared_link *self, bool *is_there_out)
 
 static ph_status receive_one(struct shared_link *self)
 {
-    const struct ph_link_owner *owner = &self->link.owner;
-    const struct ph_message message = self->in->messages[self->read & (self->capacity - 1)];
+    const struct ph__link_owner *owner = &self->link.owner;
+    const struct ph__message message = self->in->messages[self->read & (self->capacity - 1)];
     void *memory;
     self->read++;
     self->link.counters.messages_received++;
@@ -93,7 +93,7 @@ static ph_status receive_one(struct shared_link *self)
     return owner->arrived(owner->context, &message);
 }
 
-static ph_status shared_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+static ph_status shared_progress(struct ph__link *link, size_t max_messages, size_t *num_moved_out)
 {
     struct shared_link *self = (struct shared_link *)link;
     size_t num_received = 0;
@@ -112,7 +112,7 @@ static ph_status shared_progress(struct ph_link *link, size_t max_messages, size
     return PH_OK;
 }
 
-static bool shared_begin_sleep(struct ph_link *link)
+static bool shared_begin_sleep(struct ph__link *link)
 {
     struct shared_link *self = (struct shared_link *)link;
     atomic_store_explicit(&self->in->is_asleep, 1, memory_order_seq_cst);
@@ -120,26 +120,26 @@ static bool shared_begin_sleep(struct ph_link *link)
            atomic_load_explicit(&self->in->written, memory_order_seq_cst) == self->read;
 }
 
-static bool shared_end_sleep(struct ph_link *link)
+static bool shared_end_sleep(struct ph__link *link)
 {
     struct shared_link *self = (struct shared_link *)link;
     atomic_store_explicit(&self->in->is_asleep, 0, memory_order_relaxed);
     return ph__doorbell_answer(link->descriptor);
 }
 
-static short shared_poll_events(const struct ph_link *link)
+static short shared_poll_events(const struct ph__link *link)
 {
     (void)link;
     return POLLIN;
 }
 
-static void shared_destroy(struct ph_link *link)
+static void shared_destroy(struct ph__link *link)
 {
     close(link->descriptor);
     free(link);
 }
 
-static const struct ph_link_transport shared_transport = {
+static const struct ph__link_transport shared_transport = {
     .name = "shared memory",
     .send = shared_send,
     .progress = shared_progress,
@@ -150,7 +150,7 @@ static const struct ph_link_transport shared_transport = {
     .events = EPOLLIN,
 };
 
-ph_status ph__shared_link_create(const struct ph_shared_link_options *options, struct ph_link **link_out)
+ph_status ph__shared_link_create(const struct ph__shared_link_options *options, struct ph__link **link_out)
 {
     struct shared_link *self = calloc(1, sizeof *self);
     if (self == NULL)

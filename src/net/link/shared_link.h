@@ -10,15 +10,15 @@
 /* Bytes that two rings of `capacity` messages (a power of two) take; a multiple of 64. */
 size_t ph__shared_link_bytes(size_t capacity);
 
-struct ph_shared_link_options {
+struct ph__shared_link_options {
     void *memory;    /* shared, zeros at first, 64-byte aligned; borrowed until destroy */
     size_t capacity; /* of either ring, a power of two */
     bool is_hub;     /* which side this is: the other is not */
     int doorbell;    /* this side's end, owned by the link from now on */
-    struct ph_link_owner owner;
+    struct ph__link_owner owner;
 };
 
 /* PH_ERROR_MEMORY; the doorbell is then the caller's. */
-ph_status ph__shared_link_create(const struct ph_shared_link_options *options, struct ph_link **link_out);
+ph_status ph__shared_link_create(const struct ph__shared_link_options *options, struct ph__link **link_out);
 
 #endif

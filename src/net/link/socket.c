@@ -47,7 +47,7 @@ static ph_status split(const char *address, struct host_port *parts_out)
 }
 
 struct patience {
-    struct ph_wait wait;
+    struct ph__wait wait;
     int watched; /* it ends, too, when something can be read there; -1: only at the deadline */
 };
 
@@ -227,7 +227,7 @@ static int connect_to_any(
 }
 
 ph_status ph__socket_connect_while(
-    const char *address, struct ph_timeout timeout, int watched, int *socket_out)
+    const char *address, struct ph__timeout timeout, int watched, int *socket_out)
 {
     struct patience patience = {.wait = ph__wait_begin(timeout), .watched = watched};
     struct addrinfo *found;
@@ -252,7 +252,7 @@ ph_status ph__socket_connect_while(
 
 ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *socket_out)
 {
-    return ph__socket_connect_while(address, (struct ph_timeout){.ms = timeout_ms}, -1, socket_out);
+    return ph__socket_connect_while(address, (struct ph__timeout){.ms = timeout_ms}, -1, socket_out);
 }
 
 ph_status ph__socket_accept(int listening, int *socket_out)
@@ -311,7 +311,7 @@ static int connect_to_local(const struct sockaddr_un *address, socklen_t size, i
 
 ph_status ph__socket_connect_local(const char *name, uint32_t timeout_ms, int *socket_out)
 {
-    const struct ph_timeout timeout = {.ms = timeout_ms};
+    const struct ph__timeout timeout = {.ms = timeout_ms};
     struct patience patience = {.wait = ph__wait_begin(timeout), .watched = -1};
     struct sockaddr_un address;
     socklen_t size;

@@ -18,7 +18,7 @@ ph_status ph__socket_connect(const char *address, uint32_t timeout_ms, int *sock
 /* The same, but it is over, PH_ERROR_PEER, when something can be read at `watched` (-1: none), a connection that tells how the other
  * side is, and by a signal of the timeout's, with that signal's status. */
 ph_status ph__socket_connect_while(
-    const char *address, struct ph_timeout timeout, int watched, int *socket_out);
+    const char *address, struct ph__timeout timeout, int watched, int *socket_out);
 
 ph_status ph__socket_listen_local(const char *name, int *socket_out);
 /* Waits for up to timeout_ms where so many come at once that there is no place among those who wait to be accepted. */

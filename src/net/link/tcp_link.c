@@ -22,16 +22,16 @@
 #define BYTES_A_TURN ((size_t)512 << 10) /* received before others have their turn */
 
 struct out_frame {
-    struct ph_message message;
+    struct ph__message message;
     const void *payload;
     size_t payload_bytes;
     unsigned char head[PH_TCP_FRAME_BYTES], tag[PH_FRAME_TAG_BYTES];
 };
 
 struct tcp_link {
-    struct ph_link link; /* first */
-    struct ph_frame_key *send_key, *receive_key;
-    const struct ph_region *registered;
+    struct ph__link link; /* first */
+    struct ph__frame_key *send_key, *receive_key;
+    const struct ph__region *registered;
     size_t tag_bytes; /* 0 without keys */
     /* Going out: frames [first, end) of the ring; of the first, `sent` bytes have left. */
     struct out_frame *frames;
@@ -41,7 +41,7 @@ struct tcp_link {
     enum { IN_HEAD, IN_PAYLOAD } part;
     size_t received; /* of the head; or of payload and tag together */
     unsigned char head[PH_TCP_FRAME_BYTES], tag[PH_FRAME_TAG_BYTES];
-    struct ph_message message;
+    struct ph__message message;
     char *payload;
     size_t payload_bytes;
 };
@@ -49,9 +49,9 @@ struct tcp_link {
 /* ---- frames ---- */
 
 void ph__tcp_frame_encode(
-    const struct ph_message *message, uint32_t payload_bytes, unsigned char head_out[PH_TCP_FRAME_BYTES])
+    const struct ph__message *message, uint32_t payload_bytes, unsigned char head_out[PH_TCP_FRAME_BYTES])
 {
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, head_out, PH_TCP_FRAME_BYTES);
     ph__wire_put_u32(&writer, FRAME_MAGIC);
     ph__wire_put_u32(&writer, payload_bytes);
@@ -62,10 +62,10 @@ void ph__tcp_frame_encode(
     ph__wire_put_u64(&writer, message->iteration);
 }
 
-ph_status ph__tcp_frame_decode(
-    const unsigned char head[PH_TCP_FRAME_BYTES], struct ph_message *message_out, uint32_t *payload_bytes_out)
+ph_status ph__tcp_frame_decode(const unsigned char head[PH_TCP_FRAME_BYTES], struct ph__message *message_out,
+    uint32_t *payload_bytes_out)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, head, PH_TCP_FRAME_BYTES);
     if (ph__wire_get_u32(&reader) != FRAME_MAGIC)
         return ph_fail(PH_ERROR_PEER, "what comes over the connection is no frame");
@@ -81,7 +81,7 @@ ph_status ph__tcp_frame_decode(
 /* ---- going out ---- */
 
 static ph_status tcp_send(
-    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    struct ph__link *link, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     struct tcp_link *self = (struct tcp_link *)link;
     if (self->end - self->first > self->mask)
@@ -307,7 +307,7 @@ static ph_status receive(struct tcp_link *self, size_t max_messages, size_t *num
     return PH_OK;
 }
 
-static ph_status tcp_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+static ph_status tcp_progress(struct ph__link *link, size_t max_messages, size_t *num_moved_out)
 {
     struct tcp_link *self = (struct tcp_link *)link;
     size_t num_moved = 0;
@@ -320,25 +320,25 @@ static ph_status tcp_progress(struct ph_link *link, size_t max_messages, size_t 
 
 /* ---- sleep and end ---- */
 
-static bool tcp_begin_sleep(struct ph_link *link)
+static bool tcp_begin_sleep(struct ph__link *link)
 {
     (void)link; /* the socket itself wakes whoever polls it */
     return true;
 }
 
-static bool tcp_end_sleep(struct ph_link *link)
+static bool tcp_end_sleep(struct ph__link *link)
 {
     (void)link; /* the next progress tells */
     return true;
 }
 
-static short tcp_poll_events(const struct ph_link *link)
+static short tcp_poll_events(const struct ph__link *link)
 {
     const struct tcp_link *self = (const struct tcp_link *)link;
     return self->first != self->end ? POLLIN | POLLOUT : POLLIN;
 }
 
-static void tcp_destroy(struct ph_link *link)
+static void tcp_destroy(struct ph__link *link)
 {
     struct tcp_link *self = (struct tcp_link *)link;
     ph__frame_key_destroy(self->send_key);
@@ -348,7 +348,7 @@ static void tcp_destroy(struct ph_link *link)
     free(self);
 }
 
-static const struct ph_link_transport tcp_transport = {
+static const struct ph__link_transport tcp_transport = {
     .name = "tcp",
     .send = tcp_send,
     .progress = tcp_progress,
@@ -364,7 +364,7 @@ size_t ph__tcp_link_bytes(size_t capacity)
     return sizeof(struct tcp_link) + capacity * sizeof(struct out_frame);
 }
 
-ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct ph_link **link_out)
+ph_status ph__tcp_link_create(const struct ph__tcp_link_options *options, struct ph__link **link_out)
 {
     struct tcp_link *self = calloc(1, sizeof *self);
     if (self == NULL || (self->frames = calloc(options->capacity, sizeof *self->frames)) == NULL) {

@@ -20,23 +20,23 @@
 
 #define PH_TCP_FRAME_BYTES 24
 
-struct ph_tcp_link_options {
+struct ph__tcp_link_options {
     int socket;      /* connected and non-blocking; owned by the link from now on */
     size_t capacity; /* messages that may wait to be sent, a power of two */
-    struct ph_frame_key *send_key, *receive_key; /* both, owned from now on, or NULL */
-    const struct ph_region *registered;          /* borrowed until destroy; NULL: none */
-    struct ph_link_owner owner;
+    struct ph__frame_key *send_key, *receive_key; /* both, owned from now on, or NULL */
+    const struct ph__region *registered;          /* borrowed until destroy; NULL: none */
+    struct ph__link_owner owner;
 };
 
 size_t ph__tcp_link_bytes(size_t capacity); /* of memory, without keys */
 
 /* PH_ERROR_MEMORY; socket and keys are then the caller's. */
-ph_status ph__tcp_link_create(const struct ph_tcp_link_options *options, struct ph_link **link_out);
+ph_status ph__tcp_link_create(const struct ph__tcp_link_options *options, struct ph__link **link_out);
 
 /* The head of a frame, as bytes: what the fuzz target and the link share. PH_ERROR_PEER for what is none. */
 void ph__tcp_frame_encode(
-    const struct ph_message *message, uint32_t payload_bytes, unsigned char head_out[PH_TCP_FRAME_BYTES]);
-ph_status ph__tcp_frame_decode(const unsigned char head[PH_TCP_FRAME_BYTES], struct ph_message *message_out,
+    const struct ph__message *message, uint32_t payload_bytes, unsigned char head_out[PH_TCP_FRAME_BYTES]);
+ph_status ph__tcp_frame_decode(const unsigned char head[PH_TCP_FRAME_BYTES], struct ph__message *message_out,
     uint32_t *payload_bytes_out);
 
 #endif

@@ -15,13 +15,13 @@
 #define IDLE_SECONDS 10
 #define DEFAULT_ADDRESS "127.0.0.1:0"
 
-struct ph_http_server {
+struct ph__http_server {
     struct MHD_Daemon *daemon;
     int descriptor; /* the daemon's */
     char address[PH_ADDRESS_BYTES];
-    const struct ph_http_page *pages;
+    const struct ph__http_page *pages;
     size_t num_pages;
-    struct ph_log *log;
+    struct ph__log *log;
 };
 
 /* ---- answers --------------------------------------------------------------------------------------------- */
@@ -46,9 +46,9 @@ static enum MHD_Result refuse(
         MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_PERSISTENT));
 }
 
-static ph_status write_page(const struct ph_http_page *page, char **text_out, size_t *size_out)
+static ph_status write_page(const struct ph__http_page *page, char **text_out, size_t *size_out)
 {
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     PH_TRY(ph__writer_open_memory(page->path, PH_HTTP_MAX_PAGE_BYTES, &writer));
     ph_status status = page->write(page->context, writer);
     if (status == PH_OK)
@@ -60,7 +60,7 @@ static ph_status write_page(const struct ph_http_page *page, char **text_out, si
 }
 
 static enum MHD_Result send_page(
-    const struct ph_http_server *server, struct MHD_Connection *connection, const struct ph_http_page *page)
+    const struct ph__http_server *server, struct MHD_Connection *connection, const struct ph__http_page *page)
 {
     static char failed[] = "the page could not be made\n";
     char *text = NULL;
@@ -82,7 +82,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     const char *method, const char *version, const char *body, size_t *body_size, void **has_begun)
 {
     static char not_allowed[] = "only GET\n", not_found[] = "not found\n";
-    struct ph_http_server *server = context;
+    struct ph__http_server *server = context;
     (void)version, (void)body;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET", not_allowed);
@@ -101,7 +101,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 /* ---- the server ------------------------------------------------------------------------------------------ */
 
 /* The daemon owns the socket from here on. */
-static ph_status start_daemon(struct ph_http_server *server, int listener)
+static ph_status start_daemon(struct ph__http_server *server, int listener)
 {
     server->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, server, MHD_OPTION_LISTEN_SOCKET,
         listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PH_HTTP_MAX_CONNECTIONS,
@@ -116,7 +116,7 @@ static ph_status start_daemon(struct ph_http_server *server, int listener)
     return PH_OK;
 }
 
-static ph_status start_server(struct ph_http_server *server, const char *address)
+static ph_status start_server(struct ph__http_server *server, const char *address)
 {
     int listener = -1;
     PH_TRY(ph__socket_listen(address, &listener));
@@ -128,9 +128,9 @@ static ph_status start_server(struct ph_http_server *server, const char *address
     return start_daemon(server, listener);
 }
 
-ph_status ph__http_server_create(const struct ph_http_options *options, struct ph_http_server **server_out)
+ph_status ph__http_server_create(const struct ph__http_options *options, struct ph__http_server **server_out)
 {
-    struct ph_http_server *server = calloc(1, sizeof *server);
+    struct ph__http_server *server = calloc(1, sizeof *server);
     if (server == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: an HTTP server");
     server->pages = options->pages;
@@ -145,7 +145,7 @@ ph_status ph__http_server_create(const struct ph_http_options *options, struct p
     return status;
 }
 
-void ph__http_server_destroy(struct ph_http_server *server)
+void ph__http_server_destroy(struct ph__http_server *server)
 {
     if (server == NULL)
         return;
@@ -156,17 +156,17 @@ void ph__http_server_destroy(struct ph_http_server *server)
 
 /* ---- running --------------------------------------------------------------------------------------------- */
 
-const char *ph__http_server_address(const struct ph_http_server *server)
+const char *ph__http_server_address(const struct ph__http_server *server)
 {
     return server->address;
 }
 
-int ph__http_server_descriptor(const struct ph_http_server *server)
+int ph__http_server_descriptor(const struct ph__http_server *server)
 {
     return server->descriptor;
 }
 
-int ph__http_server_timeout_ms(const struct ph_http_server *server)
+int ph__http_server_timeout_ms(const struct ph__http_server *server)
 {
     MHD_UNSIGNED_LONG_LONG timeout = 0;
     if (MHD_get_timeout(server->daemon, &timeout) != MHD_YES)
@@ -174,7 +174,7 @@ int ph__http_server_timeout_ms(const struct ph_http_server *server)
     return timeout < INT_MAX ? (int)timeout : INT_MAX;
 }
 
-ph_status ph__http_server_run(struct ph_http_server *server)
+ph_status ph__http_server_run(struct ph__http_server *server)
 {
     if (MHD_run(server->daemon) != MHD_YES)
         return ph_fail(PH_ERROR_BUG, "the HTTP server at %s cannot go on", server->address);

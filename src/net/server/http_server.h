@@ -16,37 +16,37 @@
 #define PH_HTTP_MAX_PAGE_BYTES ((size_t)4 << 20)
 #define PH_HTTP_MAX_CONNECTIONS 32 /* at a time */
 
-struct ph_http_page {
+struct ph__http_page {
     const char *path; /* "/metrics"; what follows a '?' in a request does not count */
     const char *content_type;
     /* Called by ph__http_server_run; what it returns but PH_OK is logged, and answered 500 without a word about it. */
-    ph_status (*write)(void *context, struct ph_writer *writer);
+    ph_status (*write)(void *context, struct ph__writer *writer);
     void *context;
 };
 
-struct ph_http_options {
-    const char *address;              /* "host:port" as of socket.h; NULL: a free port of 127.0.0.1 */
-    const struct ph_http_page *pages; /* (num_pages), borrowed until destroy, as all that they name */
+struct ph__http_options {
+    const char *address;               /* "host:port" as of socket.h; NULL: a free port of 127.0.0.1 */
+    const struct ph__http_page *pages; /* (num_pages), borrowed until destroy, as all that they name */
     size_t num_pages;
-    struct ph_log *log; /* borrowed until destroy; NULL: none */
+    struct ph__log *log; /* borrowed until destroy; NULL: none */
 };
 
-struct ph_http_server;
+struct ph__http_server;
 
 /* PH_ERROR_CONFIG for an address that is none, PH_ERROR_PEER for one that cannot be listened at, naming it. */
-ph_status ph__http_server_create(const struct ph_http_options *options, struct ph_http_server **server_out);
-void ph__http_server_destroy(struct ph_http_server *server); /* NULL is fine; ends all connections */
+ph_status ph__http_server_create(const struct ph__http_options *options, struct ph__http_server **server_out);
+void ph__http_server_destroy(struct ph__http_server *server); /* NULL is fine; ends all connections */
 
 /* "127.0.0.1:4711", with the port that was had; until destroy. */
-const char *ph__http_server_address(const struct ph_http_server *server);
+const char *ph__http_server_address(const struct ph__http_server *server);
 
 /* Readable when there is something to do; for poll(2) and its like. */
-int ph__http_server_descriptor(const struct ph_http_server *server);
+int ph__http_server_descriptor(const struct ph__http_server *server);
 
 /* After so many milliseconds ph__http_server_run is due even if the descriptor is not readable; -1: never, 0: at once. */
-int ph__http_server_timeout_ms(const struct ph_http_server *server);
+int ph__http_server_timeout_ms(const struct ph__http_server *server);
 
 /* Does what there is to do, without waiting. PH_ERROR_BUG when that cannot be found out any more. */
-ph_status ph__http_server_run(struct ph_http_server *server);
+ph_status ph__http_server_run(struct ph__http_server *server);
 
 #endif

@@ -8,24 +8,24 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-void ph__prometheus_init(struct ph_prometheus *text, struct ph_writer *writer)
+void ph__prometheus_init(struct ph__prometheus *text, struct ph__writer *writer)
 {
-    *text = (struct ph_prometheus){.writer = writer};
+    *text = (struct ph__prometheus){.writer = writer};
 }
 
-static void put_bytes(struct ph_prometheus *text, const char *bytes, size_t size)
+static void put_bytes(struct ph__prometheus *text, const char *bytes, size_t size)
 {
     if (text->status == PH_OK)
         text->status = ph__writer_write(text->writer, bytes, size);
 }
 
-static void put(struct ph_prometheus *text, const char *word)
+static void put(struct ph__prometheus *text, const char *word)
 {
     put_bytes(text, word, strlen(word));
 }
 
 /* What would end a line, or what is quoted, is escaped; the format knows no other escapes. */
-static void put_escaped(struct ph_prometheus *text, const char *value, bool is_quoted)
+static void put_escaped(struct ph__prometheus *text, const char *value, bool is_quoted)
 {
     for (size_t left = strlen(value), size; left > 0; left -= size, value += size) {
         uint32_t code = 0;
@@ -45,7 +45,7 @@ static void put_escaped(struct ph_prometheus *text, const char *value, bool is_q
 }
 
 void ph__prometheus_begin(
-    struct ph_prometheus *text, enum ph_prometheus_kind kind, const char *family, const char *help)
+    struct ph__prometheus *text, enum ph__prometheus_kind kind, const char *family, const char *help)
 {
     text->family = family;
     put(text, "# HELP ");
@@ -57,7 +57,7 @@ void ph__prometheus_begin(
     put(text, kind == PH_PROMETHEUS_COUNTER ? " counter\n" : " gauge\n");
 }
 
-static void put_sample(struct ph_prometheus *text, const struct ph_prometheus_label *labels,
+static void put_sample(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
     size_t num_labels, const char *value)
 {
     put(text, text->family);
@@ -74,14 +74,14 @@ static void put_sample(struct ph_prometheus *text, const struct ph_prometheus_la
 }
 
 void ph__prometheus_count(
-    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, uint64_t count)
+    struct ph__prometheus *text, const struct ph__prometheus_label *labels, size_t num_labels, uint64_t count)
 {
     char value[24];
     snprintf(value, sizeof value, "%" PRIu64, count);
     put_sample(text, labels, num_labels, value);
 }
 
-ph_status ph__prometheus_finish(const struct ph_prometheus *text)
+ph_status ph__prometheus_finish(const struct ph__prometheus *text)
 {
     return text->status;
 }

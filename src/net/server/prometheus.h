@@ -18,28 +18,28 @@
 
 #define PH_PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-enum ph_prometheus_kind { PH_PROMETHEUS_COUNTER, PH_PROMETHEUS_GAUGE };
+enum ph__prometheus_kind { PH_PROMETHEUS_COUNTER, PH_PROMETHEUS_GAUGE };
 
-struct ph_prometheus_label {
+struct ph__prometheus_label {
     const char *name, *value;
 };
 
-struct ph_prometheus {
-    struct ph_writer *writer; /* borrowed */
-    const char *family;       /* borrowed until the next one begins */
+struct ph__prometheus {
+    struct ph__writer *writer; /* borrowed */
+    const char *family;        /* borrowed until the next one begins */
     ph_status status;
 };
 
-void ph__prometheus_init(struct ph_prometheus *text, struct ph_writer *writer);
+void ph__prometheus_init(struct ph__prometheus *text, struct ph__writer *writer);
 
 /* Begins a family, whose samples follow; each family comes once. help: one sentence. */
 void ph__prometheus_begin(
-    struct ph_prometheus *text, enum ph_prometheus_kind kind, const char *family, const char *help);
+    struct ph__prometheus *text, enum ph__prometheus_kind kind, const char *family, const char *help);
 
 /* A sample of the family, of labels that no other of it has. */
-void ph__prometheus_count(
-    struct ph_prometheus *text, const struct ph_prometheus_label *labels, size_t num_labels, uint64_t count);
+void ph__prometheus_count(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
+    size_t num_labels, uint64_t count);
 
-ph_status ph__prometheus_finish(const struct ph_prometheus *text);
+ph_status ph__prometheus_finish(const struct ph__prometheus *text);
 
 #endif

@@ -19,19 +19,19 @@ enum {
     PH_BATCH_NORM_NUM_INPUTS
 };
 enum { PH_BATCH_NORM_Y, PH_BATCH_NORM_MEAN, PH_BATCH_NORM_INV_STD, PH_BATCH_NORM_NUM_OUTPUTS };
-ph_status ph__batch_norm_infer(struct ph_infer *infer);
+ph_status ph__batch_norm_infer(struct ph__infer *infer);
 /* Output 0 = (x - mean) inv_std gamma + beta. */
-void ph__batch_norm_apply(const struct ph_call *call, const ph_real *mean, const ph_real *inv_std);
+void ph__batch_norm_apply(const struct ph__call *call, const ph_real *mean, const ph_real *inv_std);
 
 /* ---- training ---- */
 
-void ph__batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out);
+void ph__batch_norm_cost(const struct ph__call *call, struct ph__cost *cost_out);
 /* moments (2,K): mean and biased variance of x's rows, of which there are some. */
-size_t ph__batch_norm_moments_bytes(const struct ph_call *call); /* of scratch */
-void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double *moments);
+size_t ph__batch_norm_moments_bytes(const struct ph__call *call); /* of scratch */
+void ph__batch_norm_moments(const struct ph__call *call, double *scratch, double *moments);
 /* Outputs mean and inv_std, the running statistics and y, from the moments of as many rows; 0: zeros, and no row to apply
  * them to. */
-void ph__batch_norm_finish(const struct ph_call *call, const struct ph_batch_norm_options *options,
+void ph__batch_norm_finish(const struct ph__call *call, const struct ph_batch_norm_options *options,
     double num_rows, const double *moments);
 
 /* ---- backward: inputs (B,K) twice and (K), outputs (B,K) and (K) twice ---- */
@@ -46,13 +46,13 @@ enum {
 };
 enum { PH_BATCH_NORM_DX, PH_BATCH_NORM_D_GAMMA, PH_BATCH_NORM_D_BETA, PH_BATCH_NORM_BACKWARD_OUTPUTS };
 
-ph_status ph__batch_norm_backward_infer(struct ph_infer *infer);
-void ph__batch_norm_backward_cost(const struct ph_call *call, struct ph_cost *cost_out);
+ph_status ph__batch_norm_backward_infer(struct ph__infer *infer);
+void ph__batch_norm_backward_cost(const struct ph__call *call, struct ph__cost *cost_out);
 /* totals (2,K): the sums of dy and of dy xhat over x's rows, which are dbeta and dgamma. */
-size_t ph__batch_norm_gradient_sums_bytes(const struct ph_call *call); /* of scratch */
-void ph__batch_norm_gradient_sums(const struct ph_call *call, double *scratch, double *totals);
+size_t ph__batch_norm_gradient_sums_bytes(const struct ph__call *call); /* of scratch */
+void ph__batch_norm_gradient_sums(const struct ph__call *call, double *scratch, double *totals);
 /* dx, from the totals of as many rows. means (2,K) is scratch. */
 void ph__batch_norm_backward_apply(
-    const struct ph_call *call, double num_rows, const double *totals, ph_real *means);
+    const struct ph__call *call, double num_rows, const double *totals, ph_real *means);
 
 #endif

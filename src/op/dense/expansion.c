@@ -76,7 +76,7 @@ static void forward_block(const struct ph__expanded_product *product, const stru
     const struct ph__expansion *expansion = &product->expansion;
     const size_t columns = block->count * expansion->width;
     ph_real *y = product->y + block->first * product->outputs * expansion->width;
-    struct ph_small_product_args args = {.count = 1,
+    struct ph__small_product_args args = {.count = 1,
         .rows = product->outputs,
         .columns = columns,
         .a_row_stride = product->output_stride,
@@ -107,7 +107,7 @@ static void backward_data_block(
     ph_real *together = outputs_of(product, block);
     if (block->count > 1)
         expansion->kernels->interchange(block->count, product->outputs, expansion->width, dy, together);
-    struct ph_small_product_args args = {.count = 1,
+    struct ph__small_product_args args = {.count = 1,
         .inner = product->outputs,
         .columns = columns,
         .a_row_stride = product->row_stride,
@@ -222,7 +222,7 @@ static void add_block(const struct weight_job *job, const struct ph__sample_bloc
     if (row == 0 && product->db != NULL)
         expansion->kernels->add_rows(columns, outputs, dy, partial + expansion->rows * outputs);
     begin(expansion, block);
-    struct ph_small_product_args args = {.count = 1,
+    struct ph__small_product_args args = {.count = 1,
         .inner = columns,
         .columns = outputs,
         .a_row_stride = columns,

@@ -22,7 +22,7 @@ struct ph__sample_block {
 };
 
 struct ph__expansion {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     const void *source; /* the operator's */
     size_t rows, width; /* R, P; neither is 0 */
     size_t chunk_rows;  /* made at a time; the last chunk may have fewer */

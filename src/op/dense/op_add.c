@@ -1,7 +1,7 @@
 /* a + b: of one shape, or b (K) added to every row of a (...,K). Elementwise, so the result may take over a's memory. */
 #include "op/operator.h"
 
-static ph_status add_infer(struct ph_infer *infer)
+static ph_status add_infer(struct ph__infer *infer)
 {
     const struct ph_type *a = &infer->inputs[0], *b = &infer->inputs[1];
     bool is_same = ph__type_is_real(a) && ph__type_equal(a, b);
@@ -13,10 +13,10 @@ static ph_status add_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void add_gradient(struct ph_gradient *gradient)
+static void add_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const struct ph_type a = ph_value_type(builder, node.inputs[0]),
                          b = ph_value_type(builder, node.inputs[1]);
     ph_value dy = gradient->output_gradients[0];
@@ -25,13 +25,13 @@ static void add_gradient(struct ph_gradient *gradient)
         gradient->input_gradients[1] = ph__type_equal(&a, &b) ? dy : ph__sum_rows(builder, dy);
 }
 
-static void add_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void add_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
 
 struct add_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t columns;
     const ph_real *a, *b;
     ph_real *y;
@@ -45,9 +45,9 @@ static void add_row(void *argument, size_t first, size_t last, size_t worker)
         add->kernels->add(add->columns, add->a + row * add->columns, add->b, add->y + row * add->columns);
 }
 
-static ph_status add_run(struct ph_call *call)
+static ph_status add_run(struct ph__call *call)
 {
-    const struct ph_operand *a = &call->inputs[0], *b = &call->inputs[1];
+    const struct ph__operand *a = &call->inputs[0], *b = &call->inputs[1];
     if (a->shape.rank == b->shape.rank)
         return ph__run_binary(call, call->backend->kernels->add, 0, 1);
     struct add_call add = {call->backend->kernels, b->shape.dims[0], a->data, b->data, call->outputs[0].data};
@@ -56,7 +56,7 @@ static ph_status add_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_add = {
+const struct ph__op ph__op_add = {
     .name = "add",
     .traits = PH_OP_IN_PLACE,
     .infer = add_infer,

@@ -27,7 +27,7 @@ void ph__batch_norm_combine(size_t num_blocks, size_t n, const double *partials,
             totals[i] += partials[block * n + i];
 }
 
-ph_status ph__batch_norm_infer(struct ph_infer *infer)
+ph_status ph__batch_norm_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_BATCH_NORM_X];
     bool is_right = ph__type_is_real_of_rank(x, 2) && x->dims[1].symbol == 0;
@@ -43,7 +43,7 @@ ph_status ph__batch_norm_infer(struct ph_infer *infer)
 }
 
 struct apply {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t columns;
     const ph_real *mean, *inv_std;
 };
@@ -52,7 +52,7 @@ static void apply_block(void *argument, size_t first, size_t last, size_t worker
 {
     (void)worker;
     const struct apply *apply = argument;
-    const struct ph_operand *inputs = apply->call->inputs;
+    const struct ph__operand *inputs = apply->call->inputs;
     const size_t offset = first * apply->columns;
     apply->call->backend->kernels->batch_norm_apply(last - first, apply->columns,
         (const ph_real *)inputs[PH_BATCH_NORM_X].data + offset, apply->mean, apply->inv_std,
@@ -60,9 +60,9 @@ static void apply_block(void *argument, size_t first, size_t last, size_t worker
         (ph_real *)apply->call->outputs[0].data + offset);
 }
 
-void ph__batch_norm_apply(const struct ph_call *call, const ph_real *mean, const ph_real *inv_std)
+void ph__batch_norm_apply(const struct ph__call *call, const ph_real *mean, const ph_real *inv_std)
 {
-    const struct ph_operand *x = &call->inputs[PH_BATCH_NORM_X];
+    const struct ph__operand *x = &call->inputs[PH_BATCH_NORM_X];
     struct apply apply = {call, ph__row_elements(x), mean, inv_std};
     ph__for_blocks(call->backend, ph__rows(x), PH_BATCH_NORM_ROWS, apply_block, &apply);
 }
@@ -70,15 +70,15 @@ void ph__batch_norm_apply(const struct ph_call *call, const ph_real *mean, const
 /* ---- training ---- */
 
 struct sums_call {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t columns;
     const double *shift; /* (K) */
     double *partials;    /* (blocks, 2, K) */
 };
 
-static void batch_norm_gradient(struct ph_gradient *gradient)
+static void batch_norm_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {gradient->output_gradients[PH_BATCH_NORM_Y], node.inputs[PH_BATCH_NORM_X],
         node.outputs[PH_BATCH_NORM_MEAN], node.outputs[PH_BATCH_NORM_INV_STD],
         node.inputs[PH_BATCH_NORM_GAMMA]};
@@ -87,13 +87,13 @@ static void batch_norm_gradient(struct ph_gradient *gradient)
 }
 
 /* shift, square, two sums; then subtract, two products, add */
-void ph__batch_norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+void ph__batch_norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 8, cost_out);
 }
 
 /* shift (K), partials (blocks, 2, K) */
-size_t ph__batch_norm_moments_bytes(const struct ph_call *call)
+size_t ph__batch_norm_moments_bytes(const struct ph__call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
     return (1 + 2 * num_blocks_of(dims[0])) * dims[1] * sizeof(double);
@@ -110,9 +110,9 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
         sums->shift, partial, partial + sums->columns);
 }
 
-void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double *moments)
+void ph__batch_norm_moments(const struct ph__call *call, double *scratch, double *moments)
 {
-    const struct ph_operand *x = &call->inputs[PH_BATCH_NORM_X];
+    const struct ph__operand *x = &call->inputs[PH_BATCH_NORM_X];
     const size_t rows = x->shape.dims[0], columns = x->shape.dims[1];
     const ph_real *first_row = x->data;
     double *shift = scratch, *partials = shift + columns;
@@ -129,10 +129,10 @@ void ph__batch_norm_moments(const struct ph_call *call, double *scratch, double 
 }
 
 static void move_running_statistics(
-    const struct ph_call *call, double momentum, double num_rows, const double *moments)
+    const struct ph__call *call, double momentum, double num_rows, const double *moments)
 {
-    const struct ph_operand *mean = &call->inputs[PH_BATCH_NORM_RUNNING_MEAN];
-    const struct ph_operand *variance = &call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE];
+    const struct ph__operand *mean = &call->inputs[PH_BATCH_NORM_RUNNING_MEAN];
+    const struct ph__operand *variance = &call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE];
     const size_t columns = ph__elements(mean);
     ph_real *means = mean->data, *variances = variance->data;
     for (size_t j = 0; j < columns && num_rows >= 2; j++) {
@@ -145,7 +145,7 @@ static void move_running_statistics(
     ++*variance->version;
 }
 
-void ph__batch_norm_finish(const struct ph_call *call, const struct ph_batch_norm_options *options,
+void ph__batch_norm_finish(const struct ph__call *call, const struct ph_batch_norm_options *options,
     double num_rows, const double *moments)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
@@ -165,13 +165,13 @@ void ph__batch_norm_finish(const struct ph_call *call, const struct ph_batch_nor
 }
 
 /* moments (2,K), and what they are made in */
-static size_t batch_norm_scratch_bytes(const struct ph_call *call)
+static size_t batch_norm_scratch_bytes(const struct ph__call *call)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
     return 2 * columns * sizeof(double) + ph__batch_norm_moments_bytes(call);
 }
 
-static ph_status batch_norm_run(struct ph_call *call)
+static ph_status batch_norm_run(struct ph__call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
     double *moments = call->scratch;
@@ -181,7 +181,7 @@ static ph_status batch_norm_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_batch_norm = {
+const struct ph__op ph__op_batch_norm = {
     .name = "batch_norm",
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT,
     .infer = ph__batch_norm_infer,
@@ -223,12 +223,12 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
  * inputs: dy (B,K), x (B,K), mean, inv_std, gamma (K); outputs: dx, dgamma, dbeta. */
 
 struct gradient_sums_call {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t columns;
     double *partials; /* (blocks, 2, K) */
 };
 
-ph_status ph__batch_norm_backward_infer(struct ph_infer *infer)
+ph_status ph__batch_norm_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_BATCH_NORM_BACKWARD_X];
     if (!ph__type_is_real_of_rank(x, 2) || !ph__type_equal(x, &infer->inputs[PH_BATCH_NORM_DY]))
@@ -240,13 +240,13 @@ ph_status ph__batch_norm_backward_infer(struct ph_infer *infer)
 }
 
 /* xhat twice, its product with dy and two sums; then two products, two subtractions, two scalings */
-void ph__batch_norm_backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+void ph__batch_norm_backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 12, cost_out);
 }
 
 /* partials (blocks, 2, K) */
-size_t ph__batch_norm_gradient_sums_bytes(const struct ph_call *call)
+size_t ph__batch_norm_gradient_sums_bytes(const struct ph__call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     return 2 * num_blocks_of(dims[0]) * dims[1] * sizeof(double);
@@ -256,7 +256,7 @@ static void gradient_sum_block(void *argument, size_t first, size_t last, size_t
 {
     (void)worker;
     const struct gradient_sums_call *sums = argument;
-    const struct ph_operand *inputs = sums->call->inputs;
+    const struct ph__operand *inputs = sums->call->inputs;
     const size_t columns = sums->columns, offset = first * columns;
     double *partial = sums->partials + first / PH_BATCH_NORM_ROWS * 2 * columns;
     memset(partial, 0, 2 * columns * sizeof *partial);
@@ -266,7 +266,7 @@ static void gradient_sum_block(void *argument, size_t first, size_t last, size_t
         inputs[PH_BATCH_NORM_BACKWARD_INV_STD].data, partial, partial + columns);
 }
 
-void ph__batch_norm_gradient_sums(const struct ph_call *call, double *scratch, double *totals)
+void ph__batch_norm_gradient_sums(const struct ph__call *call, double *scratch, double *totals)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     ph_real *d_gamma = call->outputs[PH_BATCH_NORM_D_GAMMA].data;
@@ -281,7 +281,7 @@ void ph__batch_norm_gradient_sums(const struct ph_call *call, double *scratch, d
 }
 
 struct gradient_call {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t columns;
     const ph_real *means; /* (2,K): of dy and of dy xhat */
 };
@@ -290,7 +290,7 @@ static void gradient_block(void *argument, size_t first, size_t last, size_t wor
 {
     (void)worker;
     const struct gradient_call *apply = argument;
-    const struct ph_operand *inputs = apply->call->inputs;
+    const struct ph__operand *inputs = apply->call->inputs;
     const size_t columns = apply->columns, offset = first * columns;
     apply->call->backend->kernels->batch_norm_backward(last - first, columns,
         (const ph_real *)inputs[PH_BATCH_NORM_BACKWARD_X].data + offset,
@@ -300,7 +300,7 @@ static void gradient_block(void *argument, size_t first, size_t last, size_t wor
 }
 
 void ph__batch_norm_backward_apply(
-    const struct ph_call *call, double num_rows, const double *totals, ph_real *means)
+    const struct ph__call *call, double num_rows, const double *totals, ph_real *means)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     for (size_t j = 0; j < 2 * dims[1]; j++)
@@ -310,13 +310,13 @@ void ph__batch_norm_backward_apply(
 }
 
 /* totals (2,K) and what they are made in, and the means (2,K) in real */
-static size_t backward_scratch_bytes(const struct ph_call *call)
+static size_t backward_scratch_bytes(const struct ph__call *call)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims[1];
     return 2 * columns * (sizeof(double) + sizeof(ph_real)) + ph__batch_norm_gradient_sums_bytes(call);
 }
 
-static ph_status backward_run(struct ph_call *call)
+static ph_status backward_run(struct ph__call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     double *totals = call->scratch, *partials = totals + 2 * dims[1];
@@ -326,7 +326,7 @@ static ph_status backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_batch_norm_backward = {
+const struct ph__op ph__op_batch_norm_backward = {
     .name = "batch_norm_backward",
     .traits = PH_OP_MIXES_SAMPLES,
     .infer = ph__batch_norm_backward_infer,

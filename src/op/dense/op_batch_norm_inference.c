@@ -18,10 +18,10 @@ enum { PACKED, FOLDED_BIAS, NUM_OUTPUTS };
 
 struct fold_attributes {
     double epsilon;
-    enum ph_packing packing;
+    enum ph__packing packing;
 };
 
-static ph_status fold_infer(struct ph_infer *infer)
+static ph_status fold_infer(struct ph__infer *infer)
 {
     const struct fold_attributes *attributes = infer->attributes;
     infer->outputs[PACKED] = infer->inputs[WEIGHT];
@@ -31,36 +31,36 @@ static ph_status fold_infer(struct ph_infer *infer)
 }
 
 /* a product for each weight */
-static void fold_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void fold_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
 
-static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
+static struct ph__gemm_weight_shape weight_shape(const struct ph__call *call)
 {
     const struct fold_attributes *attributes = call->attributes;
     return ph__weight_shape(&call->outputs[PACKED], attributes->packing);
 }
 
-static size_t fold_scratch_bytes(const struct ph_call *call)
+static size_t fold_scratch_bytes(const struct ph__call *call)
 {
     return ph__elements(&call->inputs[WEIGHT]) * sizeof(ph_real);
 }
 
-static ph_status fold_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status fold_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    const struct ph__gemm_weight_shape shape = weight_shape(call);
     if (output == PACKED)
         return ph__gemm_packed_bytes(call->backend->gemm, &shape, bytes_out);
     *bytes_out = shape.out_features * sizeof(ph_real);
     return PH_OK;
 }
 
-static ph_status fold_run(struct ph_call *call)
+static ph_status fold_run(struct ph__call *call)
 {
     const struct fold_attributes *attributes = call->attributes;
-    const struct ph_gemm_weight_shape shape = weight_shape(call);
-    const struct ph_operand *inputs = call->inputs;
+    const struct ph__gemm_weight_shape shape = weight_shape(call);
+    const struct ph__operand *inputs = call->inputs;
     const ph_real *weight = inputs[WEIGHT].data, *bias = inputs[BIAS].data, *gamma = inputs[GAMMA].data;
     const ph_real *beta = inputs[BETA].data, *mean = inputs[MEAN].data, *variance = inputs[VARIANCE].data;
     ph_real *folded = call->scratch, *folded_bias = call->outputs[FOLDED_BIAS].data;
@@ -74,7 +74,7 @@ static ph_status fold_run(struct ph_call *call)
     return ph__gemm_pack(call->backend->gemm, &shape, folded, call->outputs[PACKED].data);
 }
 
-const struct ph_op ph__op_fold_batch_norm = {
+const struct ph__op ph__op_fold_batch_norm = {
     .name = "fold_batch_norm",
     .traits = PH_OP_ONCE_PER_VERSION | PH_OP_CALLS_LIBRARY,
     .infer = fold_infer,
@@ -85,11 +85,11 @@ const struct ph_op ph__op_fold_batch_norm = {
 };
 
 /* Adds the node that makes the weight, packed, and the bias of `linear` and the inference norm behind it in one. */
-static void add_fold(
-    struct ph_builder *builder, const struct ph_node *norm, const struct ph_node *linear, ph_value outputs[2])
+static void add_fold(struct ph_builder *builder, const struct ph__node *norm, const struct ph__node *linear,
+    ph_value outputs[2])
 {
     const struct ph_batch_norm_options *options = norm->attributes;
-    const struct ph_linear_attributes *linear_attributes = linear->attributes;
+    const struct ph__linear_attributes *linear_attributes = linear->attributes;
     struct fold_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
     attributes.epsilon = options->epsilon;
@@ -109,18 +109,18 @@ static void add_fold(
 
 /* ---- inference ---- */
 
-static size_t inference_scratch_bytes(const struct ph_call *call)
+static size_t inference_scratch_bytes(const struct ph__call *call)
 {
     return ph__row_elements(&call->inputs[PH_BATCH_NORM_X]) * sizeof(ph_real);
 }
 
 /* subtract, two products, add */
-static void inference_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void inference_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 4, cost_out);
 }
 
-static ph_status inference_run(struct ph_call *call)
+static ph_status inference_run(struct ph__call *call)
 {
     const struct ph_batch_norm_options *options = call->attributes;
     const ph_real *variance = call->inputs[PH_BATCH_NORM_RUNNING_VARIANCE].data;
@@ -132,7 +132,7 @@ static ph_status inference_run(struct ph_call *call)
     return PH_OK;
 }
 
-static bool inference_fuse(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+static bool inference_fuse(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {
     if (!ph__is_plain_linear(producer, node->entry))
         return false;
@@ -143,7 +143,7 @@ static bool inference_fuse(struct ph_builder *builder, struct ph_node *node, con
     return true;
 }
 
-const struct ph_op ph__op_batch_norm_inference = {
+const struct ph__op ph__op_batch_norm_inference = {
     .name = "batch_norm_inference",
     .infer = ph__batch_norm_infer,
     .cost = inference_cost,

@@ -10,9 +10,9 @@ static bool agree_but_axis(const struct ph_type *a, const struct ph_type *b, siz
     return a->rank == b->rank;
 }
 
-static ph_status concat_infer(struct ph_infer *infer)
+static ph_status concat_infer(struct ph__infer *infer)
 {
-    const struct ph_concat_attributes *attributes = infer->attributes;
+    const struct ph__concat_attributes *attributes = infer->attributes;
     struct ph_type joined = infer->inputs[0];
     size_t extent = 0;
     for (size_t i = 0; i < infer->num_inputs; i++) {
@@ -27,11 +27,11 @@ static ph_status concat_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void concat_gradient(struct ph_gradient *gradient)
+static void concat_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
-    const struct ph_concat_attributes *attributes = node.attributes;
+    const struct ph__node node = *gradient->node;
+    const struct ph__concat_attributes *attributes = node.attributes;
     size_t begin = 0;
     for (size_t i = 0; i < node.num_inputs; i++) {
         size_t extent = ph_value_type(builder, node.inputs[i]).dims[attributes->axis].extent;
@@ -42,11 +42,11 @@ static void concat_gradient(struct ph_gradient *gradient)
     }
 }
 
-static ph_status concat_run(struct ph_call *call)
+static ph_status concat_run(struct ph__call *call)
 {
-    const struct ph_concat_attributes *attributes = call->attributes;
-    const struct ph_operand *y = &call->outputs[0];
-    const struct ph_axis_view view = ph__axis_view(&y->shape, attributes->axis);
+    const struct ph__concat_attributes *attributes = call->attributes;
+    const struct ph__operand *y = &call->outputs[0];
+    const struct ph__axis_view view = ph__axis_view(&y->shape, attributes->axis);
     const size_t stride = y->shape.dims[attributes->axis] * view.inner;
     ph_real *target = y->data;
     if (view.rows == 0)
@@ -59,7 +59,7 @@ static ph_status concat_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_concat = {
+const struct ph__op ph__op_concat = {
     .name = "concat",
     .infer = concat_infer,
     .gradient = concat_gradient,
@@ -69,7 +69,7 @@ const struct ph_op ph__op_concat = {
 
 ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value *values, size_t axis)
 {
-    const struct ph_concat_attributes attributes = {axis};
+    const struct ph__concat_attributes attributes = {axis};
     if (num_values == 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "concat: nothing to join");
     return ph__emit1(builder, &ph__op_concat, NULL, &attributes, sizeof attributes, num_values, values);

@@ -12,7 +12,7 @@
 enum { X, WEIGHT, BIAS, NUM_INPUTS };
 enum { CHUNK_REALS = 32768 }; /* of windows made at a time: they stay in the second cache */
 
-static ph_status convolution_infer(struct ph_infer *infer)
+static ph_status convolution_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
@@ -30,10 +30,10 @@ struct kernel_attributes {
     size_t height, width;
 };
 
-static void convolution_gradient(struct ph_gradient *gradient)
+static void convolution_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0], weight = node.inputs[WEIGHT];
     const struct ph_type type = ph_value_type(builder, weight);
     const struct kernel_attributes kernel = {type.dims[2].extent, type.dims[3].extent};
@@ -144,7 +144,7 @@ static void take_windows(const struct ph__expansion *expansion, const struct ph_
     }
 }
 
-static struct image describe_image(const struct ph_operand *x, size_t kernel_height, size_t kernel_width)
+static struct image describe_image(const struct ph__operand *x, size_t kernel_height, size_t kernel_width)
 {
     const size_t *dims = x->shape.dims;
     return (struct image){.channels = dims[1],
@@ -155,7 +155,7 @@ static struct image describe_image(const struct ph_operand *x, size_t kernel_hei
         .x = x->data};
 }
 
-static struct ph__expansion expand_image(const struct ph_call *call, const struct image *image)
+static struct ph__expansion expand_image(const struct ph__call *call, const struct image *image)
 {
     const size_t numbers = image->height * image->width, samples = ph__expansion_samples(numbers);
     const size_t rows = image->channels * image->kernel_height * image->kernel_width;
@@ -171,7 +171,8 @@ static struct ph__expansion expand_image(const struct ph_call *call, const struc
 
 /* ---- forward --------------------------------------------------------------------------------------------------- */
 
-static struct ph__expanded_product describe_convolution(const struct ph_call *call, const struct image *image)
+static struct ph__expanded_product describe_convolution(
+    const struct ph__call *call, const struct image *image)
 {
     const struct ph__expansion expansion = expand_image(call, image);
     return (struct ph__expanded_product){.expansion = expansion,
@@ -184,27 +185,27 @@ static struct ph__expanded_product describe_convolution(const struct ph_call *ca
         .scratch = call->scratch};
 }
 
-static struct image image_of(const struct ph_call *call)
+static struct image image_of(const struct ph__call *call)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;
     return describe_image(&call->inputs[X], weight[2], weight[3]);
 }
 
 /* a multiplication and an addition for each of B k n d c r s */
-static void convolution_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void convolution_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;
     ph__cost_elementwise(call, 2.0 * (double)(weight[1] * weight[2] * weight[3]), cost_out);
 }
 
-static size_t convolution_scratch_bytes(const struct ph_call *call)
+static size_t convolution_scratch_bytes(const struct ph__call *call)
 {
     const struct image image = image_of(call);
     const struct ph__expanded_product product = describe_convolution(call, &image);
     return ph__expanded_scratch_bytes(call->backend, &product);
 }
 
-static ph_status convolution_run(struct ph_call *call)
+static ph_status convolution_run(struct ph__call *call)
 {
     const struct image image = image_of(call);
     struct ph__expanded_product product = describe_convolution(call, &image);
@@ -213,7 +214,7 @@ static ph_status convolution_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_convolution = {
+const struct ph__op ph__op_convolution = {
     .name = "convolution",
     .infer = convolution_infer,
     .gradient = convolution_gradient,
@@ -226,7 +227,7 @@ const struct ph_op ph__op_convolution = {
 
 enum { DY };
 
-static ph_status backward_data_infer(struct ph_infer *infer)
+static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *weight = &infer->inputs[WEIGHT];
     if (!ph__type_is_real_of_rank(dy, 4) || !ph__type_is_real_of_rank(weight, 4) ||
@@ -237,7 +238,7 @@ static ph_status backward_data_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static struct image gradient_image_of(const struct ph_call *call)
+static struct image gradient_image_of(const struct ph__call *call)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;
     struct image image = describe_image(&call->outputs[0], weight[2], weight[3]);
@@ -245,20 +246,20 @@ static struct image gradient_image_of(const struct ph_call *call)
     return image;
 }
 
-static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_data_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;
     ph__cost_elementwise(call, 2.0 * (double)(weight[0] * weight[2] * weight[3]), cost_out);
 }
 
-static size_t backward_data_scratch_bytes(const struct ph_call *call)
+static size_t backward_data_scratch_bytes(const struct ph__call *call)
 {
     const struct image image = gradient_image_of(call);
     const struct ph__expanded_product product = describe_convolution(call, &image);
     return ph__expanded_scratch_bytes(call->backend, &product);
 }
 
-static ph_status backward_data_run(struct ph_call *call)
+static ph_status backward_data_run(struct ph__call *call)
 {
     const struct image image = gradient_image_of(call);
     struct ph__expanded_product product = describe_convolution(call, &image);
@@ -269,7 +270,7 @@ static ph_status backward_data_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_convolution_backward_data = {
+const struct ph__op ph__op_convolution_backward_data = {
     .name = "convolution_backward_data",
     .infer = backward_data_infer,
     .cost = backward_data_cost,
@@ -281,7 +282,7 @@ const struct ph_op ph__op_convolution_backward_data = {
 
 enum { DATA_X = 1 };
 
-static ph_status backward_weight_infer(struct ph_infer *infer)
+static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct kernel_attributes *kernel = infer->attributes;
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X];
@@ -295,14 +296,14 @@ static ph_status backward_weight_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static struct image weight_image_of(const struct ph_call *call)
+static struct image weight_image_of(const struct ph__call *call)
 {
     const struct kernel_attributes *kernel = call->attributes;
     return describe_image(&call->inputs[DATA_X], kernel->height, kernel->width);
 }
 
 static struct ph__expanded_product describe_backward_weight(
-    const struct ph_call *call, const struct image *image)
+    const struct ph__call *call, const struct image *image)
 {
     return (struct ph__expanded_product){.expansion = expand_image(call, image),
         .num_samples = ph__rows(&call->inputs[DY]),
@@ -313,20 +314,20 @@ static struct ph__expanded_product describe_backward_weight(
         .scratch = call->scratch};
 }
 
-static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_weight_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const size_t *dy = call->inputs[DY].shape.dims;
     ph__cost_elementwise(call, 2.0 * (double)dy[0] * (double)(dy[2] * dy[3]), cost_out);
 }
 
-static size_t backward_weight_scratch_bytes(const struct ph_call *call)
+static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
     const struct image image = weight_image_of(call);
     const struct ph__expanded_product product = describe_backward_weight(call, &image);
     return ph__expanded_weight_scratch_bytes(call->backend, &product);
 }
 
-static ph_status backward_weight_run(struct ph_call *call)
+static ph_status backward_weight_run(struct ph__call *call)
 {
     const struct image image = weight_image_of(call);
     const struct ph__expanded_product product = describe_backward_weight(call, &image);
@@ -334,7 +335,7 @@ static ph_status backward_weight_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_convolution_backward_weight = {
+const struct ph__op ph__op_convolution_backward_weight = {
     .name = "convolution_backward_weight",
     .infer = backward_weight_infer,
     .cost = backward_weight_cost,

@@ -12,8 +12,8 @@ struct dropout_attributes {
 };
 
 struct dropout_call {
-    const struct ph_kernels *kernels;
-    struct ph_rng_key key;
+    const struct ph__kernels *kernels;
+    struct ph__rng_key key;
     uint64_t first_sample;
     const uint32_t *offsets; /* of the samples' bags; NULL: rows are samples */
     size_t row_elements;
@@ -23,7 +23,7 @@ struct dropout_call {
     uint8_t *mask;
 };
 
-static ph_status dropout_infer(struct ph_infer *infer)
+static ph_status dropout_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real(&infer->inputs[0]))
         return ph__infer_fail(infer, "a real array");
@@ -33,16 +33,16 @@ static ph_status dropout_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void dropout_gradient(struct ph_gradient *gradient)
+static void dropout_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {gradient->output_gradients[0], node.outputs[1]};
     gradient->input_gradients[0] = ph__emit1(
         gradient->builder, &ph__op_dropout_backward, NULL, node.attributes, node.attributes_size, 2, inputs);
 }
 
 /* the scaling; the random words are integer work */
-static void dropout_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void dropout_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
@@ -69,10 +69,10 @@ static void dropout_bags(void *argument, size_t first, size_t last, size_t worke
     }
 }
 
-static ph_status dropout_run(struct ph_call *call)
+static ph_status dropout_run(struct ph__call *call)
 {
     const struct dropout_attributes *attributes = call->attributes;
-    const struct ph_operand *x = &call->inputs[X], *bags = &call->inputs[BAGS];
+    const struct ph__operand *x = &call->inputs[X], *bags = &call->inputs[BAGS];
     struct dropout_call dropout = {.kernels = call->backend->kernels,
         .key = {call->run->seed, call->run->step, call->node->stream},
         .first_sample = call->run->first_sample,
@@ -90,7 +90,7 @@ static ph_status dropout_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dropout = {
+const struct ph__op ph__op_dropout = {
     .name = "dropout",
     .traits = PH_OP_IN_PLACE,
     .infer = dropout_infer,
@@ -100,7 +100,7 @@ const struct ph_op ph__op_dropout = {
 };
 
 /* inputs: dy, mask; dx = dy mask / (1 - rate) */
-static ph_status dropout_backward_infer(struct ph_infer *infer)
+static ph_status dropout_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *mask = &infer->inputs[1];
     if (!ph__type_is_real(&infer->inputs[0]) || mask->kind != PH_DENSE || mask->dtype != PH_U8)
@@ -117,7 +117,7 @@ static void dropout_backward_elements(void *argument, size_t first, size_t last,
         last - first, dropout->rate, dropout->mask + first, dropout->x + first, dropout->y + first);
 }
 
-static ph_status dropout_backward_run(struct ph_call *call)
+static ph_status dropout_backward_run(struct ph__call *call)
 {
     const struct dropout_attributes *attributes = call->attributes;
     struct dropout_call dropout = {.kernels = call->backend->kernels,
@@ -130,7 +130,7 @@ static ph_status dropout_backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dropout_backward = {
+const struct ph__op ph__op_dropout_backward = {
     .name = "dropout_backward",
     .traits = PH_OP_IN_PLACE,
     .infer = dropout_backward_infer,

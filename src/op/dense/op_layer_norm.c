@@ -12,7 +12,7 @@ enum { BLOCK_ROWS = 128 /* of one partial sum */ };
 enum { X, GAMMA, BETA, NUM_INPUTS };
 enum { Y, STATISTICS, NUM_OUTPUTS };
 
-static ph_status norm_infer(struct ph_infer *infer)
+static ph_status norm_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X];
     bool is_right = ph__type_is_real(x) && x->rank >= 2 && ph__has_fixed_dims(x, x->rank - 1);
@@ -29,9 +29,9 @@ static ph_status norm_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void norm_gradient(struct ph_gradient *gradient)
+static void norm_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {
         gradient->output_gradients[Y], node.inputs[X], node.outputs[STATISTICS], node.inputs[GAMMA]};
     ph__emit(gradient->builder, &ph__op_layer_norm_backward, NULL, NULL, 0, 4, inputs, NUM_INPUTS,
@@ -39,7 +39,7 @@ static void norm_gradient(struct ph_gradient *gradient)
 }
 
 /* sum; subtract, square, sum; subtract, two products, add */
-static void norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 8, cost_out);
 }
@@ -47,9 +47,9 @@ static void norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
 static void norm_rows(void *argument, size_t first, size_t last, size_t worker)
 {
     (void)worker;
-    const struct ph_call *call = argument;
-    const struct ph_layer_norm_attributes *attributes = call->attributes;
-    const struct ph_operand *x = &call->inputs[X];
+    const struct ph__call *call = argument;
+    const struct ph__layer_norm_attributes *attributes = call->attributes;
+    const struct ph__operand *x = &call->inputs[X];
     const size_t columns = ph__row_width(x), offset = first * columns;
     ph_real *statistics =
         call->num_outputs > STATISTICS ? (ph_real *)call->outputs[STATISTICS].data + 2 * first : NULL;
@@ -58,14 +58,14 @@ static void norm_rows(void *argument, size_t first, size_t last, size_t worker)
         (ph_real *)call->outputs[Y].data + offset, statistics);
 }
 
-static ph_status norm_run(struct ph_call *call)
+static ph_status norm_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[X];
+    const struct ph__operand *x = &call->inputs[X];
     ph__for_blocks(call->backend, ph__vectors(x), ph__block_rows(ph__row_width(x)), norm_rows, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_layer_norm = {
+const struct ph__op ph__op_layer_norm = {
     .name = "layer_norm",
     .traits = PH_OP_IN_PLACE,
     .infer = norm_infer,
@@ -79,12 +79,12 @@ const struct ph_op ph__op_layer_norm = {
 enum { BACKWARD_DY, BACKWARD_X, BACKWARD_STATISTICS, BACKWARD_GAMMA };
 
 struct backward_call {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t columns;
     ph_real *partials; /* (blocks, 2, K): dgamma and dbeta of a block */
 };
 
-static ph_status backward_infer(struct ph_infer *infer)
+static ph_status backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[BACKWARD_X];
     if (!ph__type_is_real(x) || !ph__type_equal(x, &infer->inputs[BACKWARD_DY]))
@@ -96,20 +96,20 @@ static ph_status backward_infer(struct ph_infer *infer)
 }
 
 /* xhat twice, g twice, two sums of it and two of the parameters'; then two subtractions and two products */
-static void backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 16, cost_out);
 }
 
-static size_t num_blocks(const struct ph_operand *x)
+static size_t num_blocks(const struct ph__operand *x)
 {
     return ph__divide_up(ph__vectors(x), BLOCK_ROWS);
 }
 
 /* totals (2,K) and partials */
-static size_t backward_scratch_bytes(const struct ph_call *call)
+static size_t backward_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[BACKWARD_X];
+    const struct ph__operand *x = &call->inputs[BACKWARD_X];
     return (1 + num_blocks(x)) * 2 * ph__row_width(x) * sizeof(ph_real);
 }
 
@@ -117,7 +117,7 @@ static void backward_block(void *argument, size_t first, size_t last, size_t wor
 {
     (void)worker;
     const struct backward_call *backward = argument;
-    const struct ph_operand *inputs = backward->call->inputs;
+    const struct ph__operand *inputs = backward->call->inputs;
     const size_t columns = backward->columns, offset = first * columns;
     ph_real *partial = backward->partials + first / BLOCK_ROWS * 2 * columns;
     memset(partial, 0, 2 * columns * sizeof *partial);
@@ -127,9 +127,9 @@ static void backward_block(void *argument, size_t first, size_t last, size_t wor
         (ph_real *)backward->call->outputs[X].data + offset, partial, partial + columns);
 }
 
-static ph_status backward_run(struct ph_call *call)
+static ph_status backward_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[BACKWARD_X];
+    const struct ph__operand *x = &call->inputs[BACKWARD_X];
     const size_t columns = ph__row_width(x);
     ph_real *totals = call->scratch;
     struct backward_call backward = {call, columns, totals + 2 * columns};
@@ -141,7 +141,7 @@ static ph_status backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_layer_norm_backward = {
+const struct ph__op ph__op_layer_norm_backward = {
     .name = "layer_norm_backward",
     .traits = PH_OP_IN_PLACE,
     .infer = backward_infer,
@@ -152,7 +152,7 @@ const struct ph_op ph__op_layer_norm_backward = {
 
 ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta, double epsilon)
 {
-    const struct ph_layer_norm_attributes attributes = {epsilon};
+    const struct ph__layer_norm_attributes attributes = {epsilon};
     const ph_value inputs[NUM_INPUTS] = {x, gamma, beta};
     const size_t num_outputs = ph_builder_mode(builder) == PH_TRAINING ? NUM_OUTPUTS : 1;
     ph_value outputs[NUM_OUTPUTS] = {0};

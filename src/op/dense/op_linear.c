@@ -15,10 +15,10 @@
  * the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain layout. */
 
 struct pack_attributes {
-    enum ph_packing packing;
+    enum ph__packing packing;
 };
 
-static ph_status pack_infer(struct ph_infer *infer)
+static ph_status pack_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
         return ph__infer_fail(infer, "a weight parameter (M,K)");
@@ -28,31 +28,31 @@ static ph_status pack_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void pack_gradient(struct ph_gradient *gradient)
+static void pack_gradient(struct ph__gradient *gradient)
 {
     gradient->input_gradients[0] = gradient->output_gradients[0];
 }
 
-static struct ph_gemm_weight_shape packed_shape(const struct ph_call *call)
+static struct ph__gemm_weight_shape packed_shape(const struct ph__call *call)
 {
     const struct pack_attributes *attributes = call->attributes;
     return ph__weight_shape(&call->outputs[0], attributes->packing);
 }
 
-static ph_status pack_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status pack_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
     (void)output;
-    const struct ph_gemm_weight_shape shape = packed_shape(call);
+    const struct ph__gemm_weight_shape shape = packed_shape(call);
     return ph__gemm_packed_bytes(call->backend->gemm, &shape, bytes_out);
 }
 
-static ph_status pack_run(struct ph_call *call)
+static ph_status pack_run(struct ph__call *call)
 {
-    const struct ph_gemm_weight_shape shape = packed_shape(call);
+    const struct ph__gemm_weight_shape shape = packed_shape(call);
     return ph__gemm_pack(call->backend->gemm, &shape, call->inputs[0].data, call->outputs[0].data);
 }
 
-const struct ph_op ph__op_pack = {
+const struct ph__op ph__op_pack = {
     .name = "pack",
     .traits = PH_OP_ONCE_PER_VERSION | PH_OP_CALLS_LIBRARY,
     .bf16_outputs = 1,
@@ -63,21 +63,21 @@ const struct ph_op ph__op_pack = {
     .run = pack_run,
 };
 
-enum ph_dtype ph__packed_dtype(enum ph_packing packing)
+enum ph_dtype ph__packed_dtype(enum ph__packing packing)
 {
     return packing == PH_PACK_ROW_WISE_BF16 ? PH_BF16 : PH_REAL;
 }
 
-struct ph_gemm_weight_shape ph__weight_shape(const struct ph_operand *packed, enum ph_packing packing)
+struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, enum ph__packing packing)
 {
-    return (struct ph_gemm_weight_shape){.out_features = packed->shape.dims[0],
+    return (struct ph__gemm_weight_shape){.out_features = packed->shape.dims[0],
         .in_features = packed->shape.dims[1],
         .is_transposed = packing == PH_PACK_TRANSPOSED,
         .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
         .is_bf16 = ph__is_bf16(packed)};
 }
 
-static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph_packing packing)
+static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph__packing packing)
 {
     const struct pack_attributes attributes = {packing};
     if (ph__builder_declaration(builder, weight) == NULL)
@@ -100,7 +100,7 @@ struct backward_data_attributes {
     enum ph_activation activation;
 };
 
-static ph_status backward_data_infer(struct ph_infer *infer)
+static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DATA_DY], *weight = &infer->inputs[DATA_PACKED];
     if (!ph__type_is_real(dy) || dy->rank < 2 || !ph__type_is_real_of_rank(weight, 2) ||
@@ -110,29 +110,29 @@ static ph_status backward_data_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_data_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[DATA_PACKED].shape.dims[0], cost_out);
 }
 
-static struct ph_gemm_weight_shape transposed_shape(const struct ph_call *call)
+static struct ph__gemm_weight_shape transposed_shape(const struct ph__call *call)
 {
     return ph__weight_shape(&call->inputs[DATA_PACKED], PH_PACK_TRANSPOSED);
 }
 
-static size_t backward_data_scratch_bytes(const struct ph_call *call)
+static size_t backward_data_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_gemm_weight_shape shape = transposed_shape(call);
+    const struct ph__gemm_weight_shape shape = transposed_shape(call);
     return ph__gemm_scratch_bytes(call->backend->gemm, &shape);
 }
 
-static ph_status backward_data_run(struct ph_call *call)
+static ph_status backward_data_run(struct ph__call *call)
 {
     const struct backward_data_attributes *attributes = call->attributes;
-    const struct ph_operand *dy = &call->inputs[DATA_DY], *activated = &call->inputs[DATA_ACTIVATED],
-                            *dx = &call->outputs[0];
-    const struct ph_gemm_weight_shape shape = transposed_shape(call);
-    const struct ph_gemm_args args = {.rows = ph__vectors(dy),
+    const struct ph__operand *dy = &call->inputs[DATA_DY], *activated = &call->inputs[DATA_ACTIVATED],
+                             *dx = &call->outputs[0];
+    const struct ph__gemm_weight_shape shape = transposed_shape(call);
+    const struct ph__gemm_args args = {.rows = ph__vectors(dy),
         .x = dy->data,
         .packed = call->inputs[DATA_PACKED].data,
         .activation = attributes->activation,
@@ -144,7 +144,7 @@ static ph_status backward_data_run(struct ph_call *call)
     return ph__gemm_backward_data(call->backend->gemm, &shape, &args);
 }
 
-const struct ph_op ph__op_linear_backward_data = {
+const struct ph__op ph__op_linear_backward_data = {
     .name = "linear_backward_data",
     .traits = PH_OP_CALLS_LIBRARY,
     .bf16_operands = 1 << DATA_DY | 1 << DATA_PACKED,
@@ -165,8 +165,8 @@ static ph_value input_gradient(struct ph_builder *builder, ph_value dy, ph_value
         builder, &ph__op_linear_backward_data, NULL, &attributes, sizeof attributes, NUM_DATA_INPUTS, inputs);
 }
 
-bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *node,
-    const struct ph_node *producer, enum ph_activation activation)
+bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
+    const struct ph__node *producer, enum ph_activation activation)
 {
     const struct backward_data_attributes attributes = {activation};
     if (producer->op != &ph__op_linear_backward_data || producer->inputs[DATA_ACTIVATED] != 0)
@@ -189,7 +189,7 @@ bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph_node *no
 
 enum { WEIGHT_DY, WEIGHT_X };
 
-static ph_status backward_weight_infer(struct ph_infer *infer)
+static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[WEIGHT_DY], *x = &infer->inputs[WEIGHT_X];
     if (!ph__type_is_real(dy) || !ph__type_is_real(x) || x->rank < 2)
@@ -204,34 +204,34 @@ static ph_status backward_weight_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_weight_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)ph__vectors(&call->inputs[WEIGHT_DY]), cost_out);
 }
 
-static struct ph_gemm_weight_shape gradient_shape(const struct ph_call *call)
+static struct ph__gemm_weight_shape gradient_shape(const struct ph__call *call)
 {
-    const struct ph_operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
-    return (struct ph_gemm_weight_shape){
+    const struct ph__operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
+    return (struct ph__gemm_weight_shape){
         .out_features = ph__row_width(dy), .in_features = ph__row_width(x), .is_bf16 = ph__is_bf16(dy)};
 }
 
-static size_t backward_weight_scratch_bytes(const struct ph_call *call)
+static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_gemm_weight_shape shape = gradient_shape(call);
+    const struct ph__gemm_weight_shape shape = gradient_shape(call);
     return ph__gemm_weight_scratch_bytes(call->backend->gemm, &shape);
 }
 
-static ph_status backward_weight_run(struct ph_call *call)
+static ph_status backward_weight_run(struct ph__call *call)
 {
-    const struct ph_operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
-    const struct ph_gemm_weight_shape shape = gradient_shape(call);
+    const struct ph__operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
+    const struct ph__gemm_weight_shape shape = gradient_shape(call);
     ph_real *db = call->num_outputs > 1 ? call->outputs[1].data : NULL;
     return ph__gemm_backward_weight(call->backend->gemm, &shape, ph__vectors(dy), x->data, dy->data,
         call->outputs[0].data, db, call->scratch);
 }
 
-const struct ph_op ph__op_linear_backward_weight = {
+const struct ph__op ph__op_linear_backward_weight = {
     .name = "linear_backward_weight",
     .traits = PH_OP_CALLS_LIBRARY,
     .bf16_operands = 1 << WEIGHT_DY | 1 << WEIGHT_X,
@@ -244,7 +244,7 @@ const struct ph_op ph__op_linear_backward_weight = {
 
 /* ---- the product ---- */
 
-static ph_status linear_infer(struct ph_infer *infer)
+static ph_status linear_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_LINEAR_X], *weight = &infer->inputs[PH_LINEAR_PACKED],
                          *bias = &infer->inputs[PH_LINEAR_BIAS];
@@ -261,11 +261,11 @@ static ph_value weight_of(const struct ph_builder *builder, ph_value packed)
     return ph__builder_producer(builder, packed)->inputs[0];
 }
 
-static void linear_gradient(struct ph_gradient *gradient)
+static void linear_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
-    const struct ph_linear_attributes *attributes = node.attributes;
+    const struct ph__node node = *gradient->node;
+    const struct ph__linear_attributes *attributes = node.attributes;
     ph_value dy = ph__activation_backward(
         builder, attributes->activation, gradient->output_gradients[0], node.outputs[0]);
     if (gradient->is_wanted[PH_LINEAR_X]) {
@@ -278,29 +278,29 @@ static void linear_gradient(struct ph_gradient *gradient)
 }
 
 /* a multiplication and an addition for each of K M products of a row */
-static void linear_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void linear_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[PH_LINEAR_PACKED].shape.dims[1], cost_out);
 }
 
-static struct ph_gemm_weight_shape weight_shape(const struct ph_call *call)
+static struct ph__gemm_weight_shape weight_shape(const struct ph__call *call)
 {
-    const struct ph_linear_attributes *attributes = call->attributes;
+    const struct ph__linear_attributes *attributes = call->attributes;
     return ph__weight_shape(&call->inputs[PH_LINEAR_PACKED], attributes->packing);
 }
 
-static size_t linear_scratch_bytes(const struct ph_call *call)
+static size_t linear_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_gemm_weight_shape shape = weight_shape(call);
+    const struct ph__gemm_weight_shape shape = weight_shape(call);
     return ph__gemm_scratch_bytes(call->backend->gemm, &shape);
 }
 
-static ph_status linear_run(struct ph_call *call)
+static ph_status linear_run(struct ph__call *call)
 {
-    const struct ph_linear_attributes *attributes = call->attributes;
-    const struct ph_operand *x = &call->inputs[PH_LINEAR_X], *y = &call->outputs[0];
-    const struct ph_gemm_weight_shape shape = weight_shape(call);
-    const struct ph_gemm_args args = {.rows = ph__vectors(x),
+    const struct ph__linear_attributes *attributes = call->attributes;
+    const struct ph__operand *x = &call->inputs[PH_LINEAR_X], *y = &call->outputs[0];
+    const struct ph__gemm_weight_shape shape = weight_shape(call);
+    const struct ph__gemm_args args = {.rows = ph__vectors(x),
         .x = x->data,
         .packed = call->inputs[PH_LINEAR_PACKED].data,
         .bias = call->inputs[PH_LINEAR_BIAS].data,
@@ -311,7 +311,7 @@ static ph_status linear_run(struct ph_call *call)
     return ph__gemm_forward(call->backend->gemm, &shape, &args);
 }
 
-const struct ph_op ph__op_linear = {
+const struct ph__op ph__op_linear = {
     .name = "linear",
     .traits = PH_OP_CALLS_LIBRARY,
     .bf16_operands = 1 << PH_LINEAR_X | 1 << PH_LINEAR_PACKED,
@@ -324,16 +324,16 @@ const struct ph_op ph__op_linear = {
     .run = linear_run,
 };
 
-bool ph__is_plain_linear(const struct ph_node *node, uint32_t entry)
+bool ph__is_plain_linear(const struct ph__node *node, uint32_t entry)
 {
-    const struct ph_linear_attributes *attributes = node->attributes;
+    const struct ph__linear_attributes *attributes = node->attributes;
     return node->op == &ph__op_linear && node->entry == entry && attributes->activation == PH_IDENTITY;
 }
 
-void ph__become_linear(struct ph_builder *builder, struct ph_node *node, const struct ph_node *linear,
+void ph__become_linear(struct ph_builder *builder, struct ph__node *node, const struct ph__node *linear,
     const ph_value inputs[PH_LINEAR_NUM_INPUTS], enum ph_activation activation)
 {
-    struct ph_linear_attributes attributes = *(const struct ph_linear_attributes *)linear->attributes;
+    struct ph__linear_attributes attributes = *(const struct ph__linear_attributes *)linear->attributes;
     attributes.activation = activation;
     node->op = &ph__op_linear;
     node->name = linear->name;
@@ -343,7 +343,7 @@ void ph__become_linear(struct ph_builder *builder, struct ph_node *node, const s
     node->inputs = ph__builder_copy(builder, inputs, PH_LINEAR_NUM_INPUTS * sizeof *inputs);
 }
 
-bool ph__fuse_activation(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer,
+bool ph__fuse_activation(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer,
     enum ph_activation activation)
 {
     if (!ph__is_plain_linear(producer, node->entry))
@@ -352,7 +352,7 @@ bool ph__fuse_activation(struct ph_builder *builder, struct ph_node *node, const
     return true;
 }
 
-static enum ph_packing packing_of(const struct ph_builder *builder)
+static enum ph__packing packing_of(const struct ph_builder *builder)
 {
     if (ph_builder_mode(builder) == PH_TRAINING)
         return PH_PACK_FORWARD;
@@ -362,8 +362,8 @@ static enum ph_packing packing_of(const struct ph_builder *builder)
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation)
 {
-    const enum ph_packing packing = packing_of(builder);
-    const struct ph_linear_attributes attributes = {activation, packing};
+    const enum ph__packing packing = packing_of(builder);
+    const struct ph__linear_attributes attributes = {activation, packing};
     const ph_value inputs[PH_LINEAR_NUM_INPUTS] = {x, pack_weight(builder, weight, packing), bias};
     return ph__emit1(
         builder, &ph__op_linear, NULL, &attributes, sizeof attributes, PH_LINEAR_NUM_INPUTS, inputs);

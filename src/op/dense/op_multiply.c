@@ -1,26 +1,26 @@
 /* a * b of one shape; da = dy * b, db = dy * a. Elementwise, so the result may take over a's memory. */
 #include "op/operator.h"
 
-static void multiply_gradient(struct ph_gradient *gradient)
+static void multiply_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     for (size_t i = 0; i < 2; i++)
         if (gradient->is_wanted[i])
             gradient->input_gradients[i] =
                 ph_multiply(gradient->builder, gradient->output_gradients[0], node.inputs[1 - i]);
 }
 
-static void multiply_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void multiply_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
 
-static ph_status multiply_run(struct ph_call *call)
+static ph_status multiply_run(struct ph__call *call)
 {
     return ph__run_binary(call, call->backend->kernels->multiply, 0, 1);
 }
 
-const struct ph_op ph__op_multiply = {
+const struct ph__op ph__op_multiply = {
     .name = "multiply",
     .traits = PH_OP_IN_PLACE,
     .infer = ph__infer_elementwise,

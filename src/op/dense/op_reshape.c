@@ -8,7 +8,7 @@ struct reshape_attributes {
     size_t dims[PH_MAX_RANK]; /* those after the first */
 };
 
-static ph_status reshape_infer(struct ph_infer *infer)
+static ph_status reshape_infer(struct ph__infer *infer)
 {
     const struct reshape_attributes *attributes = infer->attributes;
     const struct ph_type *x = &infer->inputs[0];
@@ -27,7 +27,7 @@ static ph_status reshape_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void reshape_gradient(struct ph_gradient *gradient)
+static void reshape_gradient(struct ph__gradient *gradient)
 {
     const struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
     size_t dims[PH_MAX_RANK] = {0};
@@ -37,13 +37,13 @@ static void reshape_gradient(struct ph_gradient *gradient)
         ph_reshape(gradient->builder, gradient->output_gradients[0], x.rank - 1, dims);
 }
 
-static void reshape_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void reshape_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){0};
+    *cost_out = (struct ph__cost){0};
 }
 
-const struct ph_op ph__op_reshape = {
+const struct ph__op ph__op_reshape = {
     .name = "reshape",
     .traits = PH_OP_ALIAS,
     .infer = reshape_infer,

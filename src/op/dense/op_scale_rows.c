@@ -4,13 +4,13 @@
 #include "op/operator.h"
 
 struct rows_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t columns;
     const ph_real *a, *b;
     ph_real *y;
 };
 
-static struct rows_call rows_call_of(const struct ph_call *call)
+static struct rows_call rows_call_of(const struct ph__call *call)
 {
     return (struct rows_call){call->backend->kernels, ph__row_elements(&call->inputs[0]),
         call->inputs[0].data, call->inputs[1].data, call->outputs[0].data};
@@ -18,7 +18,7 @@ static struct rows_call rows_call_of(const struct ph_call *call)
 
 /* ---- scale_rows ---------------------------------------------------------------------------------------------- */
 
-static ph_status scale_rows_infer(struct ph_infer *infer)
+static ph_status scale_rows_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0], *s = &infer->inputs[1];
     if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_real_of_rank(s, 2) ||
@@ -28,9 +28,9 @@ static ph_status scale_rows_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void scale_rows_gradient(struct ph_gradient *gradient)
+static void scale_rows_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0];
     if (gradient->is_wanted[0])
         gradient->input_gradients[0] = ph_scale_rows(gradient->builder, dy, node.inputs[1]);
@@ -38,7 +38,7 @@ static void scale_rows_gradient(struct ph_gradient *gradient)
         gradient->input_gradients[1] = ph_row_dots(gradient->builder, dy, node.inputs[0]);
 }
 
-static void scale_rows_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void scale_rows_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
@@ -52,7 +52,7 @@ static void scale_rows_block(void *argument, size_t first, size_t last, size_t w
             rows->columns, rows->b[row], rows->a + row * rows->columns, rows->y + row * rows->columns);
 }
 
-static ph_status scale_rows_run(struct ph_call *call)
+static ph_status scale_rows_run(struct ph__call *call)
 {
     struct rows_call rows = rows_call_of(call);
     ph__for_blocks(
@@ -60,7 +60,7 @@ static ph_status scale_rows_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_scale_rows = {
+const struct ph__op ph__op_scale_rows = {
     .name = "scale_rows",
     .traits = PH_OP_IN_PLACE,
     .infer = scale_rows_infer,
@@ -77,7 +77,7 @@ ph_value ph_scale_rows(struct ph_builder *builder, ph_value x, ph_value s)
 
 /* ---- row_dots ------------------------------------------------------------------------------------------------ */
 
-static ph_status row_dots_infer(struct ph_infer *infer)
+static ph_status row_dots_infer(struct ph__infer *infer)
 {
     const struct ph_type *a = &infer->inputs[0];
     if (!ph__type_is_real_of_rank(a, 2) || !ph__type_equal(a, &infer->inputs[1]))
@@ -86,16 +86,16 @@ static ph_status row_dots_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void row_dots_gradient(struct ph_gradient *gradient)
+static void row_dots_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     for (size_t i = 0; i < 2; i++)
         if (gradient->is_wanted[i])
             gradient->input_gradients[i] =
                 ph_scale_rows(gradient->builder, node.inputs[1 - i], gradient->output_gradients[0]);
 }
 
-static void row_dots_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void row_dots_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)ph__row_elements(&call->inputs[0]), cost_out);
 }
@@ -109,7 +109,7 @@ static void row_dots_block(void *argument, size_t first, size_t last, size_t wor
             rows->b + row * rows->columns, NULL, rows->y + row);
 }
 
-static ph_status row_dots_run(struct ph_call *call)
+static ph_status row_dots_run(struct ph__call *call)
 {
     struct rows_call rows = rows_call_of(call);
     ph__for_blocks(
@@ -117,7 +117,7 @@ static ph_status row_dots_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_row_dots = {
+const struct ph__op ph__op_row_dots = {
     .name = "row_dots",
     .infer = row_dots_infer,
     .gradient = row_dots_gradient,

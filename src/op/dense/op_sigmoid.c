@@ -3,29 +3,29 @@
 #include "op/attributes.h"
 #include "op/operator.h"
 
-static ph_status sigmoid_run(struct ph_call *call)
+static ph_status sigmoid_run(struct ph__call *call)
 {
     return ph__run_unary(call, call->backend->kernels->sigmoid);
 }
 
-static void sigmoid_gradient(struct ph_gradient *gradient)
+static void sigmoid_gradient(struct ph__gradient *gradient)
 {
     gradient->input_gradients[0] = ph__activation_backward(
         gradient->builder, PH_SIGMOID, gradient->output_gradients[0], gradient->node->outputs[0]);
 }
 
 /* negate, exp (counted as one), add, divide */
-static void sigmoid_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void sigmoid_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 4, cost_out);
 }
 
-static bool sigmoid_fuse(struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+static bool sigmoid_fuse(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {
     return ph__fuse_activation(builder, node, producer, PH_SIGMOID);
 }
 
-const struct ph_op ph__op_sigmoid = {
+const struct ph__op ph__op_sigmoid = {
     .name = "sigmoid",
     .traits = PH_OP_IN_PLACE,
     .infer = ph__infer_elementwise,
@@ -36,23 +36,23 @@ const struct ph_op ph__op_sigmoid = {
 };
 
 /* inputs: dy, y; dx = dy y (1 - y) */
-static ph_status sigmoid_backward_run(struct ph_call *call)
+static ph_status sigmoid_backward_run(struct ph__call *call)
 {
     return ph__run_binary(call, call->backend->kernels->sigmoid_backward, 1, 0);
 }
 
-static void sigmoid_backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void sigmoid_backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 3, cost_out);
 }
 
 static bool sigmoid_backward_fuse(
-    struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+    struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {
     return ph__fuse_activation_backward(builder, node, producer, PH_SIGMOID);
 }
 
-const struct ph_op ph__op_sigmoid_backward = {
+const struct ph__op ph__op_sigmoid_backward = {
     .name = "sigmoid_backward",
     .traits = PH_OP_IN_PLACE,
     .infer = ph__infer_elementwise,

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-static ph_status slice_infer(struct ph_infer *infer)
+static ph_status slice_infer(struct ph__infer *infer)
 {
-    const struct ph_slice_attributes *attributes = infer->attributes;
+    const struct ph__slice_attributes *attributes = infer->attributes;
     const struct ph_type *x = &infer->inputs[0];
     if (!ph__axis_is_valid(x, attributes->axis))
         return ph__infer_fail(infer, "an array with a fixed dimension to cut, not the first");
@@ -21,24 +21,24 @@ static ph_status slice_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void slice_gradient(struct ph_gradient *gradient)
+static void slice_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     gradient->input_gradients[0] = ph__emit1(gradient->builder, &ph__op_slice_backward, NULL, node.attributes,
         node.attributes_size, 1, &gradient->output_gradients[0]);
 }
 
 /* only what is cut out is read */
-static void slice_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void slice_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->flops = 0;
     cost_out->bytes = 2.0 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
-static ph_status slice_run(struct ph_call *call)
+static ph_status slice_run(struct ph__call *call)
 {
-    const struct ph_slice_attributes *attributes = call->attributes;
-    const struct ph_axis_view view = ph__axis_view(&call->inputs[0].shape, attributes->axis);
+    const struct ph__slice_attributes *attributes = call->attributes;
+    const struct ph__axis_view view = ph__axis_view(&call->inputs[0].shape, attributes->axis);
     const ph_real *x = call->inputs[0].data;
     if (view.rows > 0)
         ph__copy_columns(call->backend, view.rows, attributes->size * view.inner,
@@ -47,7 +47,7 @@ static ph_status slice_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_slice = {
+const struct ph__op ph__op_slice = {
     .name = "slice",
     .infer = slice_infer,
     .gradient = slice_gradient,
@@ -55,9 +55,9 @@ const struct ph_op ph__op_slice = {
     .run = slice_run,
 };
 
-static ph_status slice_backward_infer(struct ph_infer *infer)
+static ph_status slice_backward_infer(struct ph__infer *infer)
 {
-    const struct ph_slice_attributes *attributes = infer->attributes;
+    const struct ph__slice_attributes *attributes = infer->attributes;
     if (!ph__axis_is_valid(&infer->inputs[0], attributes->axis))
         return ph__infer_fail(infer, "the gradient of a slice");
     infer->outputs[0] = infer->inputs[0];
@@ -84,17 +84,17 @@ static void pad_rows(void *argument, size_t first, size_t last, size_t worker)
     }
 }
 
-static ph_status slice_backward_run(struct ph_call *call)
+static ph_status slice_backward_run(struct ph__call *call)
 {
-    const struct ph_slice_attributes *attributes = call->attributes;
-    const struct ph_axis_view view = ph__axis_view(&call->outputs[0].shape, attributes->axis);
+    const struct ph__slice_attributes *attributes = call->attributes;
+    const struct ph__axis_view view = ph__axis_view(&call->outputs[0].shape, attributes->axis);
     struct pad pad = {attributes->begin * view.inner, attributes->size * view.inner,
         attributes->full * view.inner, call->inputs[0].data, call->outputs[0].data};
     ph__for_blocks(call->backend, view.rows, ph__block_rows(pad.full), pad_rows, &pad);
     return PH_OK;
 }
 
-const struct ph_op ph__op_slice_backward = {
+const struct ph__op ph__op_slice_backward = {
     .name = "slice_backward",
     .infer = slice_backward_infer,
     .cost = ph__cost_copy,
@@ -107,6 +107,6 @@ ph_value ph_slice(struct ph_builder *builder, ph_value x, size_t axis, size_t be
         return 0;
     struct ph_type type = ph_value_type(builder, x);
     size_t full = axis < type.rank ? type.dims[axis].extent : 0;
-    const struct ph_slice_attributes attributes = {axis, begin, size, full};
+    const struct ph__slice_attributes attributes = {axis, begin, size, full};
     return ph__emit1(builder, &ph__op_slice, NULL, &attributes, sizeof attributes, 1, &x);
 }

@@ -1,7 +1,7 @@
 /* Its input, through which no gradient flows: the memory is the input's. */
 #include "op/operator.h"
 
-static ph_status stop_gradient_infer(struct ph_infer *infer)
+static ph_status stop_gradient_infer(struct ph__infer *infer)
 {
     if (infer->inputs[0].kind != PH_DENSE)
         return ph__infer_fail(infer, "an array");
@@ -9,18 +9,18 @@ static ph_status stop_gradient_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void stop_gradient_gradient(struct ph_gradient *gradient)
+static void stop_gradient_gradient(struct ph__gradient *gradient)
 {
     gradient->input_gradients[0] = 0;
 }
 
-static void stop_gradient_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void stop_gradient_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){0};
+    *cost_out = (struct ph__cost){0};
 }
 
-const struct ph_op ph__op_stop_gradient = {
+const struct ph__op ph__op_stop_gradient = {
     .name = "stop_gradient",
     .traits = PH_OP_ALIAS | PH_OP_STOPS_GRADIENT,
     .infer = stop_gradient_infer,

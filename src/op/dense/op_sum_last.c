@@ -1,7 +1,7 @@
 /* Sums over the last dimension: x (...,K) -> (...), a rank of at least 3. dx repeats each number of dy K times. */
 #include "op/operator.h"
 
-static ph_status sum_last_infer(struct ph_infer *infer)
+static ph_status sum_last_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
     if (!ph__type_is_real(x) || x->rank < 3)
@@ -15,7 +15,7 @@ struct repeat_attributes {
 };
 
 /* The backward operator takes its shape from x, which it does not read. */
-static void sum_last_gradient(struct ph_gradient *gradient)
+static void sum_last_gradient(struct ph__gradient *gradient)
 {
     const struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
     const struct repeat_attributes attributes = {ph__last_dim(&x).extent};
@@ -23,19 +23,19 @@ static void sum_last_gradient(struct ph_gradient *gradient)
         sizeof attributes, 1, &gradient->output_gradients[0]);
 }
 
-static void sum_last_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void sum_last_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, (double)ph__row_width(&call->inputs[0]), cost_out);
 }
 
 struct last_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t columns;
     const ph_real *from, *ones;
     ph_real *to;
 };
 
-static size_t sum_last_scratch_bytes(const struct ph_call *call)
+static size_t sum_last_scratch_bytes(const struct ph__call *call)
 {
     return ph__row_width(&call->inputs[0]) * sizeof(ph_real);
 }
@@ -49,7 +49,7 @@ static void sum_last_block(void *argument, size_t first, size_t last, size_t wor
         last - first, sum->columns, 1, sum->from + first * sum->columns, sum->ones, NULL, sum->to + first);
 }
 
-static ph_status sum_last_run(struct ph_call *call)
+static ph_status sum_last_run(struct ph__call *call)
 {
     const size_t columns = ph__row_width(&call->inputs[0]);
     ph_real *ones = call->scratch;
@@ -62,7 +62,7 @@ static ph_status sum_last_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_sum_last = {
+const struct ph__op ph__op_sum_last = {
     .name = "sum_last",
     .infer = sum_last_infer,
     .gradient = sum_last_gradient,
@@ -71,7 +71,7 @@ const struct ph_op ph__op_sum_last = {
     .run = sum_last_run,
 };
 
-static ph_status sum_last_backward_infer(struct ph_infer *infer)
+static ph_status sum_last_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[0];
     const struct repeat_attributes *attributes = infer->attributes;
@@ -92,7 +92,7 @@ static void repeat_block(void *argument, size_t first, size_t last, size_t worke
             repeat->to[i * repeat->columns + column] = repeat->from[i];
 }
 
-static ph_status sum_last_backward_run(struct ph_call *call)
+static ph_status sum_last_backward_run(struct ph__call *call)
 {
     const struct repeat_attributes *attributes = call->attributes;
     struct last_call repeat = {
@@ -102,7 +102,7 @@ static ph_status sum_last_backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_sum_last_backward = {
+const struct ph__op ph__op_sum_last_backward = {
     .name = "sum_last_backward",
     .infer = sum_last_backward_infer,
     .cost = ph__cost_copy,

@@ -7,13 +7,13 @@
 #define BLOCK_ROWS 256u
 
 struct sum_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t columns;
     const ph_real *x;
     ph_real *partials; /* (blocks, K) */
 };
 
-static ph_status sum_infer(struct ph_infer *infer)
+static ph_status sum_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
     if (!ph__type_is_real(x) || x->dims[x->rank - 1].symbol != 0)
@@ -22,23 +22,23 @@ static ph_status sum_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static size_t num_rows(const struct ph_operand *x)
+static size_t num_rows(const struct ph__operand *x)
 {
     const size_t columns = x->shape.dims[x->shape.rank - 1];
     return columns > 0 ? ph__elements(x) / columns : 0;
 }
 
-static size_t num_blocks(const struct ph_operand *x)
+static size_t num_blocks(const struct ph__operand *x)
 {
     return (num_rows(x) + BLOCK_ROWS - 1) / BLOCK_ROWS;
 }
 
-static void sum_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void sum_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, (double)num_rows(&call->inputs[0]), cost_out);
 }
 
-static size_t sum_scratch_bytes(const struct ph_call *call)
+static size_t sum_scratch_bytes(const struct ph__call *call)
 {
     const struct ph_shape *shape = &call->inputs[0].shape;
     return num_blocks(&call->inputs[0]) * shape->dims[shape->rank - 1] * sizeof(ph_real);
@@ -53,9 +53,9 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
     sum->kernels->add_rows(last - first, sum->columns, sum->x + first * sum->columns, partial);
 }
 
-static ph_status sum_run(struct ph_call *call)
+static ph_status sum_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[0], *y = &call->outputs[0];
+    const struct ph__operand *x = &call->inputs[0], *y = &call->outputs[0];
     struct sum_call sum = {call->backend->kernels, y->shape.dims[0], x->data, call->scratch};
     ph__for_blocks(call->backend, num_rows(x), BLOCK_ROWS, sum_block, &sum);
     memset(y->data, 0, sum.columns * sizeof(ph_real));
@@ -63,7 +63,7 @@ static ph_status sum_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_sum_rows = {
+const struct ph__op ph__op_sum_rows = {
     .name = "sum_rows",
     .infer = sum_infer,
     .cost = sum_cost,

@@ -1,7 +1,7 @@
 /* sum_i factors[i] * scalars[i]: losses, named and weighted. The attributes are the factors. */
 #include "op/operator.h"
 
-static ph_status weighted_sum_infer(struct ph_infer *infer)
+static ph_status weighted_sum_infer(struct ph__infer *infer)
 {
     for (size_t i = 0; i < infer->num_inputs; i++)
         if (infer->inputs[i].kind != PH_SCALAR)
@@ -10,9 +10,9 @@ static ph_status weighted_sum_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void weighted_sum_gradient(struct ph_gradient *gradient)
+static void weighted_sum_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const double *factors = node.attributes;
     for (size_t i = 0; i < node.num_inputs; i++)
         if (gradient->is_wanted[i])
@@ -20,13 +20,13 @@ static void weighted_sum_gradient(struct ph_gradient *gradient)
                 ph_weighted_sum(gradient->builder, 1, &gradient->output_gradients[0], &factors[i]);
 }
 
-static void weighted_sum_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void weighted_sum_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->flops = 2.0 * (double)call->num_inputs;
     cost_out->bytes = sizeof(double) * (double)(call->num_inputs + 1);
 }
 
-static ph_status weighted_sum_run(struct ph_call *call)
+static ph_status weighted_sum_run(struct ph__call *call)
 {
     const double *factors = call->attributes;
     double sum = 0;
@@ -36,7 +36,7 @@ static ph_status weighted_sum_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_weighted_sum = {
+const struct ph__op ph__op_weighted_sum = {
     .name = "weighted_sum",
     .infer = weighted_sum_infer,
     .gradient = weighted_sum_gradient,

@@ -8,8 +8,8 @@ enum { A, B, NUM_INPUTS };
 enum { TURNED_REALS = 4096 }; /* of B that a worker lays the other way at a time, if a sample has no more */
 
 struct product_call {
-    const struct ph_kernels *kernels;
-    struct ph_small_product_args args; /* of the whole batch, B as it stands */
+    const struct ph__kernels *kernels;
+    struct ph__small_product_args args; /* of the whole batch, B as it stands */
     bool is_b_transposed;
     ph_real *turned; /* (workers, turned_samples, r, q) */
     size_t turned_samples;
@@ -17,9 +17,9 @@ struct product_call {
 
 /* ---- the rules ------------------------------------------------------------------------------------------------- */
 
-static ph_status product_infer(struct ph_infer *infer)
+static ph_status product_infer(struct ph__infer *infer)
 {
-    const struct ph_batch_product_attributes *attributes = infer->attributes;
+    const struct ph__batch_product_attributes *attributes = infer->attributes;
     const struct ph_type *a = &infer->inputs[A], *b = &infer->inputs[B];
     const char *wants = "a (B,p,r) and b (B,r,q), or either transposed";
     if (!ph__type_is_real_of_rank(a, 3) || !ph__type_is_real_of_rank(b, 3))
@@ -35,11 +35,11 @@ static ph_status product_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void product_gradient(struct ph_gradient *gradient)
+static void product_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
-    const struct ph_batch_product_attributes *attributes = node.attributes;
+    const struct ph__node node = *gradient->node;
+    const struct ph__batch_product_attributes *attributes = node.attributes;
     const bool is_a_turned = attributes->is_a_transposed, is_b_turned = attributes->is_b_transposed;
     const ph_value a = node.inputs[A], b = node.inputs[B], dc = gradient->output_gradients[0];
     if (gradient->is_wanted[A])
@@ -50,9 +50,9 @@ static void product_gradient(struct ph_gradient *gradient)
                                                    : ph_batch_product(builder, a, dc, !is_a_turned, false);
 }
 
-static struct product_call describe(const struct ph_call *call)
+static struct product_call describe(const struct ph__call *call)
 {
-    const struct ph_batch_product_attributes *attributes = call->attributes;
+    const struct ph__batch_product_attributes *attributes = call->attributes;
     const size_t *a = call->inputs[A].shape.dims, *c = call->outputs[0].shape.dims;
     const bool is_a_transposed = attributes->is_a_transposed, is_b_transposed = attributes->is_b_transposed;
     const size_t inner = a[is_a_transposed ? 1 : 2], b_reals = inner * c[2];
@@ -76,12 +76,12 @@ static struct product_call describe(const struct ph_call *call)
 }
 
 /* a multiplication and an addition for each of B p q r */
-static void product_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void product_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)describe(call).args.inner, cost_out);
 }
 
-static size_t product_scratch_bytes(const struct ph_call *call)
+static size_t product_scratch_bytes(const struct ph__call *call)
 {
     const struct product_call product = describe(call);
     if (!product.is_b_transposed)
@@ -95,7 +95,7 @@ static size_t product_scratch_bytes(const struct ph_call *call)
 /* Samples [first, first + count), B from `b` on. */
 static void multiply(const struct product_call *product, size_t first, size_t count, const ph_real *b)
 {
-    struct ph_small_product_args args = product->args;
+    struct ph__small_product_args args = product->args;
     args.count = count;
     args.a += first * args.a_step;
     args.b = b;
@@ -106,7 +106,7 @@ static void multiply(const struct product_call *product, size_t first, size_t co
 static void product_samples(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct product_call *product = argument;
-    const struct ph_small_product_args *args = &product->args;
+    const struct ph__small_product_args *args = &product->args;
     if (!product->is_b_transposed) {
         multiply(product, first, last - first, args->b + first * args->b_step);
         return;
@@ -119,7 +119,7 @@ static void product_samples(void *argument, size_t first, size_t last, size_t wo
     }
 }
 
-static ph_status product_run(struct ph_call *call)
+static ph_status product_run(struct ph__call *call)
 {
     struct product_call product = describe(call);
     const size_t sample_reals = product.args.a_step + product.args.b_step + product.args.c_step;
@@ -128,7 +128,7 @@ static ph_status product_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_batch_product = {
+const struct ph__op ph__op_batch_product = {
     .name = "batch_product",
     .infer = product_infer,
     .gradient = product_gradient,
@@ -140,7 +140,7 @@ const struct ph_op ph__op_batch_product = {
 ph_value ph_batch_product(
     struct ph_builder *builder, ph_value a, ph_value b, bool is_a_transposed, bool is_b_transposed)
 {
-    const struct ph_batch_product_attributes attributes = {is_a_transposed, is_b_transposed};
+    const struct ph__batch_product_attributes attributes = {is_a_transposed, is_b_transposed};
     const ph_value inputs[NUM_INPUTS] = {a, b};
     return ph__emit1(
         builder, &ph__op_batch_product, NULL, &attributes, sizeof attributes, NUM_INPUTS, inputs);

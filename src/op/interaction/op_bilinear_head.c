@@ -16,7 +16,7 @@
 enum { BLOCK_SAMPLES = 24 };
 
 struct head {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t num_tasks, num_heads, x_dim, y_dim; /* T, H, k, m */
     const ph_real *x, *y, *weight, *dz;
     ph_real *z, *dx, *dy;
@@ -58,8 +58,8 @@ static bool are_head_types(const struct ph_type *x, const struct ph_type *y, con
            has_shape(x, x->dims[0], dims[1], dims[2]) && has_shape(y, x->dims[0], dims[1], dims[3]);
 }
 
-static struct head describe(const struct ph_call *call, const struct ph_operand *x,
-    const struct ph_operand *y, const struct ph_operand *weight)
+static struct head describe(const struct ph__call *call, const struct ph__operand *x,
+    const struct ph__operand *y, const struct ph__operand *weight)
 {
     const size_t *dims = weight->shape.dims;
     struct head head = {.kernels = call->backend->kernels,
@@ -76,20 +76,20 @@ static struct head describe(const struct ph_call *call, const struct ph_operand 
 }
 
 /* Gives the bytes of the workers' parts of the scratch, which come first. */
-static size_t workers_bytes(const struct ph_call *call, const struct head *head)
+static size_t workers_bytes(const struct ph__call *call, const struct head *head)
 {
     return ph__team_num_threads(call->backend->team) * head->worker_reals * sizeof(ph_real);
 }
 
 /* Counts `products` multiplications and additions for each number of the weight and each sample. */
 static void product_cost(
-    const struct ph_call *call, const struct ph_operand *weight, double products, struct ph_cost *cost_out)
+    const struct ph__call *call, const struct ph__operand *weight, double products, struct ph__cost *cost_out)
 {
     ph__cost_copy(call, cost_out);
     cost_out->flops = 2 * products * (double)ph__rows(&call->inputs[0]) * (double)ph__elements(weight);
 }
 
-static ph_status check_gradient(const struct ph_infer *infer)
+static ph_status check_gradient(const struct ph__infer *infer)
 {
     const struct ph_type *inputs = infer->inputs;
     if (!ph__type_is_real_of_rank(&inputs[GRADIENT_DZ], 2) ||
@@ -98,7 +98,7 @@ static ph_status check_gradient(const struct ph_infer *infer)
     return PH_OK;
 }
 
-static struct head describe_gradient(const struct ph_call *call)
+static struct head describe_gradient(const struct ph__call *call)
 {
     struct head head =
         describe(call, &call->inputs[GRADIENT_X], &call->inputs[GRADIENT_Y], &call->inputs[GRADIENT_WEIGHT]);
@@ -121,7 +121,7 @@ static size_t task_samples(const struct head *head)
 static void multiply_heads(const struct head *head, size_t count, const ph_real *vectors, size_t in,
     const ph_real *matrices, size_t out, ph_real *products)
 {
-    head->kernels->small_product(&(struct ph_small_product_args){.count = head->num_heads,
+    head->kernels->small_product(&(struct ph__small_product_args){.count = head->num_heads,
         .rows = count,
         .inner = in,
         .columns = out,
@@ -139,7 +139,7 @@ static void multiply_heads(const struct head *head, size_t count, const ph_real 
 
 /* ---- forward --------------------------------------------------------------------------------------------------- */
 
-static ph_status head_infer(struct ph_infer *infer)
+static ph_status head_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT];
     if (!are_head_types(x, &infer->inputs[Y], weight))
@@ -148,10 +148,10 @@ static ph_status head_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void head_gradient(struct ph_gradient *gradient)
+static void head_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {
         gradient->output_gradients[0], node.inputs[X], node.inputs[Y], node.inputs[WEIGHT]};
     if (gradient->is_wanted[X] || gradient->is_wanted[Y]) {
@@ -166,17 +166,17 @@ static void head_gradient(struct ph_gradient *gradient)
             ph__emit1(builder, &ph__op_bilinear_head_backward_weight, NULL, NULL, 0, NUM_INPUTS + 1, inputs);
 }
 
-static void head_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void head_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     product_cost(call, &call->inputs[WEIGHT], 1, cost_out);
 }
 
-static struct head describe_forward(const struct ph_call *call)
+static struct head describe_forward(const struct ph__call *call)
 {
     return describe(call, &call->inputs[X], &call->inputs[Y], &call->inputs[WEIGHT]);
 }
 
-static size_t head_scratch_bytes(const struct ph_call *call)
+static size_t head_scratch_bytes(const struct ph__call *call)
 {
     const struct head head = describe_forward(call);
     return workers_bytes(call, &head);
@@ -201,7 +201,7 @@ static void head_samples(void *argument, size_t first, size_t last, size_t worke
         head_block(head, i, ph__min(BLOCK_SAMPLES, last - i), head->workers + worker * head->worker_reals);
 }
 
-static ph_status head_run(struct ph_call *call)
+static ph_status head_run(struct ph__call *call)
 {
     struct head head = describe_forward(call);
     head.z = call->outputs[0].data;
@@ -209,7 +209,7 @@ static ph_status head_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_bilinear_head = {
+const struct ph__op ph__op_bilinear_head = {
     .name = "bilinear_head",
     .infer = head_infer,
     .gradient = head_gradient,
@@ -220,7 +220,7 @@ const struct ph_op ph__op_bilinear_head = {
 
 /* ---- dx and dy: inputs dz (B,T), x, y, weight --------------------------------------------------------------------- */
 
-static ph_status backward_data_infer(struct ph_infer *infer)
+static ph_status backward_data_infer(struct ph__infer *infer)
 {
     PH_TRY(check_gradient(infer));
     infer->outputs[0] = infer->inputs[GRADIENT_X];
@@ -228,12 +228,12 @@ static ph_status backward_data_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_data_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     product_cost(call, &call->inputs[GRADIENT_WEIGHT], 2, cost_out);
 }
 
-static size_t backward_data_scratch_bytes(const struct ph_call *call)
+static size_t backward_data_scratch_bytes(const struct ph__call *call)
 {
     const struct head head = describe_gradient(call);
     return workers_bytes(call, &head) + head.num_tasks * task_reals(&head) * sizeof(ph_real);
@@ -274,7 +274,7 @@ static void backward_data_samples(void *argument, size_t first, size_t last, siz
             head, i, ph__min(BLOCK_SAMPLES, last - i), head->workers + worker * head->worker_reals);
 }
 
-static ph_status backward_data_run(struct ph_call *call)
+static ph_status backward_data_run(struct ph__call *call)
 {
     struct head head = describe_gradient(call);
     head.dx = call->outputs[0].data;
@@ -287,7 +287,7 @@ static ph_status backward_data_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_bilinear_head_backward_data = {
+const struct ph__op ph__op_bilinear_head_backward_data = {
     .name = "bilinear_head_backward_data",
     .infer = backward_data_infer,
     .cost = backward_data_cost,
@@ -317,19 +317,19 @@ struct weight_job {
     ph_real *dw;
 };
 
-static ph_status backward_weight_infer(struct ph_infer *infer)
+static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     PH_TRY(check_gradient(infer));
     infer->outputs[0] = infer->inputs[GRADIENT_WEIGHT];
     return PH_OK;
 }
 
-static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_weight_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     product_cost(call, &call->inputs[GRADIENT_WEIGHT], 1, cost_out);
 }
 
-static struct weight_job describe_weight(const struct ph_call *call)
+static struct weight_job describe_weight(const struct ph__call *call)
 {
     struct weight_job job = {
         .head = describe_gradient(call), .num_samples = ph__rows(&call->inputs[GRADIENT_DZ])};
@@ -341,7 +341,7 @@ static struct weight_job describe_weight(const struct ph_call *call)
 }
 
 /* Fewer samples may be cut into more parts, if never into more than this. */
-static size_t backward_weight_scratch_bytes(const struct ph_call *call)
+static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
     const struct weight_job job = describe_weight(call);
     const size_t parts = ph__min(MOST_PARTS, ph__divide_up(job.num_samples, BLOCK_SAMPLES));
@@ -358,7 +358,7 @@ static void add_block(const struct weight_job *job, size_t first, size_t count, 
         for (size_t i = first; i < first + count; i++)
             head->kernels->scale(
                 k, head->dz[i * head->num_tasks + task], head->x + i * k, scaled + (i - first) * k);
-        head->kernels->small_product(&(struct ph_small_product_args){.count = head->num_heads,
+        head->kernels->small_product(&(struct ph__small_product_args){.count = head->num_heads,
             .rows = head->x_dim,
             .inner = count,
             .columns = head->y_dim,
@@ -397,7 +397,7 @@ static void add_parts(void *argument, size_t first, size_t last, size_t worker)
             last - first, job->dw + first, job->partials + part * job->numbers + first, job->dw + first);
 }
 
-static ph_status backward_weight_run(struct ph_call *call)
+static ph_status backward_weight_run(struct ph__call *call)
 {
     struct weight_job job = describe_weight(call);
     job.dw = call->outputs[0].data;
@@ -411,7 +411,7 @@ static ph_status backward_weight_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_bilinear_head_backward_weight = {
+const struct ph__op ph__op_bilinear_head_backward_weight = {
     .name = "bilinear_head_backward_weight",
     .infer = backward_weight_infer,
     .cost = backward_weight_cost,

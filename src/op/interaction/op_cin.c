@@ -18,7 +18,7 @@ static bool are_vectors(const struct ph_type *x, const struct ph_type *first)
            ph__has_fixed_dims(x, 1) && ph__has_fixed_dims(first, 1);
 }
 
-static ph_status cin_infer(struct ph_infer *infer)
+static ph_status cin_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *first = &infer->inputs[FIRST],
                          *weight = &infer->inputs[WEIGHT], *bias = &infer->inputs[BIAS];
@@ -30,10 +30,10 @@ static ph_status cin_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void cin_gradient(struct ph_gradient *gradient)
+static void cin_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0], x = node.inputs[X], first = node.inputs[FIRST];
     if (gradient->is_wanted[X] || gradient->is_wanted[FIRST]) {
         ph_value outputs[2] = {0, 0};
@@ -84,7 +84,7 @@ static const ph_real *multiply_vectors(
     const struct kept kept = kept_of(vectors, block);
     const size_t m = vectors->num_first, columns = block->count * vectors->dim;
     for (size_t done = 0; done < num_rows; done += m)
-        expansion->kernels->multiply_rows(&(struct ph_multiply_rows_args){.rows = m,
+        expansion->kernels->multiply_rows(&(struct ph__multiply_rows_args){.rows = m,
             .n = columns,
             .a = kept.x + (row + done) / m * columns,
             .b = kept.first,
@@ -94,7 +94,7 @@ static const ph_real *multiply_vectors(
     return block->room;
 }
 
-static struct vectors describe_vectors(const struct ph_operand *x, const struct ph_operand *first)
+static struct vectors describe_vectors(const struct ph__operand *x, const struct ph__operand *first)
 {
     return (struct vectors){.num_x = x->shape.dims[1],
         .num_first = first->shape.dims[1],
@@ -104,7 +104,7 @@ static struct vectors describe_vectors(const struct ph_operand *x, const struct 
 }
 
 /* A chunk has all products of some vectors of x. */
-static struct ph__expansion expand_vectors(const struct ph_call *call, const struct vectors *vectors)
+static struct ph__expansion expand_vectors(const struct ph__call *call, const struct vectors *vectors)
 {
     const size_t m = vectors->num_first;
     return (struct ph__expansion){.kernels = call->backend->kernels,
@@ -119,8 +119,8 @@ static struct ph__expansion expand_vectors(const struct ph_call *call, const str
 }
 
 /* Costs: of each of B h m d products, made and then used `num_uses` times, and multiplied and added for k sums. */
-static void cost_of_products(const struct ph_call *call, const struct ph_operand *x,
-    const struct ph_operand *first, size_t outputs, double num_uses, struct ph_cost *cost_out)
+static void cost_of_products(const struct ph__call *call, const struct ph__operand *x,
+    const struct ph__operand *first, size_t outputs, double num_uses, struct ph__cost *cost_out)
 {
     ph__cost_copy(call, cost_out);
     cost_out->flops =
@@ -129,7 +129,7 @@ static void cost_of_products(const struct ph_call *call, const struct ph_operand
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-static struct ph__expanded_product describe_cin(const struct ph_call *call, const struct vectors *vectors)
+static struct ph__expanded_product describe_cin(const struct ph__call *call, const struct vectors *vectors)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;
     return (struct ph__expanded_product){.expansion = expand_vectors(call, vectors),
@@ -143,20 +143,20 @@ static struct ph__expanded_product describe_cin(const struct ph_call *call, cons
         .scratch = call->scratch};
 }
 
-static void cin_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void cin_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_of_products(
         call, &call->inputs[X], &call->inputs[FIRST], call->inputs[WEIGHT].shape.dims[0], 1, cost_out);
 }
 
-static size_t cin_scratch_bytes(const struct ph_call *call)
+static size_t cin_scratch_bytes(const struct ph__call *call)
 {
     const struct vectors vectors = describe_vectors(&call->inputs[X], &call->inputs[FIRST]);
     const struct ph__expanded_product product = describe_cin(call, &vectors);
     return ph__expanded_scratch_bytes(call->backend, &product);
 }
 
-static ph_status cin_run(struct ph_call *call)
+static ph_status cin_run(struct ph__call *call)
 {
     const struct vectors vectors = describe_vectors(&call->inputs[X], &call->inputs[FIRST]);
     const struct ph__expanded_product product = describe_cin(call, &vectors);
@@ -164,7 +164,7 @@ static ph_status cin_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_cin = {
+const struct ph__op ph__op_cin = {
     .name = "cin",
     .infer = cin_infer,
     .gradient = cin_gradient,
@@ -177,7 +177,7 @@ const struct ph_op ph__op_cin = {
 
 enum { DY, DATA_X, DATA_FIRST, DATA_WEIGHT };
 
-static ph_status backward_data_infer(struct ph_infer *infer)
+static ph_status backward_data_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real_of_rank(&infer->inputs[DY], 3) ||
         !are_vectors(&infer->inputs[DATA_X], &infer->inputs[DATA_FIRST]) || infer->num_outputs != 2)
@@ -204,7 +204,7 @@ static void take_gradients(const struct ph__expansion *expansion, const struct p
     const size_t m = vectors->num_first, columns = block->count * vectors->dim;
     for (size_t done = 0; done < num_rows; done += m) {
         const size_t i = (row + done) / m;
-        struct ph_multiply_rows_args args = {.rows = m,
+        struct ph__multiply_rows_args args = {.rows = m,
             .n = columns,
             .a = gradient + done * columns,
             .a_stride = columns,
@@ -232,7 +232,7 @@ static void end_gradients(const struct ph__expansion *expansion, const struct ph
 }
 
 static struct ph__expanded_product describe_backward_data(
-    const struct ph_call *call, const struct vectors *vectors)
+    const struct ph__call *call, const struct vectors *vectors)
 {
     const size_t *weight = call->inputs[DATA_WEIGHT].shape.dims;
     struct ph__expanded_product product = {.expansion = expand_vectors(call, vectors),
@@ -251,20 +251,20 @@ static struct ph__expanded_product describe_backward_data(
 }
 
 /* Each number of dZ is used for both gradients. */
-static void backward_data_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_data_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_of_products(call, &call->inputs[DATA_X], &call->inputs[DATA_FIRST],
         call->inputs[DATA_WEIGHT].shape.dims[0], 4, cost_out);
 }
 
-static size_t backward_data_scratch_bytes(const struct ph_call *call)
+static size_t backward_data_scratch_bytes(const struct ph__call *call)
 {
     const struct vectors vectors = describe_vectors(&call->inputs[DATA_X], &call->inputs[DATA_FIRST]);
     const struct ph__expanded_product product = describe_backward_data(call, &vectors);
     return ph__expanded_scratch_bytes(call->backend, &product);
 }
 
-static ph_status backward_data_run(struct ph_call *call)
+static ph_status backward_data_run(struct ph__call *call)
 {
     struct vectors vectors = describe_vectors(&call->inputs[DATA_X], &call->inputs[DATA_FIRST]);
     vectors.dx = call->outputs[0].data;
@@ -274,7 +274,7 @@ static ph_status backward_data_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_cin_backward_data = {
+const struct ph__op ph__op_cin_backward_data = {
     .name = "cin_backward_data",
     .infer = backward_data_infer,
     .cost = backward_data_cost,
@@ -284,7 +284,7 @@ const struct ph_op ph__op_cin_backward_data = {
 
 /* ---- dW and db: inputs dy (B,k,d), x (B,h,d), first (B,m,d) ------------------------------------------------------- */
 
-static ph_status backward_weight_infer(struct ph_infer *infer)
+static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X],
                          *first = &infer->inputs[DATA_FIRST];
@@ -298,7 +298,7 @@ static ph_status backward_weight_infer(struct ph_infer *infer)
 }
 
 static struct ph__expanded_product describe_backward_weight(
-    const struct ph_call *call, const struct vectors *vectors)
+    const struct ph__call *call, const struct vectors *vectors)
 {
     return (struct ph__expanded_product){.expansion = expand_vectors(call, vectors),
         .num_samples = ph__rows(&call->inputs[DY]),
@@ -309,20 +309,20 @@ static struct ph__expanded_product describe_backward_weight(
         .scratch = call->scratch};
 }
 
-static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_weight_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_of_products(
         call, &call->inputs[DATA_X], &call->inputs[DATA_FIRST], call->inputs[DY].shape.dims[1], 1, cost_out);
 }
 
-static size_t backward_weight_scratch_bytes(const struct ph_call *call)
+static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
     const struct vectors vectors = describe_vectors(&call->inputs[DATA_X], &call->inputs[DATA_FIRST]);
     const struct ph__expanded_product product = describe_backward_weight(call, &vectors);
     return ph__expanded_weight_scratch_bytes(call->backend, &product);
 }
 
-static ph_status backward_weight_run(struct ph_call *call)
+static ph_status backward_weight_run(struct ph__call *call)
 {
     const struct vectors vectors = describe_vectors(&call->inputs[DATA_X], &call->inputs[DATA_FIRST]);
     const struct ph__expanded_product product = describe_backward_weight(call, &vectors);
@@ -330,7 +330,7 @@ static ph_status backward_weight_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_cin_backward_weight = {
+const struct ph__op ph__op_cin_backward_weight = {
     .name = "cin_backward_weight",
     .infer = backward_weight_infer,
     .cost = backward_weight_cost,

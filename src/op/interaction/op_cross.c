@@ -5,9 +5,9 @@
 
 enum { FIRST, W, X, NUM_INPUTS };
 
-static void cross_gradient(struct ph_gradient *gradient)
+static void cross_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0];
     if (gradient->is_wanted[FIRST])
         gradient->input_gradients[FIRST] = ph_multiply(gradient->builder, dy, node.inputs[W]);
@@ -16,13 +16,13 @@ static void cross_gradient(struct ph_gradient *gradient)
     gradient->input_gradients[X] = dy;
 }
 
-static void cross_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void cross_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2, cost_out);
 }
 
 struct cross_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     const ph_real *first, *w, *x;
     ph_real *y;
 };
@@ -35,7 +35,7 @@ static void cross_block(void *argument, size_t first, size_t last, size_t worker
         last - first, cross->first + first, cross->w + first, cross->x + first, cross->y + first);
 }
 
-static ph_status cross_run(struct ph_call *call)
+static ph_status cross_run(struct ph__call *call)
 {
     struct cross_call cross = {call->backend->kernels, call->inputs[FIRST].data, call->inputs[W].data,
         call->inputs[X].data, call->outputs[0].data};
@@ -43,7 +43,7 @@ static ph_status cross_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_cross = {
+const struct ph__op ph__op_cross = {
     .name = "cross",
     .traits = PH_OP_IN_PLACE,
     .infer = ph__infer_elementwise,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct dot_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t num_fields; /* of all vectors, first included */
     size_t dim, skip;  /* columns of y before the products: D or 0 */
     size_t stride;     /* of y */
@@ -19,7 +19,7 @@ static size_t num_products(size_t num_fields)
     return num_fields * (num_fields - 1) / 2;
 }
 
-static ph_status dot_infer(struct ph_infer *infer)
+static ph_status dot_infer(struct ph__infer *infer)
 {
     const struct ph_type *first = &infer->inputs[0], *x = &infer->inputs[1];
     const char *wants = "first (B,D) or none, x (B,F,D), at least two vectors";
@@ -37,9 +37,9 @@ static ph_status dot_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void dot_gradient(struct ph_gradient *gradient)
+static void dot_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {gradient->output_gradients[0], node.inputs[0], node.inputs[1]};
     ph_value outputs[2] = {0, 0}; /* dx, d_first */
     ph__emit(gradient->builder, &ph__op_dot_interaction_backward, NULL, NULL, 0, 3, inputs,
@@ -49,7 +49,7 @@ static void dot_gradient(struct ph_gradient *gradient)
 }
 
 static struct dot_call describe(
-    const struct ph_call *call, const struct ph_operand *first, const struct ph_operand *x)
+    const struct ph__call *call, const struct ph__operand *first, const struct ph__operand *x)
 {
     bool has_first = !ph__is_absent(first);
     size_t num_fields = x->shape.dims[1] + (has_first ? 1 : 0), dim = x->shape.dims[2];
@@ -69,7 +69,7 @@ static size_t block_rows(const struct dot_call *dot)
 }
 
 /* a multiplication and an addition for each of B P D */
-static void dot_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void dot_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct dot_call dot = describe(call, &call->inputs[0], &call->inputs[1]);
     ph__cost_copy(call, cost_out);
@@ -90,7 +90,7 @@ static void dot_rows(void *argument, size_t first, size_t last, size_t worker)
         dot->rest + first * rest_fields * dot->dim, y + dot->skip, dot->stride);
 }
 
-static ph_status dot_run(struct ph_call *call)
+static ph_status dot_run(struct ph__call *call)
 {
     struct dot_call dot = describe(call, &call->inputs[0], &call->inputs[1]);
     dot.y = call->outputs[0].data;
@@ -98,7 +98,7 @@ static ph_status dot_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dot_interaction = {
+const struct ph__op ph__op_dot_interaction = {
     .name = "dot_interaction",
     .infer = dot_infer,
     .gradient = dot_gradient,
@@ -107,7 +107,7 @@ const struct ph_op ph__op_dot_interaction = {
 };
 
 /* inputs: dy (B, D + P), first (B,D) or absent, x (B,F,D); outputs: dx and, with first, d_first */
-static ph_status dot_backward_infer(struct ph_infer *infer)
+static ph_status dot_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *first = &infer->inputs[1], *x = &infer->inputs[2];
     if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || !ph__type_is_real_of_rank(x, 3) ||
@@ -119,7 +119,7 @@ static ph_status dot_backward_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void dot_backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void dot_backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct dot_call dot = describe(call, &call->inputs[1], &call->inputs[2]);
     ph__cost_copy(call, cost_out);
@@ -142,7 +142,7 @@ static void dot_backward_rows(void *argument, size_t first, size_t last, size_t 
         dy + dot->skip, dot->stride, 1, d_first, dot->d_rest + rest_offset);
 }
 
-static ph_status dot_backward_run(struct ph_call *call)
+static ph_status dot_backward_run(struct ph__call *call)
 {
     struct dot_call dot = describe(call, &call->inputs[1], &call->inputs[2]);
     dot.dy = call->inputs[0].data;
@@ -152,7 +152,7 @@ static ph_status dot_backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dot_interaction_backward = {
+const struct ph__op ph__op_dot_interaction_backward = {
     .name = "dot_interaction_backward",
     .infer = dot_backward_infer,
     .cost = dot_backward_cost,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct field_aware_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t num_fields, dim, numbers; /* F, D, F F D */
     const ph_real *x, *dy;
     ph_real *y, *dx;
@@ -20,7 +20,7 @@ static bool are_vectors_of_pairs(const struct ph_type *x)
            x->dims[1].extent > 0 && x->dims[2].extent % x->dims[1].extent == 0;
 }
 
-static ph_status field_aware_infer(struct ph_infer *infer)
+static ph_status field_aware_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
     if (!are_vectors_of_pairs(x))
@@ -29,14 +29,14 @@ static ph_status field_aware_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void field_aware_gradient(struct ph_gradient *gradient)
+static void field_aware_gradient(struct ph__gradient *gradient)
 {
     const ph_value inputs[] = {gradient->output_gradients[0], gradient->node->inputs[0]};
     gradient->input_gradients[0] =
         ph__emit1(gradient->builder, &ph__op_field_aware_backward, NULL, NULL, 0, 2, inputs);
 }
 
-static struct field_aware_call describe(const struct ph_call *call, const struct ph_operand *x)
+static struct field_aware_call describe(const struct ph__call *call, const struct ph__operand *x)
 {
     const size_t num_fields = x->shape.dims[1];
     return (struct field_aware_call){.kernels = call->backend->kernels,
@@ -47,14 +47,14 @@ static struct field_aware_call describe(const struct ph_call *call, const struct
 }
 
 /* a multiplication and an addition for each of B F (F-1)/2 D */
-static void field_aware_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void field_aware_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct field_aware_call field_aware = describe(call, &call->inputs[0]);
     const size_t f = field_aware.num_fields;
     ph__cost_elementwise(call, (double)(f * (f - 1) * field_aware.dim), cost_out);
 }
 
-static size_t field_aware_scratch_bytes(const struct ph_call *call)
+static size_t field_aware_scratch_bytes(const struct ph__call *call)
 {
     return ph__team_num_threads(call->backend->team) * ph__row_elements(&call->inputs[0]) * sizeof(ph_real);
 }
@@ -81,9 +81,9 @@ static void field_aware_rows(void *argument, size_t first, size_t last, size_t w
     }
 }
 
-static ph_status field_aware_run(struct ph_call *call)
+static ph_status field_aware_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[0];
+    const struct ph__operand *x = &call->inputs[0];
     struct field_aware_call field_aware = describe(call, x);
     field_aware.y = call->outputs[0].data;
     field_aware.changed = call->scratch;
@@ -92,7 +92,7 @@ static ph_status field_aware_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_field_aware = {
+const struct ph__op ph__op_field_aware = {
     .name = "field_aware",
     .infer = field_aware_infer,
     .gradient = field_aware_gradient,
@@ -102,7 +102,7 @@ const struct ph_op ph__op_field_aware = {
 };
 
 /* inputs: dy (B,1), x (B,F,F*D) */
-static ph_status backward_infer(struct ph_infer *infer)
+static ph_status backward_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || !are_vectors_of_pairs(&infer->inputs[1]))
         return ph__infer_fail(infer, "dy (B,1), x (B,F,F*D)");
@@ -110,7 +110,7 @@ static ph_status backward_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
@@ -126,9 +126,9 @@ static void backward_rows(void *argument, size_t first, size_t last, size_t work
     }
 }
 
-static ph_status backward_run(struct ph_call *call)
+static ph_status backward_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[1];
+    const struct ph__operand *x = &call->inputs[1];
     struct field_aware_call field_aware = describe(call, x);
     field_aware.dy = call->inputs[0].data;
     field_aware.dx = call->outputs[0].data;
@@ -137,7 +137,7 @@ static ph_status backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_field_aware_backward = {
+const struct ph__op ph__op_field_aware_backward = {
     .name = "field_aware_backward",
     .infer = backward_infer,
     .cost = backward_cost,

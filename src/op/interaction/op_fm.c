@@ -3,13 +3,13 @@
 #include "op/operator.h"
 
 struct fm_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t num_fields, dim;
     const ph_real *x, *dy;
     ph_real *result; /* y (B,1) or dx (B,F,D) */
 };
 
-static ph_status fm_infer(struct ph_infer *infer)
+static ph_status fm_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
     if (!ph__type_is_real_of_rank(x, 3))
@@ -18,7 +18,7 @@ static ph_status fm_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void fm_gradient(struct ph_gradient *gradient)
+static void fm_gradient(struct ph__gradient *gradient)
 {
     const ph_value inputs[] = {gradient->output_gradients[0], gradient->node->inputs[0]};
     gradient->input_gradients[0] =
@@ -26,7 +26,7 @@ static void fm_gradient(struct ph_gradient *gradient)
 }
 
 /* two sums and a square for each element of x */
-static void fm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void fm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 3.0 * (double)ph__row_elements(&call->inputs[0]), cost_out);
 }
@@ -39,9 +39,9 @@ static void fm_rows(void *argument, size_t first, size_t last, size_t worker)
         last - first, fm->num_fields, fm->dim, fm->x + first * fm->num_fields * fm->dim, fm->result + first);
 }
 
-static ph_status fm_run(struct ph_call *call)
+static ph_status fm_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[0];
+    const struct ph__operand *x = &call->inputs[0];
     struct fm_call fm = {.kernels = call->backend->kernels,
         .num_fields = x->shape.dims[1],
         .dim = x->shape.dims[2],
@@ -51,7 +51,7 @@ static ph_status fm_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_fm = {
+const struct ph__op ph__op_fm = {
     .name = "fm",
     .infer = fm_infer,
     .gradient = fm_gradient,
@@ -60,7 +60,7 @@ const struct ph_op ph__op_fm = {
 };
 
 /* inputs: dy (B,1), x (B,F,D); dx_fd = dy (sum_f' x_f'd - x_fd) */
-static ph_status fm_backward_infer(struct ph_infer *infer)
+static ph_status fm_backward_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || !ph__type_is_real_of_rank(&infer->inputs[1], 3))
         return ph__infer_fail(infer, "dy (B,1), x (B,F,D)");
@@ -68,7 +68,7 @@ static ph_status fm_backward_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void fm_backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void fm_backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 3, cost_out);
 }
@@ -82,9 +82,9 @@ static void fm_backward_rows(void *argument, size_t first, size_t last, size_t w
         last - first, fm->num_fields, fm->dim, fm->x + offset, fm->dy + first, fm->result + offset);
 }
 
-static ph_status fm_backward_run(struct ph_call *call)
+static ph_status fm_backward_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[1];
+    const struct ph__operand *x = &call->inputs[1];
     struct fm_call fm = {.kernels = call->backend->kernels,
         .num_fields = x->shape.dims[1],
         .dim = x->shape.dims[2],
@@ -95,7 +95,7 @@ static ph_status fm_backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_fm_backward = {
+const struct ph__op ph__op_fm_backward = {
     .name = "fm_backward",
     .infer = fm_backward_infer,
     .cost = fm_backward_cost,

@@ -9,7 +9,7 @@
 enum { X, WEIGHT, BIAS, NUM_INPUTS };
 enum { FULL_REALS = 16 }; /* multiples fill the vectors of every instruction set */
 
-static ph_status mix_infer(struct ph_infer *infer)
+static ph_status mix_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
@@ -21,10 +21,10 @@ static ph_status mix_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void mix_gradient(struct ph_gradient *gradient)
+static void mix_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0];
     if (gradient->is_wanted[X])
         gradient->input_gradients[X] = ph__emit1(builder, &ph__op_mix_fields_backward_data, NULL, NULL, 0, 2,
@@ -62,12 +62,12 @@ static const ph_real *rows_of_vectors(
     return rows + row * block->count * vectors->dim;
 }
 
-static struct vectors describe_vectors(const struct ph_operand *operand)
+static struct vectors describe_vectors(const struct ph__operand *operand)
 {
     return (struct vectors){operand->shape.dims[1], operand->shape.dims[2], operand->data};
 }
 
-static struct ph__expansion expand_vectors(const struct ph_call *call, const struct vectors *vectors)
+static struct ph__expansion expand_vectors(const struct ph__call *call, const struct vectors *vectors)
 {
     return (struct ph__expansion){.kernels = call->backend->kernels,
         .source = vectors,
@@ -82,7 +82,7 @@ static struct ph__expansion expand_vectors(const struct ph_call *call, const str
 
 /* ---- forward --------------------------------------------------------------------------------------------------- */
 
-static struct ph__expanded_product describe_mix(const struct ph_call *call, const struct vectors *x)
+static struct ph__expanded_product describe_mix(const struct ph__call *call, const struct vectors *x)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;
     return (struct ph__expanded_product){.expansion = expand_vectors(call, x),
@@ -97,19 +97,19 @@ static struct ph__expanded_product describe_mix(const struct ph_call *call, cons
 }
 
 /* a multiplication and an addition for each of B m d n */
-static void mix_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void mix_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[X].shape.dims[1], cost_out);
 }
 
-static size_t mix_scratch_bytes(const struct ph_call *call)
+static size_t mix_scratch_bytes(const struct ph__call *call)
 {
     const struct vectors x = describe_vectors(&call->inputs[X]);
     const struct ph__expanded_product product = describe_mix(call, &x);
     return ph__expanded_scratch_bytes(call->backend, &product);
 }
 
-static ph_status mix_run(struct ph_call *call)
+static ph_status mix_run(struct ph__call *call)
 {
     const struct vectors x = describe_vectors(&call->inputs[X]);
     const struct ph__expanded_product product = describe_mix(call, &x);
@@ -117,7 +117,7 @@ static ph_status mix_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_mix_fields = {
+const struct ph__op ph__op_mix_fields = {
     .name = "mix_fields",
     .infer = mix_infer,
     .gradient = mix_gradient,
@@ -130,7 +130,7 @@ const struct ph_op ph__op_mix_fields = {
 
 enum { DY };
 
-static ph_status backward_data_infer(struct ph_infer *infer)
+static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *weight = &infer->inputs[WEIGHT];
     if (!ph__type_is_real_of_rank(dy, 3) || !ph__type_is_real_of_rank(weight, 2) ||
@@ -142,7 +142,7 @@ static ph_status backward_data_infer(struct ph_infer *infer)
 
 /* A mix again, by the transposed weight. */
 static struct ph__expanded_product describe_backward_data(
-    const struct ph_call *call, const struct vectors *dy)
+    const struct ph__call *call, const struct vectors *dy)
 {
     const size_t num_fields = call->inputs[WEIGHT].shape.dims[1];
     return (struct ph__expanded_product){.expansion = expand_vectors(call, dy),
@@ -155,14 +155,14 @@ static struct ph__expanded_product describe_backward_data(
         .scratch = call->scratch};
 }
 
-static size_t backward_data_scratch_bytes(const struct ph_call *call)
+static size_t backward_data_scratch_bytes(const struct ph__call *call)
 {
     const struct vectors dy = describe_vectors(&call->inputs[DY]);
     const struct ph__expanded_product product = describe_backward_data(call, &dy);
     return ph__expanded_scratch_bytes(call->backend, &product);
 }
 
-static ph_status backward_data_run(struct ph_call *call)
+static ph_status backward_data_run(struct ph__call *call)
 {
     const struct vectors dy = describe_vectors(&call->inputs[DY]);
     const struct ph__expanded_product product = describe_backward_data(call, &dy);
@@ -170,7 +170,7 @@ static ph_status backward_data_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_mix_fields_backward_data = {
+const struct ph__op ph__op_mix_fields_backward_data = {
     .name = "mix_fields_backward_data",
     .infer = backward_data_infer,
     .cost = mix_cost,
@@ -182,7 +182,7 @@ const struct ph_op ph__op_mix_fields_backward_data = {
 
 enum { DATA_X = 1 };
 
-static ph_status backward_weight_infer(struct ph_infer *infer)
+static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X];
     if (!ph__type_is_real_of_rank(dy, 3) || !ph__type_is_real_of_rank(x, 3) ||
@@ -194,7 +194,7 @@ static ph_status backward_weight_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_weight_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const size_t *dy = call->inputs[DY].shape.dims;
     ph__cost_elementwise(call, 2.0 * (double)dy[0] * (double)dy[2], cost_out);
@@ -202,7 +202,7 @@ static void backward_weight_cost(const struct ph_call *call, struct ph_cost *cos
 
 /* Samples are taken together here even where their vectors are full: a sum goes on for longer. */
 static struct ph__expanded_product describe_backward_weight(
-    const struct ph_call *call, const struct vectors *x)
+    const struct ph__call *call, const struct vectors *x)
 {
     struct ph__expanded_product product = {.expansion = expand_vectors(call, x),
         .num_samples = ph__rows(&call->inputs[DY]),
@@ -215,14 +215,14 @@ static struct ph__expanded_product describe_backward_weight(
     return product;
 }
 
-static size_t backward_weight_scratch_bytes(const struct ph_call *call)
+static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
     const struct vectors x = describe_vectors(&call->inputs[DATA_X]);
     const struct ph__expanded_product product = describe_backward_weight(call, &x);
     return ph__expanded_weight_scratch_bytes(call->backend, &product);
 }
 
-static ph_status backward_weight_run(struct ph_call *call)
+static ph_status backward_weight_run(struct ph__call *call)
 {
     const struct vectors x = describe_vectors(&call->inputs[DATA_X]);
     const struct ph__expanded_product product = describe_backward_weight(call, &x);
@@ -230,7 +230,7 @@ static ph_status backward_weight_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_mix_fields_backward_weight = {
+const struct ph__op ph__op_mix_fields_backward_weight = {
     .name = "mix_fields_backward_weight",
     .infer = backward_weight_infer,
     .cost = backward_weight_cost,

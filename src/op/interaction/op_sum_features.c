@@ -8,13 +8,13 @@ struct spread_attributes {
 };
 
 struct sum_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t num_features, dim;
     const ph_real *source;
     ph_real *target;
 };
 
-static ph_status sum_infer(struct ph_infer *infer)
+static ph_status sum_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
     if (!ph__type_is_real_of_rank(x, 3) || x->dims[1].symbol != 0)
@@ -23,7 +23,7 @@ static ph_status sum_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void sum_gradient(struct ph_gradient *gradient)
+static void sum_gradient(struct ph__gradient *gradient)
 {
     struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
     const struct spread_attributes attributes = {x.dims[1].extent};
@@ -31,7 +31,7 @@ static void sum_gradient(struct ph_gradient *gradient)
         &attributes, sizeof attributes, 1, &gradient->output_gradients[0]);
 }
 
-static void sum_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void sum_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, (double)call->inputs[0].shape.dims[1], cost_out);
 }
@@ -46,16 +46,16 @@ static void sum_rows(void *argument, size_t first, size_t last, size_t worker)
             sum->target + row * sum->dim);
 }
 
-static ph_status sum_run(struct ph_call *call)
+static ph_status sum_run(struct ph__call *call)
 {
-    const struct ph_operand *x = &call->inputs[0];
+    const struct ph__operand *x = &call->inputs[0];
     struct sum_call sum = {
         call->backend->kernels, x->shape.dims[1], x->shape.dims[2], x->data, call->outputs[0].data};
     ph__for_blocks(call->backend, ph__rows(x), ph__block_rows(ph__row_elements(x)), sum_rows, &sum);
     return PH_OK;
 }
 
-const struct ph_op ph__op_sum_features = {
+const struct ph__op ph__op_sum_features = {
     .name = "sum_features",
     .infer = sum_infer,
     .gradient = sum_gradient,
@@ -64,7 +64,7 @@ const struct ph_op ph__op_sum_features = {
 };
 
 /* inputs: dy (B,D); dx (B,F,D) with dx_f = dy */
-static ph_status spread_infer(struct ph_infer *infer)
+static ph_status spread_infer(struct ph__infer *infer)
 {
     const struct spread_attributes *attributes = infer->attributes;
     const struct ph_type *dy = &infer->inputs[0];
@@ -85,16 +85,16 @@ static void spread_rows(void *argument, size_t first, size_t last, size_t worker
             memcpy(target, spread->source + row * spread->dim, spread->dim * sizeof *target);
 }
 
-static ph_status spread_run(struct ph_call *call)
+static ph_status spread_run(struct ph__call *call)
 {
-    const struct ph_operand *dx = &call->outputs[0];
+    const struct ph__operand *dx = &call->outputs[0];
     struct sum_call spread = {
         call->backend->kernels, dx->shape.dims[1], dx->shape.dims[2], call->inputs[0].data, dx->data};
     ph__for_blocks(call->backend, ph__rows(dx), ph__block_rows(ph__row_elements(dx)), spread_rows, &spread);
     return PH_OK;
 }
 
-const struct ph_op ph__op_sum_features_backward = {
+const struct ph__op ph__op_sum_features_backward = {
     .name = "sum_features_backward",
     .infer = spread_infer,
     .cost = ph__cost_copy,

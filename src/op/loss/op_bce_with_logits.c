@@ -10,7 +10,7 @@
 enum { LOGITS, LABELS, MASK, WEIGHTS, NUM_OPERANDS };
 
 struct bce_call {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     size_t num_tasks;
     const ph_real *logits, *labels, *mask, *weights;
     ph_real *coefficients; /* (B,T): c, made where there are a mask or weights */
@@ -30,7 +30,7 @@ static bool are_operands_right(const struct ph_type *operands)
 
 static const char wants[] = "logits (B,T), labels (B,T), mask (B,T) or none, weights (B) or none";
 
-static ph_status bce_infer(struct ph_infer *infer)
+static ph_status bce_infer(struct ph__infer *infer)
 {
     if (!are_operands_right(infer->inputs))
         return ph__infer_fail(infer, wants);
@@ -39,9 +39,9 @@ static ph_status bce_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void bce_gradient(struct ph_gradient *gradient)
+static void bce_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     if (gradient->is_wanted[LABELS] || gradient->is_wanted[MASK] || gradient->is_wanted[WEIGHTS]) {
         ph_builder_fail(gradient->builder, PH_ERROR_CONFIG,
             "%s: only the logits have a gradient; labels, mask and weights want ph_stop_gradient", node.name);
@@ -53,7 +53,7 @@ static void bce_gradient(struct ph_gradient *gradient)
         ph__emit1(gradient->builder, &ph__op_bce_with_logits_backward, NULL, NULL, 0, 6, inputs);
 }
 
-static struct bce_call describe(const struct ph_call *call, const struct ph_operand *operands)
+static struct bce_call describe(const struct ph__call *call, const struct ph__operand *operands)
 {
     return (struct bce_call){.kernels = call->backend->kernels,
         .num_tasks = operands[LOGITS].shape.dims[1],
@@ -69,13 +69,13 @@ static size_t num_blocks(size_t elements)
 }
 
 /* max, multiplications, additions, exp and log (each counted as one), and the weighing */
-static void bce_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void bce_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_copy(call, cost_out);
     cost_out->flops = 10.0 * (double)ph__elements(&call->inputs[LOGITS]);
 }
 
-static size_t bce_scratch_bytes(const struct ph_call *call)
+static size_t bce_scratch_bytes(const struct ph__call *call)
 {
     const size_t elements = ph__elements(&call->inputs[LOGITS]);
     return num_blocks(elements) * 2 * sizeof(double) + elements * sizeof(ph_real);
@@ -105,7 +105,7 @@ static void bce_block(void *argument, size_t first, size_t last, size_t worker)
     partial[1] = total;
 }
 
-static ph_status bce_run(struct ph_call *call)
+static ph_status bce_run(struct ph__call *call)
 {
     const size_t elements = ph__elements(&call->inputs[LOGITS]);
     struct bce_call bce = describe(call, call->inputs);
@@ -122,7 +122,7 @@ static ph_status bce_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_bce_with_logits = {
+const struct ph__op ph__op_bce_with_logits = {
     .name = "bce_with_logits",
     .traits = PH_OP_MIXES_SAMPLES,
     .infer = bce_infer,
@@ -135,7 +135,7 @@ const struct ph_op ph__op_bce_with_logits = {
 /* inputs: g scalar, then the loss's own, then sum c; output dz (B,T) */
 enum { GRADIENT, OPERANDS, TOTAL = OPERANDS + NUM_OPERANDS };
 
-static ph_status bce_backward_infer(struct ph_infer *infer)
+static ph_status bce_backward_infer(struct ph__infer *infer)
 {
     if (!are_operands_right(infer->inputs + OPERANDS))
         return ph__infer_fail(infer, wants);
@@ -143,12 +143,12 @@ static ph_status bce_backward_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void bce_backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void bce_backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 7, cost_out);
 }
 
-static size_t bce_backward_scratch_bytes(const struct ph_call *call)
+static size_t bce_backward_scratch_bytes(const struct ph__call *call)
 {
     return ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
@@ -161,7 +161,7 @@ static void bce_backward_block(void *argument, size_t first, size_t last, size_t
         make_coefficients(bce, first, last), bce->scale, bce->dz + first);
 }
 
-static ph_status bce_backward_run(struct ph_call *call)
+static ph_status bce_backward_run(struct ph__call *call)
 {
     const double total = *call->inputs[TOTAL].scalar;
     struct bce_call bce = describe(call, call->inputs + OPERANDS);
@@ -172,7 +172,7 @@ static ph_status bce_backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_bce_with_logits_backward = {
+const struct ph__op ph__op_bce_with_logits_backward = {
     .name = "bce_with_logits_backward",
     .infer = bce_backward_infer,
     .cost = bce_backward_cost,
@@ -191,9 +191,9 @@ ph_value ph_bce_with_logits(
 
 bool ph__losses_weigh_alike(const struct ph_builder *builder)
 {
-    const struct ph_node *first = NULL;
+    const struct ph__node *first = NULL;
     for (size_t i = 0; i < builder->graph.num_nodes; i++) {
-        const struct ph_node *node = &builder->graph.nodes[i];
+        const struct ph__node *node = &builder->graph.nodes[i];
         if (node->op != &ph__op_bce_with_logits)
             continue;
         first = first == NULL ? node : first;

@@ -16,14 +16,14 @@ struct attention_samples {
     size_t num_samples;
     const uint32_t *bags; /* (num_samples + 1): the keys of each; NULL: each has args.num_keys */
     bool is_self;         /* the queries are the bags' items, too; else each sample has args.num_queries */
-    struct ph_attention_args args; /* what is alike in all samples, and the arrays of all */
+    struct ph__attention_args args; /* what is alike in all samples, and the arrays of all */
 };
 
 static struct attention_samples describe_samples(
-    const struct ph_operand *inputs, const struct ph_attention_options *options)
+    const struct ph__operand *inputs, const struct ph_attention_options *options)
 {
-    const struct ph_operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
-    const struct ph_operand *v = &inputs[PH_ATTENTION_V], *bags = &inputs[PH_ATTENTION_BAGS];
+    const struct ph__operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
+    const struct ph__operand *v = &inputs[PH_ATTENTION_V], *bags = &inputs[PH_ATTENTION_BAGS];
     const bool has_bags = bags->type->kind == PH_JAGGED, is_self = q->shape.rank == 2;
     return (struct attention_samples){.num_samples = ph__rows(has_bags ? bags : q),
         .bags = has_bags ? bags->index : NULL,
@@ -40,10 +40,10 @@ static struct attention_samples describe_samples(
 }
 
 /* Counts pairs of a query and a key, over all samples and heads; histories that attend to themselves count as equally long. */
-static double num_pairs(const struct ph_operand *inputs, const struct ph_attention_options *options)
+static double num_pairs(const struct ph__operand *inputs, const struct ph_attention_options *options)
 {
-    const struct ph_operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
-    const struct ph_operand *bags = &inputs[PH_ATTENTION_BAGS];
+    const struct ph__operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
+    const struct ph__operand *bags = &inputs[PH_ATTENTION_BAGS];
     const double heads = (double)options->num_heads, rows = (double)ph__rows(k);
     if (q->shape.rank == 3)
         return heads * (double)q->shape.dims[1] * rows * (k->shape.rank == 3 ? (double)k->shape.dims[1] : 1);
@@ -52,11 +52,11 @@ static double num_pairs(const struct ph_operand *inputs, const struct ph_attenti
 
 struct job {
     const struct attention_samples *samples;
-    void (*kernel)(const struct ph_attention_args *args);
+    void (*kernel)(const struct ph__attention_args *args);
 };
 
 /* The arrays from query `query` and key `key` on. The sums of a sample, (H,n), lie where its queries do. */
-static void move(struct ph_attention_args *args, size_t query, size_t key)
+static void move(struct ph__attention_args *args, size_t query, size_t key)
 {
     const size_t key_row = args->num_heads * args->key_dim, value_row = args->num_heads * args->value_dim;
     args->q += query * key_row;
@@ -78,7 +78,7 @@ static void run_samples(void *argument, size_t first, size_t last, size_t worker
     const struct job *job = argument;
     const struct attention_samples *samples = job->samples;
     for (size_t b = first; b < last; b++) {
-        struct ph_attention_args args = samples->args;
+        struct ph__attention_args args = samples->args;
         size_t key = b * args.num_keys, query = b * args.num_queries;
         if (samples->bags != NULL) {
             key = samples->bags[b];
@@ -95,7 +95,7 @@ static void run_samples(void *argument, size_t first, size_t last, size_t worker
 
 /* Runs the kernel on each sample. */
 static void run_kernel(const struct ph_backend *backend, const struct attention_samples *samples,
-    void (*kernel)(const struct ph_attention_args *args))
+    void (*kernel)(const struct ph__attention_args *args))
 {
     enum { BLOCK_SAMPLES = 8 };
     struct job job = {samples, kernel};
@@ -138,7 +138,7 @@ static bool is_jagged(const struct ph_type inputs[PH_ATTENTION_NUM_INPUTS], size
            ph__dim_equal(q->dims[q->rank - 1], k->dims[1]);
 }
 
-static ph_status attention_infer(struct ph_infer *infer)
+static ph_status attention_infer(struct ph__infer *infer)
 {
     const struct ph_attention_options *options = infer->attributes;
     const struct ph_type *q = &infer->inputs[PH_ATTENTION_Q], *v = &infer->inputs[PH_ATTENTION_V];
@@ -158,9 +158,9 @@ static ph_status attention_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void attention_gradient(struct ph_gradient *gradient)
+static void attention_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {gradient->output_gradients[Y], node.outputs[LOG_SUM],
         node.inputs[PH_ATTENTION_Q], node.inputs[PH_ATTENTION_K], node.inputs[PH_ATTENTION_V],
         node.inputs[PH_ATTENTION_BAGS]};
@@ -169,7 +169,7 @@ static void attention_gradient(struct ph_gradient *gradient)
 }
 
 /* two products: a multiplication and an addition for each number of a pair's key and value */
-static void attention_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void attention_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct attention_samples samples = describe_samples(call->inputs, call->attributes);
     ph__cost_copy(call, cost_out);
@@ -177,7 +177,7 @@ static void attention_cost(const struct ph_call *call, struct ph_cost *cost_out)
                       (double)(samples.args.key_dim + samples.args.value_dim);
 }
 
-static ph_status attention_run(struct ph_call *call)
+static ph_status attention_run(struct ph__call *call)
 {
     struct attention_samples samples = describe_samples(call->inputs, call->attributes);
     samples.args.y = call->outputs[Y].data;
@@ -186,7 +186,7 @@ static ph_status attention_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_attention = {
+const struct ph__op ph__op_attention = {
     .name = "attention",
     .infer = attention_infer,
     .gradient = attention_gradient,
@@ -222,7 +222,7 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
 enum { BACKWARD_DY, BACKWARD_LOG_SUM, FORWARD_INPUTS };
 enum { DQ, DK, DV };
 
-static ph_status backward_infer(struct ph_infer *infer)
+static ph_status backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *forward = &infer->inputs[FORWARD_INPUTS];
     if (!ph__type_is_real_of_rank(&infer->inputs[BACKWARD_DY], forward[PH_ATTENTION_Q].rank))
@@ -234,16 +234,16 @@ static ph_status backward_infer(struct ph_infer *infer)
 }
 
 /* five products: scores, dq and dk over the numbers of a pair's key, the probabilities' gradient and dv over its value's */
-static void backward_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_operand *forward = &call->inputs[FORWARD_INPUTS];
+    const struct ph__operand *forward = &call->inputs[FORWARD_INPUTS];
     const struct attention_samples samples = describe_samples(forward, call->attributes);
     ph__cost_copy(call, cost_out);
     cost_out->flops = 2 * num_pairs(forward, call->attributes) *
                       (double)(3 * samples.args.key_dim + 2 * samples.args.value_dim);
 }
 
-static ph_status backward_run(struct ph_call *call)
+static ph_status backward_run(struct ph__call *call)
 {
     struct attention_samples samples = describe_samples(&call->inputs[FORWARD_INPUTS], call->attributes);
     samples.args.dy = call->inputs[BACKWARD_DY].data;
@@ -255,7 +255,7 @@ static ph_status backward_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_attention_backward = {
+const struct ph__op ph__op_attention_backward = {
     .name = "attention_backward",
     .infer = backward_infer,
     .cost = backward_cost,

@@ -14,12 +14,12 @@ struct group_attributes {
     size_t num_features;
 };
 
-static size_t features_of(const struct ph_call *call)
+static size_t features_of(const struct ph__call *call)
 {
     return ((const struct group_attributes *)call->attributes)->num_features;
 }
 
-static ph_status group_infer(struct ph_infer *infer)
+static ph_status group_infer(struct ph__infer *infer)
 {
     const struct group_attributes *attributes = infer->attributes;
     const struct ph_type *kept = &infer->inputs[KEPT];
@@ -30,17 +30,17 @@ static ph_status group_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void group_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void group_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->bytes = 3 * (double)call->inputs[KEPT].shape.dims[1] * sizeof(uint32_t);
 }
 
-static size_t num_micro_batches(const struct ph_call *call)
+static size_t num_micro_batches(const struct ph__call *call)
 {
     return (size_t)*call->inputs[NUM_BEFORE].scalar + 1;
 }
 
-static void count_positions(const struct ph_call *call)
+static void count_positions(const struct ph__call *call)
 {
     const uint32_t *kept = call->inputs[KEPT].index;
     uint32_t *index = call->outputs[0].index;
@@ -55,8 +55,8 @@ static void count_positions(const struct ph_call *call)
 
 static void group_feature(void *argument, size_t feature, size_t worker)
 {
-    const struct ph_call *call = argument;
-    const struct ph_operand *kept = &call->inputs[KEPT];
+    const struct ph__call *call = argument;
+    const struct ph__operand *kept = &call->inputs[KEPT];
     const size_t num_features = features_of(call);
     uint32_t *slots = (uint32_t *)call->outputs[0].data + call->outputs[0].index[feature];
     uint32_t *positions = (uint32_t *)call->outputs[1].data + call->outputs[0].index[feature];
@@ -71,21 +71,21 @@ static void group_feature(void *argument, size_t feature, size_t worker)
     }
 }
 
-static ph_status group_run(struct ph_call *call)
+static ph_status group_run(struct ph__call *call)
 {
     count_positions(call);
     ph__parallel_for(call->backend->team, features_of(call), group_feature, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_group_positions = {
+const struct ph__op ph__op_group_positions = {
     .name = "group_positions",
     .infer = group_infer,
     .cost = group_cost,
     .run = group_run,
 };
 
-void ph__group_positions(struct ph_builder *builder, const struct ph_accumulation *accumulation,
+void ph__group_positions(struct ph_builder *builder, const struct ph__accumulation *accumulation,
     ph_value kept, size_t num_features, ph_value outputs_out[2])
 {
     const struct group_attributes attributes = {num_features};

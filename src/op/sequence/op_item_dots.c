@@ -6,21 +6,21 @@
 
 enum { ITEMS, X, BAGS, NUM_INPUTS };
 
-static ph_status item_dots_infer(struct ph_infer *infer)
+static ph_status item_dots_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){infer->inputs[BAGS].dims[1], ph__dim(1)});
     return PH_OK;
 }
 
 /* a multiplication and an addition for each number of an item */
-static void item_dots_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void item_dots_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2 * (double)ph__row_width(&call->inputs[X]), cost_out);
 }
 
 static void dot_bags(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const uint32_t *offsets = call->inputs[BAGS].index;
     const size_t width = ph__row_width(&call->inputs[X]);
     const ph_real *items = call->inputs[ITEMS].data, *x = call->inputs[X].data;
@@ -33,13 +33,13 @@ static void dot_bags(void *argument, size_t first, size_t last, size_t worker)
     }
 }
 
-static ph_status item_dots_run(struct ph_call *call)
+static ph_status item_dots_run(struct ph__call *call)
 {
     ph__for_bags(call->backend, &call->inputs[BAGS], ph__row_width(&call->inputs[X]), dot_bags, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_item_dots = {
+const struct ph__op ph__op_item_dots = {
     .name = "item_dots",
     .infer = item_dots_infer,
     .cost = item_dots_cost,

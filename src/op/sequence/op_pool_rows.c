@@ -9,7 +9,7 @@
 
 enum { X, BAGS, WEIGHTS, NUM_INPUTS };
 
-static ph_status pool_rows_infer(struct ph_infer *infer)
+static ph_status pool_rows_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *bags = &infer->inputs[BAGS],
                          *weights = &infer->inputs[WEIGHTS];
@@ -20,10 +20,10 @@ static ph_status pool_rows_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void pool_rows_gradient(struct ph_gradient *gradient)
+static void pool_rows_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0], bags = node.inputs[BAGS];
     if (gradient->is_wanted[X])
         gradient->input_gradients[X] = ph__repeat_rows(builder, dy, bags, node.inputs[WEIGHTS]);
@@ -32,14 +32,14 @@ static void pool_rows_gradient(struct ph_gradient *gradient)
 }
 
 /* an addition for each number of x, and a multiplication where there are weights */
-static void pool_rows_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void pool_rows_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 0, cost_out);
     cost_out->flops = (call->inputs[WEIGHTS].data != NULL ? 2 : 1) * (double)ph__elements(&call->inputs[X]);
 }
 
 /* y = the sum of `count` rows of x, each times its weight; there is one at least. */
-static void pool_bag(const struct ph_kernels *kernels, size_t count, size_t width, const ph_real *x,
+static void pool_bag(const struct ph__kernels *kernels, size_t count, size_t width, const ph_real *x,
     const ph_real *weights, ph_real *y)
 {
     if (weights == NULL) {
@@ -47,7 +47,7 @@ static void pool_bag(const struct ph_kernels *kernels, size_t count, size_t widt
         kernels->add_rows(count - 1, width, x + width, y);
         return;
     }
-    kernels->weight_product(&(struct ph_weight_product_args){.inner = count,
+    kernels->weight_product(&(struct ph__weight_product_args){.inner = count,
         .rows = 1,
         .columns = width,
         .a = weights,
@@ -60,7 +60,7 @@ static void pool_bag(const struct ph_kernels *kernels, size_t count, size_t widt
 
 static void pool_bags(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const uint32_t *offsets = call->inputs[BAGS].index;
     const ph_real *x = call->inputs[X].data, *weights = call->inputs[WEIGHTS].data;
     const size_t width = ph__row_width(&call->outputs[0]);
@@ -76,13 +76,13 @@ static void pool_bags(void *argument, size_t first, size_t last, size_t worker)
     }
 }
 
-static ph_status pool_rows_run(struct ph_call *call)
+static ph_status pool_rows_run(struct ph__call *call)
 {
     ph__for_bags(call->backend, &call->inputs[BAGS], ph__row_width(&call->outputs[0]), pool_bags, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_pool_rows = {
+const struct ph__op ph__op_pool_rows = {
     .name = "pool_rows",
     .infer = pool_rows_infer,
     .gradient = pool_rows_gradient,

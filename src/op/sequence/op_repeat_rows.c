@@ -8,7 +8,7 @@
 
 enum { X, BAGS, FACTORS, NUM_INPUTS };
 
-static ph_status repeat_rows_infer(struct ph_infer *infer)
+static ph_status repeat_rows_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *bags = &infer->inputs[BAGS],
                          *factors = &infer->inputs[FACTORS];
@@ -19,10 +19,10 @@ static ph_status repeat_rows_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void repeat_rows_gradient(struct ph_gradient *gradient)
+static void repeat_rows_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0], bags = node.inputs[BAGS];
     if (gradient->is_wanted[X])
         gradient->input_gradients[X] = ph_pool_rows(builder, dy, bags, node.inputs[FACTORS]);
@@ -31,14 +31,14 @@ static void repeat_rows_gradient(struct ph_gradient *gradient)
 }
 
 /* a multiplication each where there are factors */
-static void repeat_rows_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void repeat_rows_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, call->inputs[FACTORS].data != NULL ? 1 : 0, cost_out);
 }
 
 static void repeat_bags(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const uint32_t *offsets = call->inputs[BAGS].index;
     const ph_real *factors = call->inputs[FACTORS].data;
     const size_t width = ph__row_width(&call->outputs[0]);
@@ -55,13 +55,13 @@ static void repeat_bags(void *argument, size_t first, size_t last, size_t worker
     }
 }
 
-static ph_status repeat_rows_run(struct ph_call *call)
+static ph_status repeat_rows_run(struct ph__call *call)
 {
     ph__for_bags(call->backend, &call->inputs[BAGS], ph__row_width(&call->outputs[0]), repeat_bags, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_repeat_rows = {
+const struct ph__op ph__op_repeat_rows = {
     .name = "repeat_rows",
     .infer = repeat_rows_infer,
     .gradient = repeat_rows_gradient,

@@ -11,7 +11,7 @@ enum { X, VECTORS }; /* inputs of the forward operator */
 enum { DY, OTHER };  /* inputs of its gradients; other: vectors, or x */
 enum { BLOCK_SAMPLES = 256 };
 
-static ph_status dense_embedding_infer(struct ph_infer *infer)
+static ph_status dense_embedding_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *vectors = &infer->inputs[VECTORS];
     if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_real_of_rank(vectors, 2) ||
@@ -21,10 +21,10 @@ static ph_status dense_embedding_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void dense_embedding_gradient(struct ph_gradient *gradient)
+static void dense_embedding_gradient(struct ph__gradient *gradient)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value dy = gradient->output_gradients[0];
     if (gradient->is_wanted[X])
         gradient->input_gradients[X] = ph__emit1(builder, &ph__op_dense_embedding_dx, NULL, NULL, 0, 2,
@@ -34,7 +34,7 @@ static void dense_embedding_gradient(struct ph_gradient *gradient)
             builder, &ph__op_dense_embedding_dv, NULL, NULL, 0, 2, (const ph_value[]){dy, node.inputs[X]});
 }
 
-static void dense_embedding_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void dense_embedding_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
 }
@@ -42,7 +42,7 @@ static void dense_embedding_cost(const struct ph_call *call, struct ph_cost *cos
 /* Rows first..last of the B*F rows of D numbers. */
 static void scale_vectors(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const size_t num_features = call->outputs[0].shape.dims[1], dim = call->outputs[0].shape.dims[2];
     const ph_real *x = call->inputs[X].data, *vectors = call->inputs[VECTORS].data;
     ph_real *y = call->outputs[0].data;
@@ -51,7 +51,7 @@ static void scale_vectors(void *argument, size_t first, size_t last, size_t work
         call->backend->kernels->scale(dim, x[row], vectors + row % num_features * dim, y + row * dim);
 }
 
-static ph_status dense_embedding_run(struct ph_call *call)
+static ph_status dense_embedding_run(struct ph__call *call)
 {
     const struct ph_shape *shape = &call->outputs[0].shape;
     ph__for_blocks(
@@ -59,7 +59,7 @@ static ph_status dense_embedding_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dense_embedding = {
+const struct ph__op ph__op_dense_embedding = {
     .name = "dense_embedding",
     .infer = dense_embedding_infer,
     .gradient = dense_embedding_gradient,
@@ -69,13 +69,13 @@ const struct ph_op ph__op_dense_embedding = {
 
 /* ---- dx ---------------------------------------------------------------------------------------------------- */
 
-static ph_status dense_embedding_dx_infer(struct ph_infer *infer)
+static ph_status dense_embedding_dx_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__dense_type(2, infer->inputs[DY].dims);
     return PH_OK;
 }
 
-static void gradient_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void gradient_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 0, cost_out);
     cost_out->flops = 2 * (double)ph__elements(&call->inputs[DY]);
@@ -83,7 +83,7 @@ static void gradient_cost(const struct ph_call *call, struct ph_cost *cost_out)
 
 static void dot_with_vectors(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const size_t num_features = call->inputs[DY].shape.dims[1], dim = call->inputs[DY].shape.dims[2];
     const ph_real *dy = call->inputs[DY].data, *vectors = call->inputs[OTHER].data;
     ph_real *dx = call->outputs[0].data;
@@ -97,7 +97,7 @@ static void dot_with_vectors(void *argument, size_t first, size_t last, size_t w
     }
 }
 
-static ph_status dense_embedding_dx_run(struct ph_call *call)
+static ph_status dense_embedding_dx_run(struct ph__call *call)
 {
     const struct ph_shape *shape = &call->inputs[DY].shape;
     ph__for_blocks(call->backend, shape->dims[0] * shape->dims[1], ph__block_rows(shape->dims[2]),
@@ -105,7 +105,7 @@ static ph_status dense_embedding_dx_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dense_embedding_dx = {
+const struct ph__op ph__op_dense_embedding_dx = {
     .name = "dense_embedding_dx",
     .infer = dense_embedding_dx_infer,
     .cost = gradient_cost,
@@ -114,26 +114,26 @@ const struct ph_op ph__op_dense_embedding_dx = {
 
 /* ---- dv ---------------------------------------------------------------------------------------------------- */
 
-static ph_status dense_embedding_dv_infer(struct ph_infer *infer)
+static ph_status dense_embedding_dv_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__dense_type(2, infer->inputs[DY].dims + 1);
     return PH_OK;
 }
 
 /* One partial sum (F,D) a block of samples, added up in the order of the blocks. */
-static size_t num_blocks(const struct ph_call *call)
+static size_t num_blocks(const struct ph__call *call)
 {
     return (ph__rows(&call->inputs[DY]) + BLOCK_SAMPLES - 1) / BLOCK_SAMPLES;
 }
 
-static size_t dense_embedding_dv_scratch_bytes(const struct ph_call *call)
+static size_t dense_embedding_dv_scratch_bytes(const struct ph__call *call)
 {
     return num_blocks(call) * ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
 static void sum_samples(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const size_t num_features = call->inputs[DY].shape.dims[1], dim = call->inputs[DY].shape.dims[2];
     const ph_real *dy = call->inputs[DY].data, *x = call->inputs[OTHER].data;
     ph_real *sums = (ph_real *)call->scratch + first / BLOCK_SAMPLES * num_features * dim;
@@ -146,7 +146,7 @@ static void sum_samples(void *argument, size_t first, size_t last, size_t worker
     }
 }
 
-static ph_status dense_embedding_dv_run(struct ph_call *call)
+static ph_status dense_embedding_dv_run(struct ph__call *call)
 {
     const size_t elements = ph__elements(&call->outputs[0]);
     ph__for_blocks(call->backend, ph__rows(&call->inputs[DY]), BLOCK_SAMPLES, sum_samples, call);
@@ -155,7 +155,7 @@ static ph_status dense_embedding_dv_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_dense_embedding_dv = {
+const struct ph__op ph__op_dense_embedding_dv = {
     .name = "dense_embedding_dv",
     .infer = dense_embedding_dv_infer,
     .cost = gradient_cost,

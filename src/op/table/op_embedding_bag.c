@@ -9,7 +9,7 @@
  * sample by sample, so that the output, as large as what is read, is written from end to end. */
 enum { MANY_IDS = 4 /* of a bag, on average */, FEATURE_SAMPLES = 256, ALL_SAMPLES = 32 };
 
-static ph_status embedding_bag_infer(struct ph_infer *infer)
+static ph_status embedding_bag_infer(struct ph__infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[PH_EMBEDDING_SLOTS];
     PH_TRY(ph__embedding_check(infer));
@@ -19,25 +19,25 @@ static ph_status embedding_bag_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void embedding_bag_gradient(struct ph_gradient *gradient)
+static void embedding_bag_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_embedding_bag_attributes *attributes = gradient->node->attributes;
+    const struct ph__embedding_bag_attributes *attributes = gradient->node->attributes;
     ph__embedding_gradient(gradient, attributes->pooling == PH_POOL_MEAN ? PH_LOOKUP_MEANS : PH_LOOKUP_SUMS);
 }
 
 struct lookup {
-    const struct ph_call *call;
+    const struct ph__call *call;
     bool is_by_feature;
 };
 
 /* The bags of the samples from `first` on, of num_features features from `feature` on. */
 static void look_up(
-    const struct ph_call *call, size_t first, size_t block, size_t feature, size_t num_features)
+    const struct ph__call *call, size_t first, size_t block, size_t feature, size_t num_features)
 {
-    const struct ph_embedding_bag_attributes *attributes = call->attributes;
-    const struct ph_operand *output = &call->outputs[0];
+    const struct ph__embedding_bag_attributes *attributes = call->attributes;
+    const struct ph__operand *output = &call->outputs[0];
     const size_t num_samples = output->shape.dims[0], dim = output->shape.dims[2];
-    struct ph_embedding_bag_args args = ph__embedding_args(call);
+    struct ph__embedding_bag_args args = ph__embedding_args(call);
     args.offsets = call->inputs[PH_EMBEDDING_SLOTS].index + feature * num_samples + first;
     args.num_samples = first + block < num_samples ? block : num_samples - first;
     args.num_features = num_features;
@@ -59,7 +59,7 @@ static void embedding_bag_task(void *argument, size_t task, size_t worker)
         look_up(lookup->call, task * ALL_SAMPLES, ALL_SAMPLES, 0, num_features);
 }
 
-static ph_status embedding_bag_run(struct ph_call *call)
+static ph_status embedding_bag_run(struct ph__call *call)
 {
     const struct ph_shape *shape = &call->outputs[0].shape, *slots = &call->inputs[PH_EMBEDDING_SLOTS].shape;
     struct lookup lookup = {call, slots->dims[1] >= MANY_IDS * slots->dims[0]};
@@ -70,7 +70,7 @@ static ph_status embedding_bag_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_embedding_bag = {
+const struct ph__op ph__op_embedding_bag = {
     .name = "embedding_bag",
     .traits = PH_OP_READS_ROW_FORMATS,
     .infer = embedding_bag_infer,
@@ -82,12 +82,12 @@ const struct ph_op ph__op_embedding_bag = {
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights)
 {
-    const struct ph_embedding_bag_attributes attributes = {
+    const struct ph__embedding_bag_attributes attributes = {
         .pooling = pooling, .reads_all = ph_builder_mode(builder) == PH_INFERENCE};
-    const struct ph_declaration *declaration = ph__lookup_table(builder, "embedding_bag", ids, table);
+    const struct ph__declaration *declaration = ph__lookup_table(builder, "embedding_bag", ids, table);
     if (declaration == NULL)
         return 0;
-    const struct ph_feature_list list = ph__feature_list(builder, ids);
+    const struct ph__feature_list list = ph__feature_list(builder, ids);
     const size_t num_features = declaration->num_features;
     const bool is_of_selected = num_features == ph_value_type(builder, ids).dims[0].extent;
     if (num_features == 0 || (num_features != list.num_features && !is_of_selected))

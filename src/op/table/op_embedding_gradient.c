@@ -7,7 +7,7 @@
 
 #include "op/table/op_table.h"
 
-static ph_status embedding_gradient_infer(struct ph_infer *infer)
+static ph_status embedding_gradient_infer(struct ph__infer *infer)
 {
     const struct ph_type *unique = &infer->inputs[PH_LOOKUP_UNIQUE], *dy = &infer->inputs[PH_LOOKUP_GRADIENT];
     if (!ph__type_is_real(dy) || dy->rank < 2)
@@ -17,9 +17,9 @@ static ph_status embedding_gradient_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void embedding_gradient_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void embedding_gradient_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_operand *rows = &call->outputs[0];
+    const struct ph__operand *rows = &call->outputs[0];
     const double positions = (double)call->inputs[PH_LOOKUP_ORDER].shape.dims[1];
     const double dim = (double)rows->shape.dims[1];
     cost_out->flops = 2 * positions * dim;
@@ -29,14 +29,14 @@ static void embedding_gradient_cost(const struct ph_call *call, struct ph_cost *
 }
 
 struct gradient_job {
-    const struct ph_call *call;
-    struct ph_embedding_gradient_source source;
+    const struct ph__call *call;
+    struct ph__embedding_gradient_source source;
 };
 
 static void gradient_rows(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct gradient_job *job = argument;
-    const struct ph_operand *rows = &job->call->outputs[0];
+    const struct ph__operand *rows = &job->call->outputs[0];
     const uint32_t *unique = job->call->inputs[PH_LOOKUP_UNIQUE].data;
     const uint32_t *starts = job->call->inputs[PH_LOOKUP_ORDER].index;
     const size_t dim = job->source.dim;
@@ -47,24 +47,24 @@ static void gradient_rows(void *argument, size_t first, size_t last, size_t work
             &job->source, starts[u], starts[u + 1], (ph_real *)rows->data + u * dim);
 }
 
-static ph_status embedding_gradient_run(struct ph_call *call)
+static ph_status embedding_gradient_run(struct ph__call *call)
 {
     struct gradient_job job = {call, ph__gradient_source(call->inputs)};
     ph__for_merged(call->backend, &call->inputs[PH_LOOKUP_ORDER], gradient_rows, &job);
     return PH_OK;
 }
 
-const struct ph_op ph__op_embedding_gradient = {
+const struct ph__op ph__op_embedding_gradient = {
     .name = "embedding_gradient",
     .infer = embedding_gradient_infer,
     .cost = embedding_gradient_cost,
     .run = embedding_gradient_run,
 };
 
-void ph__embedding_gradient(struct ph_gradient *gradient, enum ph_lookup_shape shape)
+void ph__embedding_gradient(struct ph__gradient *gradient, enum ph__lookup_shape shape)
 {
     struct ph_builder *builder = gradient->builder;
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value slots = node.inputs[PH_EMBEDDING_SLOTS];
     if (gradient->is_wanted[PH_EMBEDDING_WEIGHTS])
         ph_builder_fail(

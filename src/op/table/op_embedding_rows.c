@@ -7,7 +7,7 @@
 
 enum { BLOCK_ITEMS = 1024 };
 
-static ph_status embedding_rows_infer(struct ph_infer *infer)
+static ph_status embedding_rows_infer(struct ph__infer *infer)
 {
     PH_TRY(ph__embedding_check(infer));
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){infer->inputs[PH_EMBEDDING_SLOTS].dims[1],
@@ -15,15 +15,15 @@ static ph_status embedding_rows_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void embedding_rows_gradient(struct ph_gradient *gradient)
+static void embedding_rows_gradient(struct ph__gradient *gradient)
 {
     ph__embedding_gradient(gradient, PH_LOOKUP_ITEMS);
 }
 
 static void look_up(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
-    struct ph_embedding_bag_args args = ph__embedding_args(call);
+    const struct ph__call *call = argument;
+    struct ph__embedding_bag_args args = ph__embedding_args(call);
     uint32_t offsets[BLOCK_ITEMS + 1];
     (void)worker;
     for (size_t i = first; i <= last; i++)
@@ -36,13 +36,13 @@ static void look_up(void *argument, size_t first, size_t last, size_t worker)
     call->backend->kernels->embedding_bag(&args);
 }
 
-static ph_status embedding_rows_run(struct ph_call *call)
+static ph_status embedding_rows_run(struct ph__call *call)
 {
     ph__for_blocks(call->backend, ph__rows(&call->outputs[0]), BLOCK_ITEMS, look_up, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_embedding_rows = {
+const struct ph__op ph__op_embedding_rows = {
     .name = "embedding_rows",
     .traits = PH_OP_READS_ROW_FORMATS,
     .infer = embedding_rows_infer,
@@ -54,7 +54,7 @@ const struct ph_op ph__op_embedding_rows = {
 ph_value ph_embedding_rows(
     struct ph_builder *builder, ph_value bags, ph_value table, size_t feature, ph_value id_weights)
 {
-    const struct ph_declaration *declaration = ph__lookup_table(builder, "embedding_rows", bags, table);
+    const struct ph__declaration *declaration = ph__lookup_table(builder, "embedding_rows", bags, table);
     if (declaration == NULL)
         return 0;
     if (ph_value_type(builder, bags).dims[0].extent != 1)
@@ -64,7 +64,7 @@ ph_value ph_embedding_rows(
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "embedding_rows: table '%s' is of %zu features and has no feature %zu", declaration->name,
             declaration->num_features, feature);
-    const struct ph_embedding_bag_attributes attributes = {
+    const struct ph__embedding_bag_attributes attributes = {
         .reads_all = ph_builder_mode(builder) == PH_INFERENCE};
     const ph_value inputs[PH_EMBEDDING_INPUTS] = {ph__slots(builder, bags, declaration, &feature), table,
         ph__selected_weights(builder, bags, id_weights)};

@@ -14,13 +14,13 @@
 enum { SLOTS, ORDER, WEIGHTS, NUM_INPUTS };
 
 struct entries_attributes {
-    enum ph_lookup_shape shape;
+    enum ph__lookup_shape shape;
     int is_ascending; /* the slices of the features */
 };
 
 enum { BLOCK_ENTRIES = 4096 };
 
-static ph_status entries_infer(struct ph_infer *infer)
+static ph_status entries_infer(struct ph__infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[SLOTS];
     infer->outputs[0] = ph__dense_type(1, &slots->dims[1]);
@@ -30,7 +30,7 @@ static ph_status entries_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void entries_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void entries_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph_shape *slots = &call->inputs[SLOTS].shape;
     const double entries = (double)slots->dims[1];
@@ -40,14 +40,14 @@ static void entries_cost(const struct ph_call *call, struct ph_cost *cost_out)
 }
 
 struct entries_job {
-    const struct ph_call *call;
-    enum ph_lookup_shape shape;
+    const struct ph__call *call;
+    enum ph__lookup_shape shape;
     size_t num_features, num_samples;
     size_t worker_positions; /* see ph__worker_positions */
 };
 
 /* The row of each position. */
-static size_t entries_scratch_bytes(const struct ph_call *call)
+static size_t entries_scratch_bytes(const struct ph__call *call)
 {
     return call->inputs[SLOTS].shape.dims[1] * sizeof(uint32_t);
 }
@@ -77,7 +77,7 @@ static ph_real coefficient_of(const struct entries_job *job, uint32_t position, 
 static void list_entries(
     const struct entries_job *job, size_t first, size_t last, const uint32_t *row_of_position, size_t begin)
 {
-    const struct ph_call *call = job->call;
+    const struct ph__call *call = job->call;
     const uint32_t *order = call->inputs[ORDER].data;
     uint32_t *rows = call->outputs[0].data;
     ph_real *coefficients = call->num_outputs > 1 ? call->outputs[1].data : NULL;
@@ -129,10 +129,10 @@ static size_t largest_feature(const struct entries_job *job)
     return largest;
 }
 
-static ph_status entries_run(struct ph_call *call)
+static ph_status entries_run(struct ph__call *call)
 {
     const struct entries_attributes *attributes = call->attributes;
-    const struct ph_operand *slots = &call->inputs[SLOTS];
+    const struct ph__operand *slots = &call->inputs[SLOTS];
     struct entries_job job = {
         .call = call, .shape = attributes->shape, .num_features = slots->type->dims[0].extent};
     job.num_samples = slots->shape.dims[0] / job.num_features;
@@ -147,7 +147,7 @@ static ph_status entries_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_entries = {
+const struct ph__op ph__op_entries = {
     .name = "entries",
     .infer = entries_infer,
     .cost = entries_cost,
@@ -157,7 +157,7 @@ const struct ph_op ph__op_entries = {
 
 static bool has_ascending_slices(const struct ph_builder *builder, ph_value slots)
 {
-    const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
+    const struct ph__slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, slots));
     for (size_t i = 1; i < ph_value_type(builder, slots).dims[0].extent; i++)
         if (ranges[i].first_row <= ranges[i - 1].first_row)
             return false;
@@ -165,7 +165,7 @@ static bool has_ascending_slices(const struct ph_builder *builder, ph_value slot
 }
 
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
-    enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out)
+    enum ph__lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out)
 {
     *rows_out = *coefficients_out = 0;
     if (ph_builder_status(builder) != PH_OK)
@@ -184,8 +184,8 @@ void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_
     *coefficients_out = outputs[1];
 }
 
-struct ph_lookup_entries ph__lookup_entries(const struct ph_node *node)
+struct ph__lookup_entries ph__lookup_entries(const struct ph__node *node)
 {
     const struct entries_attributes *attributes = node->attributes;
-    return (struct ph_lookup_entries){node->inputs[SLOTS], node->inputs[WEIGHTS], attributes->shape};
+    return (struct ph__lookup_entries){node->inputs[SLOTS], node->inputs[WEIGHTS], attributes->shape};
 }

@@ -17,10 +17,10 @@ struct selected_range {
     size_t first, last, begin;
 };
 
-static struct selected_range range_of(const struct ph_call *call, size_t selected)
+static struct selected_range range_of(const struct ph__call *call, size_t selected)
 {
     const struct selection_attributes *attributes = call->attributes;
-    const struct ph_operand *ids = &call->inputs[0];
+    const struct ph__operand *ids = &call->inputs[0];
     const size_t num_samples = ids->shape.dims[0] / ids->type->dims[0].extent;
     struct selected_range range = {0};
     for (size_t i = 0; i <= selected; i++) {
@@ -34,7 +34,7 @@ static struct selected_range range_of(const struct ph_call *call, size_t selecte
 
 /* ---- feature_bags -------------------------------------------------------------------------------------------- */
 
-static ph_status feature_bags_infer(struct ph_infer *infer)
+static ph_status feature_bags_infer(struct ph__infer *infer)
 {
     const struct selection_attributes *attributes = infer->attributes;
     const struct ph_type *ids = &infer->inputs[0];
@@ -45,7 +45,7 @@ static ph_status feature_bags_infer(struct ph_infer *infer)
     return ph_builder_status(infer->builder);
 }
 
-static void feature_bags_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void feature_bags_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph_shape *bags = &call->outputs[0].shape;
     cost_out->bytes =
@@ -54,9 +54,9 @@ static void feature_bags_cost(const struct ph_call *call, struct ph_cost *cost_o
 
 static void copy_bags(void *argument, size_t selected, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const struct selection_attributes *attributes = call->attributes;
-    const struct ph_operand *ids = &call->inputs[0], *bags = &call->outputs[0];
+    const struct ph__operand *ids = &call->inputs[0], *bags = &call->outputs[0];
     const size_t num_samples = ids->shape.dims[0] / ids->type->dims[0].extent;
     const struct selected_range range = range_of(call, selected);
     const uint32_t *offsets = ids->index + attributes->features[selected] * num_samples;
@@ -69,10 +69,10 @@ static void copy_bags(void *argument, size_t selected, size_t worker)
             (range.last - range.first) * sizeof(int64_t));
 }
 
-static ph_status feature_bags_run(struct ph_call *call)
+static ph_status feature_bags_run(struct ph__call *call)
 {
     const struct selection_attributes *attributes = call->attributes;
-    const struct ph_operand *bags = &call->outputs[0];
+    const struct ph__operand *bags = &call->outputs[0];
     ph__parallel_for(call->backend->team, attributes->count, copy_bags, call);
     const struct selected_range last = range_of(call, attributes->count - 1);
     const size_t num_items = last.begin + last.last - last.first;
@@ -81,7 +81,7 @@ static ph_status feature_bags_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_feature_bags = {
+const struct ph__op ph__op_feature_bags = {
     .name = "feature_bags",
     .infer = feature_bags_infer,
     .cost = feature_bags_cost,
@@ -125,23 +125,23 @@ ph_value ph_feature_bags(struct ph_builder *builder, ph_value ids, size_t featur
 }
 
 /* The node that selected these ids; NULL: they are the batch's own. */
-static const struct ph_node *selection_of(const struct ph_builder *builder, ph_value ids)
+static const struct ph__node *selection_of(const struct ph_builder *builder, ph_value ids)
 {
-    const struct ph_node *producer = ph__builder_producer(builder, ids);
+    const struct ph__node *producer = ph__builder_producer(builder, ids);
     return producer != NULL && producer->op == &ph__op_feature_bags ? producer : NULL;
 }
 
-struct ph_feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids)
+struct ph__feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids)
 {
-    const struct ph_node *selection = selection_of(builder, ids);
+    const struct ph__node *selection = selection_of(builder, ids);
     if (selection == NULL)
-        return (struct ph_feature_list){ph_value_type(builder, ids).dims[0].extent, NULL};
+        return (struct ph__feature_list){ph_value_type(builder, ids).dims[0].extent, NULL};
     const struct selection_attributes *attributes = selection->attributes;
-    return (struct ph_feature_list){
+    return (struct ph__feature_list){
         ph_value_type(builder, selection->inputs[0]).dims[0].extent, attributes->features};
 }
 
-const size_t *ph__selected_features(const struct ph_node *node)
+const size_t *ph__selected_features(const struct ph__node *node)
 {
     const struct selection_attributes *attributes = node->attributes;
     return attributes->features;
@@ -151,7 +151,7 @@ const size_t *ph__selected_features(const struct ph_node *node)
 
 enum { IDS, BAGS, WEIGHTS, NUM_INPUTS };
 
-static ph_status feature_weights_infer(struct ph_infer *infer)
+static ph_status feature_weights_infer(struct ph__infer *infer)
 {
     const struct ph_type *weights = &infer->inputs[WEIGHTS];
     if (!ph__type_is_real_of_rank(weights, 1) || !ph__dim_equal(weights->dims[0], infer->inputs[IDS].dims[1]))
@@ -162,7 +162,7 @@ static ph_status feature_weights_infer(struct ph_infer *infer)
 
 static void copy_weights(void *argument, size_t selected, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const struct selected_range range = range_of(call, selected);
     const ph_real *weights = call->inputs[WEIGHTS].data;
     ph_real *target = (ph_real *)call->outputs[0].data + range.begin;
@@ -171,19 +171,19 @@ static void copy_weights(void *argument, size_t selected, size_t worker)
         target[p - range.first] = weights != NULL ? weights[p] : 1;
 }
 
-static ph_status feature_weights_run(struct ph_call *call)
+static ph_status feature_weights_run(struct ph__call *call)
 {
     const struct selection_attributes *attributes = call->attributes;
     ph__parallel_for(call->backend->team, attributes->count, copy_weights, call);
     return PH_OK;
 }
 
-static void feature_weights_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void feature_weights_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
-const struct ph_op ph__op_feature_weights = {
+const struct ph__op ph__op_feature_weights = {
     .name = "feature_weights",
     .infer = feature_weights_infer,
     .cost = feature_weights_cost,
@@ -192,7 +192,7 @@ const struct ph_op ph__op_feature_weights = {
 
 ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value weights)
 {
-    const struct ph_node *selection = selection_of(builder, ids);
+    const struct ph__node *selection = selection_of(builder, ids);
     if (weights == 0 || selection == NULL)
         return weights;
     const ph_value inputs[NUM_INPUTS] = {selection->inputs[0], ids, weights};
@@ -207,7 +207,7 @@ ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value
 
 ph_value ph__unselected(const struct ph_builder *builder, ph_value value)
 {
-    const struct ph_node *producer = ph__builder_producer(builder, value);
+    const struct ph__node *producer = ph__builder_producer(builder, value);
     if (producer != NULL && producer->op == &ph__op_feature_bags)
         return producer->inputs[0];
     return producer != NULL && producer->op == &ph__op_feature_weights ? producer->inputs[WEIGHTS] : value;

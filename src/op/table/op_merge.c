@@ -13,7 +13,7 @@
 
 /* Attributes: the F features in the order of their slices, and within one in their own. */
 struct merge_feature {
-    struct ph_slot_range range;
+    struct ph__slot_range range;
     size_t feature, group; /* groups are counted from 0 */
 };
 
@@ -24,7 +24,7 @@ struct merge_group {
 };
 
 struct merge_job {
-    const struct ph_call *call;
+    const struct ph__call *call;
     const struct merge_feature *features;
     size_t num_features, num_samples, num_groups;
     struct merge_group *groups; /* (num_groups + 1) */
@@ -34,7 +34,7 @@ struct merge_job {
     uint32_t *unique, *starts, *gathered;
 };
 
-static ph_status merge_infer(struct ph_infer *infer)
+static ph_status merge_infer(struct ph__infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[0];
     const struct merge_feature *features = infer->attributes;
@@ -53,14 +53,14 @@ static ph_status merge_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void merge_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void merge_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double positions = (double)call->inputs[0].shape.dims[1];
     const double unique = (double)call->outputs[0].shape.dims[0];
     cost_out->bytes = (2 * positions + 2 * unique) * sizeof(uint32_t);
 }
 
-static size_t features_of(const struct ph_call *call)
+static size_t features_of(const struct ph__call *call)
 {
     return call->inputs[0].type->dims[0].extent;
 }
@@ -71,18 +71,18 @@ static size_t sort_bytes(size_t positions)
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
-static size_t groups_bytes(const struct ph_call *call)
+static size_t groups_bytes(const struct ph__call *call)
 {
     return (features_of(call) + 1) * sizeof(struct merge_group);
 }
 
-static bool has_shared_slices(const struct ph_call *call)
+static bool has_shared_slices(const struct ph__call *call)
 {
     const struct merge_feature *features = call->attributes;
     return features[features_of(call) - 1].group + 1 < features_of(call);
 }
 
-static size_t merge_scratch_bytes(const struct ph_call *call)
+static size_t merge_scratch_bytes(const struct ph__call *call)
 {
     const size_t positions = call->inputs[0].shape.dims[1];
     const size_t num_arrays = has_shared_slices(call) ? 3 : 2;
@@ -116,7 +116,7 @@ static size_t list_groups(struct merge_job *job)
     return largest;
 }
 
-static struct merge_job make_job(const struct ph_call *call)
+static struct merge_job make_job(const struct ph__call *call)
 {
     const size_t positions = call->inputs[0].shape.dims[1];
     struct merge_job job = {.call = call, .features = call->attributes, .num_features = features_of(call)};
@@ -193,7 +193,7 @@ static size_t sum_counts(struct merge_group *groups, size_t num_groups)
 static void pack_group(void *argument, size_t number, size_t worker)
 {
     const struct merge_job *job = argument;
-    const struct ph_operand *unique = &job->call->outputs[0], *order = &job->call->outputs[1];
+    const struct ph__operand *unique = &job->call->outputs[0], *order = &job->call->outputs[1];
     const struct merge_group *group = &job->groups[number];
     const size_t first = group->num_unique, last = group[1].num_unique;
     (void)worker;
@@ -202,7 +202,7 @@ static void pack_group(void *argument, size_t number, size_t worker)
         order->index[i] = job->starts[group->begin + i - first] + (uint32_t)group->begin;
 }
 
-static ph_status merge_run(struct ph_call *call)
+static ph_status merge_run(struct ph__call *call)
 {
     struct merge_job job = make_job(call);
     ph__parallel_for(call->backend->team, job.num_groups, sort_group, &job);
@@ -213,7 +213,7 @@ static ph_status merge_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_merge = {
+const struct ph__op ph__op_merge = {
     .name = "merge",
     .infer = merge_infer,
     .cost = merge_cost,
@@ -238,7 +238,7 @@ static bool is_same_slice(const struct merge_feature *a, const struct merge_feat
 
 /* NULL after failure. */
 static struct merge_feature *list_features(
-    struct ph_builder *builder, const struct ph_slot_range *ranges, size_t count)
+    struct ph_builder *builder, const struct ph__slot_range *ranges, size_t count)
 {
     struct merge_feature *features = ph__arena_alloc_array(&builder->graph.arena, count, sizeof *features);
     if (features == NULL) {
@@ -253,7 +253,7 @@ static struct merge_feature *list_features(
     return features;
 }
 
-void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph_slot_range *ranges,
+void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph__slot_range *ranges,
     ph_value *unique_out, ph_value *order_out)
 {
     ph_value outputs[2] = {0};

@@ -17,23 +17,23 @@ static size_t num_features(const struct ph_type *ids)
     return ids->dims[0].extent;
 }
 
-static const char *feature_name(const struct ph_call *call, size_t feature)
+static const char *feature_name(const struct ph__call *call, size_t feature)
 {
     const char *name =
-        (const char *)((const struct ph_slot_range *)call->attributes + num_features(call->inputs[0].type));
+        (const char *)((const struct ph__slot_range *)call->attributes + num_features(call->inputs[0].type));
     for (; feature > 0; feature--)
         name += strlen(name) + 1;
     return name;
 }
 
-static ph_status slots_infer(struct ph_infer *infer)
+static ph_status slots_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = infer->inputs[0];
     infer->outputs[0].dtype = PH_U32;
     return PH_OK;
 }
 
-static void slots_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void slots_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph_shape *shape = &call->inputs[0].shape;
     cost_out->bytes = (double)shape->dims[1] * (sizeof(int64_t) + sizeof(uint32_t)) +
@@ -41,13 +41,13 @@ static void slots_cost(const struct ph_call *call, struct ph_cost *cost_out)
 }
 
 /* One flag a task: it met an id outside its slice. */
-static size_t num_blocks(const struct ph_operand *ids)
+static size_t num_blocks(const struct ph__operand *ids)
 {
     const size_t num_samples = ids->shape.dims[0] / num_features(ids->type);
     return (num_samples + BLOCK_SAMPLES - 1) / BLOCK_SAMPLES;
 }
 
-static size_t slots_scratch_bytes(const struct ph_call *call)
+static size_t slots_scratch_bytes(const struct ph__call *call)
 {
     return num_blocks(&call->inputs[0]) * num_features(call->inputs[0].type);
 }
@@ -55,13 +55,13 @@ static size_t slots_scratch_bytes(const struct ph_call *call)
 /* Task: the samples of one block, of one feature. */
 static void slots_task(void *argument, size_t task, size_t worker)
 {
-    const struct ph_call *call = argument;
-    const struct ph_operand *input = &call->inputs[0];
+    const struct ph__call *call = argument;
+    const struct ph__operand *input = &call->inputs[0];
     const size_t features = num_features(input->type), num_samples = input->shape.dims[0] / features;
     const size_t feature = task % features, first = task / features * BLOCK_SAMPLES;
     const size_t last = first + BLOCK_SAMPLES < num_samples ? first + BLOCK_SAMPLES : num_samples;
     const uint32_t *offsets = input->index + feature * num_samples;
-    const struct ph_slot_range range = ((const struct ph_slot_range *)call->attributes)[feature];
+    const struct ph__slot_range range = ((const struct ph__slot_range *)call->attributes)[feature];
     const int64_t *ids = input->data;
     uint32_t *slots = call->outputs[0].data;
     (void)worker;
@@ -77,13 +77,13 @@ static void slots_task(void *argument, size_t task, size_t worker)
 }
 
 /* Reports the first id of this task that is outside its slice. */
-static ph_status report_bad_id(const struct ph_call *call, size_t task)
+static ph_status report_bad_id(const struct ph__call *call, size_t task)
 {
-    const struct ph_operand *input = &call->inputs[0];
+    const struct ph__operand *input = &call->inputs[0];
     const size_t features = num_features(input->type), num_samples = input->shape.dims[0] / features;
     const size_t feature = task % features;
     const uint32_t *offsets = input->index + feature * num_samples;
-    const uint64_t num_rows = ((const struct ph_slot_range *)call->attributes)[feature].num_rows;
+    const uint64_t num_rows = ((const struct ph__slot_range *)call->attributes)[feature].num_rows;
     const int64_t *ids = input->data;
     size_t sample = task / features * BLOCK_SAMPLES;
     size_t p = offsets[sample];
@@ -96,9 +96,9 @@ static ph_status report_bad_id(const struct ph_call *call, size_t task)
         (long long)ids[p], (unsigned long long)num_rows);
 }
 
-static ph_status slots_run(struct ph_call *call)
+static ph_status slots_run(struct ph__call *call)
 {
-    const struct ph_operand *input = &call->inputs[0];
+    const struct ph__operand *input = &call->inputs[0];
     const size_t num_tasks = num_blocks(input) * num_features(input->type);
     ph__parallel_for(call->backend->team, num_tasks, slots_task, call);
     call->outputs[0].index[input->shape.dims[0]] = input->index[input->shape.dims[0]];
@@ -108,7 +108,7 @@ static ph_status slots_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_slots = {
+const struct ph__op ph__op_slots = {
     .name = "slots",
     .infer = slots_infer,
     .cost = slots_cost,
@@ -116,7 +116,7 @@ const struct ph_op ph__op_slots = {
     .run = slots_run,
 };
 
-const struct ph_slot_range *ph__slots_ranges(const struct ph_node *node)
+const struct ph__slot_range *ph__slots_ranges(const struct ph__node *node)
 {
     return node->attributes;
 }
@@ -129,18 +129,18 @@ static const char *last_word(const char *name)
 }
 
 /* The slice of the table's feature features[i]; of feature i where features is NULL. */
-static size_t slice_of(const struct ph_declaration *table, const size_t *features, size_t i)
+static size_t slice_of(const struct ph__declaration *table, const size_t *features, size_t i)
 {
     return table->feature_slices[features != NULL ? features[i] : i];
 }
 
-static void *make_attributes(struct ph_builder *builder, const struct ph_declaration *table, size_t count,
+static void *make_attributes(struct ph_builder *builder, const struct ph__declaration *table, size_t count,
     const size_t *features, size_t *size_out)
 {
-    size_t size = count * sizeof(struct ph_slot_range);
+    size_t size = count * sizeof(struct ph__slot_range);
     for (size_t i = 0; i < count; i++)
         size += strlen(last_word(table->slices[slice_of(table, features, i)].name)) + 1;
-    struct ph_slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
+    struct ph__slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
     const uint64_t *first_rows = ph__declaration_first_rows(table, &builder->graph.arena);
     if (ranges == NULL || first_rows == NULL) {
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
@@ -149,7 +149,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph_declara
     char *next = (char *)(ranges + count);
     for (size_t i = 0; i < count; i++) {
         const size_t slice = slice_of(table, features, i);
-        ranges[i] = (struct ph_slot_range){first_rows[slice], table->slices[slice].num_rows};
+        ranges[i] = (struct ph__slot_range){first_rows[slice], table->slices[slice].num_rows};
         next = stpcpy(next, last_word(table->slices[slice].name)) + 1;
     }
     *size_out = size;
@@ -157,7 +157,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph_declara
 }
 
 ph_value ph__slots(
-    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *features)
+    struct ph_builder *builder, ph_value ids, const struct ph__declaration *table, const size_t *features)
 {
     const size_t count = ph_value_type(builder, ids).dims[0].extent;
     size_t size;

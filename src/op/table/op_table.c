@@ -7,13 +7,13 @@
 
 enum { BLOCK_POSITIONS = 2048 };
 
-const struct ph_declaration *ph__lookup_table(
+const struct ph__declaration *ph__lookup_table(
     struct ph_builder *builder, const char *operator_name, ph_value ids, ph_value table)
 {
     if (ph_builder_status(builder) != PH_OK)
         return NULL;
     const struct ph_type type = ph_value_type(builder, ids);
-    const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
+    const struct ph__declaration *declaration = ph__builder_declaration(builder, table);
     if (type.kind != PH_JAGGED || type.dtype != PH_I64) {
         ph_builder_fail(builder, PH_ERROR_CONFIG, "%s: '%s' is not jagged ids", operator_name,
             ph_value_name(builder, ids));
@@ -29,7 +29,7 @@ const struct ph_declaration *ph__lookup_table(
 
 /* ---- lookups ------------------------------------------------------------------------------------------------- */
 
-ph_status ph__embedding_check(const struct ph_infer *infer)
+ph_status ph__embedding_check(const struct ph__infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[PH_EMBEDDING_SLOTS],
                          *table = &infer->inputs[PH_EMBEDDING_TABLE],
@@ -44,16 +44,16 @@ ph_status ph__embedding_check(const struct ph_infer *infer)
 }
 
 /* The low words that are read; NULL: none. */
-static const uint16_t *low_words(const struct ph_call *call)
+static const uint16_t *low_words(const struct ph__call *call)
 {
-    const struct ph_embedding_bag_attributes *attributes = call->attributes;
+    const struct ph__embedding_bag_attributes *attributes = call->attributes;
     return attributes->reads_all ? call->inputs[PH_EMBEDDING_TABLE].parameter->low : NULL;
 }
 
-struct ph_embedding_bag_args ph__embedding_args(const struct ph_call *call)
+struct ph__embedding_bag_args ph__embedding_args(const struct ph__call *call)
 {
-    const struct ph_operand *table = &call->inputs[PH_EMBEDDING_TABLE];
-    return (struct ph_embedding_bag_args){.table = table->data,
+    const struct ph__operand *table = &call->inputs[PH_EMBEDDING_TABLE];
+    return (struct ph__embedding_bag_args){.table = table->data,
         .format = table->parameter->row_format,
         .low = low_words(call),
         .dim = table->shape.dims[1],
@@ -62,9 +62,9 @@ struct ph_embedding_bag_args ph__embedding_args(const struct ph_call *call)
 }
 
 /* a multiplication and an addition for each number of each row that is read */
-void ph__embedding_cost(const struct ph_call *call, struct ph_cost *cost_out)
+void ph__embedding_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_operand *table = &call->inputs[PH_EMBEDDING_TABLE];
+    const struct ph__operand *table = &call->inputs[PH_EMBEDDING_TABLE];
     const struct ph_shape *slots = &call->inputs[PH_EMBEDDING_SLOTS].shape;
     const enum ph_row_format format = table->parameter->row_format;
     const size_t dim = table->shape.dims[1];
@@ -85,10 +85,10 @@ size_t ph__worker_positions(const struct ph_backend *backend, size_t num_positio
     return largest <= fair ? fair : 0;
 }
 
-struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup)
+struct ph__embedding_gradient_source ph__gradient_source(const struct ph__operand *lookup)
 {
-    const struct ph_operand *gradient = &lookup[PH_LOOKUP_GRADIENT];
-    return (struct ph_embedding_gradient_source){
+    const struct ph__operand *gradient = &lookup[PH_LOOKUP_GRADIENT];
+    return (struct ph__embedding_gradient_source){
         .num_entries = lookup[PH_LOOKUP_ORDER].shape.dims[1],
         .rows = lookup[PH_LOOKUP_ROWS].data,
         .coefficients = lookup[PH_LOOKUP_COEFFICIENTS].data,
@@ -115,7 +115,7 @@ size_t ph__lower_bound(const uint32_t *items, size_t count, size_t key)
 struct merged_job {
     const uint32_t *starts;
     size_t num_unique;
-    ph_range_task task;
+    ph__range_task task;
     void *argument;
 };
 
@@ -129,7 +129,7 @@ static void run_positions(void *argument, size_t first, size_t last, size_t work
 }
 
 void ph__for_merged(
-    const struct ph_backend *backend, const struct ph_operand *order, ph_range_task task, void *argument)
+    const struct ph_backend *backend, const struct ph__operand *order, ph__range_task task, void *argument)
 {
     struct merged_job job = {order->index, order->shape.dims[0], task, argument};
     ph__for_blocks(backend, order->shape.dims[1], BLOCK_POSITIONS, run_positions, &job);
@@ -137,11 +137,11 @@ void ph__for_merged(
 
 /* ---- rows whose format the store chose --------------------------------------------------------------------- */
 
-struct ph_table_rows ph__table_rows(const struct ph_call *call, const struct ph_parameter *parameter)
+struct ph__table_rows ph__table_rows(const struct ph__call *call, const struct ph_parameter *parameter)
 {
     size_t rows, columns;
     ph__init_matrix(&parameter->shape, &rows, &columns);
-    return (struct ph_table_rows){.format = parameter->row_format,
+    return (struct ph__table_rows){.format = parameter->row_format,
         .dim = columns,
         .memory = parameter->memory,
         .low = parameter->low,
@@ -151,7 +151,7 @@ struct ph_table_rows ph__table_rows(const struct ph_call *call, const struct ph_
         .num_slices = parameter->num_slices};
 }
 
-ph_real *ph__table_numbers(const struct ph_table_rows *table, size_t row)
+ph_real *ph__table_numbers(const struct ph__table_rows *table, size_t row)
 {
     return table->format == PH_ROWS_FP32 ? (ph_real *)table->memory + row * table->dim : NULL;
 }
@@ -161,7 +161,7 @@ size_t ph__table_block_bytes(size_t columns)
     return ph__size_align(ph__block_rows(columns) * columns * sizeof(ph_real));
 }
 
-size_t ph__table_scratch_bytes(const struct ph_call *call, size_t columns)
+size_t ph__table_scratch_bytes(const struct ph__call *call, size_t columns)
 {
     return ph__team_num_threads(call->backend->team) * ph__table_block_bytes(columns);
 }
@@ -169,7 +169,7 @@ size_t ph__table_scratch_bytes(const struct ph_call *call, size_t columns)
 /* ---- rows and their gradients ------------------------------------------------------------------------------ */
 
 void ph__visit_rows(
-    const struct ph_operand *gradient, size_t first, size_t last, ph_row_visit visit, void *argument)
+    const struct ph__operand *gradient, size_t first, size_t last, ph__row_visit visit, void *argument)
 {
     const size_t num_slots = gradient->data != NULL ? gradient->shape.dims[0] : 0;
     const size_t dim = gradient->data != NULL ? gradient->shape.dims[1] : 0;
@@ -194,7 +194,7 @@ bool ph__type_is_bags(const struct ph_type *type)
 
 ph_value ph__bags_of(const struct ph_builder *builder, const struct ph_type *type)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     for (ph_value value = 1; value < graph->num_values; value++) {
         const struct ph_type *bags = &graph->values[value].type;
         if (ph__type_is_bags(bags) && ph__dim_equal(bags->dims[1], type->dims[0]))
@@ -210,8 +210,8 @@ bool ph__are_item_weights(const struct ph_type *weights, const struct ph_type *b
                ph__dim_equal(weights->dims[1], ph__dim(1)));
 }
 
-void ph__for_bags(const struct ph_backend *backend, const struct ph_operand *bags, size_t row_elements,
-    ph_range_task task, void *argument)
+void ph__for_bags(const struct ph_backend *backend, const struct ph__operand *bags, size_t row_elements,
+    ph__range_task task, void *argument)
 {
     const size_t num_samples = bags->shape.dims[0];
     const size_t average_items = num_samples > 0 ? bags->shape.dims[1] / num_samples + 1 : 1;

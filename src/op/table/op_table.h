@@ -11,30 +11,30 @@
 /* ---- from ids to merged slots ----------------------------------------------------------------------------- */
 
 /* The declaration of `table`, to look jagged i64 `ids` up in; NULL after failure, which names the operator. */
-const struct ph_declaration *ph__lookup_table(
+const struct ph__declaration *ph__lookup_table(
     struct ph_builder *builder, const char *operator_name, ph_value ids, ph_value table);
 
 /* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. Feature f of
  * the ids is the table's feature features[f]; NULL: feature f. */
 ph_value ph__slots(
-    struct ph_builder *builder, ph_value ids, const struct ph_declaration *table, const size_t *features);
+    struct ph_builder *builder, ph_value ids, const struct ph__declaration *table, const size_t *features);
 /* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
 void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out);
 /* The same, of slots that lie, feature by feature, in these ranges (F). */
-void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph_slot_range *ranges,
+void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph__slot_range *ranges,
     ph_value *unique_out, ph_value *order_out);
 
 /* How the rows of a lookup become its output: those of a bag as one, or each by itself. */
-enum ph_lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
+enum ph__lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
 /* Of each merged position: its row of the lookup's gradient, and its coefficient (0: all are one). weights may be 0. */
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
-    enum ph_lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out);
+    enum ph__lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out);
 /* What the entries of a node that ph__entries has added are of. */
-struct ph_lookup_entries {
+struct ph__lookup_entries {
     ph_value slots, weights;
-    enum ph_lookup_shape shape;
+    enum ph__lookup_shape shape;
 };
-struct ph_lookup_entries ph__lookup_entries(const struct ph_node *node);
+struct ph__lookup_entries ph__lookup_entries(const struct ph__node *node);
 
 /* Workers that handle every task in the same part of a scratch of N positions find it in a cache. So many positions each
  * part has; 0 where the largest task needs more: then each task has the part where its positions are. */
@@ -43,11 +43,11 @@ size_t ph__worker_positions(const struct ph_backend *backend, size_t num_positio
 /* ---- lookups ---------------------------------------------------------------------------------------------- */
 
 /* Which features jagged ids belong to. */
-struct ph_feature_list {
+struct ph__feature_list {
     size_t num_features;    /* of the batch */
     const size_t *selected; /* those that ph_select_features chose, ascending, the program's; NULL: all */
 };
-struct ph_feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids);
+struct ph__feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids);
 /* The weights of these ids, which may be selected ones, out of those of the batch; 0 stays 0. */
 ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value weights);
 /* What selected ids, or selected weights, were chosen from; those of the batch, and 0, are it. */
@@ -57,9 +57,9 @@ ph_value ph__unselected(const struct ph_builder *builder, ph_value value);
  * (tensor/row_format.h). Of bf16_split a training program reads the high words alone, an inference program all of a number:
  * what is measured in training is then what the saved model scores. */
 enum { PH_EMBEDDING_SLOTS, PH_EMBEDDING_TABLE, PH_EMBEDDING_WEIGHTS, PH_EMBEDDING_INPUTS };
-ph_status ph__embedding_check(const struct ph_infer *infer);
-struct ph_embedding_bag_args ph__embedding_args(const struct ph_call *call); /* but for bags and output */
-void ph__embedding_cost(const struct ph_call *call, struct ph_cost *cost_out);
+ph_status ph__embedding_check(const struct ph__infer *infer);
+struct ph__embedding_bag_args ph__embedding_args(const struct ph__call *call); /* but for bags and output */
+void ph__embedding_cost(const struct ph__call *call, struct ph__cost *cost_out);
 
 /* ---- the gradient of a lookup ----------------------------------------------------------------------------- */
 
@@ -74,25 +74,25 @@ enum {
 };
 
 /* The gradient rule of both lookups: that by the table, sparse_rows. */
-void ph__embedding_gradient(struct ph_gradient *gradient, enum ph_lookup_shape shape);
+void ph__embedding_gradient(struct ph__gradient *gradient, enum ph__lookup_shape shape);
 
 /* The kernel's view of these inputs. */
-struct ph_embedding_gradient_source ph__gradient_source(const struct ph_operand *lookup);
+struct ph__embedding_gradient_source ph__gradient_source(const struct ph__operand *lookup);
 
 /* Runs task over the distinct slots in blocks that hold about equally many positions: task(argument, first, last,
  * worker) covers [first, last) of unique. The blocks depend on the batch alone. */
 void ph__for_merged(
-    const struct ph_backend *backend, const struct ph_operand *order, ph_range_task task, void *argument);
+    const struct ph_backend *backend, const struct ph__operand *order, ph__range_task task, void *argument);
 
 /* ---- rows whose format the store chose --------------------------------------------------------------------- */
 
 /* The kernels' view of a parameter's rows, as this call rounds them. */
-struct ph_table_rows ph__table_rows(const struct ph_call *call, const struct ph_parameter *parameter);
+struct ph__table_rows ph__table_rows(const struct ph__call *call, const struct ph_parameter *parameter);
 /* The numbers of the rows from `row` on where they are held as such; NULL elsewhere. */
-ph_real *ph__table_numbers(const struct ph_table_rows *table, size_t row);
+ph_real *ph__table_numbers(const struct ph__table_rows *table, size_t row);
 /* Room for the numbers of one block of rows (ph__block_rows) a thread, each on cache lines of its own: bytes of all, and of
  * one. It is there whatever the format, which nobody knows while memory is planned. */
-size_t ph__table_scratch_bytes(const struct ph_call *call, size_t columns);
+size_t ph__table_scratch_bytes(const struct ph__call *call, size_t columns);
 size_t ph__table_block_bytes(size_t columns);
 
 /* ---- rows and their gradients ----------------------------------------------------------------------------- */
@@ -102,9 +102,9 @@ size_t ph__lower_bound(const uint32_t *items, size_t count, size_t key);
 
 /* Calls visit for all rows [first, last) of a table in order: rows with a gradient one by one, runs of rows without at
  * once (gradient NULL). gradient: a sparse_rows operand; without data all rows are without. */
-typedef void (*ph_row_visit)(void *argument, size_t row, size_t num_rows, const ph_real *gradient);
+typedef void (*ph__row_visit)(void *argument, size_t row, size_t num_rows, const ph_real *gradient);
 void ph__visit_rows(
-    const struct ph_operand *gradient, size_t first, size_t last, ph_row_visit visit, void *argument);
+    const struct ph__operand *gradient, size_t first, size_t last, ph__row_visit visit, void *argument);
 
 /* ---- histories ---- */
 
@@ -119,8 +119,8 @@ bool ph__are_item_weights(const struct ph_type *weights, const struct ph_type *b
 
 /* Runs task over the samples in blocks of about PH_BLOCK_ELEMENTS, where an item has row_elements: task(argument, first,
  * last, worker) covers the bags [first, last). The blocks depend on the batch alone. */
-void ph__for_bags(const struct ph_backend *backend, const struct ph_operand *bags, size_t row_elements,
-    ph_range_task task, void *argument);
+void ph__for_bags(const struct ph_backend *backend, const struct ph__operand *bags, size_t row_elements,
+    ph__range_task task, void *argument);
 
 /* x (B,K), factors (I,1) or 0: (I,K), row i = factor_i * the row of item i's sample. */
 ph_value ph__repeat_rows(struct ph_builder *builder, ph_value x, ph_value bags, ph_value factors);

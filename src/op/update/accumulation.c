@@ -4,17 +4,17 @@
 
 struct pass {
     struct ph_builder *builder;
-    const struct ph_accumulation *accumulation;
+    const struct ph__accumulation *accumulation;
     uint32_t backward, combine; /* entries */
 };
 
 /* The gradient of a lookup, from what is kept of it: as if it had been one lookup. */
-static ph_value combine_lookup(const struct pass *pass, const struct ph_node *former)
+static ph_value combine_lookup(const struct pass *pass, const struct ph__node *former)
 {
     struct ph_builder *builder = pass->builder;
-    const struct ph_lookup_entries lookup =
+    const struct ph__lookup_entries lookup =
         ph__lookup_entries(ph__builder_producer(builder, former->inputs[PH_LOOKUP_ROWS]));
-    const struct ph_slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, lookup.slots));
+    const struct ph__slot_range *ranges = ph__slots_ranges(ph__builder_producer(builder, lookup.slots));
     const size_t num_features = ph_value_type(builder, lookup.slots).dims[0].extent;
     ph_value kept[PH_KEPT_OUTPUTS], grouped[2], inputs[PH_LOOKUP_INPUTS] = {0};
     builder->entry = pass->backward;
@@ -36,7 +36,7 @@ static ph_value combine_rows(const struct pass *pass, ph_value gradient)
     struct ph_builder *builder = pass->builder;
     if (ph_builder_status(builder) != PH_OK)
         return 0;
-    const struct ph_node node = *ph__builder_producer(builder, gradient);
+    const struct ph__node node = *ph__builder_producer(builder, gradient);
     if (node.op != &ph__op_accumulate) {
         assert(node.op == &ph__op_embedding_gradient);
         return combine_lookup(pass, &node);
@@ -54,8 +54,8 @@ static ph_value sum_up(const struct pass *pass, ph_value gradient)
     return sum;
 }
 
-void ph__accumulate_gradients(
-    struct ph_builder *builder, const struct ph_accumulation *accumulation, size_t count, ph_value *gradients)
+void ph__accumulate_gradients(struct ph_builder *builder, const struct ph__accumulation *accumulation,
+    size_t count, ph_value *gradients)
 {
     struct pass pass = {builder, accumulation, builder->entry, 0};
     ph_builder_begin_entry(builder, "combine");

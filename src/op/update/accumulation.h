@@ -9,14 +9,14 @@
 
 #include "op/table/op_table.h"
 
-struct ph_accumulation {
+struct ph__accumulation {
     ph_value num_before;      /* scalar: micro-batches before the one at hand; 0 begins anew */
     size_t num_micro_batches; /* at most */
 };
 
 /* The current entry, whose gradients (count) are those of a micro-batch, is ended by what keeps them; entry "combine" is
  * begun, and gradients become those of the batch. 0 stays 0. Errors stick to the builder. */
-void ph__accumulate_gradients(struct ph_builder *builder, const struct ph_accumulation *accumulation,
+void ph__accumulate_gradients(struct ph_builder *builder, const struct ph__accumulation *accumulation,
     size_t count, ph_value *gradients);
 
 /* The share that a micro-batch has in what its batch is to minimise: objective * own / whole, 0 where whole is; scalars all.
@@ -27,9 +27,9 @@ ph_value ph__share_of_batch(
 
 /* Keeps the positions of a lookup, and brings their slots, outputs_out[0], into the order of one batch: see the operators. */
 enum { PH_KEPT_SLOTS, PH_KEPT_ROWS, PH_KEPT_GRADIENT, PH_KEPT_COEFFICIENTS, PH_KEPT_OUTPUTS };
-void ph__keep_lookup(struct ph_builder *builder, const struct ph_accumulation *accumulation,
-    const struct ph_lookup_entries *lookup, ph_value gradient, ph_value outputs_out[PH_KEPT_OUTPUTS]);
-void ph__group_positions(struct ph_builder *builder, const struct ph_accumulation *accumulation,
+void ph__keep_lookup(struct ph_builder *builder, const struct ph__accumulation *accumulation,
+    const struct ph__lookup_entries *lookup, ph_value gradient, ph_value outputs_out[PH_KEPT_OUTPUTS]);
+void ph__group_positions(struct ph_builder *builder, const struct ph__accumulation *accumulation,
     ph_value kept, size_t num_features, ph_value outputs_out[2]);
 
 #endif

@@ -8,19 +8,19 @@ struct clip_attributes {
     double max_norm;
 };
 
-static ph_status clip_factor_infer(struct ph_infer *infer)
+static ph_status clip_factor_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__scalar_type();
     return PH_OK;
 }
 
-static void clip_factor_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void clip_factor_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.flops = 4, .bytes = 2 * sizeof(double)};
+    *cost_out = (struct ph__cost){.flops = 4, .bytes = 2 * sizeof(double)};
 }
 
-static ph_status clip_factor_run(struct ph_call *call)
+static ph_status clip_factor_run(struct ph__call *call)
 {
     const struct clip_attributes *attributes = call->attributes;
     const double sum = call->inputs[0].scalar != NULL ? *call->inputs[0].scalar : 0;
@@ -29,7 +29,7 @@ static ph_status clip_factor_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_clip_factor = {
+const struct ph__op ph__op_clip_factor = {
     .name = "clip_factor",
     .infer = clip_factor_infer,
     .cost = clip_factor_cost,
@@ -40,11 +40,11 @@ const struct ph_op ph__op_clip_factor = {
 static ph_value add_squares(struct ph_builder *builder, ph_value parameter, ph_value gradient,
     const struct ph_optimizer *optimizer, ph_value sum)
 {
-    const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
+    const struct ph__declaration *declaration = ph__builder_declaration(builder, parameter);
     if (declaration == NULL)
         return ph_builder_fail(
             builder, PH_ERROR_CONFIG, "clip_factor: '%s' is no parameter", ph_value_name(builder, parameter));
-    const struct ph_norm_attributes attributes = {
+    const struct ph__norm_attributes attributes = {
         .l2 = optimizer->l2,
         .is_table = declaration->is_table,
         .is_every_row = declaration->is_table && optimizer->is_whole_table && optimizer->l2 != 0,

@@ -13,22 +13,22 @@
 /* Inputs: as update_table's, with the lookup's in place of the gradient. */
 #define LOOKUP PH_UPDATE_GRADIENT
 
-void ph__embedding_update_inputs(const struct ph_node *update, const struct ph_node *producer,
+void ph__embedding_update_inputs(const struct ph__node *update, const struct ph__node *producer,
     ph_value inputs_out[PH_EMBEDDING_UPDATE_INPUTS])
 {
     memcpy(inputs_out, update->inputs, PH_UPDATE_GRADIENT * sizeof *inputs_out);
     memcpy(inputs_out + LOOKUP, producer->inputs, PH_LOOKUP_INPUTS * sizeof *inputs_out);
 }
 
-static ph_status embedding_update_infer(struct ph_infer *infer)
+static ph_status embedding_update_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__token_type();
     return PH_OK;
 }
 
-static void embedding_update_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void embedding_update_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_operand *lookup = &call->inputs[LOOKUP];
+    const struct ph__operand *lookup = &call->inputs[LOOKUP];
     const double dim = (double)ph__row_width(&lookup[PH_LOOKUP_GRADIENT]);
     const double unique = (double)ph__rows(&lookup[PH_LOOKUP_UNIQUE]);
     const double positions = (double)lookup[PH_LOOKUP_ORDER].shape.dims[1];
@@ -46,23 +46,23 @@ static size_t scratch_bytes_of(size_t dim)
     return ph__size_align(2 * dim * sizeof(ph_real));
 }
 
-static size_t workers_scratch_bytes(const struct ph_call *call)
+static size_t workers_scratch_bytes(const struct ph__call *call)
 {
     const size_t dim = ph__row_width(&call->inputs[LOOKUP + PH_LOOKUP_GRADIENT]);
     return ph__team_num_threads(call->backend->team) * scratch_bytes_of(dim);
 }
 
-static ph_real *worker_scratch(const struct ph_call *call, size_t dim, size_t worker)
+static ph_real *worker_scratch(const struct ph__call *call, size_t dim, size_t worker)
 {
     return (void *)((char *)call->scratch + worker * scratch_bytes_of(dim));
 }
 
 /* Gives the kernel's view of the inputs of embedding_update; source and target are borrowed. */
-static struct ph_embedding_update_args kernel_args(const struct ph_call *call,
-    const struct ph_embedding_gradient_source *source, const struct ph_update_target *target)
+static struct ph__embedding_update_args kernel_args(const struct ph__call *call,
+    const struct ph__embedding_gradient_source *source, const struct ph__update_target *target)
 {
-    const struct ph_operand *lookup = &call->inputs[LOOKUP];
-    return (struct ph_embedding_update_args){
+    const struct ph__operand *lookup = &call->inputs[LOOKUP];
+    return (struct ph__embedding_update_args){
         .source = source,
         .step = &target->step,
         .unique = lookup[PH_LOOKUP_UNIQUE].data,
@@ -77,8 +77,8 @@ static struct ph_embedding_update_args kernel_args(const struct ph_call *call,
 }
 
 struct fused_job {
-    const struct ph_call *call;
-    struct ph_embedding_update_args args;
+    const struct ph__call *call;
+    struct ph__embedding_update_args args;
 };
 
 static void update_merged(void *argument, size_t first, size_t last, size_t worker)
@@ -88,18 +88,18 @@ static void update_merged(void *argument, size_t first, size_t last, size_t work
         &job->args, first, last, worker_scratch(job->call, job->args.source->dim, worker));
 }
 
-static ph_status embedding_update_run(struct ph_call *call)
+static ph_status embedding_update_run(struct ph__call *call)
 {
-    const struct ph_operand *lookup = &call->inputs[LOOKUP];
-    const struct ph_embedding_gradient_source source = ph__gradient_source(lookup);
-    const struct ph_update_target target = ph__update_target(call);
+    const struct ph__operand *lookup = &call->inputs[LOOKUP];
+    const struct ph__embedding_gradient_source source = ph__gradient_source(lookup);
+    const struct ph__update_target target = ph__update_target(call);
     struct fused_job job = {call, kernel_args(call, &source, &target)};
     ph__for_merged(call->backend, &lookup[PH_LOOKUP_ORDER], update_merged, &job);
     call->inputs[PH_UPDATE_PARAMETER].parameter->version++;
     return PH_OK;
 }
 
-const struct ph_op ph__op_embedding_update = {
+const struct ph__op ph__op_embedding_update = {
     .name = "embedding_update",
     .traits = PH_OP_HAS_EFFECT | PH_OP_READS_ROW_FORMATS,
     .infer = embedding_update_infer,
@@ -125,7 +125,7 @@ static struct ph_type blocks_type(struct ph_dim rows, struct ph_dim columns)
     return ph__dense_type(2, (struct ph_dim[]){rows, ph__dim(ph__square_blocks(columns.extent))});
 }
 
-static ph_status row_squares_infer(struct ph_infer *infer)
+static ph_status row_squares_infer(struct ph__infer *infer)
 {
     const struct ph_type *gradient = &infer->inputs[PH_UPDATE_GRADIENT];
     if (gradient->kind != PH_SPARSE_ROWS)
@@ -135,21 +135,21 @@ static ph_status row_squares_infer(struct ph_infer *infer)
 }
 
 /* A multiplication and an addition for each number that is read. */
-static void row_squares_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void row_squares_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double numbers = (double)ph__elements(&call->inputs[PH_UPDATE_GRADIENT]);
     cost_out->flops = 2 * numbers;
     cost_out->bytes = (numbers + (double)ph__elements(&call->outputs[0])) * sizeof(ph_real);
 }
 
-static size_t row_squares_scratch_bytes(const struct ph_call *call)
+static size_t row_squares_scratch_bytes(const struct ph__call *call)
 {
     return ph__table_scratch_bytes(call, call->inputs[PH_UPDATE_PARAMETER].shape.dims[1]);
 }
 
 struct row_job {
-    const struct ph_call *call;
-    struct ph_update_target target;
+    const struct ph__call *call;
+    struct ph__update_target target;
 };
 
 /* What l2 reads of a row; NULL: there is none. */
@@ -169,7 +169,7 @@ static const ph_real *weights_of(const struct row_job *job, size_t slot, size_t 
 static void square_rows(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct row_job *job = argument;
-    const struct ph_operand *gradient = &job->call->inputs[PH_UPDATE_GRADIENT];
+    const struct ph__operand *gradient = &job->call->inputs[PH_UPDATE_GRADIENT];
     const size_t columns = job->target.columns, num_blocks = ph__square_blocks(columns);
     const ph_real *rows = gradient->data;
     ph_real *blocks = job->call->outputs[0].data;
@@ -178,7 +178,7 @@ static void square_rows(void *argument, size_t first, size_t last, size_t worker
             weights_of(job, gradient->index[i], worker), blocks + i * num_blocks);
 }
 
-static ph_status row_squares_run(struct ph_call *call)
+static ph_status row_squares_run(struct ph__call *call)
 {
     struct row_job job = {call, ph__update_target(call)};
     ph__for_blocks(call->backend, ph__rows(&call->inputs[PH_UPDATE_GRADIENT]),
@@ -186,7 +186,7 @@ static ph_status row_squares_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_row_squares = {
+const struct ph__op ph__op_row_squares = {
     .name = "row_squares",
     .traits = PH_OP_READS_ROW_FORMATS,
     .infer = row_squares_infer,
@@ -197,7 +197,7 @@ const struct ph_op ph__op_row_squares = {
 
 /* ---- of a lookup's gradient -------------------------------------------------------------------------------------- */
 
-static ph_status embedding_squares_infer(struct ph_infer *infer)
+static ph_status embedding_squares_infer(struct ph__infer *infer)
 {
     const struct ph_type *lookup = &infer->inputs[LOOKUP];
     infer->outputs[0] =
@@ -205,9 +205,9 @@ static ph_status embedding_squares_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void embedding_squares_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void embedding_squares_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_operand *lookup = &call->inputs[LOOKUP];
+    const struct ph__operand *lookup = &call->inputs[LOOKUP];
     const double dim = (double)ph__row_width(&lookup[PH_LOOKUP_GRADIENT]);
     const double unique = (double)ph__rows(&lookup[PH_LOOKUP_UNIQUE]);
     const double positions = (double)lookup[PH_LOOKUP_ORDER].shape.dims[1];
@@ -218,8 +218,8 @@ static void embedding_squares_cost(const struct ph_call *call, struct ph_cost *c
 }
 
 struct lookup_job {
-    const struct ph_call *call;
-    struct ph_embedding_update_args args;
+    const struct ph__call *call;
+    struct ph__embedding_update_args args;
 };
 
 static void square_merged(void *argument, size_t first, size_t last, size_t worker)
@@ -229,17 +229,17 @@ static void square_merged(void *argument, size_t first, size_t last, size_t work
     job->call->backend->kernels->embedding_squares(&job->args, first, last, rows, job->call->outputs[0].data);
 }
 
-static ph_status embedding_squares_run(struct ph_call *call)
+static ph_status embedding_squares_run(struct ph__call *call)
 {
-    const struct ph_operand *lookup = &call->inputs[LOOKUP];
-    const struct ph_embedding_gradient_source source = ph__gradient_source(lookup);
-    const struct ph_update_target target = ph__update_target(call);
+    const struct ph__operand *lookup = &call->inputs[LOOKUP];
+    const struct ph__embedding_gradient_source source = ph__gradient_source(lookup);
+    const struct ph__update_target target = ph__update_target(call);
     struct lookup_job job = {call, kernel_args(call, &source, &target)};
     ph__for_merged(call->backend, &lookup[PH_LOOKUP_ORDER], square_merged, &job);
     return PH_OK;
 }
 
-const struct ph_op ph__op_embedding_squares = {
+const struct ph__op ph__op_embedding_squares = {
     .name = "embedding_squares",
     .traits = PH_OP_READS_ROW_FORMATS,
     .infer = embedding_squares_infer,
@@ -251,9 +251,9 @@ const struct ph_op ph__op_embedding_squares = {
 ph_value ph__row_squares(
     struct ph_builder *builder, ph_value update, bool is_only_reader, ph_value *slots_out)
 {
-    const struct ph_node *node = ph__builder_producer(builder, update);
+    const struct ph__node *node = ph__builder_producer(builder, update);
     const ph_value gradient = node->inputs[PH_UPDATE_GRADIENT];
-    const struct ph_node *producer = ph__builder_producer(builder, gradient);
+    const struct ph__node *producer = ph__builder_producer(builder, gradient);
     if (!is_only_reader || producer == NULL || producer->op != &ph__op_embedding_gradient) {
         *slots_out = gradient;
         return ph__emit1(builder, &ph__op_row_squares, NULL, node->attributes, node->attributes_size,

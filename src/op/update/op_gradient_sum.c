@@ -8,7 +8,7 @@
 
 enum { GRADIENT, NUM_BEFORE, NUM_INPUTS };
 
-static ph_status gradient_sum_infer(struct ph_infer *infer)
+static ph_status gradient_sum_infer(struct ph__infer *infer)
 {
     if (!ph__type_is_real(&infer->inputs[GRADIENT]) || infer->inputs[NUM_BEFORE].kind != PH_SCALAR)
         return ph__infer_fail(infer, "a real array and a scalar");
@@ -16,14 +16,14 @@ static ph_status gradient_sum_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void gradient_sum_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void gradient_sum_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double elements = (double)ph__elements(&call->outputs[0]);
-    *cost_out = (struct ph_cost){.flops = elements, .bytes = 3 * elements * sizeof(ph_real)};
+    *cost_out = (struct ph__cost){.flops = elements, .bytes = 3 * elements * sizeof(ph_real)};
 }
 
 struct sum_job {
-    const struct ph_kernels *kernels;
+    const struct ph__kernels *kernels;
     const ph_real *gradient;
     ph_real *sum;
     bool is_first;
@@ -40,7 +40,7 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
         job->kernels->add(last - first, sum, job->gradient + first, sum);
 }
 
-static ph_status gradient_sum_run(struct ph_call *call)
+static ph_status gradient_sum_run(struct ph__call *call)
 {
     struct sum_job job = {call->backend->kernels, call->inputs[GRADIENT].data, call->outputs[0].data,
         *call->inputs[NUM_BEFORE].scalar == 0};
@@ -48,7 +48,7 @@ static ph_status gradient_sum_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_gradient_sum = {
+const struct ph__op ph__op_gradient_sum = {
     .name = "gradient_sum",
     .traits = PH_OP_KEEPS_OUTPUTS,
     .infer = gradient_sum_infer,

@@ -16,19 +16,19 @@
 enum { SLOTS, WEIGHTS, GRADIENT, NUM_BEFORE, NUM_INPUTS };
 
 struct keep_attributes {
-    enum ph_lookup_shape shape;
+    enum ph__lookup_shape shape;
     size_t num_micro_batches;
 };
 
 /* As many times a dimension as there are micro-batches, at most. */
-static struct ph_dim kept_dim(const struct ph_infer *infer, const char *name, struct ph_dim dim)
+static struct ph_dim kept_dim(const struct ph__infer *infer, const char *name, struct ph_dim dim)
 {
     const struct keep_attributes *attributes = infer->attributes;
     const size_t factor = dim.extent * attributes->num_micro_batches;
     return ph__dim_of(1, ph__builder_symbol(infer->builder, name, dim.symbol, factor, SIZE_MAX));
 }
 
-static ph_status keep_infer(struct ph_infer *infer)
+static ph_status keep_infer(struct ph__infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[SLOTS], *gradient = &infer->inputs[GRADIENT];
     if (slots->kind != PH_JAGGED || !ph__type_is_real(gradient) || gradient->rank < 2)
@@ -47,7 +47,7 @@ static ph_status keep_infer(struct ph_infer *infer)
     return ph_builder_status(infer->builder);
 }
 
-static void keep_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void keep_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double positions = (double)call->inputs[SLOTS].shape.dims[1];
     const double coefficients = call->num_outputs > PH_KEPT_COEFFICIENTS ? positions : 0;
@@ -56,15 +56,15 @@ static void keep_cost(const struct ph_call *call, struct ph_cost *cost_out)
 }
 
 struct keep_job {
-    const struct ph_call *call;
-    enum ph_lookup_shape shape;
+    const struct ph__call *call;
+    enum ph__lookup_shape shape;
     size_t num_features, num_samples;
     size_t first_row, first_position; /* of the micro-batch, among all */
 };
 
 static void keep_bag(const struct keep_job *job, size_t feature, size_t sample)
 {
-    const struct ph_call *call = job->call;
+    const struct ph__call *call = job->call;
     const uint32_t *offsets = call->inputs[SLOTS].index + feature * job->num_samples + sample;
     const ph_real *weights = call->inputs[WEIGHTS].data;
     uint32_t *rows = (uint32_t *)call->outputs[PH_KEPT_ROWS].data + job->first_position;
@@ -87,15 +87,15 @@ static void keep_feature(void *argument, size_t feature, size_t worker)
         keep_bag(job, feature, sample);
 }
 
-static uint64_t *extent_of(const struct ph_call *call, size_t output, size_t dim)
+static uint64_t *extent_of(const struct ph__call *call, size_t output, size_t dim)
 {
     return &call->extents[call->outputs[output].type->dims[dim].symbol];
 }
 
 static void keep_slots(const struct keep_job *job)
 {
-    const struct ph_call *call = job->call;
-    const struct ph_operand *slots = &call->inputs[SLOTS], *kept = &call->outputs[PH_KEPT_SLOTS];
+    const struct ph__call *call = job->call;
+    const struct ph__operand *slots = &call->inputs[SLOTS], *kept = &call->outputs[PH_KEPT_SLOTS];
     const size_t count = slots->shape.dims[1];
     uint32_t *index = kept->index + (size_t)*call->inputs[NUM_BEFORE].scalar * job->num_features;
     memcpy((uint32_t *)kept->data + job->first_position, slots->data, count * sizeof(uint32_t));
@@ -104,9 +104,9 @@ static void keep_slots(const struct keep_job *job)
     *extent_of(call, PH_KEPT_SLOTS, 1) = job->first_position + count;
 }
 
-static void keep_gradient(const struct ph_call *call, size_t first)
+static void keep_gradient(const struct ph__call *call, size_t first)
 {
-    const struct ph_operand *gradient = &call->inputs[GRADIENT];
+    const struct ph__operand *gradient = &call->inputs[GRADIENT];
     const size_t count = ph__rows(gradient), elements = ph__row_elements(gradient);
     ph__copy_columns(call->backend, count, elements, gradient->data, elements,
         (ph_real *)call->outputs[PH_KEPT_GRADIENT].data + first * elements, elements);
@@ -125,10 +125,10 @@ static ph_status check_counts(const struct keep_job *job)
         (unsigned long long)num_positions, (unsigned long long)num_rows);
 }
 
-static ph_status keep_run(struct ph_call *call)
+static ph_status keep_run(struct ph__call *call)
 {
     const struct keep_attributes *attributes = call->attributes;
-    const struct ph_operand *slots = &call->inputs[SLOTS], *gradient = &call->inputs[GRADIENT];
+    const struct ph__operand *slots = &call->inputs[SLOTS], *gradient = &call->inputs[GRADIENT];
     const bool is_first = *call->inputs[NUM_BEFORE].scalar == 0;
     const size_t first = is_first ? 0 : (size_t)*extent_of(call, PH_KEPT_GRADIENT, 0);
     assert(*call->inputs[NUM_BEFORE].scalar < (double)attributes->num_micro_batches);
@@ -145,7 +145,7 @@ static ph_status keep_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_keep_lookup = {
+const struct ph__op ph__op_keep_lookup = {
     .name = "keep_lookup",
     .traits = PH_OP_KEEPS_OUTPUTS,
     .infer = keep_infer,
@@ -153,8 +153,8 @@ const struct ph_op ph__op_keep_lookup = {
     .run = keep_run,
 };
 
-void ph__keep_lookup(struct ph_builder *builder, const struct ph_accumulation *accumulation,
-    const struct ph_lookup_entries *lookup, ph_value gradient, ph_value outputs_out[PH_KEPT_OUTPUTS])
+void ph__keep_lookup(struct ph_builder *builder, const struct ph__accumulation *accumulation,
+    const struct ph__lookup_entries *lookup, ph_value gradient, ph_value outputs_out[PH_KEPT_OUTPUTS])
 {
     const struct keep_attributes attributes = {lookup->shape, accumulation->num_micro_batches};
     const ph_value inputs[NUM_INPUTS] = {lookup->slots, lookup->weights, gradient, accumulation->num_before};
@@ -174,7 +174,7 @@ void ph__keep_lookup(struct ph_builder *builder, const struct ph_accumulation *a
 enum { ORDER, POSITIONS, ROWS, COEFFICIENTS };
 enum { BLOCK_ENTRIES = 4096 };
 
-static ph_status kept_entries_infer(struct ph_infer *infer)
+static ph_status kept_entries_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = infer->inputs[ROWS];
     if (infer->num_outputs > 1)
@@ -182,7 +182,7 @@ static ph_status kept_entries_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void kept_entries_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void kept_entries_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double entries = (double)call->inputs[ORDER].shape.dims[1];
     cost_out->bytes = 4 * entries * sizeof(uint32_t);
@@ -192,7 +192,7 @@ static void kept_entries_cost(const struct ph_call *call, struct ph_cost *cost_o
 
 static void list_block(void *argument, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = argument;
+    const struct ph__call *call = argument;
     const uint32_t *order = call->inputs[ORDER].data, *positions = call->inputs[POSITIONS].data;
     const uint32_t *rows = call->inputs[ROWS].data;
     const ph_real *coefficients = call->inputs[COEFFICIENTS].data;
@@ -203,13 +203,13 @@ static void list_block(void *argument, size_t first, size_t last, size_t worker)
         ((ph_real *)call->outputs[1].data)[e] = coefficients[positions[order[e]]];
 }
 
-static ph_status kept_entries_run(struct ph_call *call)
+static ph_status kept_entries_run(struct ph__call *call)
 {
     ph__for_blocks(call->backend, call->inputs[ORDER].shape.dims[1], BLOCK_ENTRIES, list_block, call);
     return PH_OK;
 }
 
-const struct ph_op ph__op_kept_entries = {
+const struct ph__op ph__op_kept_entries = {
     .name = "kept_entries",
     .infer = kept_entries_infer,
     .cost = kept_entries_cost,

@@ -4,7 +4,7 @@
 
 enum { X, OWN, WHOLE, NUM_INPUTS };
 
-static ph_status share_infer(struct ph_infer *infer)
+static ph_status share_infer(struct ph__infer *infer)
 {
     for (size_t i = 0; i < NUM_INPUTS; i++)
         if (infer->inputs[i].kind != PH_SCALAR)
@@ -19,27 +19,27 @@ static ph_value emit_share(struct ph_builder *builder, ph_value x, ph_value own,
     return ph__emit1(builder, &ph__op_share_of_batch, NULL, NULL, 0, NUM_INPUTS, inputs);
 }
 
-static void share_gradient(struct ph_gradient *gradient)
+static void share_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     gradient->input_gradients[X] =
         emit_share(gradient->builder, gradient->output_gradients[0], node.inputs[OWN], node.inputs[WHOLE]);
 }
 
-static void share_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void share_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.flops = 2, .bytes = 4 * sizeof(double)};
+    *cost_out = (struct ph__cost){.flops = 2, .bytes = 4 * sizeof(double)};
 }
 
-static ph_status share_run(struct ph_call *call)
+static ph_status share_run(struct ph__call *call)
 {
     const double own = *call->inputs[OWN].scalar, whole = *call->inputs[WHOLE].scalar;
     *call->outputs[0].scalar = whole > 0 ? *call->inputs[X].scalar * (own / whole) : 0;
     return PH_OK;
 }
 
-const struct ph_op ph__op_share_of_batch = {
+const struct ph__op ph__op_share_of_batch = {
     .name = "share_of_batch",
     .infer = share_infer,
     .gradient = share_gradient,

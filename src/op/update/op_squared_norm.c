@@ -9,7 +9,7 @@
 #include "base/memory/memory.h"
 #include "tensor/row_format.h"
 
-static ph_status squared_norm_infer(struct ph_infer *infer)
+static ph_status squared_norm_infer(struct ph__infer *infer)
 {
     const struct ph_type *gradient = &infer->inputs[PH_NORM_GRADIENT], *sum = &infer->inputs[PH_NORM_SUM];
     const bool is_right = gradient->kind == PH_TOKEN || gradient->kind == PH_SPARSE_ROWS ||
@@ -21,9 +21,9 @@ static ph_status squared_norm_infer(struct ph_infer *infer)
 }
 
 struct norm_job {
-    const struct ph_kernels *kernels;
-    const struct ph_operand *gradient;
-    struct ph_table_rows weights;
+    const struct ph__kernels *kernels;
+    const struct ph__operand *gradient;
+    struct ph__table_rows weights;
     size_t rows, columns; /* rows to visit: of the parameter, or of sparse_rows */
     size_t block;         /* rows */
     ph_real l2;
@@ -33,11 +33,11 @@ struct norm_job {
 };
 
 /* The rows that are summed. Dense gradients are seen as rows of one. */
-static struct norm_job make_job(const struct ph_call *call)
+static struct norm_job make_job(const struct ph__call *call)
 {
-    const struct ph_norm_attributes *attributes = call->attributes;
-    const struct ph_operand *parameter = &call->inputs[PH_NORM_PARAMETER];
-    const struct ph_operand *gradient = &call->inputs[PH_NORM_GRADIENT];
+    const struct ph__norm_attributes *attributes = call->attributes;
+    const struct ph__operand *parameter = &call->inputs[PH_NORM_PARAMETER];
+    const struct ph__operand *gradient = &call->inputs[PH_NORM_GRADIENT];
     struct norm_job job = {
         .kernels = call->backend->kernels, .gradient = gradient, .l2 = (ph_real)attributes->l2};
     if (attributes->is_table) {
@@ -62,15 +62,15 @@ static size_t sums_bytes(const struct norm_job *job)
     return ph__size_align(num_blocks(job) * sizeof(double));
 }
 
-static size_t squared_norm_scratch_bytes(const struct ph_call *call)
+static size_t squared_norm_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_norm_attributes *attributes = call->attributes;
+    const struct ph__norm_attributes *attributes = call->attributes;
     const struct norm_job job = make_job(call);
     const bool reads_rows = attributes->is_table && job.l2 != 0;
     return sums_bytes(&job) + (reads_rows ? ph__table_scratch_bytes(call, job.columns) : 0);
 }
 
-static void squared_norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void squared_norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct norm_job job = make_job(call);
     const double weights = (double)job.rows * (double)job.columns;
@@ -124,7 +124,7 @@ static void sum_block(void *argument, size_t first, size_t last, size_t worker)
     job->sums[first / job->block] = sum.sum;
 }
 
-static ph_status squared_norm_run(struct ph_call *call)
+static ph_status squared_norm_run(struct ph__call *call)
 {
     struct norm_job job = make_job(call);
     job.weights = ph__table_rows(call, call->inputs[PH_NORM_PARAMETER].parameter);
@@ -139,7 +139,7 @@ static ph_status squared_norm_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_squared_norm = {
+const struct ph__op ph__op_squared_norm = {
     .name = "squared_norm",
     .traits = PH_OP_READS_ROW_FORMATS,
     .infer = squared_norm_infer,

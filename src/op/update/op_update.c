@@ -27,11 +27,11 @@ static bool visits_every_row(const struct ph_optimizer *optimizer)
 }
 
 ph_status ph__update_prepare(
-    const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters)
+    const struct ph__node *node, struct ph_store *store, struct ph_parameter *const *parameters)
 {
     const struct ph_optimizer *optimizer = node->attributes;
     struct ph_parameter *parameter = parameters[PH_UPDATE_PARAMETER];
-    struct ph_slot *slot;
+    struct ph__slot *slot;
     if (parameter->is_for_scoring)
         return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be learnt",
             parameter->name, ph_row_format_name(parameter->row_format));
@@ -42,7 +42,7 @@ ph_status ph__update_prepare(
     return PH_OK;
 }
 
-uint64_t ph__update_slot_bytes(const struct ph_node *node, const struct ph_declaration *parameter)
+uint64_t ph__update_slot_bytes(const struct ph__node *node, const struct ph__declaration *parameter)
 {
     const struct ph_optimizer *optimizer = node->attributes;
     size_t rows, columns;
@@ -63,14 +63,14 @@ static ph_real *slot_data(const struct ph_parameter *parameter, const char *name
     return NULL;
 }
 
-static struct ph_optimizer_step make_step(const struct ph_call *call)
+static struct ph__optimizer_step make_step(const struct ph__call *call)
 {
     const struct ph_optimizer *optimizer = call->attributes;
     const double *clip = call->inputs[PH_UPDATE_CLIP].scalar;
     const double scale = clip != NULL ? *clip : 1;
     const double step = *call->inputs[PH_UPDATE_STEP].scalar;
     const double learning_rate = *call->inputs[PH_UPDATE_LEARNING_RATE].scalar;
-    return (struct ph_optimizer_step){
+    return (struct ph__optimizer_step){
         .kind = optimizer->kind,
         .is_nesterov = optimizer->is_nesterov,
         .learning_rate = (ph_real)(learning_rate * optimizer->learning_rate_factor),
@@ -86,11 +86,11 @@ static struct ph_optimizer_step make_step(const struct ph_call *call)
     };
 }
 
-struct ph_update_target ph__update_target(const struct ph_call *call)
+struct ph__update_target ph__update_target(const struct ph__call *call)
 {
     const struct ph_optimizer *optimizer = call->attributes;
     const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
-    struct ph_update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
+    struct ph__update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
     ph__init_matrix(&parameter->shape, &target.rows, &target.columns);
     target.whole_columns = parameter->num_slices > 0 ? parameter->parts[0].whole_columns : target.columns;
     target.m = has_momentum(optimizer->kind) ? slot_data(parameter, "m") : NULL;
@@ -106,7 +106,7 @@ struct span {
 };
 
 /* weight: (columns), of row i of the span. */
-static void step_row(const struct ph_kernels *kernels, const struct ph_update_target *target,
+static void step_row(const struct ph__kernels *kernels, const struct ph__update_target *target,
     const struct span *span, size_t i, ph_real *weight)
 {
     const size_t columns = target->columns;
@@ -120,7 +120,7 @@ static void step_row(const struct ph_kernels *kernels, const struct ph_update_ta
 }
 
 /* weight: (rows, columns), those of the span. */
-static void step_numbers(const struct ph_kernels *kernels, const struct ph_update_target *target,
+static void step_numbers(const struct ph__kernels *kernels, const struct ph__update_target *target,
     const struct span *span, ph_real *weight)
 {
     const size_t columns = target->columns, first = span->row * columns;
@@ -134,7 +134,7 @@ static void step_numbers(const struct ph_kernels *kernels, const struct ph_updat
 }
 
 /* Steps the rows. numbers: room for the rows' own where they are not held as such. */
-static void step_rows(const struct ph_kernels *kernels, const struct ph_update_target *target,
+static void step_rows(const struct ph__kernels *kernels, const struct ph__update_target *target,
     const struct span *span, ph_real *numbers)
 {
     ph_real *in_place = ph__table_numbers(&target->table, span->row);
@@ -148,7 +148,7 @@ static void step_rows(const struct ph_kernels *kernels, const struct ph_update_t
 }
 
 /* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's squares. */
-void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out)
+void ph__update_cost(const struct ph__call *call, double weights, struct ph__cost *cost_out)
 {
     const struct ph_optimizer *optimizer = call->attributes;
     const bool is_rowwise = optimizer->kind == PH_ROWWISE_ADAGRAD;
@@ -175,7 +175,7 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
 {
     if (ph_builder_status(builder) != PH_OK)
         return 0;
-    const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
+    const struct ph__declaration *declaration = ph__builder_declaration(builder, parameter);
     const char *name = ph_value_name(builder, parameter);
     if (declaration == NULL)
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is no parameter", name);
@@ -191,7 +191,7 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
     attributes.is_whole_table = visits_every_row(optimizer);
     if (declaration->is_table && gradient == 0 && !attributes.is_whole_table)
         return 0;
-    const struct ph_op *op = declaration->is_table ? &ph__op_update_table : &ph__op_update_dense;
+    const struct ph__op *op = declaration->is_table ? &ph__op_update_table : &ph__op_update_dense;
     return ph__emit1(
         builder, op, NULL, &attributes, sizeof attributes, sizeof inputs / sizeof *inputs, inputs);
 }
@@ -201,7 +201,7 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
 /* update_dense: one optimizer step on a dense parameter, in blocks of rows (row-wise Adagrad has one accumulator a row;
  * a vector is cut into elements, or is one row for it). The gradient has the parameter's shape, or is none. */
 
-static ph_status update_dense_infer(struct ph_infer *infer)
+static ph_status update_dense_infer(struct ph__infer *infer)
 {
     const struct ph_type *parameter = &infer->inputs[PH_UPDATE_PARAMETER];
     const struct ph_type *gradient = &infer->inputs[PH_UPDATE_GRADIENT];
@@ -211,14 +211,14 @@ static ph_status update_dense_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void update_dense_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void update_dense_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__update_cost(call, (double)call->inputs[PH_UPDATE_PARAMETER].parameter->elements, cost_out);
 }
 
 struct dense_job {
-    const struct ph_kernels *kernels;
-    struct ph_update_target target;
+    const struct ph__kernels *kernels;
+    struct ph__update_target target;
     const ph_real *gradient;
 };
 
@@ -231,7 +231,7 @@ static void update_block(void *argument, size_t first, size_t last, size_t worke
     step_rows(job->kernels, &job->target, &span, NULL);
 }
 
-static ph_status update_dense_run(struct ph_call *call)
+static ph_status update_dense_run(struct ph__call *call)
 {
     struct dense_job job = {
         call->backend->kernels, ph__update_target(call), call->inputs[PH_UPDATE_GRADIENT].data};
@@ -244,7 +244,7 @@ static ph_status update_dense_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_update_dense = {
+const struct ph__op ph__op_update_dense = {
     .name = "update_dense",
     .traits = PH_OP_HAS_EFFECT,
     .infer = update_dense_infer,
@@ -265,7 +265,7 @@ const struct ph_op ph__op_update_dense = {
 
 enum { PREFETCH_ROWS = 16 /* ahead */, LINE_BYTES = 64 };
 
-static ph_status update_table_infer(struct ph_infer *infer)
+static ph_status update_table_infer(struct ph__infer *infer)
 {
     const struct ph_type *table = &infer->inputs[PH_UPDATE_PARAMETER];
     const struct ph_type *gradient = &infer->inputs[PH_UPDATE_GRADIENT];
@@ -280,10 +280,10 @@ static ph_status update_table_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static void update_table_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void update_table_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph_optimizer *optimizer = call->attributes;
-    const struct ph_operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
+    const struct ph__operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
     const size_t weights = optimizer->is_whole_table ? call->inputs[PH_UPDATE_PARAMETER].parameter->elements
                                                      : ph__elements(gradient);
     ph__update_cost(call, (double)weights, cost_out);
@@ -292,15 +292,15 @@ static void update_table_cost(const struct ph_call *call, struct ph_cost *cost_o
             cost_out->bytes - (double)weights * sizeof(ph_real); /* but for the gradient */
 }
 
-static size_t update_table_scratch_bytes(const struct ph_call *call)
+static size_t update_table_scratch_bytes(const struct ph__call *call)
 {
     return ph__table_scratch_bytes(call, call->inputs[PH_UPDATE_PARAMETER].shape.dims[1]);
 }
 
 struct table_job {
-    const struct ph_call *call;
-    struct ph_update_target target;
-    const struct ph_operand *gradient;
+    const struct ph__call *call;
+    struct ph__update_target target;
+    const struct ph__operand *gradient;
 };
 
 static ph_real *numbers_of(const struct table_job *job, size_t worker)
@@ -308,7 +308,7 @@ static ph_real *numbers_of(const struct table_job *job, size_t worker)
     return (void *)((char *)job->call->scratch + worker * ph__table_block_bytes(job->target.columns));
 }
 
-static void prefetch_row(const struct ph_update_target *target, size_t row)
+static void prefetch_row(const struct ph__update_target *target, size_t row)
 {
     const size_t bytes = ph__row_bytes(target->table.format, target->columns);
     const char *weights = (const char *)target->table.memory + row * bytes;
@@ -354,10 +354,10 @@ static void update_every(void *argument, size_t first, size_t last, size_t worke
     ph__visit_rows(job->gradient, first, last, update_visited, &visit);
 }
 
-static ph_status update_table_run(struct ph_call *call)
+static ph_status update_table_run(struct ph__call *call)
 {
     const struct ph_optimizer *optimizer = call->attributes;
-    const struct ph_operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
+    const struct ph__operand *gradient = &call->inputs[PH_UPDATE_GRADIENT];
     struct table_job job = {call, ph__update_target(call), gradient};
     const size_t block = ph__block_rows(job.target.columns);
     if (optimizer->is_whole_table)
@@ -370,7 +370,7 @@ static ph_status update_table_run(struct ph_call *call)
 
 /* gradient <- embedding_gradient(lookup) becomes embedding_update(.., lookup). */
 static bool update_table_fuse(
-    struct ph_builder *builder, struct ph_node *node, const struct ph_node *producer)
+    struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {
     const struct ph_optimizer *optimizer = node->attributes;
     if (optimizer->is_whole_table || producer->op != &ph__op_embedding_gradient)
@@ -386,7 +386,7 @@ static bool update_table_fuse(
     return true;
 }
 
-const struct ph_op ph__op_update_table = {
+const struct ph__op ph__op_update_table = {
     .name = "update_table",
     .traits = PH_OP_HAS_EFFECT | PH_OP_READS_ROW_FORMATS,
     .infer = update_table_infer,

@@ -19,26 +19,26 @@ enum {
 };
 
 ph_status ph__update_prepare(
-    const struct ph_node *node, struct ph_store *store, struct ph_parameter *const *parameters);
-uint64_t ph__update_slot_bytes(const struct ph_node *node, const struct ph_declaration *parameter);
+    const struct ph__node *node, struct ph_store *store, struct ph_parameter *const *parameters);
+uint64_t ph__update_slot_bytes(const struct ph__node *node, const struct ph__declaration *parameter);
 
 /* The weights of a parameter as a matrix, its slots, and the step's numbers. */
-struct ph_update_target {
-    struct ph_optimizer_step step;
+struct ph__update_target {
+    struct ph__optimizer_step step;
     size_t rows, columns;
-    size_t whole_columns;       /* of the logical tables that it has parts of */
-    struct ph_table_rows table; /* the weights, columns a row */
-    ph_real *m, *s;             /* NULL where the optimizer has none */
+    size_t whole_columns;        /* of the logical tables that it has parts of */
+    struct ph__table_rows table; /* the weights, columns a row */
+    ph_real *m, *s;              /* NULL where the optimizer has none */
 };
-struct ph_update_target ph__update_target(const struct ph_call *call);
+struct ph__update_target ph__update_target(const struct ph__call *call);
 
 /* FLOPs and bytes of a step on this many weights, gradient read included. */
-void ph__update_cost(const struct ph_call *call, double weights, struct ph_cost *cost_out);
+void ph__update_cost(const struct ph__call *call, double weights, struct ph__cost *cost_out);
 
 /* ---- gradients that are summed and used at once ---- */
 
 /* The inputs of embedding_update in the place of update_table's, whose gradient `producer`, an embedding_gradient, makes. */
-void ph__embedding_update_inputs(const struct ph_node *update, const struct ph_node *producer,
+void ph__embedding_update_inputs(const struct ph__node *update, const struct ph__node *producer,
     ph_value inputs_out[PH_EMBEDDING_UPDATE_INPUTS]);
 
 /* ---- rows whose other columns are elsewhere ---- */
@@ -55,7 +55,7 @@ ph_value ph__row_squares(
 
 enum { PH_NORM_PARAMETER, PH_NORM_GRADIENT, PH_NORM_SUM, PH_NORM_INPUTS };
 
-struct ph_norm_attributes {
+struct ph__norm_attributes {
     double l2;
     bool is_table;
     bool is_every_row; /* of a table: l2 acts on rows without a gradient too */

@@ -16,41 +16,41 @@
  * of tables that every rank has, are gathered: the rows of all ranks are merged in the order of the ranks. */
 
 /* parameters and gradients (count); a gradient of 0 stays 0. Tables of which this rank has shards keep theirs. */
-void ph__reduce_gradients(struct ph_sharding *sharding, struct ph_builder *builder, size_t count,
+void ph__reduce_gradients(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,
     const ph_value *parameters, ph_value *gradients);
 
 /* Tells whether a node waits for a bucket's sums. */
-bool ph__is_gradient_wait(const struct ph_node *node);
+bool ph__is_gradient_wait(const struct ph__node *node);
 
 /* ---- global_loss.c -----------------------------------------------------------------------------------------------------
  *
  * The loss of the labels, a mean over the samples that this rank has, becomes the mean over the global batch. */
 
-extern const struct ph_op ph__op_global_mean;
-extern const struct ph_op ph__op_global_mean_backward;
+extern const struct ph__op ph__op_global_mean;
+extern const struct ph__op ph__op_global_mean_backward;
 
 /* Adds a mean over ranks behind each loss of the graph so far. */
-void ph__share_losses(struct ph_sharding *sharding, struct ph_builder *builder);
+void ph__share_losses(struct ph__sharding *sharding, struct ph_builder *builder);
 
 /* ---- global_norm.c -----------------------------------------------------------------------------------------------------
  *
  * The norm of all ranks' gradients, for clipping. */
 
-extern const struct ph_op ph__op_global_norm;
+extern const struct ph__op ph__op_global_norm;
 
 /* Makes what clip factors (op/update/op_clip_factor.c) are made from a sum over all ranks. Gradients have been reduced. */
-void ph__share_norms(struct ph_sharding *sharding, struct ph_builder *builder);
+void ph__share_norms(struct ph__sharding *sharding, struct ph_builder *builder);
 
 /* ---- sync_batch_norm.c -----------------------------------------------------------------------------------------------------
  *
  * Batch norms whose batch is the global one. */
 
-extern const struct ph_op ph__op_sync_batch_norm;
-extern const struct ph_op ph__op_sync_batch_norm_backward;
+extern const struct ph__op ph__op_sync_batch_norm;
+extern const struct ph__op ph__op_sync_batch_norm_backward;
 
 /* Makes each batch norm that learns one over all ranks; losses, which mix samples too, are global_loss.c's.
  * PH_ERROR_CONFIG for an operator that mixes samples otherwise. */
-void ph__sync_batch_norms(struct ph_sharding *sharding, struct ph_builder *builder);
+void ph__sync_batch_norms(struct ph__sharding *sharding, struct ph_builder *builder);
 
 /* ---- share_squares.c -----------------------------------------------------------------------------------------------------
  *
@@ -63,13 +63,13 @@ void ph__sync_batch_norms(struct ph_sharding *sharding, struct ph_builder *build
 
 /* Adds the exchange behind the updates, in their entry and before fusion. PH_ERROR_CONFIG for updates that visit
  * rows without a gradient, all of whose squares would have to travel. */
-void ph__share_squares(struct ph_sharding *sharding, struct ph_builder *builder);
+void ph__share_squares(struct ph__sharding *sharding, struct ph_builder *builder);
 
 /* ---- gather_rows.c: the gradient of a table that every rank has ----------------------------------------------------------- */
 
-extern const struct ph_op ph__op_gather_rows;
+extern const struct ph__op ph__op_gather_rows;
 
 /* rows: this rank's gradient, sparse_rows; returns all ranks', of which equal slots have been added in the order of the ranks. */
-ph_value ph__gather_rows(struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows);
+ph_value ph__gather_rows(struct ph__sharding *sharding, struct ph_builder *builder, ph_value rows);
 
 #endif

@@ -13,12 +13,12 @@ enum {
 };
 
 struct gather_attributes {
-    struct ph_sharding *sharding;
+    struct ph__sharding *sharding;
     size_t times_ids; /* all ranks have so many times the ids of the batch that is bound, at most */
     size_t most_rows; /* of a rank: as many as there are */
 };
 
-static ph_status gather_infer(struct ph_infer *infer)
+static ph_status gather_infer(struct ph__infer *infer)
 {
     const struct ph_type *rows = &infer->inputs[0];
     if (rows->kind != PH_SPARSE_ROWS)
@@ -31,10 +31,10 @@ static ph_status gather_infer(struct ph_infer *infer)
     return ph_builder_status(infer->builder);
 }
 
-static void gather_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void gather_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double rows = (double)call->outputs[0].shape.dims[0], dim = (double)call->outputs[0].shape.dims[1];
-    *cost_out = (struct ph_cost){
+    *cost_out = (struct ph__cost){
         .flops = rows * dim, .bytes = rows * (2 * dim * sizeof(ph_real) + 2 * sizeof(uint32_t))};
 }
 
@@ -53,7 +53,7 @@ static size_t ranks_bytes(size_t world_size)
 }
 
 /* No rank has more rows than there are, nor than ids, of all batches that its gradient is of. */
-static size_t most_gathered(const struct ph_call *call)
+static size_t most_gathered(const struct ph__call *call)
 {
     const struct gather_attributes *attributes = call->attributes;
     const size_t world_size = attributes->sharding->world_size;
@@ -61,7 +61,7 @@ static size_t most_gathered(const struct ph_call *call)
     return attributes->most_rows < num_ids / world_size ? attributes->most_rows * world_size : num_ids;
 }
 
-static size_t gather_scratch_bytes(const struct ph_call *call)
+static size_t gather_scratch_bytes(const struct ph__call *call)
 {
     const struct gather_attributes *attributes = call->attributes;
     const size_t most = most_gathered(call);
@@ -70,7 +70,7 @@ static size_t gather_scratch_bytes(const struct ph_call *call)
 }
 
 /* But for the rows, which stand behind as many slots as come. */
-static struct gathered lay_out(const struct ph_call *call, size_t world_size)
+static struct gathered lay_out(const struct ph__call *call, size_t world_size)
 {
     struct gathered gathered = {.counts = call->scratch};
     gathered.bytes = gathered.counts + world_size;
@@ -83,13 +83,13 @@ static struct gathered lay_out(const struct ph_call *call, size_t world_size)
 static ph_status gather(struct ph_comm *comm, uint32_t channel, const char *what, const void *data,
     const uint64_t *bytes, void *all)
 {
-    const struct ph_comm_call named = {channel, what};
+    const struct ph__comm_call named = {channel, what};
     uint64_t ticket;
     PH_TRY(ph__comm_all_gather_start(comm, &named, ph__comm_world(comm), data, bytes, all, &ticket));
     return ph__comm_wait(comm, ticket);
 }
 
-static ph_status gather_counts(const struct ph_sharding *sharding, uint64_t own, struct gathered *gathered)
+static ph_status gather_counts(const struct ph__sharding *sharding, uint64_t own, struct gathered *gathered)
 {
     size_t end = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
@@ -104,7 +104,7 @@ static ph_status gather_counts(const struct ph_sharding *sharding, uint64_t own,
     return PH_OK;
 }
 
-static ph_status gather_items(const struct ph_sharding *sharding, uint32_t channel, const char *what,
+static ph_status gather_items(const struct ph__sharding *sharding, uint32_t channel, const char *what,
     size_t item_bytes, const void *items, struct gathered *gathered, void *all)
 {
     for (size_t rank = 0; rank < sharding->world_size; rank++)
@@ -122,9 +122,9 @@ static uint32_t least_slot(const struct gathered *gathered, size_t world_size)
     return least;
 }
 
-static size_t merge(const struct ph_call *call, struct gathered *gathered, size_t world_size)
+static size_t merge(const struct ph__call *call, struct gathered *gathered, size_t world_size)
 {
-    const struct ph_operand *output = &call->outputs[0];
+    const struct ph__operand *output = &call->outputs[0];
     const size_t dim = output->shape.dims[1];
     size_t count = 0;
     for (uint32_t slot; (slot = least_slot(gathered, world_size)) != UINT32_MAX; count++) {
@@ -145,10 +145,10 @@ static size_t merge(const struct ph_call *call, struct gathered *gathered, size_
     return count;
 }
 
-static ph_status gather_run(struct ph_call *call)
+static ph_status gather_run(struct ph__call *call)
 {
-    const struct ph_sharding *sharding = ((const struct gather_attributes *)call->attributes)->sharding;
-    const struct ph_operand *own = &call->inputs[0];
+    const struct ph__sharding *sharding = ((const struct gather_attributes *)call->attributes)->sharding;
+    const struct ph__operand *own = &call->inputs[0];
     const size_t world_size = sharding->world_size;
     struct gathered gathered = lay_out(call, world_size);
     PH_TRY(gather_counts(sharding, own->shape.dims[0], &gathered));
@@ -160,7 +160,7 @@ static ph_status gather_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_gather_rows = {
+const struct ph__op ph__op_gather_rows = {
     .name = "gather_rows",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = gather_infer,
@@ -170,7 +170,7 @@ const struct ph_op ph__op_gather_rows = {
 };
 
 /* Of a gradient of several micro-batches, as many times as there are of them. */
-static size_t times_ids(const struct ph_graph *graph, ph_value rows)
+static size_t times_ids(const struct ph__graph *graph, ph_value rows)
 {
     uint32_t symbol = graph->values[rows].type.dims[0].symbol;
     size_t times = 1;
@@ -179,9 +179,9 @@ static size_t times_ids(const struct ph_graph *graph, ph_value rows)
     return times;
 }
 
-ph_value ph__gather_rows(struct ph_sharding *sharding, struct ph_builder *builder, ph_value rows)
+ph_value ph__gather_rows(struct ph__sharding *sharding, struct ph_builder *builder, ph_value rows)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     const struct gather_attributes attributes = {.sharding = sharding,

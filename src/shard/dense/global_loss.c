@@ -9,36 +9,36 @@
 enum { LOSS, TOTAL, NUM_VALUES };
 
 struct mean_attributes {
-    struct ph_sharding *sharding;
+    struct ph__sharding *sharding;
 };
 
-static struct ph_sharding *sharding_of(const struct ph_call *call)
+static struct ph__sharding *sharding_of(const struct ph__call *call)
 {
     return ((const struct mean_attributes *)call->attributes)->sharding;
 }
 
-static ph_status mean_infer(struct ph_infer *infer)
+static ph_status mean_infer(struct ph__infer *infer)
 {
     infer->outputs[LOSS] = ph__scalar_type();
     infer->outputs[TOTAL] = ph__scalar_type();
     return PH_OK;
 }
 
-static void mean_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void mean_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.flops = 2, .bytes = 4 * sizeof(double)};
+    *cost_out = (struct ph__cost){.flops = 2, .bytes = 4 * sizeof(double)};
 }
 
-static size_t mean_scratch_bytes(const struct ph_call *call)
+static size_t mean_scratch_bytes(const struct ph__call *call)
 {
     return ph__gather_numbers_bytes(sharding_of(call), NUM_VALUES);
 }
 
-static ph_status mean_run(struct ph_call *call)
+static ph_status mean_run(struct ph__call *call)
 {
-    static const struct ph_comm_call named = {PH_CHANNEL_LOSS, "loss"};
-    const struct ph_sharding *sharding = sharding_of(call);
+    static const struct ph__comm_call named = {PH_CHANNEL_LOSS, "loss"};
+    const struct ph__sharding *sharding = sharding_of(call);
     const double own[NUM_VALUES] = {*call->inputs[LOSS].scalar, *call->inputs[TOTAL].scalar};
     const double *all;
     double sum = 0, total = 0;
@@ -52,15 +52,15 @@ static ph_status mean_run(struct ph_call *call)
     return PH_OK;
 }
 
-static void mean_gradient(struct ph_gradient *gradient)
+static void mean_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {gradient->output_gradients[LOSS], node.inputs[TOTAL], node.outputs[TOTAL]};
     gradient->input_gradients[LOSS] =
         ph__emit1(gradient->builder, &ph__op_global_mean_backward, NULL, NULL, 0, 3, inputs);
 }
 
-const struct ph_op ph__op_global_mean = {
+const struct ph__op ph__op_global_mean = {
     .name = "global_mean",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_MIXES_SAMPLES,
     .infer = mean_infer,
@@ -71,20 +71,20 @@ const struct ph_op ph__op_global_mean = {
 };
 
 /* inputs: gradient, t_r, T; output: gradient t_r / T */
-static ph_status backward_infer(struct ph_infer *infer)
+static ph_status backward_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__scalar_type();
     return PH_OK;
 }
 
-static ph_status backward_run(struct ph_call *call)
+static ph_status backward_run(struct ph__call *call)
 {
     const double own = *call->inputs[1].scalar, total = *call->inputs[2].scalar;
     *call->outputs[0].scalar = total > 0 ? *call->inputs[0].scalar * (own / total) : 0;
     return PH_OK;
 }
 
-const struct ph_op ph__op_global_mean_backward = {
+const struct ph__op ph__op_global_mean_backward = {
     .name = "global_mean_backward",
     .infer = backward_infer,
     .cost = mean_cost,
@@ -92,9 +92,9 @@ const struct ph_op ph__op_global_mean_backward = {
 };
 
 /* The loss's node gets values of its own for what it makes, and the mean takes over those that everybody reads. */
-static void share_loss(struct ph_sharding *sharding, struct ph_builder *builder, size_t index)
+static void share_loss(struct ph__sharding *sharding, struct ph_builder *builder, size_t index)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     const struct mean_attributes attributes = {sharding};
     const size_t begin = graph->num_nodes;
     ph_value outputs[NUM_VALUES];
@@ -102,7 +102,7 @@ static void share_loss(struct ph_sharding *sharding, struct ph_builder *builder,
         graph->nodes[index].outputs, NUM_VALUES, outputs);
     if (ph_builder_status(builder) != PH_OK)
         return;
-    struct ph_node *loss = &graph->nodes[index], *mean = &graph->nodes[begin];
+    struct ph__node *loss = &graph->nodes[index], *mean = &graph->nodes[begin];
     ph_value *shared = loss->outputs;
     loss->outputs = mean->outputs;
     mean->outputs = shared;
@@ -116,7 +116,7 @@ static void share_loss(struct ph_sharding *sharding, struct ph_builder *builder,
         ph_builder_fail(builder, status, "%s", ph_error_text());
 }
 
-void ph__share_losses(struct ph_sharding *sharding, struct ph_builder *builder)
+void ph__share_losses(struct ph__sharding *sharding, struct ph_builder *builder)
 {
     for (size_t i = 0; ph_builder_status(builder) == PH_OK && i < builder->graph.num_nodes; i++)
         if (builder->graph.nodes[i].op == &ph__op_bce_with_logits)

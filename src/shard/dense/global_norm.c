@@ -13,40 +13,40 @@
 enum { SHARDS, REPLICAS, NUM_INPUTS };
 
 struct norm_attributes {
-    struct ph_sharding *sharding;
+    struct ph__sharding *sharding;
 };
 
-static const struct ph_sharding *sharding_of(const struct ph_call *call)
+static const struct ph__sharding *sharding_of(const struct ph__call *call)
 {
     return ((const struct norm_attributes *)call->attributes)->sharding;
 }
 
-static ph_status norm_infer(struct ph_infer *infer)
+static ph_status norm_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__scalar_type();
     return PH_OK;
 }
 
-static void norm_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double num_ranks = (double)sharding_of(call)->world_size;
-    *cost_out = (struct ph_cost){.flops = num_ranks, .bytes = num_ranks * sizeof(double)};
+    *cost_out = (struct ph__cost){.flops = num_ranks, .bytes = num_ranks * sizeof(double)};
 }
 
-static size_t norm_scratch_bytes(const struct ph_call *call)
+static size_t norm_scratch_bytes(const struct ph__call *call)
 {
     return ph__gather_numbers_bytes(sharding_of(call), 1);
 }
 
-static double number_of(const struct ph_operand *operand)
+static double number_of(const struct ph__operand *operand)
 {
     return operand->scalar != NULL ? *operand->scalar : 0;
 }
 
-static ph_status norm_run(struct ph_call *call)
+static ph_status norm_run(struct ph__call *call)
 {
-    static const struct ph_comm_call named = {PH_CHANNEL_NORM, "norm of the gradients"};
-    const struct ph_sharding *sharding = sharding_of(call);
+    static const struct ph__comm_call named = {PH_CHANNEL_NORM, "norm of the gradients"};
+    const struct ph__sharding *sharding = sharding_of(call);
     const double own = number_of(&call->inputs[SHARDS]);
     const double *all;
     double sum = 0;
@@ -57,7 +57,7 @@ static ph_status norm_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_global_norm = {
+const struct ph__op ph__op_global_norm = {
     .name = "global_norm",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = norm_infer,
@@ -68,7 +68,7 @@ const struct ph_op ph__op_global_norm = {
 
 /* ---- the pass -------------------------------------------------------------------------------------------------------- */
 
-static bool is_of_shards(const struct ph_builder *builder, const struct ph_node *norm)
+static bool is_of_shards(const struct ph_builder *builder, const struct ph__node *norm)
 {
     return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->parts != NULL;
 }
@@ -77,10 +77,10 @@ static bool is_of_shards(const struct ph_builder *builder, const struct ph_node 
  * waited for by the place where it is to be read. */
 static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_out[NUM_INPUTS])
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     ph_value *places[NUM_INPUTS] = {&sums_out[SHARDS], &sums_out[REPLICAS]};
     while (last != 0) {
-        struct ph_node *norm = &graph->nodes[graph->values[last].producer];
+        struct ph__node *norm = &graph->nodes[graph->values[last].producer];
         assert(norm->op == &ph__op_squared_norm);
         ph_value **place = &places[is_of_shards(builder, norm) ? SHARDS : REPLICAS];
         **place = last;
@@ -91,9 +91,9 @@ static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_
 }
 
 /* Adds the sum over ranks before the clip factor, and to its entry. */
-static void share_norm(struct ph_sharding *sharding, struct ph_builder *builder, size_t index)
+static void share_norm(struct ph__sharding *sharding, struct ph_builder *builder, size_t index)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     const struct norm_attributes attributes = {sharding};
     const uint32_t entry = builder->entry;
     const size_t begin = graph->num_nodes;
@@ -111,9 +111,9 @@ static void share_norm(struct ph_sharding *sharding, struct ph_builder *builder,
         ph_builder_fail(builder, status, "%s", ph_error_text());
 }
 
-void ph__share_norms(struct ph_sharding *sharding, struct ph_builder *builder)
+void ph__share_norms(struct ph__sharding *sharding, struct ph_builder *builder)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     for (size_t i = 0; ph_builder_status(builder) == PH_OK && i < graph->num_nodes; i++)
         if (graph->nodes[i].op == &ph__op_clip_factor)
             share_norm(sharding, builder, i++);

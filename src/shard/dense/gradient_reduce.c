@@ -11,30 +11,30 @@
 
 enum { ROWS, TICKET, NUM_BETWEEN };
 
-static size_t num_rows(const struct ph_gradient_bucket *bucket)
+static size_t num_rows(const struct ph__gradient_bucket *bucket)
 {
     return ph__divide_up(bucket->num_elements, PH_DENSE_COLUMNS);
 }
 
-static ph_status start_infer(struct ph_infer *infer)
+static ph_status start_infer(struct ph__infer *infer)
 {
-    const struct ph_gradient_bucket *bucket = infer->attributes;
+    const struct ph__gradient_bucket *bucket = infer->attributes;
     infer->outputs[ROWS] =
         ph__dense_type(2, (struct ph_dim[]){ph__dim(num_rows(bucket)), ph__dim(PH_DENSE_COLUMNS)});
     infer->outputs[TICKET] = ph__scalar_type();
     return PH_OK;
 }
 
-static void copy_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void copy_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->bytes = 2 * (double)(num_rows(ph__bucket_of(call)) * PH_DENSE_COLUMNS) * sizeof(ph_real);
 }
 
-static ph_status start_run(struct ph_call *call)
+static ph_status start_run(struct ph__call *call)
 {
-    const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
-    const struct ph_comm_call named = {PH_CHANNEL_DENSE + bucket->index, "gradients of dense parameters"};
-    struct ph_sharding *sharding = bucket->sharding;
+    const struct ph__gradient_bucket *bucket = ph__bucket_of(call);
+    const struct ph__comm_call named = {PH_CHANNEL_DENSE + bucket->index, "gradients of dense parameters"};
+    struct ph__sharding *sharding = bucket->sharding;
     ph_real *rows = call->outputs[ROWS].data, *next = rows;
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
         memcpy(next, call->inputs[i].data, bucket->elements[i] * sizeof *next);
@@ -46,7 +46,7 @@ static ph_status start_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op start = {
+static const struct ph__op start = {
     .name = "reduce_gradients_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
@@ -56,14 +56,14 @@ static const struct ph_op start = {
 
 /* ---- by the communicator, wait: rows, ticket, the first gradients for their types -> gradients ----------------------- */
 
-static ph_status wait_infer(struct ph_infer *infer)
+static ph_status wait_infer(struct ph__infer *infer)
 {
     return ph__bucket_wait_infer(infer, NUM_BETWEEN);
 }
 
-static ph_status wait_run(struct ph_call *call)
+static ph_status wait_run(struct ph__call *call)
 {
-    const struct ph_gradient_bucket *bucket = ph__bucket_of(call);
+    const struct ph__gradient_bucket *bucket = ph__bucket_of(call);
     const ph_real *next = call->inputs[ROWS].data;
     PH_TRY(ph__comm_wait(bucket->sharding->comm, (uint64_t)*call->inputs[TICKET].scalar));
     for (size_t i = 0; i < bucket->count; next += bucket->elements[i++])
@@ -71,7 +71,7 @@ static ph_status wait_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op wait = {
+static const struct ph__op wait = {
     .name = "reduce_gradients_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,
@@ -79,7 +79,7 @@ static const struct ph_op wait = {
     .run = wait_run,
 };
 
-static const struct ph_bucket_ops reduce_ops = {&start, &wait, NUM_BETWEEN};
+static const struct ph__bucket_ops reduce_ops = {&start, &wait, NUM_BETWEEN};
 
 /* ---- buckets --------------------------------------------------------------------------------------------------------- */
 
@@ -101,10 +101,10 @@ static int compare_ready(const void *left, const void *right)
 static size_t list_ready(
     const struct ph_builder *builder, size_t count, const ph_value *gradients, struct ready *list)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     size_t num_ready = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct ph_value_info *info = &graph->values[gradients[i]];
+        const struct ph__value_info *info = &graph->values[gradients[i]];
         if (gradients[i] == 0 || info->type.kind != PH_DENSE || info->type.dims[0].symbol != 0)
             continue;
         list[num_ready++] = (struct ready){i, info->producer, ph__type_elements_from(&info->type, 0)};
@@ -113,21 +113,21 @@ static size_t list_ready(
     return num_ready;
 }
 
-bool ph__is_gradient_wait(const struct ph_node *node)
+bool ph__is_gradient_wait(const struct ph__node *node)
 {
     return node->op == reduce_ops.wait || node->op == ph__bucket_push_ops.wait;
 }
 
-static const struct ph_bucket_ops *ops_of(const struct ph_gradient_bucket *bucket)
+static const struct ph__bucket_ops *ops_of(const struct ph__gradient_bucket *bucket)
 {
     return bucket->sharding->reducer != NULL ? &ph__bucket_push_ops : &reduce_ops;
 }
 
 /* Adds the start of a bucket behind the node that makes its last gradient. */
-static void emit_start(struct ph_builder *builder, const struct ph_gradient_bucket *bucket,
+static void emit_start(struct ph_builder *builder, const struct ph__gradient_bucket *bucket,
     const ph_value *inputs, ph_value *between_out)
 {
-    struct ph_graph *graph = &builder->graph;
+    struct ph__graph *graph = &builder->graph;
     const size_t begin = graph->num_nodes;
     const ph_value last = inputs[bucket->count - 1];
     ph__emit(builder, ops_of(bucket)->start, NULL, bucket, sizeof *bucket, bucket->count, inputs,
@@ -139,7 +139,7 @@ static void emit_start(struct ph_builder *builder, const struct ph_gradient_buck
         ph_builder_fail(builder, status, "%s", ph_error_text());
 }
 
-static void reduce_bucket(struct ph_builder *builder, const struct ph_gradient_bucket *bucket,
+static void reduce_bucket(struct ph_builder *builder, const struct ph__gradient_bucket *bucket,
     const struct ready *list, ph_value *gradients)
 {
     const size_t num_between = ops_of(bucket)->num_between;
@@ -154,7 +154,7 @@ static void reduce_bucket(struct ph_builder *builder, const struct ph_gradient_b
 }
 
 /* How many of the gradients come into the next bucket: by bytes, and one at least. */
-static size_t fill(struct ph_gradient_bucket *bucket, const struct ready *list, size_t count)
+static size_t fill(struct ph__gradient_bucket *bucket, const struct ready *list, size_t count)
 {
     bucket->count = bucket->num_elements = 0;
     while (bucket->count < count && bucket->count < PH_BUCKET_MOST_GRADIENTS) {
@@ -170,9 +170,9 @@ static size_t fill(struct ph_gradient_bucket *bucket, const struct ready *list, 
 
 /* How many buckets there are to be, and the numbers of each: sizes_out (num_ready). */
 static size_t list_buckets(
-    struct ph_sharding *sharding, const struct ready *list, size_t num_ready, size_t *sizes_out)
+    struct ph__sharding *sharding, const struct ready *list, size_t num_ready, size_t *sizes_out)
 {
-    struct ph_gradient_bucket bucket = {.sharding = sharding};
+    struct ph__gradient_bucket bucket = {.sharding = sharding};
     size_t num_buckets = 0;
     for (size_t first = 0; first < num_ready; num_buckets++) {
         first += fill(&bucket, list + first, num_ready - first);
@@ -182,7 +182,7 @@ static size_t list_buckets(
 }
 
 /* Before the first of them is made: each needs a channel, and a reducer knows them all. */
-static ph_status open_buckets(const struct ph_sharding *sharding, size_t num_buckets, const size_t *sizes)
+static ph_status open_buckets(const struct ph__sharding *sharding, size_t num_buckets, const size_t *sizes)
 {
     if (num_buckets > PH_MAX_BUCKETS)
         return ph_fail(PH_ERROR_CONFIG,
@@ -191,7 +191,7 @@ static ph_status open_buckets(const struct ph_sharding *sharding, size_t num_buc
     return sharding->reducer != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes) : PH_OK;
 }
 
-static ph_status plan_buckets(struct ph_sharding *sharding, const struct ready *list, size_t num_ready)
+static ph_status plan_buckets(struct ph__sharding *sharding, const struct ready *list, size_t num_ready)
 {
     size_t *sizes = calloc(num_ready, sizeof *sizes);
     if (sizes == NULL)
@@ -201,10 +201,10 @@ static ph_status plan_buckets(struct ph_sharding *sharding, const struct ready *
     return status;
 }
 
-static void reduce_dense(struct ph_sharding *sharding, struct ph_builder *builder, const struct ready *list,
+static void reduce_dense(struct ph__sharding *sharding, struct ph_builder *builder, const struct ready *list,
     size_t num_ready, ph_value *gradients)
 {
-    struct ph_gradient_bucket bucket = {.sharding = sharding};
+    struct ph__gradient_bucket bucket = {.sharding = sharding};
     const ph_status status = num_ready > 0 ? plan_buckets(sharding, list, num_ready) : PH_OK;
     if (status != PH_OK)
         ph_builder_fail(builder, status, "%s", ph_error_text());
@@ -218,11 +218,11 @@ static void reduce_dense(struct ph_sharding *sharding, struct ph_builder *builde
 /* Tables of shards say of which parts (shard_lookups.c); the others are the same on every rank. */
 static bool is_replicated(const struct ph_builder *builder, ph_value parameter)
 {
-    const struct ph_declaration *table = ph__builder_declaration(builder, parameter);
+    const struct ph__declaration *table = ph__builder_declaration(builder, parameter);
     return table != NULL && table->is_table && table->parts == NULL;
 }
 
-static void gather_tables(struct ph_sharding *sharding, struct ph_builder *builder, size_t count,
+static void gather_tables(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,
     const ph_value *parameters, ph_value *gradients)
 {
     for (size_t i = 0; i < count; i++)
@@ -230,7 +230,7 @@ static void gather_tables(struct ph_sharding *sharding, struct ph_builder *build
             gradients[i] = ph__gather_rows(sharding, builder, gradients[i]);
 }
 
-void ph__reduce_gradients(struct ph_sharding *sharding, struct ph_builder *builder, size_t count,
+void ph__reduce_gradients(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,
     const ph_value *parameters, ph_value *gradients)
 {
     struct ready *list = calloc(count + 1, sizeof *list);

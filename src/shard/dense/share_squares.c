@@ -12,29 +12,29 @@ enum { NUM_CHANNELS = PH_COMM_MAX_CHANNELS - PH_CHANNEL_SQUARES };
 /* The update of a table whose rows have columns elsewhere. */
 struct column_update {
     ph_value update; /* its token: nodes move */
-    const struct ph_declaration *table;
+    const struct ph__declaration *table;
 };
 
 /* Those of one table of the model. */
 struct column_updates {
-    struct ph_square_exchange *exchange;
+    struct ph__square_exchange *exchange;
     struct column_update *items;
     size_t count;
 };
 
 struct square_pass {
-    struct ph_lookup_pass lookup; /* whose front is before all these updates */
-    const uint32_t *readers;      /* by value, before the pass */
+    struct ph__lookup_pass lookup; /* whose front is before all these updates */
+    const uint32_t *readers;       /* by value, before the pass */
 };
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
-static bool is_column_update(const struct ph_builder *builder, const struct ph_node *node)
+static bool is_column_update(const struct ph_builder *builder, const struct ph__node *node)
 {
     if (node->is_dead || node->op != &ph__op_update_table)
         return false;
     const struct ph_optimizer *optimizer = node->attributes;
-    const struct ph_declaration *table = ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
+    const struct ph__declaration *table = ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
     return optimizer->kind == PH_ROWWISE_ADAGRAD && table->parts != NULL &&
            table->shape.dims[1] < table->parts[0].whole_columns;
 }
@@ -48,9 +48,9 @@ static size_t find_front(const struct ph_builder *builder)
     return node;
 }
 
-static void refuse_all_rows(struct ph_builder *builder, const struct ph_node *node)
+static void refuse_all_rows(struct ph_builder *builder, const struct ph__node *node)
 {
-    const struct ph_declaration *table = ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
+    const struct ph__declaration *table = ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
     const struct ph_optimizer *optimizer = node->attributes;
     if (optimizer->is_whole_table)
         ph_builder_fail(builder, PH_ERROR_CONFIG,
@@ -62,14 +62,14 @@ static void refuse_all_rows(struct ph_builder *builder, const struct ph_node *no
 static void list_updates(struct square_pass *pass, const char *family, struct column_updates *updates)
 {
     struct ph_builder *builder = pass->lookup.builder;
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     *updates = (struct column_updates){
         .items = ph__pass_take(&pass->lookup, ph_builder_num_parameters(builder), sizeof *updates->items)};
     for (size_t i = 0; i < graph->num_nodes && ph_builder_status(builder) == PH_OK; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         if (!is_column_update(builder, node))
             continue;
-        const struct ph_declaration *table =
+        const struct ph__declaration *table =
             ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
         if (strcmp(table->family, family) != 0)
             continue;
@@ -81,12 +81,12 @@ static void list_updates(struct square_pass *pass, const char *family, struct co
 /* ---- who has what ------------------------------------------------------------------------------------------------ */
 
 /* Adds a slice to the exchange, and the parts that its rows have on this rank and on others. */
-static void add_slice(struct square_pass *pass, struct ph_square_exchange *exchange,
-    struct ph_square_slice *slice, struct ph_square_share *shares, const struct ph_plan_table *table)
+static void add_slice(struct square_pass *pass, struct ph__square_exchange *exchange,
+    struct ph__square_slice *slice, struct ph__square_share *shares, const struct ph__plan_table *table)
 {
-    const struct ph_sharding *sharding = pass->lookup.sharding;
-    const struct ph_table_shard *own = ph__pass_shard_of(&pass->lookup, table, sharding->rank);
-    const struct ph_table_shard *shards = sharding->plan->shards + table->first_shard;
+    const struct ph__sharding *sharding = pass->lookup.sharding;
+    const struct ph__table_shard *own = ph__pass_shard_of(&pass->lookup, table, sharding->rank);
+    const struct ph__table_shard *shards = sharding->plan->shards + table->first_shard;
     slice->first_part = exchange->num_parts;
     for (size_t i = 0; i < table->num_shards; i++) { /* by their columns, those of other rows between them */
         if (shards[i].first_row != own->first_row || shards[i].num_rows != own->num_rows)
@@ -94,7 +94,7 @@ static void add_slice(struct square_pass *pass, struct ph_square_exchange *excha
         if (&shards[i] == own)
             slice->own_part = exchange->num_parts;
         else
-            shares[exchange->num_shares++] = (struct ph_square_share){.rank = shards[i].rank,
+            shares[exchange->num_shares++] = (struct ph__square_share){.rank = shards[i].rank,
                 .plan_table = (uint32_t)(table - sharding->plan->tables),
                 .slice = (uint32_t)exchange->num_slices,
                 .num_blocks = (uint32_t)ph__square_blocks(shards[i].num_columns),
@@ -107,22 +107,22 @@ static void add_slice(struct square_pass *pass, struct ph_square_exchange *excha
 
 static int compare_shares(const void *left, const void *right)
 {
-    const struct ph_square_share *a = left, *b = right;
+    const struct ph__square_share *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return a->plan_table < b->plan_table ? -1 : a->plan_table > b->plan_table;
 }
 
 /* Adds the slices of an update's table. */
-static void add_table(struct square_pass *pass, struct ph_square_exchange *exchange,
-    const struct ph_declaration *table, struct ph_square_slice *slices, struct ph_square_share *shares)
+static void add_table(struct square_pass *pass, struct ph__square_exchange *exchange,
+    const struct ph__declaration *table, struct ph__square_slice *slices, struct ph__square_share *shares)
 {
     size_t end_slot = 0;
     for (size_t i = 0; i < table->num_slices && ph_builder_status(pass->lookup.builder) == PH_OK; i++) {
-        const struct ph_plan_table *plan = ph__pass_find_plan(&pass->lookup, table->slices[i].name);
-        struct ph_square_slice *slice = &slices[exchange->num_slices];
+        const struct ph__plan_table *plan = ph__pass_find_plan(&pass->lookup, table->slices[i].name);
+        struct ph__square_slice *slice = &slices[exchange->num_slices];
         end_slot += table->slices[i].num_rows;
-        *slice = (struct ph_square_slice){.table = (uint32_t)exchange->num_tables, .end_slot = end_slot};
+        *slice = (struct ph__square_slice){.table = (uint32_t)exchange->num_tables, .end_slot = end_slot};
         if (plan != NULL)
             add_slice(pass, exchange, slice, shares, plan);
     }
@@ -131,18 +131,18 @@ static void add_table(struct square_pass *pass, struct ph_square_exchange *excha
 
 static void plan_exchange(struct square_pass *pass, size_t number, struct column_updates *updates)
 {
-    struct ph_sharding *sharding = pass->lookup.sharding;
+    struct ph__sharding *sharding = pass->lookup.sharding;
     size_t num_slices = 0;
     for (size_t i = 0; i < updates->count; i++)
         num_slices += updates->items[i].table->num_slices;
     size_t *first_slices = ph__pass_take(&pass->lookup, updates->count, sizeof *first_slices);
-    struct ph_square_slice *slices = ph__pass_take(&pass->lookup, num_slices, sizeof *slices);
-    struct ph_square_share *shares =
+    struct ph__square_slice *slices = ph__pass_take(&pass->lookup, num_slices, sizeof *slices);
+    struct ph__square_share *shares =
         ph__pass_take(&pass->lookup, num_slices * sharding->world_size, sizeof *shares);
-    struct ph_square_exchange *exchange = ph__pass_take(&pass->lookup, 1, sizeof *exchange);
+    struct ph__square_exchange *exchange = ph__pass_take(&pass->lookup, 1, sizeof *exchange);
     if (ph_builder_status(pass->lookup.builder) != PH_OK)
         return;
-    *exchange = (struct ph_square_exchange){.sharding = sharding,
+    *exchange = (struct ph__square_exchange){.sharding = sharding,
         .channel = (uint32_t)(PH_CHANNEL_SQUARES + number),
         .what = ph__arena_printf(&sharding->arena, "squares of %s", sharding->tables[number]),
         .first_slices = first_slices,
@@ -168,8 +168,8 @@ static void move_before(struct square_pass *pass, size_t index, size_t begin)
 
 static bool is_only_reader(const struct square_pass *pass, ph_value update)
 {
-    const struct ph_graph *graph = &pass->lookup.builder->graph;
-    const struct ph_node *node = ph__builder_producer(pass->lookup.builder, update);
+    const struct ph__graph *graph = &pass->lookup.builder->graph;
+    const struct ph__node *node = ph__builder_producer(pass->lookup.builder, update);
     const ph_value gradient = node->inputs[PH_UPDATE_GRADIENT];
     return pass->readers[gradient] == 1 && !graph->values[gradient].is_output;
 }
@@ -178,7 +178,7 @@ static bool is_only_reader(const struct square_pass *pass, ph_value update)
 static void emit_start(struct square_pass *pass, const struct column_updates *updates, ph_value *inputs_out)
 {
     struct ph_builder *builder = pass->lookup.builder;
-    const struct ph_square_attributes attributes = {updates->exchange};
+    const struct ph__square_attributes attributes = {updates->exchange};
     const size_t begin = builder->graph.num_nodes;
     ph_value *own = inputs_out + PH_SQUARES_OUTPUTS;
     for (size_t i = 0; i < updates->count; i++) {
@@ -200,15 +200,15 @@ static void emit_wait(
     struct square_pass *pass, const struct column_updates *updates, const ph_value *inputs, ph_value *sums)
 {
     struct ph_builder *builder = pass->lookup.builder;
-    struct ph_graph *graph = &builder->graph;
-    const struct ph_square_attributes attributes = {updates->exchange};
+    struct ph__graph *graph = &builder->graph;
+    const struct ph__square_attributes attributes = {updates->exchange};
     const size_t begin = graph->num_nodes;
     ph__emit(builder, &ph__op_exchange_squares_wait, NULL, &attributes, sizeof attributes,
         PH_SQUARES_OUTPUTS + updates->count * PH_SQUARES_TABLE_INPUTS, inputs, updates->count, sums);
     if (ph_builder_status(builder) != PH_OK)
         return;
     for (size_t i = 0; i < updates->count; i++) {
-        const struct ph_node *node = ph__builder_producer(builder, updates->items[i].update);
+        const struct ph__node *node = ph__builder_producer(builder, updates->items[i].update);
         node->inputs[PH_UPDATE_SQUARE_SUMS] = sums[i];
     }
     move_before(pass, graph->values[updates->items[0].update].producer, begin);
@@ -216,7 +216,7 @@ static void emit_wait(
 
 static void share(struct square_pass *pass, size_t number)
 {
-    struct ph_sharding *sharding = pass->lookup.sharding;
+    struct ph__sharding *sharding = pass->lookup.sharding;
     struct ph_builder *builder = pass->lookup.builder;
     struct column_updates updates;
     list_updates(pass, sharding->tables[number], &updates);
@@ -232,7 +232,7 @@ static void share(struct square_pass *pass, size_t number)
     emit_wait(pass, &updates, inputs, sums);
 }
 
-void ph__share_squares(struct ph_sharding *sharding, struct ph_builder *builder)
+void ph__share_squares(struct ph__sharding *sharding, struct ph_builder *builder)
 {
     if (ph_builder_status(builder) != PH_OK)
         return;

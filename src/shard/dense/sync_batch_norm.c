@@ -16,7 +16,7 @@
 
 struct sync_attributes {
     struct ph_batch_norm_options options;
-    struct ph_sharding *sharding;
+    struct ph__sharding *sharding;
     const char *what, *what_gradient;
 };
 
@@ -28,9 +28,9 @@ static size_t message_numbers(size_t columns)
 
 /* ---- forward: own message, numbers of all ranks, what the moments are made in -------------------------------------- */
 
-static void sync_gradient(struct ph_gradient *gradient)
+static void sync_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
+    const struct ph__node node = *gradient->node;
     const ph_value inputs[PH_BATCH_NORM_BACKWARD_INPUTS] = {gradient->output_gradients[PH_BATCH_NORM_Y],
         node.inputs[PH_BATCH_NORM_X], node.outputs[PH_BATCH_NORM_MEAN], node.outputs[PH_BATCH_NORM_INV_STD],
         node.inputs[PH_BATCH_NORM_GAMMA]};
@@ -38,7 +38,7 @@ static void sync_gradient(struct ph_gradient *gradient)
         PH_BATCH_NORM_BACKWARD_INPUTS, inputs, PH_BATCH_NORM_BACKWARD_OUTPUTS, gradient->input_gradients);
 }
 
-static size_t sync_scratch_bytes(const struct ph_call *call)
+static size_t sync_scratch_bytes(const struct ph__call *call)
 {
     const struct sync_attributes *attributes = call->attributes;
     const size_t count = message_numbers(call->inputs[PH_BATCH_NORM_X].shape.dims[1]);
@@ -47,7 +47,7 @@ static size_t sync_scratch_bytes(const struct ph_call *call)
 }
 
 /* Rows, means and sums of squared deviations of this rank; without rows zeros. */
-static void describe_rows(const struct ph_call *call, double *scratch, double *own)
+static void describe_rows(const struct ph__call *call, double *scratch, double *own)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
     double *squares = own + 1 + dims[1];
@@ -74,7 +74,7 @@ static void add_rows(size_t columns, const double *rank, double *sum)
 }
 
 /* Rows of all ranks, with their means and variances. */
-static void combine(const struct ph_sharding *sharding, size_t columns, const double *all, double *sum)
+static void combine(const struct ph__sharding *sharding, size_t columns, const double *all, double *sum)
 {
     const size_t count = message_numbers(columns);
     memset(sum, 0, count * sizeof *sum);
@@ -85,11 +85,11 @@ static void combine(const struct ph_sharding *sharding, size_t columns, const do
         sum[1 + columns + j] /= sum[0];
 }
 
-static ph_status sync_run(struct ph_call *call)
+static ph_status sync_run(struct ph__call *call)
 {
     const struct sync_attributes *attributes = call->attributes;
-    const struct ph_comm_call named = {PH_CHANNEL_STATISTICS, attributes->what};
-    const struct ph_sharding *sharding = attributes->sharding;
+    const struct ph__comm_call named = {PH_CHANNEL_STATISTICS, attributes->what};
+    const struct ph__sharding *sharding = attributes->sharding;
     const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1], count = message_numbers(columns);
     double *own = call->scratch, *gathered = own + count;
     const double *all;
@@ -100,7 +100,7 @@ static ph_status sync_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_sync_batch_norm = {
+const struct ph__op ph__op_sync_batch_norm = {
     .name = "sync_batch_norm",
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = ph__batch_norm_infer,
@@ -112,7 +112,7 @@ const struct ph_op ph__op_sync_batch_norm = {
 
 /* ---- backward: own message, numbers of all ranks, means in real, what the sums are made in -------------------------- */
 
-static size_t backward_scratch_bytes(const struct ph_call *call)
+static size_t backward_scratch_bytes(const struct ph__call *call)
 {
     const struct sync_attributes *attributes = call->attributes;
     const size_t columns = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims[1];
@@ -121,11 +121,11 @@ static size_t backward_scratch_bytes(const struct ph_call *call)
            2 * columns * sizeof(ph_real) + ph__batch_norm_gradient_sums_bytes(call);
 }
 
-static ph_status backward_run(struct ph_call *call)
+static ph_status backward_run(struct ph__call *call)
 {
     const struct sync_attributes *attributes = call->attributes;
-    const struct ph_comm_call named = {PH_CHANNEL_STATISTICS_GRADIENTS, attributes->what_gradient};
-    const struct ph_sharding *sharding = attributes->sharding;
+    const struct ph__comm_call named = {PH_CHANNEL_STATISTICS_GRADIENTS, attributes->what_gradient};
+    const struct ph__sharding *sharding = attributes->sharding;
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
     const size_t count = message_numbers(dims[1]);
     double *own = call->scratch, *gathered = own + count;
@@ -140,7 +140,7 @@ static ph_status backward_run(struct ph_call *call)
 }
 
 /* It has an effect on others, who wait for its sums. */
-const struct ph_op ph__op_sync_batch_norm_backward = {
+const struct ph__op ph__op_sync_batch_norm_backward = {
     .name = "sync_batch_norm_backward",
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = ph__batch_norm_backward_infer,
@@ -151,9 +151,9 @@ const struct ph_op ph__op_sync_batch_norm_backward = {
 
 /* ---- the pass -------------------------------------------------------------------------------------------------------- */
 
-static void synchronise(struct ph_sharding *sharding, struct ph_builder *builder, struct ph_node *node)
+static void synchronise(struct ph__sharding *sharding, struct ph_builder *builder, struct ph__node *node)
 {
-    struct ph_arena *arena = &builder->graph.arena;
+    struct ph__arena *arena = &builder->graph.arena;
     const struct sync_attributes attributes = {
         .options = *(const struct ph_batch_norm_options *)node->attributes,
         .sharding = sharding,
@@ -169,11 +169,11 @@ static void synchronise(struct ph_sharding *sharding, struct ph_builder *builder
     node->attributes_size = sizeof attributes;
 }
 
-void ph__sync_batch_norms(struct ph_sharding *sharding, struct ph_builder *builder)
+void ph__sync_batch_norms(struct ph__sharding *sharding, struct ph_builder *builder)
 {
-    const struct ph_graph *graph = &builder->graph;
+    const struct ph__graph *graph = &builder->graph;
     for (size_t i = 0; ph_builder_status(builder) == PH_OK && i < graph->num_nodes; i++) {
-        struct ph_node *node = &graph->nodes[i];
+        struct ph__node *node = &graph->nodes[i];
         if (node->op == &ph__op_batch_norm)
             synchronise(sharding, builder, node);
         else if ((node->op->traits & PH_OP_MIXES_SAMPLES) != 0 && node->op != &ph__op_bce_with_logits)

@@ -10,27 +10,27 @@
 
 enum { BLOCK_SAMPLES = 64 };
 
-static const struct ph_host_sums *sums_of(const struct ph_call *call)
+static const struct ph__host_sums *sums_of(const struct ph__call *call)
 {
-    return ((const struct ph_host_attributes *)call->attributes)->sums;
+    return ((const struct ph__host_attributes *)call->attributes)->sums;
 }
 
-static const struct ph_sharding *sharding_of(const struct ph_call *call)
+static const struct ph__sharding *sharding_of(const struct ph__call *call)
 {
     return sums_of(call)->exchange->sharding;
 }
 
 /* ---- start: the sums' gradients -------------------------------------------------------------------------------------- */
 
-static ph_status start_infer(struct ph_infer *infer)
+static ph_status start_infer(struct ph__infer *infer)
 {
-    const struct ph_host_sums *sums = ((const struct ph_host_attributes *)infer->attributes)->sums;
+    const struct ph__host_sums *sums = ((const struct ph__host_attributes *)infer->attributes)->sums;
     const struct ph_dim samples = ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH);
     infer->outputs[PH_BACK_SENT] = ph__dense_type(1, &samples);
     infer->outputs[PH_BACK_TICKET] = ph__scalar_type();
     infer->outputs[PH_BACK_RECEIVED] = ph__dense_type(1, &samples);
     for (size_t i = 0; i < sums->own_count; i++) {
-        const struct ph_host_part *part = &sums->parts[sums->own_first + i];
+        const struct ph__host_part *part = &sums->parts[sums->own_first + i];
         const struct ph_dim dims[] = {
             samples, ph__dim(part->count), ph__dim(sums->blocks[part->block].width)};
         infer->outputs[PH_BACK_GRADIENTS + i] = ph__dense_type(3, dims);
@@ -38,9 +38,9 @@ static ph_status start_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const enum ph_wire wire = sharding_of(call)->backward;
+    const enum ph__wire wire = sharding_of(call)->backward;
     if (output == PH_BACK_SENT)
         *bytes_out = ph__host_most_bytes(call, sums_of(call), wire);
     else if (output == PH_BACK_RECEIVED)
@@ -48,14 +48,14 @@ static ph_status start_output_bytes(const struct ph_call *call, size_t output, s
     return PH_OK;
 }
 
-static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     for (size_t i = 0; i < call->num_inputs; i++)
         cost_out->bytes += 2 * (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
 /* Scratch: the numbers of the largest part where they are packed in fewer bytes, messages. */
-static size_t numbers_bytes(const struct ph_call *call)
+static size_t numbers_bytes(const struct ph__call *call)
 {
     const size_t num_samples =
         ph__divide_up(call->extents[PH_SYMBOL_GLOBAL_BATCH], sharding_of(call)->world_size);
@@ -64,17 +64,17 @@ static size_t numbers_bytes(const struct ph_call *call)
                : ph__size_align(ph__host_part_most_numbers(sums_of(call), num_samples) * sizeof(ph_real));
 }
 
-static size_t start_scratch_bytes(const struct ph_call *call)
+static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph__host_sums *sums = sums_of(call);
     const size_t num_messages = (sums->own_count + sums->num_parts) * sharding_of(call)->world_size;
-    return numbers_bytes(call) + num_messages * sizeof(struct ph_message);
+    return numbers_bytes(call) + num_messages * sizeof(struct ph__message);
 }
 
 /* The gradients of one part's vectors, for one peer. */
 struct cut {
-    const struct ph_call *call;
-    const struct ph_host_part *part;
+    const struct ph__call *call;
+    const struct ph__host_part *part;
     size_t first_sample; /* of the peer, among all peers' */
     ph_real *vectors;
 };
@@ -82,8 +82,8 @@ struct cut {
 static void cut_samples(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct cut *cut = argument;
-    const struct ph_host_part *part = cut->part;
-    const struct ph_block *block = &sums_of(cut->call)->blocks[part->block];
+    const struct ph__host_part *part = cut->part;
+    const struct ph__block *block = &sums_of(cut->call)->blocks[part->block];
     const ph_real *dy = (const ph_real *)cut->call->inputs[part->block].data +
                         (cut->first_sample + first) * block->count * block->width;
     ph_real *vector = cut->vectors + first * part->count * block->width;
@@ -94,11 +94,11 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
 }
 
 /* What goes to a part's owner for one peer's samples, at `place`. */
-static struct ph_message cut_part(
-    const struct ph_call *call, const struct ph_host_part *part, size_t peer, char *place)
+static struct ph__message cut_part(
+    const struct ph__call *call, const struct ph__host_part *part, size_t peer, char *place)
 {
-    const struct ph_sharding *sharding = sharding_of(call);
-    const enum ph_wire wire = sharding->backward;
+    const struct ph__sharding *sharding = sharding_of(call);
+    const enum ph__wire wire = sharding->backward;
     const size_t rows = ph__host_part_rows(sums_of(call), part, peer);
     const size_t width = sums_of(call)->blocks[part->block].width;
     struct cut cut = {call, part, ph__peer_samples_before(sharding, peer),
@@ -106,13 +106,13 @@ static struct ph_message cut_part(
     ph__for_blocks(call->backend, ph__sharding_samples(sharding, peer), BLOCK_SAMPLES, cut_samples, &cut);
     if (wire != PH_WIRE_FP32)
         ph__pack_rows(call->backend, wire, rows, width, cut.vectors, place);
-    return (struct ph_message){part->rank, place, ph__wire_bytes(wire, rows, width)};
+    return (struct ph__message){part->rank, place, ph__wire_bytes(wire, rows, width)};
 }
 
-static size_t list_sends(const struct ph_call *call, struct ph_message *messages)
+static size_t list_sends(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    const struct ph_sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__sharding *sharding = sharding_of(call);
     char *place = call->outputs[PH_BACK_SENT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
@@ -124,12 +124,12 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
 }
 
 /* Where a rank's part of an own lookup's gradient comes to stand in RECEIVED. */
-static size_t received_offset(const struct ph_host_sums *sums, size_t own, size_t rank)
+static size_t received_offset(const struct ph__host_sums *sums, size_t own, size_t rank)
 {
-    const struct ph_sharding *sharding = sums->exchange->sharding;
+    const struct ph__sharding *sharding = sums->exchange->sharding;
     size_t offset = 0;
     for (size_t i = 0; i <= own; i++) {
-        const struct ph_host_part *part = &sums->parts[sums->own_first + i];
+        const struct ph__host_part *part = &sums->parts[sums->own_first + i];
         for (size_t from = 0; from < (i < own ? sharding->world_size : rank); from++)
             offset += ph__block_wire_bytes(
                 &sums->blocks[part->block], sharding->backward, ph__host_part_rows(sums, part, from));
@@ -138,38 +138,38 @@ static size_t received_offset(const struct ph_host_sums *sums, size_t own, size_
 }
 
 /* Of each rank's samples, from the rank of this host that has its place. */
-static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
+static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    const struct ph_sharding *sharding = sharding_of(call);
-    const enum ph_wire wire = sharding->backward;
+    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__sharding *sharding = sharding_of(call);
+    const enum ph__wire wire = sharding->backward;
     size_t count = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         for (size_t i = 0; i < sums->own_count; i++) {
-            const struct ph_host_part *part = &sums->parts[sums->own_first + i];
+            const struct ph__host_part *part = &sums->parts[sums->own_first + i];
             const size_t width = sums->blocks[part->block].width;
             void *place = wire == PH_WIRE_FP32
                               ? (void *)((ph_real *)call->outputs[PH_BACK_GRADIENTS + i].data +
                                          sharding->bounds[rank] * part->count * width)
                               : (char *)call->outputs[PH_BACK_RECEIVED].data + received_offset(sums, i, rank);
-            messages[count++] = (struct ph_message){ph__host_rank_for(sharding, rank), place,
+            messages[count++] = (struct ph__message){ph__host_rank_for(sharding, rank), place,
                 ph__wire_bytes(wire, ph__host_part_rows(sums, part, rank), width)};
         }
     return count;
 }
 
-static ph_status start_run(struct ph_call *call)
+static ph_status start_run(struct ph__call *call)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    struct ph_message *sends = (void *)((char *)call->scratch + numbers_bytes(call));
+    const struct ph__host_sums *sums = sums_of(call);
+    struct ph__message *sends = (void *)((char *)call->scratch + numbers_bytes(call));
     const size_t num_sends = list_sends(call, sends);
-    struct ph_message *receives = sends + num_sends;
-    const struct ph_exchange list = {sends, receives, num_sends, list_receives(call, receives)};
-    const struct ph_comm_call named = {sums->channel + 1, sums->what_gradient};
+    struct ph__message *receives = sends + num_sends;
+    const struct ph__exchange list = {sends, receives, num_sends, list_receives(call, receives)};
+    const struct ph__comm_call named = {sums->channel + 1, sums->what_gradient};
     return ph__start_node_run(sharding_of(call), &named, &list, &call->outputs[PH_BACK_TICKET]);
 }
 
-const struct ph_op ph__op_host_gradients_start = {
+const struct ph__op ph__op_host_gradients_start = {
     .name = "host_gradients_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
@@ -180,7 +180,7 @@ const struct ph_op ph__op_host_gradients_start = {
 };
 
 ph_value ph__host_gradient_start(
-    struct ph_builder *builder, const struct ph_host_attributes *attributes, const ph_value *dy)
+    struct ph_builder *builder, const struct ph__host_attributes *attributes, const ph_value *dy)
 {
     ph_value outputs[PH_MAX_OPERANDS];
     ph__emit(builder, &ph__op_host_gradients_start, NULL, attributes, sizeof *attributes,
@@ -190,12 +190,12 @@ ph_value ph__host_gradient_start(
 
 /* ---- wait ---------------------------------------------------------------------------------------------------------- */
 
-static void unpack(const struct ph_call *call)
+static void unpack(const struct ph__call *call)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    const struct ph_sharding *sharding = sharding_of(call);
-    const size_t own = ((const struct ph_host_attributes *)call->attributes)->part;
-    const struct ph_host_part *part = &sums->parts[sums->own_first + own];
+    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__sharding *sharding = sharding_of(call);
+    const size_t own = ((const struct ph__host_attributes *)call->attributes)->part;
+    const struct ph__host_part *part = &sums->parts[sums->own_first + own];
     const size_t width = sums->blocks[part->block].width;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         ph__unpack_rows(call->backend, sharding->backward, ph__host_part_rows(sums, part, rank), width,
@@ -203,12 +203,12 @@ static void unpack(const struct ph_call *call)
             (ph_real *)call->outputs[0].data + sharding->bounds[rank] * part->count * width);
 }
 
-static ph_status wait_run(struct ph_call *call)
+static ph_status wait_run(struct ph__call *call)
 {
     return ph__back_wait_run(call, sharding_of(call), unpack);
 }
 
-const struct ph_op ph__op_host_gradients_wait = {
+const struct ph__op ph__op_host_gradients_wait = {
     .name = "host_gradients_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
     .infer = ph__back_wait_infer,
@@ -217,9 +217,9 @@ const struct ph_op ph__op_host_gradients_wait = {
 };
 
 ph_value ph__host_gradient_wait(
-    struct ph_builder *builder, const struct ph_host_attributes *attributes, ph_value sent)
+    struct ph_builder *builder, const struct ph__host_attributes *attributes, ph_value sent)
 {
-    const struct ph_back_wait wait = {.start = &ph__op_host_gradients_start,
+    const struct ph__back_wait wait = {.start = &ph__op_host_gradients_start,
         .wait = &ph__op_host_gradients_wait,
         .attributes = attributes,
         .attributes_size = sizeof *attributes,

@@ -10,51 +10,52 @@
 /* Samples at a time: what is unpacked of a part stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-static const struct ph_host_sums *sums_of(const struct ph_call *call)
+static const struct ph__host_sums *sums_of(const struct ph__call *call)
 {
-    return ((const struct ph_host_attributes *)call->attributes)->sums;
+    return ((const struct ph__host_attributes *)call->attributes)->sums;
 }
 
-static const struct ph_sharding *sharding_of(const struct ph_call *call)
+static const struct ph__sharding *sharding_of(const struct ph__call *call)
 {
     return sums_of(call)->exchange->sharding;
 }
 
 /* ---- how many rows ------------------------------------------------------------------------------------------------- */
 
-size_t ph__host_rank_for(const struct ph_sharding *sharding, size_t rank)
+size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank)
 {
     const size_t num_local = sharding->plan->topology.ranks_per_host;
     return sharding->rank - sharding->rank % num_local + rank % num_local;
 }
 
 size_t ph__host_part_rows(
-    const struct ph_host_sums *sums, const struct ph_host_part *part, size_t sample_rank)
+    const struct ph__host_sums *sums, const struct ph__host_part *part, size_t sample_rank)
 {
     return ph__sharding_samples(sums->exchange->sharding, sample_rank) * part->count;
 }
 
 /* Bytes of the parts [first, last), each in num_runs runs that have num_samples samples together. */
-static size_t most_bytes(const struct ph_host_sums *sums, size_t first, size_t last, size_t num_samples,
-    size_t num_runs, enum ph_wire wire)
+static size_t most_bytes(const struct ph__host_sums *sums, size_t first, size_t last, size_t num_samples,
+    size_t num_runs, enum ph__wire wire)
 {
     size_t bytes = 0;
     for (size_t i = first; i < last; i++) {
-        const struct ph_host_part *part = &sums->parts[i];
+        const struct ph__host_part *part = &sums->parts[i];
         bytes += ph__block_wire_bytes(&sums->blocks[part->block], wire, num_samples * part->count) +
                  num_runs * PH_RUN_BYTES;
     }
     return bytes;
 }
 
-size_t ph__host_most_bytes(const struct ph_call *call, const struct ph_host_sums *sums, enum ph_wire wire)
+size_t ph__host_most_bytes(const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire)
 {
-    const struct ph_sharding *sharding = sums->exchange->sharding;
+    const struct ph__sharding *sharding = sums->exchange->sharding;
     const size_t num_samples = ph__peer_samples_most(sharding, call->extents[PH_SYMBOL_GLOBAL_BATCH]);
     return most_bytes(sums, 0, sums->num_parts, num_samples, sharding->world_size, wire);
 }
 
-size_t ph__host_own_most_bytes(const struct ph_call *call, const struct ph_host_sums *sums, enum ph_wire wire)
+size_t ph__host_own_most_bytes(
+    const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire)
 {
     if (wire == PH_WIRE_FP32)
         return 0;
@@ -62,7 +63,7 @@ size_t ph__host_own_most_bytes(const struct ph_call *call, const struct ph_host_
         call->extents[PH_SYMBOL_GLOBAL_BATCH], sums->exchange->sharding->world_size, wire);
 }
 
-size_t ph__host_part_most_numbers(const struct ph_host_sums *sums, size_t num_samples)
+size_t ph__host_part_most_numbers(const struct ph__host_sums *sums, size_t num_samples)
 {
     size_t most = 0;
     for (size_t i = 0; i < sums->num_parts; i++)
@@ -72,7 +73,7 @@ size_t ph__host_part_most_numbers(const struct ph_host_sums *sums, size_t num_sa
 
 /* ---- start --------------------------------------------------------------------------------------------------------- */
 
-static ph_status start_infer(struct ph_infer *infer)
+static ph_status start_infer(struct ph__infer *infer)
 {
     const struct ph_dim bytes = ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH);
     infer->outputs[PH_HOST_IN_FLIGHT] = ph__dense_type(1, &bytes);
@@ -81,36 +82,36 @@ static ph_status start_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const enum ph_wire wire = sharding_of(call)->forward;
+    const enum ph__wire wire = sharding_of(call)->forward;
     *bytes_out = output == PH_HOST_IN_FLIGHT ? ph__host_most_bytes(call, sums_of(call), wire)
                                              : ph__host_own_most_bytes(call, sums_of(call), wire);
     return PH_OK;
 }
 
-static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     for (size_t i = 0; i < call->num_inputs; i++)
         cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
-static size_t start_scratch_bytes(const struct ph_call *call)
+static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    return (sums->own_count + sums->num_parts) * sharding_of(call)->world_size * sizeof(struct ph_message);
+    const struct ph__host_sums *sums = sums_of(call);
+    return (sums->own_count + sums->num_parts) * sharding_of(call)->world_size * sizeof(struct ph__message);
 }
 
 /* A rank's rows of an own part: as they are, or packed at *packed, which moves behind them. */
-static struct ph_message pack_part(const struct ph_call *call, size_t own, size_t rank, char **packed)
+static struct ph__message pack_part(const struct ph__call *call, size_t own, size_t rank, char **packed)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    const struct ph_sharding *sharding = sharding_of(call);
-    const struct ph_host_part *part = &sums->parts[sums->own_first + own];
+    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__host_part *part = &sums->parts[sums->own_first + own];
     const size_t width = sums->blocks[part->block].width, rows = ph__host_part_rows(sums, part, rank);
     const ph_real *numbers =
         (const ph_real *)call->inputs[own].data + sharding->bounds[rank] * part->count * width;
-    struct ph_message message = {ph__host_rank_for(sharding, rank), (void *)(uintptr_t)numbers,
+    struct ph__message message = {ph__host_rank_for(sharding, rank), (void *)(uintptr_t)numbers,
         ph__wire_bytes(sharding->forward, rows, width)};
     if (sharding->forward == PH_WIRE_FP32)
         return message;
@@ -120,7 +121,7 @@ static struct ph_message pack_part(const struct ph_call *call, size_t own, size_
     return message;
 }
 
-static size_t list_sends(const struct ph_call *call, struct ph_message *messages)
+static size_t list_sends(const struct ph__call *call, struct ph__message *messages)
 {
     char *packed = call->outputs[PH_HOST_SENT].data;
     size_t count = 0;
@@ -130,40 +131,40 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
     return count;
 }
 
-static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
+static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    const struct ph_sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__sharding *sharding = sharding_of(call);
     char *place = call->outputs[PH_HOST_IN_FLIGHT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
         for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_parts; i++) {
-            const struct ph_host_part *part = &sums->parts[i];
-            const struct ph_block *block = &sums->blocks[part->block];
+            const struct ph__host_part *part = &sums->parts[i];
+            const struct ph__block *block = &sums->blocks[part->block];
             const size_t rows = ph__host_part_rows(sums, part, peer);
-            messages[count++] =
-                (struct ph_message){part->rank, place, ph__wire_bytes(sharding->forward, rows, block->width)};
+            messages[count++] = (struct ph__message){
+                part->rank, place, ph__wire_bytes(sharding->forward, rows, block->width)};
             place += ph__block_wire_bytes(block, sharding->forward, rows);
         }
     return count;
 }
 
-static ph_status start_run(struct ph_call *call)
+static ph_status start_run(struct ph__call *call)
 {
-    const struct ph_host_sums *sums = sums_of(call);
-    struct ph_message *sends = call->scratch;
+    const struct ph__host_sums *sums = sums_of(call);
+    struct ph__message *sends = call->scratch;
     const size_t num_sends = list_sends(call, sends);
-    struct ph_message *receives = sends + num_sends;
-    const struct ph_exchange list = {sends, receives, num_sends, list_receives(call, receives)};
-    const struct ph_comm_call named = {sums->channel, sums->what};
+    struct ph__message *receives = sends + num_sends;
+    const struct ph__exchange list = {sends, receives, num_sends, list_receives(call, receives)};
+    const struct ph__comm_call named = {sums->channel, sums->what};
     return ph__start_node_run(sharding_of(call), &named, &list, &call->outputs[PH_HOST_TICKET]);
 }
 
 /* The vectors' gradient is what host_gradients_start has on its way, one wait for each own lookup. */
-static void start_gradient(struct ph_gradient *gradient)
+static void start_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
-    struct ph_host_attributes attributes = *(const struct ph_host_attributes *)node.attributes;
+    const struct ph__node node = *gradient->node;
+    struct ph__host_attributes attributes = *(const struct ph__host_attributes *)node.attributes;
     const ph_value sent = gradient->output_gradients[PH_HOST_IN_FLIGHT];
     for (size_t i = 0; i < node.num_inputs; i++) {
         attributes.part = i;
@@ -172,7 +173,7 @@ static void start_gradient(struct ph_gradient *gradient)
     }
 }
 
-const struct ph_op ph__op_host_sums_start = {
+const struct ph__op ph__op_host_sums_start = {
     .name = "host_sums_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
@@ -185,9 +186,9 @@ const struct ph_op ph__op_host_sums_start = {
 
 /* ---- wait ---------------------------------------------------------------------------------------------------------- */
 
-static ph_status wait_infer(struct ph_infer *infer)
+static ph_status wait_infer(struct ph__infer *infer)
 {
-    const struct ph_host_sums *sums = ((const struct ph_host_attributes *)infer->attributes)->sums;
+    const struct ph__host_sums *sums = ((const struct ph__host_attributes *)infer->attributes)->sums;
     for (size_t i = 0; i < sums->num_blocks; i++) {
         const struct ph_dim dims[] = {
             sums->exchange->peer_samples, ph__dim(sums->blocks[i].count), ph__dim(sums->blocks[i].width)};
@@ -196,20 +197,20 @@ static ph_status wait_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static ph_status wait_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status wait_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph_block *block = &sums_of(call)->blocks[output];
+    const struct ph__block *block = &sums_of(call)->blocks[output];
     *bytes_out = ph__peer_samples_most(sharding_of(call), call->extents[PH_SYMBOL_GLOBAL_BATCH]) *
                  block->count * block->width * sizeof(ph_real);
     return PH_OK;
 }
 
 /* Of each part, a number read and one added. */
-static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_host_sums *sums = sums_of(call);
+    const struct ph__host_sums *sums = sums_of(call);
     for (size_t i = 0; i < sums->num_parts; i++) {
-        const struct ph_host_part *part = &sums->parts[i];
+        const struct ph__host_part *part = &sums->parts[i];
         const double numbers =
             (double)ph__rows(&call->outputs[part->block]) * part->count * sums->blocks[part->block].width;
         cost_out->flops += numbers;
@@ -218,12 +219,12 @@ static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
 }
 
 /* Room for BLOCK_SAMPLES of the largest part, as numbers, on a line of its own for each thread. */
-static size_t unpacked_bytes(const struct ph_host_sums *sums)
+static size_t unpacked_bytes(const struct ph__host_sums *sums)
 {
     return ph__size_align(ph__host_part_most_numbers(sums, BLOCK_SAMPLES) * sizeof(ph_real));
 }
 
-static size_t wait_scratch_bytes(const struct ph_call *call)
+static size_t wait_scratch_bytes(const struct ph__call *call)
 {
     return sharding_of(call)->forward == PH_WIRE_FP32
                ? 0
@@ -232,18 +233,18 @@ static size_t wait_scratch_bytes(const struct ph_call *call)
 
 /* The samples of one peer. */
 struct summing {
-    const struct ph_call *call;
+    const struct ph__call *call;
     size_t num_samples, first_sample; /* of it, and where they are among all peers' */
     const char *bytes;                /* of the parts, one behind the other */
 };
 
 /* The samples [first, last) of a part that has come in the wire format, as numbers. */
-static const ph_real *unpack_rows(const struct summing *summing, const struct ph_host_part *part,
+static const ph_real *unpack_rows(const struct summing *summing, const struct ph__host_part *part,
     const char *bytes, size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = summing->call;
+    const struct ph__call *call = summing->call;
     const size_t width = sums_of(call)->blocks[part->block].width;
-    const enum ph_wire wire = sharding_of(call)->forward;
+    const enum ph__wire wire = sharding_of(call)->forward;
     if (wire == PH_WIRE_FP32)
         return (const ph_real *)(const void *)bytes + first * part->count * width;
     ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(sums_of(call)));
@@ -253,11 +254,11 @@ static const ph_real *unpack_rows(const struct summing *summing, const struct ph
 }
 
 /* sum += vectors of the samples [first, last); the first part of a block has all of its pieces. */
-static void add_part(const struct summing *summing, const struct ph_host_part *part, size_t first,
+static void add_part(const struct summing *summing, const struct ph__host_part *part, size_t first,
     size_t last, const ph_real *vectors)
 {
-    const struct ph_host_sums *sums = sums_of(summing->call);
-    const struct ph_block *block = &sums->blocks[part->block];
+    const struct ph__host_sums *sums = sums_of(summing->call);
+    const struct ph__block *block = &sums->blocks[part->block];
     ph_real *sum = (ph_real *)summing->call->outputs[part->block].data +
                    (summing->first_sample + first) * block->count * block->width;
     if (part->rank == sums->parts[0].rank) {
@@ -274,17 +275,17 @@ static void add_part(const struct summing *summing, const struct ph_host_part *p
 static void sum_samples(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct summing *summing = argument;
-    const struct ph_host_sums *sums = sums_of(summing->call);
+    const struct ph__host_sums *sums = sums_of(summing->call);
     const char *bytes = summing->bytes;
     for (size_t i = 0; i < sums->num_parts; i++) {
-        const struct ph_host_part *part = &sums->parts[i];
+        const struct ph__host_part *part = &sums->parts[i];
         add_part(summing, part, first, last, unpack_rows(summing, part, bytes, first, last, worker));
         bytes += ph__block_wire_bytes(&sums->blocks[part->block], sharding_of(summing->call)->forward,
             summing->num_samples * part->count);
     }
 }
 
-static size_t parts_bytes(const struct ph_host_sums *sums, enum ph_wire wire, size_t num_samples)
+static size_t parts_bytes(const struct ph__host_sums *sums, enum ph__wire wire, size_t num_samples)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < sums->num_parts; i++)
@@ -293,9 +294,9 @@ static size_t parts_bytes(const struct ph_host_sums *sums, enum ph_wire wire, si
     return bytes;
 }
 
-static ph_status wait_run(struct ph_call *call)
+static ph_status wait_run(struct ph__call *call)
 {
-    const struct ph_sharding *sharding = sharding_of(call);
+    const struct ph__sharding *sharding = sharding_of(call);
     struct summing summing = {.call = call, .bytes = call->inputs[PH_HOST_IN_FLIGHT].data};
     PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[PH_HOST_TICKET].scalar));
     for (size_t peer = 0; peer < sharding->world_size; peer++) {
@@ -310,13 +311,13 @@ static ph_status wait_run(struct ph_call *call)
     return PH_OK;
 }
 
-static void wait_gradient(struct ph_gradient *gradient)
+static void wait_gradient(struct ph__gradient *gradient)
 {
     gradient->input_gradients[PH_HOST_IN_FLIGHT] =
         ph__host_gradient_start(gradient->builder, gradient->node->attributes, gradient->output_gradients);
 }
 
-const struct ph_op ph__op_host_sums_wait = {
+const struct ph__op ph__op_host_sums_wait = {
     .name = "host_sums_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,

@@ -16,13 +16,13 @@
 #include "op/operator.h"
 #include "shard/sharding.h"
 
-extern const struct ph_op ph__op_host_sums_start;
-extern const struct ph_op ph__op_host_sums_wait;
-extern const struct ph_op ph__op_host_gradients_start;
-extern const struct ph_op ph__op_host_gradients_wait;
+extern const struct ph__op ph__op_host_sums_start;
+extern const struct ph__op ph__op_host_sums_wait;
+extern const struct ph__op ph__op_host_gradients_start;
+extern const struct ph__op ph__op_host_gradients_wait;
 
 /* Of a block's vectors, those that some rank of this host has rows of. */
-struct ph_host_part {
+struct ph__host_part {
     uint32_t rank;
     uint32_t block; /* of the host's */
     uint32_t count;
@@ -31,20 +31,20 @@ struct ph_host_part {
 
 /* The host's blocks, whose first part has all of their pieces, in their order. The first own_count parts from own_first on are
  * this rank's, each made by one local lookup. */
-struct ph_host_sums {
-    const struct ph_vector_exchange *exchange;
+struct ph__host_sums {
+    const struct ph__vector_exchange *exchange;
     uint32_t channel; /* of vectors; the next is that of gradients */
     const char *what, *what_gradient;
-    const struct ph_block *blocks; /* of the exchange: some of those that this rank gives */
+    const struct ph__block *blocks; /* of the exchange: some of those that this rank gives */
     size_t num_blocks;
-    const struct ph_host_part *parts; /* by rank and then by block */
+    const struct ph__host_part *parts; /* by rank and then by block */
     size_t num_parts, own_first, own_count;
     ph_value in_flight; /* what its lookups give, on its way */
 };
 
 /* Attributes of all four. */
-struct ph_host_attributes {
-    const struct ph_host_sums *sums;
+struct ph__host_attributes {
+    const struct ph__host_sums *sums;
     size_t part; /* of host_gradients_wait: which of this rank's */
 };
 
@@ -54,21 +54,21 @@ enum { PH_HOST_IN_FLIGHT, PH_HOST_TICKET, PH_HOST_SENT, PH_HOST_OUTPUTS };
 /* For the gradient rules: starts the way back of dy (num_blocks), the sums' gradients, and returns the gradient of what was
  * in flight; and, of that, adds the wait for one own lookup's gradient, which on a rank without lookups is a wait alone. */
 ph_value ph__host_gradient_start(
-    struct ph_builder *builder, const struct ph_host_attributes *attributes, const ph_value *dy);
+    struct ph_builder *builder, const struct ph__host_attributes *attributes, const ph_value *dy);
 ph_value ph__host_gradient_wait(
-    struct ph_builder *builder, const struct ph_host_attributes *attributes, ph_value sent);
+    struct ph_builder *builder, const struct ph__host_attributes *attributes, ph_value sent);
 
 /* The rank of this host that has the place of `rank`. */
-size_t ph__host_rank_for(const struct ph_sharding *sharding, size_t rank);
+size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank);
 /* Rows of a part, in the batch that is bound, for the samples of one rank. */
 size_t ph__host_part_rows(
-    const struct ph_host_sums *sums, const struct ph_host_part *part, size_t sample_rank);
+    const struct ph__host_sums *sums, const struct ph__host_part *part, size_t sample_rank);
 /* Bytes of what all parts have for this rank's peers, at most, for the extents of the call. */
-size_t ph__host_most_bytes(const struct ph_call *call, const struct ph_host_sums *sums, enum ph_wire wire);
+size_t ph__host_most_bytes(const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire);
 /* Bytes of what this rank's parts are for all samples, at most; 0 where numbers travel as they are. */
 size_t ph__host_own_most_bytes(
-    const struct ph_call *call, const struct ph_host_sums *sums, enum ph_wire wire);
+    const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire);
 /* Numbers of the largest part for `num_samples` samples. */
-size_t ph__host_part_most_numbers(const struct ph_host_sums *sums, size_t num_samples);
+size_t ph__host_part_most_numbers(const struct ph__host_sums *sums, size_t num_samples);
 
 #endif

@@ -10,24 +10,24 @@
 #include "shard/lookup/vector_exchange.h"
 
 /* exchange_vectors_wait of items: its inputs, whose ids are the feature's bags. */
-extern const struct ph_op ph__op_exchange_items_wait;
+extern const struct ph__op ph__op_exchange_items_wait;
 
 /* Which rows of each block the items of a chunk have. */
-struct ph_item_places {
-    const struct ph_vector_exchange *exchange;
+struct ph__item_places {
+    const struct ph__vector_exchange *exchange;
     const int64_t *ids; /* (num_items) */
     size_t num_items;
     uint32_t *begins; /* (chunks + 1, num_blocks): the chunk's first row of the block */
 };
 
 /* Bytes of begins, aligned. */
-size_t ph__item_places_bytes(const struct ph_vector_exchange *exchange, size_t num_items);
+size_t ph__item_places_bytes(const struct ph__vector_exchange *exchange, size_t num_items);
 /* begins: that many bytes, borrowed with the bags while places are used. */
-void ph__find_item_places(const struct ph_backend *backend, const struct ph_vector_exchange *exchange,
-    const struct ph_operand *bags, void *begins, struct ph_item_places *places_out);
+void ph__find_item_places(const struct ph_backend *backend, const struct ph__vector_exchange *exchange,
+    const struct ph__operand *bags, void *begins, struct ph__item_places *places_out);
 
 /* dy (I, dim): vectors_out becomes what belongs to the rows of block number `block`, (rows, width). */
-void ph__cut_items(const struct ph_backend *backend, const struct ph_item_places *places, size_t block,
+void ph__cut_items(const struct ph_backend *backend, const struct ph__item_places *places, size_t block,
     const ph_real *dy, ph_real *vectors_out);
 
 #endif

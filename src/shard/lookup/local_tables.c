@@ -3,7 +3,7 @@
 
 #include "shard/lookup/lookup_pass.h"
 
-void *ph__pass_take(struct ph_lookup_pass *pass, size_t count, size_t size)
+void *ph__pass_take(struct ph__lookup_pass *pass, size_t count, size_t size)
 {
     void *memory = ph__arena_alloc_array(pass->arena, count + 1, size);
     if (memory == NULL)
@@ -11,42 +11,42 @@ void *ph__pass_take(struct ph_lookup_pass *pass, size_t count, size_t size)
     return memory;
 }
 
-const struct ph_plan_table *ph__pass_find_plan(struct ph_lookup_pass *pass, const char *name)
+const struct ph__plan_table *ph__pass_find_plan(struct ph__lookup_pass *pass, const char *name)
 {
-    const struct ph_plan_table *table = ph__plan_find(pass->sharding->plan, name);
+    const struct ph__plan_table *table = ph__plan_find(pass->sharding->plan, name);
     if (table == NULL)
         ph_builder_fail(pass->builder, PH_ERROR_CONFIG, "the plan does not name table '%s'", name);
     return table;
 }
 
-const struct ph_table_shard *ph__pass_shard_of(
-    const struct ph_lookup_pass *pass, const struct ph_plan_table *table, size_t rank)
+const struct ph__table_shard *ph__pass_shard_of(
+    const struct ph__lookup_pass *pass, const struct ph__plan_table *table, size_t rank)
 {
-    const struct ph_table_shard *shards = pass->sharding->plan->shards + table->first_shard;
+    const struct ph__table_shard *shards = pass->sharding->plan->shards + table->first_shard;
     for (size_t i = 0; i < table->num_shards; i++)
         if (shards[i].rank == rank && shards[i].num_rows > 0)
             return &shards[i];
     return NULL;
 }
 
-struct ph_shard_key ph__shard_key_of(const struct ph_table_shard *shard, const struct ph_plan_table *table)
+struct ph__shard_key ph__shard_key_of(const struct ph__table_shard *shard, const struct ph__plan_table *table)
 {
-    return (struct ph_shard_key){shard->num_columns, shard->num_rows < table->num_rows};
+    return (struct ph__shard_key){shard->num_columns, shard->num_rows < table->num_rows};
 }
 
-bool ph__shard_key_equal(struct ph_shard_key a, struct ph_shard_key b)
+bool ph__shard_key_equal(struct ph__shard_key a, struct ph__shard_key b)
 {
     return a.width == b.width && a.is_cut == b.is_cut;
 }
 
-bool ph__plan_is_replica(const struct ph_plan_table *table)
+bool ph__plan_is_replica(const struct ph__plan_table *table)
 {
     return table->kind == PH_SHARD_DATA_PARALLEL;
 }
 
 /* "embedding.table/32", "embedding.table/64/rows" */
 static const char *table_name(
-    struct ph_lookup_pass *pass, const struct ph_declaration *table, struct ph_shard_key key)
+    struct ph__lookup_pass *pass, const struct ph__declaration *table, struct ph__shard_key key)
 {
     return ph__arena_printf(
         pass->arena, "%s/%u%s", table->name, (unsigned)key.width, key.is_cut ? "/rows" : "");
@@ -54,15 +54,15 @@ static const char *table_name(
 
 /* The slices of the model's table whose shards here have this key, or that every rank has (key NULL), into a declaration of
  * one feature a slice; `local_of` says which of them each of the model's is. */
-static void add_slices(struct ph_lookup_pass *pass, const struct ph_declaration *table,
-    const struct ph_shard_key *key, struct ph_declaration *local, size_t *local_of)
+static void add_slices(struct ph__lookup_pass *pass, const struct ph__declaration *table,
+    const struct ph__shard_key *key, struct ph__declaration *local, size_t *local_of)
 {
     struct ph_table_slice *slices = ph__pass_take(pass, table->num_slices, sizeof *slices);
-    struct ph_slice_part *parts = ph__pass_take(pass, table->num_slices, sizeof *parts);
+    struct ph__slice_part *parts = ph__pass_take(pass, table->num_slices, sizeof *parts);
     size_t *features = ph__pass_take(pass, table->num_slices, sizeof *features);
     for (size_t i = 0; i < table->num_slices && ph_builder_status(pass->builder) == PH_OK; i++) {
-        const struct ph_plan_table *plan = ph__pass_find_plan(pass, table->slices[i].name);
-        const struct ph_table_shard *shard =
+        const struct ph__plan_table *plan = ph__pass_find_plan(pass, table->slices[i].name);
+        const struct ph__table_shard *shard =
             plan != NULL ? ph__pass_shard_of(pass, plan, pass->sharding->rank) : NULL;
         const bool is_here = key == NULL
                                  ? plan != NULL && ph__plan_is_replica(plan)
@@ -72,7 +72,7 @@ static void add_slices(struct ph_lookup_pass *pass, const struct ph_declaration 
         const size_t at = local->num_slices++;
         slices[at] = (struct ph_table_slice){
             table->slices[i].name, shard != NULL ? (size_t)shard->num_rows : table->slices[i].num_rows};
-        parts[at] = (struct ph_slice_part){.first_row = shard != NULL ? (size_t)shard->first_row : 0,
+        parts[at] = (struct ph__slice_part){.first_row = shard != NULL ? (size_t)shard->first_row : 0,
             .whole_rows = table->slices[i].num_rows,
             .first_column = shard != NULL ? shard->first_column : 0,
             .whole_columns = table->shape.dims[1]};
@@ -85,13 +85,13 @@ static void add_slices(struct ph_lookup_pass *pass, const struct ph_declaration 
     local->num_features = local->num_slices;
 }
 
-ph_value ph__local_table(struct ph_lookup_pass *pass, const struct ph_declaration *table,
-    const struct ph_shard_key *key, size_t *local_of)
+ph_value ph__local_table(struct ph__lookup_pass *pass, const struct ph__declaration *table,
+    const struct ph__shard_key *key, size_t *local_of)
 {
     struct ph_builder *builder = pass->builder;
-    struct ph_declaration local = {.name = key != NULL
-                                               ? table_name(pass, table, *key)
-                                               : ph__arena_printf(pass->arena, "%s/replicas", table->name),
+    struct ph__declaration local = {.name = key != NULL
+                                                ? table_name(pass, table, *key)
+                                                : ph__arena_printf(pass->arena, "%s/replicas", table->name),
         .family = table->name,
         .is_table = true,
         .shape = {.rank = 2, .dims = {0, key != NULL ? key->width : table->shape.dims[1]}},

@@ -16,9 +16,9 @@ static const char *last_word(const char *name)
 
 /* The number of this stream among those of the rank, which gets it if it has it not. */
 static ph_status find_stream(
-    struct ph_lookup_pass *pass, size_t rank, const struct ph_stream *wanted, size_t *stream_out)
+    struct ph__lookup_pass *pass, size_t rank, const struct ph__stream *wanted, size_t *stream_out)
 {
-    struct ph_stream_list *list = &pass->sharding->streams[rank];
+    struct ph__stream_list *list = &pass->sharding->streams[rank];
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i].feature == wanted->feature && list->items[i].first_row == wanted->first_row &&
             list->items[i].num_rows == wanted->num_rows) {
@@ -31,12 +31,12 @@ static ph_status find_stream(
     return PH_OK;
 }
 
-static ph_status stream_of(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t feature,
-    size_t rank, const struct ph_table_shard *shard, size_t *stream_out)
+static ph_status stream_of(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
+    size_t feature, size_t rank, const struct ph__table_shard *shard, size_t *stream_out)
 {
     const struct ph_table_slice *slice = &lookup->declaration->slices[lookup->slices[feature]];
     const size_t *selected = lookup->features.selected;
-    const struct ph_stream stream = {.feature = (uint32_t)(selected != NULL ? selected[feature] : feature),
+    const struct ph__stream stream = {.feature = (uint32_t)(selected != NULL ? selected[feature] : feature),
         .name = ph__arena_strdup(&pass->sharding->arena, last_word(slice->name)),
         .first_row = shard->first_row,
         .num_rows = shard->num_rows,
@@ -45,14 +45,15 @@ static ph_status stream_of(struct ph_lookup_pass *pass, const struct ph_spread_l
 }
 
 /* The group of this key, which comes to be if there is none; groups (world's widths are few) have room. */
-static struct ph_shard_group *find_group(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
-    struct ph_shard_group *groups, size_t *num_groups, struct ph_shard_key key, bool is_of_host)
+static struct ph__shard_group *find_group(struct ph__lookup_pass *pass,
+    const struct ph__spread_lookup *lookup, struct ph__shard_group *groups, size_t *num_groups,
+    struct ph__shard_key key, bool is_of_host)
 {
     for (size_t i = 0; i < *num_groups; i++)
         if (ph__shard_key_equal(groups[i].key, key) && groups[i].is_of_host == is_of_host)
             return &groups[i];
-    struct ph_shard_group *group = &groups[(*num_groups)++];
-    *group = (struct ph_shard_group){.key = key,
+    struct ph__shard_group *group = &groups[(*num_groups)++];
+    *group = (struct ph__shard_group){.key = key,
         .is_of_host = is_of_host,
         .pieces = ph__pass_take(pass, lookup->num_features, sizeof *group->pieces),
         .streams = ph__pass_take(pass, lookup->num_features, sizeof *group->streams),
@@ -61,7 +62,7 @@ static struct ph_shard_group *find_group(struct ph_lookup_pass *pass, const stru
 }
 
 /* Where the piece of that stream stands: streams ascend. */
-static void insert_piece(struct ph_shard_group *group, size_t stream, size_t slice, struct ph_piece piece)
+static void insert_piece(struct ph__shard_group *group, size_t stream, size_t slice, struct ph__piece piece)
 {
     size_t at = group->count++;
     for (; at > 0 && group->streams[at - 1] > stream; at--) {
@@ -75,35 +76,35 @@ static void insert_piece(struct ph_shard_group *group, size_t stream, size_t sli
 }
 
 /* Nothing is summed where items are looked up: they go straight to who asks. */
-static bool is_of_host(const struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
-    const struct ph_plan_table *table, const struct ph_table_shard *shard)
+static bool is_of_host(const struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
+    const struct ph__plan_table *table, const struct ph__table_shard *shard)
 {
     return !lookup->exchange->is_of_items && ph__shard_is_summed_on_host(pass->sharding->plan, table, shard);
 }
 
 /* Groups what `rank` has for the lookup, and finds its streams; groups_out (num_features). */
-static ph_status group_shards(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t rank,
-    struct ph_shard_group *groups, size_t *num_groups_out)
+static ph_status group_shards(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
+    size_t rank, struct ph__shard_group *groups, size_t *num_groups_out)
 {
     *num_groups_out = 0;
     for (size_t i = 0; i < lookup->num_features; i++) {
-        const struct ph_plan_table *table = lookup->plans[i];
-        const struct ph_table_shard *shard = ph__pass_shard_of(pass, table, rank);
+        const struct ph__plan_table *table = lookup->plans[i];
+        const struct ph__table_shard *shard = ph__pass_shard_of(pass, table, rank);
         size_t stream;
         if (shard == NULL)
             continue;
         PH_TRY(stream_of(pass, lookup, i, rank, shard, &stream));
-        struct ph_shard_group *group = find_group(pass, lookup, groups, num_groups_out,
+        struct ph__shard_group *group = find_group(pass, lookup, groups, num_groups_out,
             ph__shard_key_of(shard, table), is_of_host(pass, lookup, table, shard));
         PH_TRY(ph_builder_status(pass->builder));
         insert_piece(
-            group, stream, lookup->slices[i], (struct ph_piece){(uint32_t)i, shard->first_column, false});
+            group, stream, lookup->slices[i], (struct ph__piece){(uint32_t)i, shard->first_column, false});
     }
     return PH_OK;
 }
 
 /* Which pieces come onto columns that an earlier block has filled: cut rows. */
-static void mark_added(struct ph_block *block, struct ph_piece *pieces, size_t dim, bool *is_filled)
+static void mark_added(struct ph__block *block, struct ph__piece *pieces, size_t dim, bool *is_filled)
 {
     for (size_t i = 0; i < block->count; i++) {
         bool *columns = is_filled + pieces[i].feature * dim + pieces[i].first_column;
@@ -112,23 +113,23 @@ static void mark_added(struct ph_block *block, struct ph_piece *pieces, size_t d
     }
 }
 
-static bool is_mean(const struct ph_spread_lookup *lookup)
+static bool is_mean(const struct ph__spread_lookup *lookup)
 {
-    const struct ph_embedding_bag_attributes *attributes = lookup->node.attributes;
+    const struct ph__embedding_bag_attributes *attributes = lookup->node.attributes;
     return attributes->pooling == PH_POOL_MEAN;
 }
 
 /* Blocks that `rank` gives to this one: of its own groups, or of those of the first rank of its host, which has all that the
  * host has. */
-static void add_blocks(const struct ph_spread_lookup *lookup, size_t rank,
-    const struct ph_shard_group *groups, size_t num_groups, bool is_of_host, bool *is_filled)
+static void add_blocks(const struct ph__spread_lookup *lookup, size_t rank,
+    const struct ph__shard_group *groups, size_t num_groups, bool is_of_host, bool *is_filled)
 {
-    struct ph_vector_exchange *exchange = lookup->exchange;
+    struct ph__vector_exchange *exchange = lookup->exchange;
     for (size_t g = 0; g < num_groups; g++) {
         if (groups[g].is_of_host != is_of_host)
             continue;
-        struct ph_block *block = &lookup->blocks[exchange->num_blocks++];
-        *block = (struct ph_block){.rank = (uint32_t)rank,
+        struct ph__block *block = &lookup->blocks[exchange->num_blocks++];
+        *block = (struct ph__block){.rank = (uint32_t)rank,
             .count = (uint32_t)groups[g].count,
             .width = groups[g].key.width,
             .stream = (uint32_t)groups[g].streams[0],
@@ -140,7 +141,7 @@ static void add_blocks(const struct ph_spread_lookup *lookup, size_t rank,
 }
 
 static void keep_own_groups(
-    struct ph_spread_lookup *lookup, const struct ph_shard_group *groups, size_t num_groups)
+    struct ph__spread_lookup *lookup, const struct ph__shard_group *groups, size_t num_groups)
 {
     size_t num_own = 0, num_host = 0;
     for (size_t g = 0; g < num_groups; g++)
@@ -151,10 +152,10 @@ static void keep_own_groups(
     lookup->num_groups = num_own;
 }
 
-static ph_status add_blocks_of_rank(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup, size_t rank,
-    struct ph_shard_group *groups, bool *is_filled)
+static ph_status add_blocks_of_rank(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup,
+    size_t rank, struct ph__shard_group *groups, bool *is_filled)
 {
-    const struct ph_sharding *sharding = pass->sharding;
+    const struct ph__sharding *sharding = pass->sharding;
     const size_t first_of_host = rank - rank % sharding->plan->topology.ranks_per_host;
     size_t num_groups;
     PH_TRY(group_shards(pass, lookup, rank, groups, &num_groups));
@@ -168,11 +169,12 @@ static ph_status add_blocks_of_rank(struct ph_lookup_pass *pass, struct ph_sprea
     return PH_OK;
 }
 
-static ph_status add_all_blocks(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup, bool *is_filled)
+static ph_status add_all_blocks(
+    struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup, bool *is_filled)
 {
-    struct ph_vector_exchange *exchange = lookup->exchange;
+    struct ph__vector_exchange *exchange = lookup->exchange;
     const size_t world_size = pass->sharding->world_size;
-    struct ph_shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    struct ph__shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
     lookup->blocks = ph__pass_take(pass, world_size * lookup->num_features, sizeof *lookup->blocks);
     lookup->groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
     lookup->host_groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
@@ -189,7 +191,7 @@ static ph_status add_all_blocks(struct ph_lookup_pass *pass, struct ph_spread_lo
     return PH_OK;
 }
 
-static ph_status list_replicas(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup)
+static ph_status list_replicas(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
 {
     uint32_t *features = ph__pass_take(pass, lookup->num_features, sizeof *features);
     PH_TRY(ph_builder_status(pass->builder));
@@ -201,7 +203,7 @@ static ph_status list_replicas(struct ph_lookup_pass *pass, struct ph_spread_loo
 }
 
 static const char *describe_exchange(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, const char *what)
+    struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, const char *what)
 {
     return ph__arena_printf(&pass->sharding->arena, "%s of %s", what, lookup->declaration->name);
 }
@@ -209,7 +211,7 @@ static const char *describe_exchange(
 /* ---- which rank of this host has what of the blocks that the host gives ---------------------------------------------- */
 
 /* Finds the host's block of that width: there is one. */
-static uint32_t find_block(const struct ph_host_sums *sums, uint32_t width)
+static uint32_t find_block(const struct ph__host_sums *sums, uint32_t width)
 {
     uint32_t block = 0;
     for (; sums->blocks[block].width != width; block++)
@@ -217,7 +219,7 @@ static uint32_t find_block(const struct ph_host_sums *sums, uint32_t width)
     return block;
 }
 
-static uint32_t find_piece(const struct ph_block *block, uint32_t feature)
+static uint32_t find_piece(const struct ph__block *block, uint32_t feature)
 {
     uint32_t piece = 0;
     for (; block->pieces[piece].feature != feature; piece++)
@@ -225,12 +227,12 @@ static uint32_t find_piece(const struct ph_block *block, uint32_t feature)
     return piece;
 }
 
-static ph_status add_part(struct ph_lookup_pass *pass, struct ph_host_sums *sums, size_t rank,
-    const struct ph_shard_group *group, struct ph_host_part *part)
+static ph_status add_part(struct ph__lookup_pass *pass, struct ph__host_sums *sums, size_t rank,
+    const struct ph__shard_group *group, struct ph__host_part *part)
 {
     uint32_t *pieces = ph__pass_take(pass, group->count, sizeof *pieces);
     PH_TRY(ph_builder_status(pass->builder));
-    *part = (struct ph_host_part){.rank = (uint32_t)rank,
+    *part = (struct ph__host_part){.rank = (uint32_t)rank,
         .block = find_block(sums, group->key.width),
         .count = (uint32_t)group->count,
         .pieces = pieces};
@@ -242,13 +244,13 @@ static ph_status add_part(struct ph_lookup_pass *pass, struct ph_host_sums *sums
 }
 
 static ph_status add_parts(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, struct ph_host_sums *sums)
+    struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, struct ph__host_sums *sums)
 {
-    const struct ph_sharding *sharding = pass->sharding;
+    const struct ph__sharding *sharding = pass->sharding;
     const size_t num_local = sharding->plan->topology.ranks_per_host;
     const size_t first_of_host = sharding->rank - sharding->rank % num_local;
-    struct ph_host_part *parts = ph__pass_take(pass, num_local * sums->num_blocks, sizeof *parts);
-    struct ph_shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
+    struct ph__host_part *parts = ph__pass_take(pass, num_local * sums->num_blocks, sizeof *parts);
+    struct ph__shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
     PH_TRY(ph_builder_status(pass->builder));
     for (size_t rank = first_of_host; rank < first_of_host + num_local; rank++) {
         size_t num_groups;
@@ -264,7 +266,7 @@ static ph_status add_parts(
 }
 
 /* Gives the run-time dimension of all exchanges' peers. */
-static uint32_t peer_symbol(struct ph_lookup_pass *pass)
+static uint32_t peer_symbol(struct ph__lookup_pass *pass)
 {
     if (pass->peer_symbol == 0)
         pass->peer_symbol =
@@ -273,16 +275,16 @@ static uint32_t peer_symbol(struct ph_lookup_pass *pass)
 }
 
 /* Works out the sums of this rank's host, once the exchange's blocks are known. */
-static ph_status plan_host_sums(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup)
+static ph_status plan_host_sums(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
 {
-    struct ph_vector_exchange *exchange = lookup->exchange;
-    struct ph_arena *arena = &pass->sharding->arena;
+    struct ph__vector_exchange *exchange = lookup->exchange;
+    struct ph__arena *arena = &pass->sharding->arena;
     if (exchange->own_count == lookup->num_groups)
         return PH_OK;
-    struct ph_host_sums *sums = ph__pass_take(pass, 1, sizeof *sums);
+    struct ph__host_sums *sums = ph__pass_take(pass, 1, sizeof *sums);
     exchange->peer_samples = ph__dim_of(1, peer_symbol(pass));
     PH_TRY(ph_builder_status(pass->builder));
-    *sums = (struct ph_host_sums){.exchange = exchange,
+    *sums = (struct ph__host_sums){.exchange = exchange,
         .channel = exchange->channel + 2,
         .what = ph__arena_printf(arena, "sums on hosts of %s", exchange->what),
         .what_gradient = ph__arena_printf(arena, "%s on hosts", exchange->what_gradient),
@@ -292,9 +294,9 @@ static ph_status plan_host_sums(struct ph_lookup_pass *pass, struct ph_spread_lo
     return add_parts(pass, lookup, sums);
 }
 
-ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread_lookup *lookup)
+ph_status ph__plan_vector_exchange(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
 {
-    struct ph_sharding *sharding = pass->sharding;
+    struct ph__sharding *sharding = pass->sharding;
     if (sharding->num_exchanges == PH_MAX_EXCHANGES)
         return ph_fail(
             PH_ERROR_CONFIG, "more than %d lookups whose tables lie on several ranks", (int)PH_MAX_EXCHANGES);
@@ -307,7 +309,7 @@ ph_status ph__plan_vector_exchange(struct ph_lookup_pass *pass, struct ph_spread
     if (status == PH_OK && is_filled == NULL)
         status = ph_fail(PH_ERROR_MEMORY, "no memory for a pass over lookups");
     if (status == PH_OK) {
-        *lookup->exchange = (struct ph_vector_exchange){.sharding = sharding,
+        *lookup->exchange = (struct ph__vector_exchange){.sharding = sharding,
             .channel = (uint32_t)(PH_CHANNEL_EXCHANGES + PH_EXCHANGE_CHANNELS * sharding->num_exchanges),
             .what = describe_exchange(pass, lookup, "vectors"),
             .what_gradient = describe_exchange(pass, lookup, "gradients"),

@@ -14,7 +14,7 @@ struct buffer {
     size_t capacity; /* of items of the size that it is asked for */
 };
 
-struct ph_request_buffers {
+struct ph__request_buffers {
     struct buffer sent_lengths, sent_ids, sent_weights;  /* rank by rank, stream by stream */
     struct buffer lengths, ids, weights;                 /* as they have come */
     struct buffer sent_counts, counts;                   /* ids to, and from, each rank */
@@ -23,13 +23,13 @@ struct ph_request_buffers {
     struct buffer offsets, ordered_ids, ordered_weights; /* as they are looked up */
 };
 
-ph_status ph__request_buffers_create(struct ph_request_buffers **buffers_out)
+ph_status ph__request_buffers_create(struct ph__request_buffers **buffers_out)
 {
     *buffers_out = calloc(1, sizeof **buffers_out);
     return *buffers_out != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for requests");
 }
 
-void ph__request_buffers_destroy(struct ph_request_buffers *buffers)
+void ph__request_buffers_destroy(struct ph__request_buffers *buffers)
 {
     if (buffers == NULL)
         return;
@@ -66,7 +66,8 @@ static void put_header(const struct ph_batch *batch, struct asked *asked)
 }
 
 /* Of the first id of the feature that is outside its table. */
-static ph_status bad_id(const struct ph_batch *batch, const struct ph_stream *stream, const uint32_t *offsets)
+static ph_status bad_id(
+    const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets)
 {
     size_t sample = 0, p = offsets[0];
     while ((uint64_t)batch->ids[p] < stream->whole_rows)
@@ -79,7 +80,7 @@ static ph_status bad_id(const struct ph_batch *batch, const struct ph_stream *st
 }
 
 /* All ids of a feature. Returns whether one is outside its table. */
-static bool ask_all(const struct ph_batch *batch, const struct ph_stream *stream, const uint32_t *offsets,
+static bool ask_all(const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets,
     struct asked *asked)
 {
     const size_t first = offsets[0], count = offsets[batch->num_samples] - first;
@@ -99,7 +100,7 @@ static bool ask_all(const struct ph_batch *batch, const struct ph_stream *stream
 }
 
 /* Those of a feature's ids that lie in some of its rows: each is written, and the next one over it where it does not. */
-static bool ask_some(const struct ph_batch *batch, const struct ph_stream *stream, const uint32_t *offsets,
+static bool ask_some(const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets,
     struct asked *asked)
 {
     bool is_bad = false;
@@ -120,7 +121,8 @@ static bool ask_some(const struct ph_batch *batch, const struct ph_stream *strea
     return is_bad;
 }
 
-static ph_status ask_stream(const struct ph_batch *batch, const struct ph_stream *stream, struct asked *asked)
+static ph_status ask_stream(
+    const struct ph_batch *batch, const struct ph__stream *stream, struct asked *asked)
 {
     const uint32_t *offsets = batch->offsets + stream->feature * batch->num_samples;
     const size_t begin = asked->num_ids;
@@ -133,7 +135,7 @@ static ph_status ask_stream(const struct ph_batch *batch, const struct ph_stream
 }
 
 /* At most: all of a feature's ids for each of its streams. */
-static size_t most_ids(const struct ph_sharding *sharding, const struct ph_batch *batch)
+static size_t most_ids(const struct ph__sharding *sharding, const struct ph_batch *batch)
 {
     size_t count = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
@@ -145,7 +147,7 @@ static size_t most_ids(const struct ph_sharding *sharding, const struct ph_batch
     return count;
 }
 
-static size_t num_streams_of_all(const struct ph_sharding *sharding)
+static size_t num_streams_of_all(const struct ph__sharding *sharding)
 {
     size_t count = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
@@ -153,9 +155,9 @@ static size_t num_streams_of_all(const struct ph_sharding *sharding)
     return count;
 }
 
-static ph_status ask(struct ph_sharding *sharding, const struct ph_batch *batch)
+static ph_status ask(struct ph__sharding *sharding, const struct ph_batch *batch)
 {
-    struct ph_request_buffers *buffers = sharding->requests;
+    struct ph__request_buffers *buffers = sharding->requests;
     const size_t most = most_ids(sharding, batch);
     const size_t num_streams = num_streams_of_all(sharding), num_lengths = num_streams * batch->num_samples;
     PH_TRY(
@@ -182,29 +184,29 @@ static ph_status ask(struct ph_sharding *sharding, const struct ph_batch *batch)
 /* ---- exchanges -------------------------------------------------------------------------------------------------- */
 
 /* Each rank's run of one array to it, and the runs of the others into another; counts of items. */
-static ph_status exchange(struct ph_sharding *sharding, const struct ph_comm_call *call, size_t size,
+static ph_status exchange(struct ph__sharding *sharding, const struct ph__comm_call *call, size_t size,
     struct buffer *sent, const size_t *sent_counts, struct buffer *received, const size_t *counts)
 {
     const size_t world_size = sharding->world_size;
     char *from = sent->items, *to = received->items;
-    PH_TRY(reserve(&sharding->requests->messages, 2 * world_size, sizeof(struct ph_message)));
-    struct ph_message *messages = sharding->requests->messages.items;
+    PH_TRY(reserve(&sharding->requests->messages, 2 * world_size, sizeof(struct ph__message)));
+    struct ph__message *messages = sharding->requests->messages.items;
     for (size_t rank = 0; rank < world_size; rank++) {
-        messages[rank] = (struct ph_message){rank, from, sent_counts[rank] * size};
-        messages[world_size + rank] = (struct ph_message){rank, to, counts[rank] * size};
+        messages[rank] = (struct ph__message){rank, from, sent_counts[rank] * size};
+        messages[world_size + rank] = (struct ph__message){rank, to, counts[rank] * size};
         from += sent_counts[rank] * size;
         to += counts[rank] * size;
     }
     uint64_t ticket;
-    const struct ph_exchange list = {messages, messages + world_size, world_size, world_size};
+    const struct ph__exchange list = {messages, messages + world_size, world_size, world_size};
     PH_TRY(ph__comm_exchange_start(sharding->comm, call, &list, &ticket));
     return ph__comm_wait(sharding->comm, ticket);
 }
 
-static ph_status exchange_lengths(struct ph_sharding *sharding, const struct ph_batch *batch)
+static ph_status exchange_lengths(struct ph__sharding *sharding, const struct ph_batch *batch)
 {
-    static const struct ph_comm_call call = {PH_CHANNEL_LENGTHS, "lengths of bags"};
-    struct ph_request_buffers *buffers = sharding->requests;
+    static const struct ph__comm_call call = {PH_CHANNEL_LENGTHS, "lengths of bags"};
+    struct ph__request_buffers *buffers = sharding->requests;
     const size_t own_streams = sharding->streams[sharding->rank].count;
     PH_TRY(reserve(&buffers->counts, 2 * sharding->world_size, sizeof(size_t)));
     const size_t num_lengths = own_streams * sharding->bounds[sharding->world_size];
@@ -219,7 +221,7 @@ static ph_status exchange_lengths(struct ph_sharding *sharding, const struct ph_
 }
 
 /* Ranks whose batches do not fit together do not get as far as reading wrong lengths: the messages' sizes differ. */
-static ph_status check_header(const struct ph_sharding *sharding, size_t rank, const uint32_t *header)
+static ph_status check_header(const struct ph__sharding *sharding, size_t rank, const uint32_t *header)
 {
     const size_t expected = ph__sharding_samples(sharding, rank);
     if (header[HEADER_SAMPLES] == expected)
@@ -230,9 +232,9 @@ static ph_status check_header(const struct ph_sharding *sharding, size_t rank, c
 }
 
 /* How many ids come from each rank, by the lengths that have come, and how many its samples have in all. */
-static ph_status count_ids(struct ph_sharding *sharding, size_t *num_ids_out, size_t *num_global_ids_out)
+static ph_status count_ids(struct ph__sharding *sharding, size_t *num_ids_out, size_t *num_global_ids_out)
 {
-    struct ph_request_buffers *buffers = sharding->requests;
+    struct ph__request_buffers *buffers = sharding->requests;
     const uint32_t *words = buffers->lengths.items;
     size_t *counts = buffers->counts.items, total = 0, global = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++) {
@@ -254,11 +256,11 @@ static ph_status count_ids(struct ph_sharding *sharding, size_t *num_ids_out, si
                      sharding->rank, total);
 }
 
-static ph_status exchange_ids(struct ph_sharding *sharding, size_t num_ids)
+static ph_status exchange_ids(struct ph__sharding *sharding, size_t num_ids)
 {
-    static const struct ph_comm_call ids_call = {PH_CHANNEL_IDS, "ids"},
-                                     weights_call = {PH_CHANNEL_ID_WEIGHTS, "weights of ids"};
-    struct ph_request_buffers *buffers = sharding->requests;
+    static const struct ph__comm_call ids_call = {PH_CHANNEL_IDS, "ids"},
+                                      weights_call = {PH_CHANNEL_ID_WEIGHTS, "weights of ids"};
+    struct ph__request_buffers *buffers = sharding->requests;
     const size_t *sent_counts = buffers->sent_counts.items, *counts = buffers->counts.items;
     PH_TRY(reserve(&buffers->ids, num_ids, sizeof(uint32_t)));
     PH_TRY(exchange(
@@ -273,7 +275,7 @@ static ph_status exchange_ids(struct ph_sharding *sharding, size_t num_ids)
 /* ---- order ------------------------------------------------------------------------------------------------------ */
 
 /* From (rank, stream, sample) to (stream, rank, sample): offsets first, then each run of a rank and stream as one. */
-static void order_lengths(struct ph_sharding *sharding)
+static void order_lengths(struct ph__sharding *sharding)
 {
     const size_t num_streams = sharding->streams[sharding->rank].count;
     const size_t num_samples = sharding->bounds[sharding->world_size];
@@ -296,9 +298,9 @@ static void order_lengths(struct ph_sharding *sharding)
     offsets[num_streams * num_samples] = sum;
 }
 
-static void order_ids(struct ph_sharding *sharding)
+static void order_ids(struct ph__sharding *sharding)
 {
-    struct ph_request_buffers *buffers = sharding->requests;
+    struct ph__request_buffers *buffers = sharding->requests;
     const size_t num_samples = sharding->bounds[sharding->world_size];
     const uint32_t *offsets = buffers->offsets.items, *ids = buffers->ids.items;
     const ph_real *weights = buffers->weights.items;
@@ -319,9 +321,9 @@ static void order_ids(struct ph_sharding *sharding)
 }
 
 ph_status ph__requests_exchange(
-    struct ph_sharding *sharding, const struct ph_batch *batch, struct ph_requests *requests_out)
+    struct ph__sharding *sharding, const struct ph_batch *batch, struct ph__requests *requests_out)
 {
-    struct ph_request_buffers *buffers = sharding->requests;
+    struct ph__request_buffers *buffers = sharding->requests;
     const size_t num_samples = batch->num_global_samples > 0 ? batch->num_global_samples : batch->num_samples;
     const size_t num_streams = sharding->streams[sharding->rank].count;
     size_t num_ids, num_global_ids;
@@ -337,7 +339,7 @@ ph_status ph__requests_exchange(
         PH_TRY(reserve(&buffers->ordered_weights, num_ids, sizeof(ph_real)));
     order_lengths(sharding);
     order_ids(sharding);
-    *requests_out = (struct ph_requests){.num_samples = num_samples,
+    *requests_out = (struct ph__requests){.num_samples = num_samples,
         .num_global_ids = num_global_ids,
         .num_streams = num_streams,
         .num_ids = num_ids,
@@ -347,7 +349,7 @@ ph_status ph__requests_exchange(
     return PH_OK;
 }
 
-size_t ph__requests_sent(const struct ph_sharding *sharding, size_t rank, size_t stream)
+size_t ph__requests_sent(const struct ph__sharding *sharding, size_t rank, size_t stream)
 {
     const size_t *counts = sharding->requests->sent_streams.items;
     for (size_t i = 0; i < rank; i++)
@@ -355,7 +357,7 @@ size_t ph__requests_sent(const struct ph_sharding *sharding, size_t rank, size_t
     return counts[stream];
 }
 
-size_t ph__requests_begin(const struct ph_sharding *sharding, size_t stream, size_t rank)
+size_t ph__requests_begin(const struct ph__sharding *sharding, size_t stream, size_t rank)
 {
     const uint32_t *offsets = sharding->requests->offsets.items;
     offsets += stream * sharding->bounds[sharding->world_size];

@@ -9,19 +9,19 @@
 
 #include "shard/sharding.h"
 
-struct ph_request_buffers;
+struct ph__request_buffers;
 
-ph_status ph__request_buffers_create(struct ph_request_buffers **buffers_out); /* PH_ERROR_MEMORY */
-void ph__request_buffers_destroy(struct ph_request_buffers *buffers);
+ph_status ph__request_buffers_create(struct ph__request_buffers **buffers_out); /* PH_ERROR_MEMORY */
+void ph__request_buffers_destroy(struct ph__request_buffers *buffers);
 
 /* Exchanges the batch's ids and sets the bounds of its ranks' samples. requests_out is borrowed until the next exchange.
  * Memory grows only while batches grow. PH_ERROR_DATA: an id outside its table; errors of ph__comm_wait. */
 ph_status ph__requests_exchange(
-    struct ph_sharding *sharding, const struct ph_batch *batch, struct ph_requests *requests_out);
+    struct ph__sharding *sharding, const struct ph_batch *batch, struct ph__requests *requests_out);
 
 /* Of the batch that was exchanged last: how many ids of this rank's samples lie in that stream of `rank`; and where, in this
  * rank's own stream, the ids of rank's samples begin (of rank world_size: its end). */
-size_t ph__requests_sent(const struct ph_sharding *sharding, size_t rank, size_t stream);
-size_t ph__requests_begin(const struct ph_sharding *sharding, size_t stream, size_t rank);
+size_t ph__requests_sent(const struct ph__sharding *sharding, size_t rank, size_t stream);
+size_t ph__requests_begin(const struct ph__sharding *sharding, size_t stream, size_t rank);
 
 #endif

@@ -13,10 +13,10 @@
 /* ---- looking at lookups ------------------------------------------------------------------------------------------ */
 
 /* A table of the model that is the same on every rank stays as it is. */
-static bool is_any_slice_cut(struct ph_lookup_pass *pass, const struct ph_declaration *table)
+static bool is_any_slice_cut(struct ph__lookup_pass *pass, const struct ph__declaration *table)
 {
     for (size_t i = 0; i < table->num_slices; i++) {
-        const struct ph_plan_table *plan = ph__pass_find_plan(pass, table->slices[i].name);
+        const struct ph__plan_table *plan = ph__pass_find_plan(pass, table->slices[i].name);
         if (plan != NULL && !ph__plan_is_replica(plan))
             return true;
     }
@@ -24,11 +24,11 @@ static bool is_any_slice_cut(struct ph_lookup_pass *pass, const struct ph_declar
 }
 
 static ph_status describe(
-    struct ph_lookup_pass *pass, const struct ph_node *node, struct ph_spread_lookup *lookup)
+    struct ph__lookup_pass *pass, const struct ph__node *node, struct ph__spread_lookup *lookup)
 {
     struct ph_builder *builder = pass->builder;
-    const struct ph_node *slots = ph__builder_producer(builder, node->inputs[PH_EMBEDDING_SLOTS]);
-    *lookup = (struct ph_spread_lookup){.output = node->outputs[0],
+    const struct ph__node *slots = ph__builder_producer(builder, node->inputs[PH_EMBEDDING_SLOTS]);
+    *lookup = (struct ph__spread_lookup){.output = node->outputs[0],
         .node = *node,
         .ids = slots->inputs[0],
         .table = node->inputs[PH_EMBEDDING_TABLE],
@@ -51,7 +51,7 @@ static ph_status describe(
 }
 
 /* What is told apart by the table that it is of is numbered by this list. */
-static ph_status list_table(struct ph_sharding *sharding, const char *name)
+static ph_status list_table(struct ph__sharding *sharding, const char *name)
 {
     for (size_t i = 0; i < sharding->num_tables; i++)
         if (strcmp(sharding->tables[i], name) == 0)
@@ -65,9 +65,9 @@ static ph_status list_table(struct ph_sharding *sharding, const char *name)
     return PH_OK;
 }
 
-static ph_status add_lookup(struct ph_lookup_pass *pass, const struct ph_node *node)
+static ph_status add_lookup(struct ph__lookup_pass *pass, const struct ph__node *node)
 {
-    struct ph_spread_lookup lookup;
+    struct ph__spread_lookup lookup;
     PH_TRY(describe(pass, node, &lookup));
     if (!is_any_slice_cut(pass, lookup.declaration))
         return ph_builder_status(pass->builder);
@@ -77,11 +77,11 @@ static ph_status add_lookup(struct ph_lookup_pass *pass, const struct ph_node *n
     return list_table(pass->sharding, lookup.declaration->name);
 }
 
-static ph_status list_lookups(struct ph_lookup_pass *pass)
+static ph_status list_lookups(struct ph__lookup_pass *pass)
 {
-    const struct ph_graph *graph = &pass->builder->graph;
+    const struct ph__graph *graph = &pass->builder->graph;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
             PH_TRY(add_lookup(pass, node));
     }
@@ -91,29 +91,29 @@ static ph_status list_lookups(struct ph_lookup_pass *pass)
 /* ---- rewriting --------------------------------------------------------------------------------------------------- */
 
 /* A lookup like the model's, of some slices of another table. */
-static ph_value emit_lookup(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, ph_value ids,
-    ph_value table, const size_t *slices, enum ph_pooling pooling, ph_value weights)
+static ph_value emit_lookup(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
+    ph_value ids, ph_value table, const size_t *slices, enum ph_pooling pooling, ph_value weights)
 {
-    struct ph_embedding_bag_attributes attributes =
-        *(const struct ph_embedding_bag_attributes *)lookup->node.attributes;
+    struct ph__embedding_bag_attributes attributes =
+        *(const struct ph__embedding_bag_attributes *)lookup->node.attributes;
     attributes.pooling = pooling;
     if (ph_builder_status(pass->builder) != PH_OK)
         return 0;
-    const struct ph_declaration *declaration = ph__builder_declaration(pass->builder, table);
+    const struct ph__declaration *declaration = ph__builder_declaration(pass->builder, table);
     const ph_value inputs[PH_EMBEDDING_INPUTS] = {
         ph__slots(pass->builder, ids, declaration, slices), table, weights};
     return ph__emit1(
         pass->builder, lookup->node.op, NULL, &attributes, sizeof attributes, PH_EMBEDDING_INPUTS, inputs);
 }
 
-static enum ph_pooling pooling_of(const struct ph_spread_lookup *lookup)
+static enum ph_pooling pooling_of(const struct ph__spread_lookup *lookup)
 {
-    return ((const struct ph_embedding_bag_attributes *)lookup->node.attributes)->pooling;
+    return ((const struct ph__embedding_bag_attributes *)lookup->node.attributes)->pooling;
 }
 
 /* The vectors of the global batch that this rank's shards of one key give. */
 static ph_value look_up_requests(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, const struct ph_shard_group *group)
+    struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, const struct ph__shard_group *group)
 {
     struct ph_builder *builder = pass->builder;
     size_t *local_of = ph__pass_take(pass, lookup->declaration->num_slices, sizeof *local_of);
@@ -136,8 +136,8 @@ static ph_value look_up_requests(
 }
 
 /* Those features of the lookup's own ids, which may be a selection of the batch's. */
-static ph_value select_own(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t count, const size_t *features)
+static ph_value select_own(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, size_t count,
+    const size_t *features)
 {
     size_t *of_batch = ph__pass_take(pass, count, sizeof *of_batch);
     if (count == lookup->num_features || of_batch == NULL)
@@ -149,10 +149,10 @@ static ph_value select_own(
 }
 
 /* What tables that every rank has give, for this rank's own samples. */
-static ph_value look_up_replicas(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+static ph_value look_up_replicas(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
     struct ph_builder *builder = pass->builder;
-    const struct ph_vector_exchange *exchange = lookup->exchange;
+    const struct ph__vector_exchange *exchange = lookup->exchange;
     size_t *local_of = ph__pass_take(pass, lookup->declaration->num_slices, sizeof *local_of);
     size_t *slices = ph__pass_take(pass, exchange->num_replicas, sizeof *slices);
     size_t *features = ph__pass_take(pass, exchange->num_replicas, sizeof *features);
@@ -169,7 +169,7 @@ static ph_value look_up_replicas(struct ph_lookup_pass *pass, const struct ph_sp
     return emit_lookup(pass, lookup, ids, table, slices, pooling_of(lookup), weights);
 }
 
-static bool wants_ids(const struct ph_vector_exchange *exchange)
+static bool wants_ids(const struct ph__vector_exchange *exchange)
 {
     if (exchange->is_of_items)
         return true;
@@ -180,9 +180,9 @@ static bool wants_ids(const struct ph_vector_exchange *exchange)
 }
 
 /* Nodes added since `begin` come to stand at the front, behind those that did before. */
-static void bring_forward(struct ph_lookup_pass *pass, size_t begin)
+static void bring_forward(struct ph__lookup_pass *pass, size_t begin)
 {
-    struct ph_graph *graph = &pass->builder->graph;
+    struct ph__graph *graph = &pass->builder->graph;
     const size_t count = graph->num_nodes - begin;
     const ph_status status = ph__graph_move_before(graph, pass->front, begin);
     if (status != PH_OK)
@@ -191,10 +191,10 @@ static void bring_forward(struct ph_lookup_pass *pass, size_t begin)
 }
 
 /* The node of the model's lookup, which nodes added since `begin` come to stand before. */
-static struct ph_node *node_behind(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, size_t begin)
+static struct ph__node *node_behind(
+    struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, size_t begin)
 {
-    struct ph_graph *graph = &pass->builder->graph;
+    struct ph__graph *graph = &pass->builder->graph;
     const ph_status status = ph__graph_move_before(graph, graph->values[lookup->output].producer, begin);
     if (status != PH_OK)
         ph_builder_fail(pass->builder, status, "%s", ph_error_text());
@@ -202,15 +202,15 @@ static struct ph_node *node_behind(
 }
 
 /* All features of the lookup are in tables that every rank has: it looks those up. */
-static void look_up_replicas_only(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+static void look_up_replicas_only(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
     const size_t begin = pass->builder->graph.num_nodes;
     const ph_value replicas = look_up_replicas(pass, lookup);
     if (ph_builder_status(pass->builder) != PH_OK)
         return;
-    const struct ph_node added = *ph__builder_producer(pass->builder, replicas);
+    const struct ph__node added = *ph__builder_producer(pass->builder, replicas);
     pass->builder->graph.num_nodes--; /* the lookup itself: the model's node is it */
-    struct ph_node *node = node_behind(pass, lookup, begin);
+    struct ph__node *node = node_behind(pass, lookup, begin);
     node->inputs = added.inputs;
     node->num_inputs = added.num_inputs;
 }
@@ -218,10 +218,10 @@ static void look_up_replicas_only(struct ph_lookup_pass *pass, const struct ph_s
 /* Lookups of this rank's part of what its host gives, on their way to the ranks of the host; wait_inputs_out are those of
  * their wait. */
 static void emit_host_start(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, ph_value *wait_inputs_out)
+    struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, ph_value *wait_inputs_out)
 {
-    struct ph_host_sums *sums = lookup->exchange->sums;
-    const struct ph_host_attributes attributes = {.sums = sums};
+    struct ph__host_sums *sums = lookup->exchange->sums;
+    const struct ph__host_attributes attributes = {.sums = sums};
     ph_value *lookups = wait_inputs_out + PH_HOST_OUTPUTS;
     for (size_t i = 0; i < sums->own_count; i++)
         lookups[i] = look_up_requests(pass, lookup, &lookup->host_groups[i]);
@@ -233,10 +233,10 @@ static void emit_host_start(
 /* This rank's own vectors, (own_count): what it looks up for itself is looked up while the parts of its host's are on their
  * way. */
 static void emit_own(
-    struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup, ph_value *vectors_out)
+    struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, ph_value *vectors_out)
 {
-    const struct ph_host_sums *sums = lookup->exchange->sums;
-    const struct ph_host_attributes attributes = {.sums = sums};
+    const struct ph__host_sums *sums = lookup->exchange->sums;
+    const struct ph__host_attributes attributes = {.sums = sums};
     ph_value inputs[PH_MAX_OPERANDS] = {0};
     if (sums != NULL)
         emit_host_start(pass, lookup, inputs);
@@ -248,11 +248,11 @@ static void emit_own(
 }
 
 /* Own vectors and the start of their exchange; outputs_out are start's. */
-static void emit_start(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup,
+static void emit_start(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
     ph_value *vectors_out, ph_value *outputs_out)
 {
-    struct ph_vector_exchange *exchange = lookup->exchange;
-    const struct ph_exchange_attributes attributes = {.exchange = exchange};
+    struct ph__vector_exchange *exchange = lookup->exchange;
+    const struct ph__exchange_attributes attributes = {.exchange = exchange};
     const size_t begin = pass->builder->graph.num_nodes;
     emit_own(pass, lookup, vectors_out);
     ph__emit(pass->builder, &ph__op_exchange_vectors_start, NULL, &attributes, sizeof attributes,
@@ -264,11 +264,11 @@ static void emit_start(struct ph_lookup_pass *pass, const struct ph_spread_looku
         bring_forward(pass, begin);
 }
 
-static void exchange_vectors(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+static void exchange_vectors(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
     struct ph_builder *builder = pass->builder;
-    struct ph_vector_exchange *exchange = lookup->exchange;
-    const struct ph_exchange_attributes attributes = {.exchange = exchange};
+    struct ph__vector_exchange *exchange = lookup->exchange;
+    const struct ph__exchange_attributes attributes = {.exchange = exchange};
     ph_value inputs[PH_MAX_OPERANDS] = {0};
     emit_start(pass, lookup, inputs + PH_EXCHANGE_LOOKUPS, inputs);
     const size_t begin = builder->graph.num_nodes;
@@ -277,7 +277,7 @@ static void exchange_vectors(struct ph_lookup_pass *pass, const struct ph_spread
         inputs[PH_EXCHANGE_REPLICAS] = look_up_replicas(pass, lookup);
     if (ph_builder_status(builder) != PH_OK)
         return;
-    struct ph_node *node = node_behind(pass, lookup, begin);
+    struct ph__node *node = node_behind(pass, lookup, begin);
     node->op = exchange->is_of_items ? &ph__op_exchange_items_wait : &ph__op_exchange_vectors_wait;
     node->num_inputs = (uint32_t)(PH_EXCHANGE_LOOKUPS + exchange->own_count);
     node->inputs = ph__builder_copy(builder, inputs, node->num_inputs * sizeof *inputs);
@@ -285,9 +285,9 @@ static void exchange_vectors(struct ph_lookup_pass *pass, const struct ph_spread
     node->attributes_size = sizeof attributes;
 }
 
-static ph_status rewrite(struct ph_lookup_pass *pass, const struct ph_spread_lookup *lookup)
+static ph_status rewrite(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
-    const struct ph_vector_exchange *exchange = lookup->exchange;
+    const struct ph__vector_exchange *exchange = lookup->exchange;
     if (exchange->own_count + PH_EXCHANGE_LOOKUPS > PH_MAX_OPERANDS)
         return ph_fail(PH_ERROR_CONFIG, "table '%s': shards of %zu widths on one rank",
             lookup->declaration->name, exchange->own_count);
@@ -298,7 +298,7 @@ static ph_status rewrite(struct ph_lookup_pass *pass, const struct ph_spread_loo
     return ph_builder_status(pass->builder);
 }
 
-static ph_status shard_lookups(struct ph_lookup_pass *pass)
+static ph_status shard_lookups(struct ph__lookup_pass *pass)
 {
     PH_TRY(list_lookups(pass));
     for (size_t i = 0; i < pass->num_lookups; i++)
@@ -310,9 +310,9 @@ static ph_status shard_lookups(struct ph_lookup_pass *pass)
     return PH_OK;
 }
 
-void ph__shard_lookups(struct ph_sharding *sharding, struct ph_builder *builder)
+void ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder)
 {
-    struct ph_lookup_pass pass = {.sharding = sharding, .builder = builder, .arena = &builder->graph.arena};
+    struct ph__lookup_pass pass = {.sharding = sharding, .builder = builder, .arena = &builder->graph.arena};
     if (ph_builder_status(builder) != PH_OK)
         return;
     const ph_status status = shard_lookups(&pass);

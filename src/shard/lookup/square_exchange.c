@@ -6,9 +6,9 @@
 #include "op/table/op_table.h"
 #include "shard/exchange_nodes.h"
 
-static const struct ph_square_exchange *exchange_of(const struct ph_call *call)
+static const struct ph__square_exchange *exchange_of(const struct ph__call *call)
 {
-    return ((const struct ph_square_attributes *)call->attributes)->exchange;
+    return ((const struct ph__square_attributes *)call->attributes)->exchange;
 }
 
 /* ---- which rows are whose ---------------------------------------------------------------------------------------- */
@@ -19,16 +19,16 @@ struct segment {
 };
 
 /* The operand of a table among those that start has. */
-static const struct ph_operand *operand_of(const struct ph_operand *inputs, size_t table, size_t which)
+static const struct ph__operand *operand_of(const struct ph__operand *inputs, size_t table, size_t which)
 {
     return &inputs[table * PH_SQUARES_TABLE_INPUTS + which];
 }
 
-static void find_segments(
-    const struct ph_square_exchange *exchange, const struct ph_operand *inputs, struct segment *segments_out)
+static void find_segments(const struct ph__square_exchange *exchange, const struct ph__operand *inputs,
+    struct segment *segments_out)
 {
     for (size_t t = 0; t < exchange->num_tables; t++) {
-        const struct ph_operand *operand = operand_of(inputs, t, PH_SQUARES_SLOTS);
+        const struct ph__operand *operand = operand_of(inputs, t, PH_SQUARES_SLOTS);
         const uint32_t *slots = operand->type->kind == PH_SPARSE_ROWS ? operand->index : operand->data;
         size_t first = 0;
         for (size_t i = exchange->first_slices[t]; i < exchange->first_slices[t + 1]; i++) {
@@ -40,7 +40,7 @@ static void find_segments(
 }
 
 /* The end of the shares of one rank that begin at `first`. */
-static size_t end_of_rank(const struct ph_square_exchange *exchange, size_t first)
+static size_t end_of_rank(const struct ph__square_exchange *exchange, size_t first)
 {
     size_t end = first;
     while (end < exchange->num_shares && exchange->shares[end].rank == exchange->shares[first].rank)
@@ -56,7 +56,7 @@ static struct ph_type bytes_type(void)
     return ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH)});
 }
 
-static ph_status start_infer(struct ph_infer *infer)
+static ph_status start_infer(struct ph__infer *infer)
 {
     infer->outputs[PH_SQUARES_IN_FLIGHT] = bytes_type();
     infer->outputs[PH_SQUARES_TICKET] = ph__scalar_type();
@@ -65,7 +65,7 @@ static ph_status start_infer(struct ph_infer *infer)
 }
 
 /* Blocks that come for a row of the slice. */
-static size_t blocks_to_come(const struct ph_square_exchange *exchange, size_t slice)
+static size_t blocks_to_come(const struct ph__square_exchange *exchange, size_t slice)
 {
     size_t num_blocks = 0;
     for (size_t i = 0; i < exchange->num_shares; i++)
@@ -74,18 +74,18 @@ static size_t blocks_to_come(const struct ph_square_exchange *exchange, size_t s
 }
 
 /* Blocks that go: this rank's, to each rank that has other parts. */
-static size_t blocks_to_go(const struct ph_square_exchange *exchange, size_t slice, size_t own_blocks)
+static size_t blocks_to_go(const struct ph__square_exchange *exchange, size_t slice, size_t own_blocks)
 {
     return (exchange->slices[slice].num_parts - 1) * own_blocks;
 }
 
 /* All rows of a table may be of the slice for which there is most. */
-static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
+    const struct ph__square_exchange *exchange = exchange_of(call);
     size_t numbers = 0;
     for (size_t t = 0; t < exchange->num_tables; t++) {
-        const struct ph_operand *blocks = operand_of(call->inputs, t, PH_SQUARES_BLOCKS);
+        const struct ph__operand *blocks = operand_of(call->inputs, t, PH_SQUARES_BLOCKS);
         size_t most = 0;
         for (size_t i = exchange->first_slices[t]; i < exchange->first_slices[t + 1]; i++)
             most = ph__max(most, output == PH_SQUARES_IN_FLIGHT
@@ -97,7 +97,7 @@ static ph_status start_output_bytes(const struct ph_call *call, size_t output, s
     return PH_OK;
 }
 
-static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     for (size_t t = 0; t < exchange_of(call)->num_tables; t++)
         cost_out->bytes +=
@@ -105,32 +105,32 @@ static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
 }
 
 /* A message each way for each share, at most. */
-static size_t start_scratch_bytes(const struct ph_call *call)
+static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
+    const struct ph__square_exchange *exchange = exchange_of(call);
     return exchange->num_slices * sizeof(struct segment) +
-           2 * exchange->num_shares * sizeof(struct ph_message);
+           2 * exchange->num_shares * sizeof(struct ph__message);
 }
 
 /* What lies at *place for the rank of shares[first .. last), which moves behind it. */
-static struct ph_message expect(const struct ph_square_exchange *exchange, const struct segment *segments,
+static struct ph__message expect(const struct ph__square_exchange *exchange, const struct segment *segments,
     size_t first, size_t last, ph_real **place)
 {
-    struct ph_message message = {exchange->shares[first].rank, *place, 0};
+    struct ph__message message = {exchange->shares[first].rank, *place, 0};
     for (size_t i = first; i < last; i++)
         *place += segments[exchange->shares[i].slice].count * exchange->shares[i].num_blocks;
     message.bytes = (uint64_t)(*place - (ph_real *)message.data) * sizeof(ph_real);
     return message;
 }
 
-static struct ph_message pack(
-    const struct ph_call *call, const struct segment *segments, size_t first, size_t last, ph_real **place)
+static struct ph__message pack(
+    const struct ph__call *call, const struct segment *segments, size_t first, size_t last, ph_real **place)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
-    struct ph_message message = {exchange->shares[first].rank, *place, 0};
+    const struct ph__square_exchange *exchange = exchange_of(call);
+    struct ph__message message = {exchange->shares[first].rank, *place, 0};
     for (size_t i = first; i < last; i++) {
         const struct segment *segment = &segments[exchange->shares[i].slice];
-        const struct ph_operand *operand =
+        const struct ph__operand *operand =
             operand_of(call->inputs, exchange->slices[exchange->shares[i].slice].table, PH_SQUARES_BLOCKS);
         const size_t width = ph__row_width(operand);
         memcpy(*place, (const ph_real *)operand->data + segment->first * width,
@@ -142,19 +142,19 @@ static struct ph_message pack(
 }
 
 /* Messages of no bytes are none. */
-static size_t add_message(struct ph_message *messages, size_t count, struct ph_message message)
+static size_t add_message(struct ph__message *messages, size_t count, struct ph__message message)
 {
     messages[count] = message;
     return count + (message.bytes > 0);
 }
 
-static ph_status start_run(struct ph_call *call)
+static ph_status start_run(struct ph__call *call)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
-    struct ph_message *sends = call->scratch, *receives = sends + exchange->num_shares;
+    const struct ph__square_exchange *exchange = exchange_of(call);
+    struct ph__message *sends = call->scratch, *receives = sends + exchange->num_shares;
     struct segment *segments = (void *)(receives + exchange->num_shares);
     ph_real *sent = call->outputs[PH_SQUARES_SENT].data, *come = call->outputs[PH_SQUARES_IN_FLIGHT].data;
-    struct ph_exchange list = {.sends = sends, .receives = receives};
+    struct ph__exchange list = {.sends = sends, .receives = receives};
     find_segments(exchange, call->inputs, segments);
     for (size_t first = 0, last; first < exchange->num_shares; first = last) {
         last = end_of_rank(exchange, first);
@@ -162,11 +162,11 @@ static ph_status start_run(struct ph_call *call)
         list.num_receives =
             add_message(receives, list.num_receives, expect(exchange, segments, first, last, &come));
     }
-    const struct ph_comm_call named = {exchange->channel, exchange->what};
+    const struct ph__comm_call named = {exchange->channel, exchange->what};
     return ph__start_node_run(exchange->sharding, &named, &list, &call->outputs[PH_SQUARES_TICKET]);
 }
 
-const struct ph_op ph__op_exchange_squares_start = {
+const struct ph__op ph__op_exchange_squares_start = {
     .name = "exchange_squares_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
@@ -178,7 +178,7 @@ const struct ph_op ph__op_exchange_squares_start = {
 
 /* ---- wait -------------------------------------------------------------------------------------------------------- */
 
-static ph_status wait_infer(struct ph_infer *infer)
+static ph_status wait_infer(struct ph__infer *infer)
 {
     const struct ph_type *inputs = infer->inputs + PH_SQUARES_OUTPUTS;
     for (size_t t = 0; t < infer->num_outputs; t++)
@@ -188,11 +188,11 @@ static ph_status wait_infer(struct ph_infer *infer)
 }
 
 /* An addition for each block, own ones and those that have come. */
-static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
+    const struct ph__square_exchange *exchange = exchange_of(call);
     for (size_t t = 0; t < exchange->num_tables; t++) {
-        const struct ph_operand *own = operand_of(call->inputs + PH_SQUARES_OUTPUTS, t, PH_SQUARES_BLOCKS);
+        const struct ph__operand *own = operand_of(call->inputs + PH_SQUARES_OUTPUTS, t, PH_SQUARES_BLOCKS);
         const double rows = (double)ph__rows(own);
         const double blocks =
             (double)(ph__row_width(own) + blocks_to_come(exchange, exchange->first_slices[t]));
@@ -201,37 +201,37 @@ static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
     }
 }
 
-static size_t wait_scratch_bytes(const struct ph_call *call)
+static size_t wait_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
+    const struct ph__square_exchange *exchange = exchange_of(call);
     return exchange->num_slices * sizeof(struct segment) +
-           exchange->num_parts * sizeof(struct ph_square_part);
+           exchange->num_parts * sizeof(struct ph__square_part);
 }
 
 /* Where the blocks of each slice's rows are, part by part. */
 static void place_parts(
-    const struct ph_call *call, const struct segment *segments, struct ph_square_part *parts)
+    const struct ph__call *call, const struct segment *segments, struct ph__square_part *parts)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
+    const struct ph__square_exchange *exchange = exchange_of(call);
     const ph_real *come = call->inputs[PH_SQUARES_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_slices; i++) {
-        const struct ph_operand *blocks =
+        const struct ph__operand *blocks =
             operand_of(call->inputs + PH_SQUARES_OUTPUTS, exchange->slices[i].table, PH_SQUARES_BLOCKS);
         const size_t width = ph__row_width(blocks);
         parts[exchange->slices[i].own_part] =
-            (struct ph_square_part){(const ph_real *)blocks->data + segments[i].first * width, width};
+            (struct ph__square_part){(const ph_real *)blocks->data + segments[i].first * width, width};
     }
     for (size_t i = 0; i < exchange->num_shares; i++) {
-        const struct ph_square_share *share = &exchange->shares[i];
-        parts[share->part] = (struct ph_square_part){come, share->num_blocks};
+        const struct ph__square_share *share = &exchange->shares[i];
+        parts[share->part] = (struct ph__square_part){come, share->num_blocks};
         come += segments[share->slice].count * share->num_blocks;
     }
 }
 
 struct summing {
-    const struct ph_square_exchange *exchange;
+    const struct ph__square_exchange *exchange;
     const struct segment *segments;
-    const struct ph_square_part *parts;
+    const struct ph__square_part *parts;
     size_t table;
     ph_real *sums; /* of the table's rows */
 };
@@ -243,7 +243,7 @@ static void sum_rows(void *argument, size_t first, size_t last, size_t worker)
     const size_t *slices = &summing->exchange->first_slices[summing->table];
     (void)worker;
     for (size_t i = slices[0]; i < slices[1]; i++) {
-        const struct ph_square_slice *slice = &summing->exchange->slices[i];
+        const struct ph__square_slice *slice = &summing->exchange->slices[i];
         const struct segment *segment = &summing->segments[i];
         const size_t begin = ph__max(first, segment->first);
         const size_t end = ph__min(last, segment->first + segment->count);
@@ -253,16 +253,16 @@ static void sum_rows(void *argument, size_t first, size_t last, size_t worker)
     }
 }
 
-static ph_status wait_run(struct ph_call *call)
+static ph_status wait_run(struct ph__call *call)
 {
-    const struct ph_square_exchange *exchange = exchange_of(call);
-    struct ph_square_part *parts = call->scratch;
+    const struct ph__square_exchange *exchange = exchange_of(call);
+    struct ph__square_part *parts = call->scratch;
     struct segment *segments = (void *)(parts + exchange->num_parts);
     PH_TRY(ph__comm_wait(exchange->sharding->comm, (uint64_t)*call->inputs[PH_SQUARES_TICKET].scalar));
     find_segments(exchange, call->inputs + PH_SQUARES_OUTPUTS, segments);
     place_parts(call, segments, parts);
     for (size_t t = 0; t < exchange->num_tables; t++) {
-        const struct ph_operand *sums = &call->outputs[t];
+        const struct ph__operand *sums = &call->outputs[t];
         const size_t width =
             ph__row_width(operand_of(call->inputs + PH_SQUARES_OUTPUTS, t, PH_SQUARES_BLOCKS));
         struct summing summing = {exchange, segments, parts, t, sums->data};
@@ -271,7 +271,7 @@ static ph_status wait_run(struct ph_call *call)
     return PH_OK;
 }
 
-const struct ph_op ph__op_exchange_squares_wait = {
+const struct ph__op ph__op_exchange_squares_wait = {
     .name = "exchange_squares_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,

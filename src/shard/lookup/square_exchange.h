@@ -14,11 +14,11 @@
 #include "op/operator.h"
 #include "shard/sharding.h"
 
-extern const struct ph_op ph__op_exchange_squares_start;
-extern const struct ph_op ph__op_exchange_squares_wait;
+extern const struct ph__op ph__op_exchange_squares_start;
+extern const struct ph__op ph__op_exchange_squares_wait;
 
 /* A slice of one of the exchange's tables. A row has num_parts parts, by their columns, of which one is here. */
-struct ph_square_slice {
+struct ph__square_slice {
     uint32_t table;
     size_t end_slot;              /* its rows end here in the table */
     size_t first_part, num_parts; /* among all parts of the exchange */
@@ -26,7 +26,7 @@ struct ph_square_slice {
 };
 
 /* A part that another rank has. */
-struct ph_square_share {
+struct ph__square_share {
     uint32_t rank;
     uint32_t plan_table; /* of the plan: in this order a rank's parts come */
     uint32_t slice;
@@ -34,19 +34,19 @@ struct ph_square_share {
     size_t part;
 };
 
-struct ph_square_exchange {
-    struct ph_sharding *sharding;
+struct ph__square_exchange {
+    struct ph__sharding *sharding;
     uint32_t channel;
     const char *what;
     size_t num_tables, num_slices, num_parts, num_shares;
     const size_t *first_slices; /* (num_tables + 1) */
-    const struct ph_square_slice *slices;
-    const struct ph_square_share *shares; /* by rank and then by table of the plan */
+    const struct ph__square_slice *slices;
+    const struct ph__square_share *shares; /* by rank and then by table of the plan */
 };
 
 /* Attributes of both operators. */
-struct ph_square_attributes {
-    const struct ph_square_exchange *exchange;
+struct ph__square_attributes {
+    const struct ph__square_exchange *exchange;
 };
 
 /* start's inputs, for each table: block sums, and the rows that they are of (ph__row_squares). */

@@ -9,23 +9,23 @@
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-static const struct ph_vector_exchange *exchange_of(const struct ph_call *call)
+static const struct ph__vector_exchange *exchange_of(const struct ph__call *call)
 {
-    return ((const struct ph_exchange_attributes *)call->attributes)->exchange;
+    return ((const struct ph__exchange_attributes *)call->attributes)->exchange;
 }
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-static struct ph_type vectors_type(const struct ph_vector_exchange *exchange)
+static struct ph_type vectors_type(const struct ph__vector_exchange *exchange)
 {
     const struct ph_dim dims[] = {
         ph__dim_of(1, PH_SYMBOL_BATCH), ph__dim(exchange->num_features), ph__dim(exchange->dim)};
     return ph__dense_type(3, dims);
 }
 
-static ph_status start_infer(struct ph_infer *infer)
+static ph_status start_infer(struct ph__infer *infer)
 {
-    const struct ph_exchange_attributes *attributes = infer->attributes;
+    const struct ph__exchange_attributes *attributes = infer->attributes;
     const bool is_of_items = attributes->exchange->is_of_items;
     const struct ph_dim came = ph__dim_of(1, PH_SYMBOL_IDS);
     const struct ph_dim sent = ph__dim_of(1, is_of_items ? PH_SYMBOL_REQUESTS : PH_SYMBOL_GLOBAL_BATCH);
@@ -36,38 +36,38 @@ static ph_status start_infer(struct ph_infer *infer)
     return PH_OK;
 }
 
-static ph_status start_output_bytes(const struct ph_call *call, size_t output, size_t *bytes_out)
+static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = exchange_of(call);
     *bytes_out = output == PH_EXCHANGE_IN_FLIGHT
                      ? ph__exchange_most_bytes(call, exchange, exchange->sharding->forward)
                      : ph__own_most_bytes(call, exchange, exchange->sharding->forward);
     return PH_OK;
 }
 
-static void start_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     for (size_t i = 0; i < call->num_inputs; i++)
         cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
-static size_t start_scratch_bytes(const struct ph_call *call)
+static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = exchange_of(call);
     return (exchange->own_count * exchange->sharding->world_size + exchange->num_blocks) *
-           sizeof(struct ph_message);
+           sizeof(struct ph__message);
 }
 
 /* A rank's rows of an own lookup: as they are, or packed at *packed, which moves behind them. */
-static struct ph_message pack_part(const struct ph_call *call, size_t lookup, size_t rank, char **packed)
+static struct ph__message pack_part(const struct ph__call *call, size_t lookup, size_t rank, char **packed)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
-    const enum ph_wire wire = exchange->sharding->forward;
+    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const enum ph__wire wire = exchange->sharding->forward;
     const size_t width = exchange->blocks[exchange->own_first + lookup].width;
     const size_t rows = ph__own_rows(exchange, lookup, rank);
     const ph_real *part =
         (const ph_real *)call->inputs[lookup].data + ph__own_begin(exchange, lookup, rank) * width;
-    struct ph_message message = {rank, (void *)(uintptr_t)part, ph__wire_bytes(wire, rows, width)};
+    struct ph__message message = {rank, (void *)(uintptr_t)part, ph__wire_bytes(wire, rows, width)};
     if (wire == PH_WIRE_FP32)
         return message;
     message.data = *packed;
@@ -76,9 +76,9 @@ static struct ph_message pack_part(const struct ph_call *call, size_t lookup, si
     return message;
 }
 
-static size_t list_sends(const struct ph_call *call, struct ph_message *messages)
+static size_t list_sends(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = exchange_of(call);
     char *packed = call->outputs[PH_EXCHANGE_SENT].data;
     size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
@@ -89,7 +89,7 @@ static size_t list_sends(const struct ph_call *call, struct ph_message *messages
 }
 
 const ph_real *ph__own_vectors(
-    const struct ph_vector_exchange *exchange, size_t block, const struct ph_operand *lookups)
+    const struct ph__vector_exchange *exchange, size_t block, const struct ph__operand *lookups)
 {
     const size_t lookup = block - exchange->own_first;
     if (block < exchange->own_first || lookup >= exchange->own_count ||
@@ -99,38 +99,38 @@ const ph_real *ph__own_vectors(
            ph__own_begin(exchange, lookup, exchange->sharding->rank) * exchange->blocks[block].width;
 }
 
-static size_t list_receives(const struct ph_call *call, struct ph_message *messages)
+static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
-    const enum ph_wire wire = exchange->sharding->forward;
+    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const enum ph__wire wire = exchange->sharding->forward;
     char *place = call->outputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
-        const struct ph_block *block = &exchange->blocks[i];
+        const struct ph__block *block = &exchange->blocks[i];
         const size_t rows = ph__exchange_rows(exchange, block);
         const ph_real *own = ph__own_vectors(exchange, i, call->inputs);
-        messages[i] = (struct ph_message){block->rank, own != NULL ? (void *)(uintptr_t)own : place,
+        messages[i] = (struct ph__message){block->rank, own != NULL ? (void *)(uintptr_t)own : place,
             ph__wire_bytes(wire, rows, block->width)};
         place += ph__block_wire_bytes(block, wire, rows);
     }
     return exchange->num_blocks;
 }
 
-static ph_status start_run(struct ph_call *call)
+static ph_status start_run(struct ph__call *call)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
-    struct ph_message *sends = call->scratch;
+    const struct ph__vector_exchange *exchange = exchange_of(call);
+    struct ph__message *sends = call->scratch;
     const size_t num_sends = list_sends(call, sends);
     const size_t num_receives = list_receives(call, sends + num_sends);
-    const struct ph_exchange list = {sends, sends + num_sends, num_sends, num_receives};
-    const struct ph_comm_call named = {exchange->channel, exchange->what};
+    const struct ph__exchange list = {sends, sends + num_sends, num_sends, num_receives};
+    const struct ph__comm_call named = {exchange->channel, exchange->what};
     return ph__start_node_run(exchange->sharding, &named, &list, &call->outputs[PH_EXCHANGE_TICKET]);
 }
 
 /* The vectors' gradient is what exchange_gradients_start has on its way, one wait for each own lookup. */
-static void start_gradient(struct ph_gradient *gradient)
+static void start_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
-    struct ph_exchange_attributes attributes = *(const struct ph_exchange_attributes *)node.attributes;
+    const struct ph__node node = *gradient->node;
+    struct ph__exchange_attributes attributes = *(const struct ph__exchange_attributes *)node.attributes;
     const ph_value sent = gradient->output_gradients[PH_EXCHANGE_IN_FLIGHT];
     for (size_t i = 0; i < node.num_inputs; i++) {
         attributes.lookup = i;
@@ -139,7 +139,7 @@ static void start_gradient(struct ph_gradient *gradient)
     }
 }
 
-const struct ph_op ph__op_exchange_vectors_start = {
+const struct ph__op ph__op_exchange_vectors_start = {
     .name = "exchange_vectors_start",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
@@ -152,20 +152,20 @@ const struct ph_op ph__op_exchange_vectors_start = {
 
 /* ---- wait -------------------------------------------------------------------------------------------------------- */
 
-static ph_status wait_infer(struct ph_infer *infer)
+static ph_status wait_infer(struct ph__infer *infer)
 {
-    const struct ph_exchange_attributes *attributes = infer->attributes;
+    const struct ph__exchange_attributes *attributes = infer->attributes;
     infer->outputs[0] = vectors_type(attributes->exchange);
     return PH_OK;
 }
 
-static void wait_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
 /* Room for BLOCK_SAMPLES of the largest block, as numbers, on a line of its own for each thread. */
-static size_t unpacked_bytes(const struct ph_vector_exchange *exchange)
+static size_t unpacked_bytes(const struct ph__vector_exchange *exchange)
 {
     size_t most = 0;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
@@ -175,22 +175,22 @@ static size_t unpacked_bytes(const struct ph_vector_exchange *exchange)
     return ph__size_align(BLOCK_SAMPLES * most * sizeof(ph_real));
 }
 
-static size_t wait_scratch_bytes(const struct ph_call *call)
+static size_t wait_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph_vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = exchange_of(call);
     return exchange->sharding->forward == PH_WIRE_FP32
                ? 0
                : ph__team_num_threads(call->backend->team) * unpacked_bytes(exchange);
 }
 
-ph_real ph__mean_factor(const struct ph_operand *ids, size_t num_samples, size_t sample, size_t feature)
+ph_real ph__mean_factor(const struct ph__operand *ids, size_t num_samples, size_t sample, size_t feature)
 {
     const uint32_t *bag = ids->index + feature * num_samples + sample;
     return bag[1] > bag[0] ? 1 / (ph_real)(bag[1] - bag[0]) : 0;
 }
 
-static void put_vector(const struct ph_call *call, const struct ph_block *block, const struct ph_piece *piece,
-    size_t sample, const ph_real *vector, ph_real *target)
+static void put_vector(const struct ph__call *call, const struct ph__block *block,
+    const struct ph__piece *piece, size_t sample, const ph_real *vector, ph_real *target)
 {
     const ph_real factor = block->is_mean ? ph__mean_factor(&call->inputs[PH_EXCHANGE_IDS],
                                                 call->extents[PH_SYMBOL_BATCH], sample, piece->feature)
@@ -204,19 +204,19 @@ static void put_vector(const struct ph_call *call, const struct ph_block *block,
 }
 
 struct assembly {
-    const struct ph_call *call;
-    const struct ph_vector_exchange *exchange;
+    const struct ph__call *call;
+    const struct ph__vector_exchange *exchange;
 };
 
 /* vectors: of the samples [first, last), one behind the other. */
-static void put_block(const struct assembly *assembly, const struct ph_block *block, size_t first,
+static void put_block(const struct assembly *assembly, const struct ph__block *block, size_t first,
     size_t last, const ph_real *vectors)
 {
-    const struct ph_vector_exchange *exchange = assembly->exchange;
+    const struct ph__vector_exchange *exchange = assembly->exchange;
     ph_real *output = assembly->call->outputs[0].data;
     for (size_t b = first; b < last; b++)
         for (size_t i = 0; i < block->count; i++) {
-            const struct ph_piece *piece = &block->pieces[i];
+            const struct ph__piece *piece = &block->pieces[i];
             put_vector(assembly->call, block, piece, b, vectors,
                 output + (b * exchange->num_features + piece->feature) * exchange->dim + piece->first_column);
             vectors += block->width;
@@ -227,9 +227,9 @@ static void put_block(const struct assembly *assembly, const struct ph_block *bl
 static const ph_real *unpack_rows(const struct assembly *assembly, size_t index, const char *bytes,
     size_t first, size_t last, size_t worker)
 {
-    const struct ph_call *call = assembly->call;
-    const struct ph_block *block = &assembly->exchange->blocks[index];
-    const enum ph_wire wire = assembly->exchange->sharding->forward;
+    const struct ph__call *call = assembly->call;
+    const struct ph__block *block = &assembly->exchange->blocks[index];
+    const enum ph__wire wire = assembly->exchange->sharding->forward;
     const ph_real *own = ph__own_vectors(assembly->exchange, index, call->inputs + PH_EXCHANGE_LOOKUPS);
     if (wire == PH_WIRE_FP32)
         return (own != NULL ? own : (const ph_real *)(const void *)bytes) +
@@ -242,7 +242,7 @@ static const ph_real *unpack_rows(const struct assembly *assembly, size_t index,
 
 static void put_replicas(const struct assembly *assembly, size_t first, size_t last)
 {
-    const struct ph_vector_exchange *exchange = assembly->exchange;
+    const struct ph__vector_exchange *exchange = assembly->exchange;
     const ph_real *vectors = assembly->call->inputs[PH_EXCHANGE_REPLICAS].data;
     ph_real *output = assembly->call->outputs[0].data;
     vectors += first * exchange->num_replicas * exchange->dim;
@@ -257,10 +257,10 @@ static void put_replicas(const struct assembly *assembly, size_t first, size_t l
 static void assemble(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct assembly *assembly = argument;
-    const struct ph_vector_exchange *exchange = assembly->exchange;
+    const struct ph__vector_exchange *exchange = assembly->exchange;
     const char *bytes = assembly->call->inputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
-        const struct ph_block *block = &exchange->blocks[i];
+        const struct ph__block *block = &exchange->blocks[i];
         put_block(assembly, block, first, last, unpack_rows(assembly, i, bytes, first, last, worker));
         bytes += ph__block_wire_bytes(block, exchange->sharding->forward, ph__exchange_rows(exchange, block));
     }
@@ -268,7 +268,7 @@ static void assemble(void *argument, size_t first, size_t last, size_t worker)
         put_replicas(assembly, first, last);
 }
 
-static ph_status wait_run(struct ph_call *call)
+static ph_status wait_run(struct ph__call *call)
 {
     struct assembly assembly = {call, exchange_of(call)};
     PH_TRY(
@@ -277,10 +277,10 @@ static ph_status wait_run(struct ph_call *call)
     return PH_OK;
 }
 
-static void wait_gradient(struct ph_gradient *gradient)
+static void wait_gradient(struct ph__gradient *gradient)
 {
-    const struct ph_node node = *gradient->node;
-    const struct ph_exchange_attributes *attributes = node.attributes;
+    const struct ph__node node = *gradient->node;
+    const struct ph__exchange_attributes *attributes = node.attributes;
     const ph_value dy = gradient->output_gradients[0];
     gradient->input_gradients[PH_EXCHANGE_IN_FLIGHT] =
         ph__gradient_start(gradient->builder, attributes, dy, node.inputs[PH_EXCHANGE_IDS]);
@@ -289,7 +289,7 @@ static void wait_gradient(struct ph_gradient *gradient)
             gradient->builder, &ph__op_replicated_gradient, NULL, attributes, sizeof *attributes, 1, &dy);
 }
 
-const struct ph_op ph__op_exchange_vectors_wait = {
+const struct ph__op ph__op_exchange_vectors_wait = {
     .name = "exchange_vectors_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,

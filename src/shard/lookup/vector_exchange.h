@@ -17,15 +17,15 @@
 #include "op/operator.h"
 #include "shard/sharding.h"
 
-extern const struct ph_op ph__op_exchange_vectors_start;
-extern const struct ph_op ph__op_exchange_vectors_wait;
-extern const struct ph_op ph__op_exchange_gradients_start;
-extern const struct ph_op ph__op_exchange_gradients_wait;
-extern const struct ph_op ph__op_replicated_gradient;
+extern const struct ph__op ph__op_exchange_vectors_start;
+extern const struct ph__op ph__op_exchange_vectors_wait;
+extern const struct ph__op ph__op_exchange_gradients_start;
+extern const struct ph__op ph__op_exchange_gradients_wait;
+extern const struct ph__op ph__op_replicated_gradient;
 
 /* All have a pointer to their exchange as attributes. */
-struct ph_exchange_attributes {
-    struct ph_vector_exchange *exchange;
+struct ph__exchange_attributes {
+    struct ph__vector_exchange *exchange;
     size_t lookup; /* of exchange_gradients_wait: which of this rank's blocks */
 };
 
@@ -41,16 +41,16 @@ enum {
 /* For the gradient rules: starts the way back of dy, whose first output is the gradient of what was in flight; and, of
  * that, adds the wait for one own lookup's gradient, which on a rank without lookups is a wait alone. */
 ph_value ph__gradient_start(
-    struct ph_builder *builder, const struct ph_exchange_attributes *attributes, ph_value dy, ph_value ids);
+    struct ph_builder *builder, const struct ph__exchange_attributes *attributes, ph_value dy, ph_value ids);
 ph_value ph__gradient_wait(
-    struct ph_builder *builder, const struct ph_exchange_attributes *attributes, ph_value sent);
+    struct ph_builder *builder, const struct ph__exchange_attributes *attributes, ph_value sent);
 
 /* Where a block that this rank gives to itself stands as it is, among its lookups (own_count): of what stays here nothing is
  * copied before it is put together. NULL: the block is another rank's, or has the wire format. */
 const ph_real *ph__own_vectors(
-    const struct ph_vector_exchange *exchange, size_t block, const struct ph_operand *lookups);
+    const struct ph__vector_exchange *exchange, size_t block, const struct ph__operand *lookups);
 
 /* 1 / the length of a sample's bag of the batch's own ids; of an empty one 0. */
-ph_real ph__mean_factor(const struct ph_operand *ids, size_t num_samples, size_t sample, size_t feature);
+ph_real ph__mean_factor(const struct ph__operand *ids, size_t num_samples, size_t sample, size_t feature);
 
 #endif

@@ -7,17 +7,17 @@
 
 #define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
 
-static const struct ph_option top_options[] = {
+static const struct ph__option top_options[] = {
     {.key = "seed",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_top_settings, seed),
+        .offset = offsetof(struct ph__top_settings, seed),
         .default_text = "1",
         .min = 0,
         .max = 9007199254740992.0,
         .help = "Of initial weights, shuffling and dropout."},
     {.key = "threads",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_top_settings, threads),
+        .offset = offsetof(struct ph__top_settings, threads),
         .default_text = "0",
         .min = 0,
         .max = PH_MAX_THREADS,
@@ -26,7 +26,7 @@ static const struct ph_option top_options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
     {.key = "team",
         .type = PH_OPTION_CHOICE,
-        .offset = offsetof(struct ph_top_settings, team),
+        .offset = offsetof(struct ph__top_settings, team),
         .default_text = "pthread",
         .choices = "pthread|openmp",
         .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
@@ -35,42 +35,42 @@ static const struct ph_option top_options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
 };
 
-static const struct ph_option_table top_table = {
+static const struct ph__option_table top_table = {
     .section = "",
     .help = "Keys of the whole job.",
     .options = top_options,
     .num_options = sizeof top_options / sizeof *top_options,
-    .settings_size = sizeof(struct ph_top_settings),
+    .settings_size = sizeof(struct ph__top_settings),
 };
 
 /* The sections that a training takes, in the order of a config that is written: of the models' own keys those of all kinds,
  * to read by, or those of the chosen one. */
 static size_t list_training_sections(
-    struct ph_config *config, bool has_all_kinds, struct ph_section sections[MAX_SECTIONS])
+    struct ph_config *config, bool has_all_kinds, struct ph__section sections[MAX_SECTIONS])
 {
     size_t count = 0;
-    sections[count++] = (struct ph_section){&top_table, &config->top};
-    sections[count++] = (struct ph_section){&ph__data_options, &config->data};
+    sections[count++] = (struct ph__section){&top_table, &config->top};
+    sections[count++] = (struct ph__section){&ph__data_options, &config->data};
     count += (has_all_kinds ? ph__model_sections : ph__model_used_sections)(&config->model, sections + count);
-    sections[count++] = (struct ph_section){&ph__train_options, &config->train};
-    sections[count++] = (struct ph_section){&ph__optimizer_options, &config->optimizer};
-    sections[count++] = (struct ph_section){&ph__parallel_options, &config->parallel};
-    sections[count++] = (struct ph_section){&ph__published_options, &config->published};
+    sections[count++] = (struct ph__section){&ph__train_options, &config->train};
+    sections[count++] = (struct ph__section){&ph__optimizer_options, &config->optimizer};
+    sections[count++] = (struct ph__section){&ph__parallel_options, &config->parallel};
+    sections[count++] = (struct ph__section){&ph__published_options, &config->published};
     return count;
 }
 
 /* And those of other verbs behind them. */
-static size_t list_sections(struct ph_config *config, struct ph_section sections[MAX_SECTIONS])
+static size_t list_sections(struct ph_config *config, struct ph__section sections[MAX_SECTIONS])
 {
     size_t count = list_training_sections(config, true, sections);
-    sections[count++] = (struct ph_section){&ph__prepare_options, &config->prepare};
-    sections[count++] = (struct ph_section){&ph__synth_options, &config->synth};
-    sections[count++] = (struct ph_section){&ph__tune_options, &config->tune};
+    sections[count++] = (struct ph__section){&ph__prepare_options, &config->prepare};
+    sections[count++] = (struct ph__section){&ph__synth_options, &config->synth};
+    sections[count++] = (struct ph__section){&ph__tune_options, &config->tune};
     return count;
 }
 
 /* For those who only read them: a section's settings are one pointer, for readers and writers alike. */
-static size_t list_used_sections(const struct ph_config *config, struct ph_section sections[MAX_SECTIONS])
+static size_t list_used_sections(const struct ph_config *config, struct ph__section sections[MAX_SECTIONS])
 {
     return list_training_sections((struct ph_config *)config, false, sections);
 }
@@ -80,7 +80,7 @@ static size_t list_used_sections(const struct ph_config *config, struct ph_secti
 ph_status ph__job_config_parse(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
-    struct ph_section sections[MAX_SECTIONS];
+    struct ph__section sections[MAX_SECTIONS];
     *config = (struct ph_config){0};
     const size_t count = list_sections(config, sections);
     PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
@@ -185,8 +185,8 @@ struct ph_train_job ph_config_job(const struct ph_config *config)
 
 ph_status ph_config_write(const struct ph_config *config, const char *path)
 {
-    struct ph_section sections[MAX_SECTIONS];
-    struct ph_writer *writer;
+    struct ph__section sections[MAX_SECTIONS];
+    struct ph__writer *writer;
     const size_t count = list_used_sections(config, sections);
     bool is_standard = strcmp(path, "-") == 0;
     PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
@@ -200,39 +200,40 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
 ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after)
 {
     static const char rule[] = "may not change on resume";
-    struct ph_section before_sections[MAX_SECTIONS], after_sections[MAX_SECTIONS];
+    struct ph__section before_sections[MAX_SECTIONS], after_sections[MAX_SECTIONS];
     if (before->model.settings.kind != after->model.settings.kind)
         return ph_fail(PH_ERROR_CONFIG, "model.kind was '%s' and is now '%s', but %s",
             ph_model_name(before->model.settings.kind), ph_model_name(after->model.settings.kind), rule);
     const size_t count = list_used_sections(before, before_sections);
     list_used_sections(after, after_sections);
-    const struct ph_key_filter filter = {.without = PH_KEY_MAY_CHANGE};
+    const struct ph__key_filter filter = {.without = PH_KEY_MAY_CHANGE};
     return ph__config_compare(before_sections, after_sections, count, filter, rule);
 }
 
 /* The top level is left out: runs are known by their key and, beside it, their seed. */
 ph_status ph__job_config_outcome(
-    const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+    const struct ph_config *config, struct ph__arena *arena, const char **text_out)
 {
-    const struct ph_key_filter filter = {.without = PH_KEY_NO_OUTCOME};
-    struct ph_section sections[MAX_SECTIONS];
+    const struct ph__key_filter filter = {.without = PH_KEY_NO_OUTCOME};
+    struct ph__section sections[MAX_SECTIONS];
     const size_t count = list_used_sections(config, sections);
     return ph__config_changes(sections + 1, count - 1, filter, arena, text_out);
 }
 
-ph_status ph__job_config_common(const struct ph_config *config, struct ph_arena *arena, const char **text_out)
+ph_status ph__job_config_common(
+    const struct ph_config *config, struct ph__arena *arena, const char **text_out)
 {
-    const struct ph_key_filter filter = {.without = PH_KEY_PER_RANK};
-    struct ph_section sections[MAX_SECTIONS];
+    const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
+    struct ph__section sections[MAX_SECTIONS];
     const size_t count = list_used_sections(config, sections);
     return ph__config_values(sections, count, filter, arena, text_out);
 }
 
-ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown)
+ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown)
 {
     struct ph_config none = {0};
-    struct ph_section sections[MAX_SECTIONS];
-    const struct ph_option_table *tables[MAX_SECTIONS];
+    struct ph__section sections[MAX_SECTIONS];
+    const struct ph__option_table *tables[MAX_SECTIONS];
     size_t count = 0;
     const size_t num_sections = list_sections(&none, sections);
     for (size_t i = 0; i < num_sections; i++)

@@ -15,7 +15,7 @@
 #include "train/config/train_options.h"
 #include "train/config/tune_options.h"
 
-struct ph_top_settings { /* keys without a section */
+struct ph__top_settings { /* keys without a section */
     int64_t seed;
     int64_t threads;
     int team; /* enum ph_team_kind */
@@ -23,17 +23,17 @@ struct ph_top_settings { /* keys without a section */
 
 /* Stays where it is: settings point into it. Read once, then fini. */
 struct ph_config {
-    struct ph_arena arena;
-    struct ph_top_settings top;
+    struct ph__arena arena;
+    struct ph__top_settings top;
     struct ph_data_settings data;
-    struct ph_model_section model;
+    struct ph__model_section model;
     struct ph_train_settings train;
-    struct ph_optimizer_section optimizer;
+    struct ph__optimizer_section optimizer;
     struct ph_parallel_settings parallel;
-    struct ph_published_settings published;
-    struct ph_prepare_settings prepare;
+    struct ph__published_settings published;
+    struct ph__prepare_settings prepare;
     struct ph_synth_settings synth;
-    struct ph_tune_settings tune;
+    struct ph__tune_settings tune;
 };
 
 /* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
@@ -50,13 +50,13 @@ ph_status ph__job_config_compare(const struct ph_config *before, const struct ph
 /* Writes every value that shapes what a training ends in, except its seed and the place of its data, as lines
  * "train.epochs=3" of what is not the default: the same text for configs that train alike. In the arena. */
 ph_status ph__job_config_outcome(
-    const struct ph_config *config, struct ph_arena *arena, const char **text_out);
+    const struct ph_config *config, struct ph__arena *arena, const char **text_out);
 
 /* Writes every value that the ranks of a job share, as lines "train.epochs=3". In the arena. */
 ph_status ph__job_config_common(
-    const struct ph_config *config, struct ph_arena *arena, const char **text_out);
+    const struct ph_config *config, struct ph__arena *arena, const char **text_out);
 
 /* Every key: Markdown or plain text. */
-ph_status ph__job_config_describe(struct ph_writer *writer, bool is_markdown);
+ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown);
 
 #endif

@@ -2,18 +2,18 @@
 
 #include "base/file/file.h"
 
-static const char *plan_path(struct ph_arena *arena, const char *folder)
+static const char *plan_path(struct ph__arena *arena, const char *folder)
 {
     return ph__path_join(arena, folder, "plan.yaml");
 }
 
-ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topology,
-    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out, bool *is_there_out)
+ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topology,
+    const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out, bool *is_there_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = plan_path(&arena, folder);
     *is_there_out = false;
-    *plan_out = (struct ph_plan){0};
+    *plan_out = (struct ph__plan){0};
     ph_status status = path != NULL ? PH_OK : PH_ERROR_MEMORY;
     if (status == PH_OK && ph__file_exists(path)) {
         status = ph__plan_read(path, topology, tables, num_tables, plan_out);
@@ -23,9 +23,9 @@ ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topol
     return status;
 }
 
-ph_status ph__kept_plan_write(const char *folder, const struct ph_plan *plan)
+ph_status ph__kept_plan_write(const char *folder, const struct ph__plan *plan)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = plan_path(&arena, folder);
     const ph_status status = path != NULL ? ph__plan_save(plan, path) : PH_ERROR_MEMORY;
     ph__arena_fini(&arena);

@@ -7,10 +7,10 @@
 
 /* *is_there_out: false where there is none; plan_out is then none. PH_ERROR_CONFIG: it is of other ranks or tables, or damaged;
  * PH_ERROR_MEMORY. */
-ph_status ph__kept_plan_read(const char *folder, const struct ph_topology *topology,
-    const struct ph_table_facts *tables, size_t num_tables, struct ph_plan *plan_out, bool *is_there_out);
+ph_status ph__kept_plan_read(const char *folder, const struct ph__topology *topology,
+    const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out, bool *is_there_out);
 
 /* In one moment, in the place of a former one. PH_ERROR_DISK. */
-ph_status ph__kept_plan_write(const char *folder, const struct ph_plan *plan);
+ph_status ph__kept_plan_write(const char *folder, const struct ph__plan *plan);
 
 #endif

@@ -2,7 +2,7 @@
 
 #define PARALLEL(member) offsetof(struct ph_parallel_settings, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "plan",
         .type = PH_OPTION_PATH,
         .offset = PARALLEL(plan),
@@ -111,7 +111,7 @@ static const struct ph_option options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
 };
 
-const struct ph_option_table ph__parallel_options = {
+const struct ph__option_table ph__parallel_options = {
     .section = "parallel",
     .help = "Training on several ranks.",
     .options = options,

@@ -5,6 +5,6 @@
 #include "base/option/option.h"
 #include "phloem/train.h"
 
-extern const struct ph_option_table ph__parallel_options; /* struct ph_parallel_settings */
+extern const struct ph__option_table ph__parallel_options; /* struct ph_parallel_settings */
 
 #endif

@@ -1,8 +1,8 @@
 #include "train/config/published_options.h"
 
-#define FIELD(member) offsetof(struct ph_published_settings, member)
+#define FIELD(member) offsetof(struct ph__published_settings, member)
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "source",
         .type = PH_OPTION_TEXT,
         .offset = FIELD(source),
@@ -31,11 +31,11 @@ static const struct ph_option options[] = {
         .help = "The test AUC that whoever wrote the config wants the mean over seeds to reach. 0: none."},
 };
 
-const struct ph_option_table ph__published_options = {
+const struct ph__option_table ph__published_options = {
     .section = "published",
     .help = "Figures that phloem compare sets beside its own. Nothing is learnt from them.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
-    .settings_size = sizeof(struct ph_published_settings),
+    .settings_size = sizeof(struct ph__published_settings),
     .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME,
 };

@@ -5,12 +5,12 @@
 
 #include "base/option/option.h"
 
-struct ph_published_settings {
+struct ph__published_settings {
     const char *source;
     double auc, logloss; /* of test data; 0: none */
     double bar_auc;      /* that the mean over seeds is to reach; 0: none */
 };
 
-extern const struct ph_option_table ph__published_options;
+extern const struct ph__option_table ph__published_options;
 
 #endif

@@ -15,7 +15,7 @@ ph_status ph__program_digest(char hex_out[65])
 
 static ph_status key_of_text(const char *text, char key_out[PH_RUN_KEY_BYTES])
 {
-    struct ph_digest *digest = NULL;
+    struct ph__digest *digest = NULL;
     char hex[65];
     PH_TRY(ph__digest_create(&digest));
     ph_status status = ph__digest_update(digest, text, strlen(text));
@@ -32,7 +32,7 @@ static ph_status key_of_text(const char *text, char key_out[PH_RUN_KEY_BYTES])
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
 /* "size seconds.nanoseconds\n" behind the text, where there is such a file. */
-static ph_status describe_file(struct ph_arena *arena, const char *path, const char **text)
+static ph_status describe_file(struct ph__arena *arena, const char *path, const char **text)
 {
     struct stat file;
     if (stat(path, &file) != 0)
@@ -42,7 +42,7 @@ static ph_status describe_file(struct ph_arena *arena, const char *path, const c
     return *text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-static ph_status describe_files(struct ph_arena *arena, const char *path, const char **text)
+static ph_status describe_files(struct ph__arena *arena, const char *path, const char **text)
 {
     const char **paths;
     size_t num_paths;
@@ -54,7 +54,7 @@ static ph_status describe_files(struct ph_arena *arena, const char *path, const 
 
 ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *text = "";
     if (path != NULL && ph__file_is_pipe(path))
         return ph_fail(PH_ERROR_CONFIG, "%s can be read only once, which several trainings cannot share",
@@ -68,7 +68,7 @@ ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
 
 /* ---- runs ------------------------------------------------------------------------------------------------- */
 
-static ph_status key_in(struct ph_arena *arena, const struct ph_config *config, const char *program,
+static ph_status key_in(struct ph__arena *arena, const struct ph_config *config, const char *program,
     char key_out[PH_RUN_KEY_BYTES])
 {
     const char *const paths[] = {config->data.train, config->data.valid, config->data.test};
@@ -84,7 +84,7 @@ static ph_status key_in(struct ph_arena *arena, const struct ph_config *config, 
 
 ph_status ph__run_key(const struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES])
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     ph_status status = key_in(&arena, config, program, key_out);
     ph__arena_fini(&arena);
     return status;

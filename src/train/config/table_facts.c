@@ -12,15 +12,15 @@
 #include "train/job_rows.h"
 
 struct counting {
-    const struct ph_graph *graph;
+    const struct ph__graph *graph;
     const struct ph_batch *batch;
-    struct ph_table_facts *tables;
-    size_t *first_tables;         /* (num_declarations) that declaration's slices begin here */
-    const uint64_t **first_rows;  /* (num_declarations) of its slices */
-    struct ph_table_read **reads; /* (num_tables) */
+    struct ph__table_facts *tables;
+    size_t *first_tables;          /* (num_declarations) that declaration's slices begin here */
+    const uint64_t **first_rows;   /* (num_declarations) of its slices */
+    struct ph__table_read **reads; /* (num_tables) */
 };
 
-static const struct ph_node *producer_of(const struct ph_graph *graph, ph_value value)
+static const struct ph__node *producer_of(const struct ph__graph *graph, ph_value value)
 {
     const uint32_t producer = graph->values[value].producer;
     return producer != PH_NO_NODE ? &graph->nodes[producer] : NULL;
@@ -39,21 +39,21 @@ static double ids_per_sample(const struct ph_batch *batch, size_t feature)
 }
 
 /* What is done with each slice that a lookup reads: one for each feature of its ids, which may be some of the batch's. */
-typedef void (*read_visit)(const struct counting *counting, size_t table, struct ph_table_read read);
+typedef void (*read_visit)(const struct counting *counting, size_t table, struct ph__table_read read);
 
-static void visit_lookup(const struct counting *counting, const struct ph_node *lookup, read_visit visit)
+static void visit_lookup(const struct counting *counting, const struct ph__node *lookup, read_visit visit)
 {
-    const struct ph_graph *graph = counting->graph;
+    const struct ph__graph *graph = counting->graph;
     const uint32_t source = graph->values[lookup->inputs[PH_EMBEDDING_TABLE]].source;
-    const struct ph_node *slots = producer_of(graph, lookup->inputs[PH_EMBEDDING_SLOTS]);
-    const struct ph_node *selection = producer_of(graph, slots->inputs[0]);
+    const struct ph__node *slots = producer_of(graph, lookup->inputs[PH_EMBEDDING_SLOTS]);
+    const struct ph__node *selection = producer_of(graph, slots->inputs[0]);
     const size_t *features = selection != NULL ? ph__selected_features(selection) : NULL;
     const size_t num_features = graph->values[slots->inputs[0]].type.dims[0].extent;
     for (size_t i = 0; i < num_features; i++) {
         const size_t slice = ph__declaration_slice_at(
             &graph->declarations[source], counting->first_rows[source], ph__slots_ranges(slots)[i].first_row);
         visit(counting, counting->first_tables[source] + slice,
-            (struct ph_table_read){
+            (struct ph__table_read){
                 (uint32_t)(features != NULL ? features[i] : i), lookup->op == &ph__op_embedding_rows});
     }
 }
@@ -61,19 +61,19 @@ static void visit_lookup(const struct counting *counting, const struct ph_node *
 static void visit_lookups(const struct counting *counting, read_visit visit)
 {
     for (size_t i = 0; i < counting->graph->num_nodes; i++) {
-        const struct ph_node *node = &counting->graph->nodes[i];
+        const struct ph__node *node = &counting->graph->nodes[i];
         if (node->op == &ph__op_embedding_bag || node->op == &ph__op_embedding_rows)
             visit_lookup(counting, node, visit);
     }
 }
 
-static void count_read(const struct counting *counting, size_t table, struct ph_table_read read)
+static void count_read(const struct counting *counting, size_t table, struct ph__table_read read)
 {
     counting->tables[table].num_features++;
     counting->tables[table].ids_per_sample += ids_per_sample(counting->batch, read.feature);
 }
 
-static void add_read(const struct counting *counting, size_t table, struct ph_table_read read)
+static void add_read(const struct counting *counting, size_t table, struct ph__table_read read)
 {
     counting->reads[table][counting->tables[table].num_features++] = read;
 }
@@ -82,7 +82,7 @@ static ph_status list_reads(const struct counting *counting, struct ph__table_li
 {
     visit_lookups(counting, count_read);
     for (size_t i = 0; i < list->num_tables; i++) {
-        struct ph_table_facts *table = &list->tables[i];
+        struct ph__table_facts *table = &list->tables[i];
         counting->reads[i] =
             ph__arena_alloc_array(&list->arena, table->num_features, sizeof *counting->reads[i]);
         if (counting->reads[i] == NULL)
@@ -94,14 +94,14 @@ static ph_status list_reads(const struct counting *counting, struct ph__table_li
     return PH_OK;
 }
 
-static void count_update(const struct counting *counting, const struct ph_node *update)
+static void count_update(const struct counting *counting, const struct ph__node *update)
 {
     const uint32_t source = counting->graph->values[update->inputs[PH_UPDATE_PARAMETER]].source;
-    const struct ph_declaration *declaration = &counting->graph->declarations[source];
+    const struct ph__declaration *declaration = &counting->graph->declarations[source];
     const struct ph_optimizer *optimizer = update->attributes;
     const uint64_t bytes = update->op->slot_bytes(update, declaration) / declaration->shape.dims[0];
     for (size_t i = 0; declaration->is_table && i < declaration->num_slices; i++) {
-        struct ph_table_facts *table = &counting->tables[counting->first_tables[source] + i];
+        struct ph__table_facts *table = &counting->tables[counting->first_tables[source] + i];
         table->slot_bytes = bytes;
         table->row_slot_bytes = optimizer->kind == PH_ROWWISE_ADAGRAD ? bytes : 0;
         table->has_whole_rows = optimizer->kind == PH_ROWWISE_ADAGRAD && optimizer->is_whole_table;
@@ -116,15 +116,15 @@ static void count_updates(const struct counting *counting)
 }
 
 static ph_status list_tables(
-    const struct ph_graph *graph, enum ph_row_format row_format, struct ph__table_list *list)
+    const struct ph__graph *graph, enum ph_row_format row_format, struct ph__table_list *list)
 {
     for (size_t d = 0; d < graph->num_declarations; d++) {
-        const struct ph_declaration *declaration = &graph->declarations[d];
+        const struct ph__declaration *declaration = &graph->declarations[d];
         for (size_t i = 0; declaration->is_table && i < declaration->num_slices; i++) {
             const struct ph_table_slice *slice = &declaration->slices[i];
             const size_t dim = declaration->shape.dims[1];
-            struct ph_table_facts *table = &list->tables[list->num_tables++];
-            *table = (struct ph_table_facts){.name = ph__arena_strdup(&list->arena, slice->name),
+            struct ph__table_facts *table = &list->tables[list->num_tables++];
+            *table = (struct ph__table_facts){.name = ph__arena_strdup(&list->arena, slice->name),
                 .num_rows = slice->num_rows,
                 .dim = dim,
                 .weight_bytes = ph__table_bytes(row_format, 1, dim),
@@ -139,7 +139,7 @@ static ph_status list_tables(
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list)
 {
-    const struct ph_graph *graph = &program->graph;
+    const struct ph__graph *graph = &program->graph;
     size_t num_tables = 0;
     *list = (struct ph__table_list){0};
     size_t *first_tables = ph__arena_alloc_array(&list->arena, graph->num_declarations, sizeof *first_tables);
@@ -155,7 +155,7 @@ ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_form
         num_tables += graph->declarations[d].is_table ? graph->declarations[d].num_slices : 0;
     }
     list->tables = ph__arena_alloc_array(&list->arena, num_tables, sizeof *list->tables);
-    struct ph_table_read **reads = ph__arena_alloc_array(&list->arena, num_tables, sizeof *reads);
+    struct ph__table_read **reads = ph__arena_alloc_array(&list->arena, num_tables, sizeof *reads);
     if (list->tables == NULL || reads == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(list_tables(graph, row_format, list));
@@ -208,24 +208,24 @@ ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table
     return status;
 }
 
-static struct ph_plan_wire wire_of(int wire)
+static struct ph__plan_wire wire_of(int wire)
 {
-    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
+    static const struct ph__plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
     return wires[wire];
 }
 
-struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job)
+struct ph__plan_step ph__plan_step_of_job(const struct ph_train_job *job)
 {
-    return (struct ph_plan_step){.batch_size = (size_t)job->train->batch_size,
+    return (struct ph__plan_step){.batch_size = (size_t)job->train->batch_size,
         .has_id_weights = ph_encoder_has_id_weights(job->encoder),
         .pooled_wire = wire_of(job->parallel->forward),
         .gradient_wire = wire_of(job->parallel->backward)};
 }
 
-struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list)
+struct ph__plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list)
 {
     const size_t bucket_numbers = (size_t)job->parallel->bucket_bytes / sizeof(ph_real);
     const bool is_among_ranks = job->parallel->sync == PH_SYNC_ALLREDUCE;
-    return (struct ph_plan_dense){is_among_ranks ? list->num_dense : 0,
+    return (struct ph__plan_dense){is_among_ranks ? list->num_dense : 0,
         bucket_numbers > 0 ? bucket_numbers : 1, wire_of(job->parallel->dense)};
 }

@@ -7,8 +7,8 @@
 #include "plan/plan.h"
 
 struct ph__table_list { /* zero-initialised is empty */
-    struct ph_arena arena;
-    struct ph_table_facts *tables; /* the program's logical tables, in the order of their declaration */
+    struct ph__arena arena;
+    struct ph__table_facts *tables; /* the program's logical tables, in the order of their declaration */
     size_t num_tables;
     size_t num_dense; /* numbers of its other parameters */
 };
@@ -23,7 +23,8 @@ void ph__table_list_fini(struct ph__table_list *list);
 ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
 
 /* What a step of the job is to a planner, and what its ranks sum in it of a program's dense parameters. */
-struct ph_plan_step ph__plan_step_of_job(const struct ph_train_job *job);
-struct ph_plan_dense ph__plan_dense_of_job(const struct ph_train_job *job, const struct ph__table_list *list);
+struct ph__plan_step ph__plan_step_of_job(const struct ph_train_job *job);
+struct ph__plan_dense ph__plan_dense_of_job(
+    const struct ph_train_job *job, const struct ph__table_list *list);
 
 #endif

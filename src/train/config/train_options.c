@@ -4,12 +4,12 @@
 #include "train/measure/progressive.h"
 
 #define TRAIN(member) offsetof(struct ph_train_settings, member)
-#define OPTIMIZER(member) offsetof(struct ph_optimizer_section, settings.member)
+#define OPTIMIZER(member) offsetof(struct ph__optimizer_section, settings.member)
 #define GROUP(member) offsetof(struct ph_optimizer_group, member)
 #define OPTIMIZER_WORDS "sgd|momentum|adagrad|rowwise_adagrad|adam|adamw"
 #define MANY 1e15
 
-static const struct ph_option train_options[] = {
+static const struct ph__option train_options[] = {
     {.key = "epochs",
         .type = PH_OPTION_INTEGER,
         .offset = TRAIN(epochs),
@@ -211,7 +211,7 @@ static const struct ph_option train_options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
 };
 
-const struct ph_option_table ph__train_options = {
+const struct ph__option_table ph__train_options = {
     .section = "train",
     .help = "How long and how to train.",
     .options = train_options,
@@ -219,7 +219,7 @@ const struct ph_option_table ph__train_options = {
     .settings_size = sizeof(struct ph_train_settings),
 };
 
-static const struct ph_option group_options[] = {
+static const struct ph__option group_options[] = {
     {.key = "name",
         .type = PH_OPTION_TEXT,
         .offset = GROUP(name),
@@ -254,7 +254,7 @@ static const struct ph_option group_options[] = {
         .help = "In place of optimizer.weight_decay; -1: as without the group."},
 };
 
-static const struct ph_option_table group_table = {
+static const struct ph__option_table group_table = {
     .section = "groups",
     .help = "Parameters that are treated apart.",
     .options = group_options,
@@ -262,7 +262,7 @@ static const struct ph_option_table group_table = {
     .settings_size = sizeof(struct ph_optimizer_group),
 };
 
-static const struct ph_option optimizer_options[] = {
+static const struct ph__option optimizer_options[] = {
     {.key = "kind",
         .type = PH_OPTION_CHOICE,
         .offset = OPTIMIZER(kind),
@@ -353,21 +353,21 @@ static const struct ph_option optimizer_options[] = {
             "the BARS protocol and dense gradients do."},
     {.key = "groups",
         .type = PH_OPTION_RECORDS,
-        .offset = offsetof(struct ph_optimizer_section, groups),
+        .offset = offsetof(struct ph__optimizer_section, groups),
         .default_text = "",
         .records = &group_table,
         .help = "Parameters that are treated apart, by patterns of their names; later groups win."},
 };
 
-const struct ph_option_table ph__optimizer_options = {
+const struct ph__option_table ph__optimizer_options = {
     .section = "optimizer",
     .help = "How weights follow their gradients.",
     .options = optimizer_options,
     .num_options = sizeof optimizer_options / sizeof *optimizer_options,
-    .settings_size = sizeof(struct ph_optimizer_section),
+    .settings_size = sizeof(struct ph__optimizer_section),
 };
 
-void ph__optimizer_section_finish(struct ph_optimizer_section *section)
+void ph__optimizer_section_finish(struct ph__optimizer_section *section)
 {
     section->settings.groups = section->groups.items;
     section->settings.num_groups = section->groups.count;

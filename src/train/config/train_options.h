@@ -5,15 +5,15 @@
 #include "base/option/option.h"
 #include "phloem/train.h"
 
-struct ph_optimizer_section {
+struct ph__optimizer_section {
     struct ph_optimizer_settings settings;
-    struct ph_record_list groups; /* of struct ph_optimizer_group */
+    struct ph__record_list groups; /* of struct ph_optimizer_group */
 };
 
-extern const struct ph_option_table ph__train_options;     /* struct ph_train_settings */
-extern const struct ph_option_table ph__optimizer_options; /* struct ph_optimizer_section */
+extern const struct ph__option_table ph__train_options;     /* struct ph_train_settings */
+extern const struct ph__option_table ph__optimizer_options; /* struct ph__optimizer_section */
 
 /* After reading: points the settings at the section's groups; the section must stay where it is. */
-void ph__optimizer_section_finish(struct ph_optimizer_section *section);
+void ph__optimizer_section_finish(struct ph__optimizer_section *section);
 
 #endif

@@ -48,7 +48,7 @@ static ph_status learnt_init(struct ph_builder *builder, const struct ph_optimiz
     }
     for (size_t i = 0; i < count; i++) {
         ph_value parameter = ph_builder_parameter(builder, i);
-        const struct ph_declaration *declaration = ph__builder_declaration(builder, parameter);
+        const struct ph__declaration *declaration = ph__builder_declaration(builder, parameter);
         learnt->names[i] = declaration->family != NULL ? declaration->family : declaration->name;
         learnt->parameters[i] = parameter;
         learnt->optimizers[i] = ph__optimizer_for(settings, learnt->names[i], declaration->is_table);
@@ -62,7 +62,7 @@ static uint64_t learnt_bytes(struct ph_builder *builder, enum ph_row_format row_
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < ph_builder_num_parameters(builder); i++) {
-        const struct ph_declaration *declaration =
+        const struct ph__declaration *declaration =
             ph__builder_declaration(builder, ph_builder_parameter(builder, i));
         const enum ph_row_format format = declaration->is_table ? row_format : PH_ROWS_FP32;
         bytes += ph__table_bytes(format, ph_shape_elements(&declaration->shape), 1);
@@ -91,7 +91,7 @@ static void reduce(struct ph_builder *builder, const struct learnt *learnt,
 
 /* What others want of each micro-batch they get with it; all else is reduced when it is complete. */
 static void add_gradients(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
-    const struct ph_distribution *distribution, const struct ph_accumulation *accumulation)
+    const struct ph_distribution *distribution, const struct ph__accumulation *accumulation)
 {
     ph_builder_begin_entry(builder, "backward");
     ph_backward(builder, loss, learnt->num_values, learnt->parameters, learnt->gradients);
@@ -105,7 +105,7 @@ static void add_gradients(struct ph_builder *builder, const struct learnt *learn
 }
 
 static void add_entries(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
-    double max_norm, const struct ph_distribution *distribution, const struct ph_accumulation *accumulation)
+    double max_norm, const struct ph_distribution *distribution, const struct ph__accumulation *accumulation)
 {
     add_gradients(builder, learnt, loss, distribution, accumulation);
     ph_value clip_factor = 0;
@@ -135,7 +135,7 @@ static ph_status check_groups(struct ph_builder *builder, const struct ph_optimi
 }
 
 static ph_status add_learning(struct ph_builder *builder, const struct ph_train_job *job,
-    const struct ph_distribution *distribution, const struct ph_accumulation *accumulation, ph_value loss,
+    const struct ph_distribution *distribution, const struct ph__accumulation *accumulation, ph_value loss,
     double max_norm)
 {
     struct learnt learnt;
@@ -171,7 +171,7 @@ static ph_value objective(struct ph_builder *builder, ph_value loss)
 
 /* The same, as far as a micro-batch has a share in it. */
 static ph_value micro_objective(
-    struct ph_builder *builder, ph_value loss, struct ph_accumulation *accumulation)
+    struct ph_builder *builder, ph_value loss, struct ph__accumulation *accumulation)
 {
     ph_value weight = 0;
     if (accumulation->num_micro_batches == 1)
@@ -200,7 +200,7 @@ static ph_status build(struct ph_builder *builder, const struct ph_train_job *jo
     ph_output(builder, "logits", logits);
     PH_TRY(ph_builder_status(builder));
     double max_norm = norm_limit(job->train);
-    struct ph_accumulation accumulation = {.num_micro_batches = ph__num_micro_batches(job->train)};
+    struct ph__accumulation accumulation = {.num_micro_batches = ph__num_micro_batches(job->train)};
     const ph_value minimised = micro_objective(builder, loss, &accumulation);
     PH_TRY(add_learning(builder, job, distribution, &accumulation, minimised, max_norm));
     struct ph__training_program program = {.num_micro_batches = accumulation.num_micro_batches,

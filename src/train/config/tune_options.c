@@ -1,9 +1,9 @@
 #include "train/config/tune_options.h"
 
-#define TUNE(member) offsetof(struct ph_tune_settings, member)
-#define RANGE(member) offsetof(struct ph_range_settings, member)
+#define TUNE(member) offsetof(struct ph__tune_settings, member)
+#define RANGE(member) offsetof(struct ph__range_settings, member)
 
-static const struct ph_option range_options[] = {
+static const struct ph__option range_options[] = {
     {.key = "key",
         .type = PH_OPTION_TEXT,
         .offset = RANGE(key),
@@ -40,15 +40,15 @@ static const struct ph_option range_options[] = {
                 "written as one text: \"400,400\"."},
 };
 
-static const struct ph_option_table range_table = {
+static const struct ph__option_table range_table = {
     .section = "tune.ranges",
     .help = "One key and what it may be.",
     .options = range_options,
     .num_options = sizeof range_options / sizeof *range_options,
-    .settings_size = sizeof(struct ph_range_settings),
+    .settings_size = sizeof(struct ph__range_settings),
 };
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "search",
         .type = PH_OPTION_CHOICE,
         .offset = TUNE(search),
@@ -116,10 +116,10 @@ static const struct ph_option options[] = {
         .help = "What is varied."},
 };
 
-const struct ph_option_table ph__tune_options = {
+const struct ph__option_table ph__tune_options = {
     .section = "tune",
     .help = "What phloem tune tries, and how much of it.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
-    .settings_size = sizeof(struct ph_tune_settings),
+    .settings_size = sizeof(struct ph__tune_settings),
 };

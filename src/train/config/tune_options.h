@@ -4,30 +4,30 @@
 
 #include "base/option/option.h"
 
-enum ph_tune_search { PH_TUNE_RANDOM, PH_TUNE_HALVING };
-enum ph_tune_metric { PH_TUNE_SELECTION, PH_TUNE_AUC, PH_TUNE_LOGLOSS };
-enum ph_range_scale { PH_RANGE_LINEAR, PH_RANGE_LOG };
-enum ph_range_kind { PH_RANGE_NUMBER, PH_RANGE_INTEGER };
+enum ph__tune_search { PH_TUNE_RANDOM, PH_TUNE_HALVING };
+enum ph__tune_metric { PH_TUNE_SELECTION, PH_TUNE_AUC, PH_TUNE_LOGLOSS };
+enum ph__range_scale { PH_RANGE_LINEAR, PH_RANGE_LOG };
+enum ph__range_kind { PH_RANGE_NUMBER, PH_RANGE_INTEGER };
 
-struct ph_range_settings {
+struct ph__range_settings {
     const char *key;
     double min, max; /* both 0: values are listed */
-    int scale;       /* enum ph_range_scale */
-    int kind;        /* enum ph_range_kind */
-    struct ph_text_list values;
+    int scale;       /* enum ph__range_scale */
+    int kind;        /* enum ph__range_kind */
+    struct ph__text_list values;
 };
 
-struct ph_tune_settings {
-    int search; /* enum ph_tune_search */
+struct ph__tune_settings {
+    int search; /* enum ph__tune_search */
     int64_t runs;
     double minutes; /* 0: no limit */
     int64_t seeds;
     int64_t seed;
-    int metric; /* enum ph_tune_metric */
+    int metric; /* enum ph__tune_metric */
     int64_t eta, min_epochs;
-    struct ph_record_list ranges; /* of struct ph_range_settings */
+    struct ph__record_list ranges; /* of struct ph__range_settings */
 };
 
-extern const struct ph_option_table ph__tune_options;
+extern const struct ph__option_table ph__tune_options;
 
 #endif

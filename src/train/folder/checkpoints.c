@@ -187,7 +187,7 @@ static bool has_temporary_suffix(const char *name)
 struct cleaning {
     const char *folder;
     bool (*is_temporary)(const char *name);
-    struct ph_arena arena;
+    struct ph__arena arena;
 };
 
 static ph_status remove_temporary(void *argument, const char *name)

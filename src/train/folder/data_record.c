@@ -46,11 +46,11 @@ struct ph__job_rows ph__data_record_valid(struct ph__data_record *record, const 
 /* ---- saving ---------------------------------------------------------------------------------------------- */
 
 /* Files are an array, a dataset an object; a pipe, and what is not there, null. */
-static void set_rows(struct ph_json *json, const char *key, struct ph__job_rows rows,
+static void set_rows(struct ph__json *json, const char *key, struct ph__job_rows rows,
     const struct ph__read_record *record, const struct ph__read_place *place)
 {
     if (rows.dataset != NULL) {
-        struct ph_json *dataset = ph__json_object();
+        struct ph__json *dataset = ph__json_object();
         ph__json_set_integer(dataset, "rows", (int64_t)ph_dataset_num_rows(rows.dataset));
         ph__json_set(json, key, dataset);
     } else if (record->num_files > 0) {
@@ -64,7 +64,7 @@ ph_status ph__data_record_text(
     struct ph__data_record *record, const struct ph_train_job *job, char **text_out)
 {
     struct ph__read_place valid_place;
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__read_record_tell(&record->valid, &valid_place);
     set_rows(json, "train", ph__job_train(job), &record->train, &record->train_place);
     set_rows(json, "valid", ph__job_valid(job), &record->valid, &valid_place);
@@ -78,7 +78,7 @@ ph_status ph__data_record_text(
 /* What reads again looks for a signal, too. */
 struct reading {
     const struct ph_train_job *job;
-    const struct ph_meanwhile *meanwhile;
+    const struct ph__meanwhile *meanwhile;
 };
 
 static ph_status go_on(void *context)
@@ -91,8 +91,8 @@ static ph_status go_on(void *context)
                                                  "was compared: the checkpoint is as it was");
 }
 
-static ph_status compare_rows(const struct ph_json *saved, struct ph__job_rows rows,
-    struct ph__read_record *record, const struct ph_meanwhile *meanwhile)
+static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows rows,
+    struct ph__read_record *record, const struct ph__meanwhile *meanwhile)
 {
     if (rows.dataset != NULL && ph__json_is_object(saved)) {
         const uint64_t before = (uint64_t)ph__json_as_integer(ph__json_get(saved, "rows"), 0);
@@ -110,10 +110,10 @@ static ph_status compare_rows(const struct ph_json *saved, struct ph__job_rows r
 }
 
 static ph_status compare(struct ph__data_record *record, const struct ph_train_job *job,
-    const struct ph_json *saved, const struct ph_meanwhile *meanwhile)
+    const struct ph__json *saved, const struct ph__meanwhile *meanwhile)
 {
     const struct reading reading = {job, meanwhile};
-    const struct ph_meanwhile going_on = {go_on, (void *)&reading};
+    const struct ph__meanwhile going_on = {go_on, (void *)&reading};
     PH_TRY(compare_rows(ph__json_get(saved, "train"), ph__job_train(job), &record->train, &going_on));
     PH_TRY(compare_rows(ph__json_get(saved, "valid"), ph__job_valid(job), &record->valid, &going_on));
     ph__read_record_tell(&record->train, &record->train_place);
@@ -121,9 +121,9 @@ static ph_status compare(struct ph__data_record *record, const struct ph_train_j
 }
 
 ph_status ph__data_record_resume(struct ph__data_record *record, const struct ph_train_job *job,
-    const char *text, const char *path, const struct ph_meanwhile *meanwhile)
+    const char *text, const char *path, const struct ph__meanwhile *meanwhile)
 {
-    struct ph_json *saved;
+    struct ph__json *saved;
     PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &saved));
     const ph_status status = compare(record, job, saved, meanwhile);
     ph__json_destroy(saved);

@@ -28,6 +28,6 @@ ph_status ph__data_record_text(
 /* Compares a record that has begun with what a checkpoint's text says, and reads again what was read before it, unless
  * job->stop_signal ends that. PH_ERROR_DATA names the file that has changed; `path`, of the checkpoint, is for errors of the text. */
 ph_status ph__data_record_resume(struct ph__data_record *record, const struct ph_train_job *job,
-    const char *text, const char *path, const struct ph_meanwhile *meanwhile);
+    const char *text, const char *path, const struct ph__meanwhile *meanwhile);
 
 #endif

@@ -68,7 +68,7 @@ void ph__report_close(struct ph__report *report)
 }
 
 /* Takes the object; one line, at once on its way to the disk. */
-static ph_status write_line(struct ph__report *report, struct ph_json *object)
+static ph_status write_line(struct ph__report *report, struct ph__json *object)
 {
     char *text = NULL;
     if (report->file == NULL) {
@@ -89,9 +89,9 @@ static struct ph__event_place place_of(const struct ph__report *report, uint64_t
     return (struct ph__event_place){step, report->file != NULL ? (uint64_t)ftello(report->file) : 0};
 }
 
-static struct ph_json *line_object(const char *event, uint64_t epoch, uint64_t step)
+static struct ph__json *line_object(const char *event, uint64_t epoch, uint64_t step)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_text(object, "event", event);
     ph__json_set_integer(object, "epoch", (int64_t)epoch);
     ph__json_set_integer(object, "step", (int64_t)step);
@@ -100,7 +100,7 @@ static struct ph_json *line_object(const char *event, uint64_t epoch, uint64_t s
 
 ph_status ph__report_progress(struct ph__report *report, const struct ph_train_progress *progress)
 {
-    struct ph_json *object = line_object("train", progress->epoch, progress->step);
+    struct ph__json *object = line_object("train", progress->epoch, progress->step);
     ph__json_set_number(object, "loss", progress->loss);
     ph__json_set_number(object, "auc", progress->auc);
     ph__json_set_number(object, "learning_rate", progress->learning_rate);
@@ -133,7 +133,7 @@ static ph_status write_metric_events(
 ph_status ph__report_metrics(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
     const struct ph_metrics *metrics)
 {
-    struct ph_json *object = line_object(what, epoch, step);
+    struct ph__json *object = line_object(what, epoch, step);
     ph__metrics_set(object, metrics);
     PH_TRY(write_line(report, object));
     return write_metric_events(report, what, step, metrics);
@@ -142,7 +142,7 @@ ph_status ph__report_metrics(struct ph__report *report, const char *what, uint64
 ph_status ph__report_calibration(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
     const struct ph__calibration *calibration)
 {
-    struct ph_json *object = line_object("calibration", epoch, step);
+    struct ph__json *object = line_object("calibration", epoch, step);
     ph__json_set_text(object, "of", what);
     ph__json_set(object, "bins", ph__calibration_json(calibration));
     return write_line(report, object);
@@ -151,7 +151,7 @@ ph_status ph__report_calibration(struct ph__report *report, const char *what, ui
 ph_status ph__report_window(
     struct ph__report *report, uint64_t epoch, uint64_t step, const struct ph__progressive_window *window)
 {
-    struct ph_json *object = line_object("progressive", epoch, step);
+    struct ph__json *object = line_object("progressive", epoch, step);
     ph__json_set_integer(object, "first_row", (int64_t)window->first_row);
     ph__json_set_integer(object, "rows", (int64_t)window->num_rows);
     ph__metrics_set(object, &window->metrics);
@@ -161,7 +161,7 @@ ph_status ph__report_window(
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
-static ph_status append(struct ph__curve *curve, const struct ph_json *line, const char *loss_key)
+static ph_status append(struct ph__curve *curve, const struct ph__json *line, const char *loss_key)
 {
     const char *const keys[PH_CURVE_COLUMNS] = {[PH_CURVE_STEP] = "step",
         [PH_CURVE_EPOCH] = "epoch",
@@ -180,7 +180,7 @@ static ph_status append(struct ph__curve *curve, const struct ph_json *line, con
     return PH_OK;
 }
 
-static void take_calibration(struct ph__metrics_file *metrics, const struct ph_json *line)
+static void take_calibration(struct ph__metrics_file *metrics, const struct ph__json *line)
 {
     const char *of = ph__json_as_text(ph__json_get(line, "of"), "");
     if (!ph__calibration_from_json(ph__json_get(line, "bins"), &metrics->calibration))
@@ -189,7 +189,7 @@ static void take_calibration(struct ph__metrics_file *metrics, const struct ph_j
     snprintf(metrics->calibrated_on, sizeof metrics->calibrated_on, "%s", of);
 }
 
-static ph_status take_line(struct ph__metrics_file *metrics, const struct ph_json *line)
+static ph_status take_line(struct ph__metrics_file *metrics, const struct ph__json *line)
 {
     const char *event = ph__json_as_text(ph__json_get(line, "event"), "");
     if (strcmp(event, "train") == 0)
@@ -205,12 +205,12 @@ static ph_status take_line(struct ph__metrics_file *metrics, const struct ph_jso
     return PH_OK;
 }
 
-static ph_status read_lines(struct ph_reader *reader, struct ph__metrics_file *metrics)
+static ph_status read_lines(struct ph__reader *reader, struct ph__metrics_file *metrics)
 {
     for (;;) {
         char *text;
         size_t length;
-        struct ph_json *line = NULL;
+        struct ph__json *line = NULL;
         PH_TRY(ph__reader_line(reader, &text, &length));
         if (text == NULL)
             return PH_OK;
@@ -227,7 +227,7 @@ static ph_status read_lines(struct ph_reader *reader, struct ph__metrics_file *m
 ph_status ph__metrics_file_read(const char *path, struct ph__metrics_file *metrics_out)
 {
     struct ph__metrics_file metrics = {0};
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     if (!ph__file_exists(path)) {
         *metrics_out = metrics;
         return PH_OK;

@@ -21,7 +21,7 @@
 #define JOB(member) offsetof(struct job, member)
 
 /* What a training carries from step to step, beside tensors. */
-static const struct ph_json_field carried_fields[] = {
+static const struct ph__json_field carried_fields[] = {
     /* where it is */
     {"step", PH_JSON_COUNT, AT(summary.steps), 0},
     {"samples", PH_JSON_COUNT, AT(summary.samples), 0},
@@ -89,7 +89,7 @@ struct job {
     bool is_shuffled, is_prepared, has_valid;
 };
 
-static const struct ph_json_field job_fields[] = {
+static const struct ph__json_field job_fields[] = {
     {"library", PH_JSON_TEXT, JOB(library), sizeof((struct job *)0)->library},
     {"settings", PH_JSON_TEXT, JOB(settings), sizeof((struct job *)0)->settings},
     {"encoder_sha256", PH_JSON_TEXT, JOB(encoder_sha256), sizeof((struct job *)0)->encoder_sha256},
@@ -170,9 +170,9 @@ static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__tra
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
 static ph_status fields_text(
-    const struct ph_json_field *fields, size_t num_fields, const void *from, char **text_out)
+    const struct ph__json_field *fields, size_t num_fields, const void *from, char **text_out)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_fields(object, fields, num_fields, from);
     ph_status status = ph__json_text(object, 0, text_out);
     ph__json_destroy(object);
@@ -215,11 +215,11 @@ ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer)
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
 /* The JSON object of a metadata key into a struct. */
-static ph_status read_fields(const char *path, const struct ph_folder *file, const char *key,
-    const struct ph_json_field *fields, size_t num_fields, void *to)
+static ph_status read_fields(const char *path, const struct ph__folder *file, const char *key,
+    const struct ph__json_field *fields, size_t num_fields, void *to)
 {
     const char *text = ph__folder_metadata(file, key);
-    struct ph_json *json;
+    struct ph__json *json;
     if (text == NULL)
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from: metadata '%s' is missing", path, key);
@@ -233,7 +233,7 @@ static ph_status read_fields(const char *path, const struct ph_folder *file, con
     return status;
 }
 
-static ph_status check_format(const char *path, const struct ph_folder *file)
+static ph_status check_format(const char *path, const struct ph__folder *file)
 {
     const char *format = ph__folder_metadata(file, "format");
     const char *version = ph__folder_metadata(file, "version");
@@ -266,7 +266,7 @@ static ph_status check_job(const char *path, const struct job *was, const struct
 
 /* The file's tensors would be converted, and the training would not be the one that was stopped. */
 static ph_status check_row_format(
-    const char *path, const struct ph_folder *file, const struct ph__trainer *trainer)
+    const char *path, const struct ph__folder *file, const struct ph__trainer *trainer)
 {
     const char *written = ph__folder_metadata(file, ROW_FORMAT_KEY);
     const char *was = written != NULL ? written : ph_row_format_name(PH_ROWS_FP32);
@@ -277,7 +277,7 @@ static ph_status check_row_format(
 }
 
 static ph_status check_lanes(
-    const char *path, const struct ph_folder *file, const struct ph__trainer *trainer)
+    const char *path, const struct ph__folder *file, const struct ph__trainer *trainer)
 {
     const char *written = ph__folder_metadata(file, LANES_KEY);
     char lanes[24];
@@ -287,7 +287,7 @@ static ph_status check_lanes(
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another order of the rows", path);
 }
 
-static ph_status read_header(const char *path, const struct ph_folder *file, struct ph__trainer *read)
+static ph_status read_header(const char *path, const struct ph__folder *file, struct ph__trainer *read)
 {
     struct job was, is = describe_job(read);
     PH_TRY(check_format(path, file));
@@ -324,7 +324,7 @@ static ph_status read_tensors(const char *path, struct ph__trainer *read)
 
 static ph_status open_and_read_header(const char *path, struct ph__trainer *read)
 {
-    struct ph_folder *file;
+    struct ph__folder *file;
     PH_TRY(ph__folder_open_metadata(path, &file));
     const ph_status status = read_header(path, file, read);
     ph__folder_close(file);
@@ -344,17 +344,17 @@ ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
 
 ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out)
 {
-    static const struct ph_json_field field = {"best_step", PH_JSON_COUNT, 0, 0};
-    struct ph_folder *file;
+    static const struct ph__json_field field = {"best_step", PH_JSON_COUNT, 0, 0};
+    struct ph__folder *file;
     PH_TRY(ph__folder_open_metadata(path, &file));
     ph_status status = read_fields(path, file, "carried", &field, 1, step_out);
     ph__folder_close(file);
     return status;
 }
 
-ph_status ph__resume_file_data(const char *path, struct ph_arena *arena, const char **text_out)
+ph_status ph__resume_file_data(const char *path, struct ph__arena *arena, const char **text_out)
 {
-    struct ph_folder *file;
+    struct ph__folder *file;
     PH_TRY(ph__folder_open_metadata(path, &file));
     const char *text = ph__folder_metadata(file, DATA_KEY);
     *text_out = text != NULL ? ph__arena_strdup(arena, text) : NULL;

@@ -21,6 +21,6 @@ ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer);
 ph_status ph__resume_file_best_step(const char *path, uint64_t *step_out);
 
 /* What the file says of the training's data, in the arena; NULL: nothing. Trusts the header. */
-ph_status ph__resume_file_data(const char *path, struct ph_arena *arena, const char **text_out);
+ph_status ph__resume_file_data(const char *path, struct ph__arena *arena, const char **text_out);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define MAX_CONFIG_BYTES (1 << 20)
 
-void ph__run_report_cap(struct ph_html *html, const char *what, size_t count)
+void ph__run_report_cap(struct ph__html *html, const char *what, size_t count)
 {
     if (count > PH_REPORT_MAX_ROWS)
         ph__html_element(html, "p", "note", "The first %d of %zu %s.", PH_REPORT_MAX_ROWS, count, what);
@@ -24,7 +24,7 @@ void ph__run_report_cap(struct ph_html *html, const char *what, size_t count)
 
 /* ---- header ----------------------------------------------------------------------------------------------- */
 
-static void write_fact(struct ph_html *html, const char *name, const char *value)
+static void write_fact(struct ph__html *html, const char *name, const char *value)
 {
     ph__html_markup(html, "<div>");
     ph__html_element(html, "dt", NULL, "%s", name);
@@ -39,7 +39,7 @@ static const char *place_of(struct ph__job_rows rows)
     return rows.dataset != NULL ? "handed over by a program" : rows.path;
 }
 
-static void write_time(struct ph_html *html)
+static void write_time(struct ph__html *html)
 {
     char text[64] = "";
     struct tm utc;
@@ -49,7 +49,7 @@ static void write_time(struct ph_html *html)
     write_fact(html, "written", text);
 }
 
-static void write_facts(struct ph_html *html, const struct ph__trainer *trainer)
+static void write_facts(struct ph__html *html, const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     char text[160];
@@ -72,7 +72,7 @@ static void write_facts(struct ph_html *html, const struct ph__trainer *trainer)
     ph__html_markup(html, "</dl>\n");
 }
 
-static void write_state(struct ph_html *html, const struct ph__trainer *trainer, const char *why)
+static void write_state(struct ph__html *html, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
     if (why == NULL)
@@ -95,7 +95,7 @@ static void write_state(struct ph_html *html, const struct ph__trainer *trainer,
         ph__html_textf(html, " Why: %s.", why);
 }
 
-static void write_header(struct ph_html *html, const struct ph__trainer *trainer, const char *why)
+static void write_header(struct ph__html *html, const struct ph__trainer *trainer, const char *why)
 {
     int kind = trainer->job->model->kind;
     ph__html_markup(html, "<header>\n");
@@ -110,7 +110,7 @@ static void write_header(struct ph_html *html, const struct ph__trainer *trainer
 
 /* ---- figures ---------------------------------------------------------------------------------------------- */
 
-static void write_number(struct ph_html *html, const char *name, double number, const char *note)
+static void write_number(struct ph__html *html, const char *name, double number, const char *note)
 {
     char text[32] = "–";
     if (isfinite(number))
@@ -118,7 +118,7 @@ static void write_number(struct ph_html *html, const char *name, double number, 
     ph__html_figure(html, name, text, note);
 }
 
-static void write_metrics(struct ph_html *html, const char *what, const struct ph_metrics *metrics)
+static void write_metrics(struct ph__html *html, const char *what, const struct ph_metrics *metrics)
 {
     char text[PH_TICK_TEXT_BYTES], error[48] = "";
     ph__html_element(html, "h3", NULL, "%s", what);
@@ -137,14 +137,14 @@ static void write_metrics(struct ph_html *html, const char *what, const struct p
 }
 
 static void write_quantity(
-    struct ph_html *html, const char *name, double number, const char *unit, const char *note)
+    struct ph__html *html, const char *name, double number, const char *unit, const char *note)
 {
     char quantity[PH_TICK_TEXT_BYTES], text[PH_TICK_TEXT_BYTES + 16];
     snprintf(text, sizeof text, "%s%s", ph__quantity_text(number, quantity), unit);
     ph__html_figure(html, name, text, note);
 }
 
-static void write_speed(struct ph_html *html, const struct ph__trainer *trainer)
+static void write_speed(struct ph__html *html, const struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
     double seconds = summary->train_seconds > 0 ? summary->train_seconds : (double)NAN;
@@ -162,7 +162,7 @@ static void write_speed(struct ph_html *html, const struct ph__trainer *trainer)
     ph__html_end_figures(html);
 }
 
-static void write_figures(struct ph_html *html, const struct ph__trainer *trainer, const char *why)
+static void write_figures(struct ph__html *html, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
     const char *note = trainer->features.num_tasks > 1 ? "Metrics are those of the first label." : NULL;
@@ -179,9 +179,9 @@ static void write_figures(struct ph_html *html, const struct ph__trainer *traine
 
 /* ---- memory and config ------------------------------------------------------------------------------------ */
 
-static void write_memory(struct ph_html *html, const struct ph_train_memory *memory)
+static void write_memory(struct ph__html *html, const struct ph_train_memory *memory)
 {
-    static const struct ph_html_column columns[] = {{"", false, NULL}, {"bytes", true, NULL}};
+    static const struct ph__html_column columns[] = {{"", false, NULL}, {"bytes", true, NULL}};
     const struct {
         const char *name;
         uint64_t bytes;
@@ -205,9 +205,9 @@ static void write_memory(struct ph_html *html, const struct ph_train_memory *mem
 }
 
 /* The config that the caller has left in the folder, if it has; one that cannot be read is left out as well. */
-static void write_config(struct ph_html *html, const char *folder)
+static void write_config(struct ph__html *html, const char *folder)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char path[PH_CHECKPOINT_PATH_BYTES], *text = NULL;
     size_t size;
     snprintf(path, sizeof path, "%s/config.yaml", folder);
@@ -223,7 +223,7 @@ static void write_config(struct ph_html *html, const char *folder)
 
 /* ---- the page --------------------------------------------------------------------------------------------- */
 
-static void write_page(struct ph_html *html, struct ph__trainer *trainer,
+static void write_page(struct ph__html *html, struct ph__trainer *trainer,
     const struct ph__metrics_file *metrics, const char *why)
 {
     write_header(html, trainer, why);
@@ -253,7 +253,7 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why)
     const char *folder = trainer->job->folder;
     char path[PH_CHECKPOINT_PATH_BYTES], title[256];
     struct ph__metrics_file metrics;
-    struct ph_html *html;
+    struct ph__html *html;
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));

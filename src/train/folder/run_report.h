@@ -22,14 +22,14 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why);
 #define PH_REPORT_MAX_ROWS 100 /* of one table: the page says how many there would be */
 
 void ph__run_report_curves(
-    struct ph_html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics);
-void ph__run_report_calibration(struct ph_html *html, const struct ph__metrics_file *metrics);
-void ph__run_report_operators(struct ph_html *html, const struct ph__trainer *trainer);
-void ph__run_report_tables(struct ph_html *html, const struct ph__trainer *trainer);
-void ph__run_report_ids(struct ph_html *html, const struct ph__trainer *trainer);
-void ph__run_report_graph(struct ph_html *html, const struct ph__trainer *trainer);
+    struct ph__html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics);
+void ph__run_report_calibration(struct ph__html *html, const struct ph__metrics_file *metrics);
+void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *trainer);
+void ph__run_report_tables(struct ph__html *html, const struct ph__trainer *trainer);
+void ph__run_report_ids(struct ph__html *html, const struct ph__trainer *trainer);
+void ph__run_report_graph(struct ph__html *html, const struct ph__trainer *trainer);
 
 /* Writes "The first 100 of 1000 features." where there are more than are shown. */
-void ph__run_report_cap(struct ph_html *html, const char *what, size_t count);
+void ph__run_report_cap(struct ph__html *html, const char *what, size_t count);
 
 #endif

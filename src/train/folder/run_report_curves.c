@@ -18,16 +18,16 @@ enum { COLOR_TRAIN = 1, COLOR_VALID = 2, COLOR_PROGRESSIVE = 3 };
 
 struct marks {
     size_t count;
-    struct ph_plot_mark marks[MAX_CUTS + 1];
+    struct ph__plot_mark marks[MAX_CUTS + 1];
     char texts[MAX_CUTS + 1][64];
 };
 
 static void add_mark(struct marks *marks, double step, const char *what, double number)
 {
-    struct ph_plot_mark *mark = &marks->marks[marks->count];
+    struct ph__plot_mark *mark = &marks->marks[marks->count];
     char *text = marks->texts[marks->count++];
     snprintf(text, sizeof marks->texts[0], "%s %g", what, number);
-    *mark = (struct ph_plot_mark){step, text};
+    *mark = (struct ph__plot_mark){step, text};
 }
 
 /* Where the learning rate fell at once: schedules that fall bit by bit show it by their curve. */
@@ -47,10 +47,10 @@ static void find_marks(const struct ph__trainer *trainer, const struct ph__curve
 
 /* ---- curves ----------------------------------------------------------------------------------------------- */
 
-static struct ph_plot_series series_of(const struct ph__curve *curve, enum ph__curve_column column,
+static struct ph__plot_series series_of(const struct ph__curve *curve, enum ph__curve_column column,
     const char *name, const char *id, size_t color)
 {
-    return (struct ph_plot_series){.name = name,
+    return (struct ph__plot_series){.name = name,
         .id = id,
         .style = color == COLOR_VALID ? PH_PLOT_LINE_AND_DOTS : PH_PLOT_LINE,
         .color = color,
@@ -60,7 +60,7 @@ static struct ph_plot_series series_of(const struct ph__curve *curve, enum ph__c
 }
 
 /* Whether numbers of one series lie so far apart that only powers of ten show them all. */
-static bool spans_powers(const struct ph_plot_series *series)
+static bool spans_powers(const struct ph__plot_series *series)
 {
     double least = (double)INFINITY, most = 0;
     for (size_t i = 0; i < series->count; i++)
@@ -71,10 +71,10 @@ static bool spans_powers(const struct ph_plot_series *series)
     return most > 20 * least;
 }
 
-static void draw(struct ph_html *html, const char *id, struct ph_plot_axis y,
-    const struct ph_plot_series *series, size_t num_series, const struct marks *marks)
+static void draw(struct ph__html *html, const char *id, struct ph__plot_axis y,
+    const struct ph__plot_series *series, size_t num_series, const struct marks *marks)
 {
-    struct ph_plot plot = {.id = id,
+    struct ph__plot plot = {.id = id,
         .title = y.label,
         .width = PLOT_WIDTH,
         .height = PLOT_HEIGHT,
@@ -88,7 +88,7 @@ static void draw(struct ph_html *html, const char *id, struct ph_plot_axis y,
 }
 
 /* Series without a line of their own stay out of the legend. */
-static size_t keep_present(struct ph_plot_series *series, size_t count)
+static size_t keep_present(struct ph__plot_series *series, size_t count)
 {
     size_t kept = 1;
     for (size_t i = 1; i < count; i++)
@@ -97,22 +97,22 @@ static size_t keep_present(struct ph_plot_series *series, size_t count)
     return kept;
 }
 
-static void draw_metric(struct ph_html *html, const struct ph__metrics_file *metrics,
+static void draw_metric(struct ph__html *html, const struct ph__metrics_file *metrics,
     enum ph__curve_column column, const char *name, const struct marks *marks)
 {
     bool is_loss = column == PH_CURVE_LOSS;
-    struct ph_plot_series series[] = {
+    struct ph__plot_series series[] = {
         series_of(&metrics->train, column, "training", is_loss ? "loss-curve" : "auc-curve", COLOR_TRAIN),
         series_of(&metrics->valid, column, "validation", is_loss ? "valid-loss-curve" : "valid-auc-curve",
             COLOR_VALID),
         series_of(&metrics->progressive, column, "progressive",
             is_loss ? "progressive-loss-curve" : "progressive-auc-curve", COLOR_PROGRESSIVE)};
     size_t count = keep_present(series, sizeof series / sizeof *series);
-    draw(html, is_loss ? "loss" : "auc", (struct ph_plot_axis){.label = name}, series, count, marks);
+    draw(html, is_loss ? "loss" : "auc", (struct ph__plot_axis){.label = name}, series, count, marks);
 }
 
 void ph__run_report_curves(
-    struct ph_html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics)
+    struct ph__html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics)
 {
     struct marks marks;
     find_marks(trainer, &metrics->train, &marks);
@@ -125,13 +125,13 @@ void ph__run_report_curves(
     ph__html_markup(html, "<div class=\"pair\">\n");
     draw_metric(html, metrics, PH_CURVE_LOSS, "logloss", &marks);
     draw_metric(html, metrics, PH_CURVE_AUC, "AUC", &marks);
-    const struct ph_plot_series rate =
+    const struct ph__plot_series rate =
         series_of(&metrics->train, PH_CURVE_LEARNING_RATE, NULL, "learning-rate-curve", COLOR_TRAIN);
     draw(html, "learning-rate",
-        (struct ph_plot_axis){.label = "learning rate", .is_log = spans_powers(&rate)}, &rate, 1, &marks);
-    const struct ph_plot_series speed =
+        (struct ph__plot_axis){.label = "learning rate", .is_log = spans_powers(&rate)}, &rate, 1, &marks);
+    const struct ph__plot_series speed =
         series_of(&metrics->train, PH_CURVE_SAMPLES_PER_S, NULL, "speed-curve", COLOR_TRAIN);
-    draw(html, "speed", (struct ph_plot_axis){.label = "samples/s", .has_zero = true}, &speed, 1,
+    draw(html, "speed", (struct ph__plot_axis){.label = "samples/s", .has_zero = true}, &speed, 1,
         &(struct marks){0});
     ph__html_markup(html, "</div>\n");
     ph__html_end_section(html);
@@ -150,7 +150,7 @@ static bool is_of_low_rates(const struct ph__calibration_bin *groups, size_t num
     return positives > 0 && positives < LOW_BASE_RATE * count && groups[0].predicted > 0;
 }
 
-static void draw_reliability(struct ph_html *html, const struct ph__calibration *calibration)
+static void draw_reliability(struct ph__html *html, const struct ph__calibration *calibration)
 {
     struct ph__calibration_bin groups[MAX_GROUPS];
     double predicted[MAX_GROUPS], observed[MAX_GROUPS], low[MAX_GROUPS], high[MAX_GROUPS], most = 0;
@@ -165,7 +165,7 @@ static void draw_reliability(struct ph_html *html, const struct ph__calibration 
         ph__rate_interval(groups[i].observed, samples, &low[i], &high[i]);
         most = fmax(most, fmax(predicted[i], high[i]));
     }
-    const struct ph_plot_series series = {.name = "observed, with its 95% interval",
+    const struct ph__plot_series series = {.name = "observed, with its 95% interval",
         .id = "calibration-points",
         .style = PH_PLOT_DOTS,
         .color = COLOR_TRAIN,
@@ -174,11 +174,11 @@ static void draw_reliability(struct ph_html *html, const struct ph__calibration 
         .y = observed,
         .low = low,
         .high = high};
-    const struct ph_plot_axis axis = {.is_log = is_log,
+    const struct ph__plot_axis axis = {.is_log = is_log,
         .is_fixed = true,
         .low = is_log ? predicted[0] / 2 : 0,
         .high = is_log ? most * 1.2 : fmin(most * 1.05, 1)};
-    struct ph_plot plot = {.id = "reliability",
+    struct ph__plot plot = {.id = "reliability",
         .width = PLOT_WIDTH,
         .height = PLOT_HEIGHT + 60,
         .x = axis,
@@ -191,7 +191,7 @@ static void draw_reliability(struct ph_html *html, const struct ph__calibration 
     ph__html_plot(html, &plot);
 }
 
-static void draw_scores(struct ph_html *html, const struct ph__calibration *calibration)
+static void draw_scores(struct ph__html *html, const struct ph__calibration *calibration)
 {
     double from[PH_CALIBRATION_BINS], to[PH_CALIBRATION_BINS], count[PH_CALIBRATION_BINS];
     size_t first = PH_CALIBRATION_BINS, last = 0;
@@ -204,7 +204,7 @@ static void draw_scores(struct ph_html *html, const struct ph__calibration *cali
             last = i;
         }
     }
-    const struct ph_plot_series series = {.name = "samples",
+    const struct ph__plot_series series = {.name = "samples",
         .id = "score-histogram",
         .style = PH_PLOT_BARS,
         .color = COLOR_TRAIN,
@@ -212,7 +212,7 @@ static void draw_scores(struct ph_html *html, const struct ph__calibration *cali
         .x = from + first,
         .x_end = to + first,
         .y = count + first};
-    struct ph_plot plot = {.id = "scores",
+    struct ph__plot plot = {.id = "scores",
         .width = PLOT_WIDTH,
         .height = PLOT_HEIGHT + 60,
         .x = {.label = "score (log-odds)"},
@@ -222,7 +222,7 @@ static void draw_scores(struct ph_html *html, const struct ph__calibration *cali
     ph__html_plot(html, &plot);
 }
 
-void ph__run_report_calibration(struct ph_html *html, const struct ph__metrics_file *metrics)
+void ph__run_report_calibration(struct ph__html *html, const struct ph__metrics_file *metrics)
 {
     char note[256];
     uint64_t count = ph__calibration_count(&metrics->calibration);

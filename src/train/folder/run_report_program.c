@@ -15,21 +15,21 @@
 enum { COLOR_BATCH = 3, COLOR_TABLE = 2, COLOR_WEIGHTS = 1, COLOR_PLAIN = 0 };
 
 struct picture {
-    const struct ph_graph *graph;
+    const struct ph__graph *graph;
     size_t num_graph_nodes; /* of the forward entry */
-    struct ph_arena arena;
+    struct ph__arena arena;
     size_t *drawn_node,
         *drawn_value; /* by node and by input of the batch: its number in the drawing, or NOT_DRAWN */
-    struct ph_graph_node *nodes;
-    struct ph_graph_edge *edges;
+    struct ph__graph_node *nodes;
+    struct ph__graph_edge *edges;
     size_t num_nodes, num_edges;
 };
 
 /* Whether a node reads something that comes from the batch: one that does not only prepares weights, as packing does. */
-static bool reads_batch(const struct picture *picture, const struct ph_node *node)
+static bool reads_batch(const struct picture *picture, const struct ph__node *node)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
-        const struct ph_value_info *info = &picture->graph->values[node->inputs[k]];
+        const struct ph__value_info *info = &picture->graph->values[node->inputs[k]];
         if (node->inputs[k] == 0)
             continue;
         if (info->storage == PH_STORAGE_INPUT)
@@ -40,11 +40,11 @@ static bool reads_batch(const struct picture *picture, const struct ph_node *nod
     return false;
 }
 
-static size_t color_of(const struct ph_graph *graph, const struct ph_node *node)
+static size_t color_of(const struct ph__graph *graph, const struct ph__node *node)
 {
     size_t color = COLOR_PLAIN;
     for (uint32_t k = 0; k < node->num_inputs; k++) {
-        const struct ph_value_info *info = &graph->values[node->inputs[k]];
+        const struct ph__value_info *info = &graph->values[node->inputs[k]];
         if (node->inputs[k] == 0)
             continue;
         if (info->storage == PH_STORAGE_PARAMETER && graph->declarations[info->source].is_table)
@@ -58,25 +58,25 @@ static size_t color_of(const struct ph_graph *graph, const struct ph_node *node)
 }
 
 /* Name, operator, and what it reads and makes. */
-static const char *describe(struct picture *picture, const struct ph_node *node)
+static const char *describe(struct picture *picture, const struct ph__node *node)
 {
-    const struct ph_graph *graph = picture->graph;
+    const struct ph__graph *graph = picture->graph;
     char type[96];
     char *text = ph__arena_printf(&picture->arena, "%s: %s", node->name, node->op->name);
     for (uint32_t k = 0; k < node->num_inputs && text != NULL; k++)
         if (node->inputs[k] != 0) {
-            const struct ph_value_info *info = &graph->values[node->inputs[k]];
+            const struct ph__value_info *info = &graph->values[node->inputs[k]];
             text = ph__arena_printf(
                 &picture->arena, "%s\nreads %s %s", text, info->name, ph__type_text(&info->type, type));
         }
     for (uint32_t k = 0; k < node->num_outputs && text != NULL; k++) {
-        const struct ph_value_info *info = &graph->values[node->outputs[k]];
+        const struct ph__value_info *info = &graph->values[node->outputs[k]];
         text = ph__arena_printf(&picture->arena, "%s\nmakes %s", text, ph__type_text(&info->type, type));
     }
     return text;
 }
 
-static size_t add_node(struct picture *picture, struct ph_graph_node node)
+static size_t add_node(struct picture *picture, struct ph__graph_node node)
 {
     picture->nodes[picture->num_nodes] = node;
     return picture->num_nodes++;
@@ -100,35 +100,35 @@ static void add_inputs(struct picture *picture)
                 is_read = is_read || picture->graph->nodes[n].inputs[k] == value;
         if (is_read)
             picture->drawn_value[i] =
-                add_node(picture, (struct ph_graph_node){.label = picture->graph->values[value].name,
+                add_node(picture, (struct ph__graph_node){.label = picture->graph->values[value].name,
                                       .note = type_note(picture, value),
                                       .color = COLOR_BATCH});
     }
 }
 
-static void add_edges(struct picture *picture, const struct ph_node *node, size_t to)
+static void add_edges(struct picture *picture, const struct ph__node *node, size_t to)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
-        const struct ph_value_info *info = &picture->graph->values[node->inputs[k]];
+        const struct ph__value_info *info = &picture->graph->values[node->inputs[k]];
         size_t from = NOT_DRAWN;
         if (node->inputs[k] != 0 && info->storage == PH_STORAGE_INPUT)
             from = picture->drawn_value[info->source];
         else if (node->inputs[k] != 0 && info->producer != PH_NO_NODE)
             from = picture->drawn_node[info->producer];
         if (from != NOT_DRAWN)
-            picture->edges[picture->num_edges++] = (struct ph_graph_edge){from, to};
+            picture->edges[picture->num_edges++] = (struct ph__graph_edge){from, to};
     }
 }
 
 static void add_nodes(struct picture *picture)
 {
-    const struct ph_graph *graph = picture->graph;
+    const struct ph__graph *graph = picture->graph;
     for (size_t i = 0; i < picture->num_graph_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         if (!reads_batch(picture, node))
             continue;
         const char *note = node->num_outputs > 0 ? type_note(picture, node->outputs[0]) : "";
-        size_t drawn = add_node(picture, (struct ph_graph_node){.label = node->name,
+        size_t drawn = add_node(picture, (struct ph__graph_node){.label = node->name,
                                              .note = note,
                                              .title = describe(picture, node),
                                              .color = color_of(graph, node)});
@@ -156,7 +156,7 @@ static ph_status picture_init(const struct ph_program *program, struct picture *
     return PH_OK;
 }
 
-static void draw(struct ph_html *html, struct picture *picture)
+static void draw(struct ph__html *html, struct picture *picture)
 {
     add_inputs(picture);
     add_nodes(picture);
@@ -166,14 +166,14 @@ static void draw(struct ph_html *html, struct picture *picture)
             picture->num_nodes);
         return;
     }
-    ph__html_graph(html, &(struct ph_graph_drawing){.id = "model-graph",
+    ph__html_graph(html, &(struct ph__graph_drawing){.id = "model-graph",
                              .nodes = picture->nodes,
                              .num_nodes = picture->num_nodes,
                              .edges = picture->edges,
                              .num_edges = picture->num_edges});
 }
 
-void ph__run_report_graph(struct ph_html *html, const struct ph__trainer *trainer)
+void ph__run_report_graph(struct ph__html *html, const struct ph__trainer *trainer)
 {
     struct picture picture;
     ph_status status = picture_init(trainer->learning.program, &picture);
@@ -195,7 +195,7 @@ void ph__run_report_graph(struct ph_html *html, const struct ph__trainer *traine
 struct row {
     const char *name, *entry;
     size_t num_nodes;
-    struct ph_node_profile profile;
+    struct ph__node_profile profile;
 };
 
 static int by_time_descending(const void *left, const void *right)
@@ -204,7 +204,7 @@ static int by_time_descending(const void *left, const void *right)
     return a->profile.time_ns < b->profile.time_ns ? 1 : a->profile.time_ns > b->profile.time_ns ? -1 : 0;
 }
 
-static void add_profile(struct row *row, const struct ph_node_profile *profile)
+static void add_profile(struct row *row, const struct ph__node_profile *profile)
 {
     row->num_nodes++;
     row->profile.num_calls += profile->num_calls;
@@ -226,10 +226,10 @@ static struct row *row_of(struct row *rows, size_t *count, const char *name)
 /* Lists rows by operator, or one a node; (num_nodes) at most, dearest first. */
 static size_t gather(const struct ph_executor *executor, bool is_by_operator, struct row *rows)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     size_t count = 0;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph_node *node = &graph->nodes[i];
+        const struct ph__node *node = &graph->nodes[i];
         if (executor->profile[i].num_calls == 0)
             continue;
         if (is_by_operator) {
@@ -251,7 +251,7 @@ static double total_seconds(const struct row *rows, size_t count)
     return seconds;
 }
 
-static void write_row(struct ph_html *html, const struct row *row, double total, double steps)
+static void write_row(struct ph__html *html, const struct row *row, double total, double steps)
 {
     double seconds = 1e-9 * (double)row->profile.time_ns, share = total > 0 ? seconds / total : 0;
     double giga = seconds > 0 ? 1e-9 / seconds : (double)NAN;
@@ -269,10 +269,10 @@ static void write_row(struct ph_html *html, const struct row *row, double total,
 }
 
 static void write_rows(
-    struct ph_html *html, const char *id, const struct row *rows, size_t count, double steps)
+    struct ph__html *html, const char *id, const struct row *rows, size_t count, double steps)
 {
     bool is_by_operator = count > 0 && rows[0].entry == NULL;
-    const struct ph_html_column columns[] = {
+    const struct ph__html_column columns[] = {
         {is_by_operator ? "operator" : "node", false, "the bar: its share of a step"},
         {is_by_operator ? "nodes" : "entry", is_by_operator, NULL}, {"share", true, NULL},
         {"µs a step", true, "time of its nodes; some run side by side"},
@@ -286,7 +286,7 @@ static void write_rows(
     ph__run_report_cap(html, "nodes", count);
 }
 
-static void write_tables(struct ph_html *html, const struct ph__trainer *trainer, struct row *rows)
+static void write_tables(struct ph__html *html, const struct ph__trainer *trainer, struct row *rows)
 {
     double steps = (double)trainer->record.profiled_steps;
     size_t count = gather(trainer->executor, true, rows);
@@ -297,7 +297,7 @@ static void write_tables(struct ph_html *html, const struct ph__trainer *trainer
     ph__html_end_details(html);
 }
 
-void ph__run_report_operators(struct ph_html *html, const struct ph__trainer *trainer)
+void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *trainer)
 {
     const struct ph__run_record *record = &trainer->record;
     char note[256];

@@ -40,7 +40,7 @@ static struct table slice_table(const struct ph_parameter *parameter, const stru
 }
 
 /* One that ranks share. */
-static struct table planned_table(const struct ph_plan_table *planned, enum ph_row_format format)
+static struct table planned_table(const struct ph__plan_table *planned, enum ph_row_format format)
 {
     const uint64_t bytes = planned->num_rows * ph__table_bytes(format, 1, planned->dim);
     return (struct table){.name = planned->name,
@@ -56,7 +56,7 @@ static struct table planned_table(const struct ph_plan_table *planned, enum ph_r
 static size_t gather_tables(const struct ph__trainer *trainer, struct table *tables)
 {
     const struct ph_store *store = trainer->store;
-    const struct ph_plan *plan = &trainer->ranks.plan;
+    const struct ph__plan *plan = &trainer->ranks.plan;
     size_t count = 0;
     for (size_t i = 0; i < plan->num_tables && tables != NULL; i++)
         tables[i] = planned_table(&plan->tables[i], trainer->job->train->row_format);
@@ -71,7 +71,7 @@ static size_t gather_tables(const struct ph__trainer *trainer, struct table *tab
     return count;
 }
 
-static void write_table_row(struct ph_html *html, const struct table *table, double most_bytes)
+static void write_table_row(struct ph__html *html, const struct table *table, double most_bytes)
 {
     char bytes[32], slots[32], rows[PH_TICK_TEXT_BYTES];
     double share = (double)(table->bytes + table->slot_bytes) / most_bytes;
@@ -87,9 +87,9 @@ static void write_table_row(struct ph_html *html, const struct table *table, dou
     ph__html_end_row(html);
 }
 
-static void write_tables(struct ph_html *html, const struct table *tables, size_t count)
+static void write_tables(struct ph__html *html, const struct table *tables, size_t count)
 {
-    static const struct ph_html_column columns[] = {
+    static const struct ph__html_column columns[] = {
         {"table", false, "the bar: its bytes with its slots, beside the largest"}, {"rows", true, NULL},
         {"dim", true, NULL}, {"format", false, "how rows are held"}, {"rows' bytes", true, NULL},
         {"slots' bytes", true, "memory of the optimizer"},
@@ -103,7 +103,7 @@ static void write_tables(struct ph_html *html, const struct table *tables, size_
     ph__run_report_cap(html, "tables, by size", count);
 }
 
-void ph__run_report_tables(struct ph_html *html, const struct ph__trainer *trainer)
+void ph__run_report_tables(struct ph__html *html, const struct ph__trainer *trainer)
 {
     size_t count = gather_tables(trainer, NULL);
     char note[192], total[32], slots[32];
@@ -134,7 +134,7 @@ static double share_of(bool is_known, uint64_t part, uint64_t whole)
     return is_known && whole > 0 ? 100 * (double)part / (double)whole : (double)NAN;
 }
 
-static void write_counts(struct ph_html *html, const struct ph__trainer *trainer, size_t feature)
+static void write_counts(struct ph__html *html, const struct ph__trainer *trainer, size_t feature)
 {
     const struct ph__run_record *record = &trainer->record;
     const struct ph__id_counts *valid = &record->valid_ids[feature], *test = &record->test_ids[feature];
@@ -145,7 +145,7 @@ static void write_counts(struct ph_html *html, const struct ph__trainer *trainer
     ph__html_number_cell(html, "%.2f%%", share_of(test->knows_unseen, test->unseen, test->ids));
 }
 
-static void write_feature(struct ph_html *html, const struct ph__trainer *trainer, size_t feature)
+static void write_feature(struct ph__html *html, const struct ph__trainer *trainer, size_t feature)
 {
     const struct ph__id_coverage *coverage = &trainer->record.coverage;
     const struct ph_table_slice *slice = &trainer->features.sparse[feature];
@@ -162,9 +162,9 @@ static void write_feature(struct ph_html *html, const struct ph__trainer *traine
     ph__html_end_row(html);
 }
 
-void ph__run_report_ids(struct ph_html *html, const struct ph__trainer *trainer)
+void ph__run_report_ids(struct ph__html *html, const struct ph__trainer *trainer)
 {
-    static const struct ph_html_column columns[] = {{"feature", false, NULL}, {"rows", true, NULL},
+    static const struct ph__html_column columns[] = {{"feature", false, NULL}, {"rows", true, NULL},
         {"learnt from", false, "share of the table's rows"},
         {"unknown, validation", true, "ids of row 0: training had them too rarely or never"},
         {"unknown, test", true, NULL},

@@ -12,7 +12,7 @@
 #define BAD_ROWS(member) offsetof(struct ph_bad_rows, member)
 #define SUMMARY(member) offsetof(struct ph_train_summary, member)
 
-static const struct ph_json_field metric_fields[] = {
+static const struct ph__json_field metric_fields[] = {
     {"auc", PH_JSON_NUMBER, METRIC(auc), 0},
     {"auc_error", PH_JSON_NUMBER, METRIC(auc_error), 0},
     {"logloss", PH_JSON_NUMBER, METRIC(logloss), 0},
@@ -23,7 +23,7 @@ static const struct ph_json_field metric_fields[] = {
     {"samples", PH_JSON_COUNT, METRIC(num_samples), 0},
 };
 
-static const struct ph_json_field memory_fields[] = {
+static const struct ph__json_field memory_fields[] = {
     {"baseline_bytes", PH_JSON_COUNT, MEMORY(baseline_bytes), 0},
     {"parameter_bytes", PH_JSON_COUNT, MEMORY(parameter_bytes), 0},
     {"slot_bytes", PH_JSON_COUNT, MEMORY(slot_bytes), 0},
@@ -33,12 +33,12 @@ static const struct ph_json_field memory_fields[] = {
     {"growths", PH_JSON_COUNT, MEMORY(num_growths), 0},
 };
 
-static const struct ph_json_field bad_rows_fields[] = {
+static const struct ph__json_field bad_rows_fields[] = {
     {"count", PH_JSON_COUNT, BAD_ROWS(count), 0},
     {"first", PH_JSON_TEXT, BAD_ROWS(first), sizeof((struct ph_bad_rows *)0)->first},
 };
 
-static const struct ph_json_field summary_fields[] = {
+static const struct ph__json_field summary_fields[] = {
     {"threads", PH_JSON_SIZE, SUMMARY(num_threads), 0},
     {"epochs", PH_JSON_COUNT, SUMMARY(epochs), 0},
     {"best_epoch", PH_JSON_COUNT, SUMMARY(best_epoch), 0},
@@ -82,44 +82,44 @@ static enum ph_train_end end_called(const char *name)
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics)
+void ph__metrics_set(struct ph__json *object, const struct ph_metrics *metrics)
 {
     ph__json_set_fields(object, metric_fields, sizeof metric_fields / sizeof *metric_fields, metrics);
 }
 
-struct ph_json *ph__metrics_json(const struct ph_metrics *metrics)
+struct ph__json *ph__metrics_json(const struct ph_metrics *metrics)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__metrics_set(object, metrics);
     return object;
 }
 
-static struct ph_json *memory_json(const struct ph_train_memory *memory)
+static struct ph__json *memory_json(const struct ph_train_memory *memory)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_fields(object, memory_fields, sizeof memory_fields / sizeof *memory_fields, memory);
     ph__json_set_integer(object, "allowance_bytes", (int64_t)PH_TRAIN_ALLOWANCE_BYTES);
     ph__json_set_integer(object, "limit_bytes", (int64_t)ph__memory_limit(memory));
     return object;
 }
 
-static void set_bad_rows(struct ph_json *object, const char *what, const struct ph_bad_rows *bad_rows)
+static void set_bad_rows(struct ph__json *object, const char *what, const struct ph_bad_rows *bad_rows)
 {
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     ph__json_set_fields(json, bad_rows_fields, sizeof bad_rows_fields / sizeof *bad_rows_fields, bad_rows);
     ph__json_set(object, what, json);
 }
 
-static struct ph_json *all_bad_rows_json(const struct ph_train_summary *summary)
+static struct ph__json *all_bad_rows_json(const struct ph_train_summary *summary)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     set_bad_rows(object, "train", &summary->train_bad_rows);
     set_bad_rows(object, "valid", &summary->valid_bad_rows);
     set_bad_rows(object, "test", &summary->test_bad_rows);
     return object;
 }
 
-static void set_metrics(struct ph_json *object, const char *what, bool has, const struct ph_metrics *metrics)
+static void set_metrics(struct ph__json *object, const char *what, bool has, const struct ph_metrics *metrics)
 {
     if (has)
         ph__json_set(object, what, ph__metrics_json(metrics));
@@ -128,10 +128,10 @@ static void set_metrics(struct ph_json *object, const char *what, bool has, cons
 }
 
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
-    const char *backend, struct ph_json *ranks, const char *path)
+    const char *backend, struct ph__json *ranks, const char *path)
 {
     const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
     ph__json_set_integer(object, "seed", (int64_t)job->seed);
     ph__json_set_integer(
@@ -157,9 +157,9 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
 
 /* The key that is missing, or NULL. A metric that was not measured is null. */
 static const char *get_metrics(
-    const struct ph_json *object, const char *what, bool *has_out, struct ph_metrics *metrics_out)
+    const struct ph__json *object, const char *what, bool *has_out, struct ph_metrics *metrics_out)
 {
-    const struct ph_json *json = ph__json_get(object, what);
+    const struct ph__json *json = ph__json_get(object, what);
     *has_out = ph__json_is_object(json);
     if (!*has_out)
         return ph__json_is_null(json) ? NULL : what;
@@ -167,9 +167,9 @@ static const char *get_metrics(
         json, metric_fields, sizeof metric_fields / sizeof *metric_fields, metrics_out);
 }
 
-static const char *get_bad_rows(const struct ph_json *object, struct ph_train_summary *summary)
+static const char *get_bad_rows(const struct ph__json *object, struct ph_train_summary *summary)
 {
-    const struct ph_json *all = ph__json_get(object, "bad_rows");
+    const struct ph__json *all = ph__json_get(object, "bad_rows");
     const struct {
         const char *key;
         struct ph_bad_rows *to;
@@ -182,7 +182,7 @@ static const char *get_bad_rows(const struct ph_json *object, struct ph_train_su
     return missing;
 }
 
-static const char *get_summary(const struct ph_json *object, struct ph_train_summary *summary)
+static const char *get_summary(const struct ph__json *object, struct ph_train_summary *summary)
 {
     summary->ended_by = end_called(ph__json_as_text(ph__json_get(object, "ended_by"), ""));
     const char *missing =
@@ -201,7 +201,7 @@ static const char *get_summary(const struct ph_json *object, struct ph_train_sum
     return missing;
 }
 
-static ph_status read_file(const char *path, struct ph_arena *arena, struct ph_json **json_out)
+static ph_status read_file(const char *path, struct ph__arena *arena, struct ph__json **json_out)
 {
     char *text;
     size_t size;
@@ -215,8 +215,8 @@ static ph_status read_file(const char *path, struct ph_arena *arena, struct ph_j
 ph_status ph__summary_read(
     const char *path, struct ph_train_summary *summary_out, char *backend_out, size_t backend_size)
 {
-    struct ph_arena arena = {0};
-    struct ph_json *json = NULL;
+    struct ph__arena arena = {0};
+    struct ph__json *json = NULL;
     struct ph_train_summary summary = {0};
     ph_status status = read_file(path, &arena, &json);
     const char *missing = status == PH_OK ? get_summary(json, &summary) : NULL;

@@ -7,7 +7,7 @@
 
 /* ranks: of a training on ranks, what they cost each other (train/ranks/rank_figures.h), which is taken; else NULL. */
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
-    const char *backend, struct ph_json *ranks, const char *path);
+    const char *backend, struct ph__json *ranks, const char *path);
 /* What ph__summary_write wrote; the backend cut to fit, NULL where it is not wanted. PH_ERROR_CHECKPOINT naming the path and
  * what is missing. */
 ph_status ph__summary_read(
@@ -16,7 +16,7 @@ ph_status ph__summary_read(
 /* "epochs", "max_steps", "patience": what summary.json calls it, and the key under "train"; "" of PH_ENDED_BY_UNKNOWN. */
 const char *ph__train_end_name(enum ph_train_end end);
 
-struct ph_json *ph__metrics_json(const struct ph_metrics *metrics);
-void ph__metrics_set(struct ph_json *object, const struct ph_metrics *metrics); /* the same members */
+struct ph__json *ph__metrics_json(const struct ph_metrics *metrics);
+void ph__metrics_set(struct ph__json *object, const struct ph_metrics *metrics); /* the same members */
 
 #endif

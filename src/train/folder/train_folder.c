@@ -72,7 +72,7 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
 /* ---- the newest checkpoint --------------------------------------------------------------------------------------------- */
 
 /* Each rank reads its share of the files. */
-static ph_status check_best(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status check_best(void *context, const struct ph__meanwhile *meanwhile)
 {
     const struct ph__trainer *trainer = context;
     char path[PH_CHECKPOINT_PATH_BYTES], seal[65];
@@ -99,7 +99,7 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
 /* Ranks that see different checkpoints have not one folder. */
 static ph_status agree_on_list(const struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *text = ph__arena_printf(&arena, "the checkpoints in %s=", trainer->job->folder);
     for (size_t i = 0; text != NULL && i < list->count; i++)
         text = ph__arena_printf(&arena, "%s %" PRIu64, text, list->steps[i]);
@@ -246,7 +246,7 @@ static ph_status begin(struct ph__trainer *trainer)
 }
 
 /* Compares this rank's data with the checkpoint's record: each rank may have files of its own. */
-static ph_status compare_data(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhile)
 {
     struct ph__trainer *trainer = context;
     const struct ph_train_job *job = trainer->job;

@@ -256,7 +256,7 @@ static ph_status print_profile(const struct ph__trainer *trainer)
 }
 
 /* Takes `ranks`, which may be NULL. */
-static ph_status write_end(struct ph__trainer *trainer, struct ph_json *ranks)
+static ph_status write_end(struct ph__trainer *trainer, struct ph__json *ranks)
 {
     struct ph_train_summary *summary = &trainer->summary;
     char path[sizeof summary->checkpoint_path];
@@ -265,7 +265,7 @@ static ph_status write_end(struct ph__trainer *trainer, struct ph_json *ranks)
     return print_profile(trainer);
 }
 
-static ph_status gather_figures(struct ph__trainer *trainer, struct ph_json **json_out)
+static ph_status gather_figures(struct ph__trainer *trainer, struct ph__json **json_out)
 {
     struct ph__rank_figures *figures = &trainer->figures;
     figures->train_seconds = trainer->summary.train_seconds - trainer->former_seconds;
@@ -277,7 +277,7 @@ static ph_status gather_figures(struct ph__trainer *trainer, struct ph_json **js
 static ph_status write_all(struct ph__trainer *trainer)
 {
     const bool is_first = ph__ranks_is_first(&trainer->ranks);
-    struct ph_json *ranks;
+    struct ph__json *ranks;
     if (is_first && trainer->record.is_on)
         PH_TRY(ph__run_report_write(trainer, NULL));
     PH_TRY(gather_figures(trainer, &ranks));

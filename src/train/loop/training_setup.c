@@ -99,7 +99,7 @@ static ph_status check_memory(const struct ph__trainer *trainer, uint64_t availa
 /* Counts the model's parameters, however many ranks have it. */
 static uint64_t count_parameters(const struct ph__trainer *trainer)
 {
-    const struct ph_plan *plan = &trainer->ranks.plan;
+    const struct ph__plan *plan = &trainer->ranks.plan;
     uint64_t count = ph_store_parameter_count(trainer->store);
     for (size_t p = 0; trainer->ranks.comm != NULL && p < ph__store_num_parameters(trainer->store); p++) {
         const struct ph_parameter *parameter = ph__store_parameter(trainer->store, p);
@@ -179,7 +179,7 @@ static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_ro
     return PH_OK;
 }
 
-static ph_status look_at_labels(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status look_at_labels(void *context, const struct ph__meanwhile *meanwhile)
 {
     return ph__label_check_look(context, meanwhile);
 }
@@ -195,7 +195,7 @@ static ph_status check_labels(struct ph__trainer *trainer)
         return ph__label_check_init(&trainer->labels, trainer->features.num_tasks);
     return trainer->ranks.comm != NULL
                ? ph__rank_work_by_first(trainer->ranks.comm, look_at_labels, (void *)job)
-               : ph__label_check_look(job, &(struct ph_meanwhile){0});
+               : ph__label_check_look(job, &(struct ph__meanwhile){0});
 }
 
 /* Lets the first rank look, before any writes there, and tells the others what there is. */

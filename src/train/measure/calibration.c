@@ -91,14 +91,14 @@ void ph__rate_interval(double positives, double count, double *low_out, double *
 
 /* ---- as JSON ---------------------------------------------------------------------------------------------- */
 
-struct ph_json *ph__calibration_json(const struct ph__calibration *calibration)
+struct ph__json *ph__calibration_json(const struct ph__calibration *calibration)
 {
-    struct ph_json *bins = ph__json_array();
+    struct ph__json *bins = ph__json_array();
     for (size_t i = 0; i < PH_CALIBRATION_BINS; i++) {
         const struct ph__calibration_bin *bin = &calibration->bins[i];
         if (bin->count == 0)
             continue;
-        struct ph_json *numbers = ph__json_array();
+        struct ph__json *numbers = ph__json_array();
         ph__json_append_integer(numbers, (int64_t)i);
         ph__json_append_integer(numbers, (int64_t)bin->count);
         ph__json_append_number(numbers, bin->predicted);
@@ -114,13 +114,13 @@ static bool is_sum(double sum, int64_t count)
     return sum >= 0 && sum <= (double)count;
 }
 
-bool ph__calibration_from_json(const struct ph_json *json, struct ph__calibration *calibration_out)
+bool ph__calibration_from_json(const struct ph__json *json, struct ph__calibration *calibration_out)
 {
     struct ph__calibration calibration = {0};
     if (!ph__json_is_array(json))
         return false;
     for (size_t i = 0; i < ph__json_size(json); i++) {
-        const struct ph_json *numbers = ph__json_at(json, i);
+        const struct ph__json *numbers = ph__json_at(json, i);
         int64_t bin = ph__json_as_integer(ph__json_at(numbers, 0), -1);
         int64_t count = ph__json_as_integer(ph__json_at(numbers, 1), -1);
         double predicted = ph__json_as_number(ph__json_at(numbers, 2), (double)NAN);

@@ -40,7 +40,7 @@ size_t ph__calibration_join(struct ph__calibration_bin *groups, size_t num_group
 void ph__rate_interval(double positives, double count, double *low_out, double *high_out);
 
 /* An array of [bin, count, predicted, observed] of the bins that are not empty, and back: false where it is none. */
-struct ph_json *ph__calibration_json(const struct ph__calibration *calibration);
-bool ph__calibration_from_json(const struct ph_json *json, struct ph__calibration *calibration_out);
+struct ph__json *ph__calibration_json(const struct ph__calibration *calibration);
+bool ph__calibration_from_json(const struct ph__json *json, struct ph__calibration *calibration_out);
 
 #endif

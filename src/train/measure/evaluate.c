@@ -12,7 +12,7 @@
 
 enum { LOGITS, LABELS, MASK, NUM_ARRAYS };
 
-static size_t samples_of(const struct ph_batch *batch, const struct ph_group *world, size_t rank)
+static size_t samples_of(const struct ph_batch *batch, const struct ph__group *world, size_t rank)
 {
     return ph__part_start(batch->num_global_samples, rank + 1, world->size) -
            ph__part_start(batch->num_global_samples, rank, world->size);
@@ -40,7 +40,7 @@ static ph_status reserve(
 static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch *batch, const void *data, size_t sample_bytes, void *all)
 {
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     for (size_t rank = 0; rank < world->size; rank++)
         gathered->bytes[rank] = samples_of(batch, world, rank) * sample_bytes;
     return (gathered->are_for_first ? ph__comm_collect_once : ph__comm_gather_parts_once)(
@@ -49,7 +49,7 @@ static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *co
 
 /* Counts the samples that this rank is to have. */
 static size_t num_held(
-    const struct ph__gathered_scores *gathered, const struct ph_batch *batch, const struct ph_group *world)
+    const struct ph__gathered_scores *gathered, const struct ph_batch *batch, const struct ph__group *world)
 {
     return gathered->are_for_first && world->own > 0 ? 0 : batch->num_global_samples;
 }
@@ -69,7 +69,7 @@ static void fill_sent(
 }
 
 static void take_apart(
-    struct ph__gathered_scores *gathered, const struct ph_batch *batch, const struct ph_group *world)
+    struct ph__gathered_scores *gathered, const struct ph_batch *batch, const struct ph__group *world)
 {
     const ph_real *from = gathered->received;
     size_t at = 0;
@@ -87,7 +87,7 @@ static void take_apart(
 static ph_status gather_scores(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch *batch, const ph_real *logits)
 {
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     const size_t num_samples = num_held(gathered, batch, world), num_tasks = batch->num_tasks;
     PH_TRY(
         reserve(gathered, batch->num_samples * num_tasks, num_samples * num_tasks, num_samples, world->size));

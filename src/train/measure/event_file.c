@@ -188,7 +188,7 @@ static size_t read_record(
     return HEADER_BYTES + (size_t)length + FOOTER_BYTES;
 }
 
-static size_t kept_bytes(const struct ph_mapped_file *file, uint64_t metrics_bytes)
+static size_t kept_bytes(const struct ph__mapped_file *file, uint64_t metrics_bytes)
 {
     size_t kept = 0;
     while (kept < file->size) {
@@ -203,7 +203,7 @@ static size_t kept_bytes(const struct ph_mapped_file *file, uint64_t metrics_byt
 
 static ph_status cut_file(const char *path, uint64_t metrics_bytes)
 {
-    struct ph_mapped_file file = {0};
+    struct ph__mapped_file file = {0};
     PH_TRY(ph__mapped_file_open(path, PH_ERROR_DISK, &file));
     size_t size = file.size, kept = kept_bytes(&file, metrics_bytes);
     ph__mapped_file_close(&file);

@@ -14,7 +14,7 @@ static size_t num_words(size_t num_rows)
 
 static ph_status find_owners(struct ph__id_coverage *coverage)
 {
-    struct ph_name_index names = {0};
+    struct ph__name_index names = {0};
     ph_status status = PH_OK;
     for (size_t f = 0; f < coverage->num_features && status == PH_OK; f++) {
         const char *name = coverage->slices[f].name;

@@ -26,8 +26,8 @@ struct ph__predictions {
     ph_real *scores, *labels;
     int64_t *groups;
     bool has_groups;
-    struct ph_score_bins *bins; /* NULL while all scores are kept */
-    size_t max_exact;           /* 0: PH_EXACT_SAMPLES */
+    struct ph__score_bins *bins; /* NULL while all scores are kept */
+    size_t max_exact;            /* 0: PH_EXACT_SAMPLES */
 };
 
 /* Adds the known labels of task `task` of a batch; logits (B,T). */

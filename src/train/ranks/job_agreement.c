@@ -23,8 +23,8 @@
 
 /* Lines "name=value" for ph__comm_agree. */
 struct lines {
-    struct ph_writer *writer; /* into memory */
-    struct ph_arena arena;    /* of what is written */
+    struct ph__writer *writer; /* into memory */
+    struct ph__arena arena;    /* of what is written */
 };
 
 static ph_status begin(struct lines *lines)
@@ -164,10 +164,10 @@ static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-static ph_status add_section(struct lines *lines, const struct ph_option_table *table, const void *settings)
+static ph_status add_section(struct lines *lines, const struct ph__option_table *table, const void *settings)
 {
-    const struct ph_section section = {table, (void *)(uintptr_t)settings}; /* which are read alone */
-    const struct ph_key_filter filter = {.without = PH_KEY_PER_RANK};
+    const struct ph__section section = {table, (void *)(uintptr_t)settings}; /* which are read alone */
+    const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
     const char *text;
     PH_TRY(ph__config_values(&section, 1, filter, &lines->arena, &text));
     return add_lines(lines, text);
@@ -175,7 +175,7 @@ static ph_status add_section(struct lines *lines, const struct ph_option_table *
 
 static ph_status add_settings(struct lines *lines, const struct ph_train_job *job)
 {
-    const struct ph_optimizer_section optimizer = {
+    const struct ph__optimizer_section optimizer = {
         .settings = *job->optimizer,
         .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups},
     };
@@ -187,7 +187,7 @@ static ph_status add_settings(struct lines *lines, const struct ph_train_job *jo
     return add_section(lines, &ph__parallel_options, job->parallel);
 }
 
-static ph_status add_table(struct lines *lines, const struct ph_plan_table *table)
+static ph_status add_table(struct lines *lines, const struct ph__plan_table *table)
 {
     PH_TRY(
         ph__writer_printf(lines->writer, "the plan of %s=%s", table->name, ph__shard_kind_name(table->kind)));
@@ -202,7 +202,7 @@ static ph_status add_table(struct lines *lines, const struct ph_plan_table *tabl
  * ranks would drift away from theirs. */
 static ph_status add_isa(struct lines *lines)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     PH_TRY(ph__cpu_isa(&isa));
     return add(lines, "the instruction set (PHLOEM_ISA sets it)", ph__isa_name(isa));
 }
@@ -252,7 +252,7 @@ ph_status ph__agree_on_job(const struct ph_train_job *job)
     return end(&lines, job->comm, status);
 }
 
-ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph_plan *plan)
+ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan)
 {
     struct lines lines;
     ph_status status = begin(&lines);

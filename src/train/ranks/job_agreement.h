@@ -19,6 +19,6 @@ ph_status ph__agree_on_run(
 ph_status ph__agree_on_job(const struct ph_train_job *job);
 
 /* The plan that each has read or made, table by table. */
-ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph_plan *plan);
+ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan);
 
 #endif

@@ -19,9 +19,9 @@ static const char *table_of(const char *tensor)
     return strncmp(tensor, "slot.", 5) == 0 && colon != NULL ? colon + 1 : tensor;
 }
 
-static bool is_sharded(const struct ph_plan *plan, const char *tensor)
+static bool is_sharded(const struct ph__plan *plan, const char *tensor)
 {
-    const struct ph_plan_table *table = ph__plan_find(plan, table_of(tensor));
+    const struct ph__plan_table *table = ph__plan_find(plan, table_of(tensor));
     return table != NULL && table->kind != PH_SHARD_DATA_PARALLEL;
 }
 
@@ -108,7 +108,7 @@ static ph_status write_draft(
 static ph_status write_folder(
     struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *draft = ph__checkpoint_draft(&arena, path);
     ph_status status = draft != NULL ? write_draft(ranks, draft, list, metadata) : PH_ERROR_MEMORY;
     if (status == PH_OK)
@@ -120,7 +120,7 @@ static ph_status write_folder(
 /* A file replaces a file in one moment by itself; a folder may stand there, of a time when there were several ranks. */
 static ph_status write_file(const char *path, const struct ph__tensor_list *list, const char *const *metadata)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     if (!ph__checkpoint_is_folder(path))
         return ph__safetensors_write(path, list->count, list->tensors, metadata);
     const char *draft = ph__checkpoint_draft(&arena, path);
@@ -144,10 +144,10 @@ struct reading {
     const struct ph__ranks *ranks;
     const char *path;
     const struct ph__tensor_list *list;
-    struct ph_folder *folder; /* NULL: it has not been opened */
+    struct ph__folder *folder; /* NULL: it has not been opened */
 };
 
-static ph_status open_and_check(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status open_and_check(void *context, const struct ph__meanwhile *meanwhile)
 {
     struct reading *reading = context;
     PH_TRY(ph__folder_open(reading->path, &reading->folder));
@@ -159,7 +159,7 @@ static ph_status open_and_check(void *context, const struct ph_meanwhile *meanwh
     return ph__folder_check_tensors(reading->folder, reading->list->count, reading->list->tensors);
 }
 
-static ph_status load(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status load(void *context, const struct ph__meanwhile *meanwhile)
 {
     const struct reading *reading = context;
     ph__folder_set_meanwhile(reading->folder, meanwhile);
@@ -167,7 +167,7 @@ static ph_status load(void *context, const struct ph_meanwhile *meanwhile)
 }
 
 /* A tensor of the folder that no rank wants is of another model, or of another optimizer's slots; all ranks find the same. */
-static ph_status find_other(const struct ph__ranks *ranks, const char *path, const struct ph_folder *folder,
+static ph_status find_other(const struct ph__ranks *ranks, const char *path, const struct ph__folder *folder,
     const struct ph__tensor_list *list, uint64_t *wanted)
 {
     const size_t num_tensors = ph__folder_num_tensors(folder);
@@ -184,7 +184,7 @@ static ph_status find_other(const struct ph__ranks *ranks, const char *path, con
 }
 
 static ph_status check_no_others(const struct ph__ranks *ranks, const char *path,
-    const struct ph_folder *folder, const struct ph__tensor_list *list)
+    const struct ph__folder *folder, const struct ph__tensor_list *list)
 {
     uint64_t *wanted = calloc(ph__folder_num_tensors(folder) / WORD_BITS + 1, sizeof *wanted);
     if (wanted == NULL)
@@ -212,10 +212,10 @@ struct digesting {
     char *hex_out;
 };
 
-static ph_status digest_folder(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status digest_folder(void *context, const struct ph__meanwhile *meanwhile)
 {
     const struct digesting *digesting = context;
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open(digesting->path, &folder));
     ph__folder_set_meanwhile(folder, meanwhile);
     const ph_status status = ph__folder_digest(folder, NULL, digesting->hex_out);

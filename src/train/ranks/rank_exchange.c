@@ -31,7 +31,7 @@ static ph_status tell(void *context)
 static ph_status work_and_tell(struct ph_comm *comm, ph__rank_work *work, void *context)
 {
     struct telling telling = {comm, ph__clock_ns()};
-    return work(context, &(struct ph_meanwhile){tell, &telling});
+    return work(context, &(struct ph__meanwhile){tell, &telling});
 }
 
 /* Waits until no rank works any more. */
@@ -52,7 +52,7 @@ ph_status ph__rank_work_by_first(struct ph_comm *comm, ph__rank_work *work, void
 ph_status ph__rank_work_by_all(struct ph_comm *comm, ph__rank_work *work, void *context)
 {
     if (comm == NULL)
-        return work(context, &(struct ph_meanwhile){0});
+        return work(context, &(struct ph__meanwhile){0});
     const ph_status status = work_and_tell(comm, work, context);
     PH_TRY(wait_for_all(comm));
     return ph__comm_share(comm, status);

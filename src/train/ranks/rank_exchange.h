@@ -10,7 +10,7 @@
 
 /* A rank that works tells the others now and then that it goes on, so that nobody takes it for one that hangs: the work calls
  * ph__meanwhile several times within parallel.timeout_seconds, which is cheap; that fails when no rank needs the work any more. */
-typedef ph_status ph__rank_work(void *context, const struct ph_meanwhile *meanwhile);
+typedef ph_status ph__rank_work(void *context, const struct ph__meanwhile *meanwhile);
 
 /* Lets the first rank do the work. A failure of it ends the job of all. */
 ph_status ph__rank_work_by_first(struct ph_comm *comm, ph__rank_work *work, void *context);

@@ -57,7 +57,7 @@ struct one_rank {
 };
 
 #define ONE(member) offsetof(struct one_rank, member)
-static const struct ph_json_field one_fields[] = {
+static const struct ph__json_field one_fields[] = {
     {"host", PH_JSON_COUNT, ONE(host), 0},
     {"steps", PH_JSON_COUNT, ONE(num_steps), 0},
     {"samples", PH_JSON_COUNT, ONE(num_samples), 0},
@@ -77,9 +77,9 @@ struct topic {
     double num_operations, sent_bytes, exposed_seconds;
 };
 
-static struct ph_json *topic_json(const struct topic *topic)
+static struct ph__json *topic_json(const struct topic *topic)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_text(object, "what", topic->what);
     ph__json_set_integer(object, "operations", (int64_t)topic->num_operations);
     ph__json_set_integer(object, "sent_bytes", (int64_t)topic->sent_bytes);
@@ -87,9 +87,9 @@ static struct ph_json *topic_json(const struct topic *topic)
     return object;
 }
 
-static struct ph_json *own_json(const struct ph__rank_figures *figures, const struct ph__ranks *ranks)
+static struct ph__json *own_json(const struct ph__rank_figures *figures, const struct ph__ranks *ranks)
 {
-    const struct ph_comm_record *record = figures->record;
+    const struct ph__comm_record *record = figures->record;
     const struct one_rank own = {.host = ph__comm_own_host(ranks->comm),
         .num_steps = figures->num_steps,
         .num_samples = figures->num_samples,
@@ -100,13 +100,13 @@ static struct ph_json *own_json(const struct ph__rank_figures *figures, const st
         .exposed_seconds = 1e-9 * (double)(record->waited_ns + record->polled_ns),
         .polling_seconds = 1e-9 * (double)record->polled_ns,
         .reader_wait_seconds = figures->reader_wait_seconds};
-    struct ph_json *object = ph__json_object();
-    struct ph_json *sent = ph__json_array(), *topics = ph__json_array();
+    struct ph__json *object = ph__json_object();
+    struct ph__json *sent = ph__json_array(), *topics = ph__json_array();
     ph__json_set_fields(object, one_fields, NUM_ONE_FIELDS, &own);
     for (size_t rank = 0; rank < record->world_size; rank++)
         ph__json_append_integer(sent, (int64_t)record->sent_bytes[rank]);
     for (size_t i = 0; i < record->num_topics; i++) {
-        const struct ph_comm_topic *one = &record->topics[i];
+        const struct ph__comm_topic *one = &record->topics[i];
         const struct topic topic = {
             one->what, (double)one->num_operations, (double)one->sent_bytes, 1e-9 * (double)one->waited_ns};
         ph__json_append(topics, topic_json(&topic));
@@ -120,7 +120,7 @@ static struct ph_json *own_json(const struct ph__rank_figures *figures, const st
 
 struct gathering {
     const struct ph__ranks *ranks;
-    struct ph_json **texts;  /* (world_size) what each rank has sent */
+    struct ph__json **texts; /* (world_size) what each rank has sent */
     struct one_rank *all;    /* (world_size) */
     double *sent, *received; /* (world_size) bytes */
 };
@@ -130,7 +130,7 @@ static ph_status read_one(void *context, size_t rank, const char *text, size_t s
     struct gathering *gathering = context;
     const size_t world_size = gathering->ranks->world_size;
     PH_TRY(ph__json_parse(text, size, "figures of a rank", PH_ERROR_PEER, &gathering->texts[rank]));
-    const struct ph_json *json = gathering->texts[rank], *sent = ph__json_get(json, "sent");
+    const struct ph__json *json = gathering->texts[rank], *sent = ph__json_get(json, "sent");
     const char *missing = ph__json_get_fields(json, one_fields, NUM_ONE_FIELDS, &gathering->all[rank]);
     if (missing != NULL || ph__json_size(sent) != world_size)
         return ph_fail(
@@ -185,9 +185,9 @@ static double imbalance_of(const struct gathering *gathering, figure_of *figure)
     return greatest / (sum_of(gathering, figure) / (double)gathering->ranks->world_size);
 }
 
-static struct ph_json *imbalance_json(const struct gathering *gathering)
+static struct ph__json *imbalance_json(const struct gathering *gathering)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_number(object, "compute", imbalance_of(gathering, computed_of));
     ph__json_set_number(object, "requested_ids", imbalance_of(gathering, requested_of));
     ph__json_set_number(object, "held_bytes", imbalance_of(gathering, held_of));
@@ -195,24 +195,24 @@ static struct ph_json *imbalance_json(const struct gathering *gathering)
 }
 
 /* How many tables there are of each kind. */
-static struct ph_json *plan_json(const struct ph_plan *plan)
+static struct ph__json *plan_json(const struct ph__plan *plan)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     for (int kind = 0; kind < PH_SHARD_KIND_COUNT; kind++) {
         int64_t count = 0;
         for (size_t i = 0; i < plan->num_tables; i++)
-            count += plan->tables[i].kind == (enum ph_shard_kind)kind;
+            count += plan->tables[i].kind == (enum ph__shard_kind)kind;
         if (count > 0)
-            ph__json_set_integer(object, ph__shard_kind_name((enum ph_shard_kind)kind), count);
+            ph__json_set_integer(object, ph__shard_kind_name((enum ph__shard_kind)kind), count);
     }
     return object;
 }
 
-static struct ph_json *rank_json(const struct gathering *gathering, size_t rank)
+static struct ph__json *rank_json(const struct gathering *gathering, size_t rank)
 {
     const struct one_rank *one = &gathering->all[rank];
     const double steps = (double)one->num_steps;
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_integer(object, "rank", (int64_t)rank);
     ph__json_set_integer(object, "host", (int64_t)one->host);
     ph__json_set_number(object, "own_samples_per_s", (double)one->num_samples / one->train_seconds);
@@ -228,22 +228,22 @@ static struct ph_json *rank_json(const struct gathering *gathering, size_t rank)
     return object;
 }
 
-static struct ph_json *all_ranks_json(const struct gathering *gathering)
+static struct ph__json *all_ranks_json(const struct gathering *gathering)
 {
-    struct ph_json *array = ph__json_array();
+    struct ph__json *array = ph__json_array();
     for (size_t rank = 0; rank < gathering->ranks->world_size; rank++)
         ph__json_append(array, rank_json(gathering, rank));
     return array;
 }
 
 /* A row is what a rank has sent to each. */
-static struct ph_json *links_json(const struct gathering *gathering)
+static struct ph__json *links_json(const struct gathering *gathering)
 {
     const size_t world_size = gathering->ranks->world_size;
-    struct ph_json *rows = ph__json_array();
+    struct ph__json *rows = ph__json_array();
     for (size_t from = 0; from < world_size; from++) {
-        const struct ph_json *sent = ph__json_get(gathering->texts[from], "sent");
-        struct ph_json *row = ph__json_array();
+        const struct ph__json *sent = ph__json_get(gathering->texts[from], "sent");
+        struct ph__json *row = ph__json_array();
         for (size_t to = 0; to < world_size; to++)
             ph__json_append_integer(row, ph__json_as_integer(ph__json_at(sent, to), 0));
         ph__json_append(rows, row);
@@ -254,7 +254,7 @@ static struct ph_json *links_json(const struct gathering *gathering)
 /* ---- operations by what they are about ------------------------------------------------------------------------------- */
 
 /* Adds one to those of the same name. Returns how many there are then. */
-static size_t add_topic(struct topic *topics, size_t count, const struct ph_json *json)
+static size_t add_topic(struct topic *topics, size_t count, const struct ph__json *json)
 {
     const char *what = ph__json_as_text(ph__json_get(json, "what"), "");
     size_t at = 0;
@@ -277,7 +277,7 @@ static int by_exposure(const void *left, const void *right)
 }
 
 /* Of all ranks together; what cost most comes first. */
-static ph_status operations_json(const struct gathering *gathering, struct ph_json *array)
+static ph_status operations_json(const struct gathering *gathering, struct ph__json *array)
 {
     size_t most = 0, count = 0;
     for (size_t rank = 0; rank < gathering->ranks->world_size; rank++)
@@ -286,7 +286,7 @@ static ph_status operations_json(const struct gathering *gathering, struct ph_js
     if (topics == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the figures of ranks");
     for (size_t rank = 0; rank < gathering->ranks->world_size; rank++) {
-        const struct ph_json *operations = ph__json_get(gathering->texts[rank], "operations");
+        const struct ph__json *operations = ph__json_get(gathering->texts[rank], "operations");
         for (size_t i = 0; i < ph__json_size(operations); i++)
             count = add_topic(topics, count, ph__json_at(operations, i));
     }
@@ -299,12 +299,12 @@ static ph_status operations_json(const struct gathering *gathering, struct ph_js
 
 /* ---- gathering ------------------------------------------------------------------------------------------------------- */
 
-static ph_status all_json(const struct gathering *gathering, struct ph_json *object)
+static ph_status all_json(const struct gathering *gathering, struct ph__json *object)
 {
     const struct ph__ranks *ranks = gathering->ranks;
     const double rank_steps = (double)gathering->all[0].num_steps * (double)ranks->world_size;
     const double step = sum_of(gathering, step_of), exposed = sum_of(gathering, exposed_of);
-    struct ph_json *operations = ph__json_array();
+    struct ph__json *operations = ph__json_array();
     double sent = 0;
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         sent += gathering->sent[rank];
@@ -350,13 +350,13 @@ static void gathering_fini(struct gathering *gathering)
     free(gathering->received);
 }
 
-static ph_status gather_text(struct gathering *gathering, const char *text, struct ph_json **json_out)
+static ph_status gather_text(struct gathering *gathering, const char *text, struct ph__json **json_out)
 {
     const struct ph__ranks *ranks = gathering->ranks;
     PH_TRY(ph__rank_texts_read(ranks->comm, "figures of the ranks", text, strlen(text), read_one, gathering));
     if (!ph__ranks_is_first(ranks))
         return PH_OK;
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     const ph_status status = all_json(gathering, object);
     if (status == PH_OK)
         *json_out = object;
@@ -366,14 +366,14 @@ static ph_status gather_text(struct gathering *gathering, const char *text, stru
 }
 
 ph_status ph__rank_figures_gather(
-    const struct ph__rank_figures *figures, const struct ph__ranks *ranks, struct ph_json **json_out)
+    const struct ph__rank_figures *figures, const struct ph__ranks *ranks, struct ph__json **json_out)
 {
     struct gathering gathering;
     char *text = NULL;
     *json_out = NULL;
     if (figures->record == NULL)
         return PH_OK;
-    struct ph_json *own = own_json(figures, ranks);
+    struct ph__json *own = own_json(figures, ranks);
     ph_status status = ph__json_text(own, 0, &text);
     ph__json_destroy(own);
     PH_TRY(status);

@@ -13,7 +13,7 @@
 
 /* Zero-initialised, the training is alone and nothing is counted. */
 struct ph__rank_figures {
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     uint64_t num_steps, num_samples;
     uint64_t num_requested_ids;   /* that all ranks' samples have asked this one's tables for */
     uint64_t begun_ns, latest_ns; /* when the latest step began, and how long it took */
@@ -37,6 +37,6 @@ void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_sa
 /* All ranks call it. On the first, json_out becomes the member "ranks" of summary.json, as docs/PARALLEL.md describes it; on
  * others, and alone, NULL. */
 ph_status ph__rank_figures_gather(
-    const struct ph__rank_figures *figures, const struct ph__ranks *ranks, struct ph_json **json_out);
+    const struct ph__rank_figures *figures, const struct ph__ranks *ranks, struct ph__json **json_out);
 
 #endif

@@ -59,20 +59,20 @@ ph_status ph__rank_clock_read(struct ph_comm *comm, struct ph__rank_clock *clock
     return PH_OK;
 }
 
-struct ph_trace_clock ph__rank_clock_between(
+struct ph__trace_clock ph__rank_clock_between(
     const struct ph__rank_clock *first, const struct ph__rank_clock *last)
 {
     const double passed = (double)(last->at_ns - first->at_ns);
     const double drift = last->at_ns > first->at_ns ? (last->offset_ns - first->offset_ns) / passed : 0;
-    return (struct ph_trace_clock){first->at_ns, first->offset_ns, drift};
+    return (struct ph__trace_clock){first->at_ns, first->offset_ns, drift};
 }
 
 /* Of one rank's text: far above what its events take. */
 #define MOST_TEXT_BYTES ((size_t)4 << 30)
 
-void ph__rank_trace_step(struct ph_trace *trace, const struct ph__rank_figures *figures, uint64_t step)
+void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures *figures, uint64_t step)
 {
-    const struct ph_trace_argument argument = {"step", step};
+    const struct ph__trace_argument argument = {"step", step};
     if (figures->record != NULL)
         ph__trace_add_with(
             trace, "step", "step", PH_RANK_TRACK_STEPS, figures->begun_ns, figures->latest_ns, &argument, 1);
@@ -82,7 +82,7 @@ void ph__rank_trace_step(struct ph_trace *trace, const struct ph__rank_figures *
 
 static int by_start(const void *left, const void *right)
 {
-    const struct ph_comm_flight *a = left, *b = right;
+    const struct ph__comm_flight *a = left, *b = right;
     if (a->started_ns != b->started_ns)
         return a->started_ns < b->started_ns ? -1 : 1;
     return a->done_ns < b->done_ns ? -1 : a->done_ns > b->done_ns;
@@ -95,7 +95,7 @@ struct lanes {
 };
 
 /* The first that is free again. */
-static uint32_t take_lane(struct lanes *lanes, const struct ph_comm_flight *flight)
+static uint32_t take_lane(struct lanes *lanes, const struct ph__comm_flight *flight)
 {
     size_t lane = 0;
     while (lane < lanes->count && lanes->ends[lane] > flight->started_ns)
@@ -108,15 +108,15 @@ static uint32_t take_lane(struct lanes *lanes, const struct ph_comm_flight *flig
 
 /* ---- events ------------------------------------------------------------------------------------------------------------ */
 
-static ph_status write_flight(const struct ph_trace_process *process, const struct ph_comm_record *record,
-    const struct ph_comm_flight *flight, uint32_t track, uint64_t flow)
+static ph_status write_flight(const struct ph__trace_process *process, const struct ph__comm_record *record,
+    const struct ph__comm_flight *flight, uint32_t track, uint64_t flow)
 {
     const char *what = record->topics[flight->topic].what;
-    const struct ph_trace_event event = {what, "in flight", flight->started_ns,
+    const struct ph__trace_event event = {what, "in flight", flight->started_ns,
         flight->done_ns - flight->started_ns, track, 3,
         {{"sent_bytes", flight->sent_bytes}, {"received_bytes", flight->received_bytes},
             {"messages", flight->num_messages}}};
-    const struct ph_trace_event wait = {
+    const struct ph__trace_event wait = {
         what, "wait", flight->wait_ns, flight->waited_ns, PH_RANK_TRACK_WAITS, 0, {{0}}};
     PH_TRY(ph__trace_process_event(process, &event));
     if (flight->waited_ns == 0)
@@ -125,8 +125,8 @@ static ph_status write_flight(const struct ph_trace_process *process, const stru
     return ph__trace_process_flow(process, flow, &event, &wait);
 }
 
-static ph_status write_flights(const struct ph_trace_process *process, const struct ph_comm_record *record,
-    struct ph_comm_flight *flights, struct lanes *lanes)
+static ph_status write_flights(const struct ph__trace_process *process, const struct ph__comm_record *record,
+    struct ph__comm_flight *flights, struct lanes *lanes)
 {
     memcpy(flights, record->flights, record->num_flights * sizeof *flights);
     qsort(flights, record->num_flights, sizeof *flights, by_start);
@@ -137,11 +137,11 @@ static ph_status write_flights(const struct ph_trace_process *process, const str
     return PH_OK;
 }
 
-static ph_status write_polls(const struct ph_trace_process *process, const struct ph_comm_record *record)
+static ph_status write_polls(const struct ph__trace_process *process, const struct ph__comm_record *record)
 {
     for (size_t i = 0; i < record->num_polls; i++) {
-        const struct ph_comm_poll *poll = &record->polls[i];
-        const struct ph_trace_event event = {
+        const struct ph__comm_poll *poll = &record->polls[i];
+        const struct ph__trace_event event = {
             "poll", "poll", poll->began_ns, poll->duration_ns, PH_RANK_TRACK_WAITS, 0, {{0}}};
         PH_TRY(ph__trace_process_event(process, &event));
     }
@@ -149,9 +149,9 @@ static ph_status write_polls(const struct ph_trace_process *process, const struc
 }
 
 static ph_status write_record(
-    const struct ph_trace_process *process, const struct ph_comm_record *record, size_t *num_lanes_out)
+    const struct ph__trace_process *process, const struct ph__comm_record *record, size_t *num_lanes_out)
 {
-    struct ph_comm_flight *flights = calloc(record->num_flights + 1, sizeof *flights);
+    struct ph__comm_flight *flights = calloc(record->num_flights + 1, sizeof *flights);
     struct lanes lanes = {.ends = calloc(record->num_flights + 1, sizeof *lanes.ends)};
     const ph_status status = flights != NULL && lanes.ends != NULL
                                  ? write_flights(process, record, flights, &lanes)
@@ -163,7 +163,7 @@ static ph_status write_record(
 }
 
 static ph_status name_tracks(
-    const struct ph_trace_process *process, const char *rank, size_t num_threads, size_t num_lanes)
+    const struct ph__trace_process *process, const char *rank, size_t num_threads, size_t num_lanes)
 {
     char name[48];
     PH_TRY(ph__trace_process_name(process, rank));
@@ -184,9 +184,9 @@ static ph_status name_tracks(
 
 /* Its first line is how many events there were no room for. */
 static ph_status write_own(
-    const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, struct ph_writer *writer)
+    const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, struct ph__writer *writer)
 {
-    const struct ph_trace_process process = {
+    const struct ph__trace_process process = {
         (uint32_t)ph_comm_rank(comm), ph__rank_clock_between(&parts->first, &parts->last), writer};
     uint64_t num_dropped = ph__trace_num_dropped(parts->trace) + parts->record->num_dropped;
     char rank[64];
@@ -204,7 +204,7 @@ static ph_status write_own(
 static ph_status own_text(
     const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, char **text_out, size_t *size_out)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     PH_TRY(ph__writer_open_memory("trace of a rank", MOST_TEXT_BYTES, &writer));
     const ph_status status = write_own(parts, comm, writer);
     if (status == PH_OK)
@@ -216,7 +216,7 @@ static ph_status own_text(
 /* ---- the file ---------------------------------------------------------------------------------------------------------- */
 
 struct merging {
-    struct ph_writer *writer; /* NULL: this rank writes no file */
+    struct ph__writer *writer; /* NULL: this rank writes no file */
     uint64_t num_dropped;
 };
 
@@ -231,7 +231,7 @@ static ph_status append(void *context, size_t rank, const char *text, size_t siz
     return ph__writer_write(merging->writer, end, size - (size_t)(end - text));
 }
 
-static ph_status merge(struct ph_comm *comm, struct ph_writer *writer, const char *text, size_t size)
+static ph_status merge(struct ph_comm *comm, struct ph__writer *writer, const char *text, size_t size)
 {
     struct merging merging = {.writer = writer};
     if (writer != NULL)
@@ -246,7 +246,7 @@ static ph_status merge(struct ph_comm *comm, struct ph_writer *writer, const cha
 ph_status ph__rank_trace_write(
     const struct ph__rank_trace_parts *parts, struct ph_comm *comm, const char *path)
 {
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     char *text;
     size_t size;
     PH_TRY(own_text(parts, comm, &text, &size));

@@ -27,7 +27,7 @@ ph_status ph__rank_clock_read(struct ph_comm *comm, struct ph__rank_clock *clock
 double ph__rank_clock_offset(uint64_t asked_ns, uint64_t answered_ns, uint64_t shown_ns);
 
 /* Gives the clock that goes evenly between two readings. */
-struct ph_trace_clock ph__rank_clock_between(
+struct ph__trace_clock ph__rank_clock_between(
     const struct ph__rank_clock *first, const struct ph__rank_clock *last);
 
 /* ---- the trace ------------------------------------------------------------------------------------------------------- */
@@ -36,11 +36,11 @@ struct ph_trace_clock ph__rank_clock_between(
 enum ph__rank_track { PH_RANK_TRACK_STEPS = 2000, PH_RANK_TRACK_WAITS, PH_RANK_TRACK_FLIGHTS };
 
 /* Adds the latest step that figures have counted to the trace of its operators. NULL trace: nothing. */
-void ph__rank_trace_step(struct ph_trace *trace, const struct ph__rank_figures *figures, uint64_t step);
+void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures *figures, uint64_t step);
 
 struct ph__rank_trace_parts {
-    const struct ph_trace *trace;        /* of operators and steps; NULL: none */
-    const struct ph_comm_record *record; /* of what was in flight */
+    const struct ph__trace *trace;        /* of operators and steps; NULL: none */
+    const struct ph__comm_record *record; /* of what was in flight */
     size_t num_threads;
     struct ph__rank_clock first, last; /* readings before and behind it all */
 };

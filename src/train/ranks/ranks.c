@@ -43,12 +43,12 @@ static ph_status settle_rank_bytes(
 }
 
 static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list)
+    const struct ph__topology *topology, const struct ph__table_list *list)
 {
-    const struct ph_plan_step step = ph__plan_step_of_job(job);
+    const struct ph__plan_step step = ph__plan_step_of_job(job);
     uint64_t rank_bytes;
     PH_TRY(settle_rank_bytes(ranks, job, &rank_bytes));
-    const struct ph_plan_machine machine = ph__plan_machine_nominal(rank_bytes);
+    const struct ph__plan_machine machine = ph__plan_machine_nominal(rank_bytes);
     const ph_status status =
         ph__plan_greedy(&machine, topology, &step, list->tables, list->num_tables, &ranks->plan);
     if (status != PH_ERROR_MEMORY || rank_bytes_of(job) > 0)
@@ -74,7 +74,7 @@ static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job 
 
 /* Reads the plan that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
 static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list, bool *is_there_out)
+    const struct ph__topology *topology, const struct ph__table_list *list, bool *is_there_out)
 {
     *is_there_out = false;
     if (!job->is_resumed)
@@ -91,7 +91,7 @@ static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_j
 }
 
 static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list, bool *is_kept_out)
+    const struct ph__topology *topology, const struct ph__table_list *list, bool *is_kept_out)
 {
     bool is_there;
     PH_TRY(read_kept_plan(ranks, job, topology, list, &is_there));
@@ -106,7 +106,7 @@ static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_j
 }
 
 static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list)
+    const struct ph__topology *topology, const struct ph__table_list *list)
 {
     bool is_kept;
     PH_TRY(take_kept_plan(ranks, job, topology, list, &is_kept));
@@ -114,7 +114,7 @@ static ph_status plan_automatically(struct ph__ranks *ranks, const struct ph_tra
 }
 
 static ph_status read_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
-    const struct ph_topology *topology, const struct ph__table_list *list)
+    const struct ph__topology *topology, const struct ph__table_list *list)
 {
     const char *plan = job->parallel->plan;
     if (strcmp(plan, "none") == 0)
@@ -128,7 +128,7 @@ static ph_status make_plan(
     struct ph__ranks *ranks, const struct ph_train_job *job, const struct ph__table_list *list)
 {
     const size_t ranks_per_host = ph_comm_ranks_per_host(ranks->comm);
-    const struct ph_topology topology = {
+    const struct ph__topology topology = {
         ranks->world_size, ranks_per_host > 0 ? ranks_per_host : ranks->world_size};
     if (strcmp(job->parallel->plan, "auto") == 0)
         return plan_automatically(ranks, job, &topology, list);
@@ -152,8 +152,8 @@ static ph_status find_plan(struct ph__ranks *ranks, const struct ph_train_job *j
 /* Without other ranks: PH_ERROR_MEMORY where all tables are more than what a rank may spend. */
 static ph_status check_plan_alone(const struct ph_train_job *job)
 {
-    const struct ph_topology topology = {1, 1};
-    struct ph_plan plan = {0};
+    const struct ph__topology topology = {1, 1};
+    struct ph__plan plan = {0};
     struct ph__table_list list;
     if (job->parallel == NULL || job->parallel->memory_bytes == 0)
         return PH_OK;
@@ -172,11 +172,11 @@ static ph_status check_plan_alone(const struct ph_train_job *job)
 static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
     const struct ph_parallel_settings *settings = job->parallel;
-    const struct ph_distribution_options options = {.comm = ranks->comm,
+    const struct ph__distribution_options options = {.comm = ranks->comm,
         .plan = &ranks->plan,
-        .forward = (enum ph_wire)settings->forward,
-        .backward = (enum ph_wire)settings->backward,
-        .dense = (enum ph_wire)settings->dense,
+        .forward = (enum ph__wire)settings->forward,
+        .backward = (enum ph__wire)settings->backward,
+        .dense = (enum ph__wire)settings->dense,
         .bucket_bytes = (size_t)settings->bucket_bytes,
         .overlaps = settings->overlap,
         .reducer = settings->sync == PH_SYNC_HUB && ranks->world_size > 1 ? job->reducer : NULL};

@@ -11,7 +11,7 @@ struct ph__ranks_moment;
 struct ph__ranks {
     struct ph_comm *comm; /* NULL: alone */
     size_t rank, world_size;
-    struct ph_plan plan;
+    struct ph__plan plan;
     struct ph_distribution *learning, *scoring; /* NULL: alone */
     struct ph__ranks_moment *moments;           /* (world_size) of all ranks, while they agree */
     double *numbers; /* (world_size) scratch: one of each rank, while they are gathered */

@@ -25,7 +25,7 @@ static size_t scope_length(const char *name)
 
 /* Finds the feature whose rows, or some of them, the slice has; PH_NO_NAME: none. `features` are the features' slices. */
 static size_t feature_of(
-    const struct ph_parameter *parameter, size_t slice, const struct ph_name_index *features)
+    const struct ph_parameter *parameter, size_t slice, const struct ph__name_index *features)
 {
     const char *name = parameter->slices[slice].name;
     const size_t scope = scope_length(parameter->name);
@@ -36,7 +36,7 @@ static size_t feature_of(
 static bool has_changed(const struct ph_parameter *parameter, size_t row)
 {
     for (size_t s = 0; s < parameter->num_slots; s++) {
-        const struct ph_slot *slot = &parameter->slots[s];
+        const struct ph__slot *slot = &parameter->slots[s];
         size_t dim = slot->is_per_row ? 1 : parameter->shape.dims[1];
         for (size_t d = 0; d < dim; d++)
             if (slot->data[row * dim + d] != 0) /* exact: as it began */
@@ -51,7 +51,7 @@ static bool is_wanted(const struct ph__id_coverage *coverage, size_t feature)
     return feature != PH_NO_NAME && coverage->seen[feature] != NULL && !coverage->is_known[feature];
 }
 
-static void mark_slices(const struct ph_parameter *parameter, const struct ph_name_index *features,
+static void mark_slices(const struct ph_parameter *parameter, const struct ph__name_index *features,
     struct ph__id_coverage *coverage)
 {
     size_t first_row = 0;
@@ -71,7 +71,7 @@ static void mark_slices(const struct ph_parameter *parameter, const struct ph_na
     }
 }
 
-static ph_status index_features(const struct ph__id_coverage *coverage, struct ph_name_index *features)
+static ph_status index_features(const struct ph__id_coverage *coverage, struct ph__name_index *features)
 {
     for (size_t f = 0; f < coverage->num_features; f++)
         PH_TRY(ph__name_index_add(features, coverage->slices[f].name));
@@ -81,7 +81,7 @@ static ph_status index_features(const struct ph__id_coverage *coverage, struct p
 ph_status ph__rows_learnt_mark(const struct ph_store *store, const struct ph_optimizer_settings *settings,
     struct ph__id_coverage *coverage)
 {
-    struct ph_name_index features = {0};
+    struct ph__name_index features = {0};
     const ph_status status = index_features(coverage, &features);
     for (size_t p = 0; p < ph__store_num_parameters(store) && status == PH_OK; p++) {
         const struct ph_parameter *parameter = ph__store_parameter(store, p);

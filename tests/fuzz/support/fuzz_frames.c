@@ -23,7 +23,7 @@ bool fuzz_next_record(const uint8_t **data, size_t *size, struct fuzz_record *re
 void fuzz_control_head(
     uint16_t type, size_t size, size_t num_descriptors, unsigned char head_out[FUZZ_CONTROL_HEAD_BYTES])
 {
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, head_out, FUZZ_CONTROL_HEAD_BYTES);
     ph__wire_put_u32(&writer, (uint32_t)size);
     ph__wire_put_u16(&writer, type);
@@ -42,7 +42,7 @@ static void attach(struct msghdr *header, const struct fuzz_frame *frame, char *
     memcpy(CMSG_DATA(rights), frame->descriptors, frame->num_descriptors * sizeof(int));
 }
 
-void fuzz_send_frame(int socket, struct ph_frame_key *key, const struct fuzz_frame *frame)
+void fuzz_send_frame(int socket, struct ph__frame_key *key, const struct fuzz_frame *frame)
 {
     unsigned char bytes[MAX_HEAD + FUZZ_MAX_BODY + PH_FRAME_TAG_BYTES];
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))];

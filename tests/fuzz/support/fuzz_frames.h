@@ -28,7 +28,7 @@ struct fuzz_frame {
 };
 
 /* Says a frame, with a tag where there is a key, as far as the other side still takes it. */
-void fuzz_send_frame(int socket, struct ph_frame_key *key, const struct fuzz_frame *frame);
+void fuzz_send_frame(int socket, struct ph__frame_key *key, const struct fuzz_frame *frame);
 
 /* The head of a control frame (net/control_stream.h). */
 void fuzz_control_head(

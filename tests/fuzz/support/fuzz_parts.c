@@ -20,7 +20,7 @@ const struct ph__row_layout *fuzz_layout(void)
     return &layout;
 }
 
-static size_t make_row(struct ph_rng_sequence *random, uint32_t *row)
+static size_t make_row(struct ph__rng_sequence *random, uint32_t *row)
 {
     const struct ph__row_layout *layout = fuzz_layout();
     size_t next = layout->num_fixed_words;
@@ -40,7 +40,7 @@ static size_t make_row(struct ph_rng_sequence *random, uint32_t *row)
 struct ph__rows fuzz_make_rows(size_t num_rows, uint64_t seed)
 {
     struct ph__rows rows = {0};
-    struct ph_rng_sequence random = {.key.seed = seed};
+    struct ph__rng_sequence random = {.key.seed = seed};
     fuzz_require(ph__array_reserve((void **)&rows.words, &rows.words_capacity, num_rows * MAX_ROW_WORDS,
                      sizeof *rows.words) == PH_OK);
     fuzz_require(ph__array_reserve((void **)&rows.starts, &rows.starts_capacity, num_rows + 1,

@@ -79,7 +79,7 @@ void fuzz_read_batches(
 
 const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const char *path)
 {
-    const struct ph_section section = {&ph__data_options, &schema->settings};
+    const struct ph__section section = {&ph__data_options, &schema->settings};
     if (schema->arena.blocks == NULL) {
         const char *config = fuzz_file(FUZZ_NUM_SLOTS - 1, schema->yaml, strlen(schema->yaml));
         fuzz_require(ph__config_read(config, NULL, 0, &section, 1, &schema->arena) == PH_OK);

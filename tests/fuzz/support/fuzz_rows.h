@@ -14,7 +14,7 @@ struct fuzz_schema {
         *train; /* a text of which one encoder is made for all inputs; NULL: one of each input, by itself */
     struct ph_encoder *encoder; /* of `train`; NULL: not made yet */
     struct ph_data_settings settings;
-    struct ph_arena arena; /* of the settings; empty: not read yet */
+    struct ph__arena arena; /* of the settings; empty: not read yet */
 };
 
 /* Reads a file into batches. `choice` is the schema (its lowest three bits) and how it is read (the others: batch size,

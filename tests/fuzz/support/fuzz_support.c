@@ -118,7 +118,7 @@ void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset)
 {
     if (size < offset + PH_SEAL_DIGITS)
         return;
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     char digits[PH_SEAL_DIGITS + 1];
     memcpy(bytes + offset, PH_SEAL_BLANK, PH_SEAL_DIGITS);
     fuzz_require(ph__digest_create(&digest) == PH_OK);

@@ -95,7 +95,7 @@ static void add_path(struct corpus *corpus, const char *path)
 /* ---- mutations ----------------------------------------------------------------------------------------- */
 
 /* Below `bound`, which is at least 1. */
-static size_t draw(struct ph_rng_sequence *random, size_t bound)
+static size_t draw(struct ph__rng_sequence *random, size_t bound)
 {
     return (size_t)ph__rng_below(random, bound);
 }
@@ -116,7 +116,7 @@ static void erase(struct input *input, size_t at, size_t count)
     input->size -= count;
 }
 
-static void mutate(struct input *input, const struct corpus *corpus, struct ph_rng_sequence *random)
+static void mutate(struct input *input, const struct corpus *corpus, struct ph__rng_sequence *random)
 {
     static const uint8_t odd[] = {0, 0x7f, 0x80, 0xff, '\n', '\r', '"', '\\', ',', '\t', '-', '9'};
     const struct input *other = &corpus->inputs[draw(random, corpus->num_inputs)];
@@ -151,7 +151,7 @@ static void run_mutations(const struct corpus *corpus, size_t count)
 {
     const char *seed = getenv("PH_TEST_SEED");
     static uint8_t bytes[MAX_INPUT_BYTES];
-    struct ph_rng_sequence random = {.key.seed = seed != NULL ? strtoull(seed, NULL, 10) : DEFAULT_SEED};
+    struct ph__rng_sequence random = {.key.seed = seed != NULL ? strtoull(seed, NULL, 10) : DEFAULT_SEED};
     for (size_t i = 0; i < count; i++) {
         const struct input *parent = &corpus->inputs[draw(&random, corpus->num_inputs)];
         struct input input = {bytes, parent->size < MAX_INPUT_BYTES ? parent->size : MAX_INPUT_BYTES};

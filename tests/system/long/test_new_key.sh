@@ -16,7 +16,7 @@ awk '{ print } /^struct ph_train_settings \{/ { print "    int64_t patience_of_s
     as_it_was/include/phloem/train.h >source/include/phloem/train.h
 table=src/train/config/train_options.c
 awk '{ print }
-    /^static const struct ph_option train_options\[\]/ {
+    /^static const struct ph__option train_options\[\]/ {
         print "    {\"patience_of_saints\", PH_OPTION_INTEGER, TRAIN(patience_of_saints), .default_text = \"1\", .min = 0,"
         print "        .max = 9, .help = \"Evaluations without hope.\"},"
     }' "as_it_was/$table" >"source/$table"

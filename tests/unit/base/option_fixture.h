@@ -16,7 +16,7 @@ struct field_settings {
 
 struct data_settings {
     const char *train;
-    struct ph_record_list fields;
+    struct ph__record_list fields;
 };
 
 struct train_settings {
@@ -25,20 +25,20 @@ struct train_settings {
     bool is_fast;
     int schedule;
     const char *title;
-    struct ph_integer_list steps;
+    struct ph__integer_list steps;
 };
 
-static const struct ph_option top_options[] = {
+static const struct ph__option top_options[] = {
     {.key = "seed",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct top_settings, seed),
         .default_text = "1",
         .help = "Of everything random."},
 };
-static const struct ph_option_table top_table = {
+static const struct ph__option_table top_table = {
     "", "For the whole run.", top_options, 1, sizeof(struct top_settings), 0};
 
-static const struct ph_option field_options[] = {
+static const struct ph__option field_options[] = {
     {.key = "name",
         .type = PH_OPTION_TEXT,
         .offset = offsetof(struct field_settings, name),
@@ -57,10 +57,10 @@ static const struct ph_option field_options[] = {
         .max = 4294967295.0,
         .help = "Of its table."},
 };
-static const struct ph_option_table field_table = {
+static const struct ph__option_table field_table = {
     "fields", "One column; '*' is any | all.", field_options, 3, sizeof(struct field_settings), 0};
 
-static const struct ph_option data_options[] = {
+static const struct ph__option data_options[] = {
     {.key = "train",
         .type = PH_OPTION_PATH,
         .offset = offsetof(struct data_settings, train),
@@ -74,10 +74,10 @@ static const struct ph_option data_options[] = {
         .records = &field_table,
         .help = "The columns."},
 };
-static const struct ph_option_table data_table = {
+static const struct ph__option_table data_table = {
     "data", "What is read.", data_options, 2, sizeof(struct data_settings), 0};
 
-static const struct ph_option train_options[] = {
+static const struct ph__option train_options[] = {
     {.key = "epochs",
         .type = PH_OPTION_INTEGER,
         .offset = offsetof(struct train_settings, epochs),
@@ -115,31 +115,31 @@ static const struct ph_option train_options[] = {
         .max = 100,
         .help = "Where step steps."},
 };
-static const struct ph_option_table train_table = {
+static const struct ph__option_table train_table = {
     "train", "How it is trained.", train_options, 6, sizeof(struct train_settings), 0};
 
-static const struct ph_option_table *const all_tables[] = {&top_table, &data_table, &train_table};
+static const struct ph__option_table *const all_tables[] = {&top_table, &data_table, &train_table};
 
 struct settings {
     struct top_settings top;
     struct data_settings data;
     struct train_settings train;
-    struct ph_arena arena;
+    struct ph__arena arena;
 };
 
 #define NUM_SECTIONS 3
 
-static inline void bind_sections(struct settings *settings, struct ph_section sections[NUM_SECTIONS])
+static inline void bind_sections(struct settings *settings, struct ph__section sections[NUM_SECTIONS])
 {
-    sections[0] = (struct ph_section){&top_table, &settings->top};
-    sections[1] = (struct ph_section){&data_table, &settings->data};
-    sections[2] = (struct ph_section){&train_table, &settings->train};
+    sections[0] = (struct ph__section){&top_table, &settings->top};
+    sections[1] = (struct ph__section){&data_table, &settings->data};
+    sections[2] = (struct ph__section){&train_table, &settings->train};
 }
 
 static inline ph_status read_settings(
     struct settings *settings, const char *path, const char *const *sets, size_t num_sets)
 {
-    struct ph_section sections[NUM_SECTIONS];
+    struct ph__section sections[NUM_SECTIONS];
     bind_sections(settings, sections);
     return ph__config_read(path, sets, num_sets, sections, NUM_SECTIONS, &settings->arena);
 }

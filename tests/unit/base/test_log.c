@@ -32,9 +32,9 @@ static int close_pipe(void **state)
     return close(ends[1]);
 }
 
-static struct ph_log make_log(enum ph_log_format format)
+static struct ph__log make_log(enum ph__log_format format)
 {
-    return (struct ph_log){.descriptor = ends[1], .least_level = PH_LOG_INFO, .format = format};
+    return (struct ph__log){.descriptor = ends[1], .least_level = PH_LOG_INFO, .format = format};
 }
 
 /* What the pipe holds, without its time, which differs; until the next call. */
@@ -49,7 +49,7 @@ static const char *read_line(void)
     return rest + (text[0] == '{' ? 3 : 2);
 }
 
-static void write_all_kinds(struct ph_log *log)
+static void write_all_kinds(struct ph__log *log)
 {
     PH_LOG(log, PH_LOG_WARNING, "joined", ph__log_text("job", "click"),
         ph__log_text("note", "a \"b\" = c\\\n\x1b[1m"), ph__log_text("city", "z\xc3\xbcrich"),
@@ -61,7 +61,7 @@ static void write_all_kinds(struct ph_log *log)
 static void a_line_of_logfmt_quotes_what_needs_it(void **state)
 {
     (void)state;
-    struct ph_log log = make_log(PH_LOG_LOGFMT);
+    struct ph__log log = make_log(PH_LOG_LOGFMT);
     write_all_kinds(&log);
     assert_string_equal(read_line(), "level=warning event=joined job=click note=\"a \\\"b\\\" = "
                                      "c\\\\\\n\\u001b[1m\" city=\"z\xc3\xbcrich\" "
@@ -73,9 +73,9 @@ static void a_line_of_logfmt_quotes_what_needs_it(void **state)
 }
 
 /* The line as a parser that is not ours reads it. */
-static struct ph_json *read_json(void)
+static struct ph__json *read_json(void)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     char text[2 * PH_LOG_LINE_BYTES];
     const ssize_t size = read(ends[0], text, sizeof text);
     assert_true(size > 0 && size <= PH_LOG_LINE_BYTES);
@@ -84,7 +84,7 @@ static struct ph_json *read_json(void)
     return json;
 }
 
-static const char *text_of(const struct ph_json *json, const char *key)
+static const char *text_of(const struct ph__json *json, const char *key)
 {
     return ph__json_as_text(ph__json_get(json, key), "missing");
 }
@@ -92,7 +92,7 @@ static const char *text_of(const struct ph_json *json, const char *key)
 static void a_line_of_json_reads_back(void **state)
 {
     (void)state;
-    struct ph_log log = make_log(PH_LOG_JSON);
+    struct ph__log log = make_log(PH_LOG_JSON);
     write_all_kinds(&log);
     assert_string_equal(read_line(),
         "\"level\":\"warning\",\"event\":\"joined\",\"job\":\"click\","
@@ -103,7 +103,7 @@ static void a_line_of_json_reads_back(void **state)
     PH_LOG(&log, PH_LOG_INFO, "read",
         ph__log_text("text", "a \"b\" = c\\\n\t\r\x01\x7f \xc2\x9b z\xc3\xbcrich"),
         ph__log_count("count", 1234567890123), ph__log_number("number", -2.5e-300));
-    struct ph_json *json = read_json();
+    struct ph__json *json = read_json();
     assert_string_equal(text_of(json, "level"), "info");
     assert_string_equal(text_of(json, "event"), "read");
     assert_string_equal(text_of(json, "text"), "a \"b\" = c\\\n\t\r\x01\x7f \xc2\x9b z\xc3\xbcrich");
@@ -116,11 +116,11 @@ static void a_line_of_json_reads_back(void **state)
 static void the_time_is_now_in_utc(void **state)
 {
     (void)state;
-    struct ph_log log = make_log(PH_LOG_JSON);
+    struct ph__log log = make_log(PH_LOG_JSON);
     const uint64_t before = ph__clock_utc_ms();
     ph__log_event(&log, PH_LOG_INFO, "tick", NULL, 0);
     const uint64_t after = ph__clock_utc_ms();
-    struct ph_json *json = read_json();
+    struct ph__json *json = read_json();
     const char *text = text_of(json, "time");
     struct tm time = {0};
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &time);
@@ -135,10 +135,10 @@ static void the_time_is_now_in_utc(void **state)
 static void events_below_the_level_and_of_no_log_are_not_written(void **state)
 {
     (void)state;
-    struct ph_log log = make_log(PH_LOG_LOGFMT);
+    struct ph__log log = make_log(PH_LOG_LOGFMT);
     unsigned num_asked = 0;
     PH_LOG(&log, PH_LOG_DEBUG, "hidden", ph__log_count("asked", ++num_asked));
-    PH_LOG((struct ph_log *)NULL, PH_LOG_ERROR, "hidden", ph__log_count("asked", ++num_asked));
+    PH_LOG((struct ph__log *)NULL, PH_LOG_ERROR, "hidden", ph__log_count("asked", ++num_asked));
     ph__log_event(&log, PH_LOG_DEBUG, "hidden", NULL, 0);
     ph__log_event(NULL, PH_LOG_ERROR, "hidden", NULL, 0);
     assert_string_equal(read_line(), "");
@@ -153,9 +153,9 @@ static void events_below_the_level_and_of_no_log_are_not_written(void **state)
 
 static void expect_cut_or_whole(const char *text, bool is_utf8)
 {
-    struct ph_log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
+    struct ph__log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
     PH_LOG(&logs[0], PH_LOG_INFO, "long", ph__log_text("text", text), ph__log_count("after", 1));
-    struct ph_json *json = read_json();
+    struct ph__json *json = read_json();
     const bool is_cut = ph__json_as_bool(ph__json_get(json, "cut"), false);
     const size_t kept = strlen(text_of(json, "text"));
     assert_true(is_cut != (ph__json_as_integer(ph__json_get(json, "after"), 0) == 1));
@@ -191,8 +191,8 @@ static void a_line_that_is_too_long_is_cut_and_still_whole(void **state)
 static void many_fields_are_left_out_from_where_there_is_no_room(void **state)
 {
     (void)state;
-    static struct ph_log_field fields[1000];
-    struct ph_log log = make_log(PH_LOG_JSON);
+    static struct ph__log_field fields[1000];
+    struct ph__log log = make_log(PH_LOG_JSON);
     for (size_t i = 0; i < 1000; i++)
         fields[i] = i % 2 == 0 ? ph__log_count("count", 123456) : ph__log_number("number", 1e300 / 7);
     for (size_t first = 0; first < 40; first++) {
@@ -215,7 +215,7 @@ enum { NUM_THREADS = 4, NUM_LINES = 500 };
 static void *write_lines(void *log)
 {
     for (uint64_t i = 0; i < NUM_LINES; i++)
-        PH_LOG((struct ph_log *)log, PH_LOG_INFO, "line", ph__log_count("number", i),
+        PH_LOG((struct ph__log *)log, PH_LOG_INFO, "line", ph__log_count("number", i),
             ph__log_text("text", "some words that take a while to be written"));
     return NULL;
 }
@@ -224,7 +224,7 @@ static void lines_of_threads_do_not_mix(void **state)
 {
     (void)state;
     const int descriptor = open(test_path("log"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    struct ph_log log = {.descriptor = descriptor};
+    struct ph__log log = {.descriptor = descriptor};
     pthread_t threads[NUM_THREADS];
     for (size_t t = 0; t < NUM_THREADS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, write_lines, &log), 0);
@@ -250,7 +250,7 @@ static void lines_of_threads_do_not_mix(void **state)
 static void a_line_that_cannot_be_written_is_dropped_without_a_word(void **state)
 {
     (void)state;
-    struct ph_log log = make_log(PH_LOG_LOGFMT);
+    struct ph__log log = make_log(PH_LOG_LOGFMT);
     int num_written = 0;
     for (errno = 7; num_written < 5000; num_written++) /* until the pipe is full, and beyond */
         write_all_kinds(&log);
@@ -276,7 +276,7 @@ static void lines_that_nobody_reads_are_dropped_and_counted(void **state)
     (void)state;
     enum { NUM_WRITTEN = 2000 };
     char wanted[64];
-    struct ph_log log = make_log(PH_LOG_LOGFMT);
+    struct ph__log log = make_log(PH_LOG_LOGFMT);
     assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
     for (int i = 0; i < NUM_WRITTEN; i++)
         write_all_kinds(&log);
@@ -305,7 +305,7 @@ static void a_reader_that_is_gone_raises_no_signal(void **state)
     close(sockets[0]);
     const int descriptors[] = {pipe_ends[1], sockets[1]};
     for (size_t i = 0; i < 2; i++) {
-        struct ph_log log = {.descriptor = descriptors[i]};
+        struct ph__log log = {.descriptor = descriptors[i]};
         ph__log_event(&log, PH_LOG_ERROR, "unheard", NULL, 0);
         assert_int_equal(log.num_dropped, 1);
         close(descriptors[i]);
@@ -319,7 +319,7 @@ static void a_line_allocates_nothing(void **state)
     (void)state;
     if (!allocations_are_counted())
         return print_message("a sanitizer owns malloc: not counted\n");
-    struct ph_log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
+    struct ph__log logs[] = {make_log(PH_LOG_JSON), make_log(PH_LOG_LOGFMT)};
     count_allocations(true);
     for (size_t i = 0; i < 2; i++)
         write_all_kinds(&logs[i]);

@@ -18,9 +18,9 @@ static void philox_gives_the_published_answers(void **state)
             {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
-        struct ph_rng_block counter;
+        struct ph__rng_block counter;
         memcpy(counter.word, vectors[i].counter, sizeof counter.word);
-        struct ph_rng_block made = ph__philox4x32(counter, vectors[i].key[0], vectors[i].key[1]);
+        struct ph__rng_block made = ph__philox4x32(counter, vectors[i].key[0], vectors[i].key[1]);
         assert_memory_equal(made.word, vectors[i].answer, sizeof made.word);
     }
 }
@@ -29,13 +29,13 @@ static void philox_gives_the_published_answers(void **state)
 static void a_word_is_the_philox_word_at_its_counter(void **state)
 {
     (void)state;
-    struct ph_rng_key key = {.seed = 5, .step = 0x300000007, .stream = ph__hash_name("dropout.1")};
-    struct ph_rng_philox philox = ph__rng_philox(&key);
+    struct ph__rng_key key = {.seed = 5, .step = 0x300000007, .stream = ph__hash_name("dropout.1")};
+    struct ph__rng_philox philox = ph__rng_philox(&key);
     assert_int_equal(philox.step, 7);
     uint64_t index = 0x123456789abcdef;
     for (uint32_t element = 0; element < 9; element++) {
-        struct ph_rng_block counter = {{0x89abcdef, 0x01234567, element / 4, 7}};
-        struct ph_rng_block made = ph__philox4x32(counter, philox.key[0], philox.key[1]);
+        struct ph__rng_block counter = {{0x89abcdef, 0x01234567, element / 4, 7}};
+        struct ph__rng_block made = ph__philox4x32(counter, philox.key[0], philox.key[1]);
         assert_int_equal(ph__rng_word(&key, index, element), made.word[element % 4]);
         assert_int_equal(
             ph__rng_philox_block(&philox, index, element / 4).word[element % 4], made.word[element % 4]);
@@ -45,9 +45,9 @@ static void a_word_is_the_philox_word_at_its_counter(void **state)
 static void every_part_of_the_key_matters(void **state)
 {
     (void)state;
-    struct ph_rng_key key = {.seed = 1, .step = 2, .stream = 3};
+    struct ph__rng_key key = {.seed = 1, .step = 2, .stream = 3};
     uint32_t word = ph__rng_word(&key, 4, 0);
-    struct ph_rng_key other = key;
+    struct ph__rng_key other = key;
     other.seed = 2;
     assert_int_not_equal(ph__rng_word(&other, 4, 0), word);
     other = key;
@@ -66,8 +66,8 @@ static void every_part_of_the_key_matters(void **state)
 static void numbers_have_the_moments_of_their_distributions(void **state)
 {
     (void)state;
-    struct ph_rng_key key = {.seed = test_seed(), .stream = ph__hash_name("moments")};
-    struct ph_rng_sequence sequence = {.key = key};
+    struct ph__rng_key key = {.seed = test_seed(), .stream = ph__hash_name("moments")};
+    struct ph__rng_sequence sequence = {.key = key};
     enum { COUNT = 100000 };
     double uniform = 0, normal = 0, normal_squares = 0, next = 0, next_normal_squares = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -90,7 +90,7 @@ static void numbers_have_the_moments_of_their_distributions(void **state)
 static void bounded_numbers_are_in_bounds_and_even(void **state)
 {
     (void)state;
-    struct ph_rng_sequence sequence = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence sequence = {.key = {.seed = test_seed()}};
     int counts[7] = {0};
     for (int i = 0; i < 70000; i++)
         counts[ph__rng_below(&sequence, 7)]++;
@@ -107,7 +107,7 @@ static void a_shuffle_is_a_permutation_that_its_seed_decides(void **state)
     uint32_t first[100], second[100], seen[100] = {0};
     for (uint32_t i = 0; i < 100; i++)
         first[i] = second[i] = i;
-    struct ph_rng_sequence sequence = {.key = {.seed = 3}}, again = {.key = {.seed = 3}};
+    struct ph__rng_sequence sequence = {.key = {.seed = 3}}, again = {.key = {.seed = 3}};
     ph__rng_shuffle(&sequence, first, 100);
     ph__rng_shuffle(&again, second, 100);
     assert_memory_equal(first, second, sizeof first);

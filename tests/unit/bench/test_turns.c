@@ -68,7 +68,7 @@ static void a_ratio_without_rounds_alike_says_so(void **state)
 
 static int64_t recorded(const struct turn_figure *told, const char *key)
 {
-    struct ph_json *figures = ph__json_array();
+    struct ph__json *figures = ph__json_array();
     turn_record(figures, told);
     const int64_t number = ph__json_as_integer(ph__json_get(ph__json_at(figures, 0), key), -1);
     ph__json_destroy(figures);

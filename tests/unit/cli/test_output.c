@@ -99,7 +99,7 @@ static void files_of_a_model_in_a_folder_are_spared(void **state)
 static void trial_makes_the_file_or_leaves_it_as_it_is(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     size_t size;
     make("there.json");

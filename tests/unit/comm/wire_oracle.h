@@ -34,7 +34,7 @@ static inline void wire_oracle_levels(size_t n, const float *x, float *out)
 }
 
 /* (rows, columns), there and back. */
-static inline void wire_oracle(enum ph_wire wire, size_t rows, size_t columns, const float *x, float *out)
+static inline void wire_oracle(enum ph__wire wire, size_t rows, size_t columns, const float *x, float *out)
 {
     for (size_t i = 0; i < rows * columns; i++) {
         out[i] = x[i];
@@ -50,7 +50,7 @@ static inline void wire_oracle(enum ph_wire wire, size_t rows, size_t columns, c
 /* A rank's numbers: of such different sizes that the order of a sum shows. */
 static inline void wire_oracle_numbers(size_t rank, uint64_t salt, size_t n, float *out)
 {
-    struct ph_rng_sequence random = {.key = {.seed = 7, .step = salt, .stream = rank}};
+    struct ph__rng_sequence random = {.key = {.seed = 7, .step = salt, .stream = rank}};
     for (size_t i = 0; i < n; i++) {
         const double size = ldexp(1, (int)ph__rng_below(&random, 9) - 4);
         out[i] = (float)(size * (ph__rng_next_uniform(&random) - .5));

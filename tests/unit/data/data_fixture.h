@@ -13,7 +13,7 @@
 #define MAX_FILES 256
 
 struct fixture {
-    struct ph_field_settings fields[MAX_FIELDS];
+    struct ph__field_settings fields[MAX_FIELDS];
     struct ph_data_settings settings; /* the defaults of the option table */
 };
 
@@ -45,12 +45,12 @@ static inline void fixture_init(struct fixture *fixture, const char *train)
 }
 
 /* The next field, with the defaults of the option table; borrowed. */
-static inline struct ph_field_settings *fixture_field(
-    struct fixture *fixture, const char *name, enum ph_field_kind kind)
+static inline struct ph__field_settings *fixture_field(
+    struct fixture *fixture, const char *name, enum ph__field_kind kind)
 {
     assert_true(fixture->settings.fields.count < MAX_FIELDS);
-    struct ph_field_settings *field = &fixture->fields[fixture->settings.fields.count++];
-    *field = (struct ph_field_settings){
+    struct ph__field_settings *field = &fixture->fields[fixture->settings.fields.count++];
+    *field = (struct ph__field_settings){
         .name = name, .kind = (int)kind, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1};
     return field;
 }

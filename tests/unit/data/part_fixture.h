@@ -36,7 +36,7 @@ static inline struct ph__row_layout part_layout_fixed(void)
 }
 
 static inline void part_add_row(
-    struct ph__rows *rows, const struct ph__row_layout *layout, struct ph_rng_sequence *rng)
+    struct ph__rows *rows, const struct ph__row_layout *layout, struct ph__rng_sequence *rng)
 {
     size_t used = ph__rows_num_words(rows), num_words = layout->num_fixed_words;
     assert_ok(ph__array_reserve(
@@ -64,7 +64,7 @@ static inline void part_add_row(
 static inline struct ph__rows part_rows(const struct ph__row_layout *layout, size_t num_rows, uint64_t seed)
 {
     struct ph__rows rows = {0};
-    struct ph_rng_sequence rng = {.key.seed = test_seed() + seed};
+    struct ph__rng_sequence rng = {.key.seed = test_seed() + seed};
     while (rows.num_rows < num_rows)
         part_add_row(&rows, layout, &rng);
     return rows;
@@ -87,7 +87,7 @@ static const unsigned char part_digest[PH_ENCODER_DIGEST_BYTES] = "sixteen bytes
 /* The bytes of a file, malloc'ed. */
 static inline unsigned char *part_bytes(const char *path, size_t *num_bytes_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     assert_ok(ph__file_read(&arena, path, (uint64_t)1 << 30, &text, num_bytes_out));
     unsigned char *bytes = malloc(*num_bytes_out + 1);

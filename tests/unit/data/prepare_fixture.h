@@ -14,7 +14,7 @@
 #define PREPARE_PART_BYTES 8192
 
 /* label, a count, a row number that no other row of PREPARE_ROWS has, ids of two lists (the second weighted), a weight, a user. */
-static inline void prepare_write_row(struct ph_writer *writer, struct ph_rng_sequence *rng, size_t row)
+static inline void prepare_write_row(struct ph__writer *writer, struct ph__rng_sequence *rng, size_t row)
 {
     assert_ok(ph__writer_printf(writer, "%d,%s,%zu,", (int)ph__rng_below(rng, 2),
         ph__rng_below(rng, 5) == 0 ? "" : "3.25", row % PREPARE_ROWS));
@@ -32,8 +32,8 @@ static inline void prepare_write_row(struct ph_writer *writer, struct ph_rng_seq
 static inline const char *prepare_file(const char *name, size_t num_rows, uint64_t seed)
 {
     const char *path = test_path(name);
-    struct ph_writer *writer;
-    struct ph_rng_sequence rng = {.key.seed = seed};
+    struct ph__writer *writer;
+    struct ph__rng_sequence rng = {.key.seed = seed};
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,count,row,words,scores,weight,user\n"));
     for (size_t row = 0; row < num_rows; row++)
@@ -49,11 +49,11 @@ static inline void prepare_fixture_init(struct fixture *fixture, const char *tra
     fixture->settings.shuffle_bytes = 1 << 25;
     fixture_field(fixture, "label", PH_FIELD_LABEL);
     fixture_field(fixture, "count", PH_FIELD_DENSE)->transform = PH_TRANSFORM_LOG1P;
-    struct ph_field_settings *row = fixture_field(fixture, "row", PH_FIELD_ID);
+    struct ph__field_settings *row = fixture_field(fixture, "row", PH_FIELD_ID);
     row->encoding = PH_ENCODING_RAW;
     row->rows = PREPARE_ROWS;
     fixture_field(fixture, "words", PH_FIELD_ID)->is_list = true;
-    struct ph_field_settings *scores = fixture_field(fixture, "scores", PH_FIELD_ID);
+    struct ph__field_settings *scores = fixture_field(fixture, "scores", PH_FIELD_ID);
     scores->encoding = PH_ENCODING_HASH;
     scores->rows = 50;
     scores->is_list = scores->is_weighted = true;

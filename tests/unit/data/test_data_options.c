@@ -10,16 +10,16 @@
 #include "unit/data/data_fixture.h"
 
 static ph_status read_config(const char *text, const char *const *sets, size_t num_sets,
-    struct ph_data_settings *settings, struct ph_arena *arena)
+    struct ph_data_settings *settings, struct ph__arena *arena)
 {
-    const struct ph_section sections[] = {{&ph__data_options, settings}};
+    const struct ph__section sections[] = {{&ph__data_options, settings}};
     return ph__config_read(fixture_file("config.yaml", text), sets, num_sets, sections, 1, arena);
 }
 
 static void an_empty_section_gives_the_documented_defaults(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_data_settings settings;
     assert_ok(read_config("data:\n  format: csv\n", NULL, 0, &settings, &arena));
     assert_null(settings.train);
@@ -37,7 +37,7 @@ static void an_empty_section_gives_the_documented_defaults(void **state)
 static void fields_are_read_with_what_they_leave_out(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_data_settings settings;
     const char *const sets[] = {"data.fields[tags].max_length=5", "data.rows=77"};
     assert_ok(read_config("data:\n"
@@ -55,7 +55,7 @@ static void fields_are_read_with_what_they_leave_out(void **state)
     assert_int_equal(settings.format, PH_DATA_TSV);
     assert_int_equal(settings.rows, 77);
     assert_int_equal(settings.fields.count, 3);
-    const struct ph_field_settings *fields = settings.fields.items;
+    const struct ph__field_settings *fields = settings.fields.items;
     assert_int_equal(fields[0].kind, PH_FIELD_LABEL);
     assert_int_equal(fields[0].encoding, PH_ENCODING_INHERIT);
     assert_string_equal(fields[1].name, "tags");
@@ -71,7 +71,7 @@ static void fields_are_read_with_what_they_leave_out(void **state)
 static void unknown_words_are_refused_with_key_and_line(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_data_settings settings;
     assert_fails(read_config("data:\n  format: parquet\n", NULL, 0, &settings, &arena), PH_ERROR_CONFIG,
         "data.format");
@@ -126,9 +126,9 @@ static void only_training_data_may_be_a_pipe(void **state)
 static void the_schema_that_synth_writes_reads_its_files(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_synth_settings synth;
-    const struct ph_section sections[] = {{&ph__synth_options, &synth}};
+    const struct ph__section sections[] = {{&ph__synth_options, &synth}};
     const char *const sets[] = {"synth.train_rows=50", "synth.valid_rows=0", "synth.test_rows=20",
         "synth.bag_sizes=1,2,1", "synth.sparse=3", "synth.table_rows=9", "synth.planted=2",
         "synth.compression=zst"};
@@ -138,7 +138,7 @@ static void the_schema_that_synth_writes_reads_its_files(void **state)
     snprintf(path, sizeof path, "%s/synth.yaml", folder);
     assert_ok(ph_synth_write(&synth, folder, NULL));
     struct ph_data_settings settings;
-    const struct ph_section data[] = {{&ph__data_options, &settings}};
+    const struct ph__section data[] = {{&ph__data_options, &settings}};
     assert_ok(ph__config_read(path, NULL, 0, data, 1, &arena));
     assert_null(settings.valid);
     struct ph_encoder *encoder;

@@ -15,7 +15,7 @@ static void init_fixture(struct fixture *fixture, const char *path)
 {
     fixture_init(fixture, path);
     fixture_field(fixture, "label", PH_FIELD_LABEL);
-    struct ph_field_settings *history = fixture_field(fixture, "history", PH_FIELD_ID);
+    struct ph__field_settings *history = fixture_field(fixture, "history", PH_FIELD_ID);
     history->is_list = true;
     history->shares = "item";
     fixture_field(fixture, "item", PH_FIELD_ID);
@@ -80,7 +80,7 @@ static void hashed_and_raw_ids_have_the_owners_rows(void **state)
             struct fixture fixture;
             fixture_init(&fixture, path);
             fixture_field(&fixture, "label", PH_FIELD_LABEL);
-            struct ph_field_settings *fields[] = {fixture_field(&fixture, "item", PH_FIELD_ID),
+            struct ph__field_settings *fields[] = {fixture_field(&fixture, "item", PH_FIELD_ID),
                 fixture_field(&fixture, "history", PH_FIELD_ID)};
             fields[1]->is_list = true;
             for (int i = 0; i < 2 - shares; i++) {
@@ -109,7 +109,7 @@ static void hashed_and_raw_ids_have_the_owners_rows(void **state)
 
 static char *saved_text(const struct ph_encoder *encoder, const char *path)
 {
-    static struct ph_arena arena;
+    static struct ph__arena arena;
     char *text = NULL;
     size_t size;
     assert_ok(ph_encoder_save(encoder, path));
@@ -149,7 +149,7 @@ static void what_cannot_be_shared_is_refused(void **state)
 {
     (void)state;
     static const struct {
-        struct ph_field_settings history, item;
+        struct ph__field_settings history, item;
         const char *problem;
     } cases[] = {
         {{.shares = "items"}, {.kind = PH_FIELD_ID},
@@ -172,8 +172,8 @@ static void what_cannot_be_shared_is_refused(void **state)
         struct ph_encoder *encoder = NULL;
         fixture_init(&fixture, path);
         fixture_field(&fixture, "label", PH_FIELD_LABEL);
-        struct ph_field_settings *fields[] = {fixture_field(&fixture, "history", PH_FIELD_ID),
-            fixture_field(&fixture, "item", (enum ph_field_kind)cases[i].item.kind)};
+        struct ph__field_settings *fields[] = {fixture_field(&fixture, "history", PH_FIELD_ID),
+            fixture_field(&fixture, "item", (enum ph__field_kind)cases[i].item.kind)};
         fixture_field(&fixture, "user", PH_FIELD_ID);
         fields[0]->shares = cases[i].history.shares;
         fields[0]->min_count = cases[i].history.min_count;

@@ -92,7 +92,7 @@ static void features_of_one_slice_name_share_it(void **state)
     (void)state;
     struct ph_builder *builder = new_builder();
     const struct ph_table_slice slices[] = {{"e.item", 3}, {"e.user", 4}, {"e.item", 3}, {"e.item", 4}};
-    const struct ph_declaration *table =
+    const struct ph__declaration *table =
         ph__builder_declaration(builder, ph_table(builder, "e", 3, slices, 5, zeros));
     const size_t expected[] = {0, 1, 0};
     assert_int_equal(table->shape.dims[0], 7);

@@ -67,13 +67,14 @@ static void take_a_while(void *argument, size_t first, size_t last, size_t worke
     }
 }
 
-static ph_status slow_run(struct ph_call *call)
+static ph_status slow_run(struct ph__call *call)
 {
     ph__for_blocks(call->backend, 4, 1, take_a_while, NULL);
     return toy_twice_run(call);
 }
 
-static const struct ph_op slow = {.name = "slow", .infer = toy_same_infer, .cost = toy_cost, .run = slow_run};
+static const struct ph__op slow = {
+    .name = "slow", .infer = toy_same_infer, .cost = toy_cost, .run = slow_run};
 
 static void a_node_of_many_tasks_is_polled_within(void **state)
 {

@@ -6,8 +6,8 @@
 #include "support/test_support.h"
 
 struct taking {
-    struct ph_node_names names;
-    struct ph_arena arena;
+    struct ph__node_names names;
+    struct ph__arena arena;
 };
 
 static const char *take(struct taking *taking, const char *name)

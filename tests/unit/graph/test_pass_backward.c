@@ -139,7 +139,7 @@ struct rows {
     ph_real data[MOST_SLOTS * DIM];
 };
 
-static void fill_rows(struct rows *rows, struct ph_rng_sequence *random, uint32_t num_slots, double share)
+static void fill_rows(struct rows *rows, struct ph__rng_sequence *random, uint32_t num_slots, double share)
 {
     rows->count = 0;
     for (uint32_t slot = 0; slot < num_slots; slot++) {
@@ -152,9 +152,9 @@ static void fill_rows(struct rows *rows, struct ph_rng_sequence *random, uint32_
     }
 }
 
-static struct ph_operand rows_operand(const struct ph_type *type, struct rows *rows)
+static struct ph__operand rows_operand(const struct ph_type *type, struct rows *rows)
 {
-    return (struct ph_operand){.type = type,
+    return (struct ph__operand){.type = type,
         .shape = {.rank = 2, .dims = {rows->count, DIM}},
         .data = rows->data,
         .index = rows->slots};
@@ -169,11 +169,11 @@ static void check_union(struct ph_backend *backend, struct rows *a, struct rows 
     static bool is_there[MOST_SLOTS];
     const struct ph_type type = {
         .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {{1, 3}, {DIM, 0}}};
-    struct ph_operand inputs[] = {rows_operand(&type, a), rows_operand(&type, b)};
-    struct ph_operand output = rows_operand(&type, &sum);
+    struct ph__operand inputs[] = {rows_operand(&type, a), rows_operand(&type, b)};
+    struct ph__operand output = rows_operand(&type, &sum);
     uint64_t extents[PH_MAX_SYMBOLS] = {0};
     output.shape.dims[1] = DIM;
-    struct ph_call call = {.backend = backend,
+    struct ph__call call = {.backend = backend,
         .inputs = inputs,
         .num_inputs = 2,
         .outputs = &output,
@@ -213,7 +213,7 @@ static void sparse_gradients_merge_by_slot(void **state)
         double share_a, share_b;
     } cases[] = {{0, 1, 1}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {12, 0.5, 0.5}, {MOST_SLOTS, 0.9, 0.8},
         {MOST_SLOTS, 1, 1}, {MOST_SLOTS, 0.5, 0.001}, {MOST_SLOTS, 0.001, 0.5}, {MOST_SLOTS, 0, 0.5}};
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t threads = 1; threads <= 3; threads += 2) {
         struct ph_backend *backend = NULL;
         assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &backend));

@@ -13,12 +13,12 @@
 #define WIDTH 3
 
 struct random_graph {
-    const struct ph_op *op[NODES];
+    const struct ph__op *op[NODES];
     size_t inputs[NODES][2]; /* index of an earlier value; 0 is the batch's dense features */
     bool is_output[NODES];
 };
 
-static void make_random_graph(struct ph_rng_sequence *rng, struct random_graph *graph)
+static void make_random_graph(struct ph__rng_sequence *rng, struct random_graph *graph)
 {
     for (size_t i = 0; i < NODES; i++) {
         graph->op[i] = ph__rng_below(rng, 2) == 0 ? &toy_twice : &toy_product;
@@ -76,7 +76,7 @@ static void assert_outputs(
 static void reuse_never_changes_a_result(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (size_t round = 0; round < 50; round++) {
         struct random_graph graph;
         make_random_graph(&rng, &graph);
@@ -104,7 +104,7 @@ static void reuse_never_changes_a_result(void **state)
     }
 }
 
-static struct ph_memory_report report_of_chain(size_t length, const struct ph_op *op)
+static struct ph_memory_report report_of_chain(size_t length, const struct ph__op *op)
 {
     struct ph_builder *builder = NULL;
     assert_ok(ph_builder_create(PH_TRAINING, &builder));

@@ -5,16 +5,16 @@
 #include "base/rng.h"
 #include "tensor/float16.h"
 
-static double read_number(const struct ph_operand *x, size_t i)
+static double read_number(const struct ph__operand *x, size_t i)
 {
     return x->type->dtype == PH_BF16 ? (double)ph__float_from_bfloat(((const uint16_t *)x->data)[i])
                                      : (double)((const ph_real *)x->data)[i];
 }
 
 /* y = 2 x, either of them bf16 or real */
-static ph_status either_run(struct ph_call *call)
+static ph_status either_run(struct ph__call *call)
 {
-    const struct ph_operand *y = &call->outputs[0];
+    const struct ph__operand *y = &call->outputs[0];
     for (size_t i = 0; i < ph_shape_elements(&y->shape); i++) {
         const double doubled = 2 * read_number(&call->inputs[0], i);
         if (y->type->dtype == PH_BF16)
@@ -25,20 +25,20 @@ static ph_status either_run(struct ph_call *call)
     return PH_OK;
 }
 
-static ph_status operand_run(struct ph_call *call)
+static ph_status operand_run(struct ph__call *call)
 {
     assert_int_equal(call->inputs[0].type->dtype, PH_BF16);
     return either_run(call);
 }
 
-static const struct ph_op either = {.name = "either",
+static const struct ph__op either = {.name = "either",
     .traits = PH_OP_IN_PLACE,
     .bf16_inputs = 1,
     .bf16_outputs = 1,
     .infer = toy_same_infer,
     .cost = toy_cost,
     .run = either_run};
-static const struct ph_op operand = {.name = "operand",
+static const struct ph__op operand = {.name = "operand",
     .bf16_inputs = 1,
     .bf16_outputs = 1,
     .bf16_operands = 1,
@@ -110,10 +110,10 @@ static void fp32_changes_nothing(void **state)
 }
 
 /* A chain of doublings with branches, of all operators, whose numbers do not overflow. */
-static void check_random_graph(struct ph_rng_sequence *rng)
+static void check_random_graph(struct ph__rng_sequence *rng)
 {
     enum { NODES = 24, WIDTH = 5, ROWS = 3 };
-    static const struct ph_op *const ops[] = {&toy_twice, &either, &either, &operand};
+    static const struct ph__op *const ops[] = {&toy_twice, &either, &either, &operand};
     struct toy_machine machine;
     struct ph_builder *builder = create(PH_PRECISION_BF16);
     ph_value values[NODES + 1] = {ph_input_dense(builder, WIDTH)};
@@ -151,7 +151,7 @@ static void check_random_graph(struct ph_rng_sequence *rng)
 static void random_graphs_give_the_numbers_of_reals(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (int round = 0; round < 200; round++)
         check_random_graph(&rng);
 }

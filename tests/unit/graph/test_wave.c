@@ -17,10 +17,10 @@
 #define WIDTH 3
 #define MOST_THREADS 3
 
-static void large_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void large_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.flops = 7, .bytes = 100 << 10};
+    *cost_out = (struct ph__cost){.flops = 7, .bytes = 100 << 10};
 }
 
 /* ---- meeting ----------------------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static void large_cost(const struct ph_call *call, struct ph_cost *cost_out)
 static atomic_uint num_begun;
 
 /* Until the other has begun, or for long enough that no machine is that busy. */
-static ph_status meet_run(struct ph_call *call)
+static ph_status meet_run(struct ph__call *call)
 {
     const double deadline = ph__clock_seconds() + 60;
     atomic_fetch_add(&num_begun, 1);
@@ -40,10 +40,10 @@ static ph_status meet_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op meet = {
+static const struct ph__op meet = {
     .name = "meet", .infer = toy_same_infer, .cost = large_cost, .run = meet_run};
 
-static void build_pair(struct ph_builder **builder_out, const struct ph_op *op)
+static void build_pair(struct ph_builder **builder_out, const struct ph__op *op)
 {
     assert_ok(ph_builder_create(PH_TRAINING, builder_out));
     ph_value x = ph_input_dense(*builder_out, WIDTH);
@@ -73,9 +73,9 @@ static void nodes_of_a_wave_meet(void **state)
 
 /* ---- results ----------------------------------------------------------------------------------------------- */
 
-static struct ph_op large_twice, large_product; /* toy operators of a size that is worth a thread */
+static struct ph__op large_twice, large_product; /* toy operators of a size that is worth a thread */
 
-static void build_random(struct ph_rng_sequence rng, struct ph_builder **builder_out)
+static void build_random(struct ph__rng_sequence rng, struct ph_builder **builder_out)
 {
     assert_ok(ph_builder_create(PH_TRAINING, builder_out));
     ph_value values[NODES + 1] = {ph_input_dense(*builder_out, WIDTH)};
@@ -116,7 +116,7 @@ static void bits_are_those_of_one_thread(void **state)
 {
     (void)state;
     size_t waves[MOST_THREADS] = {0};
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (size_t round = 0; round < 50; round++) {
         struct toy_machine machines[MOST_THREADS] = {{0}};
         ph_real dense[7 * WIDTH];
@@ -146,12 +146,12 @@ static void bits_are_those_of_one_thread(void **state)
 
 /* ---- failures ---------------------------------------------------------------------------------------------- */
 
-static ph_status fail_run(struct ph_call *call)
+static ph_status fail_run(struct ph__call *call)
 {
     return ph_fail(PH_ERROR_DATA, "%s does not like it", call->node->name);
 }
 
-static const struct ph_op fails = {
+static const struct ph__op fails = {
     .name = "fails", .infer = toy_same_infer, .cost = large_cost, .run = fail_run};
 
 static void first_failure_of_a_wave_is_reported(void **state)

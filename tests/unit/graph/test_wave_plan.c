@@ -5,25 +5,25 @@
 #include "graph/wave.h"
 
 /* Of a size that is worth a thread. */
-static void large_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void large_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.bytes = 90 << 10};
+    *cost_out = (struct ph__cost){.bytes = 90 << 10};
 }
 
-static void slight_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void slight_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.bytes = 1 << 10};
+    *cost_out = (struct ph__cost){.bytes = 1 << 10};
 }
 
-static void huge_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static void huge_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     (void)call;
-    *cost_out = (struct ph_cost){.flops = 1 << 20};
+    *cost_out = (struct ph__cost){.flops = 1 << 20};
 }
 
-static ph_status copy_run(struct ph_call *call)
+static ph_status copy_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
     ph_real *y = call->outputs[0].data;
@@ -32,71 +32,71 @@ static ph_status copy_run(struct ph_call *call)
     return PH_OK;
 }
 
-static size_t some_scratch(const struct ph_call *call)
+static size_t some_scratch(const struct ph__call *call)
 {
     (void)call;
     return 64;
 }
 
-static ph_status token_infer(struct ph_infer *infer)
+static ph_status token_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__token_type();
     return PH_OK;
 }
 
-static ph_status nothing_run(struct ph_call *call)
+static ph_status nothing_run(struct ph__call *call)
 {
     (void)call;
     return PH_OK;
 }
 
-static ph_status first_of_run(struct ph_call *call)
+static ph_status first_of_run(struct ph__call *call)
 {
     *call->outputs[0].scalar = 1;
     return PH_OK;
 }
 
-static ph_status dimension_infer(struct ph_infer *infer)
+static ph_status dimension_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = *(const struct ph_type *)infer->attributes;
     return PH_OK;
 }
 
-static const struct ph_op copy = {
+static const struct ph__op copy = {
     .name = "copy", .infer = toy_same_infer, .cost = large_cost, .run = copy_run};
-static const struct ph_op slight = {
+static const struct ph__op slight = {
     .name = "slight", .infer = toy_same_infer, .cost = slight_cost, .run = copy_run};
-static const struct ph_op huge = {
+static const struct ph__op huge = {
     .name = "huge", .infer = toy_same_infer, .cost = huge_cost, .run = copy_run};
-static const struct ph_op in_place = {.name = "in_place",
+static const struct ph__op in_place = {.name = "in_place",
     .traits = PH_OP_IN_PLACE,
     .infer = toy_same_infer,
     .cost = large_cost,
     .run = copy_run};
-static const struct ph_op with_scratch = {.name = "with_scratch",
+static const struct ph__op with_scratch = {.name = "with_scratch",
     .infer = toy_same_infer,
     .cost = large_cost,
     .scratch_bytes = some_scratch,
     .run = copy_run};
-static const struct ph_op by_library = {.name = "by_library",
+static const struct ph__op by_library = {.name = "by_library",
     .traits = PH_OP_CALLS_LIBRARY,
     .infer = toy_same_infer,
     .cost = large_cost,
     .run = copy_run};
-static const struct ph_op alias = {
+static const struct ph__op alias = {
     .name = "alias", .traits = PH_OP_ALIAS, .infer = toy_same_infer, .cost = toy_cost};
-static const struct ph_op effect = {.name = "effect",
+static const struct ph__op effect = {.name = "effect",
     .traits = PH_OP_HAS_EFFECT,
     .infer = token_infer,
     .cost = large_cost,
     .run = nothing_run};
-static const struct ph_op first_of = {
+static const struct ph__op first_of = {
     .name = "first_of", .infer = toy_sum_infer, .cost = large_cost, .run = first_of_run};
-static const struct ph_op fill = {
+static const struct ph__op fill = {
     .name = "fill", .infer = toy_same_infer, .cost = large_cost, .run = toy_fill_run};
-static const struct ph_op positive = {
+static const struct ph__op positive = {
     .name = "positive", .infer = toy_positive_infer, .cost = large_cost, .run = toy_positive_run};
-static const struct ph_op of_dimension = {
+static const struct ph__op of_dimension = {
     .name = "of_dimension", .infer = dimension_infer, .cost = large_cost, .run = nothing_run};
 
 static ph_value output(struct ph_builder *builder, const char *name, ph_value value)
@@ -122,7 +122,7 @@ static size_t wave_from(void (*build)(struct ph_builder *builder), size_t thread
     return size;
 }
 
-static void two_of(struct ph_builder *builder, const struct ph_op *first, const struct ph_op *second)
+static void two_of(struct ph_builder *builder, const struct ph__op *first, const struct ph__op *second)
 {
     ph_value x = ph_input_dense(builder, 1);
     output(builder, "a", toy1(builder, first, x));

@@ -4,20 +4,20 @@
 
 #include "graph/graph.h"
 
-static inline void toy_cost(const struct ph_call *call, struct ph_cost *cost_out)
+static inline void toy_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     double elements = (double)ph_shape_elements(&call->inputs[0].shape);
-    *cost_out = (struct ph_cost){.flops = elements, .bytes = 2 * elements * sizeof(ph_real)};
+    *cost_out = (struct ph__cost){.flops = elements, .bytes = 2 * elements * sizeof(ph_real)};
 }
 
-static inline ph_status toy_same_infer(struct ph_infer *infer)
+static inline ph_status toy_same_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = infer->inputs[0];
     return PH_OK;
 }
 
 /* ---- twice: y = 2 x, in place where it may ------------------------------------------------------------------ */
-static inline ph_status toy_twice_run(struct ph_call *call)
+static inline ph_status toy_twice_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
     ph_real *y = call->outputs[0].data;
@@ -26,22 +26,22 @@ static inline ph_status toy_twice_run(struct ph_call *call)
     return PH_OK;
 }
 
-static void toy_twice_gradient(struct ph_gradient *gradient);
-static const struct ph_op toy_twice = {.name = "twice",
+static void toy_twice_gradient(struct ph__gradient *gradient);
+static const struct ph__op toy_twice = {.name = "twice",
     .traits = PH_OP_IN_PLACE,
     .infer = toy_same_infer,
     .gradient = toy_twice_gradient,
     .cost = toy_cost,
     .run = toy_twice_run};
 
-static void toy_twice_gradient(struct ph_gradient *gradient)
+static void toy_twice_gradient(struct ph__gradient *gradient)
 {
     gradient->input_gradients[0] =
         ph__emit1(gradient->builder, &toy_twice, NULL, NULL, 0, 1, gradient->output_gradients);
 }
 
 /* ---- product: y = a b, same shapes --------------------------------------------------------------------------- */
-static inline ph_status toy_product_run(struct ph_call *call)
+static inline ph_status toy_product_run(struct ph__call *call)
 {
     const ph_real *a = call->inputs[0].data, *b = call->inputs[1].data;
     ph_real *y = call->outputs[0].data;
@@ -50,7 +50,7 @@ static inline ph_status toy_product_run(struct ph_call *call)
     return PH_OK;
 }
 
-static inline ph_status toy_product_infer(struct ph_infer *infer)
+static inline ph_status toy_product_infer(struct ph__infer *infer)
 {
     char a[96], b[96];
     if (!ph__type_equal(&infer->inputs[0], &infer->inputs[1]))
@@ -59,14 +59,14 @@ static inline ph_status toy_product_infer(struct ph_infer *infer)
     return toy_same_infer(infer);
 }
 
-static void toy_product_gradient(struct ph_gradient *gradient);
-static const struct ph_op toy_product = {.name = "product",
+static void toy_product_gradient(struct ph__gradient *gradient);
+static const struct ph__op toy_product = {.name = "product",
     .infer = toy_product_infer,
     .gradient = toy_product_gradient,
     .cost = toy_cost,
     .run = toy_product_run};
 
-static void toy_product_gradient(struct ph_gradient *gradient)
+static void toy_product_gradient(struct ph__gradient *gradient)
 {
     for (size_t k = 0; k < 2; k++)
         if (gradient->is_wanted[k])
@@ -75,7 +75,7 @@ static void toy_product_gradient(struct ph_gradient *gradient)
 }
 
 /* ---- fill: an array of x's shape, each element the scalar s --------------------------------------------------- */
-static inline ph_status toy_fill_run(struct ph_call *call)
+static inline ph_status toy_fill_run(struct ph__call *call)
 {
     ph_real *y = call->outputs[0].data;
     for (size_t i = 0; i < ph_shape_elements(&call->outputs[0].shape); i++)
@@ -83,11 +83,11 @@ static inline ph_status toy_fill_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op toy_fill = {
+static const struct ph__op toy_fill = {
     .name = "fill", .infer = toy_same_infer, .cost = toy_cost, .run = toy_fill_run};
 
 /* ---- sum: scalar ---------------------------------------------------------------------------------------------- */
-static inline ph_status toy_sum_run(struct ph_call *call)
+static inline ph_status toy_sum_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
     double sum = 0;
@@ -97,33 +97,33 @@ static inline ph_status toy_sum_run(struct ph_call *call)
     return PH_OK;
 }
 
-static inline ph_status toy_sum_infer(struct ph_infer *infer)
+static inline ph_status toy_sum_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__scalar_type();
     return PH_OK;
 }
 
-static inline void toy_sum_gradient(struct ph_gradient *gradient)
+static inline void toy_sum_gradient(struct ph__gradient *gradient)
 {
     gradient->input_gradients[0] = ph__emit1(gradient->builder, &toy_fill, NULL, NULL, 0, 2,
         (ph_value[]){gradient->node->inputs[0], gradient->output_gradients[0]});
 }
 
-static const struct ph_op toy_sum = {.name = "sum",
+static const struct ph__op toy_sum = {.name = "sum",
     .infer = toy_sum_infer,
     .gradient = toy_sum_gradient,
     .cost = toy_cost,
     .run = toy_sum_run};
 
 /* ---- positive: the positive elements of a (B,1) value, how many is known at run time only -------------------- */
-static inline ph_status toy_positive_infer(struct ph_infer *infer)
+static inline ph_status toy_positive_infer(struct ph__infer *infer)
 {
     uint32_t symbol = ph__builder_symbol(infer->builder, "positive", PH_SYMBOL_BATCH, 1, SIZE_MAX);
     infer->outputs[0] = ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, symbol)});
     return ph_builder_status(infer->builder);
 }
 
-static inline ph_status toy_positive_run(struct ph_call *call)
+static inline ph_status toy_positive_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
     ph_real *y = call->outputs[0].data;
@@ -135,11 +135,11 @@ static inline ph_status toy_positive_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op toy_positive = {
+static const struct ph__op toy_positive = {
     .name = "positive", .infer = toy_positive_infer, .cost = toy_cost, .run = toy_positive_run};
 
 /* ---- keep: a copy of a parameter, made once a version; the first element counts the makings ------------------- */
-static inline ph_status toy_keep_run(struct ph_call *call)
+static inline ph_status toy_keep_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
     ph_real *y = call->outputs[0].data;
@@ -149,20 +149,20 @@ static inline ph_status toy_keep_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op toy_keep = {.name = "keep",
+static const struct ph__op toy_keep = {.name = "keep",
     .traits = PH_OP_ONCE_PER_VERSION,
     .infer = toy_same_infer,
     .cost = toy_cost,
     .run = toy_keep_run};
 
 /* ---- bump: an effect, adds 1 to every element of a parameter -------------------------------------------------- */
-static inline ph_status toy_bump_infer(struct ph_infer *infer)
+static inline ph_status toy_bump_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__token_type();
     return PH_OK;
 }
 
-static inline ph_status toy_bump_run(struct ph_call *call)
+static inline ph_status toy_bump_run(struct ph__call *call)
 {
     ph_real *x = call->inputs[0].data;
     for (size_t i = 0; i < ph_shape_elements(&call->inputs[0].shape); i++)
@@ -171,18 +171,18 @@ static inline ph_status toy_bump_run(struct ph_call *call)
     return PH_OK;
 }
 
-static const struct ph_op toy_bump = {.name = "bump",
+static const struct ph__op toy_bump = {.name = "bump",
     .traits = PH_OP_HAS_EFFECT,
     .infer = toy_bump_infer,
     .cost = toy_cost,
     .run = toy_bump_run};
 
-static inline ph_value toy1(struct ph_builder *builder, const struct ph_op *op, ph_value x)
+static inline ph_value toy1(struct ph_builder *builder, const struct ph__op *op, ph_value x)
 {
     return ph__emit1(builder, op, NULL, NULL, 0, 1, &x);
 }
 
-static inline ph_value toy2(struct ph_builder *builder, const struct ph_op *op, ph_value a, ph_value b)
+static inline ph_value toy2(struct ph_builder *builder, const struct ph__op *op, ph_value a, ph_value b)
 {
     return ph__emit1(builder, op, NULL, NULL, 0, 2, (ph_value[]){a, b});
 }

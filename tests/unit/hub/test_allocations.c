@@ -11,7 +11,7 @@ enum { NUM_WORKERS = 3, HEADER_BYTES = 16, PAYLOAD_BYTES = 32768 };
 
 static struct shard_trial *start_trial(enum ph_hub_mode mode)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     struct shard_trial_options options = {
         .job = shard_walk_job(ph__kernels_for(isa), walk_optimizers, WALK_NUM_OPTIMIZERS, test_seed()),
@@ -51,7 +51,7 @@ static void a_run_allocates_nothing(void **state)
     }
 }
 
-static ph_status check(struct ph_frame_key *key, const void *header, const void *payload, const void *tag)
+static ph_status check(struct ph__frame_key *key, const void *header, const void *payload, const void *tag)
 {
     PH_TRY(ph__frame_begin(key, header, HEADER_BYTES));
     PH_TRY(ph__frame_add(key, payload, PAYLOAD_BYTES));
@@ -63,7 +63,7 @@ static void a_frame_allocates_nothing(void **state)
     (void)state;
     static const unsigned char bytes[PH_CONNECTION_KEY_BYTES] = {8}, header[HEADER_BYTES] = {200};
     static const unsigned char payload[PAYLOAD_BYTES] = {7};
-    struct ph_frame_key *sender, *receiver;
+    struct ph__frame_key *sender, *receiver;
     assert_ok(ph__frame_key_create(bytes, &sender));
     assert_ok(ph__frame_key_create(bytes, &receiver));
     for (int frame = 0; frame < 20; frame++) {

@@ -32,7 +32,7 @@ static void nap(void)
 /* ---- a core thread --------------------------------------------------------------------------------------------------- */
 
 struct resting {
-    struct ph_core *core;
+    struct ph__core *core;
     bool is_resting, is_crowded;
 };
 
@@ -49,7 +49,7 @@ static void rest(void *context)
     resting->is_resting = true;
 }
 
-static void wait_for_sleep(const struct ph_core *core)
+static void wait_for_sleep(const struct ph__core *core)
 {
     const uint64_t num_sleeps = ph__core_counters(core).sleeps;
     while (ph__core_counters(core).sleeps == num_sleeps)
@@ -70,7 +70,7 @@ static unsigned count_offers(struct resting *resting, bool is_crowded)
 static void a_core_thread_in_a_crowd_offers_its_processor(void **state)
 {
     (void)state;
-    const struct ph_core_options options = {
+    const struct ph__core_options options = {
         .wait = PH_WAIT_AUTO, .max_shards = 1, .max_links = 1, .processor = -1};
     struct resting resting = {.is_resting = true};
     struct core_job job;
@@ -98,7 +98,7 @@ static bool are_offers_made(struct hub_thread *hub, uint32_t num_workers)
     assert_ok(ph_hub_create_service(&hub->options, &service));
     hub_workers_begin(&workers, hub, &service, &a_key, 1, 3, PH_HUB_SHARED_MEMORY);
     hub_workers_wait(&workers);
-    struct ph_core *core = hub->server->cores[0];
+    struct ph__core *core = hub->server->cores[0];
     if (num_workers < ph__cpu_count())
         wait_for_sleep(core);
     while (num_workers >= ph__cpu_count() && atomic_load(&num_offers) == 0 &&
@@ -156,9 +156,9 @@ static void a_client_hears_of_the_crowd_that_it_joins(void **state)
 
 static bool says_that_it_is_crowded(int socket)
 {
-    struct ph_control_stream *stream;
-    struct ph_control_frame frame;
-    struct ph_job_layout layout;
+    struct ph__control_stream *stream;
+    struct ph__control_frame frame;
+    struct ph__job_layout layout;
     bool is_there = true;
     assert_ok(ph__control_stream_create(socket, &stream));
     assert_ok(ph__control_stream_receive(stream));
@@ -175,7 +175,7 @@ static void a_client_of_another_host_has_processors_of_its_own(void **state)
 {
     (void)state;
     unsigned char keys[PH_HUB_KEY_BYTES];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     int sockets[2];
     struct ph_hub_server *server = hub_turns_begin(
         (struct ph_hub_server_options){.num_threads = (uint32_t)ph__cpu_count() + 1, .chunk_bytes = 4096});

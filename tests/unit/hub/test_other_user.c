@@ -58,7 +58,7 @@ static void another_users_process_is_told_apart(void **state)
     int ends[2], exit_status;
     char why[256] = "";
     struct hub_thread hub;
-    struct ph_json *status;
+    struct ph__json *status;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     const pid_t child = fork();
     if (child == 0) {
@@ -73,8 +73,8 @@ static void another_users_process_is_told_apart(void **state)
     assert_true(recv(ends[0], why, sizeof why - 1, 0) > 0);
     assert_non_null(strstr(why, "another user's"));
     assert_ok(ph__hub_status(&hub.options, "foreign", &status));
-    const struct ph_json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
-    const struct ph_json *worker = ph__json_at(ph__json_get(job, "workers"), 0);
+    const struct ph__json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
+    const struct ph__json *worker = ph__json_at(ph__json_get(job, "workers"), 0);
     assert_string_equal(
         ph__json_as_text(ph__json_get(worker, "why"), "(missing)"), "its process is another user's");
     ph__json_destroy(status);

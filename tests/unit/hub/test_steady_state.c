@@ -13,7 +13,7 @@
 /* ---- the links' counters ---- */
 
 /* The hub's end of a worker's link. */
-static const struct ph_link *other_end(const struct steady_job *job, uint32_t rank, uint32_t link)
+static const struct ph__link *other_end(const struct steady_job *job, uint32_t rank, uint32_t link)
 {
     const struct ph_hub_client *client = job->workers[rank].client;
     uint32_t hub = 0;
@@ -23,9 +23,9 @@ static const struct ph_link *other_end(const struct steady_job *job, uint32_t ra
 }
 
 /* Of both ends of all links. */
-static struct ph_link_counters read_links(const struct steady_job *job)
+static struct ph__link_counters read_links(const struct steady_job *job)
 {
-    struct ph_link_counters sum = {0};
+    struct ph__link_counters sum = {0};
     for (uint32_t rank = 0; rank < STEADY_WORKERS; rank++) {
         const struct ph_hub_client *client = job->workers[rank].client;
         for (uint32_t link = 0; link < client->num_links; link++) {
@@ -68,15 +68,15 @@ static struct theory work_out(const struct steady_job *job)
 /* ---- running ---- */
 
 /* Workers have what they waited for; the other ends may still have to count it. */
-static struct ph_link_counters settle(const struct steady_job *job, const struct ph_link_counters *before)
+static struct ph__link_counters settle(const struct steady_job *job, const struct ph__link_counters *before)
 {
     const uint64_t wanted = work_out(job).messages;
-    struct ph_link_counters now = read_links(job);
+    struct ph__link_counters now = read_links(job);
     for (int i = 0; i < SETTLE_MS && now.messages_sent - before->messages_sent < wanted; i++) {
         steady_nap();
         now = read_links(job);
     }
-    return (struct ph_link_counters){.messages_sent = now.messages_sent - before->messages_sent,
+    return (struct ph__link_counters){.messages_sent = now.messages_sent - before->messages_sent,
         .messages_received = now.messages_received - before->messages_received,
         .payload_bytes_sent = now.payload_bytes_sent - before->payload_bytes_sent,
         .payload_bytes_received = now.payload_bytes_received - before->payload_bytes_received,
@@ -85,9 +85,9 @@ static struct ph_link_counters settle(const struct steady_job *job, const struct
 }
 
 /* Whoever has sent or received something may still have to count it, and the other end has done so already. */
-static struct ph_link_counters read_settled_links(const struct steady_job *job)
+static struct ph__link_counters read_settled_links(const struct steady_job *job)
 {
-    struct ph_link_counters now = read_links(job);
+    struct ph__link_counters now = read_links(job);
     for (int i = 0; i < SETTLE_MS && now.messages_sent != now.messages_received; i++) {
         steady_nap();
         now = read_links(job);
@@ -96,13 +96,13 @@ static struct ph_link_counters read_settled_links(const struct steady_job *job)
 }
 
 /* Runs the job and counts its iterations. The figures are of the links. */
-static struct ph_link_counters count_job(struct steady_job *job)
+static struct ph__link_counters count_job(struct steady_job *job)
 {
     steady_job_begin(job);
-    const struct ph_link_counters before = read_settled_links(job);
+    const struct ph__link_counters before = read_settled_links(job);
     count_calls(true);
     steady_job_run(job);
-    const struct ph_link_counters figures = settle(job, &before);
+    const struct ph__link_counters figures = settle(job, &before);
     count_calls(false);
     print_calls(job->name);
     return figures;
@@ -121,7 +121,7 @@ static void check_nothing_but_transfers(const struct steady_job *job)
     assert_int_equal(num_call_bytes(CALL_send), num_calls(CALL_send)); /* doorbells */
 }
 
-static void check_links(const struct steady_job *job, const struct ph_link_counters *figures)
+static void check_links(const struct steady_job *job, const struct ph__link_counters *figures)
 {
     const struct theory theory = work_out(job);
     assert_int_equal(figures->messages_sent, theory.messages);
@@ -132,7 +132,7 @@ static void check_links(const struct steady_job *job, const struct ph_link_count
 
 static void check_shared(struct steady_job job)
 {
-    const struct ph_link_counters figures = count_job(&job);
+    const struct ph__link_counters figures = count_job(&job);
     check_nothing_but_transfers(&job);
     check_links(&job, &figures);
     assert_int_equal(figures.system_calls, 0);
@@ -147,7 +147,7 @@ static void check_shared(struct steady_job job)
 
 static void check_tcp(struct steady_job job)
 {
-    const struct ph_link_counters figures = count_job(&job);
+    const struct ph__link_counters figures = count_job(&job);
     const uint64_t stream_bytes = work_out(&job).stream_bytes;
     check_nothing_but_transfers(&job);
     check_links(&job, &figures);

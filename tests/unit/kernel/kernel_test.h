@@ -78,13 +78,13 @@ static inline double *zero_doubles(size_t n)
 }
 
 /* Runs `check` on the table of every ISA that this machine and this build have; each starts from the same seed. */
-static inline void on_every_isa(void (*check)(const struct ph_kernels *kernels))
+static inline void on_every_isa(void (*check)(const struct ph__kernels *kernels))
 {
-    enum ph_isa best;
+    enum ph__isa best;
     assert_ok(ph__cpu_isa(&best));
     for (int isa = PH_ISA_REF; isa <= (int)best; isa++) {
         reset_arrays(NULL);
-        check(ph__kernels_for((enum ph_isa)isa));
+        check(ph__kernels_for((enum ph__isa)isa));
     }
     reset_arrays(NULL);
 }

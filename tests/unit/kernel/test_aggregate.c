@@ -11,7 +11,7 @@ enum { NUM_DTYPES = sizeof dtypes / sizeof *dtypes };
 /* ---- what must come out ---------------------------------------------------------------------------------------- */
 
 /* The sum that optimizer_update is given, by the serial loop. */
-static float *serial_sums(const struct ph_aggregate_args *args)
+static float *serial_sums(const struct ph__aggregate_args *args)
 {
     float *sums = new_array(args->n, sizeof *sums);
     for (size_t i = 0; i < args->n; i++) {
@@ -28,7 +28,7 @@ static float *serial_sums(const struct ph_aggregate_args *args)
 /* ---- a case ---------------------------------------------------------------------------------------------------- */
 
 struct trial {
-    struct ph_aggregate_args args;
+    struct ph__aggregate_args args;
     const void *copies[MAX_COPIES];
     void *results[MAX_RESULTS];
 };
@@ -84,7 +84,7 @@ static void assert_results(const struct trial *trial, const float *weights)
 
 /* ---- sums ------------------------------------------------------------------------------------------------------ */
 
-static void check_sum(const struct ph_kernels *kernels, enum ph_dtype dtype, size_t n, size_t num_copies)
+static void check_sum(const struct ph__kernels *kernels, enum ph_dtype dtype, size_t n, size_t num_copies)
 {
     struct trial trial;
     for (int has_so_far = num_copies == 0; has_so_far < 2; has_so_far++) {
@@ -101,7 +101,7 @@ static void check_sum(const struct ph_kernels *kernels, enum ph_dtype dtype, siz
     }
 }
 
-static void check_sums(const struct ph_kernels *kernels)
+static void check_sums(const struct ph__kernels *kernels)
 {
     for (size_t d = 0; d < NUM_DTYPES; d++)
         for (size_t num_copies = 0; num_copies <= MAX_COPIES; num_copies++)
@@ -115,12 +115,12 @@ static void sums_have_the_bits_of_a_serial_loop(void **state)
     on_every_isa(check_sums);
 }
 
-static void check_order(const struct ph_kernels *kernels)
+static void check_order(const struct ph__kernels *kernels)
 {
     const float first = 0x1p24F, second = 1, third = -0x1p24F; /* (first + second) is first */
     const void *copies[] = {&first, &second, &third};
     float sum = 7;
-    struct ph_aggregate_args args = {
+    struct ph__aggregate_args args = {
         .n = 1, .num_copies = 3, .copies = copies, .dtype = PH_F32, .sum_scale = 0.5F, .new_weight = &sum};
     kernels->aggregate(&args);
     assert_true(sum == 0);
@@ -154,9 +154,9 @@ static const struct kind {
 };
 enum { NUM_KINDS = sizeof kinds / sizeof *kinds };
 
-static struct ph_optimizer_step some_step(const struct kind *kind)
+static struct ph__optimizer_step some_step(const struct kind *kind)
 {
-    return (struct ph_optimizer_step){
+    return (struct ph__optimizer_step){
         .kind = kind->kind,
         .is_nesterov = kind->is_nesterov,
         .learning_rate = 0.05F,
@@ -173,9 +173,9 @@ static struct ph_optimizer_step some_step(const struct kind *kind)
 }
 
 /* optimizer_update with the serial loop's sum; then the same by aggregate, whose args are complete. */
-static void check_trial(const struct ph_kernels *kernels, const struct trial *trial)
+static void check_trial(const struct ph__kernels *kernels, const struct trial *trial)
 {
-    const struct ph_aggregate_args *args = &trial->args;
+    const struct ph__aggregate_args *args = &trial->args;
     const size_t n = args->n;
     float *weight = copied_floats(n, args->weight);
     float *m = args->m != NULL ? copied_floats(n, args->m) : NULL;
@@ -190,10 +190,10 @@ static void check_trial(const struct ph_kernels *kernels, const struct trial *tr
     assert_results(trial, weight);
 }
 
-static void check_step(const struct ph_kernels *kernels, const struct kind *kind, enum ph_dtype dtype,
+static void check_step(const struct ph__kernels *kernels, const struct kind *kind, enum ph_dtype dtype,
     size_t n, bool is_in_place)
 {
-    const struct ph_optimizer_step step = some_step(kind);
+    const struct ph__optimizer_step step = some_step(kind);
     struct trial trial;
     reset_arrays(NULL);
     trial_init(&trial, dtype, n, 1 + n % MAX_COPIES, n % (MAX_RESULTS + 1));
@@ -210,7 +210,7 @@ static void check_step(const struct ph_kernels *kernels, const struct kind *kind
         assert_memory_equal(weight, before, n * sizeof *before);
 }
 
-static void check_steps(const struct ph_kernels *kernels)
+static void check_steps(const struct ph__kernels *kernels)
 {
     for (size_t k = 0; k < NUM_KINDS; k++)
         for (size_t d = 0; d < NUM_DTYPES; d++)
@@ -243,9 +243,9 @@ static void assert_marked_behind(const void *place, size_t bytes)
         assert_int_equal(behind[i], MARK);
 }
 
-static void check_placed(const struct ph_kernels *kernels, enum ph_dtype dtype, size_t n, size_t offset)
+static void check_placed(const struct ph__kernels *kernels, enum ph_dtype dtype, size_t n, size_t offset)
 {
-    const struct ph_optimizer_step step = some_step(&kinds[1]);
+    const struct ph__optimizer_step step = some_step(&kinds[1]);
     const size_t bytes = n * ph_dtype_size(dtype), weight_bytes = n * sizeof(float);
     struct trial trial;
     reset_arrays(NULL);
@@ -265,7 +265,7 @@ static void check_placed(const struct ph_kernels *kernels, enum ph_dtype dtype, 
         assert_marked_behind(trial.results[r], bytes);
 }
 
-static void check_non_temporal(const struct ph_kernels *kernels)
+static void check_non_temporal(const struct ph__kernels *kernels)
 {
     for (size_t d = 0; d < NUM_DTYPES; d++)
         for (size_t n = 0; n <= 300; n += n < 150 ? 1 : 7)
@@ -280,7 +280,7 @@ static void non_temporal_stores_have_the_same_bits_wherever_arrays_lie(void **st
 }
 
 /* The sum is written where it began, and results where copies stood. */
-static void check_in_place(const struct ph_kernels *kernels)
+static void check_in_place(const struct ph__kernels *kernels)
 {
     for (size_t d = 0; d < NUM_DTYPES; d++)
         for (size_t n = 0; n <= 150; n++) {
@@ -309,7 +309,7 @@ static void outputs_may_be_inputs(void **state)
 
 /* ---- numbers that are none ------------------------------------------------------------------------------------- */
 
-static void check_nan(const struct ph_kernels *kernels)
+static void check_nan(const struct ph__kernels *kernels)
 {
     enum { N = 85 };
     for (size_t d = 0; d < NUM_DTYPES; d++)
@@ -336,7 +336,7 @@ static void nan_reaches_its_own_weight_only(void **state)
 }
 
 /* Results beyond a half's numbers, between them and below them. */
-static void check_extremes(const struct ph_kernels *kernels)
+static void check_extremes(const struct ph__kernels *kernels)
 {
     static const float numbers[] = {INFINITY, -INFINITY, 65504, 65519, 65520, -70000, 3.4e38F, 6.1e-5F,
         5.96e-8F, 2.98e-8F, -2.99e-8F, 1e-30F, 0, -0.0F, 1.00048828125F, 1.00146484375F, 0.1F};

@@ -4,10 +4,10 @@ struct shape {
     size_t queries, keys, heads, key_dim, value_dim;
 };
 
-static struct ph_attention_args random_args(const struct shape *shape, double range)
+static struct ph__attention_args random_args(const struct shape *shape, double range)
 {
     const size_t key_row = shape->heads * shape->key_dim, value_row = shape->heads * shape->value_dim;
-    return (struct ph_attention_args){.num_queries = shape->queries,
+    return (struct ph__attention_args){.num_queries = shape->queries,
         .num_keys = shape->keys,
         .num_heads = shape->heads,
         .key_dim = shape->key_dim,
@@ -26,12 +26,12 @@ static struct ph_attention_args random_args(const struct shape *shape, double ra
 
 /* Number d of row i of head h. */
 static double at(
-    const struct ph_attention_args *args, const float *x, size_t dim, size_t h, size_t i, size_t d)
+    const struct ph__attention_args *args, const float *x, size_t dim, size_t h, size_t i, size_t d)
 {
     return (double)x[(i * args->num_heads + h) * dim + d];
 }
 
-static double product(const struct ph_attention_args *args, const float *a, const float *b, size_t dim,
+static double product(const struct ph__attention_args *args, const float *a, const float *b, size_t dim,
     size_t h, size_t i, size_t j)
 {
     double sum = 0;
@@ -41,7 +41,7 @@ static double product(const struct ph_attention_args *args, const float *a, cons
 }
 
 /* What softmax is, without the maximum: p (n,m) of head h; returns by query the log of the sum. */
-static double *softmax(const struct ph_attention_args *args, size_t h, double *p)
+static double *softmax(const struct ph__attention_args *args, size_t h, double *p)
 {
     double *log_sum = zero_doubles(args->num_queries);
     for (size_t i = 0; i < args->num_queries; i++) {
@@ -57,7 +57,8 @@ static double *softmax(const struct ph_attention_args *args, size_t h, double *p
     return log_sum;
 }
 
-static void check_head(const struct ph_attention_args *args, size_t h, const double *p, const double *log_sum)
+static void check_head(
+    const struct ph__attention_args *args, size_t h, const double *p, const double *log_sum)
 {
     for (size_t i = 0; i < args->num_queries; i++) {
         if (args->num_keys > 0)
@@ -72,7 +73,7 @@ static void check_head(const struct ph_attention_args *args, size_t h, const dou
 }
 
 /* The Jacobian of softmax, written out: ds_ij = sum_j' p_ij (delta_jj' - p_ij') dp_ij'. */
-static double *score_gradients(const struct ph_attention_args *args, size_t h, const double *p)
+static double *score_gradients(const struct ph__attention_args *args, size_t h, const double *p)
 {
     const size_t m = args->num_keys;
     double *dp = zero_doubles(m), *ds = zero_doubles(args->num_queries * m);
@@ -86,7 +87,7 @@ static double *score_gradients(const struct ph_attention_args *args, size_t h, c
     return ds;
 }
 
-static void check_query_gradients(const struct ph_attention_args *args, size_t h, const double *ds)
+static void check_query_gradients(const struct ph__attention_args *args, size_t h, const double *ds)
 {
     for (size_t i = 0; i < args->num_queries; i++)
         for (size_t d = 0; d < args->key_dim; d++) {
@@ -99,7 +100,7 @@ static void check_query_gradients(const struct ph_attention_args *args, size_t h
 }
 
 static void check_key_gradients(
-    const struct ph_attention_args *args, size_t h, const double *p, const double *ds)
+    const struct ph__attention_args *args, size_t h, const double *p, const double *ds)
 {
     const size_t m = args->num_keys;
     for (size_t j = 0; j < m; j++) {
@@ -118,10 +119,10 @@ static void check_key_gradients(
     }
 }
 
-static void check_shape(const struct ph_kernels *kernels, struct shape shape)
+static void check_shape(const struct ph__kernels *kernels, struct shape shape)
 {
     reset_arrays(NULL);
-    struct ph_attention_args args = random_args(&shape, 1);
+    struct ph__attention_args args = random_args(&shape, 1);
     double *p = zero_doubles(shape.queries * shape.keys);
     kernels->attention_forward(&args);
     kernels->attention_backward(&args);
@@ -138,7 +139,7 @@ static void check_shape(const struct ph_kernels *kernels, struct shape shape)
     assert_memory_equal(args.y, y, shape.queries * shape.heads * shape.value_dim * sizeof *y);
 }
 
-static void check_shapes(const struct ph_kernels *kernels)
+static void check_shapes(const struct ph__kernels *kernels)
 {
     for (size_t n = 1; n <= 34; n++)
         check_shape(kernels, (struct shape){n, n, 1 + n % 3, 1 + n % 20, 1 + n % 18});
@@ -157,7 +158,7 @@ static void attention_and_its_gradients_follow_the_definition(void **state)
 }
 
 /* Around the sizes of a block, and several blocks of each. */
-static void check_many_rows(const struct ph_kernels *kernels)
+static void check_many_rows(const struct ph__kernels *kernels)
 {
     const size_t sizes[] = {1, 63, 64, 65, 129, 200};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -171,7 +172,7 @@ static void any_number_of_queries_and_keys_is_taken(void **state)
     on_every_isa(check_many_rows);
 }
 
-static void check_nothing(const struct ph_kernels *kernels)
+static void check_nothing(const struct ph__kernels *kernels)
 {
     check_shape(kernels, (struct shape){3, 0, 2, 5, 20});
     check_shape(kernels, (struct shape){0, 3, 2, 5, 20});
@@ -185,10 +186,10 @@ static void no_keys_give_zeros_and_no_queries_no_gradients(void **state)
 }
 
 /* Scores up to some 10000, far beyond what exp takes, in each order of keys: all weight is with the largest. */
-static void check_large_scores(const struct ph_kernels *kernels)
+static void check_large_scores(const struct ph__kernels *kernels)
 {
     const struct shape shape = {70, 150, 1, 4, 3};
-    struct ph_attention_args args = random_args(&shape, 100);
+    struct ph__attention_args args = random_args(&shape, 100);
     kernels->attention_forward(&args);
     kernels->attention_backward(&args);
     for (size_t i = 0; i < shape.queries; i++) {
@@ -219,11 +220,11 @@ enum { BAD_ROW = 3 };
 
 /* A number of row BAD_ROW of head 0 of the queries or keys is `bad`: its query's results are not finite, or all, and no
  * other is touched. */
-static void check_bad_number(const struct ph_kernels *kernels, float bad, int is_query)
+static void check_bad_number(const struct ph__kernels *kernels, float bad, int is_query)
 {
     const struct shape shape = {12, 21, 2, 10, 6};
     reset_arrays(NULL);
-    struct ph_attention_args args = random_args(&shape, 1);
+    struct ph__attention_args args = random_args(&shape, 1);
     float *q = copied_floats(12 * 20, args.q), *k = copied_floats(21 * 20, args.k);
     (is_query ? q : k)[BAD_ROW * 20 + 4] = bad;
     args.q = q;
@@ -241,7 +242,7 @@ static void check_bad_number(const struct ph_kernels *kernels, float bad, int is
     assert_int_equal(isfinite(at(&args, args.dk, 10, 1, 0, 0)) == 0, 0);
 }
 
-static void check_bad_numbers(const struct ph_kernels *kernels)
+static void check_bad_numbers(const struct ph__kernels *kernels)
 {
     check_bad_number(kernels, NAN, 1);
     check_bad_number(kernels, INFINITY, 1);

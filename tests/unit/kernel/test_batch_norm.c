@@ -16,7 +16,7 @@ static struct statistics random_statistics(size_t n)
     };
 }
 
-static void check_sums(const struct ph_kernels *kernels, size_t rows, size_t n, int has_shift)
+static void check_sums(const struct ph__kernels *kernels, size_t rows, size_t n, int has_shift)
 {
     const float *x = random_floats(rows * n, -1, 1);
     double *shift = zero_doubles(n);
@@ -38,7 +38,7 @@ static void check_sums(const struct ph_kernels *kernels, size_t rows, size_t n, 
     }
 }
 
-static void check_gradient_sums(const struct ph_kernels *kernels, size_t rows, size_t n)
+static void check_gradient_sums(const struct ph__kernels *kernels, size_t rows, size_t n)
 {
     const float *x = random_floats(rows * n, -1, 1);
     const float *dy = random_floats(rows * n, -1, 1);
@@ -58,7 +58,7 @@ static void check_gradient_sums(const struct ph_kernels *kernels, size_t rows, s
     }
 }
 
-static void check_apply_and_backward(const struct ph_kernels *kernels, size_t rows, size_t n)
+static void check_apply_and_backward(const struct ph__kernels *kernels, size_t rows, size_t n)
 {
     const float *x = random_floats(rows * n, -1, 1);
     const float *dy = random_floats(rows * n, -1, 1);
@@ -76,7 +76,7 @@ static void check_apply_and_backward(const struct ph_kernels *kernels, size_t ro
     }
 }
 
-static void check_shapes(const struct ph_kernels *kernels)
+static void check_shapes(const struct ph__kernels *kernels)
 {
     for (size_t n = 1; n <= 70; n++) {
         reset_arrays(NULL);
@@ -94,7 +94,7 @@ static void batch_norm_follows_its_formulas(void **state)
     on_every_isa(check_shapes);
 }
 
-static void check_large_mean(const struct ph_kernels *kernels)
+static void check_large_mean(const struct ph__kernels *kernels)
 {
     enum { ROWS = 1000, N = 3 };
     float *x = new_array(ROWS * N, sizeof *x);
@@ -113,7 +113,7 @@ static void variance_survives_a_mean_far_from_zero(void **state)
     on_every_isa(check_large_mean);
 }
 
-static void check_blocks(const struct ph_kernels *kernels)
+static void check_blocks(const struct ph__kernels *kernels)
 {
     enum { ROWS = 37, N = 21 };
     const float *x = random_floats(ROWS * N, -1, 1);

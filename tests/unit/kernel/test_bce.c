@@ -5,7 +5,7 @@ static double one_loss(double z, double y)
     return fmax(z, 0) - z * y + log1p(exp(-fabs(z)));
 }
 
-static void check_lengths(const struct ph_kernels *kernels)
+static void check_lengths(const struct ph__kernels *kernels)
 {
     for (size_t n = 0; n <= 130; n += n < 40 ? 1 : 13) {
         for (int is_weighted = 0; is_weighted < 2; is_weighted++) {
@@ -34,7 +34,7 @@ static void bce_and_its_gradient_follow_the_formula(void **state)
     on_every_isa(check_lengths);
 }
 
-static void check_relative(const struct ph_kernels *kernels)
+static void check_relative(const struct ph__kernels *kernels)
 {
     for (double z = -80; z < 80; z += 0.37) {
         const float logit = (float)z;
@@ -49,7 +49,7 @@ static void loss_of_a_confident_right_answer_keeps_its_digits(void **state)
     on_every_isa(check_relative);
 }
 
-static void check_huge(const struct ph_kernels *kernels)
+static void check_huge(const struct ph__kernels *kernels)
 {
     const float z[] = {1e4f, -1e4f, 1e30f, -1e30f, 3e38f, -3e38f, 100, -100, 89, -89};
     for (size_t i = 0; i < 10; i++) {
@@ -69,7 +69,7 @@ static void huge_logits_give_finite_losses(void **state)
     on_every_isa(check_huge);
 }
 
-static void check_nan(const struct ph_kernels *kernels)
+static void check_nan(const struct ph__kernels *kernels)
 {
     for (size_t at = 0; at < 35; at++) {
         float z[35] = {0}, dz[35];
@@ -88,7 +88,7 @@ static void a_nan_logit_is_seen(void **state)
     on_every_isa(check_nan);
 }
 
-static void check_masked(const struct ph_kernels *kernels)
+static void check_masked(const struct ph__kernels *kernels)
 {
     const float *z = random_floats(21, -3, 3);
     const float *y = random_floats(21, 0, 1);

@@ -2,7 +2,7 @@
 #include "unit/kernel/kernel_test.h"
 
 /* Every upper half, with lower halves below, at and above the middle. */
-static void check_every_word(const struct ph_kernels *kernels)
+static void check_every_word(const struct ph__kernels *kernels)
 {
     static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { COUNT = 1 << 16, BLOCK = 61 };

@@ -4,10 +4,10 @@
 /* Pieces follow one another without a gap, and a kind has one size. */
 static void check(size_t length, size_t full)
 {
-    const struct ph_cut cut = ph__cut_length(length, full);
+    const struct ph__cut cut = ph__cut_length(length, full);
     size_t sizes[PH_MAX_TAIL + 2] = {0}, next = 0;
     for (size_t i = 0; i < ph__cut_pieces(&cut); i++) {
-        const struct ph_piece piece = ph__cut_piece(&cut, i);
+        const struct ph__piece piece = ph__cut_piece(&cut, i);
         assert_int_equal(piece.first, next);
         assert_true(piece.count > 0 && piece.kind < PH_MAX_TAIL + 2);
         assert_true(sizes[piece.kind] == 0 || sizes[piece.kind] == piece.count);

@@ -34,7 +34,7 @@ static double product(size_t dim, const float *a, const float *b)
 }
 
 static void check_forward(
-    const struct ph_kernels *kernels, const struct shape *shape, float *first, float *rest)
+    const struct ph__kernels *kernels, const struct shape *shape, float *first, float *rest)
 {
     const size_t stride = num_pairs(shape) + GAP;
     float *out = filled_floats(COUNT * stride - GAP, 77);
@@ -68,7 +68,7 @@ static double gradient(
 }
 
 static void check_backward(
-    const struct ph_kernels *kernels, const struct shape *shape, float *first, float *rest, int add_to_first)
+    const struct ph__kernels *kernels, const struct shape *shape, float *first, float *rest, int add_to_first)
 {
     const size_t stride = num_pairs(shape) + GAP;
     const float *grad = random_floats(COUNT * stride - GAP, -1, 1);
@@ -89,7 +89,7 @@ static void check_backward(
     }
 }
 
-static void check_shape(const struct ph_kernels *kernels, size_t num_fields, size_t dim)
+static void check_shape(const struct ph__kernels *kernels, size_t num_fields, size_t dim)
 {
     for (int choice = 0; choice < 4; choice++) {
         reset_arrays(NULL);
@@ -101,7 +101,7 @@ static void check_shape(const struct ph_kernels *kernels, size_t num_fields, siz
     }
 }
 
-static void check_small_shapes(const struct ph_kernels *kernels)
+static void check_small_shapes(const struct ph__kernels *kernels)
 {
     const size_t dims[] = {1, 3, 8, 10, 16, 17, 31, 32, 64, 80};
     for (size_t num_fields = 1; num_fields <= 28; num_fields++)
@@ -115,7 +115,7 @@ static void dots_and_their_gradients_follow_the_definition(void **state)
     on_every_isa(check_small_shapes);
 }
 
-static void check_many_fields(const struct ph_kernels *kernels)
+static void check_many_fields(const struct ph__kernels *kernels)
 {
     for (size_t num_fields = 29; num_fields <= 70; num_fields++)
         check_shape(kernels, num_fields, num_fields % 19 + 1);
@@ -129,7 +129,7 @@ static void any_number_of_fields_is_taken(void **state)
     on_every_isa(check_many_fields);
 }
 
-static void check_long_vectors(const struct ph_kernels *kernels)
+static void check_long_vectors(const struct ph__kernels *kernels)
 {
     const size_t dims[] = {127, 128, 129, 144, 259, 512};
     const size_t fields[] = {2, 5, 6, 27, 34, 37};
@@ -145,7 +145,7 @@ static void vectors_of_any_length_are_taken(void **state)
 }
 
 /* Each sample of a batch against itself alone, to the bit. */
-static void check_places(const struct ph_kernels *kernels)
+static void check_places(const struct ph__kernels *kernels)
 {
     enum { SAMPLES = 5, FIELDS = 39, DIM = 45, PAIRS = FIELDS * (FIELDS - 1) / 2 };
     const float *x = random_floats(SAMPLES * FIELDS * DIM, -1, 1);
@@ -170,7 +170,7 @@ static void the_bits_of_a_sample_do_not_depend_on_its_place(void **state)
 }
 
 /* An infinite number reaches its field's products and the other fields' gradients, and nothing else. */
-static void check_infinity(const struct ph_kernels *kernels)
+static void check_infinity(const struct ph__kernels *kernels)
 {
     enum { FIELDS = 11, DIM = 64 + 32 + 16 + 1, PAIRS = FIELDS * (FIELDS - 1) / 2 };
     const struct shape shape = {.num_fields = FIELDS, .dim = DIM};
@@ -198,7 +198,7 @@ static void infinity_reaches_what_it_takes_part_in_only(void **state)
     on_every_isa(check_infinity);
 }
 
-static void check_no_samples(const struct ph_kernels *kernels)
+static void check_no_samples(const struct ph__kernels *kernels)
 {
     float out = 5;
     kernels->dot_forward(0, 4, 16, NULL, NULL, &out, 6);

@@ -1,8 +1,8 @@
 #include "unit/kernel/kernel_test.h"
 
-static const struct ph_rng_key key = {.seed = 3, .step = 14, .stream = 159};
+static const struct ph__rng_key key = {.seed = 3, .step = 14, .stream = 159};
 
-static void check_bits(const struct ph_kernels *kernels)
+static void check_bits(const struct ph__kernels *kernels)
 {
     const double rates[] = {0, 0.1, 0.5, 0.9, 0.9999999999};
     const uint64_t first = 0xFFFFFFFDu; /* sample indices pass 2^32 */
@@ -33,7 +33,7 @@ static void dropout_keeps_the_same_elements_on_every_isa(void **state)
     on_every_isa(check_bits);
 }
 
-static void check_share(const struct ph_kernels *kernels)
+static void check_share(const struct ph__kernels *kernels)
 {
     enum { ROWS = 100, N = 1000 };
     const float *x = filled_floats(ROWS * N, 1);
@@ -52,7 +52,7 @@ static void dropout_keeps_the_expected_sum(void **state)
     on_every_isa(check_share);
 }
 
-static void check_in_place(const struct ph_kernels *kernels)
+static void check_in_place(const struct ph__kernels *kernels)
 {
     float *x = filled_floats(3 * 77, 2);
     uint8_t *mask = new_array(3 * 77, 1);

@@ -1,6 +1,6 @@
 #include "unit/kernel/kernel_test.h"
 
-static void check_lengths(const struct ph_kernels *kernels)
+static void check_lengths(const struct ph__kernels *kernels)
 {
     for (size_t n = 0; n <= 70; n++) {
         reset_arrays(NULL);
@@ -37,7 +37,7 @@ static void elementwise_kernels_are_exact_at_any_length(void **state)
     on_every_isa(check_lengths);
 }
 
-static void check_in_place(const struct ph_kernels *kernels)
+static void check_in_place(const struct ph__kernels *kernels)
 {
     float *x = random_floats(45, -1, 1);
     const float *before = copied_floats(45, x);
@@ -54,7 +54,7 @@ static void input_and_output_may_be_the_same(void **state)
     on_every_isa(check_in_place);
 }
 
-static void check_nan(const struct ph_kernels *kernels)
+static void check_nan(const struct ph__kernels *kernels)
 {
     float *x = filled_floats(37, -1);
     for (size_t i = 0; i < 37; i += 3)
@@ -71,7 +71,7 @@ static void relu_passes_nan_on(void **state)
     on_every_isa(check_nan);
 }
 
-static void check_rows(const struct ph_kernels *kernels)
+static void check_rows(const struct ph__kernels *kernels)
 {
     for (size_t n = 0; n <= 300; n += n < 40 ? 1 : 27) {
         reset_arrays(NULL);

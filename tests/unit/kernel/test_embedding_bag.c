@@ -5,7 +5,7 @@
 enum { ROWS = 37, BAGS = 29, GAP = 3 };
 
 struct bags {
-    struct ph_embedding_bag_args args;
+    struct ph__embedding_bag_args args;
     size_t num_slots;
 };
 
@@ -49,14 +49,14 @@ static struct bags random_bags(
     };
 }
 
-static double number_of(const struct ph_embedding_bag_args *args, uint32_t slot, size_t d)
+static double number_of(const struct ph__embedding_bag_args *args, uint32_t slot, size_t d)
 {
     const unsigned char *table = args->table;
     return (double)ph__row_number(
         args->format, args->dim, table + slot * ph__row_bytes(args->format, args->dim), d);
 }
 
-static double pooled(const struct ph_embedding_bag_args *args, size_t bag, size_t d)
+static double pooled(const struct ph__embedding_bag_args *args, size_t bag, size_t d)
 {
     const size_t first = args->offsets[bag];
     const size_t last = args->offsets[bag + 1];
@@ -66,7 +66,7 @@ static double pooled(const struct ph_embedding_bag_args *args, size_t bag, size_
     return args->is_mean && last > first ? sum / (double)(last - first) : sum;
 }
 
-static void check_bags(const struct ph_kernels *kernels, const struct ph_embedding_bag_args *args)
+static void check_bags(const struct ph__kernels *kernels, const struct ph__embedding_bag_args *args)
 {
     const size_t width = args->num_features * args->dim;
     kernels->embedding_bag(args);
@@ -81,7 +81,7 @@ static void check_bags(const struct ph_kernels *kernels, const struct ph_embeddi
     }
 }
 
-static void check_every_dimension(const struct ph_kernels *kernels, enum ph_row_format format)
+static void check_every_dimension(const struct ph__kernels *kernels, enum ph_row_format format)
 {
     for (size_t dim = 1; dim <= 280; dim += dim < 34 ? 1 : dim % 16 == 0 ? 15 : 1) {
         for (int choice = 0; choice < 4; choice++) {
@@ -92,7 +92,7 @@ static void check_every_dimension(const struct ph_kernels *kernels, enum ph_row_
     }
 }
 
-static void check_every_format(const struct ph_kernels *kernels)
+static void check_every_format(const struct ph__kernels *kernels)
 {
     for (int format = 0; format < PH_ROW_FORMAT_COUNT; format++)
         check_every_dimension(kernels, (enum ph_row_format)format);
@@ -105,13 +105,13 @@ static void embedding_bag_pools_as_the_formula_says(void **state)
 }
 
 /* Split rows with their low words are those of fp32. */
-static void check_whole_split(const struct ph_kernels *kernels)
+static void check_whole_split(const struct ph__kernels *kernels)
 {
     static const size_t dims[] = {1, 5, 16, 37, 131};
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         reset_arrays(NULL);
         const struct bags bags = random_bags(PH_ROWS_FP32, dims[i], 1 + i % 3, 1, 1);
-        struct ph_embedding_bag_args split = bags.args;
+        struct ph__embedding_bag_args split = bags.args;
         const size_t elements = ROWS * split.dim,
                      size = (BAGS - 1) * split.out_stride + split.num_features * split.dim;
         uint16_t *high = new_array(elements, sizeof *high), *low = new_array(elements, sizeof *low);
@@ -133,14 +133,14 @@ static void split_rows_pool_with_their_low_words_to_the_bits_of_fp32(void **stat
 }
 
 /* What is learnt in 16 bits scores with the same bits where it is loaded as fp32. */
-static void check_as_fp32(const struct ph_kernels *kernels)
+static void check_as_fp32(const struct ph__kernels *kernels)
 {
     static const enum ph_row_format formats[] = {PH_ROWS_FP16, PH_ROWS_BF16};
     static const size_t dims[] = {1, 5, 16, 37, 131};
     for (size_t i = 0; i < 2 * sizeof dims / sizeof *dims; i++) {
         reset_arrays(NULL);
         const struct bags bags = random_bags(formats[i % 2], dims[i / 2], 1 + i % 3, 1, 1);
-        struct ph_embedding_bag_args wide = bags.args;
+        struct ph__embedding_bag_args wide = bags.args;
         float *rows = new_array(ROWS * wide.dim, sizeof *rows);
         for (size_t k = 0; k < ROWS * wide.dim; k++)
             rows[k] = (float)number_of(&bags.args, (uint32_t)(k / wide.dim), k % wide.dim);
@@ -161,12 +161,12 @@ static void rows_of_16_bits_pool_to_the_bits_of_the_same_numbers_in_fp32(void **
 }
 
 /* Each bag once more, alone. */
-static void check_alone(const struct ph_kernels *kernels, const struct bags *bags)
+static void check_alone(const struct ph__kernels *kernels, const struct bags *bags)
 {
-    const struct ph_embedding_bag_args *all = &bags->args;
+    const struct ph__embedding_bag_args *all = &bags->args;
     kernels->embedding_bag(all);
     for (size_t bag = 0; bag < all->num_features * BAGS; bag++) {
-        struct ph_embedding_bag_args one = *all;
+        struct ph__embedding_bag_args one = *all;
         one.offsets += bag;
         one.num_samples = one.num_features = 1;
         one.out_stride = one.dim;
@@ -177,7 +177,7 @@ static void check_alone(const struct ph_kernels *kernels, const struct bags *bag
     }
 }
 
-static void check_each_alone(const struct ph_kernels *kernels)
+static void check_each_alone(const struct ph__kernels *kernels)
 {
     static const size_t dims[] = {1, 5, 16, 37, 131};
     for (int format = 0; format < PH_ROW_FORMAT_COUNT; format++) {
@@ -195,14 +195,14 @@ static void a_bag_has_the_same_bits_whatever_bags_stand_beside_it(void **state)
     on_every_isa(check_each_alone);
 }
 
-static void check_empty(const struct ph_kernels *kernels)
+static void check_empty(const struct ph__kernels *kernels)
 {
     const uint32_t offsets[] = {5, 5, 5, 5};
     const float table[16] = {1};
     float out[3 * 16];
     for (size_t i = 0; i < 48; i++)
         out[i] = NAN;
-    struct ph_embedding_bag_args args = {.table = table,
+    struct ph__embedding_bag_args args = {.table = table,
         .dim = 16,
         .offsets = offsets,
         .num_samples = 3,
@@ -225,14 +225,14 @@ static void embedding_bag_of_no_ids_is_zero(void **state)
     on_every_isa(check_empty);
 }
 
-static void check_equal_ids(const struct ph_kernels *kernels)
+static void check_equal_ids(const struct ph__kernels *kernels)
 {
     enum { DIM = 64, LENGTH = 100 };
     const uint32_t offsets[] = {0, LENGTH};
     const uint32_t slots[LENGTH] = {0};
     const float *table = random_floats(DIM, -1, 1);
     float *out = filled_floats(DIM, 0);
-    kernels->embedding_bag(&(struct ph_embedding_bag_args){.table = table,
+    kernels->embedding_bag(&(struct ph__embedding_bag_args){.table = table,
         .dim = DIM,
         .slots = slots,
         .offsets = offsets,
@@ -251,7 +251,7 @@ static void mean_of_equal_ids_is_their_row(void **state)
     on_every_isa(check_equal_ids);
 }
 
-static void check_offset_start(const struct ph_kernels *kernels)
+static void check_offset_start(const struct ph__kernels *kernels)
 {
     struct bags bags = random_bags(PH_ROWS_FP32, 64, 1, 1, 0);
     bags.args.offsets += 10;
@@ -265,7 +265,7 @@ static void offsets_index_slots_and_weights_absolutely(void **state)
     on_every_isa(check_offset_start);
 }
 
-static void check_nan_of(const struct ph_kernels *kernels, enum ph_row_format format)
+static void check_nan_of(const struct ph__kernels *kernels, enum ph_row_format format)
 {
     enum { DIM = 24 };
     struct bags bags = random_bags(format, DIM, 1, 0, 0);
@@ -281,7 +281,7 @@ static void check_nan_of(const struct ph_kernels *kernels, enum ph_row_format fo
     }
 }
 
-static void check_nan(const struct ph_kernels *kernels)
+static void check_nan(const struct ph__kernels *kernels)
 {
     for (int format = 0; format < PH_ROW_FORMAT_COUNT; format++)
         check_nan_of(kernels, (enum ph_row_format)format);

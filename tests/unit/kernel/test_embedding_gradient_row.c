@@ -2,12 +2,12 @@
 
 enum { ROWS = 39, ENTRIES = 90 };
 
-static struct ph_embedding_gradient_source random_source(size_t dim, int has_coefficients)
+static struct ph__embedding_gradient_source random_source(size_t dim, int has_coefficients)
 {
     uint32_t *rows = new_array(ENTRIES, sizeof *rows);
     for (uint32_t e = 0; e < ENTRIES; e++)
         rows[e] = random_word() % ROWS;
-    return (struct ph_embedding_gradient_source){
+    return (struct ph__embedding_gradient_source){
         .num_entries = ENTRIES,
         .rows = rows,
         .coefficients = has_coefficients ? random_floats(ENTRIES, -2, 2) : NULL,
@@ -16,7 +16,7 @@ static struct ph_embedding_gradient_source random_source(size_t dim, int has_coe
     };
 }
 
-static double merged(const struct ph_embedding_gradient_source *source, size_t first, size_t last, size_t d)
+static double merged(const struct ph__embedding_gradient_source *source, size_t first, size_t last, size_t d)
 {
     double sum = 0;
     for (size_t e = first; e < last; e++)
@@ -25,7 +25,7 @@ static double merged(const struct ph_embedding_gradient_source *source, size_t f
     return sum;
 }
 
-static void check_row(const struct ph_kernels *kernels, const struct ph_embedding_gradient_source *source,
+static void check_row(const struct ph__kernels *kernels, const struct ph__embedding_gradient_source *source,
     size_t first, size_t last)
 {
     float *row = filled_floats(source->dim, NAN);
@@ -34,12 +34,12 @@ static void check_row(const struct ph_kernels *kernels, const struct ph_embeddin
         assert_near((double)row[d], merged(source, first, last, d), 5e-6, 1e-5);
 }
 
-static void check_every_dimension(const struct ph_kernels *kernels)
+static void check_every_dimension(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= 280; dim += dim < 34 ? 1 : dim % 16 == 0 ? 15 : 1) {
         for (int has_coefficients = 0; has_coefficients < 2; has_coefficients++) {
             reset_arrays(NULL);
-            const struct ph_embedding_gradient_source source = random_source(dim, has_coefficients);
+            const struct ph__embedding_gradient_source source = random_source(dim, has_coefficients);
             check_row(kernels, &source, 0, 1);
             check_row(kernels, &source, 3, 17);
             check_row(kernels, &source, 0, ENTRIES);
@@ -53,9 +53,9 @@ static void gradient_row_sums_its_entries(void **state)
     on_every_isa(check_every_dimension);
 }
 
-static void check_no_entries(const struct ph_kernels *kernels)
+static void check_no_entries(const struct ph__kernels *kernels)
 {
-    const struct ph_embedding_gradient_source source = random_source(33, 1);
+    const struct ph__embedding_gradient_source source = random_source(33, 1);
     float *row = filled_floats(33, NAN);
     kernels->embedding_gradient_row(&source, 4, 4, row);
     for (size_t d = 0; d < 33; d++)
@@ -68,9 +68,9 @@ static void gradient_row_of_no_entries_is_zero(void **state)
     on_every_isa(check_no_entries);
 }
 
-static void check_unknown_end(const struct ph_kernels *kernels)
+static void check_unknown_end(const struct ph__kernels *kernels)
 {
-    struct ph_embedding_gradient_source source = random_source(64, 0);
+    struct ph__embedding_gradient_source source = random_source(64, 0);
     float *known = filled_floats(64, NAN);
     float *unknown = filled_floats(64, NAN);
     kernels->embedding_gradient_row(&source, 70, ENTRIES, known);

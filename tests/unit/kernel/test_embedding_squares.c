@@ -11,7 +11,7 @@ struct problem {
     size_t num_unique;
     const float *coefficients, *grad, *numbers;
     enum ph_row_format format;
-    struct ph_optimizer_step step;
+    struct ph__optimizer_step step;
 };
 
 static void make_problem(struct problem *problem, size_t dim, size_t kind)
@@ -36,9 +36,9 @@ static void make_problem(struct problem *problem, size_t dim, size_t kind)
 
 /* Columns [first, first + dim) of it, with slots of their own. */
 struct shard {
-    struct ph_embedding_gradient_source source;
-    struct ph_table_rows table;
-    struct ph_embedding_update_args args;
+    struct ph__embedding_gradient_source source;
+    struct ph__table_rows table;
+    struct ph__embedding_update_args args;
     float *row_scratch, *blocks;
 };
 
@@ -75,7 +75,7 @@ static void make_shard(struct shard *shard, const struct problem *problem, size_
 }
 
 /* In two calls, the last runs first. */
-static void square(const struct ph_kernels *kernels, const struct shard *shard)
+static void square(const struct ph__kernels *kernels, const struct shard *shard)
 {
     const size_t num_unique = shard->args.num_unique, half = num_unique / 2;
     kernels->embedding_squares(&shard->args, half, num_unique, shard->row_scratch, shard->blocks);
@@ -83,7 +83,7 @@ static void square(const struct ph_kernels *kernels, const struct shard *shard)
 }
 
 /* The same row by row, the gradient in memory. */
-static void check_squares(const struct ph_kernels *kernels, size_t dim, size_t kind)
+static void check_squares(const struct ph__kernels *kernels, size_t dim, size_t kind)
 {
     struct problem problem;
     struct shard shard;
@@ -102,7 +102,7 @@ static void check_squares(const struct ph_kernels *kernels, size_t dim, size_t k
     }
 }
 
-static void check_all_squares(const struct ph_kernels *kernels)
+static void check_all_squares(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= MOST_COLUMNS; dim++)
         for (size_t kind = 0; kind < 8; kind++) {
@@ -120,14 +120,14 @@ static void the_sweep_has_the_block_sums_of_its_rows(void **state)
 /* ---- tables cut by columns ----------------------------------------------------------------------------------- */
 
 /* A whole table's update beside that of its two parts, which exchange their block sums. */
-static void update_parts(const struct ph_kernels *kernels, struct shard parts[2], size_t whole_dim)
+static void update_parts(const struct ph__kernels *kernels, struct shard parts[2], size_t whole_dim)
 {
-    struct ph_square_part squares[2];
+    struct ph__square_part squares[2];
     float *sums = filled_floats(SAMPLES, NAN);
     for (size_t part = 0; part < 2; part++) {
         square(kernels, &parts[part]);
         squares[part] =
-            (struct ph_square_part){parts[part].blocks, ph__square_blocks(parts[part].source.dim)};
+            (struct ph__square_part){parts[part].blocks, ph__square_blocks(parts[part].source.dim)};
     }
     ph__square_sums(squares, 2, 0, parts[0].args.num_unique, sums);
     for (size_t part = 0; part < 2; part++) {
@@ -141,7 +141,7 @@ static void assert_part_of(const struct shard *whole, const struct shard *part, 
 {
     const size_t dim = part->source.dim, whole_dim = whole->source.dim;
     float *wanted = filled_floats(ROWS * whole_dim, NAN), *numbers = filled_floats(ROWS * dim, NAN);
-    const struct ph_kernels *kernels = ph__kernels_for(PH_ISA_REF);
+    const struct ph__kernels *kernels = ph__kernels_for(PH_ISA_REF);
     kernels->table_rows_load(&whole->table, 0, ROWS, wanted);
     kernels->table_rows_load(&part->table, 0, ROWS, numbers);
     assert_memory_equal(
@@ -149,7 +149,7 @@ static void assert_part_of(const struct shard *whole, const struct shard *part, 
     assert_memory_equal(part->args.s, whole->args.s, ROWS * sizeof(float));
 }
 
-static void check_cut(const struct ph_kernels *kernels, size_t dim, size_t kind)
+static void check_cut(const struct ph__kernels *kernels, size_t dim, size_t kind)
 {
     struct problem problem;
     struct shard whole, parts[2];
@@ -164,7 +164,7 @@ static void check_cut(const struct ph_kernels *kernels, size_t dim, size_t kind)
     assert_part_of(&whole, &parts[1], cut);
 }
 
-static void check_cuts(const struct ph_kernels *kernels)
+static void check_cuts(const struct ph__kernels *kernels)
 {
     for (size_t dim = PH_SQUARES_COLUMNS + 1; dim <= MOST_COLUMNS; dim++)
         for (size_t kind = 0; kind < 8; kind++) {
@@ -180,7 +180,7 @@ static void parts_of_a_table_have_the_bits_of_the_whole(void **state)
 }
 
 /* Entries without coefficients, whose gradients have the same bits on every ISA. */
-static void check_update_of_ref(const struct ph_kernels *kernels)
+static void check_update_of_ref(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= MOST_COLUMNS; dim++)
         for (size_t kind = 0; kind < 8; kind += 2) {

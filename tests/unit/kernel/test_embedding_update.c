@@ -6,7 +6,7 @@ enum { SAMPLES = 40, ROWS = 30, BASE = 4 };
 
 /* One id a sample into a table of ROWS, sorted; one feature. */
 struct problem {
-    struct ph_embedding_gradient_source source;
+    struct ph__embedding_gradient_source source;
     uint32_t slots[SAMPLES], order[SAMPLES], unique[SAMPLES], starts[SAMPLES];
     size_t num_unique;
 };
@@ -18,7 +18,7 @@ static void make_problem(struct problem *problem, size_t dim)
         problem->slots[i] = BASE + random_word() % (ROWS - BASE);
     problem->num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), problem->slots, SAMPLES, BASE,
         ROWS - BASE, 0, problem->order, problem->unique, problem->starts, scratch);
-    problem->source = (struct ph_embedding_gradient_source){
+    problem->source = (struct ph__embedding_gradient_source){
         .num_entries = SAMPLES,
         .rows = problem->order,
         .grad = random_floats(SAMPLES * dim, -1, 1),
@@ -27,8 +27,8 @@ static void make_problem(struct problem *problem, size_t dim)
 }
 
 /* The same without sorting: the dense gradient of the table, then one update a touched row. */
-static void update_densely(const struct ph_kernels *kernels, const struct problem *problem,
-    const struct ph_optimizer_step *step, float *table, float *m, float *s, size_t s_width)
+static void update_densely(const struct ph__kernels *kernels, const struct problem *problem,
+    const struct ph__optimizer_step *step, float *table, float *m, float *s, size_t s_width)
 {
     const size_t dim = problem->source.dim;
     float *dense = filled_floats(ROWS * dim, 0);
@@ -50,9 +50,9 @@ static void update_densely(const struct ph_kernels *kernels, const struct proble
     }
 }
 
-static struct ph_optimizer_step usual_step(enum ph_optimizer_kind kind)
+static struct ph__optimizer_step usual_step(enum ph_optimizer_kind kind)
 {
-    return (struct ph_optimizer_step){.kind = kind,
+    return (struct ph__optimizer_step){.kind = kind,
         .learning_rate = 0.1f,
         .gradient_scale = 0.5f,
         .l2 = 0.01f,
@@ -64,9 +64,9 @@ static struct ph_optimizer_step usual_step(enum ph_optimizer_kind kind)
         .bias_correction2 = 0.25f};
 }
 
-static void check_kind(const struct ph_kernels *kernels, enum ph_optimizer_kind kind, size_t dim)
+static void check_kind(const struct ph__kernels *kernels, enum ph_optimizer_kind kind, size_t dim)
 {
-    const struct ph_optimizer_step step = usual_step(kind);
+    const struct ph__optimizer_step step = usual_step(kind);
     const size_t s_width = kind == PH_ROWWISE_ADAGRAD ? 1 : dim;
     struct problem problem;
     make_problem(&problem, dim);
@@ -76,12 +76,12 @@ static void check_kind(const struct ph_kernels *kernels, enum ph_optimizer_kind 
     float *wanted_m = copied_floats(ROWS * dim, m), *wanted_s = copied_floats(ROWS * s_width, s);
     update_densely(kernels, &problem, &step, wanted_table, wanted_m, wanted_s, s_width);
 
-    const struct ph_embedding_update_args args = {.source = &problem.source,
+    const struct ph__embedding_update_args args = {.source = &problem.source,
         .step = &step,
         .unique = problem.unique,
         .starts = problem.starts,
         .num_unique = problem.num_unique,
-        .table = &(struct ph_table_rows){.dim = dim, .memory = table},
+        .table = &(struct ph__table_rows){.dim = dim, .memory = table},
         .m = m,
         .s = s};
     float *row = filled_floats(2 * dim, NAN);
@@ -96,7 +96,7 @@ static void check_kind(const struct ph_kernels *kernels, enum ph_optimizer_kind 
         assert_near((double)s[i], (double)wanted_s[i], 1e-6, 1e-6);
 }
 
-static void check_update(const struct ph_kernels *kernels)
+static void check_update(const struct ph__kernels *kernels)
 {
     const size_t dims[] = {1, 4, 8, 15, 16, 18, 32, 33, 64, 67, 128, 200};
     for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++)
@@ -114,12 +114,12 @@ static void duplicates_are_merged_before_one_update(void **state)
 
 /* ---- rows in fewer bytes ------------------------------------------------------------------------------------ */
 
-static const struct ph_row_slice slices[] = {
+static const struct ph__row_slice slices[] = {
     {101, BASE + 3, 0, 0}, {102, BASE + 4, 5, 12}, {103, ROWS, 1000, 16}};
 
 /* A table with its optimizer's slots. */
 struct learnt {
-    struct ph_table_rows table;
+    struct ph__table_rows table;
     float *m, *s;
 };
 
@@ -151,10 +151,10 @@ static void assert_same_learnt(const struct learnt *a, const struct learnt *b)
 }
 
 /* In parts, the last one first: what a call updates does not depend on the calls. */
-static void update_fused(const struct ph_kernels *kernels, const struct problem *problem,
-    const struct ph_optimizer_step *step, const struct learnt *learnt, size_t num_parts)
+static void update_fused(const struct ph__kernels *kernels, const struct problem *problem,
+    const struct ph__optimizer_step *step, const struct learnt *learnt, size_t num_parts)
 {
-    const struct ph_embedding_update_args args = {.source = &problem->source,
+    const struct ph__embedding_update_args args = {.source = &problem->source,
         .step = step,
         .unique = problem->unique,
         .starts = problem->starts,
@@ -169,8 +169,8 @@ static void update_fused(const struct ph_kernels *kernels, const struct problem 
 }
 
 /* Row by row: gradient, numbers of the row, step, and back. */
-static void update_by_parts(const struct ph_kernels *kernels, const struct problem *problem,
-    const struct ph_optimizer_step *step, const struct learnt *learnt)
+static void update_by_parts(const struct ph__kernels *kernels, const struct problem *problem,
+    const struct ph__optimizer_step *step, const struct learnt *learnt)
 {
     const size_t dim = problem->source.dim;
     float *gradient = filled_floats(dim, NAN), *numbers = filled_floats(dim, NAN);
@@ -191,7 +191,7 @@ static void update_by_parts(const struct ph_kernels *kernels, const struct probl
 static const size_t all_dims[] = {1, 4, 8, 10, 15, 16, 18, 32, 33, 64, 67, 128, 130, 136, 200};
 enum { NUM_DIMS = sizeof all_dims / sizeof *all_dims };
 
-static void check_formats(const struct ph_kernels *kernels)
+static void check_formats(const struct ph__kernels *kernels)
 {
     static const enum ph_row_format formats[] = {
         PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
@@ -199,7 +199,7 @@ static void check_formats(const struct ph_kernels *kernels)
     for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++)
         for (size_t i = 0; i < 4 * NUM_DIMS; i++) {
             reset_arrays(NULL);
-            const struct ph_optimizer_step step = usual_step((enum ph_optimizer_kind)kind);
+            const struct ph__optimizer_step step = usual_step((enum ph_optimizer_kind)kind);
             make_problem(&problem, all_dims[i / 4]);
             const float *numbers = random_floats(ROWS * all_dims[i / 4], -1, 1);
             const struct learnt wanted = make_learnt(formats[i % 4], all_dims[i / 4], numbers);
@@ -219,14 +219,14 @@ static void the_sweep_has_the_bits_of_its_parts_in_every_format(void **state)
 }
 
 /* Given the same gradients: three steps, then both numbers of a pair together. */
-static void check_split(const struct ph_kernels *kernels)
+static void check_split(const struct ph__kernels *kernels)
 {
     struct problem problem;
     for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++)
         for (size_t i = 0; i < NUM_DIMS; i++) {
             reset_arrays(NULL);
             const size_t dim = all_dims[i];
-            const struct ph_optimizer_step step = usual_step((enum ph_optimizer_kind)kind);
+            const struct ph__optimizer_step step = usual_step((enum ph_optimizer_kind)kind);
             const float *numbers = random_floats(ROWS * dim, -1, 1);
             const struct learnt split = make_learnt(PH_ROWS_BF16_SPLIT, dim, numbers);
             const struct learnt whole = make_learnt(PH_ROWS_FP32, dim, numbers);
@@ -250,22 +250,22 @@ static void split_rows_are_updated_as_those_of_fp32(void **state)
 }
 
 /* Steps of a fiftieth of a row's last bit: rounded to the nearest they would never move it. */
-static void check_small_steps(const struct ph_kernels *kernels)
+static void check_small_steps(const struct ph__kernels *kernels)
 {
     enum { DIM = 64, STEPS = 400 };
-    static const struct ph_row_slice slice = {.stream = 7, .end_row = 1};
+    static const struct ph__row_slice slice = {.stream = 7, .end_row = 1};
     static const uint32_t unique[] = {0}, starts[] = {0}, rows[] = {0};
-    const struct ph_embedding_gradient_source source = {
+    const struct ph__embedding_gradient_source source = {
         .num_entries = 1, .rows = rows, .grad = filled_floats(DIM, 1), .dim = DIM};
-    const struct ph_optimizer_step step = {
+    const struct ph__optimizer_step step = {
         .kind = PH_SGD, .learning_rate = 0x1p-8f / 50, .gradient_scale = 1};
-    struct ph_table_rows table = {.format = PH_ROWS_BF16,
+    struct ph__table_rows table = {.format = PH_ROWS_BF16,
         .dim = DIM,
         .memory = new_array(DIM, sizeof(uint16_t)),
         .slices = &slice,
         .num_slices = 1};
     ph__rows_encode(PH_ROWS_BF16, 1, DIM, filled_floats(DIM, 1), table.memory, NULL);
-    const struct ph_embedding_update_args args = {.source = &source,
+    const struct ph__embedding_update_args args = {.source = &source,
         .step = &step,
         .unique = unique,
         .starts = starts,

@@ -2,7 +2,7 @@
 
 enum { COUNT = 3 };
 
-static void check_shape(const struct ph_kernels *kernels, size_t num_fields, size_t dim)
+static void check_shape(const struct ph__kernels *kernels, size_t num_fields, size_t dim)
 {
     const float *x = random_floats(COUNT * num_fields * dim, -1, 1);
     const float *grad = random_floats(COUNT, -1, 1);
@@ -27,7 +27,7 @@ static void check_shape(const struct ph_kernels *kernels, size_t num_fields, siz
     }
 }
 
-static void check_shapes(const struct ph_kernels *kernels)
+static void check_shapes(const struct ph__kernels *kernels)
 {
     const size_t fields[] = {1, 2, 10, 27};
     for (size_t f = 0; f < 4; f++) {
@@ -44,7 +44,7 @@ static void fm_is_the_sum_over_pairs(void **state)
     on_every_isa(check_shapes);
 }
 
-static void check_none(const struct ph_kernels *kernels)
+static void check_none(const struct ph__kernels *kernels)
 {
     float out = 5;
     kernels->fm_forward(0, 3, 4, NULL, &out);

@@ -4,7 +4,7 @@
 enum { WORDS = 1 << 16, BLOCK = 61 };
 
 /* Numbers with every upper half, and lower halves that fall on both sides of what is rounded to even. */
-static void check_narrowing(const struct ph_kernels *kernels)
+static void check_narrowing(const struct ph__kernels *kernels)
 {
     static const uint32_t lower[] = {0, 1, 0x0fff, 0x1000, 0x1001, 0x8000, 0xffff};
     for (size_t l = 0; l < sizeof lower / sizeof *lower; l++) {
@@ -24,7 +24,7 @@ static void check_narrowing(const struct ph_kernels *kernels)
     }
 }
 
-static void check_widening(const struct ph_kernels *kernels)
+static void check_widening(const struct ph__kernels *kernels)
 {
     for (uint32_t first = 0; first < WORDS; first += BLOCK) {
         const uint32_t count = WORDS - first < BLOCK ? WORDS - first : BLOCK;

@@ -107,9 +107,9 @@ static void layer_fini(struct layer *layer)
     ph__memory_free(layer->scratch, layer->scratch_size);
 }
 
-static void pack(struct ph_gemm *gemm, struct layer *layer)
+static void pack(struct ph__gemm *gemm, struct layer *layer)
 {
-    struct ph_gemm_weight_shape shape = {
+    struct ph__gemm_weight_shape shape = {
         layer->shape.out_features, layer->shape.in_features, false, false, false};
     if (layer->packed == NULL) {
         assert_ok(ph__gemm_packed_bytes(gemm, &shape, &layer->packed_size));
@@ -124,11 +124,11 @@ static void pack(struct ph_gemm *gemm, struct layer *layer)
     assert_ok(ph__gemm_pack(gemm, &shape, layer->weight, layer->packed_transposed));
 }
 
-static void forward(struct ph_gemm *gemm, struct layer *layer, bool has_bias, enum ph_activation activation)
+static void forward(struct ph__gemm *gemm, struct layer *layer, bool has_bias, enum ph_activation activation)
 {
-    const struct ph_gemm_weight_shape shape = {
+    const struct ph__gemm_weight_shape shape = {
         layer->shape.out_features, layer->shape.in_features, false, false, false};
-    const struct ph_gemm_args args = {.rows = layer->shape.rows,
+    const struct ph__gemm_args args = {.rows = layer->shape.rows,
         .x = layer->x,
         .packed = layer->packed,
         .bias = has_bias ? layer->bias : NULL,
@@ -137,19 +137,19 @@ static void forward(struct ph_gemm *gemm, struct layer *layer, bool has_bias, en
     assert_ok(ph__gemm_forward(gemm, &shape, &args));
 }
 
-static void backward_data(struct ph_gemm *gemm, struct layer *layer)
+static void backward_data(struct ph__gemm *gemm, struct layer *layer)
 {
-    const struct ph_gemm_weight_shape shape = {
+    const struct ph__gemm_weight_shape shape = {
         layer->shape.out_features, layer->shape.in_features, true, false, false};
-    const struct ph_gemm_args args = {
+    const struct ph__gemm_args args = {
         .rows = layer->shape.rows, .x = layer->dy, .packed = layer->packed_transposed, .y = layer->dx};
     assert_ok(ph__gemm_backward_data(gemm, &shape, &args));
 }
 
-static void backward_weight(struct ph_gemm *gemm, struct layer *layer)
+static void backward_weight(struct ph__gemm *gemm, struct layer *layer)
 {
     const struct shape *s = &layer->shape;
-    const struct ph_gemm_weight_shape shape = {s->out_features, s->in_features, false, false, false};
+    const struct ph__gemm_weight_shape shape = {s->out_features, s->in_features, false, false, false};
     if (layer->scratch == NULL) {
         layer->scratch_size = ph__gemm_weight_scratch_bytes(gemm, &shape);
         assert_ok(ph__memory_alloc(layer->scratch_size + 1, "scratch", &layer->scratch));
@@ -158,7 +158,7 @@ static void backward_weight(struct ph_gemm *gemm, struct layer *layer)
         gemm, &shape, s->rows, layer->x, layer->dy, layer->dw, layer->db, layer->scratch));
 }
 
-static void run_all(struct ph_gemm *gemm, struct layer *layer)
+static void run_all(struct ph__gemm *gemm, struct layer *layer)
 {
     pack(gemm, layer);
     forward(gemm, layer, true, PH_RELU);
@@ -217,8 +217,8 @@ static void assert_backward(const struct layer *l)
 /* ---- a context on a team ---- */
 
 struct context {
-    struct ph_team *team;
-    struct ph_gemm *gemm;
+    struct ph__team *team;
+    struct ph__gemm *gemm;
 };
 
 static struct context context_create(size_t num_threads, bool is_fast)
@@ -385,16 +385,16 @@ static void two_layers_of_one_shape_do_not_mix(void **state)
 }
 
 /* Rows of a row-wise product, taken out in pieces of any size, have the bits that they have in the whole. */
-static void check_row_wise(struct ph_gemm *gemm, const struct shape *shape, size_t piece)
+static void check_row_wise(struct ph__gemm *gemm, const struct shape *shape, size_t piece)
 {
     const size_t n = shape->out_features, k = shape->in_features;
-    const struct ph_gemm_weight_shape weight = {n, k, false, true, false};
+    const struct ph__gemm_weight_shape weight = {n, k, false, true, false};
     struct layer layer;
     layer_init(&layer, shape);
     assert_ok(ph__gemm_packed_bytes(gemm, &weight, &layer.packed_size));
     assert_ok(ph__memory_alloc(layer.packed_size, "packed", &layer.packed));
     assert_ok(ph__gemm_pack(gemm, &weight, layer.weight, layer.packed));
-    struct ph_gemm_args args = {.rows = shape->rows,
+    struct ph__gemm_args args = {.rows = shape->rows,
         .x = layer.x,
         .packed = layer.packed,
         .bias = layer.bias,
@@ -447,7 +447,7 @@ static void no_rows_give_zero_gradients(void **state)
     }
 }
 
-static void check_nan(struct ph_gemm *gemm, const struct shape *shape)
+static void check_nan(struct ph__gemm *gemm, const struct shape *shape)
 {
     struct layer layer;
     layer_init(&layer, shape);
@@ -484,16 +484,16 @@ static void a_nan_reaches_everything_that_depends_on_it(void **state)
 }
 
 /* dx times what is left of an activation that made x: by the plain dx and the formula. */
-static void check_derivative(struct ph_gemm *gemm, const struct shape *shape, enum ph_activation activation)
+static void check_derivative(struct ph__gemm *gemm, const struct shape *shape, enum ph_activation activation)
 {
-    const struct ph_gemm_weight_shape weight = {shape->out_features, shape->in_features, true, false, false};
+    const struct ph__gemm_weight_shape weight = {shape->out_features, shape->in_features, true, false, false};
     const size_t count = shape->rows * shape->in_features;
     struct layer layer;
     layer_init(&layer, shape);
     pack(gemm, &layer);
     backward_data(gemm, &layer);
     ph_real *dx = random_reals(count);
-    const struct ph_gemm_args args = {.rows = shape->rows,
+    const struct ph__gemm_args args = {.rows = shape->rows,
         .x = layer.dy,
         .packed = layer.packed_transposed,
         .activation = activation,

@@ -4,7 +4,7 @@
 
 enum { MOST = 70, LEVELS = 127 };
 
-static void check_against_the_formula(const struct ph_kernels *kernels, size_t n, const float *x)
+static void check_against_the_formula(const struct ph__kernels *kernels, size_t n, const float *x)
 {
     int8_t *levels = new_array(n + 1, 1);
     float *back = filled_floats(n + 1, 9);
@@ -23,7 +23,7 @@ static void check_against_the_formula(const struct ph_kernels *kernels, size_t n
     }
 }
 
-static void check_every_length(const struct ph_kernels *kernels)
+static void check_every_length(const struct ph__kernels *kernels)
 {
     for (size_t n = 1; n <= MOST; n++) {
         check_against_the_formula(kernels, n, random_floats(n, -3, 3));
@@ -33,7 +33,7 @@ static void check_every_length(const struct ph_kernels *kernels)
 }
 
 /* `x` at each place of a row of ones: how the row reads then. */
-static void check_one(const struct ph_kernels *kernels, float x, float rest, float wanted_scale)
+static void check_one(const struct ph__kernels *kernels, float x, float rest, float wanted_scale)
 {
     for (size_t n = 1; n <= MOST; n += 23) {
         for (size_t place = 0; place < n; place++) {
@@ -49,7 +49,7 @@ static void check_one(const struct ph_kernels *kernels, float x, float rest, flo
     }
 }
 
-static void check_what_has_no_scale(const struct ph_kernels *kernels)
+static void check_what_has_no_scale(const struct ph__kernels *kernels)
 {
     check_one(kernels, NAN, 1, NAN);
     check_one(kernels, -NAN, 1, NAN);
@@ -65,7 +65,7 @@ static void check_what_has_no_scale(const struct ph_kernels *kernels)
 }
 
 /* 63.5 and 64.5 levels lie between two: the even one is taken. */
-static void check_ties(const struct ph_kernels *kernels)
+static void check_ties(const struct ph__kernels *kernels)
 {
     const float row[] = {254, 1, 3, -1, -3, 127, 129, -127, -129};
     const int8_t wanted[] = {127, 0, 2, 0, -2, 64, 64, -64, -64};
@@ -74,7 +74,7 @@ static void check_ties(const struct ph_kernels *kernels)
     assert_memory_equal(levels, wanted, sizeof wanted);
 }
 
-static void check_the_ends(const struct ph_kernels *kernels)
+static void check_the_ends(const struct ph__kernels *kernels)
 {
     const float row[] = {FLT_MAX, -FLT_MAX, FLT_MAX / 4};
     int8_t levels[3];

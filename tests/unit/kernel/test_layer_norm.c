@@ -16,7 +16,7 @@ static struct row statistics_of(size_t n, const float *x)
     return (struct row){mean, 1 / sqrt(variance + epsilon)};
 }
 
-static void check_forward(const struct ph_kernels *kernels, size_t rows, size_t n)
+static void check_forward(const struct ph__kernels *kernels, size_t rows, size_t n)
 {
     const float *x = random_floats(rows * n, -2, 3);
     const float *gamma = random_floats(n, -1, 1), *beta = random_floats(n, -1, 1);
@@ -49,7 +49,7 @@ static struct row means_of(
     return means;
 }
 
-static void check_backward(const struct ph_kernels *kernels, size_t rows, size_t n)
+static void check_backward(const struct ph__kernels *kernels, size_t rows, size_t n)
 {
     const float *x = random_floats(rows * n, -1, 1), *dy = random_floats(rows * n, -1, 1);
     const float *gamma = random_floats(n, -1, 1), *statistics = random_floats(2 * rows, 0.5, 2);
@@ -78,7 +78,7 @@ static void check_backward(const struct ph_kernels *kernels, size_t rows, size_t
     assert_memory_equal(in_place, dx, rows * n * sizeof *dx);
 }
 
-static void check_shapes(const struct ph_kernels *kernels)
+static void check_shapes(const struct ph__kernels *kernels)
 {
     for (size_t n = 1; n <= 70; n++) {
         reset_arrays(NULL);
@@ -96,7 +96,7 @@ static void layer_norm_and_its_gradient_follow_their_formulas(void **state)
 }
 
 /* Deviations of 1 around 100000, which a float holds to 1/128: their squares' sum is not lost. */
-static void check_large_mean(const struct ph_kernels *kernels)
+static void check_large_mean(const struct ph__kernels *kernels)
 {
     enum { N = 131 };
     float *x = new_array(N, sizeof *x), *y = filled_floats(N, NAN);
@@ -114,7 +114,7 @@ static void a_mean_far_from_zero_does_no_harm(void **state)
     on_every_isa(check_large_mean);
 }
 
-static void check_places(const struct ph_kernels *kernels)
+static void check_places(const struct ph__kernels *kernels)
 {
     enum { ROWS = 5, N = 45 };
     const float *x = random_floats(ROWS * N, -1, 1);
@@ -134,7 +134,7 @@ static void the_bits_of_a_row_do_not_depend_on_its_place(void **state)
 }
 
 /* A row with NaN or infinity is NaN throughout, and no other is. */
-static void check_bad_rows(const struct ph_kernels *kernels)
+static void check_bad_rows(const struct ph__kernels *kernels)
 {
     enum { ROWS = 3, N = 35 };
     const float *gamma = filled_floats(N, 1), *beta = filled_floats(N, 0);

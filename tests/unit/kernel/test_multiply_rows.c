@@ -3,13 +3,13 @@
 
 enum { ROWS = 5, MAX_N = 40, GAP = 2, STRIDE = MAX_N + GAP };
 
-static void check_rows(const struct ph_kernels *kernels, size_t n, size_t a_stride, bool is_added)
+static void check_rows(const struct ph__kernels *kernels, size_t n, size_t a_stride, bool is_added)
 {
     reset_arrays(NULL);
     const float *a = random_floats(ROWS * STRIDE, -1, 1), *b = random_floats(ROWS * STRIDE, -1, 1);
     const float *before = random_floats(ROWS * STRIDE, -1, 1);
     float *y = copied_floats(ROWS * STRIDE, before);
-    kernels->multiply_rows(&(struct ph_multiply_rows_args){.rows = ROWS,
+    kernels->multiply_rows(&(struct ph__multiply_rows_args){.rows = ROWS,
         .n = n,
         .a = a,
         .b = b,
@@ -30,7 +30,7 @@ static void check_rows(const struct ph_kernels *kernels, size_t n, size_t a_stri
         }
 }
 
-static void check_sizes(const struct ph_kernels *kernels)
+static void check_sizes(const struct ph__kernels *kernels)
 {
     for (size_t n = 0; n <= MAX_N; n++)
         for (int is_added = 0; is_added < 2; is_added++) {
@@ -45,11 +45,11 @@ static void rows_are_multiplied_number_by_number(void **state)
     on_every_isa(check_sizes);
 }
 
-static void check_sum(const struct ph_kernels *kernels)
+static void check_sum(const struct ph__kernels *kernels)
 {
     const float *a = random_floats(ROWS * MAX_N, -1, 1), *b = random_floats(ROWS * MAX_N, -1, 1);
     float *y = filled_floats(MAX_N, 1);
-    kernels->multiply_rows(&(struct ph_multiply_rows_args){.rows = ROWS,
+    kernels->multiply_rows(&(struct ph__multiply_rows_args){.rows = ROWS,
         .n = MAX_N,
         .a = a,
         .b = b,

@@ -3,7 +3,7 @@
 
 enum { ROWS = 5, MAX_OUTPUTS = 4 };
 
-static void check_shape(const struct ph_kernels *kernels, size_t inner, size_t outputs, bool has_bias)
+static void check_shape(const struct ph__kernels *kernels, size_t inner, size_t outputs, bool has_bias)
 {
     reset_arrays(NULL);
     const float *x = random_floats(ROWS * inner, -1, 1), *weight = random_floats(outputs * inner, -1, 1);
@@ -25,7 +25,7 @@ static void check_shape(const struct ph_kernels *kernels, size_t inner, size_t o
     }
 }
 
-static void check_shapes(const struct ph_kernels *kernels)
+static void check_shapes(const struct ph__kernels *kernels)
 {
     for (size_t inner = 0; inner <= 300; inner += inner < 80 ? 1 : 43)
         for (size_t outputs = 1; outputs <= MAX_OUTPUTS; outputs++)

@@ -19,11 +19,11 @@ static void count_task(void *argument, size_t task, size_t worker)
     atomic_fetch_add((atomic_size_t *)argument, 1);
 }
 
-static void run_product(struct ph_team *team, bool is_fast)
+static void run_product(struct ph__team *team, bool is_fast)
 {
     const size_t rows = 512, features = 128;
-    const struct ph_gemm_weight_shape shape = {features, features, false, false, false};
-    struct ph_gemm *gemm;
+    const struct ph__gemm_weight_shape shape = {features, features, false, false, false};
+    struct ph__gemm *gemm;
     assert_ok(ph__gemm_create(team, is_fast, &gemm));
     float *x = calloc(rows * features, sizeof *x), *y = calloc(rows * features, sizeof *y);
     size_t size;
@@ -31,7 +31,7 @@ static void run_product(struct ph_team *team, bool is_fast)
     void *packed;
     assert_ok(ph__memory_alloc(size, "packed", &packed));
     assert_ok(ph__gemm_pack(gemm, &shape, x, packed));
-    const struct ph_gemm_args args = {.rows = rows, .x = x, .packed = packed, .y = y};
+    const struct ph__gemm_args args = {.rows = rows, .x = x, .packed = packed, .y = y};
     assert_ok(ph__gemm_forward(gemm, &shape, &args));
     free(x);
     free(y);
@@ -42,7 +42,7 @@ static void run_product(struct ph_team *team, bool is_fast)
 static void check_one_pool(enum ph_team_kind kind, bool is_fast)
 {
     const size_t before = test_count_threads();
-    struct ph_team *team;
+    struct ph__team *team;
     assert_ok(ph__team_create_kind(kind, NUM_THREADS, &team));
     atomic_size_t count = 0;
     ph__parallel_for(team, 100, count_task, &count);

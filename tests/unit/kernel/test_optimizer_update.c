@@ -1,8 +1,8 @@
 #include "unit/kernel/kernel_test.h"
 
-static struct ph_optimizer_step some_step(enum ph_optimizer_kind kind, int is_nesterov)
+static struct ph__optimizer_step some_step(enum ph_optimizer_kind kind, int is_nesterov)
 {
-    return (struct ph_optimizer_step){
+    return (struct ph__optimizer_step){
         .kind = kind,
         .is_nesterov = is_nesterov,
         .learning_rate = 0.05f,
@@ -23,7 +23,7 @@ struct element {
 };
 
 /* The formulas of kernel.h in double. */
-static struct element stepped(const struct ph_optimizer_step *step, double gradient, struct element x)
+static struct element stepped(const struct ph__optimizer_step *step, double gradient, struct element x)
 {
     const double lr = (double)step->learning_rate;
     const double b1 = (double)step->beta1;
@@ -55,7 +55,7 @@ static struct element stepped(const struct ph_optimizer_step *step, double gradi
 }
 
 static void check_step(
-    const struct ph_kernels *kernels, const struct ph_optimizer_step *step, size_t n, int has_gradient)
+    const struct ph__kernels *kernels, const struct ph__optimizer_step *step, size_t n, int has_gradient)
 {
     const float *grad = random_floats(n, -1, 1);
     float *w = random_floats(n, -1, 1);
@@ -76,13 +76,13 @@ static void check_step(
     }
 }
 
-static void check_formulas(const struct ph_kernels *kernels)
+static void check_formulas(const struct ph__kernels *kernels)
 {
     const enum ph_optimizer_kind kinds[] = {PH_SGD, PH_MOMENTUM, PH_ADAGRAD, PH_ADAM, PH_ADAMW};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (size_t n = 0; n <= 70; n++) {
             reset_arrays(NULL);
-            const struct ph_optimizer_step step = some_step(kinds[k], n % 2);
+            const struct ph__optimizer_step step = some_step(kinds[k], n % 2);
             check_step(kernels, &step, n, 1);
             check_step(kernels, &step, n, 0);
         }
@@ -95,9 +95,9 @@ static void every_optimizer_follows_its_formula(void **state)
     on_every_isa(check_formulas);
 }
 
-static void check_rest(const struct ph_kernels *kernels)
+static void check_rest(const struct ph__kernels *kernels)
 {
-    struct ph_optimizer_step step = some_step(PH_ADAGRAD, 0);
+    struct ph__optimizer_step step = some_step(PH_ADAGRAD, 0);
     step.l2 = 0;
     step.epsilon = 1e-10f;
     float w[19], s[19] = {0};
@@ -114,10 +114,10 @@ static void adagrad_without_gradient_stands_still(void **state)
     on_every_isa(check_rest);
 }
 
-static void check_nan(const struct ph_kernels *kernels)
+static void check_nan(const struct ph__kernels *kernels)
 {
     for (size_t at = 0; at < 21; at++) {
-        const struct ph_optimizer_step step = some_step(PH_ADAM, 0);
+        const struct ph__optimizer_step step = some_step(PH_ADAM, 0);
         float grad[21] = {0}, w[21] = {0}, m[21] = {0}, s[21] = {0};
         grad[at] = NAN;
         kernels->optimizer_update(&step, 21, grad, w, m, s);

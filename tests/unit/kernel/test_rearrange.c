@@ -1,7 +1,7 @@
 /* Numbers in another order: every one arrives where it belongs, and nothing is written beyond. */
 #include "unit/kernel/kernel_test.h"
 
-static void check_transpose(const struct ph_kernels *kernels, size_t count, size_t rows, size_t columns)
+static void check_transpose(const struct ph__kernels *kernels, size_t count, size_t rows, size_t columns)
 {
     reset_arrays(NULL);
     const size_t numbers = rows * columns;
@@ -14,7 +14,7 @@ static void check_transpose(const struct ph_kernels *kernels, size_t count, size
                 assert_true(y[m * numbers + j * rows + i] == x[m * numbers + i * columns + j]);
 }
 
-static void check_interchange(const struct ph_kernels *kernels, size_t a, size_t b, size_t n)
+static void check_interchange(const struct ph__kernels *kernels, size_t a, size_t b, size_t n)
 {
     reset_arrays(NULL);
     const float *x = random_floats(a * b * n, -1, 1);
@@ -26,7 +26,7 @@ static void check_interchange(const struct ph_kernels *kernels, size_t a, size_t
                 assert_true(y[(j * a + i) * n + k] == x[(i * b + j) * n + k]);
 }
 
-static void check_sizes(const struct ph_kernels *kernels)
+static void check_sizes(const struct ph__kernels *kernels)
 {
     for (size_t rows = 1; rows <= 35; rows++)
         for (size_t columns = 1; columns <= 35; columns++)

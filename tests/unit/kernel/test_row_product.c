@@ -25,10 +25,10 @@ static struct product make_product(size_t rows, size_t in_features, size_t out_f
 }
 
 /* Rows [first, first + rows) */
-static void run(const struct ph_kernels *kernels, const struct product *product, size_t first, size_t rows,
+static void run(const struct ph__kernels *kernels, const struct product *product, size_t first, size_t rows,
     const float *bias, float *y)
 {
-    const struct ph_row_product_args args = {rows, product->in_features, product->out_features,
+    const struct ph__row_product_args args = {rows, product->in_features, product->out_features,
         product->x + first * product->in_features, product->packed, bias, y, false, product->is_bf16};
     kernels->row_product(&args);
 }
@@ -50,7 +50,7 @@ static void check_values(const struct product *product, const float *bias, const
 }
 
 static void check_shape(
-    const struct ph_kernels *kernels, size_t in_features, size_t out_features, bool is_bf16)
+    const struct ph__kernels *kernels, size_t in_features, size_t out_features, bool is_bf16)
 {
     reset_arrays(NULL);
     const struct product product = make_product(MAX_ROWS, in_features, out_features, is_bf16);
@@ -67,7 +67,7 @@ static void check_shape(
     }
 }
 
-static void check_shapes(const struct ph_kernels *kernels)
+static void check_shapes(const struct ph__kernels *kernels)
 {
     static const size_t inner[] = {1, 2, 13, 64};
     static const size_t outputs[] = {
@@ -84,7 +84,7 @@ static void rows_agree_with_sums_in_double_and_do_not_depend_on_each_other(void 
     on_every_isa(check_shapes);
 }
 
-static void check_nothing(const struct ph_kernels *kernels)
+static void check_nothing(const struct ph__kernels *kernels)
 {
     const struct product product = make_product(2, 0, 3, false);
     float y[6] = {0};
@@ -100,7 +100,7 @@ static void no_rows_and_no_inputs_are_fine(void **state)
     on_every_isa(check_nothing);
 }
 
-static void check_nan(const struct ph_kernels *kernels)
+static void check_nan(const struct ph__kernels *kernels)
 {
     struct product product = make_product(4, 9, 37, false);
     float *x = copied_floats((size_t)4 * 9, product.x), *y = filled_floats((size_t)4 * 37, 0);
@@ -112,7 +112,7 @@ static void check_nan(const struct ph_kernels *kernels)
 }
 
 /* The relu of the same products, NaN and zeros included. */
-static void check_rectified(const struct ph_kernels *kernels)
+static void check_rectified(const struct ph__kernels *kernels)
 {
     static const size_t outputs[] = {5, 16, 37, 64, 100};
     for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
@@ -125,7 +125,7 @@ static void check_rectified(const struct ph_kernels *kernels)
         product.x = x;
         run(kernels, &product, 0, MAX_ROWS, product.bias, wanted);
         kernels->relu(count, wanted, wanted);
-        kernels->row_product(&(struct ph_row_product_args){
+        kernels->row_product(&(struct ph__row_product_args){
             MAX_ROWS, 9, outputs[n], x, product.packed, product.bias, y, true, false});
         assert_memory_equal(y, wanted, count * sizeof *y);
     }

@@ -79,7 +79,7 @@ static void assert_product(const void *c, bool is_bf16, size_t rows, size_t colu
 struct layer {
     struct shape shape;
     struct numbers x, dy, weight, bias;
-    struct ph_gemm *gemm;
+    struct ph__gemm *gemm;
     ph_real *dw, *db;
     void *y, *dx; /* reals or words */
     bool is_y_bf16;
@@ -95,14 +95,14 @@ static void *allocate(size_t bytes, size_t *bytes_out)
 
 static void run_product(struct layer *l, bool is_transposed)
 {
-    const struct ph_gemm_weight_shape shape = {
+    const struct ph__gemm_weight_shape shape = {
         l->shape.out_features, l->shape.in_features, is_transposed, false, true};
     size_t packed_bytes, scratch_bytes;
     assert_ok(ph__gemm_packed_bytes(l->gemm, &shape, &packed_bytes));
     void *packed = allocate(packed_bytes, &packed_bytes);
     void *scratch = allocate(ph__gemm_scratch_bytes(l->gemm, &shape), &scratch_bytes);
     assert_ok(ph__gemm_pack(l->gemm, &shape, l->weight.reals, packed));
-    const struct ph_gemm_args forward = {.rows = l->shape.rows,
+    const struct ph__gemm_args forward = {.rows = l->shape.rows,
         .x = l->x.words,
         .packed = packed,
         .bias = l->bias.reals,
@@ -110,7 +110,7 @@ static void run_product(struct layer *l, bool is_transposed)
         .y = l->y,
         .is_y_bf16 = l->is_y_bf16,
         .scratch = scratch};
-    const struct ph_gemm_args backward = {.rows = l->shape.rows,
+    const struct ph__gemm_args backward = {.rows = l->shape.rows,
         .x = l->dy.words,
         .packed = packed,
         .activation = PH_RELU,
@@ -127,7 +127,7 @@ static void run_product(struct layer *l, bool is_transposed)
 
 static void run_gradient(struct layer *l)
 {
-    const struct ph_gemm_weight_shape shape = {
+    const struct ph__gemm_weight_shape shape = {
         l->shape.out_features, l->shape.in_features, false, false, true};
     size_t bytes;
     void *scratch = allocate(ph__gemm_weight_scratch_bytes(l->gemm, &shape), &bytes);
@@ -156,7 +156,7 @@ static void assert_layer(const struct layer *l)
     assert_product(l->db, false, n, 1, m, dy_columns, (struct strided){&one, 0, 0}, NULL, false, NULL);
 }
 
-static void layer_init(struct layer *l, struct ph_gemm *gemm, const struct shape *shape, bool is_y_bf16)
+static void layer_init(struct layer *l, struct ph__gemm *gemm, const struct shape *shape, bool is_y_bf16)
 {
     const size_t m = shape->rows, n = shape->out_features, k = shape->in_features;
     random_state = test_seed() + m * 1000003 + n * 1009 + k;
@@ -190,8 +190,8 @@ static bool is_reference(void)
 
 static void check_layers(bool has_bf16)
 {
-    struct ph_team *team;
-    struct ph_gemm *gemm;
+    struct ph__team *team;
+    struct ph__gemm *gemm;
     assert_ok(ph__team_create(2, &team));
     assert_ok(ph__gemm_create(team, false, &gemm));
     gemm->has_bf16 = has_bf16;
@@ -217,7 +217,7 @@ static void widened_products_are_those_of_rounded_numbers(void **state)
 static void the_librarys_products_are_those_of_rounded_numbers(void **state)
 {
     (void)state;
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     if (is_reference() || isa != PH_ISA_AVX512)
         test_skip("no library with products of bf16");
@@ -228,8 +228,8 @@ static void check_threads(bool has_bf16, const struct shape *shape)
 {
     struct layer layers[2];
     for (size_t threads = 1; threads <= 2; threads++) {
-        struct ph_team *team;
-        struct ph_gemm *gemm;
+        struct ph__team *team;
+        struct ph__gemm *gemm;
         assert_ok(ph__team_create(threads, &team));
         assert_ok(ph__gemm_create(team, false, &gemm));
         gemm->has_bf16 = has_bf16;
@@ -250,7 +250,7 @@ static void check_threads(bool has_bf16, const struct shape *shape)
 static void bits_do_not_follow_the_number_of_threads(void **state)
 {
     (void)state;
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     for (size_t i = 2; i < (is_reference() ? 6 : NUM_SHAPES); i++) {
         check_threads(false, &shapes[i]);

@@ -1,12 +1,12 @@
 #include "unit/kernel/kernel_test.h"
 
-static const struct ph_optimizer_step step = {.kind = PH_ROWWISE_ADAGRAD,
+static const struct ph__optimizer_step step = {.kind = PH_ROWWISE_ADAGRAD,
     .learning_rate = 0.05f,
     .gradient_scale = 0.5f,
     .l2 = 0.01f,
     .epsilon = 1e-6f};
 
-static void check_row(const struct ph_kernels *kernels, size_t dim, int has_gradient)
+static void check_row(const struct ph__kernels *kernels, size_t dim, int has_gradient)
 {
     const float *grad = random_floats(dim, -1, 1);
     float *w = random_floats(dim, -1, 1);
@@ -26,7 +26,7 @@ static void check_row(const struct ph_kernels *kernels, size_t dim, int has_grad
             1e-6, 0);
 }
 
-static void check_dimensions(const struct ph_kernels *kernels)
+static void check_dimensions(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= 150; dim++) {
         reset_arrays(NULL);
@@ -46,9 +46,9 @@ static void rowwise_adagrad_keeps_one_sum_a_row(void **state)
 enum { MOST_COLUMNS = 130, MOST_BLOCKS = MOST_COLUMNS / PH_SQUARES_COLUMNS + 1 };
 
 /* Without penalty and scale, with either, with both. */
-static struct ph_optimizer_step step_of(size_t kind)
+static struct ph__optimizer_step step_of(size_t kind)
 {
-    struct ph_optimizer_step other = step;
+    struct ph__optimizer_step other = step;
     other.gradient_scale = kind % 2 == 0 ? 1 : 0.3f;
     other.l2 = kind < 2 ? 0 : 0.01f;
     return other;
@@ -81,12 +81,12 @@ static void assert_same_row(const struct row *a, const struct row *b)
     assert_memory_equal(&a->s, &b->s, sizeof a->s);
 }
 
-static void check_update_of_ref(const struct ph_kernels *kernels)
+static void check_update_of_ref(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= MOST_COLUMNS; dim++)
         for (size_t kind = 0; kind < 4; kind++) {
             reset_arrays(NULL);
-            const struct ph_optimizer_step other = step_of(kind);
+            const struct ph__optimizer_step other = step_of(kind);
             struct row wanted = random_row(dim), row = copied_row(&wanted);
             ph__kernels_for(PH_ISA_REF)
                 ->rowwise_adagrad_update(&other, dim, wanted.grad, wanted.weight, &wanted.s);
@@ -102,7 +102,7 @@ static void every_isa_gives_a_row_the_same_bits(void **state)
 }
 
 /* (g_0^2 + g_1^2) + (g_2^2 + g_3^2), every operation by itself. */
-static float written_block(const struct row *row, const struct ph_optimizer_step *other, size_t first)
+static float written_block(const struct row *row, const struct ph__optimizer_step *other, size_t first)
 {
     float square[PH_SQUARES_COLUMNS] = {0};
     for (size_t d = first; d < row->dim && d < first + PH_SQUARES_COLUMNS; d++) {
@@ -113,12 +113,12 @@ static float written_block(const struct row *row, const struct ph_optimizer_step
     return (square[0] + square[1]) + (square[2] + square[3]);
 }
 
-static void check_blocks(const struct ph_kernels *kernels)
+static void check_blocks(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= MOST_COLUMNS; dim++)
         for (size_t kind = 0; kind < 4; kind++) {
             reset_arrays(NULL);
-            const struct ph_optimizer_step other = step_of(kind);
+            const struct ph__optimizer_step other = step_of(kind);
             const struct row row = random_row(dim);
             float *blocks = filled_floats(ph__square_blocks(dim), NAN);
             kernels->row_squares(&other, dim, row.grad, other.l2 != 0 ? row.weight : NULL, blocks);
@@ -145,30 +145,30 @@ static size_t cut_columns(size_t dim, size_t *first_out)
 }
 
 /* Every other part's squares are those of ref: parts need not be on like machines. */
-static float sum_of_parts(const struct ph_kernels *kernels, const struct ph_optimizer_step *other,
+static float sum_of_parts(const struct ph__kernels *kernels, const struct ph__optimizer_step *other,
     const struct row *row, const size_t *first, size_t num_parts)
 {
-    struct ph_square_part parts[MOST_BLOCKS];
+    struct ph__square_part parts[MOST_BLOCKS];
     float sum;
     for (size_t part = 0; part < num_parts; part++) {
         const size_t begin = first[part], width = first[part + 1] - begin;
         float *blocks = filled_floats(ph__square_blocks(width), NAN);
-        const struct ph_kernels *used = part % 2 == 0 ? kernels : ph__kernels_for(PH_ISA_REF);
+        const struct ph__kernels *used = part % 2 == 0 ? kernels : ph__kernels_for(PH_ISA_REF);
         used->row_squares(
             other, width, row->grad != NULL ? row->grad + begin : NULL, row->weight + begin, blocks);
-        parts[part] = (struct ph_square_part){blocks, ph__square_blocks(width)};
+        parts[part] = (struct ph__square_part){blocks, ph__square_blocks(width)};
     }
     ph__square_sums(parts, num_parts, 0, 1, &sum);
     return sum;
 }
 
-static void check_parts(const struct ph_kernels *kernels)
+static void check_parts(const struct ph__kernels *kernels)
 {
     for (size_t dim = 1; dim <= MOST_COLUMNS; dim++)
         for (size_t kind = 0; kind < 4; kind++) {
             reset_arrays(NULL);
             size_t first[MOST_BLOCKS + 1];
-            const struct ph_optimizer_step other = step_of(kind);
+            const struct ph__optimizer_step other = step_of(kind);
             struct row wanted = random_row(dim);
             const struct row row = copied_row(&wanted);
             const size_t num_parts = cut_columns(dim, first);
@@ -191,7 +191,7 @@ static void parts_of_a_row_have_the_bits_of_the_whole(void **state)
     on_every_isa(check_parts);
 }
 
-static void check_no_columns(const struct ph_kernels *kernels)
+static void check_no_columns(const struct ph__kernels *kernels)
 {
     float s = 3;
     kernels->rowwise_adagrad_update(&step, 0, NULL, NULL, &s);

@@ -7,7 +7,7 @@ static double ulps(float value, double exact)
     return fabs((double)value - exact) / place;
 }
 
-static void check_accuracy(const struct ph_kernels *kernels)
+static void check_accuracy(const struct ph__kernels *kernels)
 {
     enum { N = 1 << 16 };
     float *x = new_array(N, sizeof *x);
@@ -27,7 +27,7 @@ static void sigmoid_is_within_a_few_units_of_the_last_place(void **state)
     on_every_isa(check_accuracy);
 }
 
-static void check_extremes(const struct ph_kernels *kernels)
+static void check_extremes(const struct ph__kernels *kernels)
 {
     const float x[] = {0, -0.0f, INFINITY, -INFINITY, 1e30f, -1e30f, 200, -200, 1e-30f, NAN};
     float y[10];
@@ -44,7 +44,7 @@ static void sigmoid_of_huge_logits_is_zero_or_one(void **state)
     on_every_isa(check_extremes);
 }
 
-static void check_lengths(const struct ph_kernels *kernels)
+static void check_lengths(const struct ph__kernels *kernels)
 {
     for (size_t n = 0; n <= 50; n++) {
         reset_arrays(NULL);

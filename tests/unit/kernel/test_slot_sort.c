@@ -5,7 +5,7 @@ struct sorted {
     size_t num_unique;
 };
 
-static const struct ph_kernels *tested;
+static const struct ph__kernels *tested;
 
 static struct sorted sort(
     const uint32_t *slots, size_t count, uint32_t base, uint32_t range, uint32_t first_position)
@@ -62,7 +62,7 @@ static void check_random(size_t count, uint32_t base, uint32_t range)
     check_sort(slots, count, base, range);
 }
 
-static void check_counts_and_ranges(const struct ph_kernels *kernels)
+static void check_counts_and_ranges(const struct ph__kernels *kernels)
 {
     tested = kernels;
     const size_t counts[] = {0, 1, 2, 47, 48, 49, 50, 1000, 4099, 45000};
@@ -76,7 +76,7 @@ static void check_counts_and_ranges(const struct ph_kernels *kernels)
     }
 }
 
-static void check_ends(const struct ph_kernels *kernels)
+static void check_ends(const struct ph__kernels *kernels)
 {
     tested = kernels;
     const uint32_t ranges[] = {1, 2048, 2049, 1u << 22, UINT32_MAX};
@@ -88,7 +88,7 @@ static void check_ends(const struct ph_kernels *kernels)
     }
 }
 
-static void check_equal_slots(const struct ph_kernels *kernels)
+static void check_equal_slots(const struct ph__kernels *kernels)
 {
     tested = kernels;
     for (size_t count = 1; count <= 3000; count += 2999) {
@@ -105,7 +105,7 @@ static void check_equal_slots(const struct ph_kernels *kernels)
 }
 
 /* Arrays end where the range and the runs do: whatever is written behind them, the address sanitizer sees. */
-static void check_runs(const struct ph_kernels *kernels)
+static void check_runs(const struct ph__kernels *kernels)
 {
     for (uint32_t range = 1; range <= 70; range++) {
         uint32_t *lengths = new_array(range, sizeof *lengths);

@@ -6,7 +6,7 @@ enum { MAX_ROWS = 29, MAX_COLUMNS = 70, GAP = 3, MAX_INNER = 37, COUNT = 2 };
 
 /* A pair's matrices with room for the largest; C's rows lie GAP numbers apart. */
 struct fixture {
-    struct ph_small_product_args args;
+    struct ph__small_product_args args;
     float *a, *b, *c, *bias;
 };
 
@@ -16,7 +16,7 @@ static struct fixture make_fixture(size_t rows, size_t inner, size_t columns, bo
         .b = random_floats(COUNT * inner * columns, -1, 1),
         .c = filled_floats(COUNT * rows * (columns + GAP), NAN),
         .bias = random_floats(rows, -1, 1)};
-    fixture.args = (struct ph_small_product_args){.count = COUNT,
+    fixture.args = (struct ph__small_product_args){.count = COUNT,
         .rows = rows,
         .inner = inner,
         .columns = columns,
@@ -33,7 +33,7 @@ static struct fixture make_fixture(size_t rows, size_t inner, size_t columns, bo
     return fixture;
 }
 
-static double expected(const struct ph_small_product_args *args, size_t pair, size_t row, size_t column)
+static double expected(const struct ph__small_product_args *args, size_t pair, size_t row, size_t column)
 {
     const float *a = args->a + pair * args->a_step + row * args->a_row_stride;
     const float *b = args->b + pair * args->b_step + column;
@@ -44,7 +44,7 @@ static double expected(const struct ph_small_product_args *args, size_t pair, si
 }
 
 /* C times `times`, and nothing else. */
-static void check_result(const struct ph_small_product_args *args, double times)
+static void check_result(const struct ph__small_product_args *args, double times)
 {
     for (size_t pair = 0; pair < args->count; pair++) {
         for (size_t row = 0; row < args->rows; row++) {
@@ -57,7 +57,7 @@ static void check_result(const struct ph_small_product_args *args, double times)
     }
 }
 
-static void check_product(const struct ph_kernels *kernels, size_t rows, size_t inner, size_t columns)
+static void check_product(const struct ph__kernels *kernels, size_t rows, size_t inner, size_t columns)
 {
     for (int is_a_transposed = 0; is_a_transposed < 2; is_a_transposed++) {
         reset_arrays(NULL);
@@ -74,7 +74,7 @@ static void check_product(const struct ph_kernels *kernels, size_t rows, size_t 
     }
 }
 
-static void check_sizes(const struct ph_kernels *kernels)
+static void check_sizes(const struct ph__kernels *kernels)
 {
     const size_t inners[] = {0, 1, 10, MAX_INNER};
     for (size_t i = 0; i < sizeof inners / sizeof *inners; i++)
@@ -91,7 +91,7 @@ static void products_of_every_size_are_sums_over_the_inner_dimension(void **stat
 }
 
 /* The inner dimension in two parts, and one column by itself. */
-static void check_parts(const struct ph_kernels *kernels)
+static void check_parts(const struct ph__kernels *kernels)
 {
     struct fixture fixture = make_fixture(MAX_ROWS, MAX_INNER, MAX_COLUMNS, false);
     const size_t numbers = COUNT * fixture.args.c_step, column = MAX_COLUMNS / 2;
@@ -99,7 +99,7 @@ static void check_parts(const struct ph_kernels *kernels)
     kernels->small_product(&fixture.args);
     const float *whole = copied_floats(numbers, fixture.c);
 
-    struct ph_small_product_args part = fixture.args;
+    struct ph__small_product_args part = fixture.args;
     part.c = filled_floats(numbers, NAN);
     part.inner = MAX_INNER / 3;
     kernels->small_product(&part);
@@ -127,7 +127,7 @@ static void how_a_product_is_cut_does_not_change_its_bits(void **state)
     on_every_isa(check_parts);
 }
 
-static void check_shared(const struct ph_kernels *kernels)
+static void check_shared(const struct ph__kernels *kernels)
 {
     struct fixture fixture = make_fixture(5, 7, 11, false);
     fixture.args.a_step = 0;

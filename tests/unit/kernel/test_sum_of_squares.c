@@ -11,7 +11,7 @@ static double summed(size_t n, const float *x, const float *w, double l2)
     return (double)sum;
 }
 
-static void check_lengths(const struct ph_kernels *kernels)
+static void check_lengths(const struct ph__kernels *kernels)
 {
     for (size_t n = 0; n <= 300; n += n < 70 ? 1 : 23) {
         reset_arrays(NULL);
@@ -31,7 +31,7 @@ static void sum_of_squares_is_exact_to_double_rounding(void **state)
     on_every_isa(check_lengths);
 }
 
-static void check_non_finite(const struct ph_kernels *kernels)
+static void check_non_finite(const struct ph__kernels *kernels)
 {
     for (size_t at = 0; at < 133; at++) {
         float *x = filled_floats(133, 1);
@@ -48,7 +48,7 @@ static void a_non_finite_number_anywhere_is_seen(void **state)
     on_every_isa(check_non_finite);
 }
 
-static void check_large(const struct ph_kernels *kernels)
+static void check_large(const struct ph__kernels *kernels)
 {
     const float *x = filled_floats(100, 3e38f);
     assert_near(kernels->sum_of_squares(100, x, NULL, 0), 100 * (double)x[0] * (double)x[0], 0, 1e-12);

@@ -11,14 +11,14 @@ static const enum ph_row_format formats[] = {PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS
 enum { NUM_FORMATS = sizeof formats / sizeof *formats };
 
 /* The second slice has no row; three are parts, of which two begin in the middle of eight columns. */
-static const struct ph_row_slice slices[] = {
+static const struct ph__row_slice slices[] = {
     {11, 7, 0, 0}, {12, 7, 3, 4}, {13, 30, 500, 12}, {14, 31, 0, 4096}, {15, ROWS, UINT32_MAX - 40u, 4}};
-static const struct ph_row_slice whole_slices[] = {
+static const struct ph__row_slice whole_slices[] = {
     {11, 7, 0, 0}, {12, 7, 0, 0}, {13, 30, 0, 0}, {14, 31, 0, 0}, {15, ROWS, 0, 0}};
 
-static struct ph_table_rows new_table(enum ph_row_format format, size_t dim)
+static struct ph__table_rows new_table(enum ph_row_format format, size_t dim)
 {
-    struct ph_table_rows table = {.format = format,
+    struct ph__table_rows table = {.format = format,
         .dim = dim,
         .memory = new_array(ROWS * dim, ph__row_bytes(format, 1)),
         .seed = test_seed(),
@@ -51,7 +51,7 @@ static float *mixed_numbers(size_t count)
     return numbers;
 }
 
-static void assert_same_table(const struct ph_table_rows *a, const struct ph_table_rows *b)
+static void assert_same_table(const struct ph__table_rows *a, const struct ph__table_rows *b)
 {
     assert_memory_equal(a->memory, b->memory, ROWS * ph__row_bytes(a->format, a->dim));
     if (a->low != NULL)
@@ -59,11 +59,11 @@ static void assert_same_table(const struct ph_table_rows *a, const struct ph_tab
 }
 
 /* Some rows of the middle; the others stay as they are. */
-static void check_as_ref(const struct ph_kernels *kernels, const struct ph_row_slice *of_slices,
+static void check_as_ref(const struct ph__kernels *kernels, const struct ph__row_slice *of_slices,
     enum ph_row_format format, size_t dim)
 {
-    const struct ph_kernels *ref = ph__kernels_for(PH_ISA_REF);
-    struct ph_table_rows table = new_table(format, dim), wanted = new_table(format, dim);
+    const struct ph__kernels *ref = ph__kernels_for(PH_ISA_REF);
+    struct ph__table_rows table = new_table(format, dim), wanted = new_table(format, dim);
     table.slices = wanted.slices = of_slices;
     for (size_t first = 0; first < 10; first += 3) {
         const size_t count = ROWS - 5 - 2 * first;
@@ -79,7 +79,7 @@ static void check_as_ref(const struct ph_kernels *kernels, const struct ph_row_s
     }
 }
 
-static void check_every_dimension(const struct ph_kernels *kernels)
+static void check_every_dimension(const struct ph__kernels *kernels)
 {
     for (size_t i = 0; i < NUM_FORMATS; i++)
         for (size_t dim = 0; dim <= 280; dim += dim < 70 ? 1 : 15) {
@@ -100,7 +100,7 @@ static void bits_follow_slice_row_and_element(void **state)
 {
     (void)state;
     enum { DIM = 21 };
-    struct ph_table_rows table = new_table(PH_ROWS_BF16, DIM);
+    struct ph__table_rows table = new_table(PH_ROWS_BF16, DIM);
     const float *numbers = random_floats(ROWS * DIM, -1, 1);
     ph__kernels_for(PH_ISA_REF)->table_rows_store(&table, 0, ROWS, numbers);
     for (size_t row = 0; row < ROWS; row++)
@@ -108,7 +108,7 @@ static void bits_follow_slice_row_and_element(void **state)
             const size_t slice = row < 7 ? 0 : row < 30 ? 2 : row < 31 ? 3 : 4;
             const size_t begin_row = slice == 0 ? 0 : slices[slice - 1].end_row;
             const size_t element = slices[slice].first_column + d;
-            const struct ph_rng_key key = {test_seed(), 5, slices[slice].stream};
+            const struct ph__rng_key key = {test_seed(), 5, slices[slice].stream};
             const uint32_t word =
                 ph__rng_word(&key, slices[slice].first_row + row - begin_row, (uint32_t)(element / 2));
             const uint32_t random = d % 2 == 0 ? word & 0xffff : word >> 16;
@@ -121,13 +121,13 @@ static void a_slice_has_its_bits_wherever_it_lies(void **state)
 {
     (void)state;
     enum { DIM = 18 };
-    static const struct ph_row_slice alone = {13, 23, 500, 12};
-    struct ph_table_rows table = new_table(PH_ROWS_FP16, DIM), other = new_table(PH_ROWS_FP16, DIM);
+    static const struct ph__row_slice alone = {13, 23, 500, 12};
+    struct ph__table_rows table = new_table(PH_ROWS_FP16, DIM), other = new_table(PH_ROWS_FP16, DIM);
     other.slices = &alone;
     other.num_slices = 1;
-    enum ph_isa best;
+    enum ph__isa best;
     assert_ok(ph__cpu_isa(&best));
-    const struct ph_kernels *kernels = ph__kernels_for(best);
+    const struct ph__kernels *kernels = ph__kernels_for(best);
     const float *numbers = random_floats(ROWS * DIM, -1, 1);
     kernels->table_rows_store(&table, 0, ROWS, numbers);
     kernels->table_rows_store(&other, 0, 23, numbers + (size_t)7 * DIM);
@@ -144,7 +144,7 @@ static void a_slice_has_its_bits_wherever_it_lies(void **state)
 }
 
 /* One number in many elements: how often it is rounded up is binomial. */
-static void check_mean(const struct ph_kernels *kernels)
+static void check_mean(const struct ph__kernels *kernels)
 {
     enum { DIM = 64, STEPS = 60 };
     static const double shares[] = {0.5, 0.1, 0.9, 0.003, 0.75};
@@ -152,7 +152,7 @@ static void check_mean(const struct ph_kernels *kernels)
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         for (size_t k = 1; k <= 2; k++) {
             reset_arrays(NULL);
-            struct ph_table_rows table = new_table(formats[k], DIM);
+            struct ph__table_rows table = new_table(formats[k], DIM);
             const double unit = formats[k] == PH_ROWS_FP16 ? 0x1p-10 : 0x1p-7;
             const float number = (float)(1 + shares[i] * unit);
             const float *numbers = filled_floats((size_t)ROWS * DIM, number);

@@ -13,13 +13,13 @@ enum { NUM_CONTEXTS = sizeof thread_counts / sizeof *thread_counts };
 struct trial {
     float *x, *dy, *dw, *db, *whole_dw, *whole_db;
     uint16_t *x_bf16, *dy_bf16; /* the same numbers */
-    const struct ph_kernels *kernels;
-    struct ph_team *teams[NUM_CONTEXTS];
-    struct ph_gemm *gemms[NUM_CONTEXTS];
+    const struct ph__kernels *kernels;
+    struct ph__team *teams[NUM_CONTEXTS];
+    struct ph__gemm *gemms[NUM_CONTEXTS];
 };
 
 /* Numbers that bf16 has. */
-static float *rounded_floats(const struct ph_kernels *kernels, size_t n, uint16_t **bf16_out)
+static float *rounded_floats(const struct ph__kernels *kernels, size_t n, uint16_t **bf16_out)
 {
     float *x = random_floats(n, -1, 1);
     *bf16_out = new_array(n, sizeof **bf16_out);
@@ -34,7 +34,7 @@ static struct trial trial_create(void)
         .db = filled_floats(MAX_OUT, 0),
         .whole_dw = filled_floats(MAX_OUT * MAX_IN, 0),
         .whole_db = filled_floats(MAX_OUT, 0)};
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     a.kernels = ph__kernels_for(isa);
     a.x = rounded_floats(a.kernels, MAX_SAMPLES * MAX_IN, &a.x_bf16);
@@ -56,7 +56,7 @@ static void trial_destroy(struct trial *a)
 
 static void sum_at_once(struct trial *a, size_t samples, size_t out, size_t in)
 {
-    const struct ph_weight_product_args args = {.inner = samples,
+    const struct ph__weight_product_args args = {.inner = samples,
         .rows = out,
         .columns = in,
         .a = a->dy,
@@ -72,9 +72,9 @@ static void sum_at_once(struct trial *a, size_t samples, size_t out, size_t in)
 
 /* In scratch that is as large as is asked for; what lies behind it stays. */
 static void sum_in_scratch(
-    struct trial *a, struct ph_gemm *gemm, size_t samples, size_t out, size_t in, bool is_bf16)
+    struct trial *a, struct ph__gemm *gemm, size_t samples, size_t out, size_t in, bool is_bf16)
 {
-    const struct ph_gemm_weight_shape shape = {.out_features = out, .in_features = in, .is_bf16 = is_bf16};
+    const struct ph__gemm_weight_shape shape = {.out_features = out, .in_features = in, .is_bf16 = is_bf16};
     const size_t bytes = ph__gemm_weight_scratch_bytes(gemm, &shape);
     unsigned char *scratch = malloc(bytes + GUARD);
     assert_non_null(scratch);

@@ -4,12 +4,12 @@
 
 enum { ROWS = PH_WEIGHT_MOST_ROWS, WIDTH = PH_WEIGHT_WIDE_COLUMNS + 9, STRIDE = WIDTH + 3, MAX_INNER = 70 };
 
-static void check_block(const struct ph_kernels *kernels, size_t inner, size_t rows, size_t columns)
+static void check_block(const struct ph__kernels *kernels, size_t inner, size_t rows, size_t columns)
 {
     reset_arrays(NULL);
     const float *a = random_floats(MAX_INNER * ROWS, -1, 1), *b = random_floats(MAX_INNER * WIDTH, -1, 1);
     float *c = filled_floats(ROWS * STRIDE, NAN), *part = filled_floats(ROWS * STRIDE, NAN);
-    struct ph_weight_product_args args = {.inner = inner,
+    struct ph__weight_product_args args = {.inner = inner,
         .rows = rows,
         .columns = columns,
         .a = a,
@@ -42,7 +42,7 @@ static void check_block(const struct ph_kernels *kernels, size_t inner, size_t r
         assert_memory_equal(c + n * STRIDE, part + n * STRIDE, columns * sizeof *c);
 }
 
-static void check_sizes(const struct ph_kernels *kernels)
+static void check_sizes(const struct ph__kernels *kernels)
 {
     const size_t inners[] = {1, 7, 64, MAX_INNER};
     for (size_t i = 0; i < sizeof inners / sizeof *inners; i++)

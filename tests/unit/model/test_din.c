@@ -13,13 +13,13 @@ static const struct ph_table_slice shared[F] = {{"item", ROWS_A}, {"item", ROWS_
 static struct ph_builder *build_din(
     const struct ph_table_slice *slices, const char *targets, const char *histories)
 {
-    static struct ph_model_section section;
+    static struct ph__model_section section;
     const char *const sets[] = {
         "model.kind=din", "model.embedding_dim=3", "model.hidden_units=4", targets, histories};
     const struct ph_model_features features = {
         .num_sparse = F, .num_tasks = 1, .sparse = sparse, .slices = slices};
-    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
-    struct ph_arena arena = {0};
+    struct ph__section sections[PH_NUM_MODEL_SECTIONS];
+    struct ph__arena arena = {0};
     struct ph_builder *builder = NULL;
     const size_t count = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, 5, sections, count, &arena));

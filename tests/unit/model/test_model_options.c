@@ -6,9 +6,9 @@
 #include "support/test_support.h"
 
 static ph_status read_section(
-    struct ph_model_section *section, const char *const *sets, size_t num_sets, struct ph_arena *arena)
+    struct ph__model_section *section, const char *const *sets, size_t num_sets, struct ph__arena *arena)
 {
-    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
+    struct ph__section sections[PH_NUM_MODEL_SECTIONS];
     const size_t count = ph__model_sections(section, sections);
     PH_TRY(ph__config_read(NULL, sets, num_sets, sections, count, arena));
     return ph__model_section_finish(section, arena);
@@ -17,17 +17,17 @@ static ph_status read_section(
 static void a_kind_reads_the_keys_of_its_own(void **state)
 {
     (void)state;
-    static struct ph_model_section section;
-    struct ph_arena arena = {0};
+    static struct ph__model_section section;
+    struct ph__arena arena = {0};
     const char *const sets[] = {"model.kind=dcn_v2", "model.dcn_v2.layers=2", "model.dcn_v2.rank=7"};
     const char *text = NULL;
     assert_ok(read_section(&section, sets, 3, &arena));
     assert_ptr_equal(section.settings.own, section.own[ph_model_find("dcn_v2")].bytes);
-    static struct ph_model_section again;
-    struct ph_section used[PH_NUM_MODEL_SECTIONS];
+    static struct ph__model_section again;
+    struct ph__section used[PH_NUM_MODEL_SECTIONS];
     assert_ok(ph__model_section_take(&again, &section.settings, &arena));
     assert_int_equal(ph__model_used_sections(&again, used), 2);
-    assert_ok(ph__config_changes(used, 2, (struct ph_key_filter){.with = PH_KEY_OF_MODEL}, &arena, &text));
+    assert_ok(ph__config_changes(used, 2, (struct ph__key_filter){.with = PH_KEY_OF_MODEL}, &arena, &text));
     assert_string_equal(text, "model.kind=dcn_v2\nmodel.dcn_v2.layers=2\nmodel.dcn_v2.rank=7\n");
     assert_string_equal(used[1].table->section, "model.dcn_v2");
     ph__arena_fini(&arena);
@@ -36,10 +36,10 @@ static void a_kind_reads_the_keys_of_its_own(void **state)
 static void a_kind_without_keys_has_none(void **state)
 {
     (void)state;
-    static struct ph_model_section section;
-    struct ph_arena arena = {0};
+    static struct ph__model_section section;
+    struct ph__arena arena = {0};
     const char *const sets[] = {"model.kind=lr"};
-    struct ph_section used[PH_NUM_MODEL_SECTIONS];
+    struct ph__section used[PH_NUM_MODEL_SECTIONS];
     assert_ok(read_section(&section, sets, 1, &arena));
     assert_null(section.settings.own);
     assert_int_equal(ph__model_used_sections(&section, used), 1);
@@ -49,8 +49,8 @@ static void a_kind_without_keys_has_none(void **state)
 static void a_key_of_another_kind_is_refused(void **state)
 {
     (void)state;
-    static struct ph_model_section section;
-    struct ph_arena arena = {0};
+    static struct ph__model_section section;
+    struct ph__arena arena = {0};
     const char *const sets[] = {"model.kind=fm", "model.dcn.layers=5"};
     const char *const same[] = {"model.kind=fm", "model.dcn.layers=3"};
     assert_fails(read_section(&section, sets, 2, &arena), PH_ERROR_CONFIG,
@@ -63,7 +63,7 @@ static void every_kind_keeps_its_keys_in_their_place(void **state)
 {
     (void)state;
     for (int kind = 0; kind < PH_NUM_MODELS; kind++) {
-        const struct ph_option_table *keys = ph__model(kind)->keys;
+        const struct ph__option_table *keys = ph__model(kind)->keys;
         if (keys == NULL)
             continue;
         assert_true(keys->settings_size <= PH_MODEL_KEYS_BYTES);
@@ -75,11 +75,11 @@ static void every_kind_keeps_its_keys_in_their_place(void **state)
 /* A model of these keys reads well but cannot be built on two features; the program ends with 2. */
 static void assert_not_built(const char *const *sets, size_t num_sets, const char *part)
 {
-    static struct ph_model_section section;
+    static struct ph__model_section section;
     static const struct ph_table_slice sparse[] = {{"user", 5}, {"item", 7}};
     const struct ph_model_features features = {
         .num_dense = 3, .num_sparse = 2, .num_tasks = 1, .sparse = sparse};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph_builder *builder = NULL;
     assert_ok(read_section(&section, sets, num_sets, &arena));
     assert_ok(ph_builder_create(PH_TRAINING, &builder));

@@ -52,9 +52,9 @@ static double difference(const char *layers, const char *layer_norm, size_t orde
 {
     const char *const sets[] = {"model.kind=wukong", "model.embedding_dim=4",
         "model.hidden_units=", "model.activation=identity", "model.wukong.fm_units=", layers, layer_norm};
-    static struct ph_model_section section;
-    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
-    struct ph_arena arena = {0};
+    static struct ph__model_section section;
+    struct ph__section sections[PH_NUM_MODEL_SECTIONS];
+    struct ph__arena arena = {0};
     const size_t num_sections = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, sizeof sets / sizeof *sets, sections, num_sections, &arena));
     assert_ok(ph__model_section_finish(&section, &arena));

@@ -9,12 +9,12 @@
 #include "base/sum/random_bytes.h"
 #include "support/test_support.h"
 
-static const struct ph_secret shared = {.size = 22, .bytes = "a secret of some bytes"};
+static const struct ph__secret shared = {.size = 22, .bytes = "a secret of some bytes"};
 static const char client_hello[] = "client hello", server_hello[] = "server hello, longer";
 
-static struct ph_challenge make_challenge(void)
+static struct ph__challenge make_challenge(void)
 {
-    struct ph_challenge challenge;
+    struct ph__challenge challenge;
     for (size_t i = 0; i < PH_NONCE_BYTES; i++) {
         challenge.client_nonce[i] = (unsigned char)i;
         challenge.server_nonce[i] = (unsigned char)(100 + i);
@@ -37,7 +37,7 @@ static void expect_hex(const unsigned char bytes[32], const char *hex)
 static void sums_are_those_of_the_contract(void **state)
 {
     (void)state;
-    const struct ph_challenge challenge = make_challenge();
+    const struct ph__challenge challenge = make_challenge();
     unsigned char sum[32];
     expect_hex(challenge.transcript, "0519f5b0a52cad401d878dd23f09d9d35ea00163c2554a9ae2355c365ba22c83");
     assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &challenge, sum));
@@ -53,22 +53,22 @@ static void sums_are_those_of_the_contract(void **state)
 static void both_sides_believe_who_has_the_secret(void **state)
 {
     (void)state;
-    struct ph_challenge challenge = make_challenge();
+    struct ph__challenge challenge = make_challenge();
     for (int i = 0; i < 3; i++) {
         unsigned char proof[PH_PROOF_BYTES];
         assert_ok(ph__random_bytes(challenge.client_nonce, PH_NONCE_BYTES));
         assert_ok(ph__random_bytes(challenge.server_nonce, PH_NONCE_BYTES));
         for (int side = PH_SIDE_CLIENT; side <= PH_SIDE_SERVER; side++) {
-            assert_ok(ph__authenticate_prove(&shared, (enum ph_side)side, &challenge, proof));
-            assert_ok(ph__authenticate_check(&shared, (enum ph_side)side, &challenge, proof, "peer"));
+            assert_ok(ph__authenticate_prove(&shared, (enum ph__side)side, &challenge, proof));
+            assert_ok(ph__authenticate_check(&shared, (enum ph__side)side, &challenge, proof, "peer"));
         }
     }
 }
 
 /* Whether the proof that `side` makes of one secret and challenge is refused under another secret or challenge. */
-static void expect_refusal(enum ph_side side, const struct ph_secret *made_with,
-    const struct ph_challenge *made_of, const struct ph_secret *checked_with,
-    const struct ph_challenge *checked_of)
+static void expect_refusal(enum ph__side side, const struct ph__secret *made_with,
+    const struct ph__challenge *made_of, const struct ph__secret *checked_with,
+    const struct ph__challenge *checked_of)
 {
     unsigned char proof[PH_PROOF_BYTES];
     assert_ok(ph__authenticate_prove(made_with, side, made_of, proof));
@@ -76,9 +76,9 @@ static void expect_refusal(enum ph_side side, const struct ph_secret *made_with,
         "127.0.0.1:7: its secret is not the one given here");
 }
 
-static void expect_refusals(const struct ph_secret *secret, const struct ph_challenge *challenge)
+static void expect_refusals(const struct ph__secret *secret, const struct ph__challenge *challenge)
 {
-    const struct ph_challenge original = make_challenge();
+    const struct ph__challenge original = make_challenge();
     expect_refusal(PH_SIDE_CLIENT, secret, challenge, &shared, &original);
     expect_refusal(PH_SIDE_SERVER, secret, challenge, &shared, &original);
 }
@@ -86,8 +86,8 @@ static void expect_refusals(const struct ph_secret *secret, const struct ph_chal
 static void a_wrong_secret_is_refused(void **state)
 {
     (void)state;
-    const struct ph_challenge challenge = make_challenge();
-    struct ph_secret wrong = shared;
+    const struct ph__challenge challenge = make_challenge();
+    struct ph__secret wrong = shared;
     wrong.bytes[wrong.size - 1] ^= 1;
     expect_refusals(&wrong, &challenge);
     wrong = shared;
@@ -98,7 +98,7 @@ static void a_wrong_secret_is_refused(void **state)
 static void a_proof_sent_back_to_its_maker_is_refused(void **state)
 {
     (void)state;
-    const struct ph_challenge challenge = make_challenge();
+    const struct ph__challenge challenge = make_challenge();
     unsigned char proof[PH_PROOF_BYTES];
     assert_ok(ph__authenticate_prove(&shared, PH_SIDE_SERVER, &challenge, proof));
     assert_fails(
@@ -111,8 +111,8 @@ static void a_proof_sent_back_to_its_maker_is_refused(void **state)
 static void swapped_roles_are_refused(void **state)
 {
     (void)state;
-    const struct ph_challenge original = make_challenge();
-    struct ph_challenge swapped = original;
+    const struct ph__challenge original = make_challenge();
+    struct ph__challenge swapped = original;
     memcpy(swapped.client_nonce, original.server_nonce, PH_NONCE_BYTES);
     memcpy(swapped.server_nonce, original.client_nonce, PH_NONCE_BYTES);
     expect_refusals(&shared, &swapped);
@@ -125,10 +125,10 @@ static void swapped_roles_are_refused(void **state)
 static void a_proof_of_an_earlier_connection_is_refused(void **state)
 {
     (void)state;
-    struct ph_challenge earlier = make_challenge();
+    struct ph__challenge earlier = make_challenge();
     earlier
         .server_nonce[PH_NONCE_BYTES - 1]++; /* a client's proof replayed to a server, which has drawn anew */
-    expect_refusal(PH_SIDE_CLIENT, &shared, &earlier, &shared, &(struct ph_challenge){0});
+    expect_refusal(PH_SIDE_CLIENT, &shared, &earlier, &shared, &(struct ph__challenge){0});
     expect_refusals(&shared, &earlier);
     earlier = make_challenge();
     earlier.client_nonce[0]++;
@@ -138,9 +138,9 @@ static void a_proof_of_an_earlier_connection_is_refused(void **state)
 static void every_bit_counts(void **state)
 {
     (void)state;
-    const struct ph_challenge original = make_challenge();
+    const struct ph__challenge original = make_challenge();
     for (size_t bit = 0; bit < 8 * sizeof original; bit++) {
-        struct ph_challenge flipped = original;
+        struct ph__challenge flipped = original;
         ((unsigned char *)&flipped)[bit / 8] ^= (unsigned char)(1u << bit % 8);
         expect_refusals(&shared, &flipped);
     }
@@ -172,8 +172,8 @@ static void a_transcript_knows_where_one_hello_ends(void **state)
 static void keys_differ_by_direction_connection_and_secret(void **state)
 {
     (void)state;
-    struct ph_challenge challenge = make_challenge();
-    struct ph_secret other = shared;
+    struct ph__challenge challenge = make_challenge();
+    struct ph__secret other = shared;
     unsigned char sums[5][PH_CONNECTION_KEY_BYTES];
     other.bytes[0] ^= 1;
     assert_ok(ph__authenticate_key(&shared, PH_SIDE_CLIENT, &challenge, sums[0]));
@@ -196,7 +196,7 @@ static const char *write_secret(const char *name, const char *text, mode_t mode)
 
 static void expect(const char *text, const char *wanted)
 {
-    struct ph_secret secret;
+    struct ph__secret secret;
     assert_ok(ph__secret_read(write_secret("good", text, 0600), &secret));
     assert_int_equal(secret.size, strlen(wanted));
     assert_memory_equal(secret.bytes, wanted, secret.size);
@@ -227,7 +227,7 @@ static void a_secret_that_others_may_use_is_refused(void **state)
 {
     (void)state;
     static const mode_t refused[] = {0640, 0604, 0620, 0602, 0610, 0601, 0644, 0777};
-    struct ph_secret secret = {.size = 7};
+    struct ph__secret secret = {.size = 7};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_fails(ph__secret_read(write_secret("open", "0123456789abcdef", refused[i]), &secret),
             PH_ERROR_CONFIG, "open: others than its owner may use this secret (mode ");
@@ -238,7 +238,7 @@ static void a_secret_that_others_may_use_is_refused(void **state)
 static void a_file_that_holds_no_secret_is_refused(void **state)
 {
     (void)state;
-    struct ph_secret secret;
+    struct ph__secret secret;
     char text[PH_SECRET_MAX_BYTES + 2];
     memset(text, 'x', sizeof text);
     text[PH_SECRET_MAX_BYTES + 1] = '\0';

@@ -16,7 +16,7 @@
 #include "support/is_sanitized.h"
 #include "support/test_support.h"
 
-static struct ph_control_stream *sender, *receiver;
+static struct ph__control_stream *sender, *receiver;
 static int raw; /* a further reference of the sender's socket, for whatever does not come from a stream */
 
 static void set_non_blocking(int descriptor)
@@ -76,7 +76,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static bool take(struct ph_control_frame *frame)
+static bool take(struct ph__control_frame *frame)
 {
     bool is_there = true;
     assert_ok(ph__control_stream_take(receiver, frame, &is_there));
@@ -86,7 +86,7 @@ static bool take(struct ph_control_frame *frame)
 /* Takes the next frame, which must be this one. */
 static void check_frame(uint16_t type, const void *body, size_t size)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     assert_true(take(&frame));
     assert_int_equal(frame.type, type);
     assert_int_equal(frame.size, size);
@@ -105,7 +105,7 @@ static void send_raw(const void *bytes, size_t size)
 static void frames_come_as_they_were_put(void **state)
 {
     (void)state;
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     assert_ok(ph__control_stream_receive(receiver));
     assert_false(take(&frame));
     assert_false(ph__control_stream_has_output(sender));
@@ -143,7 +143,7 @@ static void a_frame_may_come_byte_by_byte(void **state)
     (void)state;
     static const unsigned char bytes[] = {
         5, 0, 0, 0, 9, 0, 0, 0, 'h', 'e', 'l', 'l', 'o', 0, 0, 0, 0, 1, 0, 0, 0};
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     for (size_t i = 0; i < sizeof bytes; i++) {
         assert_false(take(&frame));
         send_raw(bytes + i, 1);
@@ -158,7 +158,7 @@ static void a_frame_may_come_byte_by_byte(void **state)
 static void large_frames_come_in_pieces(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     static char body[PH_CONTROL_MAX_BYTES];
     static const size_t sizes[] = {PH_CONTROL_MAX_BYTES, 1, 3000000, 65536 - 8, 65536, 0, 12345};
     enum { NUM_SIZES = sizeof sizes / sizeof *sizes };
@@ -166,7 +166,7 @@ static void large_frames_come_in_pieces(void **state)
     for (size_t i = 0; i < sizeof body; i++)
         body[i] = (char)(i * 31 + (i >> 13));
     while (num_taken < NUM_SIZES) {
-        struct ph_control_frame frame;
+        struct ph__control_frame frame;
         if (num_put < NUM_SIZES && !ph__control_stream_has_output(sender)) {
             assert_ok(ph__control_stream_put(sender, (uint16_t)num_put, body, sizes[num_put], NULL, 0));
             num_put++;
@@ -220,7 +220,7 @@ static void a_frame_that_would_be_too_large_is_refused(void **state)
     static const unsigned char heads[][8] = {
         {1, 0, 0x80, 0, 1, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}, {0, 0, 0, 0x80, 1, 0, 0, 0}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        struct ph_control_frame frame;
+        struct ph__control_frame frame;
         bool is_there = true;
         if (i > 0)
             set_up(NULL);
@@ -247,7 +247,7 @@ static void what_is_not_taken_is_received_up_to_a_limit(void **state)
         assert_ok(ph__control_stream_receive(receiver));
     }
     assert_in_range(num_sent, PH_CONTROL_MAX_BYTES, 2 * PH_CONTROL_MAX_BYTES);
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     for (size_t i = 0; i < PH_CONTROL_MAX_BYTES / 8; i++)
         assert_true(take(&frame)); /* eight zeros are a frame */
 }
@@ -256,7 +256,7 @@ static void a_stream_can_be_told_to_believe_less(void **state)
 {
     (void)state;
     static const char noise[65536];
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     size_t num_taken = 0;
     bool is_there;
     ph__control_stream_limit(receiver, 512);
@@ -284,7 +284,7 @@ static void a_stream_can_be_told_to_believe_less(void **state)
 static void frames_before_the_end_can_be_taken(void **state)
 {
     (void)state;
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     assert_ok(ph__control_stream_put(sender, 3, "last words", 10, NULL, 0));
     assert_ok(ph__control_stream_flush(sender));
     send_raw("\5\0\0", 3);
@@ -339,7 +339,7 @@ static void close_files(const int *descriptors, size_t count)
 /* Takes the next frame, which must bring these files in this order. */
 static void check_descriptors(uint16_t type, const ino_t *files, size_t count)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     assert_true(take(&frame));
     assert_int_equal(frame.type, type);
     assert_int_equal(frame.num_descriptors, count);
@@ -384,7 +384,7 @@ static void what_large_frames_took_is_given_back(void **state)
     (void)state;
     enum { LARGE = 4 << 20, SMALL = 512 };
     static char body[LARGE];
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     if (PH_IS_SANITIZED)
         return print_message("a sanitizer owns malloc: not counted\n");
     assert_ok(ph__control_stream_put(sender, 1, body, LARGE, NULL, 0));
@@ -486,7 +486,7 @@ static void descriptors_can_be_refused(void **state)
 static void a_frame_without_its_descriptors_is_refused(void **state)
 {
     (void)state;
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there;
     send_raw("\0\0\0\0\1\0\1\0", 8);
     assert_ok(ph__control_stream_receive(receiver));

@@ -13,14 +13,14 @@ enum { NUM_PAIRS = 100 };
 
 struct listener {
     int ends[2]; /* [0] is watched */
-    struct ph_event_source *source;
+    struct ph__event_source *source;
     size_t num_calls;
     uint32_t events;
     struct listener *removes; /* in its callback; may be itself */
     struct listener *adds;
 };
 
-static struct ph_event_loop *loop;
+static struct ph__event_loop *loop;
 
 static int set_up(void **state)
 {
@@ -190,7 +190,7 @@ static void many_descriptors_all_have_their_turn(void **state)
 static void what_cannot_be_watched_is_an_error(void **state)
 {
     (void)state;
-    struct ph_event_source *source = NULL;
+    struct ph__event_source *source = NULL;
     assert_fails(ph__event_loop_add(loop, -1, EPOLLIN, called, NULL, &source), PH_ERROR_MEMORY,
         "descriptor -1 cannot be watched");
     assert_null(source);

@@ -18,10 +18,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static struct ph_frame_key *make_key(unsigned char first)
+static struct ph__frame_key *make_key(unsigned char first)
 {
     unsigned char bytes[PH_CONNECTION_KEY_BYTES];
-    struct ph_frame_key *key = NULL;
+    struct ph__frame_key *key = NULL;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(first + i);
     assert_ok(ph__frame_key_create(bytes, &key));
@@ -29,7 +29,7 @@ static struct ph_frame_key *make_key(unsigned char first)
 }
 
 /* What the other side says of a frame with this tag. */
-static ph_status check(struct ph_frame_key *key, const void *its_header, size_t header_size,
+static ph_status check(struct ph__frame_key *key, const void *its_header, size_t header_size,
     const void *its_payload, size_t payload_size, const unsigned char *tag)
 {
     PH_TRY(ph__frame_begin(key, its_header, header_size));
@@ -51,7 +51,7 @@ static void tags_are_those_of_the_contract(void **state)
         {33, {0xa8, 0x2c, 0xc8, 0x46, 0xc7, 0x99, 0x22, 0xae}},
         {PAYLOAD_BYTES, {0x4c, 0x12, 0xc4, 0xa8, 0xd8, 0xb2, 0xf9, 0x44}},
     };
-    struct ph_frame_key *sender = make_key(0), *receiver = make_key(0);
+    struct ph__frame_key *sender = make_key(0), *receiver = make_key(0);
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
         unsigned char tag[PH_FRAME_TAG_BYTES];
         assert_ok(ph__frame_mac(sender, header, HEADER_BYTES, payload, frames[i].payload_size, tag));
@@ -66,7 +66,7 @@ static void tags_are_those_of_the_contract(void **state)
 static void a_payload_may_come_in_pieces(void **state)
 {
     (void)state;
-    struct ph_frame_key *sender = make_key(1), *receiver = make_key(1);
+    struct ph__frame_key *sender = make_key(1), *receiver = make_key(1);
     for (size_t piece = 1; piece < 200; piece += 13) {
         const size_t size = 1000;
         unsigned char tag[PH_FRAME_TAG_BYTES];
@@ -89,7 +89,7 @@ static void every_bit_of_header_payload_and_tag_counts(void **state)
     memcpy(frame, header, HEADER_BYTES);
     memcpy(frame + HEADER_BYTES, payload, SIZE - HEADER_BYTES);
     for (size_t bit = 0; bit < 8 * sizeof frame; bit++) {
-        struct ph_frame_key *sender = make_key(2), *receiver = make_key(2);
+        struct ph__frame_key *sender = make_key(2), *receiver = make_key(2);
         assert_ok(ph__frame_mac(
             sender, frame, HEADER_BYTES, frame + HEADER_BYTES, SIZE - HEADER_BYTES, frame + SIZE));
         frame[bit / 8] ^= (unsigned char)(1u << bit % 8);
@@ -104,7 +104,7 @@ static void every_bit_of_header_payload_and_tag_counts(void **state)
 static void no_byte_moves_between_header_and_payload(void **state)
 {
     (void)state;
-    struct ph_frame_key *sender = make_key(3), *receiver = make_key(3);
+    struct ph__frame_key *sender = make_key(3), *receiver = make_key(3);
     unsigned char tag[PH_FRAME_TAG_BYTES];
     assert_ok(ph__frame_mac(sender, payload, 16, payload + 16, 48, tag));
     assert_refused(check(receiver, payload, 32, payload + 32, 32, tag));
@@ -117,7 +117,7 @@ static void a_frame_sent_again_left_out_or_out_of_order_is_refused(void **state)
     (void)state;
     static const size_t orders[][2] = {{0, 0}, {1, 1}, {1, 0}, {0, 2}, {2, 2}};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        struct ph_frame_key *sender = make_key(4), *receiver = make_key(4);
+        struct ph__frame_key *sender = make_key(4), *receiver = make_key(4);
         unsigned char tags[3][PH_FRAME_TAG_BYTES];
         for (size_t frame = 0; frame < 3; frame++)
             assert_ok(ph__frame_mac(sender, header, HEADER_BYTES, payload, 100, tags[frame]));
@@ -132,7 +132,7 @@ static void a_frame_sent_again_left_out_or_out_of_order_is_refused(void **state)
 static void a_frame_sent_back_is_refused(void **state)
 {
     (void)state;
-    struct ph_frame_key *to_server = make_key(5), *to_client = make_key(6);
+    struct ph__frame_key *to_server = make_key(5), *to_client = make_key(6);
     unsigned char tag[PH_FRAME_TAG_BYTES];
     assert_ok(ph__frame_mac(to_server, header, HEADER_BYTES, payload, 100, tag));
     assert_refused(check(to_client, header, HEADER_BYTES, payload, 100, tag));
@@ -143,7 +143,7 @@ static void a_frame_sent_back_is_refused(void **state)
 static void after_one_wrong_tag_no_other_is_right(void **state)
 {
     (void)state;
-    struct ph_frame_key *sender = make_key(7), *receiver = make_key(7);
+    struct ph__frame_key *sender = make_key(7), *receiver = make_key(7);
     unsigned char tag[PH_FRAME_TAG_BYTES];
     assert_ok(ph__frame_mac(sender, header, HEADER_BYTES, payload, 100, tag));
     tag[0] ^= 1;

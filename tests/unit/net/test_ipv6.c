@@ -16,7 +16,7 @@ static void an_ipv6_address_is_one_place_or_all(void **state)
     assert_kind("[::ffff:127.0.0.1]:0", false, true, true);
 }
 
-static ph_status write_nothing(void *context, struct ph_writer *writer)
+static ph_status write_nothing(void *context, struct ph__writer *writer)
 {
     (void)context;
     (void)writer;
@@ -35,9 +35,9 @@ static void assert_listens(const char *address)
 static void pages_may_be_served_there(void **state)
 {
     (void)state;
-    const struct ph_http_page page = {.path = "/", .content_type = "text/plain", .write = write_nothing};
-    const struct ph_http_options options = {.address = "[::1]:0", .pages = &page, .num_pages = 1};
-    struct ph_http_server *server;
+    const struct ph__http_page page = {.path = "/", .content_type = "text/plain", .write = write_nothing};
+    const struct ph__http_options options = {.address = "[::1]:0", .pages = &page, .num_pages = 1};
+    struct ph__http_server *server;
     assert_ok(ph__http_server_create(&options, &server));
     assert_listens(ph__http_server_address(server));
     ph__http_server_destroy(server);

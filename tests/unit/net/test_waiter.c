@@ -24,7 +24,7 @@ int sched_yield(void)
 static void who_loses_its_processor_to_others_offers_it_once_a_wait(void **state)
 {
     (void)state;
-    struct ph_waiter waiter;
+    struct ph__waiter waiter;
     ph__waiter_init(&waiter, PH_WAIT_AUTO, true);
     num_yields = 0;
     for (size_t wait = 1; wait <= 3; wait++) {
@@ -38,10 +38,10 @@ static void who_loses_its_processor_to_others_offers_it_once_a_wait(void **state
 static void who_is_no_crowd_offers_nothing(void **state)
 {
     (void)state;
-    static const enum ph_wait_policy policies[] = {PH_WAIT_AUTO, PH_WAIT_SPIN_THEN_SLEEP};
+    static const enum ph__wait_policy policies[] = {PH_WAIT_AUTO, PH_WAIT_SPIN_THEN_SLEEP};
     num_yields = 0;
     for (size_t i = 0; i < 2; i++) {
-        struct ph_waiter waiter;
+        struct ph__waiter waiter;
         ph__waiter_init(&waiter, policies[i], i > 0); /* a policy that was chosen asks for no crowd */
         assert_false(ph__waiter_should_sleep(&waiter));
         while (!ph__waiter_should_sleep(&waiter)) {
@@ -53,7 +53,7 @@ static void who_is_no_crowd_offers_nothing(void **state)
 static void who_is_to_spin_or_to_sleep_does(void **state)
 {
     (void)state;
-    struct ph_waiter spinning, sleeping;
+    struct ph__waiter spinning, sleeping;
     ph__waiter_init(&spinning, PH_WAIT_SPIN, true);
     ph__waiter_init(&sleeping, PH_WAIT_SLEEP, true);
     num_yields = 0;

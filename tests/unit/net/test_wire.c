@@ -11,7 +11,7 @@
 /* One of each kind; the texts have two characters, none and as many bytes as they may. */
 static size_t put_all(void *buffer, size_t capacity, ph_status *status_out)
 {
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     size_t size = 0;
     ph__wire_writer_init(&writer, buffer, capacity);
     ph__wire_put_u8(&writer, 0xfe);
@@ -46,7 +46,7 @@ struct all {
 
 static ph_status get_all(const void *bytes, size_t size, struct all *all)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, bytes, size);
     all->u8 = ph__wire_get_u8(&reader);
     all->u16 = ph__wire_get_u16(&reader);
@@ -92,8 +92,8 @@ static void bits_of_numbers_that_are_none_come_through(void **state)
     (void)state;
     static const unsigned char bytes[] = {0x01, 0x00, 0xc0, 0x7f, 0, 0, 0x80, 0xff};
     unsigned char back[sizeof bytes];
-    struct ph_wire_reader reader;
-    struct ph_wire_writer writer;
+    struct ph__wire_reader reader;
+    struct ph__wire_writer writer;
     size_t size = 0;
     ph__wire_reader_init(&reader, bytes, sizeof bytes);
     ph__wire_writer_init(&writer, back, sizeof back);
@@ -139,7 +139,7 @@ static void bytes_left_over_are_told(void **state)
 static void a_fault_stays_whatever_is_read_after_it(void **state)
 {
     (void)state;
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, "\x01\x02\x03", 3);
     assert_int_equal(ph__wire_get_u8(&reader), 1);
     assert_int_equal(ph__wire_get_u32(&reader), 0);
@@ -150,7 +150,7 @@ static void a_fault_stays_whatever_is_read_after_it(void **state)
 
 static void refuse_text(const char *bytes, size_t size, const char *why)
 {
-    struct ph_wire_reader reader;
+    struct ph__wire_reader reader;
     char text[MAX_TEXT + 1] = "before";
     ph__wire_reader_init(&reader, bytes, size);
     ph__wire_get_text(&reader, MAX_TEXT, text);
@@ -209,7 +209,7 @@ static void a_writer_refuses_texts_that_a_reader_would(void **state)
     static const char *const texts[] = {"123456789", "a\nb", "a\xff"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         unsigned char buffer[32];
-        struct ph_wire_writer writer;
+        struct ph__wire_writer writer;
         size_t size = 77;
         ph__wire_writer_init(&writer, buffer, sizeof buffer);
         ph__wire_put_text(&writer, texts[i], MAX_TEXT);

@@ -33,7 +33,7 @@ struct table_case {
 
 struct table_model {
     const struct table_case *trial;
-    struct ph_rng_sequence random;
+    struct ph__rng_sequence random;
     struct ph_store *store;
     struct ph_state *state;
     struct ph_backend *backend;

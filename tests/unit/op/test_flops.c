@@ -207,7 +207,7 @@ static struct ph_program *program_of(
 /* Of the operators of that name, by the profile. */
 static double flops_of(const struct ph_executor *executor, const char *op)
 {
-    const struct ph_graph *graph = &executor->program->graph;
+    const struct ph__graph *graph = &executor->program->graph;
     double flops = 0;
     assert_int_equal(ph_program_num_nodes(executor->program, op), 1);
     for (size_t i = 0; i < graph->num_nodes; i++)

@@ -20,7 +20,7 @@ static void every_operator_has_its_rules(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ph__registry_count(); i++) {
-        const struct ph_op *op = ph__registry_at(i).op;
+        const struct ph__op *op = ph__registry_at(i).op;
         const bool is_alias = (op->traits & PH_OP_ALIAS) != 0;
         if (op->infer == NULL || op->cost == NULL || (op->run == NULL) != is_alias)
             fail_msg("%s lacks a shape rule, a cost rule or a way to run", op->name);
@@ -31,7 +31,7 @@ static void an_operator_without_gradient_says_why(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ph__registry_count(); i++) {
-        const struct ph_registered_op entry = ph__registry_at(i);
+        const struct ph__registered_op entry = ph__registry_at(i);
         if ((entry.op->gradient == NULL) != (entry.no_gradient != NULL))
             fail_msg("%s: a gradient rule, or a reason in ops.def, and not both", entry.op->name);
     }

@@ -12,13 +12,13 @@
 enum { MAX_WORLD = 9, MAX_TABLES = 12, MAX_READS = 3 };
 
 struct drawing {
-    struct ph_rng_sequence rng;
-    struct ph_topology topology;
+    struct ph__rng_sequence rng;
+    struct ph__topology topology;
     size_t num_tables;
-    struct ph_table_facts tables[MAX_TABLES];
-    struct ph_table_read reads[MAX_TABLES][MAX_READS]; /* of MAX_TABLES * MAX_READS features */
+    struct ph__table_facts tables[MAX_TABLES];
+    struct ph__table_read reads[MAX_TABLES][MAX_READS]; /* of MAX_TABLES * MAX_READS features */
     char names[MAX_TABLES][32];
-    struct ph_plan_choice choices[MAX_TABLES];
+    struct ph__plan_choice choices[MAX_TABLES];
     uint32_t places[MAX_TABLES][MAX_WORLD];
 };
 
@@ -39,15 +39,15 @@ static inline void draw_topology(struct drawing *drawing)
 /* Features of the table's own, or those of the table before it, which has as many rows. */
 static inline void draw_reads(struct drawing *drawing, size_t table)
 {
-    struct ph_table_facts *facts = &drawing->tables[table];
-    const struct ph_table_facts *before = facts - 1;
+    struct ph__table_facts *facts = &drawing->tables[table];
+    const struct ph__table_facts *before = facts - 1;
     const bool is_alike = table > 0 && draw(drawing, 2) == 0;
     if (is_alike)
         facts->num_rows = before->num_rows;
     for (size_t i = 0; i < facts->num_features; i++)
         drawing->reads[table][i] =
-            (struct ph_table_read){is_alike ? before->reads[draw(drawing, before->num_features)].feature
-                                            : (uint32_t)(table * MAX_READS + i),
+            (struct ph__table_read){is_alike ? before->reads[draw(drawing, before->num_features)].feature
+                                             : (uint32_t)(table * MAX_READS + i),
                 draw(drawing, 4) == 0};
     facts->reads = drawing->reads[table];
 }
@@ -56,10 +56,10 @@ static inline void draw_tables(struct drawing *drawing, size_t most_rows)
 {
     drawing->num_tables = 1 + draw(drawing, MAX_TABLES);
     for (size_t i = 0; i < drawing->num_tables; i++) {
-        struct ph_table_facts *table = &drawing->tables[i];
+        struct ph__table_facts *table = &drawing->tables[i];
         const bool has_row_state = draw(drawing, 2) == 0;
         snprintf(drawing->names[i], sizeof drawing->names[i], "embedding.f%zu", i);
-        *table = (struct ph_table_facts){.name = drawing->names[i],
+        *table = (struct ph__table_facts){.name = drawing->names[i],
             .num_rows = 1 + draw(drawing, most_rows),
             .dim = 1 + draw(drawing, 40),
             .num_features = 1 + draw(drawing, MAX_READS),
@@ -73,9 +73,9 @@ static inline void draw_tables(struct drawing *drawing, size_t most_rows)
 }
 
 /* A kind, and every other time a place that fits it. */
-static inline void draw_choice(struct drawing *drawing, size_t table, enum ph_shard_kind kind)
+static inline void draw_choice(struct drawing *drawing, size_t table, enum ph__shard_kind kind)
 {
-    const enum ph_place place = ph__shard_kind_place(kind);
+    const enum ph__place place = ph__shard_kind_place(kind);
     const bool is_host = place == PH_PLACE_HOST || place == PH_PLACE_HOSTS;
     const size_t num_hosts = drawing->topology.world_size / drawing->topology.ranks_per_host;
     const size_t count = is_host ? num_hosts : drawing->topology.world_size;
@@ -87,8 +87,8 @@ static inline void draw_choice(struct drawing *drawing, size_t table, enum ph_sh
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
     ph__rng_shuffle(&drawing->rng, order, count);
-    struct ph_plan_choice *choice = &drawing->choices[table];
-    *choice = (struct ph_plan_choice){.kind = kind, .places = drawing->places[table]};
+    struct ph__plan_choice *choice = &drawing->choices[table];
+    *choice = (struct ph__plan_choice){.kind = kind, .places = drawing->places[table]};
     if (place != PH_PLACE_NONE && draw(drawing, 2) == 0)
         choice->num_places = 1 + draw(drawing, most);
     for (size_t i = 0; i < choice->num_places; i++)
@@ -98,13 +98,13 @@ static inline void draw_choice(struct drawing *drawing, size_t table, enum ph_sh
 static inline void draw_choices(struct drawing *drawing)
 {
     for (size_t i = 0; i < drawing->num_tables; i++)
-        draw_choice(drawing, i, (enum ph_shard_kind)draw(drawing, PH_SHARD_KIND_COUNT));
+        draw_choice(drawing, i, (enum ph__shard_kind)draw(drawing, PH_SHARD_KIND_COUNT));
 }
 
 /* The plan of the choices as drawn, with places for those that have none. */
-static inline void build_drawn(struct drawing *drawing, struct ph_plan *plan_out)
+static inline void build_drawn(struct drawing *drawing, struct ph__plan *plan_out)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     for (size_t i = 0; i < drawing->num_tables; i++)
         assert_ok(ph__choice_check(&drawing->topology, &drawing->tables[i], &drawing->choices[i]));
     assert_ok(

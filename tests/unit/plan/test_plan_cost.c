@@ -6,13 +6,13 @@
 #include "support/test_support.h"
 #include "unit/plan/plan_fixture.h"
 
-static const struct ph_plan_machine machine = {1e9, 1e8, 1e7, 0};
+static const struct ph__plan_machine machine = {1e9, 1e8, 1e7, 0};
 
 static void expected_rows_are_those_of_drawn_ids(void **state)
 {
     (void)state;
     enum { ROWS = 50, IDS = 70, DRAWS = 4000 };
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     double sum = 0;
     for (size_t d = 0; d < DRAWS; d++) {
         bool is_named[ROWS] = {false};
@@ -32,13 +32,13 @@ static void expected_rows_are_those_of_drawn_ids(void **state)
 static void a_whole_table_costs_what_the_formula_says(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {2, 1};
-    const struct ph_table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false};
-    const struct ph_plan_step step = {100, false, {4, 0}, {2, 0}};
+    const struct ph__topology topology = {2, 1};
+    const struct ph__table_facts facts = {"t", 1000000, 16, 2, 5, 64, 68, 4, 0, NULL, false};
+    const struct ph__plan_step step = {100, false, {4, 0}, {2, 0}};
     static const uint32_t rank[] = {1};
-    const struct ph_plan_choice choice = {PH_SHARD_TABLE_WISE, rank, 1};
-    struct ph_plan plan;
-    struct ph_plan_load loads[2];
+    const struct ph__plan_choice choice = {PH_SHARD_TABLE_WISE, rank, 1};
+    struct ph__plan plan;
+    struct ph__plan_load loads[2];
     assert_ok(ph__plan_build(&topology, &facts, 1, &choice, &plan));
     assert_ok(ph__plan_loads(&plan, &machine, &step, &facts, loads));
     const double ids = 500, rows = 1e6 * (1 - pow(1 - 1e-6, ids));
@@ -53,7 +53,7 @@ static void a_whole_table_costs_what_the_formula_says(void **state)
     ph__plan_fini(&plan);
 }
 
-static double sum_of(const struct ph_plan_load *loads, size_t world_size)
+static double sum_of(const struct ph__plan_load *loads, size_t world_size)
 {
     double sum = 0;
     for (size_t i = 0; i < world_size; i++)
@@ -67,12 +67,12 @@ static void loads_agree_with_traffic_and_shards(void **state)
     (void)state;
     struct drawing drawing = {.rng = {.key = {.seed = test_seed()}}};
     for (size_t trial = 0; trial < 100; trial++) {
-        const struct ph_plan_step step = {1 + draw(&drawing, 100), trial % 2 == 0, {4, 0}, {1, 4}};
-        struct ph_plan plan;
-        struct ph_plan_load loads[MAX_WORLD];
-        struct ph_table_counts counts[MAX_TABLES];
+        const struct ph__plan_step step = {1 + draw(&drawing, 100), trial % 2 == 0, {4, 0}, {1, 4}};
+        struct ph__plan plan;
+        struct ph__plan_load loads[MAX_WORLD];
+        struct ph__table_counts counts[MAX_TABLES];
         static double bytes[PH_TRAFFIC_COUNT * MAX_WORLD * MAX_WORLD];
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         draw_topology(&drawing);
         draw_tables(&drawing, 1000);
         draw_choices(&drawing);
@@ -102,9 +102,9 @@ static void loads_agree_with_traffic_and_shards(void **state)
 static void every_nominal_figure_has_a_name_a_value_and_a_source(void **state)
 {
     (void)state;
-    const struct ph_plan_machine nominal = ph__plan_machine_nominal(0);
+    const struct ph__plan_machine nominal = ph__plan_machine_nominal(0);
     for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
-        const struct ph_plan_figure *figure = &ph__plan_figures[i];
+        const struct ph__plan_figure *figure = &ph__plan_figures[i];
         assert_true(figure->name[0] != '\0' && figure->source[0] != '\0');
         assert_true(isfinite(figure->nominal) && figure->nominal > 0);
         assert_true(ph__plan_machine_figure(&nominal, figure) == figure->nominal);
@@ -116,7 +116,7 @@ static void every_nominal_figure_has_a_name_a_value_and_a_source(void **state)
 static void the_nominal_machine_has_all_of_them_and_the_limit(void **state)
 {
     (void)state;
-    const struct ph_plan_machine nominal = ph__plan_machine_nominal(12345);
+    const struct ph__plan_machine nominal = ph__plan_machine_nominal(12345);
     assert_int_equal(nominal.rank_bytes, 12345);
     assert_true(nominal.memory_bytes_per_s > nominal.host_bytes_per_s);
     assert_true(nominal.host_bytes_per_s > nominal.network_bytes_per_s);
@@ -127,10 +127,10 @@ static void a_measured_figure_takes_the_place_of_one_nominal_figure(void **state
 {
     (void)state;
     for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
-        struct ph_plan_machine nominal = ph__plan_machine_nominal(0);
+        struct ph__plan_machine nominal = ph__plan_machine_nominal(0);
         ph__plan_machine_set(&nominal, &ph__plan_figures[i], 7);
         for (size_t other = 0; other < PH_PLAN_NUM_FIGURES; other++) {
-            const struct ph_plan_figure *figure = &ph__plan_figures[other];
+            const struct ph__plan_figure *figure = &ph__plan_figures[other];
             assert_true(ph__plan_machine_figure(&nominal, figure) == (other == i ? 7 : figure->nominal));
         }
     }
@@ -152,7 +152,7 @@ static size_t owner_of(size_t unit, size_t num_units, size_t world_size)
 }
 
 /* A bucket of `count` numbers: each unit goes to its owner from all others, and its sum from there to all others. */
-static void walk_bucket(const struct ph_plan_wire *wire, size_t world_size, size_t count, matrix sent)
+static void walk_bucket(const struct ph__plan_wire *wire, size_t world_size, size_t count, matrix sent)
 {
     const bool has_rows = wire->vector_bytes > 0;
     const size_t rows = (count + PH_DENSE_COLUMNS - 1) / PH_DENSE_COLUMNS;
@@ -169,7 +169,7 @@ static void walk_bucket(const struct ph_plan_wire *wire, size_t world_size, size
     }
 }
 
-static void add_bytes(void *context, enum ph_traffic what, size_t from, size_t to, double bytes)
+static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)
 {
     double(*sent)[MAX_WORLD] = context;
     assert_int_equal(what, PH_TRAFFIC_DENSE);
@@ -179,7 +179,7 @@ static void add_bytes(void *context, enum ph_traffic what, size_t from, size_t t
 static void sums_of_dense_gradients_are_walked_number_by_number(void **state)
 {
     (void)state;
-    static const struct ph_plan_wire wires[] = {{4, 0}, {2, 0}, {1, 4}};
+    static const struct ph__plan_wire wires[] = {{4, 0}, {2, 0}, {1, 4}};
     static const size_t counts[] = {0, 1, 256, 257, 5000};
     for (size_t world_size = 1; world_size <= MAX_WORLD; world_size++)
         for (size_t w = 0; w < sizeof wires / sizeof *wires; w++)
@@ -194,13 +194,13 @@ static void sums_of_dense_gradients_are_walked_number_by_number(void **state)
 /* ---- links -------------------------------------------------------------------------------------------------------------- */
 
 /* What goes from one end to another, of the matrix of all messages and the buckets. */
-static void find_wanted(const struct drawing *drawing, const struct ph_plan *plan,
-    const struct ph_plan_step *step, const struct ph_plan_dense *dense, size_t ranks_per_end, matrix wanted)
+static void find_wanted(const struct drawing *drawing, const struct ph__plan *plan,
+    const struct ph__plan_step *step, const struct ph__plan_dense *dense, size_t ranks_per_end, matrix wanted)
 {
     static double bytes[PH_TRAFFIC_COUNT * MAX_WORLD * MAX_WORLD];
     const size_t world_size = drawing->topology.world_size;
-    struct ph_table_counts counts[MAX_TABLES];
-    struct ph_arena arena = {0};
+    struct ph__table_counts counts[MAX_TABLES];
+    struct ph__arena arena = {0};
     matrix sent = {{0}};
     for (size_t i = 0; i < plan->num_tables; i++)
         assert_ok(ph__expected_counts(plan, i, &drawing->tables[i], step, &arena, &counts[i]));
@@ -220,16 +220,16 @@ static void find_wanted(const struct drawing *drawing, const struct ph_plan *pla
     ph__arena_fini(&arena);
 }
 
-static void check_links(const struct drawing *drawing, const struct ph_plan *plan, size_t most)
+static void check_links(const struct drawing *drawing, const struct ph__plan *plan, size_t most)
 {
-    const struct ph_topology *topology = &drawing->topology;
-    const struct ph_plan_step step = {100, true, {2, 0}, {1, 4}};
-    const struct ph_plan_dense dense = {3000, 700, {4, 0}};
+    const struct ph__topology *topology = &drawing->topology;
+    const struct ph__plan_step step = {100, true, {2, 0}, {1, 4}};
+    const struct ph__plan_dense dense = {3000, 700, {4, 0}};
     const bool are_hosts = topology->world_size > most;
     const size_t ranks_per_end = are_hosts ? topology->ranks_per_host : 1;
     const size_t count = topology->world_size / ranks_per_end;
-    struct ph_plan_links links;
-    struct ph_arena arena = {0};
+    struct ph__plan_links links;
+    struct ph__arena arena = {0};
     matrix wanted = {{0}};
     assert_ok(ph__plan_links_find(plan, &step, &dense, drawing->tables, most, &arena, &links));
     assert_int_equal(links.count, count <= most ? count : 0);
@@ -245,7 +245,7 @@ static void links_have_what_their_ranks_send(void **state)
     (void)state;
     struct drawing drawing = {.rng = {.key = {.seed = test_seed()}}};
     for (size_t trial = 0; trial < 50; trial++) {
-        struct ph_plan plan;
+        struct ph__plan plan;
         draw_topology(&drawing);
         draw_tables(&drawing, 1000);
         draw_choices(&drawing);

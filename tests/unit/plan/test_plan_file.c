@@ -8,23 +8,23 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const struct ph_topology four_ranks = {4, 2};
-static const struct ph_table_facts tables[] = {
+static const struct ph__topology four_ranks = {4, 2};
+static const struct ph__table_facts tables[] = {
     {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false},
     {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false},
     {"linear.user", 100, 1, 1, 1, 4, 4, 4, 0, NULL, false},
     {"linear.item", 50, 1, 1, 1, 4, 4, 4, 0, NULL, false},
 };
 
-static ph_status read_text(const char *text, struct ph_plan *plan_out)
+static ph_status read_text(const char *text, struct ph__plan *plan_out)
 {
     return ph__plan_read(test_write_file("plan.yaml", text), &four_ranks, tables, COUNT(tables), plan_out);
 }
 
-static void expect_table(const struct ph_plan *plan, size_t index, enum ph_shard_kind kind,
+static void expect_table(const struct ph__plan *plan, size_t index, enum ph__shard_kind kind,
     const uint32_t *places, size_t num_places)
 {
-    const struct ph_plan_table *table = &plan->tables[index];
+    const struct ph__plan_table *table = &plan->tables[index];
     assert_string_equal(table->name, tables[index].name);
     assert_int_equal(table->kind, kind);
     assert_int_equal(table->num_places, num_places);
@@ -35,7 +35,7 @@ static void expect_table(const struct ph_plan *plan, size_t index, enum ph_shard
 static void a_plan_says_what_it_wants_to_decide(void **state)
 {
     (void)state;
-    struct ph_plan plan;
+    struct ph__plan plan;
     assert_ok(read_text("version: 1\n"
                         "world_size: 4\n"
                         "ranks_per_host: 2\n"
@@ -57,7 +57,7 @@ static void a_plan_says_what_it_wants_to_decide(void **state)
 static void names_go_before_patterns_and_patterns_by_their_order(void **state)
 {
     (void)state;
-    struct ph_plan plan;
+    struct ph__plan plan;
     assert_ok(read_text("version: 1\nworld_size: 4\n"
                         "default: {kind: table_wise, rank: 3}\n"
                         "tables:\n"
@@ -74,7 +74,7 @@ static void names_go_before_patterns_and_patterns_by_their_order(void **state)
 
 static void expect_refusal(const char *text, const char *part)
 {
-    struct ph_plan plan = {.num_tables = 77};
+    struct ph__plan plan = {.num_tables = 77};
     assert_fails(read_text(text, &plan), PH_ERROR_CONFIG, part);
     assert_int_equal(plan.num_tables, 77);
 }
@@ -146,14 +146,14 @@ static void columns_that_stay_together_are_not_cut(void **state)
 {
     (void)state;
     static const char *const kinds[] = {"column_wise", "table_column_wise", "grid"};
-    struct ph_table_facts whole[COUNT(tables)];
+    struct ph__table_facts whole[COUNT(tables)];
     for (size_t i = 0; i < COUNT(tables); i++) {
         whole[i] = tables[i];
         whole[i].has_whole_rows = true;
     }
     for (size_t i = 0; i < COUNT(kinds); i++) {
         char text[256];
-        struct ph_plan plan;
+        struct ph__plan plan;
         snprintf(text, sizeof text, HEAD "default: {kind: %s}\n", kinds[i]);
         const char *path = test_write_file("plan.yaml", text);
         assert_fails(ph__plan_read(path, &four_ranks, whole, COUNT(tables), &plan), PH_ERROR_CONFIG,
@@ -175,16 +175,16 @@ static void tables_without_a_line_are_named(void **state)
 static void a_missing_file_is_named(void **state)
 {
     (void)state;
-    struct ph_plan plan;
+    struct ph__plan plan;
     assert_fails(ph__plan_read(test_path("none.yaml"), &four_ranks, tables, COUNT(tables), &plan),
         PH_ERROR_CONFIG, "none.yaml");
 }
 
 /* ---- written ------------------------------------------------------------------------------------------------ */
 
-static const char *write_plan(const struct ph_plan *plan, const char *name)
+static const char *write_plan(const struct ph__plan *plan, const char *name)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     const char *path = test_path(name);
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__plan_write(plan, writer));
@@ -193,7 +193,7 @@ static const char *write_plan(const struct ph_plan *plan, const char *name)
     return path;
 }
 
-static void expect_same(const struct ph_plan *a, const struct ph_plan *b)
+static void expect_same(const struct ph__plan *a, const struct ph__plan *b)
 {
     assert_int_equal(a->num_tables, b->num_tables);
     for (size_t i = 0; i < a->num_tables; i++) {
@@ -217,7 +217,7 @@ static void a_written_plan_is_read_back_as_it_was(void **state)
     static const char *const odd_names[] = {
         "a b", "x.y.kind", "*", "\"q\": {", "linear.*", "[0]", "\xc3\xa9 #"};
     for (size_t trial = 0; trial < 200; trial++) {
-        struct ph_plan plan, again;
+        struct ph__plan plan, again;
         draw_topology(&drawing);
         draw_tables(&drawing, 30);
         for (size_t i = 0; i < drawing.num_tables && i < COUNT(odd_names) && trial % 2 == 0; i++)
@@ -237,8 +237,8 @@ static void long_names_are_read_back_or_refused(void **state)
 {
     (void)state;
     char names[4][PH_PLAN_MAX_NAME + 2];
-    struct ph_table_facts long_tables[COUNT(tables)];
-    struct ph_plan plan, again;
+    struct ph__table_facts long_tables[COUNT(tables)];
+    struct ph__plan plan, again;
     const size_t lengths[] = {168, 169, PH_PLAN_MAX_NAME, PH_PLAN_MAX_NAME};
     memcpy(long_tables, tables, sizeof tables);
     for (size_t i = 0; i < COUNT(tables); i++) {
@@ -261,8 +261,8 @@ static void long_names_are_read_back_or_refused(void **state)
 static void a_written_plan_reads_well(void **state)
 {
     (void)state;
-    struct ph_plan plan;
-    struct ph_arena arena = {0};
+    struct ph__plan plan;
+    struct ph__arena arena = {0};
     assert_ok(read_text(HEAD "tables:\n"
                              "  \"linear.*\": {kind: data_parallel}\n"
                              "  embedding.item: {kind: table_wise, rank: 1}\n"

@@ -6,11 +6,11 @@ enum { MAX_ROWS = 25, MAX_DIM = 40, TRIALS = 400 };
 
 /* How often each number of the table is held. */
 static void count_holders(
-    const struct ph_plan *plan, const struct ph_plan_table *table, unsigned char held[MAX_ROWS][MAX_DIM])
+    const struct ph__plan *plan, const struct ph__plan_table *table, unsigned char held[MAX_ROWS][MAX_DIM])
 {
     memset(held, 0, MAX_ROWS * MAX_DIM);
     for (size_t i = 0; i < table->num_shards; i++) {
-        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        const struct ph__table_shard *shard = &plan->shards[table->first_shard + i];
         for (uint64_t r = shard->first_row; r < shard->first_row + shard->num_rows; r++)
             for (uint32_t c = shard->first_column; c < shard->first_column + shard->num_columns; c++) {
                 assert_true(r < table->num_rows && c < table->dim);
@@ -19,23 +19,23 @@ static void count_holders(
     }
 }
 
-static void expect_each_number_once(const struct ph_plan *plan, size_t index)
+static void expect_each_number_once(const struct ph__plan *plan, size_t index)
 {
     unsigned char held[MAX_ROWS][MAX_DIM];
-    const struct ph_plan_table *table = &plan->tables[index];
+    const struct ph__plan_table *table = &plan->tables[index];
     count_holders(plan, table, held);
     for (uint64_t r = 0; r < table->num_rows; r++)
         for (uint32_t c = 0; c < table->dim; c++)
             assert_int_equal(held[r][c], table->kind == PH_SHARD_DATA_PARALLEL ? 0 : 1);
 }
 
-static void expect_fair_shards(const struct ph_plan *plan, size_t index)
+static void expect_fair_shards(const struct ph__plan *plan, size_t index)
 {
-    const struct ph_plan_table *table = &plan->tables[index];
+    const struct ph__plan_table *table = &plan->tables[index];
     uint64_t most_rows = 0, least_rows = UINT64_MAX;
     bool is_seen[MAX_WORLD] = {false};
     for (size_t i = 0; i < table->num_shards; i++) {
-        const struct ph_table_shard *shard = &plan->shards[table->first_shard + i];
+        const struct ph__table_shard *shard = &plan->shards[table->first_shard + i];
         assert_int_equal(shard->table, index);
         assert_true(shard->rank < plan->topology.world_size && !is_seen[shard->rank]);
         is_seen[shard->rank] = true;
@@ -59,7 +59,7 @@ static void every_number_of_every_table_is_held_once(void **state)
     (void)state;
     struct drawing drawing = {.rng = {.key = {.seed = test_seed()}}};
     for (size_t trial = 0; trial < TRIALS; trial++) {
-        struct ph_plan plan;
+        struct ph__plan plan;
         draw_topology(&drawing);
         draw_tables(&drawing, MAX_ROWS);
         draw_choices(&drawing);
@@ -79,13 +79,13 @@ static void every_number_of_every_table_is_held_once(void **state)
 
 /* ---- one of each kind, by hand ------------------------------------------------------------------------------ */
 
-static const struct ph_topology four_ranks = {4, 2};
-static const struct ph_table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false};
+static const struct ph__topology four_ranks = {4, 2};
+static const struct ph__table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false};
 
-static void expect_shards(const struct ph_topology *topology, const struct ph_table_facts *table,
-    struct ph_plan_choice choice, const struct ph_table_shard *wanted, size_t num_wanted)
+static void expect_shards(const struct ph__topology *topology, const struct ph__table_facts *table,
+    struct ph__plan_choice choice, const struct ph__table_shard *wanted, size_t num_wanted)
 {
-    struct ph_plan plan;
+    struct ph__plan plan;
     assert_ok(ph__choice_check(topology, table, &choice));
     assert_ok(ph__plan_build(topology, table, 1, &choice, &plan));
     assert_int_equal(plan.num_shards, num_wanted);
@@ -99,35 +99,36 @@ static void expect_shards(const struct ph_topology *topology, const struct ph_ta
 static void each_kind_cuts_as_the_header_says(void **state)
 {
     (void)state;
-    const struct ph_table_facts *table = &ten_by_ten;
+    const struct ph__table_facts *table = &ten_by_ten;
     static const uint32_t ranks[] = {3, 1, 0}, two[] = {2, 0}, one[] = {1}, hosts[] = {1, 0};
-    const struct ph_table_shard whole[] = {{0, 1, 0, 10, 0, 10}};
-    expect_shards(&four_ranks, table, (struct ph_plan_choice){PH_SHARD_TABLE_WISE, one, 1}, whole, 1);
-    const struct ph_table_shard rows[] = {{0, 3, 0, 4, 0, 10}, {0, 1, 4, 3, 0, 10}, {0, 0, 7, 3, 0, 10}};
-    expect_shards(&four_ranks, table, (struct ph_plan_choice){PH_SHARD_ROW_WISE, ranks, 3}, rows, 3);
-    const struct ph_table_shard columns[] = {{0, 2, 0, 10, 0, 8}, {0, 0, 0, 10, 8, 2}};
-    expect_shards(&four_ranks, table, (struct ph_plan_choice){PH_SHARD_COLUMN_WISE, two, 2}, columns, 2);
-    const struct ph_table_shard host_rows[] = {{0, 2, 0, 5, 0, 10}, {0, 3, 5, 5, 0, 10}};
-    expect_shards(&four_ranks, table, (struct ph_plan_choice){PH_SHARD_TABLE_ROW_WISE, one, 1}, host_rows, 2);
-    const struct ph_table_shard host_columns[] = {{0, 2, 0, 10, 0, 8}, {0, 3, 0, 10, 8, 2}};
+    const struct ph__table_shard whole[] = {{0, 1, 0, 10, 0, 10}};
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_WISE, one, 1}, whole, 1);
+    const struct ph__table_shard rows[] = {{0, 3, 0, 4, 0, 10}, {0, 1, 4, 3, 0, 10}, {0, 0, 7, 3, 0, 10}};
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 3}, rows, 3);
+    const struct ph__table_shard columns[] = {{0, 2, 0, 10, 0, 8}, {0, 0, 0, 10, 8, 2}};
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_COLUMN_WISE, two, 2}, columns, 2);
+    const struct ph__table_shard host_rows[] = {{0, 2, 0, 5, 0, 10}, {0, 3, 5, 5, 0, 10}};
     expect_shards(
-        &four_ranks, table, (struct ph_plan_choice){PH_SHARD_TABLE_COLUMN_WISE, one, 1}, host_columns, 2);
-    const struct ph_table_shard grid[] = {
+        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, one, 1}, host_rows, 2);
+    const struct ph__table_shard host_columns[] = {{0, 2, 0, 10, 0, 8}, {0, 3, 0, 10, 8, 2}};
+    expect_shards(
+        &four_ranks, table, (struct ph__plan_choice){PH_SHARD_TABLE_COLUMN_WISE, one, 1}, host_columns, 2);
+    const struct ph__table_shard grid[] = {
         {0, 2, 0, 5, 0, 8}, {0, 3, 5, 5, 0, 8}, {0, 0, 0, 5, 8, 2}, {0, 1, 5, 5, 8, 2}};
-    expect_shards(&four_ranks, table, (struct ph_plan_choice){PH_SHARD_GRID, hosts, 2}, grid, 4);
-    expect_shards(&four_ranks, table, (struct ph_plan_choice){PH_SHARD_DATA_PARALLEL, NULL, 0}, NULL, 0);
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_GRID, hosts, 2}, grid, 4);
+    expect_shards(&four_ranks, table, (struct ph__plan_choice){PH_SHARD_DATA_PARALLEL, NULL, 0}, NULL, 0);
 }
 
 static void ranks_behind_the_last_row_have_no_shard(void **state)
 {
     (void)state;
-    const struct ph_table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false};
+    const struct ph__table_facts table = {"t", 2, 3, 1, 1, 12, 0, 0, 0, NULL, false};
     static const uint32_t ranks[] = {0, 1, 2, 3}, host[] = {0};
-    const struct ph_table_shard rows[] = {{0, 0, 0, 1, 0, 3}, {0, 1, 1, 1, 0, 3}};
-    expect_shards(&four_ranks, &table, (struct ph_plan_choice){PH_SHARD_ROW_WISE, ranks, 4}, rows, 2);
-    const struct ph_table_shard columns[] = {{0, 0, 0, 2, 0, 3}};
+    const struct ph__table_shard rows[] = {{0, 0, 0, 1, 0, 3}, {0, 1, 1, 1, 0, 3}};
+    expect_shards(&four_ranks, &table, (struct ph__plan_choice){PH_SHARD_ROW_WISE, ranks, 4}, rows, 2);
+    const struct ph__table_shard columns[] = {{0, 0, 0, 2, 0, 3}};
     expect_shards(
-        &four_ranks, &table, (struct ph_plan_choice){PH_SHARD_TABLE_COLUMN_WISE, host, 1}, columns, 1);
+        &four_ranks, &table, (struct ph__plan_choice){PH_SHARD_TABLE_COLUMN_WISE, host, 1}, columns, 1);
 }
 
 static void bytes_count_a_number_a_row_once_for_each_column_shard(void **state)
@@ -136,8 +137,8 @@ static void bytes_count_a_number_a_row_once_for_each_column_shard(void **state)
     assert_int_equal(ph__part_bytes(&ten_by_ten, 10, 10), 440);
     assert_int_equal(ph__part_bytes(&ten_by_ten, 10, 8), 10 * (32 + 4));
     static const uint32_t two[] = {2, 0};
-    struct ph_plan plan;
-    const struct ph_plan_choice choice = {PH_SHARD_COLUMN_WISE, two, 2};
+    struct ph__plan plan;
+    const struct ph__plan_choice choice = {PH_SHARD_COLUMN_WISE, two, 2};
     assert_ok(ph__plan_build(&four_ranks, &ten_by_ten, 1, &choice, &plan));
     assert_int_equal(plan.tables[0].bytes, 400 + 2 * 40);
     ph__plan_fini(&plan);
@@ -148,27 +149,27 @@ static void choices_that_do_not_fit_are_refused(void **state)
     (void)state;
     static const uint32_t twice[] = {1, 2, 1}, far[] = {4}, three[] = {0, 1, 2};
     assert_fails(
-        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph_plan_choice){PH_SHARD_ROW_WISE, twice, 3}),
+        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_ROW_WISE, twice, 3}),
         PH_ERROR_CONFIG, "rank 1 is named twice");
     assert_fails(
-        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph_plan_choice){PH_SHARD_TABLE_WISE, far, 1}),
+        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_TABLE_WISE, far, 1}),
         PH_ERROR_CONFIG, "there is no rank 4: the last is 3");
     assert_fails(ph__choice_check(&four_ranks, &ten_by_ten,
-                     &(struct ph_plan_choice){PH_SHARD_TABLE_ROW_WISE, three + 2, 1}),
+                     &(struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, three + 2, 1}),
         PH_ERROR_CONFIG, "there is no host 2: the last is 1");
     assert_fails(
-        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph_plan_choice){PH_SHARD_COLUMN_WISE, three, 3}),
+        ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_COLUMN_WISE, three, 3}),
         PH_ERROR_CONFIG, "3 ranks for the 10 columns of 't': one for each 4 of them at most");
 }
 
 /* ---- places ---------------------------------------------------------------------------------------------- */
 
-static struct ph_table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
+static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
 {
-    return (struct ph_table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false};
+    return (struct ph__table_facts){name, num_rows, dim, 1, 1, 4 * dim, 0, 0, 0, NULL, false};
 }
 
-static void expect_places(const struct ph_plan_choice *choice, const uint32_t *wanted, size_t num_wanted)
+static void expect_places(const struct ph__plan_choice *choice, const uint32_t *wanted, size_t num_wanted)
 {
     assert_int_equal(choice->num_places, num_wanted);
     for (size_t i = 0; i < num_wanted; i++)
@@ -178,12 +179,12 @@ static void expect_places(const struct ph_plan_choice *choice, const uint32_t *w
 static void whole_tables_go_where_the_fewest_bytes_are_the_largest_first(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {3, 3};
-    const struct ph_table_facts tables[] = {
+    const struct ph__topology topology = {3, 3};
+    const struct ph__table_facts tables[] = {
         table_of("a", 10, 4), table_of("b", 50, 4), table_of("c", 40, 4), table_of("d", 30, 4)};
     static const uint32_t named[] = {0};
-    struct ph_plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}};
-    struct ph_arena arena = {0};
+    struct ph__plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}};
+    struct ph__arena arena = {0};
     assert_ok(ph__plan_places(&topology, tables, 4, choices, &arena));
     expect_places(&choices[0], (uint32_t[]){0}, 1);
     expect_places(&choices[1], (uint32_t[]){1}, 1); /* rank 0 has 10 rows already */
@@ -195,13 +196,13 @@ static void whole_tables_go_where_the_fewest_bytes_are_the_largest_first(void **
 static void columns_go_over_as_many_ranks_as_they_are_enough_for(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {4, 2};
-    const struct ph_table_facts tables[] = {table_of("full", 100, 4), table_of("narrow", 10, 8),
+    const struct ph__topology topology = {4, 2};
+    const struct ph__table_facts tables[] = {table_of("full", 100, 4), table_of("narrow", 10, 8),
         table_of("wide", 10, 64), table_of("grid", 10, 4)};
     static const uint32_t named[] = {1};
-    struct ph_plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}, {.kind = PH_SHARD_COLUMN_WISE},
+    struct ph__plan_choice choices[4] = {{PH_SHARD_TABLE_WISE, named, 1}, {.kind = PH_SHARD_COLUMN_WISE},
         {.kind = PH_SHARD_COLUMN_WISE}, {.kind = PH_SHARD_GRID}};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_ok(ph__plan_places(&topology, tables, 4, choices, &arena));
     expect_places(&choices[1], (uint32_t[]){0, 2}, 2);
     expect_places(&choices[2], (uint32_t[]){0, 1, 2, 3}, 4);
@@ -212,13 +213,13 @@ static void columns_go_over_as_many_ranks_as_they_are_enough_for(void **state)
 static void kinds_of_a_host_go_to_the_emptiest_host(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {6, 2};
-    const struct ph_table_facts tables[] = {table_of("a", 10, 4), table_of("b", 9, 4), table_of("c", 8, 4),
+    const struct ph__topology topology = {6, 2};
+    const struct ph__table_facts tables[] = {table_of("a", 10, 4), table_of("b", 9, 4), table_of("c", 8, 4),
         table_of("d", 7, 4), table_of("e", 1, 4)};
-    struct ph_plan_choice choices[5] = {{.kind = PH_SHARD_TABLE_ROW_WISE},
+    struct ph__plan_choice choices[5] = {{.kind = PH_SHARD_TABLE_ROW_WISE},
         {.kind = PH_SHARD_TABLE_COLUMN_WISE}, {.kind = PH_SHARD_TABLE_ROW_WISE},
         {.kind = PH_SHARD_TABLE_ROW_WISE}, {.kind = PH_SHARD_ROW_WISE}};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_ok(ph__plan_places(&topology, tables, 5, choices, &arena));
     expect_places(&choices[0], (uint32_t[]){1}, 1); /* the only row of "e" is on rank 0 */
     expect_places(&choices[1], (uint32_t[]){2}, 1);
@@ -232,23 +233,23 @@ static void kinds_of_a_host_go_to_the_emptiest_host(void **state)
 
 enum { NUM_DRAWINGS = 100 };
 
-static bool has_element(const struct ph_table_shard *shard, uint64_t row, uint32_t column)
+static bool has_element(const struct ph__table_shard *shard, uint64_t row, uint32_t column)
 {
     return row - shard->first_row < shard->num_rows && column - shard->first_column < shard->num_columns;
 }
 
 /* What rank has of a table, from where its rows and columns are; slots of one number a row come with each part of it. */
 static uint64_t count_bytes(
-    const struct drawing *drawing, const struct ph_plan *plan, size_t table, uint32_t rank)
+    const struct drawing *drawing, const struct ph__plan *plan, size_t table, uint32_t rank)
 {
-    const struct ph_table_facts *facts = &drawing->tables[table];
+    const struct ph__table_facts *facts = &drawing->tables[table];
     const uint64_t number_bytes =
         (facts->weight_bytes + facts->slot_bytes - facts->row_slot_bytes) / facts->dim;
     uint64_t bytes = 0;
     if (plan->tables[table].kind == PH_SHARD_DATA_PARALLEL)
         return facts->num_rows * (facts->weight_bytes + facts->slot_bytes);
     for (size_t s = 0; s < plan->num_shards; s++) {
-        const struct ph_table_shard *shard = &plan->shards[s];
+        const struct ph__table_shard *shard = &plan->shards[s];
         if (shard->table != table || shard->rank != rank)
             continue;
         for (uint64_t row = 0; row < facts->num_rows; row++) {
@@ -261,7 +262,7 @@ static uint64_t count_bytes(
     return bytes;
 }
 
-static uint64_t count_most(const struct drawing *drawing, const struct ph_plan *plan)
+static uint64_t count_most(const struct drawing *drawing, const struct ph__plan *plan)
 {
     uint64_t most = 0;
     for (uint32_t rank = 0; rank < drawing->topology.world_size; rank++) {
@@ -278,7 +279,7 @@ static void the_fullest_rank_decides(void **state)
     (void)state;
     struct drawing drawing = {.rng = {.key = {.seed = test_seed()}}};
     for (size_t i = 0; i < NUM_DRAWINGS; i++) {
-        struct ph_plan plan;
+        struct ph__plan plan;
         draw_topology(&drawing);
         draw_tables(&drawing, 50);
         draw_choices(&drawing);
@@ -296,16 +297,16 @@ static void the_fullest_rank_decides(void **state)
 static void rank_and_table_are_named(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {2, 2};
+    const struct ph__topology topology = {2, 2};
     const uint32_t second = 1;
-    const struct ph_table_facts tables[] = {
+    const struct ph__table_facts tables[] = {
         {.name = "embedding.user", .num_rows = 1024, .dim = 8, .weight_bytes = 32, .slot_bytes = 32},
         {.name = "embedding.item", .num_rows = 3072, .dim = 8, .weight_bytes = 32, .slot_bytes = 32},
         {.name = "embedding.day", .num_rows = 16, .dim = 8, .weight_bytes = 32, .slot_bytes = 32}};
-    const struct ph_plan_choice choices[] = {
+    const struct ph__plan_choice choices[] = {
         {.kind = PH_SHARD_TABLE_WISE, .places = &second, .num_places = 1},
         {.kind = PH_SHARD_TABLE_WISE, .places = &second, .num_places = 1}, {.kind = PH_SHARD_DATA_PARALLEL}};
-    struct ph_plan plan;
+    struct ph__plan plan;
     assert_ok(ph__plan_build(&topology, tables, 3, choices, &plan));
     assert_fails(ph__plan_check_bytes(&plan, tables, 200 * 1024), PH_ERROR_MEMORY,
         "rank 1 of 2 would hold 257.0 KiB of tables with their optimizer's slots, where 200.0 KiB are "

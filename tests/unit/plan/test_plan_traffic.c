@@ -39,7 +39,7 @@ static size_t rank_of_sample(const struct drawing *drawing, const struct batch *
     return rank;
 }
 
-static bool has_row(const struct ph_table_shard *shard, uint64_t row)
+static bool has_row(const struct ph__table_shard *shard, uint64_t row)
 {
     return row >= shard->first_row && row < shard->first_row + shard->num_rows;
 }
@@ -55,8 +55,8 @@ struct stream {
 struct walk {
     const struct drawing *drawing;
     const struct batch *batch;
-    const struct ph_plan *plan;
-    const struct ph_plan_step *step;
+    const struct ph__plan *plan;
+    const struct ph__plan_step *step;
     size_t table;
     bool names[MAX_WORLD][MAX_ROWS];    /* rows that a rank's samples name */
     struct stream streams[MAX_STREAMS]; /* of the tables so far */
@@ -65,7 +65,7 @@ struct walk {
     matrices *sent;
 };
 
-static void carry(struct walk *walk, enum ph_traffic what, size_t from, size_t to, size_t bytes)
+static void carry(struct walk *walk, enum ph__traffic what, size_t from, size_t to, size_t bytes)
 {
     if (from != to)
         (*walk->sent)[what][from][to] += (double)bytes;
@@ -73,15 +73,15 @@ static void carry(struct walk *walk, enum ph_traffic what, size_t from, size_t t
 
 static void carry_vector(struct walk *walk, size_t from, size_t to, size_t columns)
 {
-    const struct ph_plan_wire *pooled = &walk->step->pooled_wire, *gradient = &walk->step->gradient_wire;
+    const struct ph__plan_wire *pooled = &walk->step->pooled_wire, *gradient = &walk->step->gradient_wire;
     carry(walk, PH_TRAFFIC_POOLED, from, to, columns * pooled->number_bytes + pooled->vector_bytes);
     carry(walk, PH_TRAFFIC_GRADIENTS, to, from, columns * gradient->number_bytes + gradient->vector_bytes);
 }
 
 /* A bag's vector on its way: over the owner's host where the kind says so. */
-static void walk_vector(struct walk *walk, const struct ph_table_shard *shard, size_t rank)
+static void walk_vector(struct walk *walk, const struct ph__table_shard *shard, size_t rank)
 {
-    const struct ph_plan_table *table = &walk->plan->tables[walk->table];
+    const struct ph__plan_table *table = &walk->plan->tables[walk->table];
     const size_t num_local = walk->drawing->topology.ranks_per_host;
     const bool is_of_host = table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID;
     size_t next = rank;
@@ -93,7 +93,7 @@ static void walk_vector(struct walk *walk, const struct ph_table_shard *shard, s
 }
 
 /* Whether nothing before has asked that rank for these rows of the feature. */
-static bool is_new_stream(struct walk *walk, const struct ph_table_shard *shard, uint32_t feature)
+static bool is_new_stream(struct walk *walk, const struct ph__table_shard *shard, uint32_t feature)
 {
     for (size_t i = 0; i < walk->num_streams; i++) {
         const struct stream *stream = &walk->streams[i];
@@ -107,7 +107,7 @@ static bool is_new_stream(struct walk *walk, const struct ph_table_shard *shard,
 }
 
 static size_t count_ids(
-    const struct walk *walk, const struct ph_table_shard *shard, size_t feature, size_t sample)
+    const struct walk *walk, const struct ph__table_shard *shard, size_t feature, size_t sample)
 {
     size_t count = 0;
     for (size_t i = 0; i < walk->batch->lengths[feature][sample]; i++)
@@ -115,7 +115,7 @@ static size_t count_ids(
     return count;
 }
 
-static void ask(struct walk *walk, const struct ph_table_shard *shard, uint32_t feature)
+static void ask(struct walk *walk, const struct ph__table_shard *shard, uint32_t feature)
 {
     for (size_t b = 0; b < walk->batch->num_samples; b++) {
         const size_t rank = rank_of_sample(walk->drawing, walk->batch, b);
@@ -127,7 +127,7 @@ static void ask(struct walk *walk, const struct ph_table_shard *shard, uint32_t 
     }
 }
 
-static void answer(struct walk *walk, const struct ph_table_shard *shard, struct ph_table_read read)
+static void answer(struct walk *walk, const struct ph__table_shard *shard, struct ph__table_read read)
 {
     for (size_t b = 0; b < walk->batch->num_samples; b++) {
         const size_t rank = rank_of_sample(walk->drawing, walk->batch, b);
@@ -147,12 +147,12 @@ static void name_rows(struct walk *walk, uint32_t feature)
                 true;
 }
 
-static void walk_read(struct walk *walk, struct ph_table_read read)
+static void walk_read(struct walk *walk, struct ph__table_read read)
 {
-    const struct ph_plan_table *table = &walk->plan->tables[walk->table];
+    const struct ph__plan_table *table = &walk->plan->tables[walk->table];
     name_rows(walk, read.feature);
     for (size_t s = 0; s < table->num_shards; s++) {
-        const struct ph_table_shard *shard = &walk->plan->shards[table->first_shard + s];
+        const struct ph__table_shard *shard = &walk->plan->shards[table->first_shard + s];
         if (is_new_stream(walk, shard, read.feature))
             ask(walk, shard, read.feature);
         answer(walk, shard, read);
@@ -170,11 +170,11 @@ static bool is_named(const struct walk *walk, uint64_t row)
 /* The sums of four squares of a gradient row, from each owner of some of its columns to all others. */
 static void walk_squares(struct walk *walk, uint64_t row)
 {
-    const struct ph_plan_table *table = &walk->plan->tables[walk->table];
+    const struct ph__plan_table *table = &walk->plan->tables[walk->table];
     for (size_t s = 0; s < table->num_shards && is_named(walk, row); s++)
         for (size_t o = 0; o < table->num_shards; o++) {
-            const struct ph_table_shard *shard = &walk->plan->shards[table->first_shard + s],
-                                        *other = &walk->plan->shards[table->first_shard + o];
+            const struct ph__table_shard *shard = &walk->plan->shards[table->first_shard + s],
+                                         *other = &walk->plan->shards[table->first_shard + o];
             if (has_row(shard, row) && has_row(other, row))
                 for (size_t column = 0; column < shard->num_columns; column += 4)
                     carry(walk, PH_TRAFFIC_SQUARES, shard->rank, other->rank, 4);
@@ -190,7 +190,7 @@ static void walk_replicas(struct walk *walk, uint64_t row)
                 carry(walk, PH_TRAFFIC_REPLICAS, from, to, 4 + 4 * walk->drawing->tables[walk->table].dim);
 }
 
-static void carry_everywhere(struct walk *walk, enum ph_traffic what, size_t bytes)
+static void carry_everywhere(struct walk *walk, enum ph__traffic what, size_t bytes)
 {
     for (size_t from = 0; from < walk->drawing->topology.world_size; from++)
         for (size_t to = 0; to < walk->drawing->topology.world_size; to++)
@@ -199,7 +199,7 @@ static void carry_everywhere(struct walk *walk, enum ph_traffic what, size_t byt
 
 static void walk_table(struct walk *walk)
 {
-    const struct ph_table_facts *facts = &walk->drawing->tables[walk->table];
+    const struct ph__table_facts *facts = &walk->drawing->tables[walk->table];
     memset(walk->names, 0, sizeof walk->names);
     const bool is_replica = walk->plan->tables[walk->table].kind == PH_SHARD_DATA_PARALLEL;
     for (size_t f = 0; f < facts->num_features; f++)
@@ -222,12 +222,12 @@ struct counted {
 
 static void count_table(const struct walk *walk, struct counted *counted)
 {
-    const struct ph_plan_table *table = &walk->plan->tables[walk->table];
-    const struct ph_table_facts *facts = &walk->drawing->tables[walk->table];
+    const struct ph__plan_table *table = &walk->plan->tables[walk->table];
+    const struct ph__table_facts *facts = &walk->drawing->tables[walk->table];
     const size_t world_size = walk->drawing->topology.world_size;
     *counted = (struct counted){0};
     for (size_t s = 0; s < table->num_shards; s++) {
-        const struct ph_table_shard *shard = &walk->plan->shards[table->first_shard + s];
+        const struct ph__table_shard *shard = &walk->plan->shards[table->first_shard + s];
         for (size_t f = 0; f < facts->num_features; f++)
             for (size_t b = 0; b < walk->batch->num_samples; b++) {
                 const size_t rank = rank_of_sample(walk->drawing, walk->batch, b);
@@ -260,14 +260,14 @@ static void traffic_is_that_of_a_walk_over_the_batch(void **state)
     static struct counted counted[MAX_TABLES];
     struct drawing drawing = {.rng = {.key = {.seed = test_seed()}}};
     for (size_t trial = 0; trial < TRIALS; trial++) {
-        struct ph_plan plan;
-        struct ph_table_counts counts[MAX_TABLES];
+        struct ph__plan plan;
+        struct ph__table_counts counts[MAX_TABLES];
         draw_topology(&drawing);
         draw_tables(&drawing, MAX_ROWS);
         draw_choices(&drawing);
         build_drawn(&drawing, &plan);
         draw_batch(&drawing, &batch);
-        const struct ph_plan_step step = {
+        const struct ph__plan_step step = {
             batch.num_samples, trial % 2 == 0, {1 + trial % 4, trial % 3}, {1 + trial % 3, trial % 5}};
         memset(sent, 0, sizeof sent);
         static struct walk walk;
@@ -277,7 +277,7 @@ static void traffic_is_that_of_a_walk_over_the_batch(void **state)
         for (walk.table = 0; walk.table < drawing.num_tables; walk.table++) {
             walk_table(&walk);
             count_table(&walk, &counted[walk.table]);
-            counts[walk.table] = (struct ph_table_counts){
+            counts[walk.table] = (struct ph__table_counts){
                 counted[walk.table].ids, counted[walk.table].distinct_rows, counted[walk.table].rank_rows};
         }
         ph__plan_traffic(&plan, drawing.tables, &step, counts, bytes);
@@ -288,7 +288,7 @@ static void traffic_is_that_of_a_walk_over_the_batch(void **state)
 
 /* ---- and two by hand -------------------------------------------------------------------------------------------- */
 
-static double bytes_between(const double *bytes, enum ph_traffic what, size_t from, size_t to)
+static double bytes_between(const double *bytes, enum ph__traffic what, size_t from, size_t to)
 {
     return bytes[((size_t)what * 4 + from) * 4 + to];
 }
@@ -296,15 +296,15 @@ static double bytes_between(const double *bytes, enum ph_traffic what, size_t fr
 static void a_table_on_one_host_sends_to_its_ranks_and_from_there_to_their_peers(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {4, 2};
-    const struct ph_table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL, false};
+    const struct ph__topology topology = {4, 2};
+    const struct ph__table_facts facts = {"t", 10, 8, 3, 3, 32, 4, 4, 0, NULL, false};
     static const uint32_t host[] = {0};
-    const struct ph_plan_choice choice = {PH_SHARD_TABLE_ROW_WISE, host, 1};
-    const struct ph_plan_step step = {8, false, {2, 0}, {1, 4}};
+    const struct ph__plan_choice choice = {PH_SHARD_TABLE_ROW_WISE, host, 1};
+    const struct ph__plan_step step = {8, false, {2, 0}, {1, 4}};
     static const double ids[24] = {6, 0, 5, 1, 4, 1, 3, 3, [13] = 1}, rows[2] = {5, 4}, rank_rows[4] = {0};
-    const struct ph_table_counts counts = {ids, rows, rank_rows};
+    const struct ph__table_counts counts = {ids, rows, rank_rows};
     double bytes[PH_TRAFFIC_COUNT * 16];
-    struct ph_plan plan;
+    struct ph__plan plan;
     assert_ok(ph__plan_build(&topology, &facts, 1, &choice, &plan));
     ph__plan_traffic(&plan, &facts, &step, &counts, bytes);
     assert_true(bytes_between(bytes, PH_TRAFFIC_LENGTHS, 3, 1) == 12 + 4 * 3 * 2);
@@ -321,7 +321,7 @@ static void a_table_on_one_host_sends_to_its_ranks_and_from_there_to_their_peers
 static void uneven_batches_are_dealt_by_the_samples_place(void **state)
 {
     (void)state;
-    const struct ph_topology topology = {4, 4};
+    const struct ph__topology topology = {4, 4};
     assert_int_equal(ph__plan_samples(&topology, 6, 0), 1);
     assert_int_equal(ph__plan_samples(&topology, 6, 1), 2);
     assert_int_equal(ph__plan_samples(&topology, 6, 2), 1);

@@ -9,11 +9,11 @@
 
 /* The text of a model section that these "key=value" give. */
 static const char *identity_of(
-    const char *const *sets, size_t num_sets, double negative_rate, struct ph_arena *arena)
+    const char *const *sets, size_t num_sets, double negative_rate, struct ph__arena *arena)
 {
-    static struct ph_model_section section;
+    static struct ph__model_section section;
     const char *text = NULL;
-    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
+    struct ph__section sections[PH_NUM_MODEL_SECTIONS];
     const size_t count = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, num_sets, sections, count, arena));
     assert_ok(ph__model_section_finish(&section, arena));
@@ -24,7 +24,7 @@ static const char *identity_of(
 static void defaults_are_left_out(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *const sets[] = {"model.kind=fm", "model.embedding_dim=16", "model.hidden_units=64,32",
         "model.embedding_init_std=0.0001"};
     assert_string_equal(identity_of(NULL, 0, 1, &arena), "");
@@ -53,7 +53,7 @@ static void what_differs_is_named(void **state)
 static void sets_are_the_lines_again(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *const *sets = NULL;
     size_t count = 1;
     assert_ok(ph__model_identity_sets("w", "", &arena, &sets, &count));
@@ -91,7 +91,7 @@ static void texts_of_others_are_refused(void **state)
         {"data.train=/etc/passwd\n", "w: 'data.train=/etc/passwd' is no setting of a model"},
         {"seed=1\n", "w: 'seed=1' is no setting of a model"},
     };
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *const *sets = NULL;
     size_t count = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -40,7 +40,7 @@ static ph_value build_product(struct ph_builder *builder)
 
 /* The graph of the file that the export writes. */
 static struct message export_graph(
-    struct ph_arena *arena, const struct ph__model_folder *folder, const char *name)
+    struct ph__arena *arena, const struct ph__model_folder *folder, const char *name)
 {
     const char *path = ph__path_join(arena, test_folder(), name);
     char *text;
@@ -53,7 +53,7 @@ static struct message export_graph(
 static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     const char *names[] = {"a", "b", "c"};
@@ -86,7 +86,7 @@ static void a_linear_layer_becomes_a_product_an_activation_and_its_weights(void 
 static void a_linear_layer_over_more_dimensions_becomes_a_matmul(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     const char *names[] = {"a", "b", "c", "d", "e", "f"};
@@ -120,7 +120,7 @@ static int64_t constant(struct message graph, size_t index)
 static void a_slice_names_its_range_and_an_alias_leaves_no_node(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     const char *names[] = {"a", "b", "c"};
@@ -167,7 +167,7 @@ static const char *twelve_names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"
 static void attention_becomes_products_of_heads_and_a_softmax(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     struct ph_encoder encoder = {.num_dense = 12, .num_tasks = 12, .dense_names = twelve_names};
@@ -210,7 +210,7 @@ static ph_value build_histories(struct ph_builder *builder)
 static void attention_over_histories_is_refused_by_name(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     struct ph_encoder encoder = {.num_dense = 12, .num_tasks = 12, .dense_names = twelve_names};
@@ -229,7 +229,7 @@ static void attention_over_histories_is_refused_by_name(void **state)
 static void a_shift_moves_the_logits_of_the_first_task_alone(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     const char *names[] = {"a", "b", "c"};
@@ -254,7 +254,7 @@ static void a_shift_moves_the_logits_of_the_first_task_alone(void **state)
 static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     const char *names[] = {"a", "b", "c"};
@@ -334,7 +334,7 @@ static ph_value build_bilinear_head(struct ph_builder *builder, ph_value x)
 static void check_products(
     ph_value (*build)(struct ph_builder *builder, ph_value x), const char *file, const char *expected)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__model_folder folder;
     struct ph_builder *builder;
     const char *names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};

@@ -4,7 +4,7 @@
 #include "base/file/file.h"
 #include "unit/base/protobuf_reader.h"
 
-static struct message read_model(struct ph_arena *arena, const char *path)
+static struct message read_model(struct ph__arena *arena, const char *path)
 {
     char *text;
     size_t size;
@@ -12,7 +12,7 @@ static struct message read_model(struct ph_arena *arena, const char *path)
     return (struct message){(const unsigned char *)text, (const unsigned char *)text + size};
 }
 
-static char *path_of(struct ph_arena *arena, const char *name)
+static char *path_of(struct ph__arena *arena, const char *name)
 {
     return ph__arena_printf(arena, "%s/%s", test_folder(), name);
 }
@@ -35,7 +35,7 @@ static void add_product(struct ph__onnx_model *model, const ph_real *weight)
 static void versions_metadata_and_graph_are_the_fields_of_the_model(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const ph_real weight[6] = {0};
     add_product(&model, weight);
@@ -56,7 +56,7 @@ static void versions_metadata_and_graph_are_the_fields_of_the_model(void **state
 static void a_node_names_its_inputs_and_attributes_in_order(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const ph_real weight[6] = {0};
     add_product(&model, weight);
@@ -84,7 +84,7 @@ static void a_node_names_its_inputs_and_attributes_in_order(void **state)
 static void constants_carry_shape_and_raw_data(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const ph_real weight[6] = {1, 2, 3, 4, 5, 6};
     const int64_t integers[] = {-1, 1000};
@@ -110,7 +110,7 @@ static void constants_carry_shape_and_raw_data(void **state)
 static void inputs_and_outputs_have_fixed_and_named_dimensions(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const ph_real weight[6] = {0};
     add_product(&model, weight);
@@ -133,7 +133,7 @@ static void inputs_and_outputs_have_fixed_and_named_dimensions(void **state)
 static void a_model_above_2_gib_is_refused_and_leaves_no_file(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const float nothing = 0; /* never read */
     const struct ph__onnx_tensor tensor = {
@@ -149,7 +149,7 @@ static void a_model_above_2_gib_is_refused_and_leaves_no_file(void **state)
 static void the_first_error_is_what_writing_reports(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const char *path = path_of(&arena, "failed.onnx");
     ph__onnx_model_fail(&model, PH_ERROR_USAGE, "the %s", "first");
@@ -163,7 +163,7 @@ static void the_first_error_is_what_writing_reports(void **state)
 static void a_folder_that_is_missing_is_a_disk_error(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__onnx_model model = {0};
     const ph_real weight[6] = {0};
     add_product(&model, weight);

@@ -22,7 +22,7 @@ static void features_that_share_rows_have_one_slice_in_every_table(void **state)
     fixture_init(&fixture, fixture_file("features.csv", "label,user,history,item\n1,u,a|b,c\n0,v,c,b\n"));
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "user", PH_FIELD_ID);
-    struct ph_field_settings *history = fixture_field(&fixture, "history", PH_FIELD_ID);
+    struct ph__field_settings *history = fixture_field(&fixture, "history", PH_FIELD_ID);
     history->is_list = true;
     history->shares = "item";
     fixture_field(&fixture, "item", PH_FIELD_ID);
@@ -36,7 +36,7 @@ static void features_that_share_rows_have_one_slice_in_every_table(void **state)
     assert_int_not_equal(ph_model_build(builder, &settings, &features), 0);
     size_t num_tables = 0;
     for (size_t i = 0; i < ph_builder_num_parameters(builder); i++) {
-        const struct ph_declaration *table =
+        const struct ph__declaration *table =
             ph__builder_declaration(builder, ph_builder_parameter(builder, i));
         if (!table->is_table)
             continue;
@@ -212,7 +212,7 @@ static void correction_undoes_what_sampling_does_to_a_base_rate(void **state)
     (void)state;
     enum { ROWS = 400000 };
     const double rate = 0.1;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (double q = 0.02; q < 0.6; q *= 3) {
         double positives = 0, kept = 0;
         for (int i = 0; i < ROWS; i++) {

@@ -70,9 +70,9 @@ static inline ph_status rank_model_run(
 }
 
 static inline ph_status rank_distribution_create(
-    struct ph_comm *comm, const struct ph_plan *plan, struct ph_distribution **distribution_out)
+    struct ph_comm *comm, const struct ph__plan *plan, struct ph_distribution **distribution_out)
 {
-    const struct ph_distribution_options options = {
+    const struct ph__distribution_options options = {
         .comm = comm, .plan = plan, .bucket_bytes = 1 << 20, .overlaps = true};
     return ph__distribution_create(&options, distribution_out);
 }

@@ -30,7 +30,7 @@ struct training {
     enum ph_pooling pooling;
     bool has_weights;
     enum ph_optimizer_kind optimizer;
-    enum ph_wire wire;
+    enum ph__wire wire;
     bool has_two_tables; /* in the place of one */
     bool is_fused;       /* no gradient of a table is made by the program */
     bool reads_gradient; /* so that it is made */
@@ -61,7 +61,7 @@ struct samples {
 
 static inline uint32_t draw(size_t step, size_t feature, size_t sample, uint32_t number)
 {
-    const struct ph_rng_key key = {test_seed(), step, feature};
+    const struct ph__rng_key key = {test_seed(), step, feature};
     return ph__rng_word(&key, sample, number);
 }
 
@@ -288,11 +288,11 @@ static inline bool is_close(const struct comparison *comparison, double a, doubl
 }
 
 static inline ph_status read_plan(
-    const struct comparison *comparison, struct ph_comm *comm, struct ph_plan *plan)
+    const struct comparison *comparison, struct ph_comm *comm, struct ph__plan *plan)
 {
-    struct ph_table_facts facts[NUM_FEATURES];
+    struct ph__table_facts facts[NUM_FEATURES];
     char names[NUM_FEATURES][16];
-    const struct ph_topology topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)};
+    const struct ph__topology topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)};
     size_t count = 0;
     for (size_t i = 0; i < NUM_FEATURES; i++) {
         const struct ph_table_slice *slice = &slices_of(comparison->training)[i];
@@ -301,7 +301,7 @@ static inline ph_status read_plan(
             known++;
         snprintf(names[known], sizeof names[known], "%s", slice->name);
         if (known == count)
-            facts[count++] = (struct ph_table_facts){.name = names[known],
+            facts[count++] = (struct ph__table_facts){.name = names[known],
                 .num_rows = slice->num_rows,
                 .dim = DIM,
                 .weight_bytes = DIM * sizeof(ph_real)};
@@ -406,11 +406,11 @@ static inline ph_status train_and_compare(const struct comparison *comparison, s
 static inline ph_status run_rank(struct ph_comm *comm, void *context)
 {
     const struct comparison *comparison = context;
-    const enum ph_wire wire = comparison->training->wire;
-    struct ph_plan plan = {0};
+    const enum ph__wire wire = comparison->training->wire;
+    struct ph__plan plan = {0};
     struct ph_distribution *distribution;
     struct learner *learner = calloc(1, sizeof *learner);
-    const struct ph_distribution_options options = {.comm = comm,
+    const struct ph__distribution_options options = {.comm = comm,
         .plan = &plan,
         .forward = wire,
         .backward = wire,

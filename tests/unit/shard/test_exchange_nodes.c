@@ -11,7 +11,7 @@
 
 enum { MOST_ROWS = 1500, COLUMNS = 13 };
 
-static void check(const struct ph_backend *backend, enum ph_wire wire, size_t rows, const ph_real *numbers)
+static void check(const struct ph_backend *backend, enum ph__wire wire, size_t rows, const ph_real *numbers)
 {
     static ph_real back[MOST_ROWS * COLUMNS], wanted[MOST_ROWS * COLUMNS];
     const size_t bytes = ph__wire_bytes(wire, rows, COLUMNS);
@@ -33,7 +33,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     (void)state;
     static const size_t rows[] = {0, 1, 511, 512, 513, MOST_ROWS};
     static ph_real numbers[MOST_ROWS * COLUMNS];
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t i = 0; i < MOST_ROWS * COLUMNS; i++)
         numbers[i] = (ph_real)(ph__rng_next_uniform(&random) - .5);
     for (size_t threads = 1; threads <= 3; threads++) {
@@ -41,7 +41,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &backend));
         for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
             for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                check(backend, (enum ph_wire)wire, rows[i], numbers);
+                check(backend, (enum ph__wire)wire, rows[i], numbers);
         ph_backend_destroy(backend);
     }
 }

@@ -33,7 +33,7 @@ static ph_status run_until_summed(struct ph_comm *comm, struct rank_model *model
     for (size_t i = 0; i < NUM_NUMBERS; i++)
         numbers[i] = (ph_real)(own + i);
     PH_TRY(rank_model_run(model, &batch, 0, entries));
-    PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph_comm_call){CHANNEL, "a sum"}, ph__comm_world(comm),
+    PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){CHANNEL, "a sum"}, ph__comm_world(comm),
         PH_WIRE_FP32, NUM_NUMBERS / 10, 10, numbers, &ticket));
     const double waited = ph__comm_figures(comm).waited_seconds, began = ph__clock_seconds();
     while (comm->operations.num_flying > 0) {
@@ -51,7 +51,7 @@ static ph_status sum_while_running(struct ph_comm *comm, void *context)
 {
     (void)context;
     const size_t world_size = ph_comm_world_size(comm);
-    const struct ph_plan plan = {.topology = {world_size, world_size}};
+    const struct ph__plan plan = {.topology = {world_size, world_size}};
     struct ph_distribution *distribution;
     struct rank_model model;
     PH_TRY(rank_distribution_create(comm, &plan, &distribution));

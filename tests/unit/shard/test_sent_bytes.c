@@ -15,7 +15,7 @@ struct counted {
     double ids[WORLD * WORLD], distinct_rows[WORLD], rank_rows[WORLD];
 };
 
-static bool has_row(const struct ph_table_shard *shard, int64_t row)
+static bool has_row(const struct ph__table_shard *shard, int64_t row)
 {
     return (uint64_t)row >= shard->first_row && (uint64_t)row - shard->first_row < shard->num_rows;
 }
@@ -29,10 +29,10 @@ static size_t rank_of_sample(const struct ph_batch *batch, size_t sample)
 }
 
 static void count_feature(
-    const struct ph_plan *plan, const struct samples *samples, size_t feature, struct counted *counted)
+    const struct ph__plan *plan, const struct samples *samples, size_t feature, struct counted *counted)
 {
-    const struct ph_plan_table *table = &plan->tables[feature];
-    const struct ph_table_shard *shards = &plan->shards[table->first_shard];
+    const struct ph__plan_table *table = &plan->tables[feature];
+    const struct ph__table_shard *shards = &plan->shards[table->first_shard];
     bool is_named[300] = {false};
     *counted = (struct counted){0};
     for (size_t b = 0; b < samples->batch.num_samples; b++) {
@@ -49,20 +49,20 @@ static void count_feature(
             counted->distinct_rows[s] += is_named[row] && has_row(&shards[s], row);
 }
 
-static void add_step(const struct training *training, const struct ph_plan *plan,
-    const struct ph_table_facts *facts, size_t number, double *sent)
+static void add_step(const struct training *training, const struct ph__plan *plan,
+    const struct ph__table_facts *facts, size_t number, double *sent)
 {
-    static const struct ph_plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
-    const struct ph_plan_wire wire = wires[training->wire];
-    const struct ph_plan_step step = {batch_sizes[number], training->has_weights, wire, wire};
+    static const struct ph__plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
+    const struct ph__plan_wire wire = wires[training->wire];
+    const struct ph__plan_step step = {batch_sizes[number], training->has_weights, wire, wire};
     static double bytes[PH_TRAFFIC_COUNT * WORLD * WORLD];
     struct samples samples;
     struct counted counted[NUM_FEATURES];
-    struct ph_table_counts counts[NUM_FEATURES];
+    struct ph__table_counts counts[NUM_FEATURES];
     make_samples(&samples, training, number, 0, batch_sizes[number]);
     for (size_t f = 0; f < NUM_FEATURES; f++) {
         count_feature(plan, &samples, f, &counted[f]);
-        counts[f] = (struct ph_table_counts){counted[f].ids, counted[f].distinct_rows, counted[f].rank_rows};
+        counts[f] = (struct ph__table_counts){counted[f].ids, counted[f].distinct_rows, counted[f].rank_rows};
     }
     ph__plan_traffic(plan, facts, &step, counts, bytes);
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
@@ -72,13 +72,13 @@ static void add_step(const struct training *training, const struct ph_plan *plan
 /* sent (WORLD) zeros. */
 static void find_theory(const struct training *training, double *sent)
 {
-    const struct ph_topology topology = {WORLD, RANKS_PER_HOST};
-    struct ph_table_facts facts[NUM_FEATURES];
-    struct ph_plan plan;
+    const struct ph__topology topology = {WORLD, RANKS_PER_HOST};
+    struct ph__table_facts facts[NUM_FEATURES];
+    struct ph__plan plan;
     char text[1024];
     snprintf(text, sizeof text, "version: 1\nworld_size: %d\n%s", WORLD, training->plan);
     for (size_t f = 0; f < NUM_FEATURES; f++)
-        facts[f] = (struct ph_table_facts){.name = slices[f].name,
+        facts[f] = (struct ph__table_facts){.name = slices[f].name,
             .num_rows = slices[f].num_rows,
             .dim = DIM,
             .num_features = 1,

@@ -62,7 +62,7 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
 /* ---- its order --------------------------------------------------------------------------------------------------------- */
 
 /* The first node of that operator; the number of nodes where there is none. */
-static size_t find(const struct ph_graph *graph, const char *operator_name)
+static size_t find(const struct ph__graph *graph, const char *operator_name)
 {
     size_t node = 0;
     while (node < graph->num_nodes && strcmp(graph->nodes[node].op->name, operator_name) != 0)
@@ -71,7 +71,7 @@ static size_t find(const struct ph_graph *graph, const char *operator_name)
 }
 
 /* Nothing is read before it is made. */
-static ph_status check_order(const struct ph_graph *graph)
+static ph_status check_order(const struct ph__graph *graph)
 {
     for (size_t i = 0; i < graph->num_nodes; i++)
         for (uint32_t k = 0; k < graph->nodes[i].num_inputs; k++) {
@@ -85,7 +85,7 @@ static ph_status check_order(const struct ph_graph *graph)
  * them. */
 static ph_status check_waits(const struct ph_program *program, bool are_late)
 {
-    const struct ph_graph *graph = &program->graph;
+    const struct ph__graph *graph = &program->graph;
     const size_t wait = find(graph, "reduce_gradients_wait"), dense = find(graph, "update_dense");
     size_t table = find(graph, "embedding_update");
     RANK_CHECK(wait < dense && dense < graph->num_nodes);
@@ -99,7 +99,7 @@ static ph_status check_waits(const struct ph_program *program, bool are_late)
 /* The weights of the last layer, whose gradient is the first that differentiation makes, come behind the start. */
 static ph_status check_program(const struct ph_program *program, bool overlaps, bool has_clip)
 {
-    const struct ph_graph *graph = &program->graph;
+    const struct ph__graph *graph = &program->graph;
     const size_t start = find(graph, "exchange_gradients_start"),
                  weights = find(graph, "linear_backward_weight");
     RANK_CHECK(start < graph->num_nodes && weights < graph->num_nodes);
@@ -120,7 +120,7 @@ struct samples {
 /* Rank's samples of the step's batch, an id a bag. */
 static void make_samples(struct samples *samples, size_t rank, size_t step)
 {
-    const struct ph_rng_key key = {test_seed(), step, rank};
+    const struct ph__rng_key key = {test_seed(), step, rank};
     const size_t first = BATCH * rank / WORLD, count = BATCH * (rank + 1) / WORLD - first;
     for (uint32_t i = 0; i < count * DENSE; i++)
         samples->dense[i] = (ph_real)(ph__rng_word(&key, 0, i) % 100) / 100;
@@ -159,9 +159,9 @@ static ph_status train(struct rank_model *model, size_t rank, bool has_clip, dou
 }
 
 static ph_status learn(
-    struct ph_comm *comm, const struct ph_plan *plan, bool overlaps, bool has_clip, double losses[STEPS])
+    struct ph_comm *comm, const struct ph__plan *plan, bool overlaps, bool has_clip, double losses[STEPS])
 {
-    const struct ph_distribution_options options = {
+    const struct ph__distribution_options options = {
         .comm = comm, .plan = plan, .bucket_bytes = 256, .overlaps = overlaps};
     struct ph_distribution *distribution;
     struct rank_model model;
@@ -178,7 +178,7 @@ static ph_status learn(
 
 static ph_status learn_both_ways(struct ph_comm *comm, void *context)
 {
-    const struct ph_plan *plan = context;
+    const struct ph__plan *plan = context;
     double overlapped[STEPS], plain[STEPS];
     for (int has_clip = 0; has_clip <= 1; has_clip++) {
         PH_TRY(learn(comm, plan, true, has_clip, overlapped));
@@ -190,16 +190,17 @@ static ph_status learn_both_ways(struct ph_comm *comm, void *context)
     return PH_OK;
 }
 
-static void check(enum ph_shard_kind kind, const uint32_t *places, size_t num_places)
+static void check(enum ph__shard_kind kind, const uint32_t *places, size_t num_places)
 {
     static const char *const names[TABLES] = {"embedding.a", "embedding.b"};
-    static const struct ph_topology topology = {WORLD, WORLD};
-    struct ph_table_facts facts[TABLES];
-    struct ph_plan_choice choices[TABLES];
-    struct ph_plan plan;
+    static const struct ph__topology topology = {WORLD, WORLD};
+    struct ph__table_facts facts[TABLES];
+    struct ph__plan_choice choices[TABLES];
+    struct ph__plan plan;
     for (size_t i = 0; i < TABLES; i++) {
-        facts[i] = (struct ph_table_facts){.name = names[i], .num_rows = ROWS, .dim = DIM, .num_features = 1};
-        choices[i] = (struct ph_plan_choice){kind, places, num_places};
+        facts[i] =
+            (struct ph__table_facts){.name = names[i], .num_rows = ROWS, .dim = DIM, .num_features = 1};
+        choices[i] = (struct ph__plan_choice){kind, places, num_places};
     }
     assert_ok(ph__plan_build(&topology, facts, TABLES, choices, &plan));
     const struct thread_ranks ranks = {.world_size = WORLD, .options = {.ranks_per_host = WORLD}};

@@ -28,12 +28,12 @@ static const struct {
 
 struct piece {
     struct ph_table_slice slice; /* its rows */
-    struct ph_slice_part part;
+    struct ph__slice_part part;
     size_t num_columns, rank;
 };
 
 struct cut_model {
-    struct ph_rng_sequence random;
+    struct ph__rng_sequence random;
     struct ph_init init;
     enum ph_row_format format;
     size_t num_ranks, num_pieces;
@@ -51,14 +51,14 @@ static inline struct ph_store *parts_new_store(enum ph_row_format format)
 
 static inline void parts_add_slots(struct ph_store *store, struct ph_parameter *parameter)
 {
-    struct ph_slot *slot;
+    struct ph__slot *slot;
     assert_ok(ph__store_add_slot(store, parameter, "m", false, &slot));
     assert_ok(ph__store_add_slot(store, parameter, "s", parameter->is_table, &slot));
 }
 
 static inline void parts_add_dense(struct ph_store *store, struct ph_init init)
 {
-    const struct ph_declaration dense[] = {
+    const struct ph__declaration dense[] = {
         {.name = "deep.weight", .shape = {2, {5, 7}}, .init = init},
         {.name = "deep.bias", .shape = {1, {7}}, .init = init},
     };
@@ -71,9 +71,9 @@ static inline void parts_add_dense(struct ph_store *store, struct ph_init init)
 
 /* A table of these slices; parts NULL: whole ones. */
 static inline void parts_add_table(struct ph_store *store, const char *name, struct ph_init init, size_t dim,
-    size_t num_slices, const struct ph_table_slice *slices, const struct ph_slice_part *parts)
+    size_t num_slices, const struct ph_table_slice *slices, const struct ph__slice_part *parts)
 {
-    struct ph_declaration table = {.name = name,
+    struct ph__declaration table = {.name = name,
         .family = "embedding.table",
         .is_table = true,
         .shape = {2, {0, dim}},
@@ -102,7 +102,7 @@ static inline struct ph_store *parts_whole_store(struct ph_init init, enum ph_ro
 
 /* Ascending cuts 0 .. extent, in steps of `unit`; some runs may be empty. Returns the runs. */
 static inline size_t parts_cut(
-    struct ph_rng_sequence *random, size_t extent, size_t unit, size_t max_runs, size_t cuts_out[])
+    struct ph__rng_sequence *random, size_t extent, size_t unit, size_t max_runs, size_t cuts_out[])
 {
     const size_t num_runs = 1 + ph__rng_below(random, max_runs);
     for (size_t i = 0; i <= num_runs; i++)
@@ -137,7 +137,7 @@ static inline void parts_cut_strip(
 static inline void parts_add_width(struct cut_model *model, size_t rank, size_t num_columns)
 {
     struct ph_table_slice slices[MAX_PIECES];
-    struct ph_slice_part parts[MAX_PIECES];
+    struct ph__slice_part parts[MAX_PIECES];
     char name[64];
     size_t count = 0;
     for (size_t i = 0; i < model->num_pieces; i++)
@@ -205,7 +205,7 @@ static inline void parts_fill_slots(const struct ph_store *store)
     struct ph__tensor_list list = {0};
     assert_ok(ph__tensor_list_add_slots(&list, store));
     for (size_t i = 0; i < list.count; i++) {
-        const struct ph_area area = ph__tensor_area(&list.tensors[i]);
+        const struct ph__area area = ph__tensor_area(&list.tensors[i]);
         const uint64_t name = ph__hash_name(list.tensors[i].name) % 100;
         ph_real *data = list.tensors[i].data;
         for (size_t row = 0; row < area.num_rows; row++)

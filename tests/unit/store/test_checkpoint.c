@@ -22,14 +22,14 @@ static const struct ph_table_slice slices[] = {{"embedding.user", 7}, {"embeddin
 static void add_dense(struct model *model, const char *name, size_t rows, size_t columns)
 {
     struct ph_parameter *parameter;
-    const struct ph_declaration declaration = {.name = name, .shape = {2, {rows, columns}}, .init = normal};
+    const struct ph__declaration declaration = {.name = name, .shape = {2, {rows, columns}}, .init = normal};
     assert_ok(ph__store_add(model->store, &declaration, NULL, &parameter));
 }
 
 static void add_table(struct model *model)
 {
     struct ph_parameter *parameter;
-    const struct ph_declaration declaration = {.name = "embedding",
+    const struct ph__declaration declaration = {.name = "embedding",
         .is_table = true,
         .shape = {2, {12, 3}},
         .init = normal,
@@ -40,7 +40,7 @@ static void add_table(struct model *model)
 
 static void add_state(struct model *model, const char *name)
 {
-    struct ph_state_array *array;
+    struct ph__state_array *array;
     assert_ok(ph__state_add(model->state, name, 4, 0.5, &array));
 }
 
@@ -94,7 +94,7 @@ static void a_loaded_model_is_the_saved_one(void **state)
 {
     (void)state;
     struct model model = make_model(1), other = make_model(2);
-    struct ph_state_array *mean;
+    struct ph__state_array *mean;
     assert_ok(ph__state_add(other.state, "norm.mean", 4, 0.5, &mean));
     const uint64_t version = mean->version;
     *(ph_real *)ph_state_tensor(model.state, 0).data = 9;
@@ -114,7 +114,7 @@ static void the_file_holds_logical_slices_and_metadata(void **state)
     const char *metadata[] = {"format", "phloem", "seed", "1", NULL};
     const char *path = path_of("slices.safetensors");
     assert_ok(ph_checkpoint_save(path, model.store, model.state, metadata));
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(path, &file));
     static const char *const names[] = {"deep.weight", "embedding.item", "embedding.user", "norm.mean"};
     assert_int_equal(ph__safetensors_num_tensors(file), 4);
@@ -130,7 +130,7 @@ static void loading_makes_packed_copies_stale(void **state)
     (void)state;
     struct model model = make_model(1);
     struct ph_parameter *parameter;
-    const struct ph_declaration declaration = {.name = "deep.weight", .shape = {2, {3, 4}}, .init = normal};
+    const struct ph__declaration declaration = {.name = "deep.weight", .shape = {2, {3, 4}}, .init = normal};
     assert_ok(ph__store_add(model.store, &declaration, NULL, &parameter));
     const uint64_t before = parameter->version;
     assert_ok(ph_checkpoint_load(saved(&model), model.store, model.state));
@@ -342,7 +342,7 @@ static struct ph_parameter *add_large_table(struct ph_store *store)
 {
     static const struct ph_table_slice large_slices[] = {{"large.user", 100003}, {"large.item", 17}};
     struct ph_parameter *parameter;
-    const struct ph_declaration declaration = {.name = "large",
+    const struct ph__declaration declaration = {.name = "large",
         .is_table = true,
         .shape = {2, {100020, 5}},
         .init = normal,
@@ -406,7 +406,7 @@ static struct model learning_model(uint64_t seed, enum ph_row_format format)
 
 static enum ph_dtype dtype_in(const char *path, const char *name)
 {
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(path, &file));
     const enum ph_dtype dtype = ph__safetensors_tensor(file, ph__safetensors_find(file, name)).dtype;
     ph__safetensors_close(file);

@@ -96,7 +96,7 @@ static void what_writers_say_is_compared_with_their_files(void **state)
     free(texts[1]);
 }
 
-static const char *text_at(const struct ph_json *json, const char *first, const char *second)
+static const char *text_at(const struct ph__json *json, const char *first, const char *second)
 {
     return ph__json_as_text(ph__json_get(ph__json_get(json, first), second), "");
 }
@@ -114,8 +114,8 @@ static void the_index_names_every_tensor_and_every_piece(void **state)
     assert_ok(ph__folder_write_part(path, 0, 2, 1, tensors, &texts[0]));
     assert_ok(ph__folder_write_part(path, 1, 2, 2, tensors + 1, &texts[1]));
     assert_ok(ph__folder_commit(path, 2, (const char *const *)(uintptr_t)texts, metadata));
-    struct ph_arena arena = {0};
-    struct ph_json *index;
+    struct ph__arena arena = {0};
+    struct ph__json *index;
     char *text;
     size_t size;
     assert_ok(ph__file_read(&arena, test_path("index/model.safetensors.index.json"), 1 << 20, &text, &size));
@@ -125,10 +125,10 @@ static void the_index_names_every_tensor_and_every_piece(void **state)
     assert_string_equal(text_at(index, "weight_map", "t[6:10,0:12]"), "part-00002-of-00002.safetensors");
     assert_int_equal(ph__json_size(ph__json_get(index, "weight_map")), 3);
     assert_string_equal(text_at(index, "metadata", "format"), "pt");
-    const struct ph_json *total = ph__json_get(ph__json_get(index, "metadata"), "total_size");
+    const struct ph__json *total = ph__json_get(ph__json_get(index, "metadata"), "total_size");
     assert_int_equal(ph__json_as_integer(total, 0), (ROWS * COLUMNS + 3) * sizeof(ph_real));
-    const struct ph_json *cut = ph__json_get(ph__json_get(index, "parts"), "t");
-    const struct ph_json *piece = ph__json_at(ph__json_get(cut, "pieces"), 1);
+    const struct ph__json *cut = ph__json_get(ph__json_get(index, "parts"), "t");
+    const struct ph__json *piece = ph__json_at(ph__json_get(cut, "pieces"), 1);
     assert_int_equal(ph__json_size(ph__json_get(index, "parts")), 1);
     assert_string_equal(ph__json_as_text(ph__json_get(cut, "dtype"), ""), "F32");
     assert_string_equal(ph__json_as_text(ph__json_get(piece, "name"), ""), "t[6:10,0:12]");
@@ -145,7 +145,7 @@ static void what_is_opened_says_its_tensors_and_metadata(void **state)
     (void)state;
     const char *path = test_path("opened");
     struct cut_model model;
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     cut_model_init(&model, 4, (struct ph_init){PH_INIT_NORMAL, 1}, PH_ROWS_FP32, 3);
     assert_ok(ph__folder_begin(path));
     parts_save(&model, path);
@@ -163,7 +163,7 @@ static void what_is_opened_says_its_tensors_and_metadata(void **state)
     assert_string_equal(ph__folder_metadata(folder, "step"), "7");
     assert_null(ph__folder_metadata(folder, "steps"));
     bool has_step = false;
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     while (ph__folder_next_metadata(folder, &member))
         has_step = has_step || strcmp(member.key, "step") == 0;
     assert_true(has_step);

@@ -45,7 +45,7 @@ static void check_parts(const char *path, const struct ph_store *whole, size_t n
     cut_model_init(&model, num_ranks, normal, format, number);
     for (size_t rank = 0; rank < num_ranks; rank++) {
         struct ph__tensor_list list = parts_list(model.ranks[rank]);
-        struct ph_folder *folder;
+        struct ph__folder *folder;
         parts_clear(&list);
         assert_ok(ph__folder_open(path, &folder));
         assert_ok(ph__folder_check_seals(folder, rank, num_ranks));
@@ -78,10 +78,10 @@ static ph_status give_up(void *context)
 static void check_meanwhile(const char *path, const struct ph_store *whole)
 {
     struct ph__tensor_list all = parts_list(whole);
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     char digits[65];
     size_t num_calls = 0;
-    const struct ph_meanwhile counting = {count_call, &num_calls}, giving_up = {give_up, NULL};
+    const struct ph__meanwhile counting = {count_call, &num_calls}, giving_up = {give_up, NULL};
     assert_ok(ph__folder_open(path, &folder));
     ph__folder_set_meanwhile(folder, &counting);
     assert_ok(ph__folder_check_seals(folder, 0, 1));
@@ -104,7 +104,7 @@ static void check_meanwhile(const char *path, const struct ph_store *whole)
 static void check_digests(const char *path, const struct ph_store *whole)
 {
     struct ph__tensor_list all = parts_list(whole);
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     char weights[65], wanted_weights[65], everything[65], wanted[65];
     assert_ok(ph__folder_open(path, &folder));
     assert_ok(ph__folder_digest(folder, is_weight, weights));
@@ -169,7 +169,7 @@ static void rows_are_converted_as_from_a_single_file(void **state)
             parts_add_dense(stores[k], normal);
             parts_add_table(stores[k], "embedding", normal, 20, 1, &logical_slices[0].slice, NULL);
             struct ph__tensor_list wanted = parts_list(stores[k]);
-            struct ph_folder *opened;
+            struct ph__folder *opened;
             assert_ok(ph__folder_open(k == 0 ? file : folder, &opened));
             assert_ok(ph__folder_load(opened, wanted.count, wanted.tensors));
             ph__folder_close(opened);
@@ -218,7 +218,7 @@ static void wide_rows_are_read_in_part(void **state)
             .whole = whole}};
     const char *path = test_path("wide");
     char *description;
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     assert_ok(ph__folder_begin(path));
     assert_ok(ph__folder_write_part(path, 0, 1, 2, tensors, &description));
     assert_ok(ph__folder_commit(path, 1, (const char *const *)(uintptr_t)&description, NULL));
@@ -244,9 +244,9 @@ static void long_tables_are_read_in_blocks(void **state)
     struct ph_store *whole = parts_new_store(PH_ROWS_FP32), *halves = parts_new_store(PH_ROWS_FP32);
     struct ph_store *loaded = parts_new_store(PH_ROWS_BF16_SPLIT);
     parts_add_table(whole, "embedding", normal, dim, 1, &slice, NULL);
-    parts_add_table(halves, "left", normal, cut, 1, &slice, &(struct ph_slice_part){0, rows, 0, dim});
+    parts_add_table(halves, "left", normal, cut, 1, &slice, &(struct ph__slice_part){0, rows, 0, dim});
     parts_add_table(
-        halves, "right", normal, dim - cut, 1, &slice, &(struct ph_slice_part){0, rows, cut, dim});
+        halves, "right", normal, dim - cut, 1, &slice, &(struct ph__slice_part){0, rows, cut, dim});
     parts_add_table(loaded, "embedding", (struct ph_init){0}, dim, 1, &slice, NULL);
     parts_fill_slots(whole);
     parts_fill_slots(halves);

@@ -67,7 +67,7 @@ static const char *saved(const char *name, ph_real value, size_t num_writers)
 
 static ph_status open_and_close(const char *path)
 {
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     PH_TRY(ph__folder_open(path, &folder));
     ph__folder_close(folder);
     return PH_OK;
@@ -78,7 +78,7 @@ static void assert_holds(const char *path, ph_real value)
 {
     ph_real read[ROWS * COLUMNS];
     const struct ph_tensor tensor = {.name = "t", .shape = {2, {ROWS, COLUMNS}}, .data = read};
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     assert_ok(ph__folder_open(path, &folder));
     assert_ok(ph__folder_check_seals(folder, 0, 1));
     assert_ok(ph__folder_load(folder, 1, &tensor));
@@ -99,7 +99,7 @@ static void the_metadata_are_read_without_the_files(void **state)
     (void)state;
     const char *path = test_path("metadata"), *metadata[] = {"model", "LR", NULL};
     char *descriptions[3];
-    struct ph_folder *folder = NULL;
+    struct ph__folder *folder = NULL;
     assert_ok(ph__folder_begin(path));
     write_parts(path, 1, 3, descriptions);
     assert_fails(ph__folder_open_metadata(path, &folder), PH_ERROR_CHECKPOINT, "no checkpoint");
@@ -191,7 +191,7 @@ static void a_torn_or_changed_index_is_none(void **state)
 {
     (void)state;
     const char *path = saved("torn_index", 1, 2);
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     size_t size;
     assert_ok(ph__file_read(&arena, in_folder(path, INDEX), 1 << 20, &text, &size));
@@ -216,7 +216,7 @@ static void a_damaged_file_is_found_by_its_share_of_the_seals(void **state)
 {
     (void)state;
     const char *path = saved("damaged", 1, 5);
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     FILE *file = fopen(in_folder(path, "part-00002-of-00005.safetensors"), "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, -1, SEEK_END), 0);
@@ -243,7 +243,7 @@ static void a_damaged_file_is_found_by_its_share_of_the_seals(void **state)
 /* Replaces the first text and makes the seal fit. */
 static void rewrite_index(const char *path, const char *from, const char *to)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text, changed[8192];
     size_t size;
     assert_ok(ph__file_read(&arena, in_folder(path, INDEX), sizeof changed / 2, &text, &size));
@@ -251,7 +251,7 @@ static void rewrite_index(const char *path, const char *from, const char *to)
     assert_non_null(at);
     snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     char *digits = strstr(changed, PH_SEAL_KEY "\": \"") + strlen(PH_SEAL_KEY "\": \""), sum[65];
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     memcpy(digits, PH_SEAL_BLANK, PH_SEAL_DIGITS);
     assert_ok(ph__digest_create(&digest));
     assert_ok(ph__digest_update(digest, changed, strlen(changed)));

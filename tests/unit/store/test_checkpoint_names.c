@@ -10,7 +10,7 @@
 #include "store/checkpoint_folder.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int tear_down(void **state)
 {
@@ -42,7 +42,7 @@ static double first_number(const char *path)
     ph_real numbers[3];
     const struct ph_tensor tensor = {
         .name = "deep.bias", .dtype = PH_REAL, .shape = {1, {3}}, .data = numbers};
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     assert_ok(ph__folder_open(path, &folder));
     assert_ok(ph__folder_load(folder, 1, &tensor));
     ph__folder_close(folder);

@@ -10,11 +10,12 @@
 
 enum { ROWS = 4001, COLUMNS = 23 };
 
-static ph_real *fill(struct ph_init init, const char *name, size_t rows, size_t columns, struct ph_team *team)
+static ph_real *fill(
+    struct ph_init init, const char *name, size_t rows, size_t columns, struct ph__team *team)
 {
     ph_real *data = calloc(rows * columns + 1, sizeof *data);
     assert_non_null(data);
-    const struct ph_init_target target = {.name = name,
+    const struct ph__init_target target = {.name = name,
         .rows = rows,
         .columns = columns,
         .whole_rows = rows,
@@ -35,7 +36,7 @@ static void rows_in_fewer_bytes_begin_with_the_nearest_of_the_same_values(void *
     assert_true(words != NULL && low != NULL && wanted != NULL);
     for (size_t i = 0; i < 6; i++) {
         const struct ph_init init = inits[i / 3];
-        const struct ph_init_target target = {.name = "t",
+        const struct ph__init_target target = {.name = "t",
             .rows = 20,
             .columns = WIDE,
             .whole_rows = 20,
@@ -158,7 +159,7 @@ static void values_do_not_depend_on_threads(void **state)
         const struct ph_init init = {kinds[k], 1};
         ph_real *serial = fill(init, "w", 20011, COLUMNS, NULL);
         for (size_t threads = 1; threads <= 3; threads++) {
-            struct ph_team *team;
+            struct ph__team *team;
             assert_ok(ph__team_create(threads, &team));
             ph_real *parallel = fill(init, "w", 20011, COLUMNS, team);
             assert_memory_equal(serial, parallel, 20011 * COLUMNS * sizeof *serial);

@@ -24,7 +24,7 @@ static const char *write_raw(uint64_t length, const char *header, size_t data_by
 
 static void assert_refused(const char *header, size_t data_bytes, const char *part)
 {
-    struct ph_safetensors *file = NULL;
+    struct ph__safetensors *file = NULL;
     const char *path = write_raw(strlen(header), header, data_bytes);
     assert_fails(ph__safetensors_open(path, &file), PH_ERROR_CHECKPOINT, part);
     assert_non_null(strstr(ph_error_text(), path));
@@ -39,7 +39,7 @@ static void a_file_written_by_hand_is_read(void **state)
                          "\"a\":{\"shape\":[2],\"data_offsets\":[0,8],\"dtype\":\"I32\"},"
                          "\"none\":{\"dtype\":\"F64\",\"shape\":[0,5],\"data_offsets\":[12,12]},"
                          "\"number\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[12,13]}}  ";
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(write_raw(strlen(header), header, 13), &file));
     assert_int_equal(ph__safetensors_num_tensors(file), 4);
 
@@ -65,11 +65,11 @@ static void a_file_written_by_hand_is_read(void **state)
     assert_int_equal(number, 13);
 
     assert_false(ph__safetensors_is_sealed(file));
-    assert_fails(ph__safetensors_check_seal(file, &(struct ph_meanwhile){0}), PH_ERROR_CHECKPOINT,
+    assert_fails(ph__safetensors_check_seal(file, &(struct ph__meanwhile){0}), PH_ERROR_CHECKPOINT,
         "does not begin with a seal");
     assert_string_equal(ph__safetensors_metadata(file, "model"), "LR");
     assert_null(ph__safetensors_metadata(file, "missing"));
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     assert_true(ph__safetensors_next_metadata(file, &member));
     assert_true(ph__safetensors_next_metadata(file, &member));
     assert_string_equal(member.key, "epoch");
@@ -80,19 +80,19 @@ static void a_file_written_by_hand_is_read(void **state)
 static void a_file_without_tensors_is_read(void **state)
 {
     (void)state;
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(write_raw(2, "{}", 0), &file));
     assert_int_equal(ph__safetensors_num_tensors(file), 0);
     assert_int_equal(ph__safetensors_find(file, "a"), 0);
     assert_null(ph__safetensors_metadata(file, "a"));
-    assert_false(ph__safetensors_next_metadata(file, &(struct ph_json_member){0}));
+    assert_false(ph__safetensors_next_metadata(file, &(struct ph__json_member){0}));
     ph__safetensors_close(file);
 }
 
 static void what_is_no_file_is_refused(void **state)
 {
     (void)state;
-    struct ph_safetensors *file = NULL;
+    struct ph__safetensors *file = NULL;
     assert_fails(
         ph__safetensors_open("/no/such/file", &file), PH_ERROR_CHECKPOINT, "/no/such/file: cannot open");
     assert_fails(ph__safetensors_open(test_folder(), &file), PH_ERROR_CHECKPOINT, "not a file");
@@ -105,7 +105,7 @@ static void what_is_no_file_is_refused(void **state)
 static void a_header_longer_than_the_file_or_sense_is_refused(void **state)
 {
     (void)state;
-    struct ph_safetensors *file = NULL;
+    struct ph__safetensors *file = NULL;
     const uint64_t lengths[] = {3, 100, (uint64_t)200 << 20, UINT64_MAX, (uint64_t)1 << 63, UINT64_MAX - 7};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         assert_fails(
@@ -195,7 +195,7 @@ static void a_file_that_shrinks_after_it_was_opened_is_an_error(void **state)
 {
     (void)state;
     const char *header = "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}";
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     uint8_t bytes[4];
     assert_ok(ph__safetensors_open(write_raw(strlen(header), header, 4), &file));
     write_raw(strlen(header), header, 2);
@@ -210,7 +210,7 @@ static void the_metadata_of_a_sealed_file_are_read_without_its_tensors(void **st
     (void)state;
     const char *header = SEALED ",\"model\":\"L}\\u00e4\"},\"a\":{\"dtype\":\"U8\",\"shape\":[9";
     const char *path = write_raw(strlen(header), header, 4);
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_fails(ph__safetensors_open(path, &file), PH_ERROR_CHECKPOINT, "not valid JSON");
     assert_ok(ph__safetensors_open_metadata(path, &file));
     assert_string_equal(ph__safetensors_metadata(file, "model"), "L}\xc3\xa4");
@@ -232,7 +232,7 @@ static void metadata_without_a_seal_or_an_end_are_not_read_alone(void **state)
         {SEALED ",\"model\":3}}", "'model' is not text"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ph_safetensors *file = NULL;
+        struct ph__safetensors *file = NULL;
         const char *path = write_raw(strlen(cases[i].header), cases[i].header, 0);
         assert_fails(ph__safetensors_open_metadata(path, &file), PH_ERROR_CHECKPOINT, cases[i].part);
         assert_null(file);

@@ -70,7 +70,7 @@ static void a_written_file_is_read_back(void **state)
     };
     const char *path = path_of("back.safetensors");
     assert_ok(ph__safetensors_write(path, 3, tensors, NULL));
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(path, &file));
     double wide_back[3];
     int64_t integers_back[2];
@@ -99,10 +99,10 @@ static void the_seal_is_the_first_key_and_the_sum_of_the_file(void **state)
     unsigned char *bytes = read_all(path, &size);
     assert_memory_equal(bytes + 8, expected, sizeof expected - 1);
     free(bytes);
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(path, &file));
     assert_true(ph__safetensors_is_sealed(file));
-    assert_ok(ph__safetensors_check_seal(file, &(struct ph_meanwhile){0}));
+    assert_ok(ph__safetensors_check_seal(file, &(struct ph__meanwhile){0}));
     ph__safetensors_close(file);
 }
 
@@ -150,7 +150,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
     assert_int_equal(symlink("/dev/full", temporary), 0);
     assert_fails(ph__safetensors_write(path, 1, &tensor, NULL), PH_ERROR_DISK, path);
     unlink(temporary);
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(path, &file));
     assert_int_equal(ph__safetensors_tensor(file, 0).shape.rank, 0);
     ph__safetensors_close(file);

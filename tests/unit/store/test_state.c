@@ -8,7 +8,7 @@ static void a_new_state_holds_its_initial_value(void **state)
 {
     (void)state;
     struct ph_state *carried;
-    struct ph_state_array *array, *again;
+    struct ph__state_array *array, *again;
     assert_ok(ph_state_create(&carried));
     assert_ok(ph__state_add(carried, "norm.variance", 3, 1, &array));
     for (size_t i = 0; i < 3; i++)
@@ -25,7 +25,7 @@ static void another_size_under_a_known_name_is_refused(void **state)
 {
     (void)state;
     struct ph_state *carried;
-    struct ph_state_array *array;
+    struct ph__state_array *array;
     assert_ok(ph_state_create(&carried));
     assert_ok(ph__state_add(carried, "mean", 3, 0, &array));
     assert_fails(ph__state_add(carried, "mean", 4, 0, &array), PH_ERROR_CONFIG, "'mean' has 3 numbers");
@@ -37,7 +37,7 @@ static void states_are_listed_in_order_and_stay_in_place(void **state)
 {
     (void)state;
     struct ph_state *carried;
-    struct ph_state_array *first, *other;
+    struct ph__state_array *first, *other;
     assert_ok(ph_state_create(&carried));
     assert_ok(ph__state_add(carried, "first", 2, 7, &first));
     for (size_t i = 0; i < 100; i++) {
@@ -60,7 +60,7 @@ static void touching_a_state_makes_every_version_grow(void **state)
 {
     (void)state;
     struct ph_state *carried;
-    struct ph_state_array *first, *second;
+    struct ph__state_array *first, *second;
     assert_ok(ph_state_create(&carried));
     assert_ok(ph__state_add(carried, "first", 2, 7, &first));
     assert_ok(ph__state_add(carried, "second", 2, 7, &second));

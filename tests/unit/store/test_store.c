@@ -8,14 +8,14 @@
 static const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
 static const struct ph_init normal = {PH_INIT_NORMAL, 1};
 
-static struct ph_declaration dense(const char *name, size_t rows, size_t columns)
+static struct ph__declaration dense(const char *name, size_t rows, size_t columns)
 {
-    return (struct ph_declaration){.name = name, .shape = {2, {rows, columns}}, .init = normal};
+    return (struct ph__declaration){.name = name, .shape = {2, {rows, columns}}, .init = normal};
 }
 
-static struct ph_declaration table(const char *name, size_t dim)
+static struct ph__declaration table(const char *name, size_t dim)
 {
-    return (struct ph_declaration){.name = name,
+    return (struct ph__declaration){.name = name,
         .is_table = true,
         .shape = {2, {50, dim}},
         .init = normal,
@@ -24,10 +24,10 @@ static struct ph_declaration table(const char *name, size_t dim)
 }
 
 /* Of one number a row, which int8 does not make smaller. */
-static struct ph_declaration narrow_table(void)
+static struct ph__declaration narrow_table(void)
 {
     static const struct ph_table_slice slice = {"linear.user", 20};
-    return (struct ph_declaration){.name = "linear",
+    return (struct ph__declaration){.name = "linear",
         .is_table = true,
         .shape = {2, {20, 1}},
         .init = normal,
@@ -47,7 +47,7 @@ static void a_store_for_scoring_holds_smaller_rows_of_zeros(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *former, *weight, *embedding, *linear;
-    const struct ph_declaration declarations[] = {{.name = "former", .shape = {2, {3, 4}}, .init = normal},
+    const struct ph__declaration declarations[] = {{.name = "former", .shape = {2, {3, 4}}, .init = normal},
         dense("deep.weight", 3, 4), table("embedding", 8), narrow_table()};
     assert_ok(ph__store_add(store, &declarations[0], NULL, &former));
     ph__store_set_row_format(store, PH_ROWS_INT8);
@@ -77,7 +77,7 @@ static void a_table_lists_its_slices_as_tensors(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *weight, *embedding;
-    const struct ph_declaration first = dense("deep.weight", 3, 4), second = table("embedding", 8);
+    const struct ph__declaration first = dense("deep.weight", 3, 4), second = table("embedding", 8);
     assert_ok(ph__store_add(store, &first, NULL, &weight));
     assert_ok(ph__store_add(store, &second, NULL, &embedding));
 
@@ -106,7 +106,7 @@ static void a_slice_starts_the_same_in_any_table(void **state)
     (void)state;
     struct ph_store *store = make_store(), *other = make_store();
     const struct ph_table_slice alone[] = {{"embedding.item", 20}};
-    struct ph_declaration whole = table("embedding", 8), part = table("other", 8);
+    struct ph__declaration whole = table("embedding", 8), part = table("other", 8);
     part.shape.dims[0] = 20;
     part.num_slices = 1;
     part.slices = alone;
@@ -123,7 +123,7 @@ static void adding_again_finds_and_keeps(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *first, *second;
-    const struct ph_declaration declaration = table("embedding", 8);
+    const struct ph__declaration declaration = table("embedding", 8);
     assert_int_equal(ph__store_missing_bytes(store, &declaration), 400 * sizeof(ph_real));
     assert_ok(ph__store_add(store, &declaration, NULL, &first));
     first->data[5] = 42;
@@ -139,12 +139,12 @@ static void another_shape_under_a_known_name_is_refused(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *parameter;
-    struct ph_declaration declaration = table("embedding", 8);
+    struct ph__declaration declaration = table("embedding", 8);
     assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
 
-    struct ph_declaration wider = table("embedding", 9);
+    struct ph__declaration wider = table("embedding", 9);
     assert_fails(ph__store_add(store, &wider, NULL, &parameter), PH_ERROR_CONFIG, "'embedding'");
-    struct ph_declaration plain = dense("embedding", 50, 8);
+    struct ph__declaration plain = dense("embedding", 50, 8);
     assert_fails(ph__store_add(store, &plain, NULL, &parameter), PH_ERROR_CONFIG, "'embedding'");
     const struct ph_table_slice swapped[] = {{"embedding.item", 20}, {"embedding.user", 30}};
     declaration.slices = swapped;
@@ -157,8 +157,8 @@ static void two_tensors_of_one_name_are_refused(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *parameter;
-    struct ph_declaration first = table("embedding", 8), second = table("again", 4),
-                          plain = dense("embedding.user", 2, 2);
+    struct ph__declaration first = table("embedding", 8), second = table("again", 4),
+                           plain = dense("embedding.user", 2, 2);
     assert_ok(ph__store_add(store, &first, NULL, &parameter));
     assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "'embedding.user'");
     assert_fails(ph__store_add(store, &plain, NULL, &parameter), PH_ERROR_CONFIG, "'embedding.user'");
@@ -174,7 +174,7 @@ static void a_parameter_larger_than_memory_is_refused(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *parameter;
-    struct ph_declaration huge = dense("huge", SIZE_MAX / 2, 16);
+    struct ph__declaration huge = dense("huge", SIZE_MAX / 2, 16);
     assert_fails(ph__store_add(store, &huge, NULL, &parameter), PH_ERROR_MEMORY, "'huge'");
     assert_true(ph__store_missing_bytes(store, &huge) == UINT64_MAX);
     assert_int_equal(ph_store_num_tensors(store), 0);
@@ -186,9 +186,9 @@ static void slots_are_zero_and_counted(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *parameter;
-    const struct ph_declaration declaration = table("embedding", 8);
+    const struct ph__declaration declaration = table("embedding", 8);
     assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
-    struct ph_slot *m, *s, *again;
+    struct ph__slot *m, *s, *again;
     assert_ok(ph__store_add_slot(store, parameter, "m", false, &m));
     assert_ok(ph__store_add_slot(store, parameter, "s", true, &s));
     assert_int_equal(m->elements, 400);
@@ -210,7 +210,7 @@ static void touching_the_store_makes_every_parameter_newer(void **state)
     (void)state;
     struct ph_store *store = make_store();
     struct ph_parameter *parameter;
-    const struct ph_declaration declaration = dense("w", 2, 2);
+    const struct ph__declaration declaration = dense("w", 2, 2);
     assert_ok(ph__store_add(store, &declaration, NULL, &parameter));
     const uint64_t before = parameter->version;
     ph_store_touch(store);
@@ -224,7 +224,7 @@ static void a_signal_ends_the_initialisation(void **state)
     volatile int stop_signal = 0;
     struct ph_store *store = make_store();
     struct ph_parameter *parameter;
-    const struct ph_declaration first = dense("w", 2, 2), second = table("embedding", 8);
+    const struct ph__declaration first = dense("w", 2, 2), second = table("embedding", 8);
     ph__store_stop_by(store, &stop_signal);
     assert_ok(ph__store_add(store, &first, NULL, &parameter));
     stop_signal = SIGTERM;

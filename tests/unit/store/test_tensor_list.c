@@ -11,15 +11,15 @@ static const struct ph_table_slice slices[] = {{"embedding.user", 7}, {"embeddin
 struct model {
     struct ph_store *store;
     struct ph_parameter *dense, *table;
-    struct ph_slot *dense_m, *table_m, *table_s;
+    struct ph__slot *dense_m, *table_m, *table_s;
 };
 
 /* A dense parameter with the slot m, a table with m and, one number a row, s; all slots count up. */
 static struct model make_model(void)
 {
     struct model model;
-    const struct ph_declaration dense = {.name = "deep.weight", .shape = {2, {3, 4}}};
-    const struct ph_declaration table = {
+    const struct ph__declaration dense = {.name = "deep.weight", .shape = {2, {3, 4}}};
+    const struct ph__declaration table = {
         .name = "embedding", .is_table = true, .shape = {2, {12, 3}}, .num_slices = 2, .slices = slices};
     assert_ok(ph_store_create(1, &model.store));
     assert_ok(ph__store_add(model.store, &dense, NULL, &model.dense));
@@ -27,7 +27,7 @@ static struct model make_model(void)
     assert_ok(ph__store_add_slot(model.store, model.dense, "m", false, &model.dense_m));
     assert_ok(ph__store_add_slot(model.store, model.table, "m", false, &model.table_m));
     assert_ok(ph__store_add_slot(model.store, model.table, "s", true, &model.table_s));
-    struct ph_slot *slots[] = {model.dense_m, model.table_m, model.table_s};
+    struct ph__slot *slots[] = {model.dense_m, model.table_m, model.table_s};
     for (size_t s = 0; s < 3; s++)
         for (size_t i = 0; i < slots[s]->elements; i++)
             slots[s]->data[i] = (ph_real)(100 * s + i);
@@ -73,8 +73,8 @@ static void slots_are_listed_by_logical_name_and_cut_as_their_tensors(void **sta
 static void slots_of_parts_are_parts_of_slots(void **state)
 {
     (void)state;
-    const struct ph_slice_part parts[] = {{10, 40, 0, 9}, {0, 5, 4, 9}};
-    const struct ph_declaration table = {.name = "embedding",
+    const struct ph__slice_part parts[] = {{10, 40, 0, 9}, {0, 5, 4, 9}};
+    const struct ph__declaration table = {.name = "embedding",
         .is_table = true,
         .shape = {2, {12, 3}},
         .num_slices = 2,
@@ -82,7 +82,7 @@ static void slots_of_parts_are_parts_of_slots(void **state)
         .parts = parts};
     struct ph_store *store;
     struct ph_parameter *parameter;
-    struct ph_slot *slot;
+    struct ph__slot *slot;
     struct ph__tensor_list list = {0};
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
@@ -151,7 +151,7 @@ static void words_that_are_not_finite_are_found(void **state)
         uint16_t largest, infinite, nan;
     } cases[] = {{PH_ROWS_FP16, 0x7bff, 0xfc00, 0x7e01}, {PH_ROWS_BF16, 0x7f7f, 0xff80, 0x7fc0},
         {PH_ROWS_BF16_SPLIT, 0x7f7f, 0xff80, 0x7fc0}};
-    const struct ph_declaration table = {
+    const struct ph__declaration table = {
         .name = "embedding", .is_table = true, .shape = {2, {12, 3}}, .num_slices = 2, .slices = slices};
     for (size_t i = 0; i < 3; i++) {
         struct ph_store *store;

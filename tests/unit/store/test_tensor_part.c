@@ -41,10 +41,10 @@ static void parts_begin_with_the_values_of_the_whole(void **state)
         check_initial_values(inits[number % 5], formats[number / 5 % 4], number);
 }
 
-static struct ph_declaration table_of(
-    const char *name, size_t rows, const struct ph_table_slice *slices, const struct ph_slice_part *parts)
+static struct ph__declaration table_of(
+    const char *name, size_t rows, const struct ph_table_slice *slices, const struct ph__slice_part *parts)
 {
-    return (struct ph_declaration){.name = name,
+    return (struct ph__declaration){.name = name,
         .is_table = true,
         .shape = {2, {rows, 8}},
         .init = normal,
@@ -58,8 +58,8 @@ static void a_slice_that_is_all_of_it_is_whole(void **state)
     (void)state;
     struct ph_store *store = parts_new_store(PH_ROWS_FP32);
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
-    const struct ph_slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
-    const struct ph_declaration table = table_of("table", 50, slices, parts);
+    const struct ph__slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
+    const struct ph__declaration table = table_of("table", 50, slices, parts);
     struct ph_parameter *parameter;
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_string_equal(parameter->family, "table");
@@ -78,18 +78,18 @@ static void parts_of_one_name_must_not_overlap(void **state)
     struct ph_store *store = parts_new_store(PH_ROWS_FP32);
     struct ph_parameter *parameter;
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.user", 20}};
-    const struct ph_slice_part apart[] = {{0, 50, 0, 16}, {30, 50, 0, 16}};
-    const struct ph_slice_part touching[] = {{0, 50, 0, 16}, {29, 50, 0, 16}};
-    const struct ph_slice_part beside[] = {{0, 50, 8, 16}, {30, 50, 8, 16}};
-    const struct ph_slice_part foreign[] = {{0, 51, 8, 16}, {31, 51, 8, 16}};
-    struct ph_declaration table = table_of("table", 50, slices, touching);
+    const struct ph__slice_part apart[] = {{0, 50, 0, 16}, {30, 50, 0, 16}};
+    const struct ph__slice_part touching[] = {{0, 50, 0, 16}, {29, 50, 0, 16}};
+    const struct ph__slice_part beside[] = {{0, 50, 8, 16}, {30, 50, 8, 16}};
+    const struct ph__slice_part foreign[] = {{0, 51, 8, 16}, {31, 51, 8, 16}};
+    struct ph__declaration table = table_of("table", 50, slices, touching);
     assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "two slices");
     table.parts = apart;
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     table.parts = touching;
     assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "other slices");
-    struct ph_declaration second = table_of("second", 50, slices, foreign);
+    struct ph__declaration second = table_of("second", 50, slices, foreign);
     assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "two tensors");
     second.parts = NULL;
     assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "two tensors");
@@ -104,15 +104,15 @@ static void what_is_no_part_of_the_whole_is_a_bug(void **state)
     struct ph_store *store = parts_new_store(PH_ROWS_FP32);
     struct ph_parameter *parameter;
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
-    static const struct ph_slice_part wrong[] = {
+    static const struct ph__slice_part wrong[] = {
         {21, 40, 0, 8}, {41, 40, 0, 8}, {0, 40, 0, 7}, {0, 40, 2, 12}, {0, 40, 8, 12}, {SIZE_MAX, 40, 0, 8}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const struct ph_slice_part parts[] = {{0, 30, 0, 8}, wrong[i]};
-        const struct ph_declaration table = table_of("table", 50, slices, parts);
+        const struct ph__slice_part parts[] = {{0, 30, 0, 8}, wrong[i]};
+        const struct ph__declaration table = table_of("table", 50, slices, parts);
         assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_BUG, "'embedding.item'");
     }
-    const struct ph_slice_part large[] = {{0, 30, 0, 8}, {0, (size_t)UINT32_MAX + 1, 0, 8}};
-    const struct ph_declaration table = table_of("table", 50, slices, large);
+    const struct ph__slice_part large[] = {{0, 30, 0, 8}, {0, (size_t)UINT32_MAX + 1, 0, 8}};
+    const struct ph__declaration table = table_of("table", 50, slices, large);
     assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "2^32 - 1 rows");
     ph_store_destroy(store);
 }
@@ -121,7 +121,7 @@ static void what_is_no_part_of_the_whole_is_a_bug(void **state)
 
 /* How often each element is there. */
 static void count_elements(
-    size_t num_areas, const struct ph_area *areas, size_t rows, size_t columns, unsigned counts_out[])
+    size_t num_areas, const struct ph__area *areas, size_t rows, size_t columns, unsigned counts_out[])
 {
     memset(counts_out, 0, rows * columns * sizeof *counts_out);
     for (size_t i = 0; i < num_areas; i++)
@@ -131,7 +131,7 @@ static void count_elements(
 }
 
 /* The fault is one: all of it is missing, or all of it is there more than once. */
-static void check_fault(const struct ph_area *fault, bool is_missing, const unsigned *counts, size_t columns)
+static void check_fault(const struct ph__area *fault, bool is_missing, const unsigned *counts, size_t columns)
 {
     assert_true(fault->num_rows > 0 && fault->num_columns > 0);
     for (size_t row = 0; row < fault->num_rows; row++)
@@ -141,7 +141,7 @@ static void check_fault(const struct ph_area *fault, bool is_missing, const unsi
         }
 }
 
-static void draw_run(struct ph_rng_sequence *random, size_t extent, size_t *first_out, size_t *count_out)
+static void draw_run(struct ph__rng_sequence *random, size_t extent, size_t *first_out, size_t *count_out)
 {
     const size_t a = ph__rng_below(random, extent + 1), b = ph__rng_below(random, extent + 1);
     *first_out = a < b ? a : b;
@@ -153,22 +153,22 @@ static void areas_cover_when_each_element_is_there_once(void **state)
 {
     (void)state;
     enum { MAX_EXTENT = 6, MAX_AREAS = MAX_STRIPS * MAX_RUNS };
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     size_t num_covered = 0;
     for (size_t trial = 0; trial < 20000; trial++) {
-        const struct ph_area whole = {.num_rows = ph__rng_below(&random, MAX_EXTENT + 1),
+        const struct ph__area whole = {.num_rows = ph__rng_below(&random, MAX_EXTENT + 1),
             .num_columns = ph__rng_below(&random, MAX_EXTENT + 1)};
-        struct ph_area areas[MAX_AREAS], fault;
+        struct ph__area areas[MAX_AREAS], fault;
         size_t count = 0, columns[MAX_STRIPS + 1], rows[MAX_RUNS + 1];
         const size_t num_strips = parts_cut(&random, whole.num_columns, 1, MAX_STRIPS, columns);
         for (size_t i = 0; i < num_strips; i++) {
             const size_t num_runs = parts_cut(&random, whole.num_rows, 1, MAX_RUNS, rows);
             for (size_t k = 0; k < num_runs; k++)
-                areas[count++] =
-                    (struct ph_area){rows[k], rows[k + 1] - rows[k], columns[i], columns[i + 1] - columns[i]};
+                areas[count++] = (struct ph__area){
+                    rows[k], rows[k + 1] - rows[k], columns[i], columns[i + 1] - columns[i]};
         }
         if (trial % 2 != 0) {
-            struct ph_area *moved = &areas[ph__rng_below(&random, count)];
+            struct ph__area *moved = &areas[ph__rng_below(&random, count)];
             draw_run(&random, whole.num_rows, &moved->first_row, &moved->num_rows);
             draw_run(&random, whole.num_columns, &moved->first_column, &moved->num_columns);
         }
@@ -188,9 +188,9 @@ static void areas_cover_when_each_element_is_there_once(void **state)
 static void an_area_is_within_or_not_whatever_its_numbers(void **state)
 {
     (void)state;
-    const struct ph_area whole = {.num_rows = 10, .num_columns = 4};
+    const struct ph__area whole = {.num_rows = 10, .num_columns = 4};
     static const struct {
-        struct ph_area area;
+        struct ph__area area;
         bool is_within;
     } cases[] = {{{0, 10, 0, 4}, true}, {{10, 0, 4, 0}, true}, {{3, 4, 1, 2}, true}, {{3, 8, 0, 4}, false},
         {{0, 10, 1, 4}, false}, {{SIZE_MAX, 2, 0, 4}, false}, {{2, SIZE_MAX, 0, 4}, false},
@@ -205,8 +205,8 @@ static void a_store_of_parts_is_no_model_to_save(void **state)
     struct ph_store *store = parts_new_store(PH_ROWS_FP32);
     struct ph_parameter *parameter;
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
-    const struct ph_slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
-    const struct ph_declaration table = table_of("table", 50, slices, parts);
+    const struct ph__slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
+    const struct ph__declaration table = table_of("table", 50, slices, parts);
     char digits[65];
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_fails(

@@ -9,30 +9,30 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int drop(void **state)
 {
     (void)state;
     ph__arena_fini(&arena);
-    arena = (struct ph_arena){0};
+    arena = (struct ph__arena){0};
     return 0;
 }
 
-static const char *text_of(const struct ph_range_settings *range, uint64_t index)
+static const char *text_of(const struct ph__range_settings *range, uint64_t index)
 {
     const char *text = ph__candidate_value(range, 7, index, &arena);
     assert_non_null(text);
     return text;
 }
 
-static double number_of(const struct ph_range_settings *range, uint64_t index)
+static double number_of(const struct ph__range_settings *range, uint64_t index)
 {
     return strtod(text_of(range, index), NULL);
 }
 
 /* Of 4000 draws, the share in each quarter of the scale is a quarter, within five standard deviations of it. */
-static void expect_even(const struct ph_range_settings *range, const double *quarters)
+static void expect_even(const struct ph__range_settings *range, const double *quarters)
 {
     size_t counts[4] = {0};
     for (uint64_t i = 1; i <= 4000; i++) {
@@ -48,21 +48,22 @@ static void values_are_even_on_their_scale(void **state)
 {
     (void)state;
     static const double linear[] = {0.25, 0.5, 0.75}, logarithmic[] = {1e-3, 1e-2, 1e-1}, whole[] = {3, 5, 7};
-    expect_even(&(struct ph_range_settings){.key = "a", .min = 0, .max = 1}, linear);
+    expect_even(&(struct ph__range_settings){.key = "a", .min = 0, .max = 1}, linear);
     expect_even(
-        &(struct ph_range_settings){.key = "b", .min = 1e-4, .max = 1, .scale = PH_RANGE_LOG}, logarithmic);
-    expect_even(&(struct ph_range_settings){.key = "c", .min = 1, .max = 8, .kind = PH_RANGE_INTEGER}, whole);
+        &(struct ph__range_settings){.key = "b", .min = 1e-4, .max = 1, .scale = PH_RANGE_LOG}, logarithmic);
+    expect_even(
+        &(struct ph__range_settings){.key = "c", .min = 1, .max = 8, .kind = PH_RANGE_INTEGER}, whole);
 }
 
 static void numbers_have_four_digits_and_stay_in_the_range(void **state)
 {
     (void)state;
-    const struct ph_range_settings range = {.key = "a", .min = 0.123456, .max = 0.123459};
+    const struct ph__range_settings range = {.key = "a", .min = 0.123456, .max = 0.123459};
     for (uint64_t i = 1; i < 100; i++) {
         const double number = number_of(&range, i);
         assert_true(number >= range.min && number <= range.max);
     }
-    const struct ph_range_settings wide = {.key = "a", .min = 1, .max = 2};
+    const struct ph__range_settings wide = {.key = "a", .min = 1, .max = 2};
     for (uint64_t i = 1; i < 100; i++)
         assert_true(strlen(text_of(&wide, i)) <= strlen("1.234"));
 }
@@ -70,7 +71,7 @@ static void numbers_have_four_digits_and_stay_in_the_range(void **state)
 static void integers_reach_both_ends(void **state)
 {
     (void)state;
-    const struct ph_range_settings range = {
+    const struct ph__range_settings range = {
         .key = "a", .min = 2, .max = 4, .kind = PH_RANGE_INTEGER, .scale = PH_RANGE_LOG};
     size_t counts[5] = {0};
     for (uint64_t i = 1; i < 1000; i++)
@@ -82,7 +83,7 @@ static void integers_reach_both_ends(void **state)
 static void listed_values_are_as_they_stand(void **state)
 {
     (void)state;
-    const struct ph_range_settings range = {.key = "a", .values = {3, {"0", "400,400", "true"}}};
+    const struct ph__range_settings range = {.key = "a", .values = {3, {"0", "400,400", "true"}}};
     size_t counts[3] = {0};
     for (uint64_t i = 1; i < 3000; i++)
         for (size_t v = 0; v < 3; v++)
@@ -95,11 +96,11 @@ static void listed_values_are_as_they_stand(void **state)
 static void a_value_hangs_on_seed_key_and_number_alone(void **state)
 {
     (void)state;
-    struct ph_range_settings ranges[] = {{.key = "a", .min = 0, .max = 1}, {.key = "b", .min = 0, .max = 1}};
-    struct ph_range_settings turned[] = {ranges[1], ranges[0]};
-    const struct ph_tune_settings both = {.seed = 7, .ranges = {2, ranges}};
-    const struct ph_tune_settings other = {.seed = 7, .ranges = {2, turned}};
-    const struct ph_tune_settings reseeded = {.seed = 8, .ranges = {2, ranges}};
+    struct ph__range_settings ranges[] = {{.key = "a", .min = 0, .max = 1}, {.key = "b", .min = 0, .max = 1}};
+    struct ph__range_settings turned[] = {ranges[1], ranges[0]};
+    const struct ph__tune_settings both = {.seed = 7, .ranges = {2, ranges}};
+    const struct ph__tune_settings other = {.seed = 7, .ranges = {2, turned}};
+    const struct ph__tune_settings reseeded = {.seed = 8, .ranges = {2, ranges}};
     const char *const *sets[3];
     size_t num_sets;
     for (uint64_t i = 1; i < 20; i++) {
@@ -121,7 +122,7 @@ static void ranges_that_contradict_themselves_are_named(void **state)
 {
     (void)state;
     static const struct {
-        struct ph_range_settings range;
+        struct ph__range_settings range;
         const char *part;
     } wrong[] = {
         {{.key = "a"}, "neither"},
@@ -134,19 +135,19 @@ static void ranges_that_contradict_themselves_are_named(void **state)
         {{.key = "data.test", .values = {1, {"x"}}}, "no key that is tuned"},
         {{.key = "tune.runs", .max = 1}, "no key that is tuned"},
     };
-    struct ph_range_settings twice[] = {
+    struct ph__range_settings twice[] = {
         {.key = "x", .max = 1}, {.key = "y", .max = 1}, {.key = "x", .max = 2}};
-    struct ph_range_settings epochs = {.key = "train.epochs", .min = 1, .max = 5};
-    struct ph_tune_settings tune = {0};
+    struct ph__range_settings epochs = {.key = "train.epochs", .min = 1, .max = 5};
+    struct ph__tune_settings tune = {0};
     assert_fails(ph__ranges_check(&tune), PH_ERROR_CONFIG, "tune.ranges is empty");
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        struct ph_range_settings range = wrong[i].range;
-        tune.ranges = (struct ph_record_list){1, &range};
+        struct ph__range_settings range = wrong[i].range;
+        tune.ranges = (struct ph__record_list){1, &range};
         assert_fails(ph__ranges_check(&tune), PH_ERROR_CONFIG, wrong[i].part);
     }
-    tune.ranges = (struct ph_record_list){3, twice};
+    tune.ranges = (struct ph__record_list){3, twice};
     assert_fails(ph__ranges_check(&tune), PH_ERROR_CONFIG, "tune.ranges[2]: x is given twice");
-    tune.ranges = (struct ph_record_list){1, &epochs};
+    tune.ranges = (struct ph__record_list){1, &epochs};
     assert_ok(ph__ranges_check(&tune));
     tune.search = PH_TUNE_HALVING;
     assert_fails(ph__ranges_check(&tune), PH_ERROR_CONFIG, "train.epochs");

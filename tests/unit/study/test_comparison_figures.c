@@ -29,7 +29,7 @@ static int begin(void **state)
 {
     (void)state;
     memset(runs, 0, sizeof runs);
-    config.published = (struct ph_published_settings){.source = ""};
+    config.published = (struct ph__published_settings){.source = ""};
     for (size_t row = 0; row < 2; row++)
         rows[row] = (struct ph__compared){
             .name = row == 0 ? "a" : "b", .config = &config, .test_key = "same", .runs = runs[row]};
@@ -112,7 +112,7 @@ static void what_is_published_stands_beside_it(void **state)
     for (size_t seed = 0; seed < 4; seed++)
         finish(0, seed, 0.70, 0.4);
     assert_null(ph__bar_word(&(struct ph__figures){.bar_auc = (double)NAN}));
-    config.published = (struct ph_published_settings){.auc = 0.69, .bar_auc = 0.70};
+    config.published = (struct ph__published_settings){.auc = 0.69, .bar_auc = 0.70};
     struct ph__figures figures = figures_of(0);
     assert_near(figures.published_auc_difference, 0.01, 1e-15, 0);
     assert_true(isnan(figures.published_logloss) && isnan(figures.published_logloss_difference));

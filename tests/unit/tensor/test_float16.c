@@ -45,7 +45,7 @@ static void check_number(const struct kind *kind, float number)
 static void the_mean_over_all_random_words_is_the_number(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t k = 0; k < 2; k++)
         for (int i = 0; i < 60; i++) {
             const double number = ldexp(1 + ph__rng_next_uniform(&random), i % 45 - 31);
@@ -109,7 +109,7 @@ static void the_ends_of_the_range(void **state)
 static void a_split_number_is_whole_and_its_high_word_the_nearest(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t i = 0; i < 1000000; i++) {
         const float x = float_of((uint32_t)ph__rng_next(&random));
         uint16_t low;

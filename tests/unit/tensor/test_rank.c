@@ -16,7 +16,7 @@ struct sample {
 };
 
 /* Few distinct scores, so that ties are many. */
-static void draw(struct ph_rng_sequence *random, size_t n, struct sample *sample)
+static void draw(struct ph__rng_sequence *random, size_t n, struct sample *sample)
 {
     sample->n = n;
     uint64_t num_scores = 1 + ph__rng_next(random) % 20;
@@ -56,7 +56,7 @@ static void assert_same(double actual, double expected)
 static void auc_equals_the_count_of_all_pairs(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {{test_seed(), 0, ph__hash_name("pairs")}, 0};
+    struct ph__rng_sequence random = {{test_seed(), 0, ph__hash_name("pairs")}, 0};
     for (size_t round = 0; round < 200; round++) {
         struct sample sample;
         draw(&random, ph__rng_next(&random) % MOST, &sample);
@@ -69,7 +69,7 @@ static void auc_equals_the_count_of_all_pairs(void **state)
 static void grouped_auc_weighs_groups_by_size_and_skips_one_class(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {{test_seed(), 0, ph__hash_name("groups")}, 0};
+    struct ph__rng_sequence random = {{test_seed(), 0, ph__hash_name("groups")}, 0};
     for (size_t round = 0; round < 200; round++) {
         struct sample sample;
         draw(&random, ph__rng_next(&random) % 40, &sample);
@@ -124,7 +124,7 @@ static void undefined_for_one_class_or_a_score_that_is_no_number(void **state)
 /* Scores spread by `scale`, labels that follow them half-heartedly. */
 static void draw_scores(double scale, ph_real *scores, ph_real *labels)
 {
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t i = 0; i < N; i++) {
         double logit = ph__rng_next_normal(&random);
         scores[i] = (ph_real)(scale * (logit + ph__rng_next_normal(&random)));
@@ -140,7 +140,7 @@ static void the_exact_area_is_within_the_stated_error(void **state)
     const double scales[] = {1e-6, 1e-3, 0.1, 1, 5};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         double exact, auc, error;
-        struct ph_score_bins *bins;
+        struct ph__score_bins *bins;
         draw_scores(scales[i], scores, labels);
         assert_ok(ph__auc(N, scores, labels, &exact));
         assert_ok(ph__score_bins_create(&bins));
@@ -162,7 +162,7 @@ static void ties_count_half_and_one_class_has_no_area(void **state)
     (void)state;
     const ph_real scores[] = {1, 1, 2, (ph_real)NAN}, labels[] = {0, 1, 1, 1};
     double auc, error;
-    struct ph_score_bins *bins;
+    struct ph__score_bins *bins;
     assert_ok(ph__score_bins_create(&bins));
     ph__score_bins_auc(bins, &auc, &error);
     assert_true(isnan(auc));

@@ -65,7 +65,7 @@ static double nearest(double number, int bits, double least_unit)
 static void floats_of_16_bits_are_the_nearest_and_the_even_one_of_two(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (int i = 0; i < 200000; i++) {
         /* few bits below those that are kept: one number in some is a tie */
         const double fraction = 1 + floor(ph__rng_next_uniform(&random) * 16384) / 16384;
@@ -98,7 +98,7 @@ static void the_ends_of_the_range_of_16_bits(void **state)
 }
 
 /* Numbers in [low, low + span). */
-static void draw_row(struct ph_rng_sequence *random, size_t dim, double low, double span, ph_real *numbers)
+static void draw_row(struct ph__rng_sequence *random, size_t dim, double low, double span, ph_real *numbers)
 {
     for (size_t d = 0; d < dim; d++)
         numbers[d] = (ph_real)(float)(low + span * ph__rng_next_uniform(random));
@@ -124,7 +124,7 @@ static void check_levels(enum ph_row_format format, size_t dim, const ph_real *n
 static void levels_are_the_nearest_of_a_rows_own(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     ph_real numbers[MOST_DIM];
     for (size_t dim = 1; dim <= MOST_DIM; dim++) {
         for (int i = 0; i < 50; i++) {

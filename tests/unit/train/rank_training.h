@@ -30,7 +30,7 @@ static inline struct ph_train_summary train_on_ranks(
 {
     static char text[1024];
     struct rank_training training = {.setup = setup};
-    const struct ph_section section = {&ph__parallel_options, &training.parallel};
+    const struct ph__section section = {&ph__parallel_options, &training.parallel};
     const struct thread_ranks ranks = {.world_size = world_size};
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
     if (setup->job.parallel != NULL)

@@ -32,7 +32,7 @@ static inline struct ph_encoder *make_plain_encoder(void)
 {
     static const char *const sets[] = {"data.fields[1].transform=none"};
     struct ph_data_settings settings;
-    struct ph_section section = {&ph__data_options, &settings};
+    struct ph__section section = {&ph__data_options, &settings};
     struct ph_encoder *encoder;
     const char *path = ph__path_join(&fixture.arena, test_folder(), "synth.yaml");
     assert_ok(ph__config_read(path, sets, COUNT(sets), &section, 1, &fixture.arena));

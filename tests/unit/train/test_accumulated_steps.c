@@ -222,7 +222,7 @@ static void check_losses(const struct outcome *parts, const struct outcome *whol
     check_close("logloss", parts->summary.test.logloss, whole->summary.test.logloss, tolerance);
 }
 
-static float *read_tensor(const struct ph_safetensors *file, size_t index, size_t count)
+static float *read_tensor(const struct ph__safetensors *file, size_t index, size_t count)
 {
     float *numbers = malloc(count * sizeof *numbers);
     assert_non_null(numbers);
@@ -231,16 +231,16 @@ static float *read_tensor(const struct ph_safetensors *file, size_t index, size_
     return numbers;
 }
 
-static struct ph_safetensors *open_model(const struct outcome *outcome)
+static struct ph__safetensors *open_model(const struct outcome *outcome)
 {
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(outcome->summary.checkpoint_path, &file));
     return file;
 }
 
 static void check_models(const struct outcome *parts, const struct outcome *whole, double tolerance)
 {
-    struct ph_safetensors *is = open_model(parts), *should_be = open_model(whole);
+    struct ph__safetensors *is = open_model(parts), *should_be = open_model(whole);
     assert_int_equal(ph__safetensors_num_tensors(is), ph__safetensors_num_tensors(should_be));
     for (size_t t = 0; t < ph__safetensors_num_tensors(is); t++) {
         const struct ph_tensor tensor = ph__safetensors_tensor(is, t);

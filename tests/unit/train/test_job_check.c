@@ -23,7 +23,7 @@ static ph_status check(
 /* Makes an encoder with a label "click" and a label "buy" that is made of the column "bought". */
 static struct ph_encoder *two_labels(void)
 {
-    static struct ph_field_settings fields[] = {
+    static struct ph__field_settings fields[] = {
         {.name = "click", .kind = PH_FIELD_LABEL, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
         {.name = "buy",
             .from = "bought",

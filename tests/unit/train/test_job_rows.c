@@ -49,7 +49,7 @@ static struct ph_dataset *make_dataset(void)
 static const char *write_rows(void)
 {
     const char *path = ph__path_join(&fixture.arena, test_folder(), "rows.csv");
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,user,item,price\n"));
     for (int i = 0; i < NUM_ROWS; i++)
@@ -64,7 +64,7 @@ static struct ph_encoder *make_encoder(const char *path)
 {
     struct ph_data_settings settings;
     struct ph_encoder *encoder;
-    struct ph_section section = {&ph__data_options, &settings};
+    struct ph__section section = {&ph__data_options, &settings};
     const char *config = test_write_file("rows.yaml", "data:\n  format: csv\n  fields:\n"
                                                       "    - {name: label, kind: label}\n"
                                                       "    - {name: price, kind: dense}\n"

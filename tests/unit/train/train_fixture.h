@@ -16,7 +16,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static struct {
-    struct ph_arena arena;
+    struct ph__arena arena;
     struct ph_data_settings data;
     struct ph_encoder *encoder;
 } fixture;
@@ -30,10 +30,10 @@ static inline int make_data(void **state)
         "synth.dense=3", "synth.sparse=4", "synth.table_rows=40", "synth.bag_sizes=1,2,1,3",
         "synth.planted_dense=2", "synth.planted=3", "synth.order=1", "synth.scale=4"};
     struct ph_synth_settings synth;
-    struct ph_section synth_section = {&ph__synth_options, &synth};
+    struct ph__section synth_section = {&ph__synth_options, &synth};
     assert_ok(ph__config_read(NULL, sets, COUNT(sets), &synth_section, 1, &fixture.arena));
     assert_ok(ph_synth_write(&synth, test_folder(), NULL));
-    struct ph_section data_section = {&ph__data_options, &fixture.data};
+    struct ph__section data_section = {&ph__data_options, &fixture.data};
     const char *path = ph__path_join(&fixture.arena, test_folder(), "synth.yaml");
     assert_ok(ph__config_read(path, NULL, 0, &data_section, 1, &fixture.arena));
     assert_ok(ph_encoder_create(&fixture.data, &fixture.encoder));

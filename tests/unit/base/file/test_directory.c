@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 static size_t num_readable = SIZE_MAX; /* entries, "." and ".." among them, until reading fails */
 
 struct dirent *readdir(DIR *directory)

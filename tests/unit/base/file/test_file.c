@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 static int open_error; /* what opening fails with; 0: it does not */
 
 int open(const char *path, int flags, ...)

@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int tear_down(void **state)
 {
@@ -26,7 +26,7 @@ static const char *text_of(const char *path)
 
 static ph_status write_text(const char *path, const char *text)
 {
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     PH_TRY(ph__atomic_file_open(path, &file));
     ph_status status = ph__atomic_file_write(&file, text, strlen(text));
     if (status == PH_OK)
@@ -44,7 +44,7 @@ static void a_file_is_replaced_only_by_a_commit(void **state)
 {
     (void)state;
     const char *path = test_write_file("replaced", "former");
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     assert_ok(ph__atomic_file_open(path, &file));
     assert_ok(ph__atomic_file_write(&file, "ne", 2));
     assert_ok(ph__atomic_file_write(&file, "w", 1));
@@ -59,7 +59,7 @@ static void an_abandoned_file_leaves_no_trace(void **state)
 {
     (void)state;
     const char *path = test_write_file("kept", "former");
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     assert_ok(ph__atomic_file_open(path, &file));
     assert_ok(ph__atomic_file_write(&file, "new", 3));
     ph__atomic_file_abandon(&file);
@@ -72,7 +72,7 @@ static void a_commit_that_fails_keeps_the_former_file(void **state)
 {
     (void)state;
     const char *path = ph__path_join(&arena, test_folder(), "in_the_way");
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     assert_ok(ph__atomic_file_open(path, &file));
     assert_ok(ph__directory_create(ph__path_join(&arena, path, "inner")));
     assert_ok(ph__atomic_file_write(&file, "new", 3));
@@ -86,7 +86,7 @@ static void the_name_of_a_folder_is_refused_before_anything_is_written(void **st
     (void)state;
     const char *path = ph__path_join(&arena, test_folder(), "folder");
     const char *below = ph__path_join(&arena, test_write_file("file", ""), "below");
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     assert_ok(ph__directory_create(path));
     assert_fails(ph__atomic_file_open(path, &file), PH_ERROR_USAGE, "folder: is a folder; a file is wanted");
     assert_false(has_temporary_file(path));
@@ -96,7 +96,7 @@ static void the_name_of_a_folder_is_refused_before_anything_is_written(void **st
 static void a_folder_that_is_missing_or_closed_is_named(void **state)
 {
     (void)state;
-    struct ph_atomic_file file;
+    struct ph__atomic_file file;
     assert_fails(
         ph__atomic_file_open("/nowhere/x", &file), PH_ERROR_DISK, "/nowhere/x: cannot write: No such");
     const char *folder = ph__path_join(&arena, test_folder(), "closed");

@@ -5,7 +5,7 @@
 static void a_file_is_mapped_whole(void **state)
 {
     (void)state;
-    struct ph_mapped_file file = {0};
+    struct ph__mapped_file file = {0};
     assert_ok(ph__mapped_file_open(test_write_file("text", "some bytes"), PH_ERROR_DATA, &file));
     assert_int_equal(file.size, 10);
     assert_memory_equal(file.bytes, "some bytes", 10);
@@ -19,7 +19,7 @@ static void a_file_is_mapped_whole(void **state)
 static void what_is_no_file_is_refused_by_name(void **state)
 {
     (void)state;
-    struct ph_mapped_file file = {0};
+    struct ph__mapped_file file = {0};
     assert_fails(ph__mapped_file_open("/nowhere/gone", PH_ERROR_CHECKPOINT, &file), PH_ERROR_CHECKPOINT,
         "/nowhere/gone: cannot open");
     assert_fails(

@@ -38,7 +38,7 @@ static size_t compress_as(const char *name, const char *text, unsigned char *out
     const char *path = test_write_file(name, "");
     FILE *file = fopen(path, "w+b");
     assert_non_null(file);
-    struct ph_compressor *compressor = NULL;
+    struct ph__compressor *compressor = NULL;
     assert_ok(ph__compressor_create(fileno(file), path, &compressor));
     assert_ok(ph__compressor_write(compressor, text, strlen(text), true));
     ph__compressor_destroy(compressor);
@@ -61,7 +61,7 @@ static size_t zstd(const char *text, unsigned char *out, size_t capacity)
 
 static void expect_lines(const char *path, const char *const *lines, size_t count)
 {
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     char *line = NULL;
     size_t length = 0;
     assert_ok(ph__reader_open(path, &reader));
@@ -83,7 +83,7 @@ static void expect_lines(const char *path, const char *const *lines, size_t coun
 /* Reads lines until one fails. */
 static void expect_failure(const char *path, const char *part)
 {
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     ph_status status = ph__reader_open(path, &reader);
     char *line = "";
     size_t length = 0;
@@ -120,7 +120,7 @@ static void a_byte_order_mark_is_no_text(void **state)
     size_t size = gzip(text, bytes, sizeof bytes);
     expect_lines(write_bytes("mark.gz", bytes, size), lines, 2);
     expect_lines(test_write_file("only_mark.txt", MARK), blank, 1);
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     char *line = NULL;
     size_t length = 0;
     assert_ok(ph__reader_open(path, &reader));
@@ -203,7 +203,7 @@ static void random_corruption_never_does_worse_than_an_error(void **state)
             memcpy(bytes, good, size);
             bytes[i] ^= 0x55;
             const char *path = write_bytes("random", bytes, size);
-            struct ph_reader *reader = NULL;
+            struct ph__reader *reader = NULL;
             char *line = "";
             size_t length = 0;
             assert_ok(ph__reader_open(path, &reader));
@@ -228,7 +228,7 @@ static void lines_longer_than_the_buffer_are_whole(void **state)
     char *text = malloc(size + 8);
     memset(text, 'x', size);
     memcpy(text + size, "\nlast", 6);
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     char *line = NULL;
     size_t length = 0;
     assert_ok(ph__reader_open(test_write_file("long.txt", text), &reader));
@@ -256,7 +256,7 @@ static void many_lines_keep_their_numbers(void **state)
     char *text = malloc((size_t)COUNT * 12), *end = text;
     for (int i = 0; i < COUNT; i++)
         end += sprintf(end, "row%d\n", i);
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     assert_ok(ph__reader_open(test_write_file("many.txt", text), &reader));
     for (int i = 0; i < COUNT; i++) {
         char *line = NULL, wanted[20];
@@ -273,7 +273,7 @@ static void many_lines_keep_their_numbers(void **state)
 static void what_cannot_be_read_is_named(void **state)
 {
     (void)state;
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     assert_fails(
         ph__reader_open("/nowhere/a.csv", &reader), PH_ERROR_DATA, "/nowhere/a.csv: cannot open: No such");
     assert_fails(ph__reader_open(test_folder(), &reader), PH_ERROR_DATA, "is a folder");
@@ -305,13 +305,13 @@ static void a_signal_ends_the_waiting_for_a_pipe(void **state)
     int ends[2];
     char path[64], *line;
     size_t length;
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     const struct sigaction action = {.sa_handler = remember};
     const struct itimerval soon = {.it_value.tv_usec = 50000};
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "a line\nhalf", 11), 11);
     snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-    assert_ok(ph__reader_open_with(path, &(struct ph_read_options){.stop_signal = &stop_signal}, &reader));
+    assert_ok(ph__reader_open_with(path, &(struct ph__read_options){.stop_signal = &stop_signal}, &reader));
     assert_ok(ph__reader_line(reader, &line, &length));
     assert_string_equal(line, "a line");
     assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
@@ -325,7 +325,7 @@ static void a_signal_ends_the_waiting_for_a_pipe(void **state)
 static void a_file_that_has_become_shorter_is_refused(void **state)
 {
     (void)state;
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     const char *path = test_write_file("shorter.txt", "one\ntwo\n");
     assert_ok(ph__reader_open(path, &reader));
     assert_ok(ph__reader_seek(reader, 8, 2));

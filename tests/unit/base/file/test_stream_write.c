@@ -23,7 +23,7 @@ static char *make_text(size_t *size_out)
 
 static char *read_back(const char *path, size_t capacity, size_t *size_out)
 {
-    struct ph_decompressor *decompressor = NULL;
+    struct ph__decompressor *decompressor = NULL;
     char *text = malloc(capacity);
     size_t size = 0, count = 1;
     const int descriptor = open(path, O_RDONLY);
@@ -44,10 +44,10 @@ static void what_is_written_reads_back(void **state)
     static const char *const names[] = {"out.csv", "out.csv.gz", "out.csv.zst"};
     size_t size = 0;
     char *text = make_text(&size);
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     for (size_t n = 0; n < 3; n++) {
         const char *path = ph__path_join(&arena, test_folder(), names[n]);
-        struct ph_writer *writer = NULL;
+        struct ph__writer *writer = NULL;
         assert_ok(ph__writer_open(path, &writer));
         size_t done = 0;
         for (size_t step = 1; done < size;
@@ -74,9 +74,9 @@ static void what_is_written_reads_back(void **state)
 static void formatted_text_of_any_length_is_written(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, test_folder(), "printf.txt");
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     size_t length = 600000, size = 0;
     char *text = malloc(length + 1);
     memset(text, 'y', length);
@@ -100,10 +100,10 @@ static void nothing_written_is_a_valid_file(void **state)
 {
     (void)state;
     static const char *const names[] = {"none.csv", "none.gz", "none.zst"};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     for (size_t n = 0; n < 3; n++) {
         const char *path = ph__path_join(&arena, test_folder(), names[n]);
-        struct ph_writer *writer = NULL;
+        struct ph__writer *writer = NULL;
         size_t size = 1;
         assert_ok(ph__writer_open(path, &writer));
         assert_ok(ph__writer_finish(writer));
@@ -117,15 +117,15 @@ static void nothing_written_is_a_valid_file(void **state)
 static void a_compressed_stream_that_is_not_finished_reads_as_cut_off(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, test_folder(), "unfinished.gz");
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     size_t size = 0;
     char *text = make_text(&size), *line = text;
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_write(writer, text, size));
     ph__writer_close(writer);
-    struct ph_reader *reader = NULL;
+    struct ph__reader *reader = NULL;
     assert_ok(ph__reader_open(path, &reader));
     ph_status status = PH_OK;
     while (status == PH_OK && line != NULL)
@@ -141,7 +141,7 @@ static void a_full_disk_is_reported_with_the_path(void **state)
     (void)state;
     if (access("/dev/full", W_OK) != 0)
         test_skip("there is no /dev/full");
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     assert_ok(ph__writer_open("/dev/full", &writer));
     assert_ok(ph__writer_write(writer, "few bytes", 9));
     assert_fails(ph__writer_finish(writer), PH_ERROR_DISK, "/dev/full: cannot write: No space");
@@ -157,7 +157,7 @@ static void a_full_disk_is_reported_with_the_path(void **state)
 static void what_cannot_be_opened_is_named(void **state)
 {
     (void)state;
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     assert_fails(
         ph__writer_open("/nowhere/out.csv", &writer), PH_ERROR_DISK, "/nowhere/out.csv: cannot write");
     assert_fails(ph__writer_open(test_folder(), &writer), PH_ERROR_USAGE, "is a folder; a file is wanted");
@@ -173,7 +173,7 @@ static void a_dash_is_standard_output(void **state)
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
     assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     ph_status status = ph__writer_open("-", &writer);
     if (status == PH_OK)
         status = ph__writer_printf(writer, "to standard output\n");
@@ -193,10 +193,10 @@ static void a_dash_is_standard_output(void **state)
 static void an_atomic_file_appears_when_it_is_finished(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char path[512];
     snprintf(path, sizeof path, "%s", test_write_file("atomic", "former"));
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     char *text = NULL;
     size_t size = 0;
     for (int is_finished = 0; is_finished <= 1; is_finished++) {
@@ -216,7 +216,7 @@ static void an_atomic_file_appears_when_it_is_finished(void **state)
 static void what_is_written_to_memory_is_taken(void **state)
 {
     (void)state;
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     size_t size = 0, taken_size = 0;
     char *text = make_text(&size);
     assert_ok(ph__writer_open_memory("a page.gz", size, &writer)); /* the name compresses nothing */

@@ -4,7 +4,7 @@
 
 #define MAX_NODES 64
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int end(void **state)
 {
@@ -13,16 +13,16 @@ static int end(void **state)
     return 0;
 }
 
-static const struct ph_graph_node nodes[MAX_NODES];
+static const struct ph__graph_node nodes[MAX_NODES];
 
 /* Lays out, and looks at what holds for any graph: edges lead to the next layer, places of a layer do not overlap. */
-static struct ph__layout lay_out(const struct ph_graph_edge *edges, size_t num_edges, size_t num_nodes)
+static struct ph__layout lay_out(const struct ph__graph_edge *edges, size_t num_edges, size_t num_nodes)
 {
     double widths[MAX_NODES];
     struct ph__layout layout = {0};
     for (size_t v = 0; v < num_nodes; v++)
         widths[v] = 40 + 10 * (double)(v % 5);
-    const struct ph_graph_drawing drawing = {
+    const struct ph__graph_drawing drawing = {
         .id = "g", .nodes = nodes, .num_nodes = num_nodes, .edges = edges, .num_edges = num_edges};
     assert_ok(ph__graph_layout(&drawing, widths, &arena, &layout));
     for (size_t e = 0; e < num_edges; e++)
@@ -47,7 +47,7 @@ static struct ph__layout lay_out(const struct ph_graph_edge *edges, size_t num_e
 static void a_chain_stands_in_a_line(void **state)
 {
     (void)state;
-    const struct ph_graph_edge edges[] = {{0, 1}, {1, 2}, {2, 3}};
+    const struct ph__graph_edge edges[] = {{0, 1}, {1, 2}, {2, 3}};
     struct ph__layout layout = lay_out(edges, 3, 4);
     assert_int_equal(layout.num_layers, 4);
     for (size_t v = 1; v < 4; v++)
@@ -58,7 +58,7 @@ static void a_chain_stands_in_a_line(void **state)
 static void a_long_edge_passes_through_each_layer(void **state)
 {
     (void)state;
-    const struct ph_graph_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 3}};
+    const struct ph__graph_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 3}};
     struct ph__layout layout = lay_out(edges, 5, 4);
     assert_int_equal(layout.num_places, 6);
     assert_int_equal(layout.layer_sizes[1], 2);
@@ -69,7 +69,7 @@ static void a_long_edge_passes_through_each_layer(void **state)
 static void a_source_stands_above_its_reader(void **state)
 {
     (void)state;
-    const struct ph_graph_edge edges[] = {{0, 2}, {2, 3}, {3, 4}, {1, 4}};
+    const struct ph__graph_edge edges[] = {{0, 2}, {2, 3}, {3, 4}, {1, 4}};
     struct ph__layout layout = lay_out(edges, 4, 5);
     assert_int_equal(layout.places[1].layer, 2);
     assert_int_equal(layout.num_places, 5);
@@ -79,7 +79,7 @@ static void a_source_stands_above_its_reader(void **state)
 static void edges_that_need_not_cross_do_not(void **state)
 {
     (void)state;
-    const struct ph_graph_edge edges[] = {{0, 3}, {1, 2}, {3, 5}, {2, 4}};
+    const struct ph__graph_edge edges[] = {{0, 3}, {1, 2}, {3, 5}, {2, 4}};
     struct ph__layout layout = lay_out(edges, 4, 6);
     bool is_left = layout.places[0].x < layout.places[1].x;
     assert_true((layout.places[3].x < layout.places[2].x) == is_left);
@@ -91,13 +91,13 @@ static void any_graph_has_a_layout(void **state)
     (void)state;
     uint64_t random = test_seed();
     for (int round = 0; round < 50; round++) {
-        struct ph_graph_edge edges[3 * MAX_NODES];
+        struct ph__graph_edge edges[3 * MAX_NODES];
         size_t num_nodes = 1 + (size_t)round, num_edges = 0;
         for (size_t to = 1; to < num_nodes; to++)
             for (int k = 0; k < 3; k++) {
                 random = random * 6364136223846793005u + 1442695040888963407u;
                 if ((random >> 60) < 11)
-                    edges[num_edges++] = (struct ph_graph_edge){(size_t)(random >> 33) % to, to};
+                    edges[num_edges++] = (struct ph__graph_edge){(size_t)(random >> 33) % to, to};
             }
         lay_out(edges, num_edges, num_nodes);
     }

@@ -6,8 +6,8 @@
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
-static struct ph_html *html;
+static struct ph__arena arena;
+static struct ph__html *html;
 
 static int begin(void **state)
 {
@@ -88,7 +88,7 @@ static void arguments_are_escaped_and_formats_of_markup_are_not(void **state)
 static void cells_know_their_columns(void **state)
 {
     (void)state;
-    static const struct ph_html_column columns[] = {{"name", false, NULL}, {"n", true, "how \"many\""}};
+    static const struct ph__html_column columns[] = {{"name", false, NULL}, {"n", true, "how \"many\""}};
     ph__html_begin_table(html, "rows", columns, 2);
     ph__html_begin_row(html);
     ph__html_cell(html, "%s", "a<b");
@@ -125,7 +125,7 @@ static void the_first_error_is_kept_and_nothing_replaces_the_file(void **state)
 static void a_page_that_cannot_be_written_says_so(void **state)
 {
     (void)state;
-    struct ph_html *none = NULL;
+    struct ph__html *none = NULL;
     assert_fails(ph__html_open(test_path("no/such/folder.html"), "t", &none), PH_ERROR_DISK, "folder.html");
     assert_null(none);
 }

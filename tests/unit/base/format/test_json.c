@@ -7,9 +7,9 @@
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 
-static struct ph_json *make_document(void)
+static struct ph__json *make_document(void)
 {
-    struct ph_json *json = ph__json_object(), *list = ph__json_array();
+    struct ph__json *json = ph__json_object(), *list = ph__json_array();
     ph__json_set_text(json, "name", "a \"quoted\"\n\x01 text");
     ph__json_set_number(json, "tenth", .1);
     ph__json_set_number(json, "one", 1);
@@ -34,7 +34,7 @@ static struct ph_json *make_document(void)
 static void a_document_is_written_in_the_order_it_was_built(void **state)
 {
     (void)state;
-    struct ph_json *json = make_document();
+    struct ph__json *json = make_document();
     char *text = NULL;
     assert_ok(ph__json_text(json, 0, &text));
     assert_string_equal(text, DOCUMENT_TEXT);
@@ -45,9 +45,9 @@ static void a_document_is_written_in_the_order_it_was_built(void **state)
 static void what_is_written_reads_back(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, test_folder(), "document.json");
-    struct ph_json *json = make_document();
+    struct ph__json *json = make_document();
     assert_ok(ph__json_write(json, path));
     ph__json_destroy(json);
     char *text = NULL;
@@ -66,14 +66,14 @@ static void what_is_written_reads_back(void **state)
 static void values_are_looked_up_by_type(void **state)
 {
     (void)state;
-    struct ph_json *json = make_document();
-    const struct ph_json *list = ph__json_get(json, "list");
+    struct ph__json *json = make_document();
+    const struct ph__json *list = ph__json_get(json, "list");
     assert_true(ph__json_is_object(json));
     assert_true(ph__json_is_array(list));
     assert_int_equal(ph__json_size(json), 10);
     assert_int_equal(ph__json_size(list), 3);
     assert_int_equal(ph__json_size(ph__json_get(json, "tenth")), 0);
-    struct ph_json_member member = {0};
+    struct ph__json_member member = {0};
     size_t num_members = 0;
     for (; ph__json_next_member(json, &member); num_members++) {
         if (num_members == 1)
@@ -81,8 +81,8 @@ static void values_are_looked_up_by_type(void **state)
         assert_ptr_equal(member.value, ph__json_get(json, member.key));
     }
     assert_int_equal(num_members, 10);
-    assert_false(ph__json_next_member(list, &(struct ph_json_member){0}));
-    assert_false(ph__json_next_member(NULL, &(struct ph_json_member){0}));
+    assert_false(ph__json_next_member(list, &(struct ph__json_member){0}));
+    assert_false(ph__json_next_member(NULL, &(struct ph__json_member){0}));
     assert_int_equal(ph__json_as_integer(ph__json_at(list, 0), -1), 1);
     assert_int_equal(ph__json_as_integer(ph__json_at(list, 1), -1), -1);
     assert_true(ph__json_as_number(ph__json_at(list, 0), -1) == 1);
@@ -104,7 +104,7 @@ static void malformed_text_is_refused_with_its_line(void **state)
     static const char *const texts[] = {"", "{", "{\"a\": 1,\n \"a\": 2}", "{\"a\": 1} x", "[1,]", "\"text\"",
         "{\"a\": 1e999}", "{\"a\": 99999999999999999999}", "{\"\\u0000\": 1}", "{\"a\": \"\xff\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct ph_json *json = NULL;
+        struct ph__json *json = NULL;
         assert_fails(ph__json_parse(texts[i], strlen(texts[i]), "a.json", PH_ERROR_CHECKPOINT, &json),
             PH_ERROR_CHECKPOINT, "a.json:");
         assert_null(json);
@@ -117,12 +117,12 @@ static void a_document_is_read_whatever_stands_behind_it(void **state)
     static const char *const texts[] = {
         "{\"a\": \"}\xc3\xa9\"}", "{\"a\": \"}\xc3\xa9\"},\"b\":{", "{\"a\":\"}\\u00e9\"} x"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct ph_json *json;
+        struct ph__json *json;
         assert_ok(ph__json_parse_start(texts[i], strlen(texts[i]), "a.json", PH_ERROR_CHECKPOINT, &json));
         assert_string_equal(ph__json_as_text(ph__json_get(json, "a"), NULL), "}\xc3\xa9");
         ph__json_destroy(json);
     }
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     assert_fails(ph__json_parse_start("{\"a\": 1", 7, "a.json", PH_ERROR_CHECKPOINT, &json),
         PH_ERROR_CHECKPOINT, "a.json:1");
     assert_null(json);
@@ -131,7 +131,7 @@ static void a_document_is_read_whatever_stands_behind_it(void **state)
 static void text_that_is_not_utf8_is_made_readable(void **state)
 {
     (void)state;
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     char *text = NULL;
     ph__json_set_text(json, "path", "caf\xe9");
     ph__json_set_text(json, "fine", "caf\xc3\xa9");
@@ -144,7 +144,7 @@ static void text_that_is_not_utf8_is_made_readable(void **state)
 static void a_document_that_could_not_be_built_is_reported(void **state)
 {
     (void)state;
-    struct ph_json *json = ph__json_object();
+    struct ph__json *json = ph__json_object();
     char *text = NULL;
     ph__json_set(json, "child", NULL); /* as a builder gives it that is out of memory */
     assert_fails(ph__json_text(json, 0, &text), PH_ERROR_MEMORY, "out of memory");

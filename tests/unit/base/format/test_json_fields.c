@@ -16,7 +16,7 @@ struct record {
 };
 
 #define AT(member) offsetof(struct record, member)
-static const struct ph_json_field fields[] = {
+static const struct ph__json_field fields[] = {
     {"count", PH_JSON_COUNT, AT(count), 0},
     {"many", PH_JSON_COUNT, AT(many), 3},
     {"size", PH_JSON_SIZE, AT(size), 0},
@@ -42,10 +42,10 @@ static const struct record sample = {
     .text = "seven c",
 };
 
-static struct ph_json *reread(struct ph_json *object)
+static struct ph__json *reread(struct ph__json *object)
 {
     char *text = NULL;
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     assert_ok(ph__json_text(object, 0, &text));
     ph__json_destroy(object);
     assert_ok(ph__json_parse(text, strlen(text), "here", PH_ERROR_DATA, &json));
@@ -53,9 +53,9 @@ static struct ph_json *reread(struct ph_json *object)
     return json;
 }
 
-static struct ph_json *sample_object(void)
+static struct ph__json *sample_object(void)
 {
-    struct ph_json *object = ph__json_object();
+    struct ph__json *object = ph__json_object();
     ph__json_set_fields(object, fields, NUM_FIELDS, &sample);
     return object;
 }
@@ -65,7 +65,7 @@ static void struct_comes_back_bit_for_bit(void **state)
     (void)state;
     struct record record;
     memset(&record, 0xff, sizeof record);
-    struct ph_json *json = reread(sample_object());
+    struct ph__json *json = reread(sample_object());
     assert_null(ph__json_get_fields(json, fields, NUM_FIELDS, &record));
     assert_true(record.count == sample.count && record.size == sample.size && record.number == sample.number);
     assert_memory_equal(record.many, sample.many, sizeof sample.many);
@@ -77,10 +77,10 @@ static void struct_comes_back_bit_for_bit(void **state)
     ph__json_destroy(json);
 }
 
-static void expect_refused(const char *key, struct ph_json *object)
+static void expect_refused(const char *key, struct ph__json *object)
 {
     struct record record;
-    struct ph_json *json = reread(object);
+    struct ph__json *json = reread(object);
     const char *found = ph__json_get_fields(json, fields, NUM_FIELDS, &record);
     assert_non_null(found);
     assert_string_equal(found, key);
@@ -91,7 +91,7 @@ static void member_that_is_missing_or_of_another_type_is_named(void **state)
 {
     (void)state;
     for (size_t i = 0; i < NUM_FIELDS; i++) {
-        struct ph_json *object = ph__json_object();
+        struct ph__json *object = ph__json_object();
         ph__json_set_fields(object, fields, i, &sample);
         ph__json_set_fields(object, fields + i + 1, NUM_FIELDS - i - 1, &sample);
         expect_refused(fields[i].key, object);
@@ -105,11 +105,11 @@ static void member_that_is_missing_or_of_another_type_is_named(void **state)
 static void text_and_array_must_have_their_length(void **state)
 {
     (void)state;
-    struct ph_json *object = sample_object();
+    struct ph__json *object = sample_object();
     ph__json_set_text(object, "text", "eight ch");
     expect_refused("text", object);
     object = sample_object();
-    struct ph_json *array = ph__json_array();
+    struct ph__json *array = ph__json_array();
     ph__json_append_integer(array, 1);
     ph__json_set(object, "many", array);
     expect_refused("many", object);

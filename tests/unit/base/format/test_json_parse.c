@@ -17,7 +17,7 @@ static const char *const documents[] = {
 
 static char *text_of(const char *document)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     char *text = NULL;
     assert_ok(ph__json_parse(document, strlen(document), "document", PH_ERROR_DATA, &json));
     assert_ok(ph__json_text(json, 0, &text));
@@ -28,7 +28,7 @@ static char *text_of(const char *document)
 /* True when no allocation has failed. */
 static bool parse_with_failure(const char *document, int number, const char *wanted)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     fail_allocation(number);
     const ph_status status = ph__json_parse(document, strlen(document), "document", PH_ERROR_DATA, &json);
     const bool has_failed = allocation_has_failed();

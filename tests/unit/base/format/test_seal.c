@@ -39,7 +39,7 @@ static const char *write_bytes(const char *bytes, size_t size)
 
 static void assert_refused(const char *bytes, size_t size, const char *part)
 {
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     const char *path = write_bytes(bytes, size);
     assert_fails(ph__sealed_json_read(path, PH_ERROR_DATA, MAX_BYTES, &json), PH_ERROR_DATA, part);
     assert_non_null(strstr(ph_error_text(), path));
@@ -49,7 +49,7 @@ static void assert_refused(const char *bytes, size_t size, const char *part)
 static void a_document_is_written_with_the_sum_of_its_bytes(void **state)
 {
     (void)state;
-    struct ph_json *json = ph__sealed_json_object();
+    struct ph__json *json = ph__sealed_json_object();
     ph__json_set_text(json, "words", "a\nb");
     ph__json_set_integer(json, "rows", 3);
     const char *path = path_of("document.json");
@@ -70,7 +70,7 @@ static void a_document_is_written_with_the_sum_of_its_bytes(void **state)
 static void a_sealed_document_is_read(void **state)
 {
     (void)state;
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     const char *path = write_bytes(sealed_text, sizeof sealed_text - 1);
     assert_ok(ph__sealed_json_read(path, PH_ERROR_DATA, MAX_BYTES, &json));
     assert_int_equal(ph__json_as_integer(ph__json_get(json, "rows"), 0), 3);
@@ -102,7 +102,7 @@ static void a_cut_at_any_length_and_a_surplus_byte_are_found(void **state)
 static void what_cannot_be_read_has_the_status_that_the_caller_wants(void **state)
 {
     (void)state;
-    struct ph_json *json = NULL;
+    struct ph__json *json = NULL;
     assert_fails(ph__sealed_json_read("/no/such/file", PH_ERROR_CHECKPOINT, MAX_BYTES, &json),
         PH_ERROR_CHECKPOINT, "/no/such/file: cannot open");
     assert_fails(ph__sealed_json_read(test_folder(), PH_ERROR_CHECKPOINT, MAX_BYTES, &json),
@@ -125,7 +125,7 @@ static void a_sealed_text_that_is_no_json_is_refused(void **state)
 static void an_unwritable_path_is_named(void **state)
 {
     (void)state;
-    struct ph_json *json = ph__sealed_json_object();
+    struct ph__json *json = ph__sealed_json_object();
     assert_fails(
         ph__sealed_json_write(json, path_of("no/such/folder.json")), PH_ERROR_DISK, "no/such/folder.json");
     ph__json_destroy(json);
@@ -135,7 +135,7 @@ static void an_unwritable_path_is_named(void **state)
 
 enum { FILE_BYTES = 3 * 65536 + 17, OFFSET = 1000 };
 
-static const struct ph_meanwhile nobody = {0};
+static const struct ph__meanwhile nobody = {0};
 
 /* 'x' throughout but for the digits, which sha256sum made of the same file with zeros in their place. */
 static int open_large_file(size_t size, size_t flipped)

@@ -6,11 +6,11 @@
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
-static const char *draw(const struct ph_graph_drawing *drawing)
+static const char *draw(const struct ph__graph_drawing *drawing)
 {
-    struct ph_html *html = NULL;
+    struct ph__html *html = NULL;
     char *text = NULL;
     size_t size = 0;
     assert_ok(ph__html_open(test_path("graph.html"), "graph", &html));
@@ -32,9 +32,9 @@ static size_t count_of(const char *text, const char *part)
 static void nodes_and_edges_are_drawn_once_and_escaped(void **state)
 {
     (void)state;
-    const struct ph_graph_node nodes[] = {{"ids", "(B,26)", NULL, 3}, {"a<b>", "", "linear & more", 0}};
-    const struct ph_graph_edge edges[] = {{0, 1}, {0, 1}};
-    const char *text = draw(&(struct ph_graph_drawing){"g", nodes, 2, edges, 2});
+    const struct ph__graph_node nodes[] = {{"ids", "(B,26)", NULL, 3}, {"a<b>", "", "linear & more", 0}};
+    const struct ph__graph_edge edges[] = {{0, 1}, {0, 1}};
+    const char *text = draw(&(struct ph__graph_drawing){"g", nodes, 2, edges, 2});
     assert_int_equal(count_of(text, "<rect class=\"node"), 2);
     assert_int_equal(count_of(text, "<path class=\"edge\""), 1);
     assert_non_null(strstr(text, ">a&lt;b&gt;</text>"));
@@ -47,7 +47,7 @@ static void nodes_and_edges_are_drawn_once_and_escaped(void **state)
 static void a_graph_of_nothing_is_nothing(void **state)
 {
     (void)state;
-    assert_null(strstr(draw(&(struct ph_graph_drawing){.id = "g"}), "<svg"));
+    assert_null(strstr(draw(&(struct ph__graph_drawing){.id = "g"}), "<svg"));
     ph__arena_fini(&arena);
 }
 

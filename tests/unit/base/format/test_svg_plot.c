@@ -7,7 +7,7 @@
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int end(void **state)
 {
@@ -17,9 +17,9 @@ static int end(void **state)
 }
 
 /* What a page holds of the plot alone. */
-static const char *draw(const struct ph_plot *plot)
+static const char *draw(const struct ph__plot *plot)
 {
-    struct ph_html *html = NULL;
+    struct ph__html *html = NULL;
     char *text = NULL;
     size_t size = 0;
     assert_ok(ph__html_open(test_path("plot.html"), "plot", &html));
@@ -42,9 +42,9 @@ static size_t count_of(const char *text, const char *part)
     return count;
 }
 
-static struct ph_plot plot_of(const struct ph_plot_series *series, size_t num_series)
+static struct ph__plot plot_of(const struct ph__plot_series *series, size_t num_series)
 {
-    return (struct ph_plot){.id = "p",
+    return (struct ph__plot){.id = "p",
         .width = 400,
         .height = 300,
         .x = {.label = "x < y"},
@@ -74,8 +74,8 @@ static void a_line_goes_through_its_points_in_proportion(void **state)
 {
     (void)state;
     const double x[] = {0, 1, 4}, y[] = {0, 10, 20};
-    const struct ph_plot_series series = {.id = "curve", .color = 1, .count = 3, .x = x, .y = y};
-    struct ph_plot plot = plot_of(&series, 1);
+    const struct ph__plot_series series = {.id = "curve", .color = 1, .count = 3, .x = x, .y = y};
+    struct ph__plot plot = plot_of(&series, 1);
     double xs[8], ys[8];
     size_t num_moves;
     const char *svg = draw(&plot);
@@ -93,8 +93,8 @@ static void numbers_that_are_not_finite_are_gaps(void **state)
 {
     (void)state;
     const double x[] = {0, 1, 2, 3, 4}, y[] = {1, 2, (double)NAN, (double)INFINITY, 2};
-    const struct ph_plot_series series = {.color = 1, .count = 5, .x = x, .y = y};
-    struct ph_plot plot = plot_of(&series, 1);
+    const struct ph__plot_series series = {.color = 1, .count = 5, .x = x, .y = y};
+    struct ph__plot plot = plot_of(&series, 1);
     double xs[8], ys[8];
     size_t num_moves;
     const char *svg = draw(&plot);
@@ -107,9 +107,9 @@ static void a_plot_of_nothing_says_so(void **state)
 {
     (void)state;
     const double x[] = {1}, y[] = {(double)NAN};
-    const struct ph_plot_series series[] = {
+    const struct ph__plot_series series[] = {
         {.color = 1}, {.color = 2, .count = 1, .x = x, .y = y}, {.color = 3, .style = PH_PLOT_BARS}};
-    struct ph_plot plot = plot_of(series, 3);
+    struct ph__plot plot = plot_of(series, 3);
     assert_non_null(strstr(draw(&plot), "nothing to show"));
     plot.num_series = 0;
     plot.x.is_log = plot.y.is_log = true;
@@ -120,8 +120,8 @@ static void one_point_is_seen(void **state)
 {
     (void)state;
     const double x[] = {7}, y[] = {7};
-    const struct ph_plot_series series = {.name = "<one>", .color = 2, .count = 1, .x = x, .y = y};
-    struct ph_plot plot = plot_of(&series, 1);
+    const struct ph__plot_series series = {.name = "<one>", .color = 2, .count = 1, .x = x, .y = y};
+    struct ph__plot plot = plot_of(&series, 1);
     const char *svg = draw(&plot);
     assert_int_equal(count_of(svg, "class=\"f2\" cx="), 1);
     assert_non_null(strstr(svg, "<title>&lt;one&gt;: 7 at 7</title>"));
@@ -143,9 +143,9 @@ static void a_long_line_keeps_its_extremes(void **state)
     }
     y[123457] = 9;
     y[77] = -9;
-    const struct ph_plot_series series = {.color = 1, .count = COUNT, .x = x, .y = y};
-    struct ph_plot plot = plot_of(&series, 1);
-    plot.y = (struct ph_plot_axis){.is_fixed = true, .low = -10, .high = 10};
+    const struct ph__plot_series series = {.color = 1, .count = COUNT, .x = x, .y = y};
+    struct ph__plot plot = plot_of(&series, 1);
+    plot.y = (struct ph__plot_axis){.is_fixed = true, .low = -10, .high = 10};
     size_t count = path_points(draw(&plot), xs, ys, 4096, &num_moves);
     assert_in_range(count, 300, 4 * 400);
     double least = ys[0], most = ys[0];
@@ -165,9 +165,9 @@ static void bars_stand_on_the_bottom(void **state)
 {
     (void)state;
     const double x[] = {0, 1}, x_end[] = {1, 2}, y[] = {0, 4};
-    const struct ph_plot_series series = {
+    const struct ph__plot_series series = {
         .style = PH_PLOT_BARS, .color = 3, .count = 2, .x = x, .x_end = x_end, .y = y};
-    struct ph_plot plot = plot_of(&series, 1);
+    struct ph__plot plot = plot_of(&series, 1);
     plot.y.has_zero = true;
     const char *svg = draw(&plot), *bar = strstr(svg, "<rect class=\"f3\"");
     assert_int_equal(count_of(svg, "<rect class=\"f3\""), 2);
@@ -178,8 +178,8 @@ static void a_logarithmic_axis_leaves_out_what_has_no_place(void **state)
 {
     (void)state;
     const double x[] = {1, 10, 100, 1000}, y[] = {0, 1, -1, 2};
-    const struct ph_plot_series series = {.color = 1, .style = PH_PLOT_DOTS, .count = 4, .x = x, .y = y};
-    struct ph_plot plot = plot_of(&series, 1);
+    const struct ph__plot_series series = {.color = 1, .style = PH_PLOT_DOTS, .count = 4, .x = x, .y = y};
+    struct ph__plot plot = plot_of(&series, 1);
     plot.y.is_log = true;
     assert_non_null(strstr(draw(&plot), "data-points=\"2\""));
 }
@@ -188,10 +188,10 @@ static void marks_and_whiskers_say_what_they_are(void **state)
 {
     (void)state;
     const double x[] = {1, 2}, y[] = {3, 4}, low[] = {2, (double)NAN}, high[] = {5, (double)NAN};
-    const struct ph_plot_series series = {
+    const struct ph__plot_series series = {
         .style = PH_PLOT_DOTS, .color = 1, .count = 2, .x = x, .y = y, .low = low, .high = high};
-    const struct ph_plot_mark mark = {1.5, "cut to 1e-4 & on"};
-    struct ph_plot plot = plot_of(&series, 1);
+    const struct ph__plot_mark mark = {1.5, "cut to 1e-4 & on"};
+    struct ph__plot plot = plot_of(&series, 1);
     plot.marks = &mark;
     plot.num_marks = 1;
     plot.has_diagonal = true;

@@ -6,7 +6,7 @@
 #include "base/memory/arena.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int end(void **state)
 {
@@ -15,13 +15,13 @@ static int end(void **state)
     return 0;
 }
 
-static const char *draw(const struct ph_plot_row *rows, size_t num_rows)
+static const char *draw(const struct ph__plot_row *rows, size_t num_rows)
 {
-    struct ph_html *html = NULL;
+    struct ph__html *html = NULL;
     char *text = NULL;
     size_t size = 0;
     assert_ok(ph__html_open(test_path("rows.html"), "rows", &html));
-    ph__html_row_plot(html, &(struct ph_row_plot){.id = "r",
+    ph__html_row_plot(html, &(struct ph__row_plot){.id = "r",
                                 .label = "AUC",
                                 .width = 600,
                                 .format = "%.3f",
@@ -42,7 +42,7 @@ static void a_row_shows_its_value_spread_and_singles(void **state)
 {
     (void)state;
     const double singles[] = {0.7, 0.72, (double)NAN};
-    const struct ph_plot_row row = {.name = "dcn<2>",
+    const struct ph__plot_row row = {.name = "dcn<2>",
         .value = 0.71,
         .low = 0.69,
         .high = 0.73,
@@ -60,7 +60,7 @@ static void a_row_without_a_number_keeps_its_name(void **state)
 {
     (void)state;
     const double none = (double)NAN;
-    const struct ph_plot_row rows[] = {
+    const struct ph__plot_row rows[] = {
         {.name = "failed", .value = none, .low = none, .high = none, .reference = none},
         {.name = "fine", .value = 1, .low = none, .high = none, .reference = none, .color = 1}};
     const char *svg = draw(rows, 2);

@@ -5,13 +5,13 @@
 
 #include "support/test_support.h"
 
-static const struct ph_text_column columns[] = {{"name", false}, {"AUC", true}};
+static const struct ph__text_column columns[] = {{"name", false}, {"AUC", true}};
 
-static const char *written(const struct ph_text_table *table)
+static const char *written(const struct ph__text_table *table)
 {
     static char text[1024];
     const char *path = test_path("table.md");
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__text_table_write(table, writer));
     assert_ok(ph__writer_finish(writer));
@@ -26,7 +26,7 @@ static const char *written(const struct ph_text_table *table)
 static void columns_are_as_wide_as_their_widest_cell(void **state)
 {
     (void)state;
-    struct ph_text_table table;
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, 2);
     ph__text_table_cell(&table, "%s", "dlrm");
     ph__text_table_cell(&table, "%.1f ± %.1f", 0.5, 0.1);
@@ -49,7 +49,7 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
 static void what_would_end_a_cell_is_escaped(void **state)
 {
     (void)state;
-    struct ph_text_table table;
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, 2);
     ph__text_table_cell(&table, "q\\|r");
     ph__text_table_cell(&table, "\\");
@@ -62,7 +62,7 @@ static void what_would_end_a_cell_is_escaped(void **state)
 static void a_table_without_rows_is_its_heading(void **state)
 {
     (void)state;
-    struct ph_text_table table;
+    struct ph__text_table table;
     ph__text_table_init(&table, columns, 2);
     assert_string_equal(written(&table), "| name | AUC |\n|------|----:|\n");
     ph__text_table_fini(&table);
@@ -73,7 +73,7 @@ static void cells_are_quoted_and_numbers_exact(void **state)
     (void)state;
     const char *path = test_path("cells.csv");
     char text[256];
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__csv_write_text(writer, "a \"b\", \"c\"\nd"));
     assert_ok(ph__writer_write(writer, ",", 1));

@@ -7,7 +7,7 @@
 static void ticks_are_round_and_in_range(void **state)
 {
     (void)state;
-    struct ph_ticks ticks;
+    struct ph__ticks ticks;
     ph__ticks(0.13, 0.92, 5, &ticks);
     assert_int_equal(ticks.count, 4);
     assert_near(ticks.at[0], 0.2, 1e-12, 0);
@@ -30,7 +30,7 @@ static void any_range_has_a_few_ticks_that_differ(void **state)
             double low = lows[i], high = low + widths[k];
             if (!(high > low) || widths[k] < 1e-6 * fabs(low))
                 continue;
-            struct ph_ticks ticks;
+            struct ph__ticks ticks;
             ph__ticks(low, high, 5, &ticks);
             assert_in_range(ticks.count, 2, PH_MAX_TICKS);
             for (size_t t = 0; t < ticks.count; t++) {
@@ -46,7 +46,7 @@ static void any_range_has_a_few_ticks_that_differ(void **state)
 static void thousands_have_letters(void **state)
 {
     (void)state;
-    struct ph_ticks ticks;
+    struct ph__ticks ticks;
     ph__ticks(0, 50000, 5, &ticks);
     assert_string_equal(ticks.text[1], "10k");
     ph__ticks(0, 3e6, 3, &ticks);
@@ -60,7 +60,7 @@ static void no_range_has_no_ticks(void **state)
     (void)state;
     static const double ranges[][2] = {
         {1, 1}, {2, 1}, {(double)NAN, 1}, {0, (double)INFINITY}, {-DBL_MAX, DBL_MAX}};
-    struct ph_ticks ticks;
+    struct ph__ticks ticks;
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         ph__ticks(ranges[i][0], ranges[i][1], 5, &ticks);
         assert_int_equal(ticks.count, 0);
@@ -74,7 +74,7 @@ static void no_range_has_no_ticks(void **state)
 static void a_logarithmic_axis_has_powers_of_ten(void **state)
 {
     (void)state;
-    struct ph_ticks ticks;
+    struct ph__ticks ticks;
     ph__ticks_log(0.5, 2000, 5, &ticks);
     assert_int_equal(ticks.count, 4);
     assert_string_equal(ticks.text[0], "1");

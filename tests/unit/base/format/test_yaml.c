@@ -7,7 +7,7 @@
 static void nodes_come_with_their_paths_and_lines(void **state)
 {
     (void)state;
-    static const struct ph_yaml_node wanted[] = {
+    static const struct ph__yaml_node wanted[] = {
         {PH_YAML_SCALAR, "seed", "1", 0, 2},
         {PH_YAML_MAPPING, "data", NULL, 0, 3},
         {PH_YAML_SEQUENCE, "data.fields", NULL, 2, 4},
@@ -34,8 +34,8 @@ static void nodes_come_with_their_paths_and_lines(void **state)
                                                      "  \"null\": ~\n"
                                                      "  quoted: 'null' # text\n"
                                                      "list: [400, 5]\n");
-    struct ph_arena arena = {0};
-    struct ph_yaml_node *nodes = NULL;
+    struct ph__arena arena = {0};
+    struct ph__yaml_node *nodes = NULL;
     size_t count = 0;
     assert_ok(ph__yaml_read(&arena, path, &nodes, &count));
     assert_int_equal(count, sizeof wanted / sizeof wanted[0]);
@@ -56,8 +56,8 @@ static void a_file_of_comments_has_no_nodes(void **state)
     (void)state;
     static const char *const texts[] = {"", "# nothing\n", "---\n", "{}\n", "--- \n...\n"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct ph_arena arena = {0};
-        struct ph_yaml_node *nodes = NULL;
+        struct ph__arena arena = {0};
+        struct ph__yaml_node *nodes = NULL;
         size_t count = 1;
         assert_ok(ph__yaml_read(&arena, test_write_file("none.yaml", texts[i]), &nodes, &count));
         assert_int_equal(count, 0);
@@ -67,8 +67,8 @@ static void a_file_of_comments_has_no_nodes(void **state)
 
 static void expect_refusal(const char *text, const char *part)
 {
-    struct ph_arena arena = {0};
-    struct ph_yaml_node *nodes = NULL;
+    struct ph__arena arena = {0};
+    struct ph__yaml_node *nodes = NULL;
     size_t count = 0;
     assert_fails(
         ph__yaml_read(&arena, test_write_file("bad.yaml", text), &nodes, &count), PH_ERROR_CONFIG, part);
@@ -144,8 +144,8 @@ static void depth_and_length_of_paths_are_limited(void **state)
 static void a_missing_file_is_a_bad_config(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
-    struct ph_yaml_node *nodes = NULL;
+    struct ph__arena arena = {0};
+    struct ph__yaml_node *nodes = NULL;
     size_t count = 0;
     assert_fails(
         ph__yaml_read(&arena, "/nowhere/a.yaml", &nodes, &count), PH_ERROR_CONFIG, "/nowhere/a.yaml: cannot");

@@ -7,7 +7,7 @@
 static void memory_is_zeroed_aligned_and_apart(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     unsigned char *former = NULL;
     for (size_t size = 1; size < 300; size++) {
         unsigned char *bytes = ph__arena_alloc(&arena, size);
@@ -26,7 +26,7 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
 static void a_large_request_gets_a_block_of_its_own(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *small = ph__arena_strdup(&arena, "small");
     unsigned char *large = ph__arena_alloc(&arena, 1 << 20);
     assert_non_null(large);
@@ -38,7 +38,7 @@ static void a_large_request_gets_a_block_of_its_own(void **state)
 static void requests_that_overflow_fail_with_a_record(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_null(ph__arena_alloc_array(&arena, SIZE_MAX / 2, 3));
     assert_non_null(strstr(ph_error_text(), "out of memory"));
     assert_null(ph__arena_alloc(&arena, SIZE_MAX - 1));
@@ -49,7 +49,7 @@ static void requests_that_overflow_fail_with_a_record(void **state)
 static void texts_are_copied_and_formatted(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_string_equal(ph__arena_strdup(&arena, ""), "");
     assert_string_equal(ph__arena_printf(&arena, "%s[%d].%s", "fields", 3, "name"), "fields[3].name");
     ph__arena_fini(&arena);
@@ -58,7 +58,7 @@ static void texts_are_copied_and_formatted(void **state)
 static void nothing_can_be_asked_for_and_freed(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     ph__arena_fini(&arena);
     assert_non_null(ph__arena_alloc(&arena, 0));
     ph__arena_fini(&arena);

@@ -9,7 +9,7 @@
 #include "support/test_support.h"
 
 struct fixture {
-    struct ph_arena arena;
+    struct ph__arena arena;
     const char *root;
 };
 

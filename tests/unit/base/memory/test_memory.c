@@ -89,7 +89,7 @@ static void the_machine_tells_its_memory(void **state)
 
 static void put(const char *root, const char *folder, const char *name, const char *text)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *path = ph__arena_printf(&arena, "%s/%s", root, folder);
     assert_ok(ph__directory_create(path));
     test_write_text(ph__path_join(&arena, path, name), text);

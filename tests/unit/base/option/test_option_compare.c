@@ -10,14 +10,14 @@ static const char *const common[] = {
 static ph_status compare(const char *before_path, const char *after_path, const char *set)
 {
     struct settings before = {0}, after = {0};
-    struct ph_section before_sections[NUM_SECTIONS], after_sections[NUM_SECTIONS];
+    struct ph__section before_sections[NUM_SECTIONS], after_sections[NUM_SECTIONS];
     const char *sets[] = {common[0], common[1], common[2], common[3], set};
     bind_sections(&before, before_sections);
     bind_sections(&after, after_sections);
     assert_ok(read_settings(&before, before_path, sets, 4));
     assert_ok(read_settings(&after, after_path, sets, set != NULL ? 5 : 4));
     ph_status status = ph__config_compare(before_sections, after_sections, NUM_SECTIONS,
-        (struct ph_key_filter){.without = PH_KEY_MAY_CHANGE}, "may not change on resume");
+        (struct ph__key_filter){.without = PH_KEY_MAY_CHANGE}, "may not change on resume");
     ph__arena_fini(&before.arena);
     ph__arena_fini(&after.arena);
     return status;
@@ -74,18 +74,18 @@ struct traits_settings {
         .key = #name, .type = PH_OPTION_INTEGER, .offset = offsetof(struct traits_settings, name), \
         .default_text = "1", .help = "A key.", .traits = (its_traits)                              \
     }
-static const struct ph_option traits_options[] = {
+static const struct ph__option traits_options[] = {
     TRAIT_KEY(strict, 0), TRAIT_KEY(loose, PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK)};
-static const struct ph_option_table some_table = {
+static const struct ph__option_table some_table = {
     "some", "Keys.", traits_options, 2, sizeof(struct traits_settings), 0};
-static const struct ph_option_table model_table = {
+static const struct ph__option_table model_table = {
     "model", "Keys.", traits_options, 2, sizeof(struct traits_settings), PH_KEY_OF_MODEL};
 
 static void a_filter_selects_keys_by_their_traits_and_the_tables(void **state)
 {
     (void)state;
     static const struct {
-        struct ph_key_filter filter;
+        struct ph__key_filter filter;
         const char *values;
     } cases[] = {
         {{0}, "some.strict=2\nsome.loose=1\nmodel.strict=1\nmodel.loose=3\n"},
@@ -96,14 +96,14 @@ static void a_filter_selects_keys_by_their_traits_and_the_tables(void **state)
         {{.with = PH_KEY_NO_OUTCOME}, ""},
     };
     struct traits_settings some = {2, 1}, model = {1, 3};
-    const struct ph_section sections[] = {{&some_table, &some}, {&model_table, &model}};
-    struct ph_arena arena = {0};
+    const struct ph__section sections[] = {{&some_table, &some}, {&model_table, &model}};
+    struct ph__arena arena = {0};
     const char *text;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_ok(ph__config_values(sections, 2, cases[i].filter, &arena, &text));
         assert_string_equal(text, cases[i].values);
     }
-    assert_ok(ph__config_changes(sections, 2, (struct ph_key_filter){0}, &arena, &text));
+    assert_ok(ph__config_changes(sections, 2, (struct ph__key_filter){0}, &arena, &text));
     assert_string_equal(text, "some.strict=2\nmodel.loose=3\n");
     ph__arena_fini(&arena);
 }
@@ -112,10 +112,10 @@ static void keys_that_a_filter_leaves_out_are_not_compared(void **state)
 {
     (void)state;
     struct traits_settings before = {1, 1}, after = {1, 2};
-    const struct ph_section was = {&some_table, &before}, is = {&some_table, &after};
+    const struct ph__section was = {&some_table, &before}, is = {&some_table, &after};
     assert_ok(
-        ph__config_compare(&was, &is, 1, (struct ph_key_filter){.without = PH_KEY_PER_RANK}, "must agree"));
-    assert_fails(ph__config_compare(&was, &is, 1, (struct ph_key_filter){0}, "must agree"), PH_ERROR_CONFIG,
+        ph__config_compare(&was, &is, 1, (struct ph__key_filter){.without = PH_KEY_PER_RANK}, "must agree"));
+    assert_fails(ph__config_compare(&was, &is, 1, (struct ph__key_filter){0}, "must agree"), PH_ERROR_CONFIG,
         "some.loose was '1' and is now '2', but must agree");
 }
 

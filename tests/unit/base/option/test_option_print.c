@@ -6,8 +6,8 @@
 
 static const char *write_settings(struct settings *settings, const char *name)
 {
-    struct ph_section sections[NUM_SECTIONS];
-    struct ph_writer *writer = NULL;
+    struct ph__section sections[NUM_SECTIONS];
+    struct ph__writer *writer = NULL;
     const char *path = ph__path_join(&settings->arena, test_folder(), name);
     bind_sections(settings, sections);
     assert_ok(ph__writer_open(path, &writer));
@@ -84,15 +84,15 @@ static void what_is_written_reads_back_the_same(void **state)
 static void what_cannot_be_read_back_is_not_written(void **state)
 {
     (void)state;
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     assert_ok(ph__writer_open(test_write_file("latin.yaml", ""), &writer));
     assert_fails(ph__config_write_path(writer, "caf\xe9.csv"), PH_ERROR_USAGE, "is not UTF-8");
     ph__writer_close(writer);
 }
 
-static const char *describe(struct ph_arena *arena, bool is_markdown)
+static const char *describe(struct ph__arena *arena, bool is_markdown)
 {
-    struct ph_writer *writer = NULL;
+    struct ph__writer *writer = NULL;
     const char *path = ph__path_join(arena, test_folder(), "description");
     char *text = NULL;
     size_t size = 0;
@@ -113,7 +113,7 @@ static void expect_part(const char *text, const char *part)
 static void markdown_has_a_table_for_each_section(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *text = describe(&arena, true);
     expect_part(text, "\n## top level\n\nFor the whole run.\n\n| key | type | default | range | meaning |\n"
                       "|---|---|---|---|---|\n| `seed` | integer | 1 |  | Of everything random. |\n");
@@ -130,7 +130,7 @@ static void markdown_has_a_table_for_each_section(void **state)
 static void plain_text_has_every_key(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char *text = describe(&arena, false);
     expect_part(text, "\ntrain: How it is trained.\n");
     expect_part(text, "  train.epochs  (integer, required, 1 to 1000)\n      Passes over the data.\n");

@@ -53,7 +53,7 @@ static void what_is_not_given_has_its_default(void **state)
     (void)state;
     struct settings settings;
     memset(&settings, 0xee, sizeof settings);
-    settings.arena = (struct ph_arena){0};
+    settings.arena = (struct ph__arena){0};
     assert_ok(read_settings(&settings, test_write_file("few.yaml", "data:\ntrain: {epochs: 1}\n"), NULL, 0));
     assert_int_equal(settings.top.seed, 1);
     assert_null(settings.data.train);
@@ -90,7 +90,7 @@ static void sections_can_be_read_without_the_others(void **state)
 {
     (void)state;
     struct settings settings = {0};
-    const struct ph_section sections[] = {{&top_table, &settings.top}, {&data_table, &settings.data}};
+    const struct ph__section sections[] = {{&top_table, &settings.top}, {&data_table, &settings.data}};
     setenv("PH_TEST_DATA", "/data", 1);
     assert_ok(ph__config_read_sections(test_write_file("all.yaml", CONFIG), sections, 2, &settings.arena));
     assert_int_equal(settings.top.seed, 7);

@@ -7,17 +7,17 @@
 
 struct range {
     const char *key;
-    struct ph_text_list values;
+    struct ph__text_list values;
 };
 
 struct settings {
-    struct ph_text_list words;
-    struct ph_record_list ranges;
+    struct ph__text_list words;
+    struct ph__record_list ranges;
 };
 
-static const struct ph_key_filter all = {0};
+static const struct ph__key_filter all = {0};
 
-static const struct ph_option range_options[] = {
+static const struct ph__option range_options[] = {
     {.key = "key", .type = PH_OPTION_TEXT, .offset = offsetof(struct range, key), .help = "Of what."},
     {.key = "values",
         .type = PH_OPTION_TEXTS,
@@ -25,10 +25,10 @@ static const struct ph_option range_options[] = {
         .default_text = "",
         .help = "Which."},
 };
-static const struct ph_option_table range_table = {
+static const struct ph__option_table range_table = {
     "ranges", "One.", range_options, 2, sizeof(struct range), 0};
 
-static const struct ph_option options[] = {
+static const struct ph__option options[] = {
     {.key = "words",
         .type = PH_OPTION_TEXTS,
         .offset = offsetof(struct settings, words),
@@ -41,14 +41,14 @@ static const struct ph_option options[] = {
         .records = &range_table,
         .help = "All."},
 };
-static const struct ph_option_table table = {"tune", "What.", options, 2, sizeof(struct settings), 0};
+static const struct ph__option_table table = {"tune", "What.", options, 2, sizeof(struct settings), 0};
 
 static struct settings settings;
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static ph_status read_text(const char *text, const char *const *sets, size_t num_sets)
 {
-    const struct ph_section section = {&table, &settings};
+    const struct ph__section section = {&table, &settings};
     ph__arena_fini(&arena);
     return ph__config_read(test_write_file("texts.yaml", text), sets, num_sets, &section, 1, &arena);
 }
@@ -138,9 +138,9 @@ static void what_is_written_reads_back_the_same(void **state)
     (void)state;
     const char *path = test_path("written.yaml");
     struct settings again;
-    struct ph_arena other = {0};
-    struct ph_writer *writer;
-    const struct ph_section before = {&table, &settings}, after = {&table, &again};
+    struct ph__arena other = {0};
+    struct ph__writer *writer;
+    const struct ph__section before = {&table, &settings}, after = {&table, &again};
     assert_ok(read_text(three, NULL, 0));
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__config_write(writer, &before, 1));
@@ -159,8 +159,8 @@ static void what_splits_a_list_is_quoted(void **state)
     static const char *const items[] = {"", "a, b", "a", "b", " edge", "edge ", "say \"x\"", "back\\slash",
         "both\\\",", "two\nlines", "\"", "\\"};
     struct settings before = {0}, after = {0};
-    const struct ph_section whole = {&table, &before}, part = {&table, &after};
-    struct ph_arena other = {0};
+    const struct ph__section whole = {&table, &before}, part = {&table, &after};
+    struct ph__arena other = {0};
     for (size_t count = 0; count <= sizeof items / sizeof *items; count++) {
         before.words.count = count;
         memcpy(before.words.items, items, count * sizeof *items);
@@ -173,8 +173,8 @@ static void what_splits_a_list_is_quoted(void **state)
         for (size_t i = 0; i < count; i++)
             assert_string_equal(after.words.items[i], items[i]);
     }
-    before.words = (struct ph_text_list){1, {"a, b"}};
-    after.words = (struct ph_text_list){2, {"a", "b"}};
+    before.words = (struct ph__text_list){1, {"a, b"}};
+    after.words = (struct ph__text_list){2, {"a", "b"}};
     assert_fails(ph__config_compare(&whole, &part, 1, all, "must agree"), PH_ERROR_CONFIG, "must agree");
     ph__arena_fini(&other);
 }

@@ -6,7 +6,7 @@
 
 static void expect(const char *text, size_t piece, const char *hex)
 {
-    struct ph_digest *digest = NULL;
+    struct ph__digest *digest = NULL;
     char made[65];
     assert_ok(ph__digest_create(&digest));
     size_t size = strlen(text);
@@ -41,7 +41,7 @@ static void sum_of_a_file_is_that_of_its_bytes(void **state)
 static void a_sum_is_had_as_bytes_too(void **state)
 {
     (void)state;
-    struct ph_digest *digest = NULL;
+    struct ph__digest *digest = NULL;
     unsigned char sum[PH_DIGEST_BYTES + 1] = {0};
     assert_ok(ph__digest_create(&digest));
     assert_ok(ph__digest_update(digest, "abc", 3));

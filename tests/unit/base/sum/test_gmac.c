@@ -33,7 +33,7 @@ static void tags_are_those_of_the_standard_however_the_bytes_are_cut(void **stat
     (void)state;
     for (size_t v = 0; v < sizeof vectors / sizeof *vectors; v++) {
         const struct vector *vector = &vectors[v];
-        struct ph_gmac *gmac = NULL;
+        struct ph__gmac *gmac = NULL;
         assert_ok(ph__gmac_create(vector->key, &gmac));
         for (size_t cut = 0; cut <= vector->size; cut++) {
             unsigned char tag[PH_GMAC_TAG_BYTES] = {0};
@@ -52,7 +52,7 @@ static void a_message_that_was_not_finished_leaves_nothing(void **state)
 {
     (void)state;
     const struct vector *vector = &vectors[1];
-    struct ph_gmac *gmac = NULL;
+    struct ph__gmac *gmac = NULL;
     unsigned char tag[PH_GMAC_TAG_BYTES] = {0};
     assert_ok(ph__gmac_create(vector->key, &gmac));
     assert_ok(ph__gmac_begin(gmac, (const unsigned char *)"other nonce "));

@@ -8,7 +8,7 @@
 static void names_have_the_numbers_of_their_order(void **state)
 {
     (void)state;
-    struct ph_name_index index = {0};
+    struct ph__name_index index = {0};
     const char *const names[] = {"user", "item", "", "user.item", "User"};
     for (size_t i = 0; i < 5; i++) {
         assert_true(ph__name_index_find(&index, names[i]) == PH_NO_NAME);
@@ -27,7 +27,7 @@ static void names_have_the_numbers_of_their_order(void **state)
 static void numbers_of_one_name_are_linked_in_their_order(void **state)
 {
     (void)state;
-    struct ph_name_index index = {0};
+    struct ph__name_index index = {0};
     const char *const names[] = {"hour", "user", "hour", "item", "hour", "user"};
     for (size_t i = 0; i < 6; i++)
         assert_ok(ph__name_index_add(&index, names[i]));
@@ -43,7 +43,7 @@ static void numbers_of_one_name_are_linked_in_their_order(void **state)
 static void room_that_is_made_keeps_what_is_there(void **state)
 {
     (void)state;
-    struct ph_name_index index = {0};
+    struct ph__name_index index = {0};
     assert_ok(ph__name_index_add(&index, "user"));
     assert_ok(ph__name_index_reserve(&index, 1000));
     const size_t num_slots = index.num_slots;
@@ -64,7 +64,7 @@ static void a_million_names_are_found_among_a_million(void **state)
 {
     (void)state;
     enum { COUNT = 1000000, BYTES = 32 };
-    struct ph_name_index index = {0};
+    struct ph__name_index index = {0};
     char *names = malloc((size_t)COUNT * BYTES);
     assert_non_null(names);
     for (size_t i = 0; i < COUNT; i++) {

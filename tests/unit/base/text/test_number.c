@@ -121,7 +121,7 @@ static void moments_are_written_as_by_the_c_library(void **state)
 {
     (void)state;
     const uint64_t end = 253402300800000; /* of the year 9999, by date -u -d 10000-01-01 +%s */
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (int i = 0; i < 10000; i++) {
         const uint64_t moment = ph__rng_below(&random, end);
         const time_t second = (time_t)(moment / 1000);

@@ -9,17 +9,17 @@
 static void the_environment_lowers_the_isa(void **state)
 {
     (void)state;
-    enum ph_isa best = PH_ISA_COUNT, isa = PH_ISA_COUNT;
+    enum ph__isa best = PH_ISA_COUNT, isa = PH_ISA_COUNT;
     unsetenv("PHLOEM_ISA");
     assert_ok(ph__cpu_isa(&best));
     assert_true(best < PH_ISA_COUNT);
     for (int wanted = 0; wanted <= (int)best; wanted++) {
-        setenv("PHLOEM_ISA", ph__isa_name((enum ph_isa)wanted), 1);
+        setenv("PHLOEM_ISA", ph__isa_name((enum ph__isa)wanted), 1);
         assert_ok(ph__cpu_isa(&isa));
         assert_int_equal(isa, wanted);
     }
     for (int wanted = (int)best + 1; wanted < PH_ISA_COUNT; wanted++) {
-        setenv("PHLOEM_ISA", ph__isa_name((enum ph_isa)wanted), 1);
+        setenv("PHLOEM_ISA", ph__isa_name((enum ph__isa)wanted), 1);
         assert_fails(ph__cpu_isa(&isa), PH_ERROR_USAGE, "at most");
     }
     unsetenv("PHLOEM_ISA");
@@ -28,7 +28,7 @@ static void the_environment_lowers_the_isa(void **state)
 static void an_unknown_isa_is_refused(void **state)
 {
     (void)state;
-    enum ph_isa isa = PH_ISA_COUNT;
+    enum ph__isa isa = PH_ISA_COUNT;
     setenv("PHLOEM_ISA", "sse9", 1);
     assert_fails(ph__cpu_isa(&isa), PH_ERROR_USAGE, "PHLOEM_ISA=sse9");
     assert_int_equal(isa, PH_ISA_COUNT);

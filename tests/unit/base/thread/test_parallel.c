@@ -21,9 +21,9 @@ static size_t num_kinds(void)
     return ph__team_openmp != NULL ? 2 : 1;
 }
 
-static struct ph_team *create(size_t kind, size_t num_threads)
+static struct ph__team *create(size_t kind, size_t num_threads)
 {
-    struct ph_team *team = NULL;
+    struct ph__team *team = NULL;
     assert_ok(ph__team_create_kind((enum ph_team_kind)kind, num_threads, &team));
     assert_int_equal(ph__team_num_threads(team), num_threads);
     return team;
@@ -46,7 +46,7 @@ static void count_task(void *argument, size_t task, size_t worker)
     }
 }
 
-static void check_counts(struct ph_team *team, size_t num_tasks)
+static void check_counts(struct ph__team *team, size_t num_tasks)
 {
     struct counted *counted = calloc(1, sizeof *counted);
     assert_non_null(counted);
@@ -64,7 +64,7 @@ static void each_task_runs_once(void **state)
     (void)state;
     static const size_t task_counts[] = {0, 1, 2, 3, 6, 100, MAX_TASKS};
     for (size_t t = 0; t < num_kinds() * NUM_TEAM_SIZES; t++) {
-        struct ph_team *team = create(t / NUM_TEAM_SIZES, team_sizes[t % NUM_TEAM_SIZES]);
+        struct ph__team *team = create(t / NUM_TEAM_SIZES, team_sizes[t % NUM_TEAM_SIZES]);
         for (size_t i = 0; i < sizeof task_counts / sizeof task_counts[0]; i++)
             check_counts(team, task_counts[i]);
         ph__team_destroy(team);
@@ -82,7 +82,7 @@ static void late_workers_claim_no_task_of_a_region_that_has_ended(void **state)
 {
     (void)state;
     for (size_t t = 0; t < num_kinds() * NUM_TEAM_SIZES; t++) {
-        struct ph_team *team = create(t / NUM_TEAM_SIZES, team_sizes[t % NUM_TEAM_SIZES]);
+        struct ph__team *team = create(t / NUM_TEAM_SIZES, team_sizes[t % NUM_TEAM_SIZES]);
         struct counted *counted = calloc(1, sizeof *counted);
         assert_non_null(counted);
         for (size_t i = 0; i < 400; i++) {
@@ -104,7 +104,7 @@ static void two_teams_live_side_by_side(void **state)
 {
     (void)state;
     for (size_t kind = 0; kind < num_kinds(); kind++) {
-        struct ph_team *one = create(kind, 2), *other = create(kind, 3);
+        struct ph__team *one = create(kind, 2), *other = create(kind, 3);
         atomic_size_t sum = 0;
         ph__parallel_for(one, 4, add_task, &sum);
         ph__parallel_for(other, 4, add_task, &sum);
@@ -115,7 +115,7 @@ static void two_teams_live_side_by_side(void **state)
 }
 
 struct nested {
-    struct ph_team *teams[3]; /* of one thread, a worker each */
+    struct ph__team *teams[3]; /* of one thread, a worker each */
     atomic_size_t sum;
 };
 
@@ -130,7 +130,7 @@ static void a_task_may_use_a_team_of_one_thread(void **state)
 {
     (void)state;
     for (size_t kind = 0; kind < num_kinds(); kind++) {
-        struct ph_team *team = create(kind, 3);
+        struct ph__team *team = create(kind, 3);
         struct nested nested = {.sum = 0};
         for (size_t i = 0; i < 3; i++)
             nested.teams[i] = create(kind, 1);
@@ -152,7 +152,7 @@ static void tasks_run_with_the_callers_float_control(void **state)
 {
     (void)state;
     for (size_t kind = 0; kind < num_kinds(); kind++) {
-        struct ph_team *team = create(kind, 3);
+        struct ph__team *team = create(kind, 3);
         uint32_t seen[64] = {0};
         fenv_t former;
         ph__parallel_for(
@@ -180,7 +180,7 @@ static void a_library_sees_one_thread_in_a_task(void **state)
     (void)state;
     const size_t former = ph__parallel_set_library_threads(5);
     for (size_t t = 0; t < NUM_TEAM_SIZES; t++) {
-        struct ph_team *team = create(PH_TEAM_PTHREAD, team_sizes[t]);
+        struct ph__team *team = create(PH_TEAM_PTHREAD, team_sizes[t]);
         for (size_t num_tasks = 1; num_tasks <= 64; num_tasks += 63) {
             size_t seen[64] = {0};
             ph__parallel_for(team, num_tasks, note_library_threads, seen);
@@ -195,7 +195,7 @@ static void a_library_sees_one_thread_in_a_task(void **state)
 static void a_team_without_a_size_has_at_least_one_thread(void **state)
 {
     (void)state;
-    struct ph_team *team = NULL;
+    struct ph__team *team = NULL;
     assert_ok(ph__team_create(0, &team));
     assert_true(ph__team_num_threads(team) >= 1);
     assert_true(ph__team_num_threads(team) <= ph__cpu_count());
@@ -205,7 +205,7 @@ static void a_team_without_a_size_has_at_least_one_thread(void **state)
 static void too_many_threads_are_refused(void **state)
 {
     (void)state;
-    struct ph_team *team = NULL;
+    struct ph__team *team = NULL;
     for (size_t kind = 0; kind < num_kinds(); kind++)
         assert_fails(ph__team_create_kind((enum ph_team_kind)kind, PH_MAX_THREADS + 1, &team), PH_ERROR_USAGE,
             "at most 1024");
@@ -215,7 +215,7 @@ static void too_many_threads_are_refused(void **state)
 static void a_build_without_openmp_says_so(void **state)
 {
     (void)state;
-    struct ph_team *team = NULL;
+    struct ph__team *team = NULL;
     if (ph__team_openmp != NULL)
         skip();
     assert_fails(ph__team_create_kind(PH_TEAM_OPENMP, 2, &team), PH_ERROR_USAGE, "not part of this build");
@@ -234,7 +234,7 @@ static void destroying_a_team_ends_its_threads(void **state)
     (void)state;
     const size_t before = test_count_threads();
     for (int i = 0; i < 3; i++) {
-        struct ph_team *team = create(PH_TEAM_PTHREAD, 4);
+        struct ph__team *team = create(PH_TEAM_PTHREAD, 4);
         atomic_size_t sum = 0;
         assert_int_equal(test_count_threads(), before + 3);
         if (i > 0)
@@ -252,7 +252,7 @@ static void destroying_a_team_ends_its_threads(void **state)
 static void sleepers_run_tasks_again(void **state)
 {
     (void)state;
-    struct ph_team *team = create(PH_TEAM_PTHREAD, 3);
+    struct ph__team *team = create(PH_TEAM_PTHREAD, 3);
     for (int i = 0; i < 20; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         check_counts(team, 50);
@@ -264,8 +264,8 @@ static void sleepers_run_tasks_again(void **state)
 static void a_team_that_gives_way_runs_each_task_once(void **state)
 {
     (void)state;
-    struct ph_team *team = create(PH_TEAM_PTHREAD, 4);
-    struct ph_team_width *width = ph__team_pthread_width(team);
+    struct ph__team *team = create(PH_TEAM_PTHREAD, 4);
+    struct ph__team_width *width = ph__team_pthread_width(team);
     for (size_t num_active = 3; num_active > 0; num_active--) {
         assert_int_equal(width->num_active, num_active);
         check_counts(team, 100);
@@ -307,7 +307,7 @@ static void the_caller_polls_behind_its_own_tasks(void **state)
     (void)state;
     for (size_t t = 0; t < num_kinds() * NUM_TEAM_SIZES; t++) {
         const size_t team_size = team_sizes[t % NUM_TEAM_SIZES];
-        struct ph_team *team = create(t / NUM_TEAM_SIZES, team_size);
+        struct ph__team *team = create(t / NUM_TEAM_SIZES, team_size);
         struct polled polled = {.caller = pthread_self()};
         atomic_size_t sum = 0;
         ph__team_set_poll(team, count_poll, &polled);

@@ -9,7 +9,7 @@ static const int64_t large_loss_ns = 100 * 1000000;
 static void gains_keep_all_workers(void **state)
 {
     (void)state;
-    struct ph_team_width width;
+    struct ph__team_width width;
     ph__team_width_init(&width, 3, 0);
     for (uint64_t now = 0; now < 1000 * MS; now += MS) {
         assert_int_equal(ph__team_width_before(&width, now), 3);
@@ -20,7 +20,7 @@ static void gains_keep_all_workers(void **state)
 static void a_loss_that_gains_have_paid_for_costs_no_worker(void **state)
 {
     (void)state;
-    struct ph_team_width width;
+    struct ph__team_width width;
     ph__team_width_init(&width, 1, 0);
     for (uint64_t i = 0; i < 20; i++)
         ph__team_width_after(&width, i * MS, 1000000, 0);
@@ -33,7 +33,7 @@ static void a_loss_that_gains_have_paid_for_costs_no_worker(void **state)
 static void each_large_loss_costs_one_worker(void **state)
 {
     (void)state;
-    struct ph_team_width width;
+    struct ph__team_width width;
     ph__team_width_init(&width, 2, 0);
     for (size_t left = 2; left > 0; left--) {
         assert_int_equal(width.num_active, left);
@@ -45,7 +45,7 @@ static void each_large_loss_costs_one_worker(void **state)
 }
 
 /* Runs the width from `now` on: a region takes 1 ms, and loses as soon as a worker takes part. Returns the first trial. */
-static uint64_t next_trial(struct ph_team_width *width, uint64_t now)
+static uint64_t next_trial(struct ph__team_width *width, uint64_t now)
 {
     while (ph__team_width_before(width, now) == 0)
         now += MS;
@@ -56,7 +56,7 @@ static uint64_t next_trial(struct ph_team_width *width, uint64_t now)
 static void pauses_double_while_trials_fail(void **state)
 {
     (void)state;
-    struct ph_team_width width;
+    struct ph__team_width width;
     ph__team_width_init(&width, 1, 0);
     ph__team_width_after(&width, 0, 0, large_loss_ns);
     uint64_t before = 0, pause = width.pause_ns;
@@ -73,7 +73,7 @@ static void pauses_double_while_trials_fail(void **state)
 static void a_trial_that_lasts_shortens_the_next_pause(void **state)
 {
     (void)state;
-    struct ph_team_width width;
+    struct ph__team_width width;
     uint64_t now = 0;
     ph__team_width_init(&width, 1, 0);
     ph__team_width_after(&width, 0, 0, large_loss_ns);
@@ -90,7 +90,7 @@ static void a_trial_that_lasts_shortens_the_next_pause(void **state)
 static void workers_come_back_ever_faster(void **state)
 {
     (void)state;
-    struct ph_team_width width;
+    struct ph__team_width width;
     ph__team_width_init(&width, 16, 0);
     for (int i = 0; i < 16; i++)
         ph__team_width_after(&width, 0, 0, large_loss_ns);

@@ -22,7 +22,7 @@ struct samples {
 
 static double uniform(size_t step, size_t sample, uint32_t column)
 {
-    const struct ph_rng_key key = {test_seed(), step, column};
+    const struct ph__rng_key key = {test_seed(), step, column};
     return ph__rng_word(&key, sample, 0) / 4294967296. - .5;
 }
 
@@ -148,10 +148,10 @@ static ph_status learn(struct trial *trial, struct ph_comm *comm, const struct p
 static ph_status learn_by(struct trial *trial, struct ph_comm *comm, const struct ph_reducer *reducer)
 {
     const struct ph_parallel_settings *settings = trial->settings;
-    const struct ph_plan plan = {0};
-    const struct ph_distribution_options options = {.comm = comm,
+    const struct ph__plan plan = {0};
+    const struct ph__distribution_options options = {.comm = comm,
         .plan = &plan,
-        .dense = (enum ph_wire)settings->dense,
+        .dense = (enum ph__wire)settings->dense,
         .bucket_bytes = (size_t)settings->bucket_bytes,
         .overlaps = settings->overlap,
         .reducer = reducer};
@@ -262,7 +262,7 @@ static void several_hubs_share_the_buckets(void **state)
 /* The first rank waits for the hub, and the others push only when they have a sum of all ranks, of which it makes a part. */
 static ph_status wait_for_each_other(struct ph_comm *comm, const struct ph_reducer *reducer)
 {
-    static const struct ph_comm_call call = {100, "a sum"};
+    static const struct ph__comm_call call = {100, "a sum"};
     const size_t one = 1;
     const void *sums;
     ph_real data[8] = {1, 1, 1, 1, 1, 1, 1, 1};

@@ -14,7 +14,7 @@ static void every_width_of_row_is_measured(void **state)
 {
     (void)state;
     static const size_t dims[] = {1, 64, 1000};
-    struct ph_team *team;
+    struct ph__team *team;
     assert_ok(ph__team_create(2, &team));
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         double bytes_per_s = 0;
@@ -41,7 +41,7 @@ static void ranks_that_measure_at_once_share_what_is_free(void **state)
 static ph_status measure(struct ph_comm *comm, void *context)
 {
     const size_t world_size = ph_comm_world_size(comm), ranks_per_host = ph_comm_ranks_per_host(comm);
-    struct ph_plan_machine machine = {.memory_bytes_per_s = -1, .rank_bytes = 4};
+    struct ph__plan_machine machine = {.memory_bytes_per_s = -1, .rank_bytes = 4};
     (void)context;
     PH_TRY(cli_link_speeds_measure(comm, &machine));
     RANK_CHECK(machine.memory_bytes_per_s == -1 && machine.rank_bytes == 4);

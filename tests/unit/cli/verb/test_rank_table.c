@@ -19,8 +19,8 @@ static const char figures[] =
 
 static char *table_of(const char *text)
 {
-    struct ph_json *json;
-    struct ph_writer *writer;
+    struct ph__json *json;
+    struct ph__writer *writer;
     size_t size;
     assert_ok(ph__json_parse(text, strlen(text), "figures", PH_ERROR_DATA, &json));
     assert_ok(ph__writer_open_memory("table", 1 << 16, &writer));

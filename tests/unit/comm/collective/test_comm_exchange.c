@@ -21,7 +21,7 @@ static unsigned char byte_between(size_t from, size_t to, size_t k, size_t i)
 
 /* Of one rank: what it sends to all, itself too, and what it gets. */
 struct letters {
-    struct ph_message sends[THREAD_RANKS_MOST * MESSAGES], receives[THREAD_RANKS_MOST * MESSAGES];
+    struct ph__message sends[THREAD_RANKS_MOST * MESSAGES], receives[THREAD_RANKS_MOST * MESSAGES];
     unsigned char sent[THREAD_RANKS_MOST * MESSAGES][MOST_BYTES],
         got[THREAD_RANKS_MOST * MESSAGES][MOST_BYTES];
     size_t count;
@@ -32,8 +32,8 @@ static void write_letters(struct letters *letters, size_t own, size_t world_size
     letters->count = world_size * MESSAGES;
     for (size_t l = 0; l < letters->count; l++) {
         const size_t other = l % world_size, k = l / world_size;
-        letters->sends[l] = (struct ph_message){other, letters->sent[l], bytes_between(own, other, k)};
-        letters->receives[l] = (struct ph_message){other, letters->got[l], bytes_between(other, own, k)};
+        letters->sends[l] = (struct ph__message){other, letters->sent[l], bytes_between(own, other, k)};
+        letters->receives[l] = (struct ph__message){other, letters->got[l], bytes_between(other, own, k)};
         for (size_t i = 0; i < MOST_BYTES; i++)
             letters->sent[l][i] = byte_between(own, other, k, i);
         memset(letters->got[l], 0xEE, MOST_BYTES);
@@ -53,10 +53,10 @@ static ph_status read_letters(const struct letters *letters, size_t own, size_t 
 
 static ph_status exchange_letters(struct ph_comm *comm, struct letters *letters)
 {
-    const struct ph_comm_call call = {3, "letters"};
+    const struct ph__comm_call call = {3, "letters"};
     uint64_t ticket;
     write_letters(letters, ph_comm_rank(comm), ph_comm_world_size(comm));
-    const struct ph_exchange exchange = {letters->sends, letters->receives, letters->count, letters->count};
+    const struct ph__exchange exchange = {letters->sends, letters->receives, letters->count, letters->count};
     PH_TRY(ph__comm_exchange_start(comm, &call, &exchange, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
     return read_letters(letters, ph_comm_rank(comm), ph_comm_world_size(comm));
@@ -107,15 +107,15 @@ static ph_status count_what_was_sent(struct ph_comm *comm, void *context)
     enum { BYTES = 100 };
     unsigned char data[BYTES] = {0}, got[BYTES];
     const size_t own = ph_comm_rank(comm), other = 1 - own;
-    const struct ph_message sends[] = {{other, data, BYTES}, {own, data, BYTES}, {other, NULL, 0}};
-    const struct ph_message receives[] = {{own, got, BYTES}, {other, got, BYTES}, {other, NULL, 0}};
-    const struct ph_comm_figures before = ph__comm_figures(comm);
+    const struct ph__message sends[] = {{other, data, BYTES}, {own, data, BYTES}, {other, NULL, 0}};
+    const struct ph__message receives[] = {{own, got, BYTES}, {other, got, BYTES}, {other, NULL, 0}};
+    const struct ph__comm_figures before = ph__comm_figures(comm);
     const uint64_t bytes = before.sent_bytes[other], messages = before.sent_messages[other];
     uint64_t ticket;
     PH_TRY(ph__comm_exchange_start(
-        comm, &(struct ph_comm_call){0, "counted"}, &(struct ph_exchange){sends, receives, 3, 3}, &ticket));
+        comm, &(struct ph__comm_call){0, "counted"}, &(struct ph__exchange){sends, receives, 3, 3}, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
-    const struct ph_comm_figures after = ph__comm_figures(comm);
+    const struct ph__comm_figures after = ph__comm_figures(comm);
     RANK_CHECK(after.num_operations == before.num_operations + 1);
     RANK_CHECK(after.sent_bytes[other] == bytes + BYTES);
     RANK_CHECK(after.sent_messages[other] == messages + 4 + 1); /* cut at 30 bytes, and one of none */
@@ -172,7 +172,7 @@ static unsigned char byte_of(size_t rank, size_t i)
 /* Sizes that differ, some of them 0; in place: the own bytes stand where they belong already. */
 static ph_status check_gather(struct ph_comm *comm, size_t scale, bool is_in_place)
 {
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     unsigned char own[MOST_GATHERED], all[MOST_GATHERED + 1];
     uint64_t bytes_of[THREAD_RANKS_MOST], total = 0, first = 0, ticket;
     for (size_t member = 0; member < world->size; member++) {
@@ -185,7 +185,7 @@ static ph_status check_gather(struct ph_comm *comm, size_t scale, bool is_in_pla
     for (size_t i = 0; i < bytes_of[world->own]; i++)
         data[i] = byte_of(world->own, i);
     PH_TRY(ph__comm_all_gather_start(
-        comm, &(struct ph_comm_call){1, "lengths"}, world, data, bytes_of, all, &ticket));
+        comm, &(struct ph__comm_call){1, "lengths"}, world, data, bytes_of, all, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
     size_t at = 0;
     for (size_t member = 0; member < world->size; member++)
@@ -229,7 +229,7 @@ static uint64_t sent_to_others(const struct ph_comm *comm)
 /* Rank r has scale * r bytes; nobody but the first one is given any. */
 static ph_status check_first(struct ph_comm *comm, size_t scale)
 {
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     unsigned char own[MOST_GATHERED], all[MOST_GATHERED];
     uint64_t bytes_of[THREAD_RANKS_MOST];
     const uint64_t sent_before = sent_to_others(comm);
@@ -272,7 +272,7 @@ static void gather_gives_the_first_alone_everybodys_bytes(void **state)
 static ph_status broadcast_from_each(struct ph_comm *comm, void *context)
 {
     (void)context;
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     unsigned char data[MOST_GATHERED];
     uint64_t ticket;
     for (size_t root = 0; root < world->size; root++) {
@@ -280,7 +280,7 @@ static ph_status broadcast_from_each(struct ph_comm *comm, void *context)
             for (size_t i = 0; i < MOST_GATHERED; i++)
                 data[i] = world->own == root ? byte_of(root, i) : 0xEE;
             PH_TRY(ph__comm_broadcast_start(
-                comm, &(struct ph_comm_call){2, "weights"}, world, root, data, bytes, &ticket));
+                comm, &(struct ph__comm_call){2, "weights"}, world, root, data, bytes, &ticket));
             PH_TRY(ph__comm_wait(comm, ticket));
             for (size_t i = 0; i < MOST_GATHERED; i++)
                 RANK_CHECK(data[i] == (i < bytes || world->own == root ? byte_of(root, i) : 0xEE));

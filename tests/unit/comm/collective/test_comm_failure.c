@@ -11,7 +11,7 @@ static ph_status sum_of(struct ph_comm *comm, const char *what)
     float data[16] = {0};
     uint64_t ticket;
     PH_TRY(ph__comm_all_reduce_start(
-        comm, &(struct ph_comm_call){0, what}, ph__comm_world(comm), PH_WIRE_FP32, 4, 4, data, &ticket));
+        comm, &(struct ph__comm_call){0, what}, ph__comm_world(comm), PH_WIRE_FP32, 4, 4, data, &ticket));
     return ph__comm_wait(comm, ticket);
 }
 
@@ -285,7 +285,7 @@ static ph_status send_to_the_dead(struct ph_comm *comm, void *context)
     uint64_t ticket;
     if (ph_comm_rank(comm) == 2) {
         PH_TRY(ph__comm_broadcast_start(
-            comm, &(struct ph_comm_call){0, "last words"}, ph__comm_world(comm), 2, NULL, 0, &ticket));
+            comm, &(struct ph__comm_call){0, "last words"}, ph__comm_world(comm), 2, NULL, 0, &ticket));
         turns->has_died = true;
     }
     while (!(ph_comm_rank(comm) == 0 ? turns->has_died : turns->has_tried))
@@ -314,8 +314,8 @@ static ph_status send_too_little(struct ph_comm *comm, void *context)
     (void)context;
     unsigned char data[16] = {0};
     uint64_t ticket;
-    PH_TRY(ph__comm_broadcast_start(comm, &(struct ph_comm_call){0, "weights"}, ph__comm_world(comm), 0, data,
-        ph_comm_rank(comm) == 0 ? 8 : 16, &ticket));
+    PH_TRY(ph__comm_broadcast_start(comm, &(struct ph__comm_call){0, "weights"}, ph__comm_world(comm), 0,
+        data, ph_comm_rank(comm) == 0 ? 8 : 16, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
     return ph__comm_barrier(comm);
 }
@@ -345,8 +345,8 @@ static ph_status try_everything_after_a_failure(struct ph_comm *comm, void *cont
     float data[4] = {0};
     uint64_t ticket, bytes_of[2] = {4, 4};
     const size_t rows_of[2] = {1, 1};
-    const struct ph_comm_call call = {1, "too late"};
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__comm_call call = {1, "too late"};
+    const struct ph__group *world = ph__comm_world(comm);
     const ph_status status = read_bad_data(comm, &who_fails);
     (void)context;
     if (ph_comm_rank(comm) == 0)
@@ -357,7 +357,7 @@ static ph_status try_everything_after_a_failure(struct ph_comm *comm, void *cont
     CHECK_FAILS_ALIKE(ph__comm_barrier(comm));
     CHECK_FAILS_ALIKE(ph_comm_leave(comm));
     CHECK_FAILS_ALIKE(ph__comm_agree(comm, ""));
-    CHECK_FAILS_ALIKE(ph__comm_exchange_start(comm, &call, &(struct ph_exchange){0}, &ticket));
+    CHECK_FAILS_ALIKE(ph__comm_exchange_start(comm, &call, &(struct ph__exchange){0}, &ticket));
     CHECK_FAILS_ALIKE(ph__comm_all_reduce_start(comm, &call, world, PH_WIRE_FP32, 2, 2, data, &ticket));
     CHECK_FAILS_ALIKE(
         ph__comm_reduce_scatter_start(comm, &call, world, PH_WIRE_FP32, rows_of, 2, data, data, &ticket));

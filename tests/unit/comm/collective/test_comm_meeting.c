@@ -143,22 +143,22 @@ static void a_timeout_that_is_no_time_is_refused(void **state)
 }
 
 /* A world whose rank r runs on the machine of that letter. */
-static void place(struct ph_comm_places *places, const char *machines, size_t own, size_t ranks_per_host)
+static void place(struct ph__comm_places *places, const char *machines, size_t own, size_t ranks_per_host)
 {
     size_t world_size = 0;
     while (machines[world_size] != '\0')
         world_size++;
     assert_ok(ph__comm_places_init(places, own, world_size));
     for (size_t rank = 0; rank < world_size; rank++) {
-        struct ph_greeting *greeting = &places->greetings[rank];
+        struct ph__greeting *greeting = &places->greetings[rank];
         snprintf(greeting->host, sizeof greeting->host, "node-%c", machines[rank]);
         greeting->ranks_per_host = ranks_per_host;
-        greeting->processors = (struct ph_processors){.mask = {3}, .most = 2};
+        greeting->processors = (struct ph__processors){.mask = {3}, .most = 2};
     }
 }
 
 /* wanted: the members, a digit each. */
-static void check_group(const struct ph_group *group, size_t own, const char *wanted)
+static void check_group(const struct ph__group *group, size_t own, const char *wanted)
 {
     assert_int_equal(group->size, strlen(wanted));
     assert_int_equal(group->own, own);
@@ -169,7 +169,7 @@ static void check_group(const struct ph_group *group, size_t own, const char *wa
 static void hosts_are_counted_in_the_order_of_their_ranks(void **state)
 {
     (void)state;
-    struct ph_comm_places places;
+    struct ph__comm_places places;
     place(&places, "bbaa", 3, 0);
     assert_ok(ph__comm_places_find(&places));
     assert_int_equal(places.num_hosts, 2);
@@ -186,7 +186,7 @@ static void hosts_are_counted_in_the_order_of_their_ranks(void **state)
 static void hosts_may_differ_in_size(void **state)
 {
     (void)state;
-    struct ph_comm_places places;
+    struct ph__comm_places places;
     place(&places, "aaabccc", 5, 0);
     assert_ok(ph__comm_places_find(&places));
     assert_int_equal(places.num_hosts, 3);
@@ -199,7 +199,7 @@ static void hosts_may_differ_in_size(void **state)
 static void hosts_are_emulated_on_one_machine(void **state)
 {
     (void)state;
-    struct ph_comm_places places;
+    struct ph__comm_places places;
     place(&places, "aaaaaa", 4, 3);
     assert_ok(ph__comm_places_find(&places));
     assert_int_equal(places.num_hosts, 2);
@@ -214,7 +214,7 @@ static void hosts_are_emulated_on_one_machine(void **state)
 static void two_boots_of_one_name_are_two_machines(void **state)
 {
     (void)state;
-    struct ph_comm_places places;
+    struct ph__comm_places places;
     place(&places, "aa", 0, 0);
     snprintf(places.greetings[1].boot, sizeof places.greetings[1].boot, "another");
     assert_ok(ph__comm_places_find(&places));
@@ -228,7 +228,7 @@ static void two_boots_of_one_name_are_two_machines(void **state)
 static void ranks_that_are_dealt_out_to_hosts_in_turn_are_refused(void **state)
 {
     (void)state;
-    struct ph_comm_places places;
+    struct ph__comm_places places;
     place(&places, "aabab", 0, 0);
     assert_fails(ph__comm_places_find(&places), PH_ERROR_CONFIG,
         "ranks 0 and 3 are on one host and rank 2, between them, is on another: number them host by host "

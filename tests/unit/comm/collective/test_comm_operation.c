@@ -13,11 +13,11 @@ enum { CHANNELS = 24, NUMBERS = 50 };
 static ph_status sum_on_many_channels(struct ph_comm *comm, void *context)
 {
     (void)context;
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     float data[CHANNELS][NUMBERS], sum[NUMBERS], numbers[NUMBERS];
     uint64_t tickets[CHANNELS];
     for (uint32_t channel = 0; channel < CHANNELS; channel++) {
-        const struct ph_comm_call call = {channel * 341, "a bucket"}; /* up to 7843 */
+        const struct ph__comm_call call = {channel * 341, "a bucket"}; /* up to 7843 */
         wire_oracle_numbers(world->own, channel, NUMBERS, data[channel]);
         PH_TRY(ph__comm_all_reduce_start(
             comm, &call, world, PH_WIRE_FP32, 1, NUMBERS, data[channel], &tickets[channel]));
@@ -47,17 +47,17 @@ static void operations_in_flight_do_not_mix(void **state)
 static ph_status send_word(struct ph_comm *comm, uint32_t channel, size_t to, uint64_t *ticket_out)
 {
     static uint64_t word = 4711;
-    const struct ph_message message = {to, &word, sizeof word};
-    return ph__comm_exchange_start(comm, &(struct ph_comm_call){channel, "a word"},
-        &(struct ph_exchange){.sends = &message, .num_sends = 1}, ticket_out);
+    const struct ph__message message = {to, &word, sizeof word};
+    return ph__comm_exchange_start(comm, &(struct ph__comm_call){channel, "a word"},
+        &(struct ph__exchange){.sends = &message, .num_sends = 1}, ticket_out);
 }
 
 static ph_status receive_word(
     struct ph_comm *comm, uint32_t channel, size_t from, uint64_t *word, uint64_t *ticket_out)
 {
-    const struct ph_message message = {from, word, sizeof *word};
-    return ph__comm_exchange_start(comm, &(struct ph_comm_call){channel, "a word"},
-        &(struct ph_exchange){.receives = &message, .num_receives = 1}, ticket_out);
+    const struct ph__message message = {from, word, sizeof *word};
+    return ph__comm_exchange_start(comm, &(struct ph__comm_call){channel, "a word"},
+        &(struct ph__exchange){.receives = &message, .num_receives = 1}, ticket_out);
 }
 
 /* Rank 1 waits for rank 0's word on channel 1, which was started last; only then rank 0 sends the one on channel 0. */
@@ -95,12 +95,12 @@ static void an_operation_may_end_before_those_that_were_started_earlier(void **s
 static ph_status poll_until_there(struct ph_comm *comm, void *context)
 {
     (void)context;
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     float data[NUMBERS];
     uint64_t ticket;
     wire_oracle_numbers(world->own, 0, NUMBERS, data);
     PH_TRY(ph__comm_all_reduce_start(
-        comm, &(struct ph_comm_call){0, "polled"}, world, PH_WIRE_BF16, 5, 10, data, &ticket));
+        comm, &(struct ph__comm_call){0, "polled"}, world, PH_WIRE_BF16, 5, 10, data, &ticket));
     while (comm->operations.num_flying > 0)
         PH_TRY(ph__comm_progress(comm));
     const double waited = ph__comm_figures(comm).waited_seconds;
@@ -146,20 +146,20 @@ static void a_ticket_is_found_again_after_any_number_of_operations(void **state)
 
 static ph_status step(struct ph_comm *comm)
 {
-    const struct ph_group *world = ph__comm_world(comm);
+    const struct ph__group *world = ph__comm_world(comm);
     float data[PH_WIRE_COUNT][NUMBERS] = {{0}}, got[THREAD_RANKS_MOST][NUMBERS];
-    struct ph_message sends[THREAD_RANKS_MOST], receives[THREAD_RANKS_MOST];
+    struct ph__message sends[THREAD_RANKS_MOST], receives[THREAD_RANKS_MOST];
     uint64_t tickets[PH_WIRE_COUNT + 1];
     for (size_t rank = 0; rank < world->size; rank++) {
-        sends[rank] = (struct ph_message){rank, data[0], sizeof data[0]};
-        receives[rank] = (struct ph_message){rank, got[rank], sizeof got[rank]};
+        sends[rank] = (struct ph__message){rank, data[0], sizeof data[0]};
+        receives[rank] = (struct ph__message){rank, got[rank], sizeof got[rank]};
     }
-    PH_TRY(ph__comm_exchange_start(comm, &(struct ph_comm_call){9, "pooled vectors"},
-        &(struct ph_exchange){sends, receives, world->size, world->size}, &tickets[PH_WIRE_COUNT]));
+    PH_TRY(ph__comm_exchange_start(comm, &(struct ph__comm_call){9, "pooled vectors"},
+        &(struct ph__exchange){sends, receives, world->size, world->size}, &tickets[PH_WIRE_COUNT]));
     PH_TRY(ph__comm_wait(comm, tickets[PH_WIRE_COUNT]));
     for (uint32_t wire = 0; wire < PH_WIRE_COUNT; wire++)
-        PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph_comm_call){wire, "a bucket"}, world,
-            (enum ph_wire)wire, 5, 10, data[wire], &tickets[wire]));
+        PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){wire, "a bucket"}, world,
+            (enum ph__wire)wire, 5, 10, data[wire], &tickets[wire]));
     for (uint32_t wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(ph__comm_wait(comm, tickets[wire]));
     return PH_OK;
@@ -167,7 +167,7 @@ static ph_status step(struct ph_comm *comm)
 
 static ph_status count_in_steps(struct ph_comm *comm, void *context)
 {
-    struct ph_comm_record *record = NULL;
+    struct ph__comm_record *record = NULL;
     if (context != NULL) {
         PH_TRY(ph__comm_record_create(comm, 100, &record));
         ph__comm_record_begin(record);

@@ -12,16 +12,16 @@ enum { SPINS = PH_PATIENCE_SPINS, OFFERS = PH_PATIENCE_OFFERS, SLEEPS = PH_PATIE
 static void the_own_processors_are_those_of_this_process(void **state)
 {
     (void)state;
-    struct ph_processors own, all = PH_NO_PROCESSORS;
+    struct ph__processors own, all = PH_NO_PROCESSORS;
     ph__processors_own(&own);
     assert_int_equal(own.most, ph__cpu_count());
     ph__processors_join(&all, &own);
     assert_int_equal(ph__processors_count(&all), ph__cpu_count());
 }
 
-static uint64_t count_together(const struct ph_processors *processes, size_t count)
+static uint64_t count_together(const struct ph__processors *processes, size_t count)
 {
-    struct ph_processors all = PH_NO_PROCESSORS;
+    struct ph__processors all = PH_NO_PROCESSORS;
     for (size_t i = 0; i < count; i++)
         ph__processors_join(&all, &processes[i]);
     return ph__processors_count(&all);
@@ -30,10 +30,10 @@ static uint64_t count_together(const struct ph_processors *processes, size_t cou
 static void processes_share_processors_or_have_some_each(void **state)
 {
     (void)state;
-    const struct ph_processors shared[] = {{{0xF}, 4}, {{0xF}, 4}};
-    const struct ph_processors bound[] = {{{1}, 1}, {{2}, 1}, {{0, 1}, 1}};
-    const struct ph_processors under_a_quota[] = {{{0xFF}, 2}, {{0xFF}, 2}, {{0xFF}, 2}};
-    const struct ph_processors unknown[] = {{{0}, 6}, {{0}, 6}};
+    const struct ph__processors shared[] = {{{0xF}, 4}, {{0xF}, 4}};
+    const struct ph__processors bound[] = {{{1}, 1}, {{2}, 1}, {{0, 1}, 1}};
+    const struct ph__processors under_a_quota[] = {{{0xFF}, 2}, {{0xFF}, 2}, {{0xFF}, 2}};
+    const struct ph__processors unknown[] = {{{0}, 6}, {{0}, 6}};
     assert_int_equal(count_together(shared, 2), 4);
     assert_int_equal(count_together(bound, 3), 3);
     assert_int_equal(count_together(under_a_quota, 3), 2);
@@ -41,9 +41,9 @@ static void processes_share_processors_or_have_some_each(void **state)
 }
 
 /* The stage of one that nothing has come for so long, and how long it sleeps. */
-static enum ph_patience_stage stage_after(bool is_crowded, uint64_t idle_ns, uint64_t *sleep_ns_out)
+static enum ph__patience_stage stage_after(bool is_crowded, uint64_t idle_ns, uint64_t *sleep_ns_out)
 {
-    struct ph_patience patience = {.is_crowded = is_crowded};
+    struct ph__patience patience = {.is_crowded = is_crowded};
     ph__patience_reset(&patience, 1000);
     return ph__patience_stage(&patience, 1000 + idle_ns, sleep_ns_out);
 }
@@ -95,7 +95,7 @@ static void no_sleep_is_a_long_one(void **state)
 struct waiting {
     bool is_crowded;
     uint64_t timeout_ns;
-    enum ph_patience_stage stage; /* in which the time is over */
+    enum ph__patience_stage stage; /* in which the time is over */
 };
 
 static ph_status wait_in_vain(struct ph_comm *comm, void *context)
@@ -114,7 +114,7 @@ static ph_status wait_in_vain(struct ph_comm *comm, void *context)
     return status;
 }
 
-static void check_wait(bool is_crowded, uint64_t timeout_ns, enum ph_patience_stage stage)
+static void check_wait(bool is_crowded, uint64_t timeout_ns, enum ph__patience_stage stage)
 {
     struct thread_rank_end ends[2];
     struct waiting waiting = {is_crowded, timeout_ns, PH_PATIENCE_SPINS};

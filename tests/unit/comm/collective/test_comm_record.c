@@ -12,14 +12,14 @@ static ph_status give_words(struct ph_comm *comm, const char *what, uint64_t *ti
     static const uint64_t words[THREAD_RANKS_MOST * THREAD_RANKS_MOST];
     static _Thread_local uint64_t got[THREAD_RANKS_MOST][THREAD_RANKS_MOST * THREAD_RANKS_MOST];
     const size_t own = ph_comm_rank(comm), world_size = ph_comm_world_size(comm);
-    struct ph_message sends[THREAD_RANKS_MOST], receives[THREAD_RANKS_MOST];
+    struct ph__message sends[THREAD_RANKS_MOST], receives[THREAD_RANKS_MOST];
     for (size_t rank = 0; rank < world_size; rank++) {
         const uint64_t bytes = (own + 1) * (rank + 1) * sizeof *words;
-        sends[rank] = (struct ph_message){rank, (void *)(uintptr_t)words, bytes};
-        receives[rank] = (struct ph_message){rank, got[rank], bytes};
+        sends[rank] = (struct ph__message){rank, (void *)(uintptr_t)words, bytes};
+        receives[rank] = (struct ph__message){rank, got[rank], bytes};
     }
-    return ph__comm_exchange_start(comm, &(struct ph_comm_call){3, what},
-        &(struct ph_exchange){sends, receives, world_size, world_size}, ticket_out);
+    return ph__comm_exchange_start(comm, &(struct ph__comm_call){3, what},
+        &(struct ph__exchange){sends, receives, world_size, world_size}, ticket_out);
 }
 
 static ph_status give_and_wait(struct ph_comm *comm, const char *what)
@@ -29,7 +29,7 @@ static ph_status give_and_wait(struct ph_comm *comm, const char *what)
     return ph__comm_wait(comm, ticket);
 }
 
-static ph_status check_sent(const struct ph_comm_record *record, size_t own, size_t times)
+static ph_status check_sent(const struct ph__comm_record *record, size_t own, size_t times)
 {
     for (size_t rank = 0; rank < record->world_size; rank++) {
         const uint64_t expected = rank == own ? 0 : times * (own + 1) * (rank + 1) * sizeof(uint64_t);
@@ -38,11 +38,11 @@ static ph_status check_sent(const struct ph_comm_record *record, size_t own, siz
     return PH_OK;
 }
 
-static ph_status check_flights(const struct ph_comm_record *record)
+static ph_status check_flights(const struct ph__comm_record *record)
 {
     uint64_t waited_ns = 0, sent_bytes = 0;
     for (size_t i = 0; i < record->num_flights; i++) {
-        const struct ph_comm_flight *flight = &record->flights[i];
+        const struct ph__comm_flight *flight = &record->flights[i];
         RANK_CHECK(flight->started_ns > 0 && flight->started_ns <= flight->done_ns);
         RANK_CHECK(flight->started_ns <= flight->wait_ns);
         RANK_CHECK(flight->waited_ns == 0 || flight->wait_ns + flight->waited_ns >= flight->done_ns);
@@ -60,7 +60,7 @@ static ph_status check_flights(const struct ph_comm_record *record)
 static ph_status record_two(struct ph_comm *comm, void *context)
 {
     (void)context;
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     const size_t own = ph_comm_rank(comm), world_size = ph_comm_world_size(comm);
     PH_TRY(ph__comm_record_create(comm, 10, &record));
     PH_TRY(give_and_wait(comm, "before"));
@@ -90,7 +90,7 @@ static ph_status record_topics(struct ph_comm *comm, void *context)
 {
     (void)context;
     static const char *const whats[] = {"ids", "vectors", "ids", "ids", "vectors", "loss"};
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     PH_TRY(ph__comm_record_create(comm, 4, &record));
     ph__comm_record_begin(record);
     for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
@@ -120,7 +120,7 @@ static void operations_are_added_up_by_what_they_are_about(void **state)
 static ph_status record_polled(struct ph_comm *comm, void *context)
 {
     (void)context;
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     uint64_t ticket;
     PH_TRY(ph__comm_record_create(comm, 4, &record));
     ph__comm_record_begin(record);
@@ -147,7 +147,7 @@ static void what_polling_ends_exposes_nothing(void **state)
 static ph_status record_wait_for_what_is_done(struct ph_comm *comm, void *context)
 {
     (void)context;
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     uint64_t first, second = 0;
     PH_TRY(ph__comm_record_create(comm, 4, &record));
     ph__comm_record_begin(record);
@@ -181,8 +181,8 @@ static void polls_of_a_wait_for_what_is_done_are_counted(void **state)
 static ph_status record_other(struct ph_comm *comm, void *context)
 {
     (void)context;
-    const struct ph_comm_other other = {"at the hub", ph__clock_ns(), 100, 200};
-    struct ph_comm_record *record;
+    const struct ph__comm_other other = {"at the hub", ph__clock_ns(), 100, 200};
+    struct ph__comm_record *record;
     uint64_t ticket;
     ph__comm_record_wait_begin(comm);
     PH_TRY(ph__comm_record_wait_end(comm, &other)); /* no record counts */
@@ -196,7 +196,7 @@ static ph_status record_other(struct ph_comm *comm, void *context)
     PH_TRY(ph__comm_record_wait_end(comm, &other));
     PH_TRY(ph__comm_wait(comm, ticket));
     RANK_CHECK(record->num_flights == 2 && record->num_topics == 2 && record->polled_ns == polled_ns);
-    const struct ph_comm_topic *topic = &record->topics[record->flights[0].topic];
+    const struct ph__comm_topic *topic = &record->topics[record->flights[0].topic];
     RANK_CHECK(strcmp(topic->what, "at the hub") == 0 && topic->num_operations == 1);
     RANK_CHECK(topic->sent_bytes == 100 && record->flights[0].received_bytes == 200);
     RANK_CHECK(topic->waited_ns == record->waited_ns && topic->waited_ns > 0);
@@ -217,7 +217,7 @@ static void what_a_hub_does_is_waited_for_but_on_no_link(void **state)
 static ph_status outlive_record(struct ph_comm *comm, void *context)
 {
     (void)context;
-    struct ph_comm_record *record;
+    struct ph__comm_record *record;
     uint64_t ticket;
     PH_TRY(ph__comm_record_create(comm, 4, &record));
     ph__comm_record_begin(record);

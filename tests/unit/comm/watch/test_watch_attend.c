@@ -8,7 +8,7 @@
 enum { NUM_RANKS = 4, COMPUTED = 1, LISTEN_UNTIL_KILLED = 1000 };
 
 /* Rank 0 computes, and looks at nothing meanwhile. */
-static void compute_and_listen(struct watch_processes *all, size_t rank, struct ph_comm_watch *watch)
+static void compute_and_listen(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch)
 {
     if (rank == 0 && ph__watch_attend(watch) == PH_OK)
         watch_role_await_phase(all, COMPUTED);
@@ -19,7 +19,7 @@ static void a_death_is_passed_on_while_rank_0_computes(void **state)
 {
     (void)state;
     struct watch_processes *all = watch_processes_create(NUM_RANKS);
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     watch_processes_start(all, compute_and_listen);
     watch_processes_kill(all, 2);
     watch_processes_await_heard(all, 1);
@@ -36,9 +36,9 @@ static void a_death_is_passed_on_while_rank_0_computes(void **state)
 }
 
 /* Rank 0 tells of a failure of its own, and closes: all hear that, though it ends right after. */
-static void fail_first(struct watch_processes *all, size_t rank, struct ph_comm_watch *watch)
+static void fail_first(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch)
 {
-    const struct ph_comm_notice notice = {.status = PH_ERROR_DISK, .text = "rank 0: the disk is full"};
+    const struct ph__comm_notice notice = {.status = PH_ERROR_DISK, .text = "rank 0: the disk is full"};
     if (rank > 0 || ph__watch_attend(watch) != PH_OK) {
         watch_role_listen(all, rank, watch, LISTEN_UNTIL_KILLED);
         return;
@@ -51,7 +51,7 @@ static void what_the_rank_itself_tells_is_told(void **state)
 {
     (void)state;
     struct watch_processes *all = watch_processes_create(NUM_RANKS);
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     watch_processes_start(all, fail_first);
     watch_processes_await_end(all, 0);
     watch_processes_await_notice(all, &notice);
@@ -61,9 +61,9 @@ static void what_the_rank_itself_tells_is_told(void **state)
 }
 
 /* All leave; nobody takes an end for a death. */
-static void leave(struct watch_processes *all, size_t rank, struct ph_comm_watch *watch)
+static void leave(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch)
 {
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     if (rank > 0) {
         watch->close(watch->context, true);
         watch_role_await_phase(all, LISTEN_UNTIL_KILLED);

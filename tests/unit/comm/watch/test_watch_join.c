@@ -19,12 +19,12 @@
 enum { LIMIT_MS = 60000, SOON_MS = 300, PAUSE_US = 1000, LARGE_WORLD = PH_IS_SANITIZED ? 200 : 1000 };
 
 struct comer { /* a rank but 0 */
-    struct ph_watch_options options;
-    const struct ph_watch_invitation *invitation; /* borrowed */
+    struct ph__watch_options options;
+    const struct ph__watch_invitation *invitation; /* borrowed */
     pthread_t thread;
     ph_status status;
     char text[PH_NOTICE_TEXT_BYTES]; /* of an error */
-    struct ph_comm_watch watch;
+    struct ph__comm_watch watch;
 };
 
 static void *join(void *context)
@@ -35,15 +35,15 @@ static void *join(void *context)
     return NULL;
 }
 
-static struct ph_watch_options options_of(size_t rank, size_t world_size, uint32_t timeout_ms)
+static struct ph__watch_options options_of(size_t rank, size_t world_size, uint32_t timeout_ms)
 {
-    return (struct ph_watch_options){
+    return (struct ph__watch_options){
         .rank = rank, .world_size = world_size, .is_one_host = true, .timeout_ms = timeout_ms};
 }
 
 /* Ranks from 1 on; the rest of the world is for others to play. */
 static struct comer *start(
-    size_t num_comers, struct ph_watch_options options, const struct ph_watch_invitation *invitation)
+    size_t num_comers, struct ph__watch_options options, const struct ph__watch_invitation *invitation)
 {
     struct comer *comers = calloc(num_comers, sizeof *comers);
     assert_non_null(comers);
@@ -64,13 +64,13 @@ static void wait_for(struct comer *comers, size_t num_comers)
 
 struct world {
     size_t size;
-    struct ph_watch_invitation invitation;
-    struct ph_comm_watch watch; /* rank 0's */
+    struct ph__watch_invitation invitation;
+    struct ph__comm_watch watch; /* rank 0's */
     struct comer *comers;
 };
 
 /* All come to what the invitation has become by then. */
-static void begin(struct world *world, struct ph_watch_listener *listener)
+static void begin(struct world *world, struct ph__watch_listener *listener)
 {
     world->comers = start(world->size - 1, options_of(0, world->size, LIMIT_MS), &world->invitation);
     assert_ok(ph__watch_accept(listener, &world->watch));
@@ -79,10 +79,10 @@ static void begin(struct world *world, struct ph_watch_listener *listener)
         assert_string_equal(world->comers[i].text, "");
 }
 
-static struct ph_watch_listener *listen_for(struct world *world)
+static struct ph__watch_listener *listen_for(struct world *world)
 {
-    struct ph_watch_listener *listener;
-    const struct ph_watch_options options = options_of(0, world->size, LIMIT_MS);
+    struct ph__watch_listener *listener;
+    const struct ph__watch_options options = options_of(0, world->size, LIMIT_MS);
     assert_ok(ph__watch_listen(&options, &world->invitation, &listener));
     return listener;
 }
@@ -95,7 +95,7 @@ static void end(struct world *world)
     free(world->comers);
 }
 
-static void look_until_notice(const struct ph_comm_watch *watch, struct ph_comm_notice *notice_out)
+static void look_until_notice(const struct ph__comm_watch *watch, struct ph__comm_notice *notice_out)
 {
     const uint64_t deadline_ns = ph__clock_deadline(LIMIT_MS);
     while (!watch->look(watch->context, notice_out)) {
@@ -112,7 +112,7 @@ static void all_ranks_come(void **state)
     const size_t num_descriptors = test_count_descriptors();
     for (size_t size = 2; size < 6; size++) {
         struct world world = {.size = size};
-        struct ph_comm_notice notice;
+        struct ph__comm_notice notice;
         begin(&world, listen_for(&world));
         assert_false(world.watch.look(world.watch.context, &notice));
         assert_false(world.comers[0].watch.look(world.comers[0].watch.context, &notice));
@@ -125,7 +125,7 @@ static void rank_0_listens_where_no_other_host_comes(void **state)
 {
     (void)state;
     struct world world = {.size = 2};
-    struct ph_watch_listener *listener = listen_for(&world);
+    struct ph__watch_listener *listener = listen_for(&world);
     assert_in_range(world.invitation.num_addresses, 1, PH_WATCH_MAX_ADDRESSES);
     for (uint32_t i = 0; i < world.invitation.num_addresses; i++)
         assert_true(strncmp(world.invitation.addresses[i], "127.", 4) == 0 ||
@@ -133,7 +133,7 @@ static void rank_0_listens_where_no_other_host_comes(void **state)
     ph__watch_listener_destroy(listener);
 }
 
-static void connect_to(const struct ph_watch_invitation *invitation, int *socket_out)
+static void connect_to(const struct ph__watch_invitation *invitation, int *socket_out)
 {
     assert_ok(ph__socket_connect(invitation->addresses[0], LIMIT_MS, socket_out));
 }
@@ -143,7 +143,7 @@ static void strangers_keep_nobody_away(void **state)
     (void)state;
     static const char garbage[] = "GET / HTTP/1.1\r\nHost: rank0\r\n\r\n";
     struct world world = {.size = 3};
-    struct ph_watch_listener *listener = listen_for(&world);
+    struct ph__watch_listener *listener = listen_for(&world);
     int talks, is_silent;
     char byte;
     connect_to(&world.invitation, &talks);
@@ -160,7 +160,7 @@ static void strangers_keep_nobody_away(void **state)
 /* ---- addresses ---- */
 
 /* Before the addresses that rank 0 has. */
-static void put_first(struct ph_watch_invitation *invitation, const char *address)
+static void put_first(struct ph__watch_invitation *invitation, const char *address)
 {
     assert_in_range(invitation->num_addresses, 1, PH_WATCH_MAX_ADDRESSES - 1);
     memmove(invitation->addresses[1], invitation->addresses[0],
@@ -174,7 +174,7 @@ static void an_address_where_nobody_listens_is_passed_over(void **state)
 {
     (void)state;
     struct world world = {.size = 3};
-    struct ph_watch_listener *listener = listen_for(&world);
+    struct ph__watch_listener *listener = listen_for(&world);
     char address[PH_ADDRESS_BYTES];
     int listening;
     assert_ok(ph__socket_listen("127.0.0.1:0", &listening));
@@ -189,7 +189,7 @@ static void an_address_where_somebody_is_silent_is_passed_over(void **state)
 {
     (void)state;
     struct world world = {.size = 3};
-    struct ph_watch_listener *listener = listen_for(&world);
+    struct ph__watch_listener *listener = listen_for(&world);
     char address[PH_ADDRESS_BYTES];
     int listening;
     assert_ok(ph__socket_listen("127.0.0.1:0", &listening));
@@ -204,7 +204,7 @@ static _Atomic bool is_over;
 
 static void *turn(void *context)
 {
-    struct ph_watch_listener *listener = context;
+    struct ph__watch_listener *listener = context;
     while (!atomic_load(&is_over))
         ph__watch_star_turn(ph__watch_listener_star(listener), 1);
     return NULL;
@@ -215,7 +215,7 @@ static void the_watch_of_another_job_is_passed_over(void **state)
 {
     (void)state;
     struct world world = {.size = 3}, other = {.size = 3};
-    struct ph_watch_listener *listener = listen_for(&world), *of_other = listen_for(&other);
+    struct ph__watch_listener *listener = listen_for(&world), *of_other = listen_for(&other);
     pthread_t thread;
     atomic_store(&is_over, false);
     assert_int_equal(pthread_create(&thread, NULL, turn, of_other), 0);
@@ -231,7 +231,7 @@ static void whoever_has_another_secret_comes_in_vain(void **state)
 {
     (void)state;
     struct world world = {.size = 2};
-    struct ph_watch_listener *listener = listen_for(&world);
+    struct ph__watch_listener *listener = listen_for(&world);
     pthread_t thread;
     atomic_store(&is_over, false);
     assert_int_equal(pthread_create(&thread, NULL, turn, listener), 0);
@@ -249,14 +249,14 @@ static void whoever_has_another_secret_comes_in_vain(void **state)
 /* ---- rank 0 by hand ---- */
 
 struct played { /* rank 0, or who says he is */
-    struct ph_watch_invitation invitation;
+    struct ph__watch_invitation invitation;
     int listening;
     bool knows_secret;
-    struct ph_comm_notice notice; /* that it gives at once */
+    struct ph__comm_notice notice; /* that it gives at once */
     pthread_t thread;
 };
 
-static void take_frame(struct ph_control_stream *stream, struct ph_control_frame *frame_out)
+static void take_frame(struct ph__control_stream *stream, struct ph__control_frame *frame_out)
 {
     bool is_there = false;
     while (!is_there) {
@@ -266,20 +266,21 @@ static void take_frame(struct ph_control_stream *stream, struct ph_control_frame
     }
 }
 
-static void put(struct ph_control_stream *stream, enum ph_watch_frame type, const struct ph_wire_writer *body)
+static void put(
+    struct ph__control_stream *stream, enum ph__watch_frame type, const struct ph__wire_writer *body)
 {
     assert_ok(ph__control_stream_put(
         stream, (uint16_t)type, body != NULL ? body->bytes : NULL, body != NULL ? body->used : 0, NULL, 0));
 }
 
-static void put_answer(const struct played *played, struct ph_control_stream *stream)
+static void put_answer(const struct played *played, struct ph__control_stream *stream)
 {
     unsigned char body[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_secret secret = {.size = PH_WATCH_SECRET_BYTES};
-    struct ph_control_frame hello;
-    struct ph_challenge challenge;
-    struct ph_watch_answer answer;
+    struct ph__wire_writer writer;
+    struct ph__secret secret = {.size = PH_WATCH_SECRET_BYTES};
+    struct ph__control_frame hello;
+    struct ph__challenge challenge;
+    struct ph__watch_answer answer;
     if (played->knows_secret)
         memcpy(secret.bytes, played->invitation.secret, PH_WATCH_SECRET_BYTES);
     take_frame(stream, &hello);
@@ -294,8 +295,8 @@ static void *play(void *context)
 {
     const struct played *played = context;
     unsigned char body[PH_WATCH_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_stream *stream;
+    struct ph__wire_writer writer;
+    struct ph__control_stream *stream;
     int connected = -1;
     while (connected < 0)
         assert_ok(ph__socket_accept(played->listening, &connected));
@@ -327,16 +328,16 @@ static void end_play(struct played *played)
     close(played->listening);
 }
 
-static struct ph_comm_notice some_notice(uint32_t rank)
+static struct ph__comm_notice some_notice(uint32_t rank)
 {
-    return (struct ph_comm_notice){.rank = rank, .status = PH_ERROR_DISK, .text = "the disk is full"};
+    return (struct ph__comm_notice){.rank = rank, .status = PH_ERROR_DISK, .text = "the disk is full"};
 }
 
 static void whoever_plays_rank_0_without_the_secret_is_passed_over(void **state)
 {
     (void)state;
     struct world world = {.size = 2};
-    struct ph_watch_listener *listener = listen_for(&world);
+    struct ph__watch_listener *listener = listen_for(&world);
     struct played played = {.notice = some_notice(0)};
     begin_play(&played);
     put_first(&world.invitation, played.invitation.addresses[0]);
@@ -350,9 +351,9 @@ static void what_is_said_at_once_is_heard(void **state)
 {
     (void)state;
     struct played played = {.knows_secret = true, .notice = some_notice(0)};
-    const struct ph_watch_options options = options_of(1, 2, LIMIT_MS);
-    struct ph_comm_watch watch;
-    struct ph_comm_notice notice;
+    const struct ph__watch_options options = options_of(1, 2, LIMIT_MS);
+    struct ph__comm_watch watch;
+    struct ph__comm_notice notice;
     begin_play(&played);
     assert_ok(ph__watch_join(&options, &played.invitation, &watch));
     look_until_notice(&watch, &notice);
@@ -380,8 +381,8 @@ static void all_hear_of_a_rank_that_never_comes(void **state)
 {
     (void)state;
     struct world world = {.size = 4};
-    struct ph_watch_listener *listener;
-    const struct ph_watch_options options = options_of(0, world.size, SOON_MS);
+    struct ph__watch_listener *listener;
+    const struct ph__watch_options options = options_of(0, world.size, SOON_MS);
     assert_ok(ph__watch_listen(&options, &world.invitation, &listener));
     struct comer *comers = start(2, options_of(0, world.size, LIMIT_MS), &world.invitation);
     assert_fails(ph__watch_accept(listener, &world.watch), PH_ERROR_PEER, "rank 3 has not come");
@@ -397,8 +398,8 @@ static void rank_0_may_end_before_all_have_come(void **state)
 {
     (void)state;
     struct world world = {.size = 3};
-    struct ph_watch_listener *listener = listen_for(&world);
-    struct ph_watch_star *star = ph__watch_listener_star(listener);
+    struct ph__watch_listener *listener = listen_for(&world);
+    struct ph__watch_star *star = ph__watch_listener_star(listener);
     struct comer *comer = start(1, options_of(0, world.size, LIMIT_MS), &world.invitation);
     while (star->peers[1].stream == NULL)
         ph__watch_star_turn(star, 1);
@@ -413,9 +414,9 @@ static void rank_0_may_end_before_all_have_come(void **state)
 static void a_damaged_invitation_is_refused(void **state)
 {
     (void)state;
-    const struct ph_watch_options options = options_of(1, 2, SOON_MS);
-    struct ph_watch_invitation damaged = {.num_addresses = 0};
-    struct ph_comm_watch watch;
+    const struct ph__watch_options options = options_of(1, 2, SOON_MS);
+    struct ph__watch_invitation damaged = {.num_addresses = 0};
+    struct ph__comm_watch watch;
     assert_fails(ph__watch_join(&options, &damaged, &watch), PH_ERROR_PEER, "damaged");
     damaged.num_addresses = PH_WATCH_MAX_ADDRESSES + 1;
     assert_fails(ph__watch_join(&options, &damaged, &watch), PH_ERROR_PEER, "damaged");
@@ -446,10 +447,10 @@ static bool has_failed(ph_status status)
 static void fail_for_descriptors(void)
 {
     const struct rlimit limit = {.rlim_cur = 500, .rlim_max = 500};
-    const struct ph_watch_options options = options_of(0, 500, SOON_MS), other = options_of(7, 500, SOON_MS);
-    struct ph_watch_invitation invitation;
-    struct ph_watch_listener *listener;
-    struct ph_comm_watch watch;
+    const struct ph__watch_options options = options_of(0, 500, SOON_MS), other = options_of(7, 500, SOON_MS);
+    struct ph__watch_invitation invitation;
+    struct ph__watch_listener *listener;
+    struct ph__comm_watch watch;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0 ||
         !has_failed(ph__watch_listen(&options, &invitation, &listener)))
         _exit(1);
@@ -473,9 +474,9 @@ static void rank_0_takes_the_descriptors_that_it_may_have(void **state)
     (void)state;
     struct rlimit raised;
     const struct rlimit former = limit_descriptors(50);
-    const struct ph_watch_options options = options_of(0, 20, SOON_MS);
-    struct ph_watch_invitation invitation;
-    struct ph_watch_listener *listener;
+    const struct ph__watch_options options = options_of(0, 20, SOON_MS);
+    struct ph__watch_invitation invitation;
+    struct ph__watch_listener *listener;
     assert_ok(ph__watch_listen(&options, &invitation, &listener));
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &raised), 0);
     assert_int_equal(raised.rlim_cur, 100);
@@ -489,10 +490,10 @@ static void the_last_error_stays_what_it_was(void **state)
 {
     (void)state;
     struct world world = {.size = 3};
-    struct ph_comm_notice notice;
-    const struct ph_comm_notice own = some_notice(2);
+    struct ph__comm_notice notice;
+    const struct ph__comm_notice own = some_notice(2);
     begin(&world, listen_for(&world));
-    const struct ph_comm_watch one = world.comers[0].watch, two = world.comers[1].watch;
+    const struct ph__comm_watch one = world.comers[0].watch, two = world.comers[1].watch;
     (void)ph_fail(PH_ERROR_DATA, "line 3: no number");
     one.close(one.context, false);
     assert_string_equal(ph_error_text(), "line 3: no number");
@@ -519,15 +520,15 @@ static void a_large_world_hears_of_one(void **state)
     }
     const struct rlimit former = limit_descriptors(wanted);
     struct world world = {.size = LARGE_WORLD};
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     begin(&world, listen_for(&world));
-    const struct ph_comm_watch one = world.comers[LARGE_WORLD / 2].watch;
+    const struct ph__comm_watch one = world.comers[LARGE_WORLD / 2].watch;
     one.close(one.context, false);
     look_until_notice(&world.watch, &notice);
     assert_int_equal(notice.rank, LARGE_WORLD / 2 + 1);
     for (size_t i = 0; i + 1 < world.size; i++) {
-        const struct ph_comm_watch *watch = &world.comers[i].watch;
-        struct ph_comm_notice heard;
+        const struct ph__comm_watch *watch = &world.comers[i].watch;
+        struct ph__comm_notice heard;
         if (i == LARGE_WORLD / 2)
             continue;
         look_until_notice(watch, &heard);

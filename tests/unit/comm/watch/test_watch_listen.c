@@ -8,14 +8,14 @@
 
 enum { WORLD_SIZE = 3, SOON_MS = 100, MANY_STRANGERS = 100 };
 
-static struct ph_watch_invitation invitation;
-static struct ph_watch_listener *listener;
+static struct ph__watch_invitation invitation;
+static struct ph__watch_listener *listener;
 static size_t num_descriptors;
 
 static int begin(void **state)
 {
     (void)state;
-    const struct ph_watch_options options = {
+    const struct ph__watch_options options = {
         .world_size = WORLD_SIZE, .is_one_host = true, .timeout_ms = SOON_MS};
     num_descriptors = test_count_descriptors();
     assert_ok(ph__watch_listen(&options, &invitation, &listener));
@@ -52,7 +52,7 @@ static void assert_dropped(struct watch_visitor *visitor)
     watch_visitor_go(visitor);
 }
 
-static void accept_all(struct ph_comm_watch *watch_out)
+static void accept_all(struct ph__comm_watch *watch_out)
 {
     assert_ok(ph__watch_accept(listener, watch_out));
     listener = NULL;
@@ -60,15 +60,15 @@ static void accept_all(struct ph_comm_watch *watch_out)
 
 static void accept_none(const char *text)
 {
-    struct ph_comm_watch watch;
+    struct ph__comm_watch watch;
     assert_fails(ph__watch_accept(listener, &watch), PH_ERROR_PEER, text);
     listener = NULL;
 }
 
 static void assert_hears_notice(struct watch_visitor *visitor, const char *text)
 {
-    struct ph_control_frame frame;
-    struct ph_comm_notice notice;
+    struct ph__control_frame frame;
+    struct ph__comm_notice notice;
     assert_true(watch_visitor_hear(visitor, &frame));
     assert_int_equal(frame.type, PH_WATCH_NOTICE);
     assert_ok(ph__watch_get_notice(frame.body, frame.size, WORLD_SIZE, &notice));
@@ -140,8 +140,8 @@ static void the_proof_of_rank_0_is_none_of_another(void **state)
 {
     (void)state;
     struct watch_visitor visitor = come();
-    struct ph_control_frame frame;
-    struct ph_watch_answer answer;
+    struct ph__control_frame frame;
+    struct ph__watch_answer answer;
     watch_visitor_greet(&visitor, 1);
     assert_true(watch_visitor_hear(&visitor, &frame));
     assert_ok(ph__watch_get_answer(frame.body, frame.size, &answer));
@@ -153,7 +153,7 @@ static void of_many_silent_strangers_the_first_are_dropped_and_ranks_come(void *
 {
     (void)state;
     struct watch_visitor strangers[MANY_STRANGERS];
-    struct ph_comm_watch watch;
+    struct ph__comm_watch watch;
     size_t num_left = 0;
     for (size_t i = 0; i < MANY_STRANGERS; i++)
         strangers[i] = come();
@@ -202,8 +202,8 @@ static void a_rank_that_says_nonsense_is_lost(void **state)
 {
     (void)state;
     struct watch_visitor one = come_as(1), two = come_as(2);
-    struct ph_comm_watch watch;
-    struct ph_comm_notice notice;
+    struct ph__comm_watch watch;
+    struct ph__comm_notice notice;
     accept_all(&watch);
     assert_false(watch.look(watch.context, &notice));
     assert_ok(ph__control_stream_put(two.stream, PH_WATCH_WELCOME, NULL, 0, NULL, 0));

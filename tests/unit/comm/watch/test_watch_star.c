@@ -25,12 +25,12 @@ static int end(void **state)
 
 /* ---- deaths ---- */
 
-static void listen_on(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void listen_on(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     watch_role_listen(them, rank, watch, LISTEN_UNTIL_KILLED);
 }
 
-static void assert_death_of(size_t rank, const struct ph_comm_notice *notice)
+static void assert_death_of(size_t rank, const struct ph__comm_notice *notice)
 {
     char name[32];
     snprintf(name, sizeof name, "rank %zu (process ", rank);
@@ -46,7 +46,7 @@ static void the_death_of_any_rank_is_told_to_all_others(void **state)
     (void)state;
     for (size_t rank = 0; rank < NUM_RANKS; rank++) {
         struct watch_processes *those = watch_processes_create(NUM_RANKS);
-        struct ph_comm_notice notice;
+        struct ph__comm_notice notice;
         watch_processes_start(those, listen_on);
         watch_processes_kill(those, rank);
         watch_processes_await_notice(those, &notice);
@@ -58,7 +58,7 @@ static void the_death_of_any_rank_is_told_to_all_others(void **state)
 static void what_was_heard_first_stays_when_others_die_as_well(void **state)
 {
     (void)state;
-    struct ph_comm_notice first, last;
+    struct ph__comm_notice first, last;
     watch_processes_start(all, listen_on);
     watch_processes_kill(all, 2);
     watch_processes_await_notice(all, &first);
@@ -75,9 +75,9 @@ static void what_was_heard_first_stays_when_others_die_as_well(void **state)
 static const char *const complaints[NUM_RANKS] = {"rank 0: the disk is full",
     "rank 1: a row \xff has\nno end", "rank 2: a table is too large", "rank 3: the loss is \xe2\x88\x9e"};
 
-static void tell(size_t rank, struct ph_comm_watch *watch)
+static void tell(size_t rank, struct ph__comm_watch *watch)
 {
-    struct ph_comm_notice notice = {.rank = (uint32_t)rank, .status = PH_ERROR_DATA};
+    struct ph__comm_notice notice = {.rank = (uint32_t)rank, .status = PH_ERROR_DATA};
     snprintf(notice.text, sizeof notice.text, "%s", complaints[rank]);
     watch->tell(watch->context, &notice);
 }
@@ -85,7 +85,7 @@ static void tell(size_t rank, struct ph_comm_watch *watch)
 static size_t failing; /* before the processes are started */
 
 /* The others look meanwhile: rank 0 must be there to pass it on. */
-static void fail_and_end(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void fail_and_end(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     if (rank != failing)
         listen_on(them, rank, watch);
@@ -94,7 +94,7 @@ static void fail_and_end(struct watch_processes *them, size_t rank, struct ph_co
 
 static void assert_complaint(size_t rank, const char *text)
 {
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     watch_processes_await_notice(all, &notice);
     assert_int_equal(notice.rank, rank);
     assert_int_equal(notice.status, PH_ERROR_DATA);
@@ -130,7 +130,7 @@ static void a_text_that_is_none_arrives_as_one(void **state)
 }
 
 /* Rank 0 computes, and looks when the other one has gone. */
-static void fail_unheard(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void fail_unheard(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     if (rank == 0)
         watch_role_await_phase(them, 1);
@@ -149,14 +149,14 @@ static void a_rank_that_fails_while_rank_0_computes_is_heard_later(void **state)
 }
 
 /* All of them, rank 0 too. */
-static void fail_together(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void fail_together(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     watch_role_await_phase(them, 1);
     tell(rank, watch);
     listen_on(them, rank, watch);
 }
 
-static void fail_together_but_rank_0(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void fail_together_but_rank_0(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     if (rank > 0)
         fail_together(them, rank, watch);
@@ -169,7 +169,7 @@ static void of_several_that_fail_at_once_one_is_heard_by_all(void **state)
     watch_role *const roles[] = {fail_together, fail_together_but_rank_0};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         struct watch_processes *those = watch_processes_create(NUM_RANKS);
-        struct ph_comm_notice notice;
+        struct ph__comm_notice notice;
         watch_processes_start(those, roles[i]);
         atomic_store(&those->phase, 1);
         watch_processes_await_notice(those, &notice);
@@ -182,7 +182,7 @@ static void of_several_that_fail_at_once_one_is_heard_by_all(void **state)
 /* ---- an end that is none ---- */
 
 /* In the phase of its number, rank r has done its part. */
-static void leave_in_turn(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void leave_in_turn(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     watch_role_listen(them, rank, watch, (int)rank + 1);
     watch->close(watch->context, true);
@@ -207,7 +207,7 @@ static void a_clean_end_is_no_death(void **state)
 }
 
 /* Rank 3 leaves first. */
-static void leave_last_first(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void leave_last_first(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     watch_role_listen(them, rank, watch, (int)(NUM_RANKS - rank));
     watch->close(watch->context, true);
@@ -224,7 +224,7 @@ static void a_rank_that_leaves_before_rank_0_is_no_death(void **state)
     }
 }
 
-static void leave_or_listen(struct watch_processes *them, size_t rank, struct ph_comm_watch *watch)
+static void leave_or_listen(struct watch_processes *them, size_t rank, struct ph__comm_watch *watch)
 {
     if (rank == 1)
         watch->close(watch->context, true);
@@ -235,7 +235,7 @@ static void leave_or_listen(struct watch_processes *them, size_t rank, struct ph
 static void the_death_of_a_rank_is_told_although_another_has_left(void **state)
 {
     (void)state;
-    struct ph_comm_notice notice;
+    struct ph__comm_notice notice;
     watch_processes_start(all, leave_or_listen);
     watch_processes_await_end(all, 1);
     watch_processes_kill(all, 2);

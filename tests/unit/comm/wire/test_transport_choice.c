@@ -25,7 +25,7 @@ static void set(const char *variable, const char *value)
 
 static void assert_choice(const char *wanted, const char *name, size_t num_ranks)
 {
-    struct ph_transport_choice choice;
+    struct ph__transport_choice choice;
     assert_ok(ph__transport_choose(wanted, &choice));
     assert_string_equal(choice.name, name);
     assert_int_equal(choice.num_ranks, num_ranks);
@@ -77,7 +77,7 @@ static void a_wish_comes_before_the_environment_and_that_before_the_launcher(voi
 static void what_is_no_transport_is_refused(void **state)
 {
     (void)state;
-    struct ph_transport_choice choice;
+    struct ph__transport_choice choice;
     assert_fails(
         ph__transport_choose("mpi", &choice), PH_ERROR_USAGE, "transport 'mpi': there are auto, self");
     set("PHLOEM_MPI", "");
@@ -87,7 +87,7 @@ static void what_is_no_transport_is_refused(void **state)
 static void processes_that_were_not_told_how_to_meet_are_refused(void **state)
 {
     (void)state;
-    struct ph_transport_choice choice;
+    struct ph__transport_choice choice;
     set("SLURM_STEP_NUM_TASKS", "4");
     assert_fails(ph__transport_choose("auto", &choice), PH_ERROR_USAGE,
         "SLURM_STEP_NUM_TASKS=4: several processes were started, and not told how to meet: use srun "

@@ -7,7 +7,7 @@
 
 #include "support/test_support.h"
 
-static struct ph_transport transport;
+static struct ph__transport transport;
 
 static int clear_environment(void **state)
 {
@@ -47,7 +47,7 @@ static void plugins_are_looked_for_around_the_program(void **state)
 {
     (void)state;
     const char *path, *folders;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_ok(ph__plugin_find(&arena, "libphloem_none.so", &path, &folders));
     assert_null(path);
     assert_non_null(strstr(folders, in_tests(", ")));
@@ -60,7 +60,7 @@ static void a_folder_that_is_named_is_the_only_one(void **state)
 {
     (void)state;
     const char *path, *folders;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     setenv("PHLOEM_PLUGINS", test_folder(), 1);
     const char *written = test_write_file("libphloem_some.so", "");
     assert_ok(ph__plugin_find(&arena, "libphloem_some.so", &path, &folders));

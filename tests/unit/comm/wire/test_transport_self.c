@@ -6,7 +6,7 @@
 
 #include "support/test_support.h"
 
-static struct ph_transport transport;
+static struct ph__transport transport;
 static char error[PH_TRANSPORT_ERROR_BYTES];
 
 static int open_self(void **state)
@@ -22,21 +22,21 @@ static int close_self(void **state)
     return 0;
 }
 
-static struct ph_transport_request send(int tag, const char *text, size_t bytes)
+static struct ph__transport_request send(int tag, const char *text, size_t bytes)
 {
-    struct ph_transport_request request;
+    struct ph__transport_request request;
     assert_true(transport.send(transport.context, 0, tag, text, bytes, &request, error));
     return request;
 }
 
-static struct ph_transport_request receive(int tag, char *text, size_t bytes)
+static struct ph__transport_request receive(int tag, char *text, size_t bytes)
 {
-    struct ph_transport_request request;
+    struct ph__transport_request request;
     assert_true(transport.receive(transport.context, 0, tag, text, bytes, &request, error));
     return request;
 }
 
-static bool is_done(struct ph_transport_request *request)
+static bool is_done(struct ph__transport_request *request)
 {
     bool is_done;
     assert_true(transport.test(transport.context, request, &is_done, error));
@@ -54,10 +54,10 @@ static void a_message_waits_for_its_other_end_whichever_comes_first(void **state
 {
     (void)state;
     char a[4] = "", b[4] = "";
-    struct ph_transport_request sent = send(1, "one", 4), received = receive(2, b, 4);
+    struct ph__transport_request sent = send(1, "one", 4), received = receive(2, b, 4);
     assert_false(is_done(&sent));
     assert_false(is_done(&received));
-    struct ph_transport_request sent_late = send(2, "two", 4), received_late = receive(1, a, 4);
+    struct ph__transport_request sent_late = send(2, "two", 4), received_late = receive(1, a, 4);
     assert_true(is_done(&sent) && is_done(&received) && is_done(&sent_late) && is_done(&received_late));
     assert_string_equal(a, "one");
     assert_string_equal(b, "two");
@@ -67,7 +67,7 @@ static void messages_of_one_tag_keep_their_order(void **state)
 {
     (void)state;
     enum { COUNT = 6 };
-    struct ph_transport_request sent[COUNT], received[COUNT];
+    struct ph__transport_request sent[COUNT], received[COUNT];
     char came[COUNT];
     for (size_t i = 0; i < COUNT / 2; i++)
         sent[i] = send(7, &"abcdef"[i], 1);
@@ -83,7 +83,7 @@ static void messages_of_one_tag_keep_their_order(void **state)
 static void a_message_may_be_empty(void **state)
 {
     (void)state;
-    struct ph_transport_request sent = send(0, NULL, 0), received = receive(0, NULL, 0);
+    struct ph__transport_request sent = send(0, NULL, 0), received = receive(0, NULL, 0);
     assert_true(is_done(&sent) && is_done(&received));
 }
 
@@ -92,7 +92,7 @@ static void another_length_is_an_error_of_who_receives(void **state)
     (void)state;
     char came[3] = "..";
     bool done;
-    struct ph_transport_request received = receive(3, came, 2), sent = send(3, "long", 4);
+    struct ph__transport_request received = receive(3, came, 2), sent = send(3, "long", 4);
     assert_true(is_done(&sent));
     assert_false(transport.test(transport.context, &received, &done, error));
     assert_string_equal(error, "a message has 4 bytes where 2 were asked for");

@@ -20,8 +20,8 @@ static const float odd_numbers[] = {NAN, INFINITY, -INFINITY, 0, -0.0F, FLT_TRUE
 enum { NUM_ODD = sizeof odd_numbers / sizeof *odd_numbers };
 
 struct trial {
-    const struct ph_kernels *kernels;
-    enum ph_wire wire;
+    const struct ph__kernels *kernels;
+    enum ph__wire wire;
     struct shape shape;
 };
 
@@ -114,13 +114,13 @@ static void check_shape(const struct trial *trial)
 static void every_format_is_what_its_definition_says(void **state)
 {
     (void)state;
-    enum ph_isa best;
+    enum ph__isa best;
     assert_ok(ph__cpu_isa(&best));
     for (int isa = PH_ISA_REF; isa <= (int)best; isa++)
         for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
             for (size_t s = 0; s < NUM_SHAPES; s++)
                 check_shape(
-                    &(struct trial){ph__kernels_for((enum ph_isa)isa), (enum ph_wire)wire, shapes[s]});
+                    &(struct trial){ph__kernels_for((enum ph__isa)isa), (enum ph__wire)wire, shapes[s]});
 }
 
 static void bytes_are_those_of_the_numbers_and_the_scales(void **state)
@@ -139,18 +139,18 @@ static void what_a_row_becomes_depends_on_no_other(void **state)
 {
     (void)state;
     enum { ROWS = 9, COLUMNS = 21 };
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
-    const struct ph_kernels *kernels = ph__kernels_for(isa);
+    const struct ph__kernels *kernels = ph__kernels_for(isa);
     float numbers[ROWS * COLUMNS], whole[ROWS * COLUMNS], one[COLUMNS];
     unsigned char packed[sizeof numbers + ROWS * sizeof(float)] __attribute__((aligned(64)));
     wire_oracle_numbers(0, 1, ROWS * COLUMNS, numbers);
     for (int wire = 0; wire < PH_WIRE_COUNT; wire++) {
-        ph__wire_pack(kernels, (enum ph_wire)wire, ROWS, COLUMNS, numbers, COLUMNS, packed);
-        ph__wire_unpack(kernels, (enum ph_wire)wire, ROWS, COLUMNS, packed, whole, COLUMNS);
+        ph__wire_pack(kernels, (enum ph__wire)wire, ROWS, COLUMNS, numbers, COLUMNS, packed);
+        ph__wire_unpack(kernels, (enum ph__wire)wire, ROWS, COLUMNS, packed, whole, COLUMNS);
         for (size_t row = 0; row < ROWS; row++) {
-            ph__wire_pack(kernels, (enum ph_wire)wire, 1, COLUMNS, numbers + row * COLUMNS, 77, packed);
-            ph__wire_unpack(kernels, (enum ph_wire)wire, 1, COLUMNS, packed, one, 77);
+            ph__wire_pack(kernels, (enum ph__wire)wire, 1, COLUMNS, numbers + row * COLUMNS, 77, packed);
+            ph__wire_unpack(kernels, (enum ph__wire)wire, 1, COLUMNS, packed, one, 77);
             assert_memory_equal(one, whole + row * COLUMNS, sizeof one);
         }
     }

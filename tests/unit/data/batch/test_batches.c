@@ -96,7 +96,7 @@ static void weights_and_groups_come_with_the_samples(void **state)
     fixture_init(&fixture, path);
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "w", PH_FIELD_WEIGHT);
-    struct ph_field_settings *user = fixture_field(&fixture, "user", PH_FIELD_ID);
+    struct ph__field_settings *user = fixture_field(&fixture, "user", PH_FIELD_ID);
     user->is_group = true;
     user->min_count = 2;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
@@ -163,7 +163,7 @@ static void long_lists_are_cut_and_blank_items_skipped(void **state)
     const char *path = fixture_file("lists.csv", "label,a\n1,p|q|r\n0,|q||\n1,q\n");
     fixture_init(&fixture, path);
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
-    struct ph_field_settings *field = fixture_field(&fixture, "a", PH_FIELD_ID);
+    struct ph__field_settings *field = fixture_field(&fixture, "a", PH_FIELD_ID);
     field->is_list = true;
     field->max_length = 2;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
@@ -506,7 +506,7 @@ static void compressed_files_give_the_same_batches(void **state)
     for (size_t i = 0; i < 3; i++) {
         char path[300];
         snprintf(path, sizeof path, "%s/%s", test_folder(), names[i]);
-        struct ph_writer *writer;
+        struct ph__writer *writer;
         assert_ok(ph__writer_open(path, &writer));
         assert_ok(ph__writer_write(writer, text, strlen(text)));
         assert_ok(ph__writer_finish(writer));

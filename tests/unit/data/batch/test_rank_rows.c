@@ -79,8 +79,8 @@ static void ranks_share_labels_that_are_blank(void **state)
 /* Comments and empty lines are no rows. */
 static const char *sparse_rows(const char *name, const char *pair)
 {
-    struct ph_writer *writer;
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__writer *writer;
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     const char *path = test_path(name);
     assert_ok(ph__writer_open(path, &writer));
     for (int row = 0; row < NUM_ROWS; row++) {
@@ -124,7 +124,7 @@ static void fill_columns(struct columns *columns)
     }
 }
 
-static struct ph_encoder *column_encoder(const char *train, enum ph_data_format format)
+static struct ph_encoder *column_encoder(const char *train, enum ph__data_format format)
 {
     struct fixture fixture;
     fixture_init(&fixture, train);
@@ -221,7 +221,7 @@ static void ranks_share_prepared_data(void **state)
 /* label, d: every BAD_EVERYth row is bad. */
 static const char *rows_with_bad_ones(const char *name)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     const char *path = test_path(name);
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,d\n"));

@@ -57,7 +57,7 @@ static void anything_else_is_refused(void **state)
 static void random_decimals_are_what_the_c_library_reads(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (int i = 0; i < 20000; i++) {
         char text[64];
         int num_digits = (int)ph__rng_below(&random, 21);
@@ -71,7 +71,7 @@ static void random_decimals_are_what_the_c_library_reads(void **state)
 static void short_decimals_are_exact(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (int i = 0; i < 20000; i++) {
         char text[64];
         snprintf(text, sizeof text, "%.*f", (int)ph__rng_below(&random, 7),
@@ -84,7 +84,7 @@ static void short_decimals_are_exact(void **state)
 static void integers_are_rounded_once(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     const uint64_t ends[] = {4611686293305295361, INT64_MAX, 9999999999999999999u, 18446744073709551609u,
         18446744073709551610u, UINT64_MAX};
     for (int i = 0; i < 20000; i++) {
@@ -121,7 +121,7 @@ static void ids_are_plain_digits(void **state)
 
 /* ---- times ----------------------------------------------------------------------------------------------- */
 
-static int part_of(enum ph_time_part part, const char *text)
+static int part_of(enum ph__time_part part, const char *text)
 {
     return ph__time_part(part, text, strlen(text));
 }
@@ -201,7 +201,7 @@ static void other_numbers_are_no_times(void **state)
         "2020.04.10", "14-10-21 05"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (int part = PH_TIME_HOUR; part <= PH_TIME_WEEKEND; part++)
-            assert_int_equal(part_of((enum ph_time_part)part, texts[i]), -1);
+            assert_int_equal(part_of((enum ph__time_part)part, texts[i]), -1);
 }
 
 int main(void)

@@ -22,18 +22,18 @@ static struct ph_encoder *rich_encoder(const char *path)
     fixture_field(&fixture, "*", PH_FIELD_ID);
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "w", PH_FIELD_WEIGHT);
-    struct ph_field_settings *tags = fixture_field(&fixture, "tags", PH_FIELD_ID);
+    struct ph__field_settings *tags = fixture_field(&fixture, "tags", PH_FIELD_ID);
     tags->is_list = true;
     tags->max_length = 5;
-    struct ph_field_settings *hashed = fixture_field(&fixture, "h", PH_FIELD_ID);
+    struct ph__field_settings *hashed = fixture_field(&fixture, "h", PH_FIELD_ID);
     hashed->encoding = PH_ENCODING_HASH;
     hashed->rows = 1000;
     hashed->hash_seed = 7;
-    struct ph_field_settings *raw = fixture_field(&fixture, "r", PH_FIELD_ID);
+    struct ph__field_settings *raw = fixture_field(&fixture, "r", PH_FIELD_ID);
     raw->encoding = PH_ENCODING_RAW;
     raw->rows = 10;
     raw->is_group = true;
-    struct ph_field_settings *dense = fixture_field(&fixture, "d", PH_FIELD_DENSE);
+    struct ph__field_settings *dense = fixture_field(&fixture, "d", PH_FIELD_DENSE);
     dense->transform = PH_TRANSFORM_LOG1P;
     dense->missing = 0.1;
     fixture_field(&fixture, "skip", PH_FIELD_IGNORE);
@@ -137,7 +137,7 @@ static const char *write_bytes(const char *name, const char *bytes, size_t size)
 static const char *sealed_file(const char *object)
 {
     char text[2048], digits[PH_SEAL_DIGITS + 1];
-    struct ph_digest *digest;
+    struct ph__digest *digest;
     const int size =
         snprintf(text, sizeof text, "{\n  \"" PH_SEAL_KEY "\": \"%s\",%s", PH_SEAL_BLANK, object + 1);
     assert_ok(ph__digest_create(&digest));

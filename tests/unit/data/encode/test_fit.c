@@ -16,7 +16,7 @@
 __extension__ typedef __int128 wide;
 
 /* A float that is a multiple of 2^-13 below 2^10, so that its square is one of 2^-26 below 2^20. */
-static float draw(struct ph_rng_sequence *random)
+static float draw(struct ph__rng_sequence *random)
 {
     int64_t units = (int64_t)(ph__rng_next(random) & 0xffffff) - 0x800000;
     return ldexpf((float)units, -13);
@@ -25,7 +25,7 @@ static float draw(struct ph_rng_sequence *random)
 static void sums_are_exact(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     struct ph__exact_sum sum = {.num_additions = 0}, squares = {.num_additions = 0};
     wide units = 0, square_units = 0;
     for (int i = 0; i < 200000; i++) {
@@ -104,7 +104,7 @@ static void zeros_of_both_signs_add_nothing(void **state)
 static void neither_order_nor_grouping_matters(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed(), .key.step = 1};
+    struct ph__rng_sequence random = {.key.seed = test_seed(), .key.step = 1};
     static float numbers[5000];
     struct ph__exact_sum forward = {.num_additions = 0}, backward = forward, merged = forward;
     for (size_t i = 0; i < 5000; i++) {
@@ -144,7 +144,7 @@ static struct ph_encoder *unlearnt(void)
     fixture_field(&fixture, "item", PH_FIELD_ID);
     fixture_field(&fixture, "tags", PH_FIELD_ID)->is_list = true;
     fixture_field(&fixture, "price", PH_FIELD_DENSE)->transform = PH_TRANSFORM_STANDARDISE;
-    struct ph_field_settings *bucket = fixture_field(&fixture, "bucket", PH_FIELD_ID);
+    struct ph__field_settings *bucket = fixture_field(&fixture, "bucket", PH_FIELD_ID);
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_BUCKET;
     bucket->num_buckets = 8;

@@ -18,20 +18,20 @@ static struct ph_encoder *make_encoder(void)
                       "1,7,3,x,2,14102105,-4|9,5:2\n0,-4,3,x,2,14102106,18446744073709551615,6:1\n"));
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "word", PH_FIELD_ID)->is_group = true;
-    struct ph_field_settings *number = fixture_field(&fixture, "number", PH_FIELD_ID);
+    struct ph__field_settings *number = fixture_field(&fixture, "number", PH_FIELD_ID);
     number->encoding = PH_ENCODING_RAW;
     number->rows = 10;
-    struct ph_field_settings *mark = fixture_field(&fixture, "mark", PH_FIELD_ID);
+    struct ph__field_settings *mark = fixture_field(&fixture, "mark", PH_FIELD_ID);
     mark->encoding = PH_ENCODING_HASH;
     mark->rows = 1000;
-    struct ph_field_settings *range = fixture_field(&fixture, "range", PH_FIELD_ID);
+    struct ph__field_settings *range = fixture_field(&fixture, "range", PH_FIELD_ID);
     range->encoding = PH_ENCODING_BUCKET;
     range->boundaries = "0, 2, 5";
     fixture_field(&fixture, "when", PH_FIELD_ID)->part = PH_TIME_HOUR;
-    struct ph_field_settings *tags = fixture_field(&fixture, "tags", PH_FIELD_ID);
+    struct ph__field_settings *tags = fixture_field(&fixture, "tags", PH_FIELD_ID);
     tags->is_list = true;
     tags->max_length = 3;
-    struct ph_field_settings *likes = fixture_field(&fixture, "likes", PH_FIELD_ID);
+    struct ph__field_settings *likes = fixture_field(&fixture, "likes", PH_FIELD_ID);
     likes->is_list = likes->is_weighted = true;
     return fixture_encoder(&fixture);
 }

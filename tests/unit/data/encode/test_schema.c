@@ -225,14 +225,14 @@ static void features_are_made_from_a_column_under_other_names(void **state)
     struct fixture fixture;
     fixture_init(&fixture, fixture_file("from.csv", "click,when,price\n1,14102105,2.5\n0,14102506,\n"));
     fixture_field(&fixture, "click", PH_FIELD_LABEL);
-    struct ph_field_settings *hour = fixture_field(&fixture, "hour", PH_FIELD_ID);
+    struct ph__field_settings *hour = fixture_field(&fixture, "hour", PH_FIELD_ID);
     hour->from = "when";
     hour->part = PH_TIME_HOUR;
-    struct ph_field_settings *weekend = fixture_field(&fixture, "weekend", PH_FIELD_ID);
+    struct ph__field_settings *weekend = fixture_field(&fixture, "weekend", PH_FIELD_ID);
     weekend->from = "when";
     weekend->part = PH_TIME_WEEKEND;
     fixture_field(&fixture, "price", PH_FIELD_DENSE)->has_indicator = true;
-    struct ph_field_settings *bucket = fixture_field(&fixture, "bucket", PH_FIELD_ID);
+    struct ph__field_settings *bucket = fixture_field(&fixture, "bucket", PH_FIELD_ID);
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_BUCKET;
     bucket->boundaries = " 1 , 2.5,10 ";
@@ -312,7 +312,7 @@ static void impossible_mixtures_are_refused(void **state)
 {
     (void)state;
     static const struct {
-        struct ph_field_settings field;
+        struct ph__field_settings field;
         const char *problem;
     } cases[] = {
         {{.is_list = true, .encoding = PH_ENCODING_BUCKET, .num_buckets = 3}, "a list has neither buckets"},
@@ -335,7 +335,7 @@ static void impossible_mixtures_are_refused(void **state)
         struct ph_encoder *encoder = NULL;
         fixture_init(&fixture, fixture_file("mixture.csv", "label,a\n1,2\n"));
         fixture_field(&fixture, "label", PH_FIELD_LABEL);
-        struct ph_field_settings *field = fixture_field(&fixture, "a", PH_FIELD_ID);
+        struct ph__field_settings *field = fixture_field(&fixture, "a", PH_FIELD_ID);
         *field = cases[i].field;
         field->name = "a";
         field->kind = PH_FIELD_ID;

@@ -23,7 +23,7 @@ static void a_pattern_that_no_column_meets_is_refused(void **state)
     struct fixture fixture;
     init(&fixture);
     fixture_field(&fixture, "*", PH_FIELD_ID);
-    struct ph_field_settings *pattern = fixture_field(&fixture, "m_*", PH_FIELD_DENSE);
+    struct ph__field_settings *pattern = fixture_field(&fixture, "m_*", PH_FIELD_DENSE);
     assert_refused(&fixture, "'m_*': no column starts so and has no entry of its own");
     pattern->name = "n_*"; /* its columns have met the rest's entry, which stands before it */
     assert_refused(&fixture, "'n_*': no column starts so");
@@ -74,7 +74,7 @@ static void a_key_that_nothing_reads_is_refused(void **state)
     (void)state;
     static const struct {
         int kind, encoding;
-        struct ph_field_settings given; /* zero: not */
+        struct ph__field_settings given; /* zero: not */
         const char *problem;
     } cases[] = {
         {PH_FIELD_ID, PH_ENCODING_INHERIT, {.transform = PH_TRANSFORM_LOG1P}, "transform is only for dense"},
@@ -101,8 +101,8 @@ static void a_key_that_nothing_reads_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;
         init(&fixture);
-        struct ph_field_settings *field = fixture_field(&fixture, "a", (enum ph_field_kind)cases[i].kind);
-        const struct ph_field_settings empty = *field;
+        struct ph__field_settings *field = fixture_field(&fixture, "a", (enum ph__field_kind)cases[i].kind);
+        const struct ph__field_settings empty = *field;
         *field = cases[i].given;
         field->name = empty.name;
         field->kind = empty.kind;
@@ -121,7 +121,7 @@ static void keys_that_are_read_are_fine(void **state)
     struct fixture fixture;
     init(&fixture);
     fixture.settings.encoding = PH_ENCODING_HASH;
-    struct ph_field_settings *field = fixture_field(&fixture, "*", PH_FIELD_ID);
+    struct ph__field_settings *field = fixture_field(&fixture, "*", PH_FIELD_ID);
     field->rows = 50;
     field->hash_seed = 0;
     ph_encoder_destroy(fixture_encoder(&fixture));

@@ -36,11 +36,11 @@ static void init_fixture(struct fixture *fixture, const char *train, int64_t min
     fixture_field(fixture, "item", PH_FIELD_ID);
     fixture_field(fixture, "tags", PH_FIELD_ID)->is_list = true;
     fixture_field(fixture, "price", PH_FIELD_DENSE)->transform = PH_TRANSFORM_STANDARDISE;
-    struct ph_field_settings *bucket = fixture_field(fixture, "price_bucket", PH_FIELD_ID);
+    struct ph__field_settings *bucket = fixture_field(fixture, "price_bucket", PH_FIELD_ID);
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_BUCKET;
     bucket->num_buckets = 10;
-    struct ph_field_settings *shared = fixture_field(fixture, "item_as_tag", PH_FIELD_ID);
+    struct ph__field_settings *shared = fixture_field(fixture, "item_as_tag", PH_FIELD_ID);
     shared->from = "item";
     shared->shares = "tags";
 }
@@ -48,7 +48,7 @@ static void init_fixture(struct fixture *fixture, const char *train, int64_t min
 /* The saved encoder as text. */
 static char *saved_text(const struct ph_encoder *encoder, const char *name)
 {
-    static struct ph_arena arena;
+    static struct ph__arena arena;
     char path[1024], *text = NULL;
     size_t size;
     snprintf(path, sizeof path, "%s/%s", test_folder(), name);
@@ -69,7 +69,7 @@ static struct ph_encoder *unlearnt(const char *train, int64_t min_count)
 /* Byte offsets at which lines begin: num_parts + 1 of them, the last one the size. */
 static void cut(const char *path, size_t num_parts, uint64_t *cuts)
 {
-    struct ph_reader *reader;
+    struct ph__reader *reader;
     char *line = NULL;
     size_t length, next = 0;
     uint64_t size;
@@ -87,7 +87,7 @@ static void cut(const char *path, size_t num_parts, uint64_t *cuts)
 static uint64_t learn_parts(const struct ph_encoder *encoder, const char *train, size_t num_parts,
     uint64_t max_bytes, const char **prefixes)
 {
-    static struct ph_arena arena;
+    static struct ph__arena arena;
     uint64_t cuts[16], num_rows = 0;
     cut(train, num_parts, cuts);
     for (size_t i = 0; i < num_parts; i++) {

@@ -104,7 +104,7 @@ static void hostile_bytes_never_leave_the_bounds(void **state)
     struct ph__rows rows = part_rows(&layout, 200, 0);
     struct ph__block block = encode(&layout, &rows);
     unsigned char *bytes = (unsigned char *)(uintptr_t)block.bytes;
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     size_t num_refused = 0;
     for (int i = 0; i < 20000; i++) {
         /* mostly the directory, where the damage is worst */

@@ -142,7 +142,7 @@ static void every_flipped_bit_is_found(void **state)
     size_t num_bytes;
     part_write(path_of("whole.phd"), &layout, NUM_BLOCKS, NUM_ROWS);
     unsigned char *bytes = part_bytes(path_of("whole.phd"), &num_bytes);
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     for (size_t i = 0; i < 1000; i++) {
         /* every byte of header, index and footer, and a sample of the blocks */
         size_t at = i < 200 ? i : i < 500 ? num_bytes - (i - 199) : (size_t)ph__rng_below(&rng, num_bytes);
@@ -164,7 +164,7 @@ static void every_cut_is_found(void **state)
     size_t num_bytes;
     part_write(path_of("whole.phd"), &layout, NUM_BLOCKS, NUM_ROWS);
     unsigned char *bytes = part_bytes(path_of("whole.phd"), &num_bytes);
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     for (size_t i = 0; i < 1000; i++) {
         size_t cut = i < 300 ? i : i < 600 ? num_bytes - (i - 299) : (size_t)ph__rng_below(&rng, num_bytes);
         part_put_bytes(path_of("cut.phd"), bytes, cut);
@@ -228,7 +228,7 @@ static void hostile_files_with_right_checksums_are_read_within_bounds(void **sta
     unsigned char *bytes = part_bytes(path_of("whole.phd"), &num_bytes);
     unsigned char *hostile = malloc(num_bytes);
     assert_non_null(hostile);
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     size_t num_refused = 0,
            tail = sizeof(struct ph__part_footer) + NUM_BLOCKS * sizeof(struct ph__part_entry);
     for (size_t i = 0; i < 1200; i++) {

@@ -375,7 +375,7 @@ static void empty_lines_before_the_header_are_no_rows(void **state)
     (void)state;
     struct fixture fixture;
     struct ph_prepare_summary summary;
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     const char *path = test_path("late.csv");
     assert_ok(ph__writer_open(path, &writer));
     for (int i = 0; i < PREPARE_PART_BYTES + 100; i++)

@@ -7,8 +7,8 @@
 static const char *file_with_bad_lines(const char *name, const size_t *lines, size_t num_lines)
 {
     const char *path = test_path(name);
-    struct ph_writer *writer;
-    struct ph_rng_sequence rng = {.key.seed = 1};
+    struct ph__writer *writer;
+    struct ph__rng_sequence rng = {.key.seed = 1};
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,count,row,words,scores,weight,user\n"));
     for (size_t row = 0, bad = 0; row < PREPARE_ROWS; row++) {

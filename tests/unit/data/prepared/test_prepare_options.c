@@ -48,9 +48,9 @@ static void zeros_are_the_defaults_of_the_config(void **state)
     (void)state;
     const struct ph_prepare_options zeros = {0};
     struct ph_prepare_options filled;
-    struct ph_prepare_settings settings;
-    const struct ph_section section = {&ph__prepare_options, &settings};
-    struct ph_arena arena = {0};
+    struct ph__prepare_settings settings;
+    const struct ph__section section = {&ph__prepare_options, &settings};
+    struct ph__arena arena = {0};
     assert_ok(ph__prepare_options_fill(&zeros, &filled));
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &arena));
     assert_int_equal(filled.part_bytes, settings.part_bytes);

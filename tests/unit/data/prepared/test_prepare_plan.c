@@ -28,7 +28,7 @@ static void a_plan_of_another_version_is_refused(void **state)
     (void)state;
     struct fixture fixture;
     struct ph__prepare_plan plan;
-    struct ph_json *old = ph__sealed_json_object();
+    struct ph__json *old = ph__sealed_json_object();
     ph__json_set_text(old, "format", "phloem-prepare-plan");
     ph__json_set_integer(old, "part_bytes", PREPARE_PART_BYTES);
     ph__json_set_integer(old, "block_rows", 1024);

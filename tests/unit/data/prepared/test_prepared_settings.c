@@ -3,7 +3,7 @@
 #include "base/option/option.h"
 #include "unit/data/prepare_fixture.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 /* A folder with all splits, made of train.csv, valid.csv and test.csv. */
 static void prepare_all(void)
@@ -20,7 +20,7 @@ static void prepare_all(void)
 static ph_status finish(
     const char *train, const char *valid, const char *test, struct ph_data_settings *settings)
 {
-    const struct ph_section section = {&ph__data_options, settings};
+    const struct ph__section section = {&ph__data_options, settings};
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &arena));
     settings->prepared = test_path("made");
     settings->train = train;

@@ -204,7 +204,7 @@ static void a_position_of_other_data_is_refused(void **state)
 
 static char *read_text(const char *path, size_t *size)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     assert_ok(ph__file_read(&arena, path, 1 << 30, &text, size));
     char *copy = malloc(*size + 1);

@@ -57,7 +57,7 @@ static size_t round_trip(const uint32_t *values, size_t num_values, enum ph__str
     assert_int_equal(trial->stream.num_values, num_values);
     assert_int_equal(trial->stream.coding, coding);
     assert_decodes(trial, 0, num_values);
-    struct ph_rng_sequence rng = {.key.seed = test_seed() + num_values};
+    struct ph__rng_sequence rng = {.key.seed = test_seed() + num_values};
     for (int i = 0; i < 20; i++) {
         size_t first = (size_t)ph__rng_below(&rng, num_values + 1);
         assert_decodes(trial, first, (size_t)ph__rng_below(&rng, num_values - first + 1));
@@ -70,7 +70,7 @@ static void packed_values_of_every_width_and_tail_come_back(void **state)
 {
     (void)state;
     static uint32_t values[MAX_VALUES];
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     for (unsigned bits = 0; bits <= 32; bits++) {
         for (size_t num_values = 1; num_values < 300; num_values += 1 + num_values / 7) {
             uint32_t mask = bits == 0 ? 0 : UINT32_MAX >> (32 - bits);
@@ -142,7 +142,7 @@ static void the_smaller_coding_is_taken(void **state)
     static const size_t distinct[] = {
         2, 3, 4, 5, 16, 17, 300, 1000, 1400, 1800, 2048, 4095, 4096, 4097, 8192};
     static const unsigned widths[] = {13, 14, 17, 20, 24, 32};
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     for (size_t d = 0; d < sizeof distinct / sizeof *distinct; d++) {
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
             size_t num_values = 8192 + (size_t)ph__rng_below(&rng, 100);

@@ -7,7 +7,7 @@
 
 /* Column 0 of a batch of that column alone, whose rows [offset, offset + length) are taken. */
 static ph_status init(struct arrow_pair column, int64_t length, int64_t offset, struct arrow_pair *batch_out,
-    struct ph_arena *arena, struct ph__arrow_column *column_out)
+    struct ph__arena *arena, struct ph__arrow_column *column_out)
 {
     *batch_out = arrow_batch(length, offset);
     arrow_add_child(batch_out, column);
@@ -25,7 +25,7 @@ static void integers_of_every_width_are_read(void **state)
         size_t size = (size_t)1 << (i / 2);
         char format[2] = {formats[i], '\0'};
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         memset(values, 0xff, sizeof values);
         memset(values + size, 0, size);
@@ -50,7 +50,7 @@ static void reals_of_every_width_are_read(void **state)
     static const char *const formats[] = {"e", "f", "g"};
     for (size_t i = 0; i < 3; i++) {
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         assert_ok(init(ARROW_COLUMN("x", formats[i], 2, 0, NULL, buffers[i]), 2, 0, &batch, &arena, &column));
         assert_int_equal(column.kind, PH_ARROW_REAL);
@@ -66,7 +66,7 @@ static void bits_are_found_behind_offsets(void **state)
 {
     (void)state;
     struct arrow_pair batch;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__arrow_column column;
     const unsigned char values[] = {0x00, 0x0a},
                         validity[] = {0xff, 0x0b}; /* rows 8..11: 0 1 0 1, null: 10 */
@@ -96,7 +96,7 @@ static void texts_have_offsets_of_two_widths(void **state)
     const int64_t large[] = {1, 3, 3, 6};
     for (int is_large = 0; is_large <= 1; is_large++) {
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         const void *offsets = is_large ? (const void *)large : small;
         assert_ok(init(ARROW_COLUMN("x", is_large ? "U" : "u", 3, 0, NULL, offsets, "?abcde?"), 3, 0, &batch,
@@ -128,7 +128,7 @@ static void decimals_are_written_with_their_scale(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         assert_ok(
             init(ARROW_COLUMN("x", cases[i].format, 6, 0, NULL, values), 6, 0, &batch, &arena, &column));
@@ -155,7 +155,7 @@ static void views_are_short_or_elsewhere(void **state)
 {
     (void)state;
     struct arrow_pair batch;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__arrow_column column;
     const char *text;
     size_t length;
@@ -177,7 +177,7 @@ static void a_dictionary_is_looked_into(void **state)
 {
     (void)state;
     struct arrow_pair batch;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__arrow_column column;
     int64_t index;
     const int32_t offsets[] = {0, 1, 3};
@@ -200,7 +200,7 @@ static void lists_are_ranges_of_their_items(void **state)
     static const char *const formats[] = {"+l", "+L", "+w:2"};
     for (int i = 0; i < 3; i++) {
         struct arrow_pair batch, item = ARROW_COLUMN("item", "i", 6, 0, NULL, items);
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         int64_t first, end;
         struct arrow_pair list = i == 2 ? ARROW_COLUMN("x", "+w:2", 3, 0, NULL)
@@ -224,7 +224,7 @@ static void unknown_types_are_refused_when_wanted(void **state)
         "tDs", "tts", "d:19,10,256", "d:4,-2", "d:9", "d:39,39", "+us:0,1", "w:16", "", "vx"};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         char part[64];
         snprintf(part, sizeof part, "column 'x' (format '%s')", formats[i]);
@@ -239,7 +239,7 @@ static void a_list_of_lists_names_both(void **state)
 {
     (void)state;
     struct arrow_pair batch;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__arrow_column column;
     const int32_t offsets[] = {0, 0};
     struct arrow_pair inner = arrow_with_child(
@@ -275,7 +275,7 @@ static void a_batch_that_belies_its_schema_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         assert_fails(init(cases[i].column, 1, 0, &batch, &arena, &column), PH_ERROR_DATA, cases[i].problem);
         ph__arena_fini(&arena);
@@ -291,7 +291,7 @@ static const char *text_of(const char *format, int64_t ticks)
 {
     static char text[PH_ARROW_WRITTEN_BYTES + 1];
     struct arrow_pair batch;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__arrow_column column;
     const int32_t days = (int32_t)ticks;
     const void *values = strcmp(format, "tdD") == 0 ? (const void *)&days : &ticks;
@@ -312,7 +312,7 @@ static const char *text_of(const char *format, int64_t ticks)
 static void times_are_those_of_the_c_library(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = 5};
+    struct ph__rng_sequence random = {.key.seed = 5};
     for (int i = 0; i < 20000; i++) {
         const time_t seconds = (time_t)ph__rng_below(&random, 20000000000) - 10000000000; /* 1653 to 2286 */
         char wanted[64];
@@ -355,7 +355,7 @@ static void other_formats_are_no_times(void **state)
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         static const int64_t value = 0;
         struct arrow_pair batch;
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__arrow_column column;
         assert_ok(init(ARROW_COLUMN("t", formats[i], 1, 0, NULL, &value), 1, 0, &batch, &arena, &column));
         assert_int_not_equal(column.kind, PH_ARROW_TIME);

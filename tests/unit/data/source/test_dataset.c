@@ -163,12 +163,12 @@ static void init_fields(struct fixture *fixture, const char *train)
     fixture_init(fixture, train);
     fixture->settings.min_count = 2;
     fixture_field(fixture, "click", PH_FIELD_LABEL);
-    struct ph_field_settings *price = fixture_field(fixture, "price", PH_FIELD_DENSE);
+    struct ph__field_settings *price = fixture_field(fixture, "price", PH_FIELD_DENSE);
     price->transform = PH_TRANSFORM_STANDARDISE;
     price->has_indicator = true;
     fixture_field(fixture, "user", PH_FIELD_ID)->is_group = true;
     fixture_field(fixture, "tags", PH_FIELD_ID)->is_list = true;
-    struct ph_field_settings *bucket = fixture_field(fixture, "price_bucket", PH_FIELD_ID);
+    struct ph__field_settings *bucket = fixture_field(fixture, "price_bucket", PH_FIELD_ID);
     bucket->from = "price";
     bucket->encoding = PH_ENCODING_LOG_BUCKET;
     fixture_field(fixture, "span", PH_FIELD_IGNORE);
@@ -367,7 +367,7 @@ static void items_of_a_weighted_list_are_not_cut(void **state)
     fixture_init(&fixture, NULL);
     fixture.settings.format = PH_DATA_ARROW;
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
-    struct ph_field_settings *item = fixture_field(&fixture, "item", PH_FIELD_ID);
+    struct ph__field_settings *item = fixture_field(&fixture, "item", PH_FIELD_ID);
     item->is_list = item->is_weighted = true;
     assert_ok(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder));
     assert_int_equal(encoder->columns[1].vocabulary.num_words, 3); /* a|b, c and d */

@@ -7,7 +7,7 @@ static void a_set_is_named_by_its_labels_or_by_what_stands_before(void **state)
 {
     (void)state;
     static const char *const paths[] = {"day/P", "day/P_labels.npy"};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     for (size_t i = 0; i < 2; i++) {
         const char *names[PH_NUM_SET_FILES];
         assert_ok(ph__array_set_name(&arena, paths[i], names));

@@ -18,7 +18,7 @@ static struct archive make_archive(bool is_deflated, bool is_zip64)
 /* Reads the directory and all rows of every member: the status, and the bytes of rows read. */
 static ph_status read_all(const char *path, struct bytes *rows)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     struct ph__npz npz;
     rows->size = 0;
     ph_status status = ph__npz_read(&arena, path, &npz);
@@ -41,7 +41,7 @@ static void members_are_found_by_name(void **state)
 {
     (void)state;
     for (int variant = 0; variant < 4; variant++) {
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__npz npz;
         struct bytes rows;
         struct archive archive = make_archive((variant & 1) != 0, (variant & 2) != 0);
@@ -148,7 +148,7 @@ static void rows_can_be_gone_to(void **state)
 {
     (void)state;
     for (int is_deflated = 0; is_deflated <= 1; is_deflated++) {
-        struct ph_arena arena = {0};
+        struct ph__arena arena = {0};
         struct ph__npz npz;
         struct archive archive = make_archive(is_deflated != 0, false);
         const char *path = archive_file(&archive, "seek.npz");

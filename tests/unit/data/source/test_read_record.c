@@ -14,7 +14,7 @@
 static const char *write_rows(const char *name, int num_rows)
 {
     const char *path = test_path(name);
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     assert_ok(ph__writer_open(path, &writer));
     assert_ok(ph__writer_printf(writer, "label,user,item\n"));
     for (int i = 0; i < num_rows; i++)
@@ -68,7 +68,7 @@ static struct ph_batches *open_recorded(const struct ph_encoder *encoder, const 
 /* The whole file has been read. */
 static void expect_whole(const struct ph__read_part *part, const char *path)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     size_t size;
     assert_ok(ph__file_read(&arena, path, 1 << 24, &text, &size));
@@ -134,12 +134,12 @@ static void expect_carried_on(const char *path, bool is_arrays)
     ph__batches_read_place(batches, &place);
     ph_batches_position(batches, &position);
     ph_batches_close(batches);
-    struct ph_json *saved = ph__read_record_json(&record, &place);
+    struct ph__json *saved = ph__read_record_json(&record, &place);
     ph__read_record_fini(&record);
 
     assert_ok(ph__read_record_look(&record, path, is_arrays));
     assert_ok(ph__read_record_compare(&record, saved, path));
-    assert_ok(ph__read_record_check(&record, &(struct ph_meanwhile){0}));
+    assert_ok(ph__read_record_check(&record, &(struct ph__meanwhile){0}));
     ph__json_destroy(saved);
     batches = open_recorded(encoder, path, &record, &position);
     while (fixture_next(batches) != NULL)
@@ -203,7 +203,7 @@ static void what_is_no_record_is_refused(void **state)
     const char *path = write_text("saved.csv");
     for (size_t i = 0; i < 2; i++) {
         struct ph__read_record record;
-        struct ph_json *saved;
+        struct ph__json *saved;
         assert_ok(ph__json_parse(texts[i], strlen(texts[i]), "saved", PH_ERROR_CHECKPOINT, &saved));
         assert_ok(ph__read_record_look(&record, path, false));
         assert_fails(ph__read_record_compare(&record, saved, path), PH_ERROR_CHECKPOINT,

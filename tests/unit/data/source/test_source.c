@@ -20,7 +20,7 @@ static const char *write_files(const char *name, const char *ending, bool has_ba
     static char pattern[4096];
     for (int file = 0; file < NUM_FILES; file++) {
         char path[4096];
-        struct ph_writer *writer = NULL;
+        struct ph__writer *writer = NULL;
         snprintf(path, sizeof path, "%s/%s_%d.csv%s", test_folder(), name, file, ending);
         assert_ok(ph__writer_open(path, &writer));
         assert_ok(ph__writer_printf(writer, "label,item,tags\n"));
@@ -54,7 +54,7 @@ static struct ph_encoder *make_encoder(void)
 static void a_pattern_is_its_files_in_the_order_of_names(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char **paths;
     size_t num_paths;
     const char *pattern = write_files("order", "", false);
@@ -256,7 +256,7 @@ static void parts_by_bytes_are_the_whole(void **state)
     (void)state;
     static const size_t part_sizes[] = {1, 7, 100, 1000, 100000};
     struct ph_encoder *encoder = make_encoder();
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const char **paths;
     size_t num_paths, size;
     char *text;
@@ -310,7 +310,7 @@ static void a_part_names_the_line_that_is_no_text(void **state)
     struct ph_encoder *encoder = make_encoder();
     for (size_t i = 0; i < 2; i++) {
         char path[4096];
-        struct ph_writer *writer;
+        struct ph__writer *writer;
         snprintf(path, sizeof path, "%s/%s", test_folder(), names[i]);
         assert_ok(ph__writer_open(path, &writer));
         assert_ok(ph__writer_write(writer, text, sizeof text - 1));

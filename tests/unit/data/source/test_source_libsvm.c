@@ -3,7 +3,7 @@
 #include "data/encode/encoder.h"
 #include "unit/data/pass_fixture.h"
 
-static struct ph_encoder *make_encoder(const char *train, enum ph_data_format format)
+static struct ph_encoder *make_encoder(const char *train, enum ph__data_format format)
 {
     struct fixture fixture;
     fixture_init(&fixture, train);
@@ -88,7 +88,7 @@ static void malformed_rows_are_named(void **state)
 {
     (void)state;
     static const struct {
-        enum ph_data_format format;
+        enum ph__data_format format;
         const char *line, *problem;
     } cases[] = {
         {PH_DATA_LIBSVM, "yes 1:1", "'yes' is not a label"},
@@ -123,7 +123,7 @@ static void fields_taken_for_something_else_are_refused(void **state)
     (void)state;
     static const struct {
         const char *name, *from;
-        enum ph_field_kind kind;
+        enum ph__field_kind kind;
         const char *problem;
     } cases[] = {
         {"0", NULL, PH_FIELD_DENSE, "'0': in libsvm and libffm files it is a list of ids"},

@@ -55,7 +55,7 @@ static struct twins write_twins(bool is_deflated)
     return twins;
 }
 
-static struct ph_encoder *twin_encoder(const char *train, enum ph_data_format format, bool is_list)
+static struct ph_encoder *twin_encoder(const char *train, enum ph__data_format format, bool is_list)
 {
     struct fixture fixture;
     fixture_init(&fixture, train);

@@ -33,7 +33,7 @@ static struct ph_synth_settings small_settings(void)
     };
 }
 
-static char *read_text(const char *path, struct ph_arena *arena)
+static char *read_text(const char *path, struct ph__arena *arena)
 {
     char *text;
     size_t size;
@@ -45,7 +45,7 @@ static void the_same_seed_writes_the_same_files(void **state)
 {
     (void)state;
     struct ph_synth_settings settings = small_settings();
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_ok(ph_synth_write(&settings, test_path("one"), NULL));
     assert_ok(ph_synth_write(&settings, test_path("two"), NULL));
     settings.train_rows = 100;
@@ -61,7 +61,7 @@ static void files_do_not_depend_on_how_many_rows_others_have(void **state)
 {
     (void)state;
     struct ph_synth_settings settings = small_settings();
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_ok(ph_synth_write(&settings, test_path("long"), NULL));
     settings.train_rows = 10;
     settings.valid_rows = 0;
@@ -77,7 +77,7 @@ static void the_files_of_a_seed_stay_as_they_are(void **state)
 {
     (void)state;
     struct ph_synth_settings settings = small_settings();
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     settings.seed = 1;
     assert_ok(ph_synth_write(&settings, test_path("kept"), NULL));
     assert_int_equal(ph__hash_name(read_text(test_path("kept/train.tsv"), &arena)), 0x45505873a59fae4bu);
@@ -89,7 +89,7 @@ static void what_is_there_is_not_written_over(void **state)
 {
     (void)state;
     struct ph_synth_settings settings = small_settings();
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_ok(ph_synth_write(&settings, test_path("once"), NULL));
     const char *before = read_text(test_path("once/train.tsv"), &arena);
     settings.seed += 1;
@@ -106,7 +106,7 @@ static struct ph_encoder *encoder_of(const struct ph_synth_settings *settings, c
     fixture.settings.format = PH_DATA_TSV;
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "I*", PH_FIELD_DENSE)->transform = PH_TRANSFORM_LOG1P;
-    struct ph_field_settings *id = fixture_field(&fixture, "C*", PH_FIELD_ID);
+    struct ph__field_settings *id = fixture_field(&fixture, "C*", PH_FIELD_ID);
     id->encoding = PH_ENCODING_RAW;
     id->rows = settings->table_rows.items[0];
     id->is_list = settings->bag_sizes.items[0] > 1;
@@ -143,11 +143,11 @@ static void the_truth_is_written_beside_the_files(void **state)
     struct ph_synth_settings settings = small_settings();
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     assert_ok(ph_synth_write(&settings, test_path("truth"), truth));
-    struct ph_arena arena = {0};
-    struct ph_json *json;
+    struct ph__arena arena = {0};
+    struct ph__json *json;
     const char *text = read_text(test_path("truth/truth.json"), &arena);
     assert_ok(ph__json_parse(text, strlen(text), "truth.json", PH_ERROR_DATA, &json));
-    const struct ph_json *test = ph__json_get(json, "test");
+    const struct ph__json *test = ph__json_get(json, "test");
     assert_int_equal(ph__json_as_integer(ph__json_get(test, "rows"), 0), 1000);
     assert_near(ph__json_as_number(ph__json_get(test, "auc"), 0), truth[PH_SYNTH_TEST].auc, 0, 1e-15);
     assert_near(
@@ -156,7 +156,7 @@ static void the_truth_is_written_beside_the_files(void **state)
     ph__arena_fini(&arena);
 }
 
-static struct ph_synth_step staircase[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
+static struct ph__synth_step staircase[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
 
 static struct ph_synth_settings staircase_settings(void)
 {
@@ -166,7 +166,7 @@ static struct ph_synth_settings staircase_settings(void)
     settings.num_sparse = 17;
     settings.num_planted = 16;
     settings.table_rows.items[0] = 16;
-    settings.staircase = (struct ph_record_list){4, staircase};
+    settings.staircase = (struct ph__record_list){4, staircase};
     settings.num_rounds = 1;
     settings.base_rate = 0.5;
     settings.scale = 3;
@@ -198,16 +198,16 @@ static void the_orders_of_a_staircase_are_written_beside_the_files(void **state)
 {
     (void)state;
     struct ph_synth_settings settings = staircase_settings();
-    settings.staircase = (struct ph_record_list){2, staircase + 2};
+    settings.staircase = (struct ph__record_list){2, staircase + 2};
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     assert_ok(ph_synth_write(&settings, test_path("orders"), truth));
-    struct ph_arena arena = {0};
-    struct ph_json *json;
+    struct ph__arena arena = {0};
+    struct ph__json *json;
     const char *text = read_text(test_path("orders/truth.json"), &arena);
     assert_ok(ph__json_parse(text, strlen(text), "truth.json", PH_ERROR_DATA, &json));
-    const struct ph_json *orders = ph__json_get(ph__json_get(json, "test"), "orders");
+    const struct ph__json *orders = ph__json_get(ph__json_get(json, "test"), "orders");
     assert_int_equal(ph__json_size(orders), 2);
-    const struct ph_json *last = ph__json_at(orders, 1);
+    const struct ph__json *last = ph__json_at(orders, 1);
     assert_int_equal(ph__json_as_integer(ph__json_get(ph__json_at(orders, 0), "order"), 0), 4);
     assert_int_equal(ph__json_as_integer(ph__json_get(last, "order"), 0), 8);
     assert_near(ph__json_as_number(ph__json_get(last, "ne"), 0), truth[PH_SYNTH_TEST].orders[1].ne, 0, 1e-15);

@@ -11,7 +11,7 @@
 
 enum { FIELDS = 8, IDS = 4, ROWS = 65536, STEPS = 4 }; /* ROWS = IDS^FIELDS: all of them */
 
-static struct ph_synth_step steps[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
+static struct ph__synth_step steps[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
 
 static struct ph_synth_settings whole_settings(void)
 {
@@ -221,7 +221,7 @@ static void parts_are_sums_of_products_over_neighbours(void **state)
     for (size_t f = 0; f < WIDE; f++)
         bag_sizes[f] = BAG;
     assert_ok(ph__staircase_init(&staircase, &settings, table_rows, scatter));
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (int trial = 0; trial < 50; trial++) {
         uint64_t ids[WIDE * BAG];
         double parts[STEPS];
@@ -263,9 +263,9 @@ static void rounds_arrange_all_fields_and_share_no_term(void **state)
 static void weights_share_the_scale(void **state)
 {
     (void)state;
-    struct ph_synth_step some[] = {{8, 1}, {1, 2}};
+    struct ph__synth_step some[] = {{8, 1}, {1, 2}};
     struct ph_synth_settings settings = whole_settings();
-    settings.staircase = (struct ph_record_list){2, some};
+    settings.staircase = (struct ph__record_list){2, some};
     struct ph__staircase staircase;
     assert_ok(ph__staircase_init(&staircase, &settings, table_rows, scatter));
     assert_int_equal(staircase.num_steps, 4);
@@ -302,11 +302,11 @@ static void assert_refused(const struct ph_synth_settings *settings, const char 
 static void settings_that_make_no_staircase_are_refused(void **state)
 {
     (void)state;
-    struct ph_synth_step odd[] = {{1, 1}, {3, 1}}, twice[] = {{2, 1}, {2, 3}};
+    struct ph__synth_step odd[] = {{1, 1}, {3, 1}}, twice[] = {{2, 1}, {2, 3}};
     struct ph_synth_settings settings = whole_settings();
-    settings.staircase = (struct ph_record_list){2, odd};
+    settings.staircase = (struct ph__record_list){2, odd};
     assert_refused(&settings, "order 3 is none of 1, 2, 4 and 8");
-    settings.staircase = (struct ph_record_list){2, twice};
+    settings.staircase = (struct ph__record_list){2, twice};
     assert_refused(&settings, "order 2 twice");
     settings = whole_settings();
     settings.num_planted = 4;

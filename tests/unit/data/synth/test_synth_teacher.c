@@ -12,7 +12,7 @@ static double excess(double exponent, size_t num_ranks)
 {
     struct ph__zipf zipf;
     ph__zipf_init(&zipf, exponent, num_ranks);
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     double *counts = calloc(num_ranks + 1, sizeof *counts);
     for (size_t i = 0; i < NUM_DRAWS; i++) {
         uint64_t rank = ph__zipf_draw(&zipf, &random);
@@ -51,7 +51,7 @@ static void one_rank_is_always_drawn(void **state)
     (void)state;
     struct ph__zipf zipf;
     ph__zipf_init(&zipf, 1.05, 1);
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (int i = 0; i < 1000; i++)
         assert_int_equal(ph__zipf_draw(&zipf, &random), 1);
 }
@@ -61,7 +61,7 @@ static void huge_tables_stay_in_range_and_keep_the_head(void **state)
     (void)state;
     struct ph__zipf zipf;
     ph__zipf_init(&zipf, 1.2, 4000000000u);
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     size_t num_first = 0;
     for (int i = 0; i < 100000; i++) {
         uint64_t rank = ph__zipf_draw(&zipf, &random);

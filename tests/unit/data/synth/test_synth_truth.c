@@ -30,7 +30,7 @@ static double auc_of(struct ph__mass *masses, size_t count)
 }
 
 static void draw_masses(
-    struct ph_rng_sequence *random, struct ph__mass *masses, size_t count, uint64_t num_values)
+    struct ph__rng_sequence *random, struct ph__mass *masses, size_t count, uint64_t num_values)
 {
     for (size_t i = 0; i < count; i++) {
         masses[i].probability = (double)(1 + ph__rng_below(random, num_values)) / (double)(num_values + 1);
@@ -41,7 +41,7 @@ static void draw_masses(
 static void auc_equals_counting_all_pairs_with_ties(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     struct ph__mass masses[200];
     for (uint64_t num_values = 1; num_values < 300; num_values = num_values * 3 + 1) {
         draw_masses(&random, masses, 200, num_values);
@@ -53,7 +53,7 @@ static void auc_equals_counting_all_pairs_with_ties(void **state)
 static void soft_auc_equals_counting_all_pairs(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     struct ph__mass masses[150];
     draw_masses(&random, masses, 150, 20);
     for (size_t i = 0; i < 150; i++)
@@ -74,7 +74,7 @@ static void expectations_agree_with_a_monte_carlo_estimate(void **state)
 {
     (void)state;
     enum { ROWS = 3000, TRIALS = 300 };
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     static struct ph__mass rows[ROWS], scratch[ROWS];
     for (size_t i = 0; i < ROWS; i++)
         rows[i].probability = 1 / (1 + exp(1 - 1.5 * ph__rng_next_normal(&random)));
@@ -125,7 +125,7 @@ static const double truth_weights[PARTS] = {1.5, -2, 3};
 static struct rows *draw_rows(double constant)
 {
     static struct rows rows;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (size_t i = 0; i < ROWS; i++) {
         rows.parts[i][0] = ph__rng_next_normal(&random);
         rows.parts[i][1] = ph__rng_next_normal(&random);

@@ -61,9 +61,9 @@ struct trial {
     float *wanted[NUM_KEYS][NUM_ITERATIONS + 1]; /* parameters after each iteration */
 };
 
-static struct ph_optimizer_step step_of(const struct ph_hub_optimizer *optimizer)
+static struct ph__optimizer_step step_of(const struct ph_hub_optimizer *optimizer)
 {
-    return (struct ph_optimizer_step){.kind = optimizer->kind,
+    return (struct ph__optimizer_step){.kind = optimizer->kind,
         .learning_rate = optimizer->learning_rate,
         .gradient_scale = 1,
         .momentum = optimizer->momentum};
@@ -71,10 +71,10 @@ static struct ph_optimizer_step step_of(const struct ph_hub_optimizer *optimizer
 
 static void work_out(struct trial *trial)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
-    const struct ph_kernels *kernels = ph__kernels_for(isa);
-    const struct ph_optimizer_step step = step_of(&trial->optimizer);
+    const struct ph__kernels *kernels = ph__kernels_for(isa);
+    const struct ph__optimizer_step step = step_of(&trial->optimizer);
     for (size_t key = 0; key < NUM_KEYS; key++) {
         const size_t n = key_elements[key];
         float *sum = calloc(n, sizeof *sum), *m = calloc(n, sizeof *m);

@@ -22,10 +22,10 @@ enum {
 
 struct trial {
     struct ph_hub_client client;
-    struct ph_client_hub hub;
-    struct ph_client_key key;
-    struct ph_link *links[NUM_LINKS];
-    struct ph_client_end ends[NUM_LINKS];
+    struct ph__client_hub hub;
+    struct ph__client_key key;
+    struct ph__link *links[NUM_LINKS];
+    struct ph__client_end ends[NUM_LINKS];
     uint32_t link_of_chunk[NUM_CHUNKS];
     uint8_t asked[NUM_CHUNKS];
     _Alignas(64) char gradients[GRADIENT_BYTES];
@@ -44,10 +44,10 @@ static int connect_to_test(int *end_out)
 
 static void begin_trial(struct trial *trial, size_t capacity)
 {
-    const struct ph_layout_key key = {.num_elements = GRADIENT_BYTES / sizeof(float)};
+    const struct ph__layout_key key = {.num_elements = GRADIENT_BYTES / sizeof(float)};
     struct ph_hub_client *client = &trial->client;
     *trial = (struct trial){.client = {.timeout.ms = TIMEOUT_MS, .rank = 1, .has_no_thread = true}};
-    client->joined = (struct ph_joined){.num_workers = 2, .depth = 1, .num_optimizers = 1};
+    client->joined = (struct ph__joined){.num_workers = 2, .depth = 1, .num_optimizers = 1};
     client->list.num_hubs = 1;
     client->hubs = &trial->hub;
     trial->hub.job.num_cores = NUM_LINKS;
@@ -68,7 +68,7 @@ static void begin_trial(struct trial *trial, size_t capacity)
     for (size_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++)
         client->learning_rates[i] = NAN;
     for (uint32_t link = 0; link < NUM_LINKS; link++) {
-        const struct ph_tcp_link_options options = {.socket = connect_to_test(&trial->sockets[link]),
+        const struct ph__tcp_link_options options = {.socket = connect_to_test(&trial->sockets[link]),
             .capacity = capacity,
             .owner = ph__client_link_owner(client, link)};
         assert_ok(ph__tcp_link_create(&options, &trial->links[link]));
@@ -93,7 +93,7 @@ static void say_part(const struct trial *trial, uint32_t link, uint32_t chunk, u
     size_t first, size_t end)
 {
     unsigned char frame[FRAME_BYTES];
-    const struct ph_message value = {
+    const struct ph__message value = {
         .kind = PH_HUB_VALUE, .count = 2, .chunk = chunk, .iteration = iteration};
     ph__tcp_frame_encode(&value, CHUNK_BYTES, frame);
     memset(frame + PH_TCP_FRAME_BYTES, fill, CHUNK_BYTES);
@@ -194,7 +194,7 @@ static void with_a_secret_chunks_leave_before_all_are_queued(void **state)
 {
     (void)state;
     struct trial trial;
-    struct ph_secret secret = {0};
+    struct ph__secret secret = {0};
     begin_trial(&trial, FEW);
     trial.client.secret = &secret;
     assert_ok(ph_hub_pushpull_start(&trial.client, 0));

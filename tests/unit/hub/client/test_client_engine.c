@@ -37,14 +37,14 @@ static void nap(void)
 /* ---- a link ---- */
 
 struct played_link {
-    struct ph_link link;              /* first */
+    struct ph__link link;             /* first */
     atomic_uint num_due;              /* chunks that are to be answered, when they have been asked for */
     unsigned num_asked, num_answered; /* the engine's */
     atomic_bool is_sending;           /* for ever */
 };
 
 static ph_status play_send(
-    struct ph_link *link, const struct ph_message *message, const void *payload, size_t payload_bytes)
+    struct ph__link *link, const struct ph__message *message, const void *payload, size_t payload_bytes)
 {
     (void)message;
     (void)payload;
@@ -53,14 +53,14 @@ static ph_status play_send(
     return PH_OK;
 }
 
-static ph_status play_progress(struct ph_link *link, size_t max_messages, size_t *num_moved_out)
+static ph_status play_progress(struct ph__link *link, size_t max_messages, size_t *num_moved_out)
 {
     struct played_link *played = (struct played_link *)link;
     (void)max_messages;
     *num_moved_out = atomic_load(&played->is_sending);
     for (; played->num_answered < played->num_asked && played->num_answered < atomic_load(&played->num_due);
          played->num_answered++) {
-        const struct ph_message value = {
+        const struct ph__message value = {
             .kind = PH_HUB_VALUE, .count = 1, .chunk = played->num_answered, .iteration = 1};
         void *memory;
         PH_TRY(link->owner.place(link->owner.context, &value, CHUNK_BYTES, &memory));
@@ -70,19 +70,19 @@ static ph_status play_progress(struct ph_link *link, size_t max_messages, size_t
     return PH_OK;
 }
 
-static bool play_sleep(struct ph_link *link)
+static bool play_sleep(struct ph__link *link)
 {
     (void)link;
     return true;
 }
 
-static short play_poll_events(const struct ph_link *link)
+static short play_poll_events(const struct ph__link *link)
 {
     (void)link;
     return POLLIN;
 }
 
-static const struct ph_link_transport played_transport = {.name = "played",
+static const struct ph__link_transport played_transport = {.name = "played",
     .send = play_send,
     .progress = play_progress,
     .begin_sleep = play_sleep,
@@ -93,11 +93,11 @@ static const struct ph_link_transport played_transport = {.name = "played",
 
 struct trial {
     struct ph_hub_client client;
-    struct ph_client_hub hub;
-    struct ph_client_key key;
+    struct ph__client_hub hub;
+    struct ph__client_key key;
     struct played_link played;
-    struct ph_link *link;
-    struct ph_client_end end;
+    struct ph__link *link;
+    struct ph__client_end end;
     uint32_t link_of_chunk[NUM_CHUNKS];
     uint8_t asked[NUM_CHUNKS];
     _Alignas(64) char gradients[GRADIENT_BYTES];
@@ -108,7 +108,7 @@ struct trial {
 /* Its thread, if there is one, spins; the caller sleeps. */
 static void begin_trial(struct trial *trial, bool has_thread, uint32_t timeout_ms)
 {
-    const struct ph_layout_key key = {.num_elements = GRADIENT_BYTES / sizeof(float)};
+    const struct ph__layout_key key = {.num_elements = GRADIENT_BYTES / sizeof(float)};
     struct ph_hub_client *client = &trial->client;
     int ends[2];
     memset(trial, 0, sizeof *trial);
@@ -117,7 +117,7 @@ static void begin_trial(struct trial *trial, bool has_thread, uint32_t timeout_m
     trial->control = ends[1];
     trial->hub.job.num_cores = 1;
     client->timeout.ms = timeout_ms;
-    client->joined = (struct ph_joined){.num_workers = 1, .depth = 1, .num_optimizers = 1};
+    client->joined = (struct ph__joined){.num_workers = 1, .depth = 1, .num_optimizers = 1};
     client->list.num_hubs = 1;
     client->hubs = &trial->hub;
     assert_ok(ph__layout_create(&key, 1, CHUNK_BYTES, &client->layout));
@@ -131,7 +131,7 @@ static void begin_trial(struct trial *trial, bool has_thread, uint32_t timeout_m
     client->links = &trial->link;
     client->num_links = 1;
     client->learning_rates[0] = NAN;
-    trial->played.link = (struct ph_link){
+    trial->played.link = (struct ph__link){
         .transport = &played_transport, .owner = ph__client_link_owner(client, 0), .descriptor = -1};
     trial->link = &trial->played.link;
     ph__waiter_init(&client->waiter, PH_WAIT_SPIN, false);

@@ -8,7 +8,7 @@
 #include "support/test_support.h"
 
 struct pair {
-    struct ph_control_stream *worker, *hub;
+    struct ph__control_stream *worker, *hub;
 };
 
 static struct pair make_pair(void)
@@ -28,7 +28,7 @@ static void free_pair(struct pair *pair)
 }
 
 /* The hub says a frame of this type with one end of a doorbell, which only the worker holds then. Returns the other end. */
-static int say_with_doorbell(const struct pair *pair, enum ph_hub_frame type)
+static int say_with_doorbell(const struct pair *pair, enum ph__hub_frame type)
 {
     int bell[2];
     assert_ok(ph__doorbell_create(bell));
@@ -42,7 +42,7 @@ static void descriptors_that_nobody_wants_are_closed(void **state)
 {
     (void)state;
     struct pair pair = make_pair();
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there;
     const int bell = say_with_doorbell(&pair, PH_FRAME_BEGIN);
     assert_ok(ph__client_look_for(pair.worker, PH_FRAME_BEGIN, &frame, &is_there));
@@ -56,7 +56,7 @@ static void those_of_a_layout_are_kept(void **state)
 {
     (void)state;
     struct pair pair = make_pair();
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there;
     const int bell = say_with_doorbell(&pair, PH_FRAME_LAYOUT);
     assert_ok(ph__client_look_for(pair.worker, PH_FRAME_LAYOUT, &frame, &is_there));
@@ -75,8 +75,8 @@ static void the_last_words_of_a_hub_that_has_closed_are_heard(void **state)
     (void)state;
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct pair pair = make_pair();
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
     bool is_there;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, PH_ERROR_PEER, "worker 1 has died");
@@ -86,7 +86,7 @@ static void the_last_words_of_a_hub_that_has_closed_are_heard(void **state)
     ph__control_stream_destroy(pair.hub);
     pair.hub = NULL;
     assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER,
-                     (struct ph_timeout){.ms = 20000}, &frame),
+                     (struct ph__timeout){.ms = 20000}, &frame),
         PH_ERROR_PEER, "worker 1 has died");
     assert_ok(ph__client_put(pair.worker, PH_FRAME_LEAVE, NULL));
     assert_fails(
@@ -101,7 +101,7 @@ static void what_a_hub_says_of_its_parts_is_no_answer(void **state)
 {
     (void)state;
     struct pair pair = make_pair();
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there;
     const int bell = say_with_doorbell(&pair, PH_FRAME_SAVED);
     assert_ok(ph__control_stream_put(pair.hub, PH_FRAME_GO, NULL, 0, NULL, 0));
@@ -120,9 +120,9 @@ static void a_signal_ends_the_wait_for_an_answer(void **state)
 {
     (void)state;
     volatile int stop_signal = SIGTERM;
-    const struct ph_timeout timeout = {.ms = 3600000, .stop_signal = &stop_signal};
+    const struct ph__timeout timeout = {.ms = 3600000, .stop_signal = &stop_signal};
     struct pair pair = make_pair();
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     assert_fails(ph__client_request(pair.worker, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER, timeout, &frame),
         PH_ERROR_TERMINATED, "stopped by a signal");
     stop_signal = SIGINT;

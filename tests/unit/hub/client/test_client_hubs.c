@@ -14,9 +14,9 @@ enum { NUM_HUBS = 2, TIMEOUT_MS = 20000, CHUNK_BYTES = 4096 };
 
 struct trial {
     struct ph_hub_client client;
-    struct ph_client_hub hubs[NUM_HUBS];
-    struct ph_control_stream *others[NUM_HUBS]; /* the hubs' ends */
-    int sockets[NUM_HUBS];                      /* of these */
+    struct ph__client_hub hubs[NUM_HUBS];
+    struct ph__control_stream *others[NUM_HUBS]; /* the hubs' ends */
+    int sockets[NUM_HUBS];                       /* of these */
 };
 
 static void begin_trial(struct trial *trial)
@@ -45,31 +45,31 @@ static void end_trial(struct trial *trial)
 }
 
 static ph_status try_to_say(
-    struct trial *trial, size_t hub, enum ph_hub_frame type, const struct ph_wire_writer *body)
+    struct trial *trial, size_t hub, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
-    struct ph_control_stream *stream = trial->others[hub];
+    struct ph__control_stream *stream = trial->others[hub];
     PH_TRY(ph__control_stream_put(
         stream, (uint16_t)type, body != NULL ? body->bytes : NULL, body != NULL ? body->used : 0, NULL, 0));
     return ph__control_stream_flush(stream);
 }
 
-static void say(struct trial *trial, size_t hub, enum ph_hub_frame type, const struct ph_wire_writer *body)
+static void say(struct trial *trial, size_t hub, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     assert_ok(try_to_say(trial, hub, type, body));
 }
 
 static ph_status try_to_say_status(
-    struct trial *trial, size_t hub, enum ph_hub_frame type, ph_status status, const char *text)
+    struct trial *trial, size_t hub, enum ph__hub_frame type, ph_status status, const char *text)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, text);
     return try_to_say(trial, hub, type, &writer);
 }
 
 static void say_status(
-    struct trial *trial, size_t hub, enum ph_hub_frame type, ph_status status, const char *text)
+    struct trial *trial, size_t hub, enum ph__hub_frame type, ph_status status, const char *text)
 {
     assert_ok(try_to_say_status(trial, hub, type, status, text));
 }
@@ -77,8 +77,8 @@ static void say_status(
 static void say_layout(struct trial *trial, size_t hub, uint64_t token)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    const struct ph_job_layout layout = {
+    struct ph__wire_writer writer;
+    const struct ph__job_layout layout = {
         .chunk_bytes = CHUNK_BYTES, .num_versions = 1, .ring_capacity = 64, .num_cores = 1, .token = token};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_layout(&writer, &layout);

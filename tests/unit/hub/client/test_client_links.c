@@ -44,7 +44,7 @@ void freeaddrinfo(struct addrinfo *found)
 }
 
 struct played_hub {
-    ph_status (*play)(struct played_hub *hub, struct ph_control_stream *control);
+    ph_status (*play)(struct played_hub *hub, struct ph__control_stream *control);
     int listening; /* -1: not any more */
     char address[PH_ADDRESS_BYTES];
     pthread_t thread;
@@ -58,7 +58,7 @@ static ph_status wait_for(int descriptor)
     return poll(&polled, 1, TIMEOUT_MS) == 1 ? PH_OK : ph_fail(PH_ERROR_PEER, "the worker says nothing");
 }
 
-static ph_status accept_next(const struct played_hub *hub, struct ph_control_stream **stream_out)
+static ph_status accept_next(const struct played_hub *hub, struct ph__control_stream **stream_out)
 {
     int socket;
     PH_TRY(wait_for(hub->listening));
@@ -66,9 +66,9 @@ static ph_status accept_next(const struct played_hub *hub, struct ph_control_str
     return ph__control_stream_create(socket, stream_out);
 }
 
-static ph_status hear(struct ph_control_stream *stream, enum ph_hub_frame wanted)
+static ph_status hear(struct ph__control_stream *stream, enum ph__hub_frame wanted)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there = false;
     while (!is_there) {
         PH_TRY(wait_for(ph__control_stream_socket(stream)));
@@ -79,39 +79,39 @@ static ph_status hear(struct ph_control_stream *stream, enum ph_hub_frame wanted
 }
 
 static ph_status say(
-    struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
+    struct ph__control_stream *stream, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     PH_TRY(ph__control_stream_put(stream, (uint16_t)type, body->bytes, body->used, NULL, 0));
     return ph__control_stream_flush(stream);
 }
 
-static ph_status greet(struct ph_control_stream *stream)
+static ph_status greet(struct ph__control_stream *stream)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    const struct ph_welcome welcome = {.local_socket = "nowhere"};
+    struct ph__wire_writer writer;
+    const struct ph__welcome welcome = {.local_socket = "nowhere"};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_welcome(&writer, &welcome);
     PH_TRY(hear(stream, PH_FRAME_HELLO));
     return say(stream, PH_FRAME_WELCOME, &writer);
 }
 
-static ph_status answer(struct ph_control_stream *stream, enum ph_hub_frame type, const char *text)
+static ph_status answer(struct ph__control_stream *stream, enum ph__hub_frame type, const char *text)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, PH_ERROR_PEER, text);
     return say(stream, type, &writer);
 }
 
-static ph_status join(struct ph_control_stream *stream)
+static ph_status join(struct ph__control_stream *stream)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     const uint16_t core_of_chunk = 0;
-    const struct ph_joined joined = {.num_workers = 2, .depth = 1, .num_optimizers = 1};
-    const struct ph_job_layout layout = {.chunk_bytes = CHUNK_BYTES,
+    const struct ph__joined joined = {.num_workers = 2, .depth = 1, .num_optimizers = 1};
+    const struct ph__job_layout layout = {.chunk_bytes = CHUNK_BYTES,
         .num_versions = 1,
         .ring_capacity = 64,
         .num_cores = 1,
@@ -126,7 +126,7 @@ static ph_status join(struct ph_control_stream *stream)
     return say(stream, PH_FRAME_LAYOUT, &writer);
 }
 
-static ph_status end_job(struct ph_control_stream *control, struct ph_control_stream *link)
+static ph_status end_job(struct ph__control_stream *control, struct ph__control_stream *link)
 {
     PH_TRY(greet(link));
     PH_TRY(hear(link, PH_FRAME_ATTACH));
@@ -134,9 +134,9 @@ static ph_status end_job(struct ph_control_stream *control, struct ph_control_st
     return answer(link, PH_FRAME_ANSWER, "no worker waits for this link");
 }
 
-static ph_status end_before_links(struct played_hub *hub, struct ph_control_stream *control)
+static ph_status end_before_links(struct played_hub *hub, struct ph__control_stream *control)
 {
-    struct ph_control_stream *link;
+    struct ph__control_stream *link;
     PH_TRY(greet(control));
     PH_TRY(join(control));
     PH_TRY(accept_next(hub, &link));
@@ -147,7 +147,7 @@ static ph_status end_before_links(struct played_hub *hub, struct ph_control_stre
 }
 
 /* As when the hub is killed and not started again, but for its last word. */
-static ph_status listen_no_more(struct played_hub *hub, struct ph_control_stream *control)
+static ph_status listen_no_more(struct played_hub *hub, struct ph__control_stream *control)
 {
     close(hub->listening);
     hub->listening = -1;
@@ -161,7 +161,7 @@ static ph_status listen_no_more(struct played_hub *hub, struct ph_control_stream
 static void *run_hub(void *context)
 {
     struct played_hub *hub = context;
-    struct ph_control_stream *control;
+    struct ph__control_stream *control;
     hub->status = accept_next(hub, &control);
     if (hub->status == PH_OK) {
         hub->status = hub->play(hub, control);

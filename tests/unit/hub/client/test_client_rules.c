@@ -152,9 +152,9 @@ static void what_is_wrong_is_named(void **state)
 static void a_client_whose_init_has_failed_refuses(void **state)
 {
     (void)state;
-    const struct ph_layout_key key = {.num_elements = NUM_ELEMENTS};
+    const struct ph__layout_key key = {.num_elements = NUM_ELEMENTS};
     struct ph_hub_client client = {.joined = {.num_workers = 1, .depth = 1, .num_optimizers = 1}};
-    struct ph_client_key state_of_key = {0};
+    struct ph__client_key state_of_key = {0};
     client.keys = &state_of_key;
     assert_ok(ph__layout_create(&key, 1, 4096, &client.layout));
     assert_fails(ph_hub_checkpoint(&client), PH_ERROR_USAGE, "between ph_hub_init and ph_hub_leave");

@@ -8,29 +8,30 @@
 /* ---- a worker by hand: over TCP, of a hub with one core thread --------------------------------------------------- */
 
 struct spoken {
-    struct ph_control_stream *control, *link;
+    struct ph__control_stream *control, *link;
 };
 
-static void say(struct ph_control_stream *stream, enum ph_hub_frame type, const struct ph_wire_writer *body)
+static void say(
+    struct ph__control_stream *stream, enum ph__hub_frame type, const struct ph__wire_writer *body)
 {
     assert_ok(ph__client_put(stream, type, body));
     assert_ok(ph__control_stream_flush(stream));
 }
 
-static struct ph_control_frame ask(struct ph_control_stream *stream, enum ph_hub_frame type,
-    const struct ph_wire_writer *body, enum ph_hub_frame answer)
+static struct ph__control_frame ask(struct ph__control_stream *stream, enum ph__hub_frame type,
+    const struct ph__wire_writer *body, enum ph__hub_frame answer)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     assert_ok(ph__client_request(
-        stream, type, body, answer, (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame));
+        stream, type, body, answer, (struct ph__timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame));
     return frame;
 }
 
 static void join(struct spoken *worker, const struct hub_thread *hub, const char *service, uint32_t rank)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_join wanted = {
+    struct ph__wire_writer writer;
+    struct ph__join wanted = {
         .nonce = HUB_THREAD_NONCE, .rank = rank, .way = PH_WAY_ASKED_FOR, .share = {.num_hubs = 1}};
     *worker = (struct spoken){0};
     strcpy(wanted.name, service);
@@ -44,15 +45,15 @@ static void put_key(struct spoken *worker)
 {
     static const struct ph_hub_key key = {.num_elements = 1000, .dtype = PH_F32};
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_keys(&writer, &key, 1);
     say(worker->control, PH_FRAME_INIT, &writer);
 }
 
-static struct ph_control_frame hear(struct spoken *worker, enum ph_hub_frame wanted)
+static struct ph__control_frame hear(struct spoken *worker, enum ph__hub_frame wanted)
 {
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     bool is_there = false;
     struct pollfd polled = ph__client_polled(worker->control);
     for (;;) {
@@ -66,12 +67,12 @@ static struct ph_control_frame hear(struct spoken *worker, enum ph_hub_frame wan
 static void make_link(struct spoken *worker, const struct hub_thread *hub)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_job_layout layout;
-    const struct ph_control_frame frame = hear(worker, PH_FRAME_LAYOUT);
+    struct ph__wire_writer writer;
+    struct ph__job_layout layout;
+    const struct ph__control_frame frame = hear(worker, PH_FRAME_LAYOUT);
     assert_ok(ph__get_layout(frame.body, frame.size, &layout));
     assert_int_equal(layout.num_cores, 1);
-    const struct ph_attach attach = {.token = layout.token};
+    const struct ph__attach attach = {.token = layout.token};
     assert_ok(ph__client_reach_once(&hub->options, &worker->link));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_attach(&writer, &attach);
@@ -107,7 +108,7 @@ static void leaves_before_the_job_goes(bool is_ready, enum ph_hub_on_death on_de
     struct hub_thread hub;
     struct spoken workers[NUM_WORKERS];
     bool is_there = false;
-    struct ph_control_frame frame;
+    struct ph__control_frame frame;
     hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
     struct ph_hub_service service = hub_thread_service("parting", NUM_WORKERS);
     service.on_death = on_death;
@@ -138,11 +139,11 @@ static void who_leaves_before_the_job_goes_ends_it(void **state)
     leaves_before_the_job_goes(true, PH_HUB_SHRINK);
 }
 
-static void destroy(struct ph_control_stream *stream, const char *service)
+static void destroy(struct ph__control_stream *stream, const char *service)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_join which = {.nonce = HUB_THREAD_NONCE, .share = {.num_hubs = 1}};
+    struct ph__wire_writer writer;
+    struct ph__join which = {.nonce = HUB_THREAD_NONCE, .share = {.num_hubs = 1}};
     strcpy(which.name, service);
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &which);
@@ -154,8 +155,8 @@ static void leaves_and_destroys(enum ph_hub_on_death on_death, bool is_waited_fo
 {
     struct hub_thread hub;
     struct spoken workers[NUM_WORKERS];
-    struct ph_control_frame frame;
-    struct ph_control_stream *stream;
+    struct ph__control_frame frame;
+    struct ph__control_stream *stream;
     hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
     struct ph_hub_service service = hub_thread_service("left", NUM_WORKERS);
     service.on_death = on_death;
@@ -172,7 +173,7 @@ static void leaves_and_destroys(enum ph_hub_on_death on_death, bool is_waited_fo
     if (!is_waited_for)
         hear(&destroyer, PH_FRAME_ANSWER);
     const ph_status status = ph__client_request(workers[1].control, PH_FRAME_LEAVE, NULL, PH_FRAME_ANSWER,
-        (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame);
+        (struct ph__timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame);
     if (is_waited_for)
         hear(&destroyer, PH_FRAME_ANSWER);
     assert_int_equal(status, is_waited_for ? PH_OK : PH_ERROR_PEER);
@@ -198,8 +199,8 @@ static void each_frame_of_many_is_answered(void **state)
     enum { NUM_FRAMES = 500 };
     static const char name[] = "each";
     struct hub_thread hub;
-    struct ph_control_stream *stream;
-    struct ph_wire_writer writer;
+    struct ph__control_stream *stream;
+    struct ph__wire_writer writer;
     unsigned char bytes[PH_HUB_MAX_BODY];
     hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1});
     const struct ph_hub_service service = hub_thread_service(name, 1);
@@ -215,7 +216,7 @@ static void each_frame_of_many_is_answered(void **state)
         assert_ok(ph__control_stream_flush(stream));
     shutdown(ph__control_stream_socket(stream), SHUT_WR);
     for (size_t i = 0; i < NUM_FRAMES; i++) {
-        const struct ph_control_frame frame = hear(&worker, PH_FRAME_STATUS_TEXT);
+        const struct ph__control_frame frame = hear(&worker, PH_FRAME_STATUS_TEXT);
         assert_int_equal(memmem(frame.body, frame.size, name, strlen(name)) != NULL, i % 2 == 0);
     }
     end(&worker);

@@ -63,7 +63,7 @@ static void a_worker_that_makes_no_sense_is_told_so(void **state)
 {
     (void)state;
     struct trial trial;
-    struct ph_answer answer;
+    struct ph__answer answer;
     begin(&trial);
     hub_turns_put(trial.worker, 999, NULL, 0);
     look(&trial);

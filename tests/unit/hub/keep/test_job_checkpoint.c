@@ -31,11 +31,11 @@ static const struct ph_hub_optimizer optimizers[] = {
     {.kind = PH_ADAGRAD, .learning_rate = .07F, .epsilon = 1e-9F},
     {.is_none = true},
 };
-static const struct ph_init_key keys[] = {{5, PH_F32, 0}, {40, PH_BF16, 1}, {1, PH_F16, 2}, {17, PH_F32, 3}};
+static const struct ph__init_key keys[] = {{5, PH_F32, 0}, {40, PH_BF16, 1}, {1, PH_F16, 2}, {17, PH_F32, 3}};
 enum { NUM_OPTIMIZERS = 4, NUM_KEYS = 4, CHUNK_BYTES = 64 };
 
 /* They point into themselves: not to be copied. */
-static void make_settings(enum ph_hub_mode mode, struct ph_service_settings *settings_out)
+static void make_settings(enum ph_hub_mode mode, struct ph__service_settings *settings_out)
 {
     const struct ph_hub_service service = {.name = "click model / 7",
         .nonce = 0xfedcba9876543210u,
@@ -52,39 +52,39 @@ static void make_settings(enum ph_hub_mode mode, struct ph_service_settings *set
         .optimizers = optimizers,
         .num_optimizers = NUM_OPTIMIZERS};
     assert_ok(ph__service_check(&service));
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, settings_out);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, settings_out);
 }
 
-static void fill(struct ph_rng_sequence *chances, float *numbers, size_t count)
+static void fill(struct ph__rng_sequence *chances, float *numbers, size_t count)
 {
     for (size_t i = 0; numbers != NULL && i < count; i++)
         numbers[i] = (float)(ph__rng_next_uniform(chances) - .5) * 1e-20F;
 }
 
 /* As shards leave it: chance numbers, the same version everywhere. */
-static struct ph_snapshot *make_snapshot(enum ph_hub_mode mode, uint64_t version)
+static struct ph__snapshot *make_snapshot(enum ph_hub_mode mode, uint64_t version)
 {
-    struct ph_rng_sequence chances = {.key = {.seed = test_seed()}};
-    struct ph_service_settings of_job;
+    struct ph__rng_sequence chances = {.key = {.seed = test_seed()}};
+    struct ph__service_settings of_job;
     make_settings(mode, &of_job);
-    struct ph_snapshot *snapshot;
+    struct ph__snapshot *snapshot;
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
-    const struct ph_layout_sizes *sizes = &snapshot->layout->sizes;
+    const struct ph__layout_sizes *sizes = &snapshot->layout->sizes;
     fill(&chances, snapshot->weights, sizes->num_weights);
     fill(&chances, snapshot->m, sizes->num_weights);
     fill(&chances, snapshot->s, sizes->num_weights);
     for (size_t i = 0; i < sizes->num_chunks; i++)
-        snapshot->chunks[i] = (struct ph_snapshot_chunk){
+        snapshot->chunks[i] = (struct ph__snapshot_chunk){
             version, .125F * (float)(1 + keys[snapshot->layout->chunks[i].key].optimizer) + 1e-8F};
     ph__snapshot_finish(snapshot);
     return snapshot;
 }
 
 static void assert_same_numbers(
-    const struct ph_snapshot *snapshot, const float *actual, const float *expected, bool (*is_kept)(size_t))
+    const struct ph__snapshot *snapshot, const float *actual, const float *expected, bool (*is_kept)(size_t))
 {
     for (size_t key = 0; key < NUM_KEYS; key++) {
-        const struct ph_key_place *place = &snapshot->layout->keys[key];
+        const struct ph__key_place *place = &snapshot->layout->keys[key];
         if (is_kept(key))
             assert_memory_equal(actual + place->first_weight, expected + place->first_weight,
                 place->num_elements * sizeof(float));
@@ -111,8 +111,8 @@ static void what_was_written_is_read_back(void **state)
 {
     (void)state;
     const char *path = test_path("job.safetensors");
-    struct ph_snapshot *written = make_snapshot(PH_HUB_SYNCHRONOUS, 70000000003), *read;
-    struct ph_service_settings of_job;
+    struct ph__snapshot *written = make_snapshot(PH_HUB_SYNCHRONOUS, 70000000003), *read;
+    struct ph__service_settings of_job;
     make_settings(PH_HUB_SYNCHRONOUS, &of_job);
     assert_ok(ph__job_checkpoint_write(path, written));
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &read));
@@ -143,10 +143,10 @@ static void the_head_has_every_setting(void **state)
 {
     (void)state;
     const char *path = test_path("head.safetensors");
-    struct ph_service_settings wanted;
+    struct ph__service_settings wanted;
     make_settings(PH_HUB_SYNCHRONOUS, &wanted);
-    struct ph_snapshot *written = make_snapshot(PH_HUB_SYNCHRONOUS, 12);
-    struct ph_job_checkpoint_head head;
+    struct ph__snapshot *written = make_snapshot(PH_HUB_SYNCHRONOUS, 12);
+    struct ph__job_checkpoint_head head;
     assert_ok(ph__job_checkpoint_write(path, written));
     ph__snapshot_destroy(written);
     assert_ok(ph__job_checkpoint_read_head(path, &head));
@@ -178,10 +178,10 @@ static void a_service_that_has_not_begun_has_settings_alone(void **state)
 {
     (void)state;
     const char *path = test_path("new.safetensors");
-    struct ph_service_settings of_job;
+    struct ph__service_settings of_job;
     make_settings(PH_HUB_BOUNDED, &of_job);
-    struct ph_job_checkpoint_head head;
-    struct ph_snapshot *snapshot;
+    struct ph__job_checkpoint_head head;
+    struct ph__snapshot *snapshot;
     assert_ok(ph__snapshot_create(&of_job, NULL, 0, 0, &snapshot));
     assert_ok(ph__job_checkpoint_write(path, snapshot));
     ph__snapshot_destroy(snapshot);
@@ -196,8 +196,8 @@ static void an_asynchronous_job_goes_on_from_its_slowest_chunk(void **state)
 {
     (void)state;
     const char *path = test_path("asynchronous.safetensors");
-    struct ph_snapshot *snapshot = make_snapshot(PH_HUB_ASYNCHRONOUS, 31), *read;
-    struct ph_service_settings of_job;
+    struct ph__snapshot *snapshot = make_snapshot(PH_HUB_ASYNCHRONOUS, 31), *read;
+    struct ph__service_settings of_job;
     make_settings(PH_HUB_ASYNCHRONOUS, &of_job);
     snapshot->chunks[2].version = 23;
     ph__snapshot_finish(snapshot);
@@ -216,9 +216,9 @@ static void an_asynchronous_job_goes_on_from_its_slowest_chunk(void **state)
 
 static ph_status read_whole(const char *path)
 {
-    struct ph_service_settings of_job;
+    struct ph__service_settings of_job;
     make_settings(PH_HUB_SYNCHRONOUS, &of_job);
-    struct ph_snapshot *snapshot;
+    struct ph__snapshot *snapshot;
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
     const ph_status status = ph__job_checkpoint_read(path, snapshot);
     ph__snapshot_destroy(snapshot);
@@ -233,7 +233,7 @@ static void write_bytes(const char *path, const char *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static char *read_bytes(struct ph_arena *arena, const char *path, size_t *size_out)
+static char *read_bytes(struct ph__arena *arena, const char *path, size_t *size_out)
 {
     char *bytes;
     assert_ok(ph__file_read(arena, path, 1 << 20, &bytes, size_out));
@@ -244,8 +244,8 @@ static void any_damage_is_found(void **state)
 {
     (void)state;
     const char *path = test_path("damaged.safetensors");
-    struct ph_snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
-    struct ph_arena arena = {0};
+    struct ph__snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
+    struct ph__arena arena = {0};
     size_t size;
     assert_ok(ph__job_checkpoint_write(path, snapshot));
     ph__snapshot_destroy(snapshot);
@@ -273,9 +273,9 @@ static void the_metadata_have_a_checksum_of_their_own(void **state)
 {
     (void)state;
     const char *path = test_path("metadata.safetensors");
-    struct ph_snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
-    struct ph_job_checkpoint_head head;
-    struct ph_arena arena = {0};
+    struct ph__snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
+    struct ph__job_checkpoint_head head;
+    struct ph__arena arena = {0};
     size_t size;
     assert_ok(ph__job_checkpoint_write(path, snapshot));
     ph__snapshot_destroy(snapshot);
@@ -307,9 +307,9 @@ static void chunks_that_no_hub_makes_are_refused(void **state)
     (void)state;
     static const char *const sizes[] = {"40000001", "21000000"}; /* 16 MiB and 64 bytes; 33 */
     const char *path = test_path("chunks.safetensors");
-    struct ph_snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
-    struct ph_job_checkpoint_head head;
-    struct ph_arena arena = {0};
+    struct ph__snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9);
+    struct ph__job_checkpoint_head head;
+    struct ph__arena arena = {0};
     char service[4096], of_keys[4096], progress[4096], sum[17];
     size_t size;
     assert_ok(ph__job_checkpoint_write(path, snapshot));
@@ -333,15 +333,15 @@ static void other_files_and_other_jobs_are_refused(void **state)
 {
     (void)state;
     const char *foreign = test_path("foreign.safetensors"), *path = test_path("other.safetensors");
-    struct ph_job_checkpoint_head head;
+    struct ph__job_checkpoint_head head;
     float number = 1;
     const struct ph_tensor tensor = {
         .name = "w", .dtype = PH_F32, .shape = {.rank = 1, .dims = {1}}, .data = &number};
     assert_ok(ph__safetensors_write(foreign, 1, &tensor, NULL));
     assert_fails(ph__job_checkpoint_read_head(foreign, &head), PH_ERROR_CHECKPOINT, "not the checkpoint");
 
-    struct ph_snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9), *other;
-    struct ph_service_settings of_job;
+    struct ph__snapshot *snapshot = make_snapshot(PH_HUB_SYNCHRONOUS, 9), *other;
+    struct ph__service_settings of_job;
     make_settings(PH_HUB_SYNCHRONOUS, &of_job);
     assert_ok(ph__job_checkpoint_write(path, snapshot));
     ph__snapshot_destroy(snapshot);
@@ -357,11 +357,11 @@ static void other_files_and_other_jobs_are_refused(void **state)
 static void the_part_of_another_hub_is_refused(void **state)
 {
     (void)state;
-    static const struct ph_hub_share shares[] = {{0, 2}, {2, 3}, {1, 2}};
+    static const struct ph__hub_share shares[] = {{0, 2}, {2, 3}, {1, 2}};
     const char *path = test_path("part.safetensors");
-    struct ph_service_settings of_job;
-    struct ph_job_checkpoint_head head;
-    struct ph_snapshot *part, *other;
+    struct ph__service_settings of_job;
+    struct ph__job_checkpoint_head head;
+    struct ph__snapshot *part, *other;
     make_settings(PH_HUB_ASYNCHRONOUS, &of_job);
     of_job.share = shares[2];
     assert_ok(ph__snapshot_create(&of_job, keys, NUM_KEYS, CHUNK_BYTES, &part));
@@ -411,21 +411,21 @@ static void a_name_is_one_file_of_the_folder(void **state)
 static void a_snapshot_takes_what_was_measured(void **state)
 {
     (void)state;
-    struct ph_service_settings settings;
-    struct ph_snapshot *snapshot;
+    struct ph__service_settings settings;
+    struct ph__snapshot *snapshot;
     size_t bytes;
     make_settings(PH_HUB_SYNCHRONOUS, &settings);
     assert_ok(ph__snapshot_create(&settings, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
     assert_ok(ph__snapshot_measure(&settings, keys, NUM_KEYS, CHUNK_BYTES, &bytes));
     assert_int_equal(bytes, snapshot->num_bytes);
     ph__snapshot_destroy(snapshot);
-    settings.share = (struct ph_hub_share){.hub = 1, .num_hubs = 2};
+    settings.share = (struct ph__hub_share){.hub = 1, .num_hubs = 2};
     assert_ok(ph__snapshot_create(&settings, keys, NUM_KEYS, CHUNK_BYTES, &snapshot));
     assert_ok(ph__snapshot_measure(&settings, keys, NUM_KEYS, CHUNK_BYTES, &bytes));
     assert_true(bytes > 0 && bytes < snapshot->num_bytes);
     ph__snapshot_destroy(snapshot);
-    const struct ph_init_key large = {.num_elements = (size_t)1 << 24, .dtype = PH_F32};
-    settings.share = (struct ph_hub_share){.num_hubs = 1};
+    const struct ph__init_key large = {.num_elements = (size_t)1 << 24, .dtype = PH_F32};
+    settings.share = (struct ph__hub_share){.num_hubs = 1};
     assert_ok(ph__snapshot_measure(&settings, &large, 1, CHUNK_BYTES, &bytes));
     assert_true(bytes > 3 * large.num_elements * sizeof(float));
 }

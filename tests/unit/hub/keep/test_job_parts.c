@@ -98,7 +98,7 @@ static const char *path_of(const char *name)
 
 static void assert_there(const char *name, const char *wanted)
 {
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     size_t size;
     if (wanted == NULL) {

@@ -13,9 +13,9 @@
 enum { MOST_UNITS = 64, MOST_INTERFACES = 8 };
 
 struct invented {
-    struct ph_machine machine;
-    struct ph_machine_unit units[MOST_UNITS];
-    struct ph_machine_interface interfaces[MOST_INTERFACES];
+    struct ph__machine machine;
+    struct ph__machine_unit units[MOST_UNITS];
+    struct ph__machine_interface interfaces[MOST_INTERFACES];
 };
 
 /* Numbered as Linux does: first one unit of every core, node after node, then the cores' others. */
@@ -25,19 +25,19 @@ static void invent(
     *invented = (struct invented){.machine = {.units = invented->units, .interfaces = invented->interfaces}};
     const uint32_t num_cores = nodes * cores_per_node;
     for (uint32_t i = 0; i < num_cores * units_per_core; i++)
-        invented->units[invented->machine.num_units++] = (struct ph_machine_unit){
+        invented->units[invented->machine.num_units++] = (struct ph__machine_unit){
             .processor = i, .core = i % num_cores, .node = i % num_cores / cores_per_node};
 }
 
 static void add_interface(struct invented *invented, const char *name, uint32_t node)
 {
-    struct ph_machine_interface *interface = &invented->interfaces[invented->machine.num_interfaces++];
-    *interface = (struct ph_machine_interface){.node = node, .is_loopback = strcmp(name, "lo") == 0};
+    struct ph__machine_interface *interface = &invented->interfaces[invented->machine.num_interfaces++];
+    *interface = (struct ph__machine_interface){.node = node, .is_loopback = strcmp(name, "lo") == 0};
     snprintf(interface->name, sizeof interface->name, "%s", name);
     strcpy(interface->hosts[PH_IPV4], "192.0.2.1");
 }
 
-static struct ph_machine_interface *last_interface(struct invented *invented)
+static struct ph__machine_interface *last_interface(struct invented *invented)
 {
     return &invented->interfaces[invented->machine.num_interfaces - 1];
 }
@@ -68,12 +68,12 @@ static void restrict_to(struct invented *invented, uint64_t mask)
 
 static void assert_processors(const struct invented *invented, size_t num_threads, const uint32_t *processors)
 {
-    struct ph_placement placement;
+    struct ph__placement placement;
     assert_ok(ph__placement_plan(&invented->machine, num_threads, &placement));
     assert_true(placement.is_pinned);
     assert_int_equal(placement.num_threads, num_threads);
     for (size_t t = 0; t < num_threads; t++) {
-        const struct ph_thread_place *place = &placement.threads[t];
+        const struct ph__thread_place *place = &placement.threads[t];
         assert_int_equal(place->processor, processors[t]);
         for (size_t i = 0; i < invented->machine.num_units; i++)
             if (invented->units[i].processor == place->processor) {
@@ -86,7 +86,7 @@ static void assert_processors(const struct invented *invented, size_t num_thread
 
 static void assert_interfaces(const struct invented *invented, size_t num_threads, const char *const *names)
 {
-    struct ph_placement placement;
+    struct ph__placement placement;
     assert_ok(ph__placement_plan(&invented->machine, num_threads, &placement));
     for (size_t t = 0; t < num_threads; t++) {
         assert_true(placement.threads[t].interface < invented->machine.num_interfaces);
@@ -136,7 +136,7 @@ static void the_order_of_units_does_not_matter(void **state)
     invent(&backward, 3, 2, 2);
     for (size_t i = 0; i < forward.machine.num_units; i++)
         backward.units[i] = forward.units[forward.machine.num_units - 1 - i];
-    struct ph_placement wanted, found;
+    struct ph__placement wanted, found;
     assert_ok(ph__placement_plan(&forward.machine, 12, &wanted));
     assert_ok(ph__placement_plan(&backward.machine, 12, &found));
     assert_memory_equal(wanted.threads, found.threads, 12 * sizeof *found.threads);
@@ -148,7 +148,7 @@ static void more_threads_than_units_are_not_pinned(void **state)
 {
     (void)state;
     struct invented one, two;
-    struct ph_placement placement;
+    struct ph__placement placement;
     invent(&one, 1, 2, 1);
     assert_ok(ph__placement_plan(&one.machine, 3, &placement));
     assert_false(placement.is_pinned);
@@ -282,7 +282,7 @@ static void an_interface_needs_an_address_that_the_hub_listens_at(void **state)
 
 /* ---- this machine, and those that hwloc makes up ------------------------------------------------------------------ */
 
-static const struct ph_machine_interface *loopback(const struct ph_machine *machine)
+static const struct ph__machine_interface *loopback(const struct ph__machine *machine)
 {
     for (size_t i = 0; i < machine->num_interfaces; i++)
         if (machine->interfaces[i].is_loopback)
@@ -290,9 +290,9 @@ static const struct ph_machine_interface *loopback(const struct ph_machine *mach
     return NULL;
 }
 
-static bool has_loopback(const struct ph_machine *machine)
+static bool has_loopback(const struct ph__machine *machine)
 {
-    const struct ph_machine_interface *interface = loopback(machine);
+    const struct ph__machine_interface *interface = loopback(machine);
     return interface != NULL && strcmp(interface->name, "lo") == 0 && !interface->is_indirect &&
            strcmp(interface->hosts[PH_IPV4], "127.0.0.1") == 0;
 }
@@ -301,7 +301,7 @@ static void units_are_those_of_the_affinity_mask(void **state)
 {
     (void)state;
     cpu_set_t all, one;
-    struct ph_machine machine;
+    struct ph__machine machine;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     assert_ok(ph__machine_detect(&machine));
     assert_int_equal(machine.num_units, CPU_COUNT(&all));
@@ -326,7 +326,7 @@ static void a_pinned_thread_runs_on_its_processor(void **state)
 {
     (void)state;
     cpu_set_t all, now;
-    struct ph_machine machine;
+    struct ph__machine machine;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     assert_ok(ph__machine_detect(&machine));
     for (size_t i = 0; i < machine.num_units; i++) {
@@ -343,8 +343,8 @@ static void a_pinned_thread_runs_on_its_processor(void **state)
 static void cores_and_nodes_are_as_hwloc_says(void **state)
 {
     (void)state;
-    struct ph_machine machine;
-    struct ph_placement placement;
+    struct ph__machine machine;
+    struct ph__placement placement;
     assert_int_equal(setenv("HWLOC_SYNTHETIC", "numa:2 core:4 pu:2", 1), 0);
     assert_ok(ph__machine_detect(&machine));
     assert_int_equal(unsetenv("HWLOC_SYNTHETIC"), 0);
@@ -387,7 +387,7 @@ static void an_interface_is_on_the_node_that_hwloc_finds_it_on(void **state)
         "complete_nodeset=\"0x2\" gp_index=\"7\"/>"
         "<object type=\"OSDev\" gp_index=\"8\" name=\"lo\" osdev_type=\"2\"/></object>"
         "</object></topology>";
-    struct ph_machine machine;
+    struct ph__machine machine;
     assert_int_equal(setenv("HWLOC_XMLFILE", test_write_file("machine.xml", topology), 1), 0);
     assert_ok(ph__machine_detect(&machine));
     assert_int_equal(unsetenv("HWLOC_XMLFILE"), 0);
@@ -403,7 +403,7 @@ static void an_interface_is_on_the_node_that_hwloc_finds_it_on(void **state)
 /* Of the last of so many threads. */
 static void assert_place(const struct invented *invented, size_t num_threads, const char *words)
 {
-    struct ph_placement placement;
+    struct ph__placement placement;
     char text[PH_THREAD_PLACE_TEXT_BYTES];
     assert_ok(ph__placement_plan(&invented->machine, num_threads, &placement));
     assert_string_equal(ph__thread_place_text(&invented->machine, &placement, num_threads - 1, text), words);

@@ -11,20 +11,20 @@
 
 enum { CHUNK_BYTES = 256, MAX_KEYS = 12, NUM_TRIALS = 60 };
 
-static struct ph_layout_key keys[MAX_KEYS];
+static struct ph__layout_key keys[MAX_KEYS];
 
-static struct ph_layout *random_layout(struct ph_rng_sequence *rng)
+static struct ph__layout *random_layout(struct ph__rng_sequence *rng)
 {
     static const enum ph_dtype dtypes[] = {PH_F32, PH_F16, PH_BF16};
-    struct ph_layout *layout;
+    struct ph__layout *layout;
     const size_t num_keys = 1 + ph__rng_below(rng, MAX_KEYS);
     for (size_t i = 0; i < num_keys; i++)
-        keys[i] = (struct ph_layout_key){1 + ph__rng_below(rng, 3000), dtypes[ph__rng_below(rng, 3)]};
+        keys[i] = (struct ph__layout_key){1 + ph__rng_below(rng, 3000), dtypes[ph__rng_below(rng, 3)]};
     assert_ok(ph__layout_create(keys, num_keys, CHUNK_BYTES, &layout));
     return layout;
 }
 
-static uint16_t *bins_of(const struct ph_layout *layout, struct ph_hub_share share, uint16_t num_cores)
+static uint16_t *bins_of(const struct ph__layout *layout, struct ph__hub_share share, uint16_t num_cores)
 {
     uint16_t *bins = calloc(layout->sizes.num_chunks, sizeof *bins);
     assert_non_null(bins);
@@ -45,7 +45,7 @@ static void add_load(struct loads *loads, size_t bytes)
 
 /* Of one hub's core threads, whose chunks are counted in num_homes. */
 static struct loads loads_of(
-    const struct ph_layout *layout, struct ph_hub_share share, uint16_t num_cores, uint32_t *num_homes)
+    const struct ph__layout *layout, struct ph__hub_share share, uint16_t num_cores, uint32_t *num_homes)
 {
     struct loads loads = {.least = SIZE_MAX};
     uint16_t *bins = bins_of(layout, share, num_cores);
@@ -67,16 +67,16 @@ static struct loads loads_of(
 static void each_chunk_has_one_hub_and_loads_are_balanced(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (size_t trial = 0; trial < NUM_TRIALS; trial++) {
-        struct ph_layout *layout = random_layout(&rng);
+        struct ph__layout *layout = random_layout(&rng);
         const uint16_t num_hubs = (uint16_t)(1 + ph__rng_below(&rng, 4));
         const uint16_t num_cores = (uint16_t)(1 + ph__rng_below(&rng, 3));
         uint32_t *num_homes = calloc(layout->sizes.num_chunks, sizeof *num_homes);
         struct loads hubs = {.least = SIZE_MAX};
         for (uint16_t hub = 0; hub < num_hubs; hub++) {
             const struct loads cores =
-                loads_of(layout, (struct ph_hub_share){hub, num_hubs}, num_cores, num_homes);
+                loads_of(layout, (struct ph__hub_share){hub, num_hubs}, num_cores, num_homes);
             assert_true(cores.most - cores.least <= CHUNK_BYTES);
             add_load(&hubs, cores.sum);
         }
@@ -91,10 +91,10 @@ static void each_chunk_has_one_hub_and_loads_are_balanced(void **state)
 static void one_hub_has_its_chunks_as_ever(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
-    struct ph_layout *layout = random_layout(&rng), *kept;
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__layout *layout = random_layout(&rng), *kept;
     const size_t num_chunks = layout->sizes.num_chunks;
-    uint16_t *bins = bins_of(layout, (struct ph_hub_share){0, 1}, 3);
+    uint16_t *bins = bins_of(layout, (struct ph__hub_share){0, 1}, 3);
     uint16_t *alone = calloc(num_chunks, sizeof *alone);
     assert_ok(ph__spread_chunks(layout, NULL, 0, 3, alone));
     assert_memory_equal(bins, alone, num_chunks * sizeof *bins);
@@ -110,18 +110,18 @@ static void one_hub_has_its_chunks_as_ever(void **state)
 }
 
 /* What is kept lies in the order of its chunks without gaps, and is as large as ever. */
-static void check_part(const struct ph_layout *whole, const struct ph_layout *part, const uint16_t *bins)
+static void check_part(const struct ph__layout *whole, const struct ph__layout *part, const uint16_t *bins)
 {
     size_t bytes = 0, weights = 0, num_here = 0;
     for (size_t k = 0; k < whole->sizes.num_keys; k++) {
-        const struct ph_key_place *key = &part->keys[k];
+        const struct ph__key_place *key = &part->keys[k];
         size_t num_elements = 0, num_of_key = 0;
         assert_int_equal(key->gradient_offset, bytes);
         assert_int_equal(key->first_weight, weights);
         assert_int_equal(key->first_chunk, whole->keys[k].first_chunk);
         assert_int_equal(key->num_chunks, whole->keys[k].num_chunks);
         for (uint32_t i = key->first_chunk; i < key->first_chunk + key->num_chunks; i++) {
-            const struct ph_chunk_place *chunk = &part->chunks[i];
+            const struct ph__chunk_place *chunk = &part->chunks[i];
             assert_int_equal(chunk->key, k);
             assert_int_equal(chunk->dtype, key->dtype);
             assert_int_equal(ph__chunk_is_here(chunk), bins[i] != PH_ELSEWHERE);
@@ -149,13 +149,13 @@ static void check_part(const struct ph_layout *whole, const struct ph_layout *pa
 static void a_hub_has_room_for_its_own_chunks_alone(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (size_t trial = 0; trial < NUM_TRIALS; trial++) {
-        struct ph_layout *whole = random_layout(&rng);
+        struct ph__layout *whole = random_layout(&rng);
         const uint16_t num_hubs = (uint16_t)(1 + ph__rng_below(&rng, 40)); /* also more than chunks */
         for (uint16_t hub = 0; hub < num_hubs; hub++) {
-            struct ph_layout *part;
-            uint16_t *bins = bins_of(whole, (struct ph_hub_share){hub, num_hubs}, 2);
+            struct ph__layout *part;
+            uint16_t *bins = bins_of(whole, (struct ph__hub_share){hub, num_hubs}, 2);
             assert_ok(ph__layout_create(keys, whole->sizes.num_keys, CHUNK_BYTES, &part));
             ph__layout_keep(part, bins);
             check_part(whole, part, bins);
@@ -170,9 +170,9 @@ static void lists_are_the_other_way_round(void **state)
 {
     (void)state;
     enum { NUM_CHUNKS = 500, NUM_BINS = 7 };
-    struct ph_rng_sequence rng = {.key.seed = test_seed()};
+    struct ph__rng_sequence rng = {.key.seed = test_seed()};
     uint16_t bins[NUM_CHUNKS];
-    struct ph_chunk_lists lists;
+    struct ph__chunk_lists lists;
     for (size_t trial = 0; trial < NUM_TRIALS; trial++) {
         const size_t num_chunks = 1 + ph__rng_below(&rng, NUM_CHUNKS);
         for (size_t i = 0; i < num_chunks; i++) /* some bins may stay empty */
@@ -272,7 +272,7 @@ static void partition_by_search(
 static void bins_are_those_of_a_plain_search(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (size_t trial = 0; trial < 200; trial++) {
         size_t sizes[300], loads[70], wanted_loads[70];
         uint32_t bins[300], wanted[300];
@@ -308,7 +308,7 @@ static size_t least_possible(
 static void largest_load_is_near_the_least_possible(void **state)
 {
     (void)state;
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     for (size_t trial = 0; trial < 200; trial++) {
         size_t sizes[8], loads[4], empty[4] = {0}, largest = 0;
         uint32_t bins[8];

@@ -6,10 +6,10 @@
 #include "support/test_support.h"
 
 static struct ph_hub_server_options read_options(
-    struct ph_arena *arena, const char *const *sets, size_t num_sets)
+    struct ph__arena *arena, const char *const *sets, size_t num_sets)
 {
-    static struct ph_hub_settings settings;
-    const struct ph_section section = {&ph__hub_options, &settings};
+    static struct ph__hub_settings settings;
+    const struct ph__section section = {&ph__hub_options, &settings};
     assert_ok(ph__config_read(NULL, sets, num_sets, &section, 1, arena));
     return ph__hub_server_options(&settings, STDERR_FILENO);
 }
@@ -17,7 +17,7 @@ static struct ph_hub_server_options read_options(
 static void defaults_bind_to_the_loopback_and_log(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const struct ph_hub_server_options options = read_options(&arena, NULL, 0);
     assert_string_equal(options.address, "127.0.0.1:0");
     assert_null(options.secret_file);
@@ -55,7 +55,7 @@ static void each_key_reaches_the_server(void **state)
         "hub.max_bytes=9000000000", "hub.max_job_bytes=8", "hub.max_jobs=5", "hub.chunk_bytes=640",
         "hub.checkpoint_folder=c", "hub.metrics_address=h:1", "hub.trace=t", "hub.log=json"};
     assert_names_each_key(sets, sizeof sets / sizeof *sets);
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     const struct ph_hub_server_options options = read_options(&arena, sets, sizeof sets / sizeof *sets);
     assert_string_equal(options.address, "0.0.0.0:7");
     assert_string_equal(options.secret_file, "s");
@@ -76,7 +76,7 @@ static void a_hub_may_be_quiet(void **state)
 {
     (void)state;
     static const char *const sets[] = {"hub.log=none"};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     assert_int_equal(read_options(&arena, sets, 1).log_descriptor, 0);
     ph__arena_fini(&arena);
 }

@@ -253,10 +253,10 @@ static uint32_t rank_left_alone(const struct hub_thread *hub, const char *servic
 {
     const uint64_t begin_ns = ph__clock_ns();
     for (;;) {
-        struct ph_json *status;
+        struct ph__json *status;
         assert_ok(ph__hub_status(&hub->options, service, &status));
-        const struct ph_json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
-        const struct ph_json *workers = ph__json_get(job, "workers");
+        const struct ph__json *job = ph__json_at(ph__json_get(status, "jobs"), 0);
+        const struct ph__json *workers = ph__json_get(job, "workers");
         const size_t num_there = ph__json_size(workers);
         const int64_t rank = ph__json_as_integer(ph__json_get(ph__json_at(workers, 0), "rank"), -1);
         ph__json_destroy(status);
@@ -426,18 +426,18 @@ static void another_version_of_the_interface_is_refused(void **state)
 {
     (void)state;
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
-    struct ph_control_stream *stream;
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
+    struct ph__control_stream *stream;
     struct hub_thread hub;
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     for (uint16_t version = PH_HUB_API_VERSION; version <= PH_HUB_API_VERSION + 1; version++) {
-        const struct ph_hello hello = {.api_version = version};
+        const struct ph__hello hello = {.api_version = version};
         assert_ok(ph__control_stream_create(connect_stranger(&hub), &stream));
         ph__wire_writer_init(&writer, bytes, sizeof bytes);
         ph__put_hello(&writer, &hello);
         const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, &writer, PH_FRAME_WELCOME,
-            (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame);
+            (struct ph__timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame);
         if (version == PH_HUB_API_VERSION)
             assert_ok(status);
         else

@@ -40,7 +40,7 @@ static unsigned count_events(const char *event)
     return count;
 }
 
-static void wait_for_answer(struct ph_hub_server *server, int socket, struct ph_answer *answer_out)
+static void wait_for_answer(struct ph_hub_server *server, int socket, struct ph__answer *answer_out)
 {
     for (int i = 0; i < 1000 && !hub_turns_answer(socket, answer_out); i++)
         assert_ok(ph__server_turn(server, 20));
@@ -50,15 +50,15 @@ static void wait_for_answer(struct ph_hub_server *server, int socket, struct ph_
 static void all_who_wait_hear_the_same_reason(void **state)
 {
     (void)state;
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
-    struct ph_answer answer = {.status = PH_OK};
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
+    struct ph__answer answer = {.status = PH_OK};
     int log[2];
     const char *folder = fresh_folder("gone");
     struct ph_hub_server *server = begin(folder, log);
     const int first = hub_turns_connect(server, true), second = hub_turns_connect(server, true);
     const struct ph_hub_service service = hub_thread_service("job", 2);
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_ok(ph__tenant_create(&settings, &tenant));
     ph__server_add_tenant(server, tenant);
     for (struct ph_session *session = server->sessions; session != NULL; session = session->next)
@@ -81,7 +81,7 @@ static void a_service_that_is_destroyed_twice_ends_once(void **state)
 {
     (void)state;
     unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_answer answers[2] = {{.status = PH_ERROR_BUG}, {.status = PH_ERROR_BUG}};
+    struct ph__answer answers[2] = {{.status = PH_ERROR_BUG}, {.status = PH_ERROR_BUG}};
     int sockets[2], log[2];
     struct ph_hub_server *server = begin(fresh_folder("twice"), log);
     for (size_t i = 0; i < 2; i++) {
@@ -109,7 +109,7 @@ static void a_service_that_is_destroyed_twice_ends_once(void **state)
 static void end_by_name(struct ph_hub_server *server, int socket, const char *name)
 {
     unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, body, sizeof body);
     ph__put_service_name(&writer, name);
     hub_turns_say(server, socket, PH_FRAME_END_SERVICE, body, writer.used);
@@ -120,7 +120,7 @@ static void without_its_nonce_a_service_is_ended_over_the_local_socket_alone(voi
 {
     (void)state;
     unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_answer answer;
+    struct ph__answer answer;
     int log[2];
     struct ph_hub_server *server = begin(fresh_folder("named"), log);
     const int far = hub_turns_connect(server, false), near = hub_turns_connect(server, true);
@@ -178,11 +178,11 @@ static void no_more_files_are_taken_up_than_there_may_be_jobs(void **state)
 static void a_hub_without_a_folder_saves_nothing_at_its_end(void **state)
 {
     (void)state;
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
     const struct ph_hub_service service = hub_thread_service("job", 2);
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_ok(ph__tenant_create(&settings, &tenant));
     ph__server_add_tenant(server, tenant);
     tenant->is_going = true;

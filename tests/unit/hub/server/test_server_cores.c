@@ -18,12 +18,12 @@ static void look_where(void *context)
 static void a_core_thread_stays_on_its_processor(void **state)
 {
     (void)state;
-    struct ph_machine machine;
-    struct ph_core *core;
+    struct ph__machine machine;
+    struct ph__core *core;
     cpu_set_t set;
     assert_ok(ph__machine_detect(&machine));
     const uint32_t processor = machine.units[machine.num_units - 1].processor;
-    const struct ph_core_options options = {
+    const struct ph__core_options options = {
         .wait = PH_WAIT_SLEEP, .max_shards = 1, .max_links = 1, .processor = (int)processor};
     assert_ok(ph__core_create(&options, &core));
     ph__core_call(core, look_where, &set);
@@ -36,9 +36,9 @@ static void a_core_thread_stays_on_its_processor(void **state)
 static void one_that_may_run_anywhere_does(void **state)
 {
     (void)state;
-    struct ph_core *core;
+    struct ph__core *core;
     cpu_set_t mine, set;
-    const struct ph_core_options options = {
+    const struct ph__core_options options = {
         .wait = PH_WAIT_SLEEP, .max_shards = 1, .max_links = 1, .processor = -1};
     look_where(&mine);
     assert_ok(ph__core_create(&options, &core));
@@ -49,7 +49,7 @@ static void one_that_may_run_anywhere_does(void **state)
 
 static bool is_crowded(const struct hub_thread *hub)
 {
-    struct ph_json *status;
+    struct ph__json *status;
     assert_ok(ph__hub_status(&hub->options, NULL, &status));
     const bool is_so = ph__json_as_bool(ph__json_get(status, "is_crowded"), false);
     ph__json_destroy(status);

@@ -4,12 +4,12 @@
 #include "hub/keep/snapshot.h"
 #include "support/hub_thread.h"
 
-static struct ph_tenant *add_tenant(struct ph_hub_server *server)
+static struct ph__tenant *add_tenant(struct ph_hub_server *server)
 {
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
     const struct ph_hub_service service = hub_thread_service("over", 1);
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_ok(ph__tenant_create(&settings, &tenant));
     ph__server_add_tenant(server, tenant);
     return tenant;
@@ -19,15 +19,15 @@ static struct ph_tenant *add_tenant(struct ph_hub_server *server)
 static void memory_of_a_run_that_is_over_is_told_until_it_is_written(void **state)
 {
     (void)state;
-    const struct ph_init_key key = {.num_elements = 100000, .dtype = PH_F32};
+    const struct ph__init_key key = {.num_elements = 100000, .dtype = PH_F32};
     struct ph_hub_server *server;
-    struct ph_hub_figures figures;
-    struct ph_snapshot *snapshot;
+    struct ph__hub_figures figures;
+    struct ph__snapshot *snapshot;
     assert_ok(ph_hub_server_create(
         &(struct ph_hub_server_options){.num_threads = 1, .max_bytes = 1 << 30}, &server));
-    struct ph_tenant *tenant = add_tenant(server);
+    struct ph__tenant *tenant = add_tenant(server);
     assert_ok(ph__snapshot_create(&tenant->settings, &key, 1, 32768, &snapshot));
-    const struct ph_checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
+    const struct ph__checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};
     assert_ok(ph__checkpoint_task_start(
         &order, test_path("over.safetensors"), snapshot, server->bell[1], &tenant->saves.task));
     tenant->saves.num_runs = 1;

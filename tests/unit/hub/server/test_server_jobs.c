@@ -73,7 +73,7 @@ static void a_service_ends_when_its_last_worker_has_left(void **state)
 {
     (void)state;
     struct ending ending;
-    struct ph_answer answer;
+    struct ph__answer answer;
     begin_ending(&ending);
     assert_false(hub_turns_answer(ending.asking, &answer));
     hub_turns_say(ending.server, ending.workers[1], PH_FRAME_LEAVE, NULL, 0);
@@ -89,7 +89,7 @@ static void so_it_does_when_that_one_dies(void **state)
 {
     (void)state;
     struct ending ending;
-    struct ph_answer answer;
+    struct ph__answer answer;
     begin_ending(&ending);
     close(ending.workers[1]);
     hub_turns_take(ending.server);
@@ -104,7 +104,7 @@ static void nobody_begins_with_a_service_that_is_about_to_end(void **state)
     (void)state;
     unsigned char body[PH_HUB_MAX_BODY];
     struct ending ending;
-    struct ph_answer answer;
+    struct ph__answer answer;
     begin_ending(&ending);
     const int late = hub_turns_connect(ending.server, true);
     hub_turns_greet(ending.server, late);

@@ -141,12 +141,12 @@ static void a_turn_takes_some_of_many_connections(void **state)
 }
 
 /* Its own worker has left it, another has not. */
-static struct ph_tenant *service_that_is_being_left(struct ph_hub_server *server)
+static struct ph__tenant *service_that_is_being_left(struct ph_hub_server *server)
 {
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
     const struct ph_hub_service service = hub_thread_service("job", 2);
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_ok(ph__tenant_create(&settings, &tenant));
     ph__server_add_tenant(server, tenant);
     tenant->state = PH_TENANT_RUNNING;
@@ -161,7 +161,7 @@ static void who_waits_for_a_service_to_end_is_a_stranger(void **state)
     unsigned char body[PH_HUB_MAX_BODY];
     int waiting[2];
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
-    const struct ph_tenant *tenant = service_that_is_being_left(server);
+    const struct ph__tenant *tenant = service_that_is_being_left(server);
     for (size_t i = 0; i < 2; i++) {
         waiting[i] = hub_turns_connect(server, true);
         hub_turns_greet(server, waiting[i]);
@@ -365,11 +365,11 @@ static void silent_workers_take_no_descriptor_that_was_promised(void **state)
 
 /* ---- what workers that join and have not begun are promised: descriptors, and memory for what they say ---- */
 
-static ph_status join(struct ph_hub_server *server, int socket, uint32_t rank, struct ph_answer *answer_out)
+static ph_status join(struct ph_hub_server *server, int socket, uint32_t rank, struct ph__answer *answer_out)
 {
     unsigned char body[PH_HUB_MAX_BODY];
     const size_t size = hub_turns_which(rank, body);
-    *answer_out = (struct ph_answer){.status = PH_OK};
+    *answer_out = (struct ph__answer){.status = PH_OK};
     hub_turns_say(server, socket, PH_FRAME_JOIN, body, size);
     (void)hub_turns_answer(socket, answer_out); /* JOINED is none */
     return answer_out->status;
@@ -380,7 +380,7 @@ static void a_worker_whose_links_would_not_fit_is_refused(void **state)
 {
     (void)state;
     unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_answer answer;
+    struct ph__answer answer;
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
     const int first = hub_turns_connect(server, true), second = hub_turns_connect(server, true);
     hub_turns_greet(server, first);
@@ -409,7 +409,7 @@ static void a_worker_whose_links_would_not_fit_is_refused(void **state)
 
 static uint64_t used_bytes(struct ph_hub_server *server)
 {
-    struct ph_hub_figures figures;
+    struct ph__hub_figures figures;
     assert_ok(ph__hub_figures_read(server, &figures));
     const uint64_t bytes = figures.used_bytes;
     ph__hub_figures_fini(&figures);
@@ -420,7 +420,7 @@ static uint64_t used_bytes(struct ph_hub_server *server)
 static void announce(struct ph_hub_server *server, int socket, uint32_t size)
 {
     unsigned char head[8];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, head, sizeof head);
     ph__wire_put_u32(&writer, size);
     ph__wire_put_u16(&writer, PH_FRAME_INIT);

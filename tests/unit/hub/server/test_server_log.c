@@ -40,10 +40,10 @@ static void write_history(const char *name, bool is_json)
 }
 
 /* The first line at or behind `line` with this event; NULL: none. */
-static struct ph_json *find_event(char **lines, size_t num_lines, size_t *line, const char *event)
+static struct ph__json *find_event(char **lines, size_t num_lines, size_t *line, const char *event)
 {
     for (; *line < num_lines; (*line)++) {
-        struct ph_json *json;
+        struct ph__json *json;
         assert_ok(ph__json_parse(lines[*line], strlen(lines[*line]), "a line", PH_ERROR_DATA, &json));
         if (strcmp(ph__json_as_text(ph__json_get(json, "event"), ""), event) == 0)
             return json;
@@ -73,14 +73,14 @@ static void events_come_in_the_order_of_what_happens(void **state)
         {"job_ended", "reason", "all workers have left"},
         {"worker_failed", "reason", "its process has ended"}, {"request_refused", NULL, NULL},
         {"service_destroyed", "job", "a job"}, {"hub_stopped", NULL, NULL}};
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text, *lines[128];
     size_t size, line = 0;
     write_history("log.json", true);
     assert_ok(ph__file_read(&arena, test_path("log.json"), 1 << 20, &text, &size));
     const size_t num_lines = split_lines(text, lines, 128);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct ph_json *json = find_event(lines, num_lines, &line, wanted[i].event);
+        struct ph__json *json = find_event(lines, num_lines, &line, wanted[i].event);
         if (json == NULL)
             fail_msg("no event '%s' at its place", wanted[i].event);
         if (wanted[i].key != NULL)
@@ -93,7 +93,7 @@ static void events_come_in_the_order_of_what_happens(void **state)
 static void lines_are_text_unless_asked_otherwise(void **state)
 {
     (void)state;
-    struct ph_arena arena = {0};
+    struct ph__arena arena = {0};
     char *text;
     size_t size;
     write_history("log.txt", false);

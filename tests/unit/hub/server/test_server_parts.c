@@ -40,7 +40,7 @@ static void end(struct trial *trial)
     ph_hub_server_destroy(trial->server);
 }
 
-static void assert_parts(const struct ph_parts *parts, const char *wanted)
+static void assert_parts(const struct ph__parts *parts, const char *wanted)
 {
     char text[PH_PARTS_TEXT_BYTES];
     ph__parts_describe(parts, text);
@@ -54,17 +54,17 @@ static void a_part_that_is_kept_already_is_offered_so(void **state)
 {
     (void)state;
     struct trial trial = {0};
-    struct ph_answer answer;
+    struct ph__answer answer;
     choose_folder(&trial);
     hub_by_hand_put_part(trial.folder, 2, false);
     hub_by_hand_put_part(trial.folder, 5, true);
     assert_ok(ph__directory_create(path_in(&trial, "job~at-1.safetensors")));
     begin(&trial);
     hub_by_hand_join(&trial.worker, trial.server);
-    struct ph_parts parts = hub_by_hand_init(&trial.worker);
+    struct ph__parts parts = hub_by_hand_init(&trial.worker);
     assert_parts(&parts, "of iteration 2, 5");
     hub_by_hand_say_from(&trial.worker, 5);
-    const struct ph_control_frame frame = hub_by_hand_hear(&trial.worker, PH_FRAME_FAILED);
+    const struct ph__control_frame frame = hub_by_hand_hear(&trial.worker, PH_FRAME_FAILED);
     assert_ok(ph__get_answer(frame.body, frame.size, &answer));
     assert_int_equal(answer.status, PH_ERROR_DISK);
     hub_by_hand_end(&trial.worker);
@@ -87,7 +87,7 @@ static void a_folder_in_the_place_of_a_part_is_none(void **state)
     assert_ok(ph__directory_create(path_in(&trial, "job~at-9.safetensors")));
     begin(&trial);
     hub_by_hand_join(&trial.worker, trial.server);
-    const struct ph_parts parts = hub_by_hand_init(&trial.worker);
+    const struct ph__parts parts = hub_by_hand_init(&trial.worker);
     assert_parts(&parts, "of iteration 2, 5");
     end(&trial);
 }
@@ -118,7 +118,7 @@ static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
     close(first_free);
     for (rlim_t more = 0; more < 2; more++) {
         set_limit((rlim_t)first_free + more);
-        const struct ph_answer answer = hub_by_hand_create(&trial.worker);
+        const struct ph__answer answer = hub_by_hand_create(&trial.worker);
         set_limit(before.rlim_cur);
         assert_true(answer.status != PH_OK);
         assert_non_null(strstr(answer.text, "job"));
@@ -126,7 +126,7 @@ static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
     }
     hub_by_hand_end(&trial.worker);
     hub_by_hand_join(&trial.worker, trial.server);
-    const struct ph_parts parts = hub_by_hand_init(&trial.worker);
+    const struct ph__parts parts = hub_by_hand_init(&trial.worker);
     assert_parts(&parts, "of iteration 2, 5");
     end(&trial);
 }
@@ -141,15 +141,15 @@ static void begin_job(struct trial *trial)
     hub_by_hand_join(&trial->worker, trial->server);
     hub_by_hand_init(&trial->worker);
     hub_by_hand_go(&trial->worker, PH_NO_ITERATION);
-    const struct ph_saved saved = hub_by_hand_hear_saved(&trial->worker);
+    const struct ph__saved saved = hub_by_hand_hear_saved(&trial->worker);
     assert_parts(&saved.parts, "of iteration 0");
 }
 
-static const struct ph_keep next_only = {.iteration = PH_NO_ITERATION, .next = BY_HAND_PERIOD};
+static const struct ph__keep next_only = {.iteration = PH_NO_ITERATION, .next = BY_HAND_PERIOD};
 
 static void assert_waits_for_next(const struct trial *trial)
 {
-    const struct ph_tenant_saves *saves = &trial->server->tenants->saves;
+    const struct ph__tenant_saves *saves = &trial->server->tenants->saves;
     assert_true(saves->is_under_way);
     assert_int_equal(saves->version, BY_HAND_PERIOD);
 }
@@ -162,7 +162,7 @@ static void the_next_part_is_not_forgotten_for_one_that_is_there(void **state)
     begin_job(&trial);
     trial.server->tenants->saves.is_wanted = true; /* as while a disk was at work */
     hub_by_hand_say_keep(&trial.worker, &next_only);
-    const struct ph_saved saved = hub_by_hand_hear_saved(&trial.worker);
+    const struct ph__saved saved = hub_by_hand_hear_saved(&trial.worker);
     assert_parts(&saved.parts, "of iteration 0");
     hub_by_hand_say_keep(&trial.worker, &next_only);
     assert_waits_for_next(&trial);
@@ -172,7 +172,7 @@ static void the_next_part_is_not_forgotten_for_one_that_is_there(void **state)
 /* As if another hub had had none of these. */
 static void fill_room(const struct trial *trial)
 {
-    struct ph_parts *here = &trial->server->tenants->saves.parts.here;
+    struct ph__parts *here = &trial->server->tenants->saves.parts.here;
     here->num_open = 0;
     for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS; i++)
         ph__parts_add(here, 100 + i);
@@ -196,15 +196,15 @@ static void who_asks_a_hub_without_room_hears_so_and_so_does_the_lead(void **sta
 {
     (void)state;
     struct trial trial = {0};
-    struct ph_answer answer;
+    struct ph__answer answer;
     begin_job(&trial);
     fill_room(&trial);
     hub_by_hand_say_checkpoint(&trial.worker, 0);
-    const struct ph_control_frame frame = hub_by_hand_hear(&trial.worker, PH_FRAME_ANSWER);
+    const struct ph__control_frame frame = hub_by_hand_hear(&trial.worker, PH_FRAME_ANSWER);
     assert_ok(ph__get_answer(frame.body, frame.size, &answer));
     assert_int_equal(answer.status, PH_ERROR_DISK);
     assert_non_null(strstr(answer.text, "64 checkpoints wait for other hubs"));
-    const struct ph_saved saved = hub_by_hand_hear_saved(&trial.worker);
+    const struct ph__saved saved = hub_by_hand_hear_saved(&trial.worker);
     assert_int_equal(saved.parts.num_open, PH_HUB_MAX_OPEN_PARTS);
     assert_false(saved.is_late);
     end(&trial);
@@ -215,7 +215,7 @@ static void a_hub_without_chunks_makes_each_part_that_it_is_asked_for(void **sta
 {
     (void)state;
     struct trial trial = {.worker.has_no_chunks = true};
-    struct ph_saved saved;
+    struct ph__saved saved;
     choose_folder(&trial);
     begin(&trial);
     hub_by_hand_join(&trial.worker, trial.server);
@@ -237,13 +237,13 @@ static void a_hub_without_chunks_settles_nothing_and_hinders_nothing(void **stat
     struct trial trial = {.worker.has_no_chunks = true};
     begin_job(&trial);
     hub_by_hand_say_keep(&trial.worker, &next_only);
-    struct ph_saved saved = hub_by_hand_hear_saved(&trial.worker);
+    struct ph__saved saved = hub_by_hand_hear_saved(&trial.worker);
     assert_parts(&saved.parts, "of iteration 0, 10");
     assert_true(saved.settled_end == PH_NO_ITERATION);
     hub_by_hand_say_checkpoint(&trial.worker, 7);
     saved = hub_by_hand_hear_saved(&trial.worker);
     assert_parts(&saved.parts, "of iteration 0, 7, 10");
-    const struct ph_keep keep = {.iteration = PH_NO_ITERATION, .settled_end = 8, .next = PH_NO_ITERATION};
+    const struct ph__keep keep = {.iteration = PH_NO_ITERATION, .settled_end = 8, .next = PH_NO_ITERATION};
     hub_by_hand_say_keep(&trial.worker, &keep);
     while (trial.server->tenants->saves.task != NULL)
         assert_ok(ph__server_turn(trial.server, 20));

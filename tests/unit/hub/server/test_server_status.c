@@ -12,25 +12,25 @@
 
 #define NUM_KEYS 70 /* more than are listed among others */
 
-static const struct ph_json *job_of(const struct ph_json *status, const char *name)
+static const struct ph__json *job_of(const struct ph__json *status, const char *name)
 {
-    const struct ph_json *jobs = ph__json_get(status, "jobs");
+    const struct ph__json *jobs = ph__json_get(status, "jobs");
     for (size_t i = 0; i < ph__json_size(jobs); i++) {
-        const struct ph_json *job = ph__json_at(jobs, i);
+        const struct ph__json *job = ph__json_at(jobs, i);
         if (strcmp(ph__json_as_text(ph__json_get(job, "name"), ""), name) == 0)
             return job;
     }
     return NULL;
 }
 
-static int64_t count(const struct ph_json *object, const char *key)
+static int64_t count(const struct ph__json *object, const char *key)
 {
-    const struct ph_json *member = ph__json_get(object, key);
+    const struct ph__json *member = ph__json_get(object, key);
     assert_true(ph__json_is_integer(member));
     return ph__json_as_integer(member, -1);
 }
 
-static void assert_text(const struct ph_json *object, const char *key, const char *wanted)
+static void assert_text(const struct ph__json *object, const char *key, const char *wanted)
 {
     assert_string_equal(ph__json_as_text(ph__json_get(object, key), "(missing)"), wanted);
 }
@@ -39,7 +39,7 @@ static void an_idle_hub_tells_its_limits_and_core_threads(void **state)
 {
     (void)state;
     struct hub_thread hub;
-    struct ph_json *status;
+    struct ph__json *status;
     hub_thread_begin(
         &hub, (struct ph_hub_server_options){.max_bytes = 123456, .max_jobs = 7, .num_threads = 3});
     assert_ok(ph__hub_status(&hub.options, NULL, &status));
@@ -70,7 +70,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
     struct hub_thread hub;
     struct hub_workers workers[2];
     struct ph_hub_service services[2];
-    struct ph_json *status;
+    struct ph__json *status;
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     for (size_t i = 0; i < 2; i++) {
         services[i] = hub_thread_service(names[i], 2);
@@ -82,7 +82,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
         hub_workers_wait(&workers[i]);
     assert_ok(ph__hub_status(&hub.options, NULL, &status));
     for (size_t i = 0; i < 2; i++) {
-        const struct ph_json *job = job_of(status, names[i]);
+        const struct ph__json *job = job_of(status, names[i]);
         assert_non_null(job);
         assert_text(job, "state", "running");
         assert_text(job, "mode", "synchronous");
@@ -94,12 +94,12 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
         assert_text(job, "results", "cached");
         assert_int_equal(count(job, "updates"), 6 * 5);
         assert_int_equal(count(job, "gradient_bytes"), 6 * 2 * (160000 + 16));
-        const struct ph_json *worker = ph__json_at(ph__json_get(job, "workers"), 1);
+        const struct ph__json *worker = ph__json_at(ph__json_get(job, "workers"), 1);
         assert_int_equal(count(worker, "rank"), 1);
         assert_text(worker, "transport", words[i]);
         assert_text(worker, "why", reasons[i]);
         assert_int_equal(count(worker, "payload_bytes_received"), i == 0 ? 0 : 6 * (160000 + 16));
-        const struct ph_json *key = ph__json_at(ph__json_get(job, "keys"), 1);
+        const struct ph__json *key = ph__json_at(ph__json_get(job, "keys"), 1);
         assert_int_equal(count(key, "elements"), 8);
         assert_text(key, "dtype", "BF16");
         assert_int_equal(count(key, "chunks"), 1);
@@ -118,26 +118,26 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
 
 static void assert_why(const struct ph_hub_options *options, const char *service, const char *wanted)
 {
-    struct ph_json *status;
+    struct ph__json *status;
     assert_ok(ph__hub_status(options, service, &status));
-    const struct ph_json *worker = ph__json_at(ph__json_get(job_of(status, service), "workers"), 0);
+    const struct ph__json *worker = ph__json_at(ph__json_get(job_of(status, service), "workers"), 0);
     assert_text(worker, "why", wanted);
     ph__json_destroy(status);
 }
 
-static struct ph_control_stream *join_so(const struct hub_thread *hub, const char *name, enum ph_way way)
+static struct ph__control_stream *join_so(const struct hub_thread *hub, const char *name, enum ph__way way)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_control_frame frame;
-    struct ph_control_stream *stream;
-    struct ph_join wish = {.nonce = HUB_THREAD_NONCE, .way = way, .share = {.num_hubs = 1}};
+    struct ph__wire_writer writer;
+    struct ph__control_frame frame;
+    struct ph__control_stream *stream;
+    struct ph__join wish = {.nonce = HUB_THREAD_NONCE, .way = way, .share = {.num_hubs = 1}};
     snprintf(wish.name, sizeof wish.name, "%s", name);
     assert_ok(ph__client_reach_once(&hub->options, &stream));
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, &wish);
     assert_ok(ph__client_request(stream, PH_FRAME_JOIN, &writer, PH_FRAME_JOINED,
-        (struct ph_timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame));
+        (struct ph__timeout){.ms = HUB_THREAD_TIMEOUT_MS}, &frame));
     return stream;
 }
 
@@ -145,7 +145,7 @@ static void each_reason_for_tcp_is_told(void **state)
 {
     (void)state;
     static const struct {
-        enum ph_way way;
+        enum ph__way way;
         const char *name, *why;
     } cases[] = {{PH_WAY_ASKED_FOR, "asked", "it was asked for"},
         {PH_WAY_OTHER_USER, "foreign", "its process is another user's"},
@@ -157,7 +157,7 @@ static void each_reason_for_tcp_is_told(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct ph_hub_service service = hub_thread_service(cases[i].name, 2);
         assert_ok(ph_hub_create_service(&hub.options, &service));
-        struct ph_control_stream *worker = join_so(&hub, cases[i].name, cases[i].way);
+        struct ph__control_stream *worker = join_so(&hub, cases[i].name, cases[i].way);
         assert_why(&hub.options, cases[i].name, cases[i].why);
         ph__control_stream_destroy(worker);
     }
@@ -193,7 +193,7 @@ static void check_results(
     const struct ph_hub_key key = {.num_elements = bytes / sizeof(float), .dtype = PH_F32};
     struct hub_thread hub;
     struct hub_workers workers;
-    struct ph_json *status;
+    struct ph__json *status;
     hub_thread_begin(&hub, (struct ph_hub_server_options){.num_threads = 1, .results = asked});
     const struct ph_hub_service service = hub_thread_service("job", 1);
     assert_ok(ph_hub_create_service(&hub.options, &service));
@@ -223,7 +223,7 @@ static void one_service_can_be_asked_for_in_full(void **state)
     (void)state;
     struct hub_thread hub;
     struct hub_workers workers;
-    struct ph_json *status;
+    struct ph__json *status;
     struct ph_hub_key keys[NUM_KEYS];
     for (size_t i = 0; i < NUM_KEYS; i++)
         keys[i] = (struct ph_hub_key){.num_elements = i + 1, .dtype = PH_F32};
@@ -256,7 +256,7 @@ static void one_service_can_be_asked_for_in_full(void **state)
 static void who_is_no_hub_has_no_status(void **state)
 {
     (void)state;
-    struct ph_json *status;
+    struct ph__json *status;
     const struct ph_hub_options options = {.address = "127.0.0.1:1", .timeout_ms = 1000};
     assert_fails(ph__hub_status(&options, NULL, &status), PH_ERROR_PEER, "127.0.0.1:1");
 }

@@ -10,12 +10,12 @@
 
 enum { MANY_KEYS = 60000, MANY_SERVICES = 5000, TOO_MANY_SERVICES = 40000, MAX_TURNS = 100000 };
 
-static struct ph_tenant *add_service(struct ph_hub_server *server, const char *name)
+static struct ph__tenant *add_service(struct ph_hub_server *server, const char *name)
 {
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
     const struct ph_hub_service service = hub_thread_service(name, 2);
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_ok(ph__tenant_create(&settings, &tenant));
     ph__server_add_tenant(server, tenant);
     return tenant;
@@ -41,7 +41,7 @@ static int begin_stranger(struct ph_hub_server *server)
 static void put_question(int socket, const char *service)
 {
     unsigned char body[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
+    struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, body, sizeof body);
     ph__put_service_name(&writer, service);
     hub_turns_put(socket, PH_FRAME_STATUS, body, writer.used);
@@ -59,11 +59,11 @@ static void receive(struct ph_hub_server *server, int socket, void *bytes, size_
 }
 
 /* Takes turns until the answer is there. The caller frees it. */
-static struct ph_json *hear_status(struct ph_hub_server *server, int socket)
+static struct ph__json *hear_status(struct ph_hub_server *server, int socket)
 {
     unsigned char head[8];
-    struct ph_wire_reader reader;
-    struct ph_json *json;
+    struct ph__wire_reader reader;
+    struct ph__json *json;
     receive(server, socket, head, sizeof head);
     ph__wire_reader_init(&reader, head, sizeof head);
     const size_t size = ph__wire_get_u32(&reader);
@@ -77,9 +77,9 @@ static struct ph_json *hear_status(struct ph_hub_server *server, int socket)
     return json;
 }
 
-static size_t count_keys(const struct ph_json *status, size_t job, int64_t *told_out)
+static size_t count_keys(const struct ph__json *status, size_t job, int64_t *told_out)
 {
-    const struct ph_json *entry = ph__json_at(ph__json_get(status, "jobs"), job);
+    const struct ph__json *entry = ph__json_at(ph__json_get(status, "jobs"), job);
     *told_out = ph__json_as_integer(ph__json_get(entry, "num_keys"), -1);
     return ph__json_size(ph__json_get(entry, "keys"));
 }
@@ -89,13 +89,13 @@ static void of_many_keys_the_first_are_listed(void **state)
     (void)state;
     int64_t told;
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
-    struct ph_tenant *tenant = add_service(server, "large");
+    struct ph__tenant *tenant = add_service(server, "large");
     const int asking = begin_stranger(server);
     tenant->keys = calloc(MANY_KEYS, sizeof *tenant->keys);
     assert_non_null(tenant->keys);
     tenant->num_keys = MANY_KEYS;
     put_question(asking, "large");
-    struct ph_json *status = hear_status(server, asking);
+    struct ph__json *status = hear_status(server, asking);
     assert_in_range(count_keys(status, 0, &told), PH_HUB_MAX_WORKERS, MANY_KEYS / 10);
     assert_int_equal(told, MANY_KEYS);
     ph__json_destroy(status);
@@ -116,7 +116,7 @@ static void of_many_keys_the_first_are_listed(void **state)
 static void what_fits_no_message_is_an_error(void **state)
 {
     (void)state;
-    struct ph_answer answer;
+    struct ph__answer answer;
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
     const int asking = begin_stranger(server);
     add_services(server, TOO_MANY_SERVICES);
@@ -126,7 +126,7 @@ static void what_fits_no_message_is_an_error(void **state)
     assert_int_equal(answer.status, PH_ERROR_MEMORY);
     assert_non_null(strstr(answer.text, "ask for one of them"));
     put_question(asking, "service-7");
-    struct ph_json *status = hear_status(server, asking);
+    struct ph__json *status = hear_status(server, asking);
     assert_int_equal(ph__json_size(ph__json_get(status, "jobs")), 1);
     ph__json_destroy(status);
     close(asking);
@@ -171,7 +171,7 @@ static void no_answers_are_made_while_too_many_are_unread(void **state)
     (void)state;
     enum { NUM_LAZY = 8 };
     int lazy[NUM_LAZY];
-    struct ph_answer answer;
+    struct ph__answer answer;
     struct ph_hub_server *server = hub_turns_begin((struct ph_hub_server_options){0});
     add_services(server, MANY_SERVICES);
     for (size_t i = 0; i < NUM_LAZY; i++) {
@@ -182,7 +182,7 @@ static void no_answers_are_made_while_too_many_are_unread(void **state)
     assert_true(hub_turns_answer(lazy[NUM_LAZY - 1], &answer));
     assert_int_equal(answer.status, PH_ERROR_MEMORY);
     assert_non_null(strstr(answer.text, "wait to be read"));
-    struct ph_json *status = hear_status(server, lazy[0]);
+    struct ph__json *status = hear_status(server, lazy[0]);
     ph__json_destroy(status);
     for (size_t i = 0; i < NUM_LAZY; i++)
         close(lazy[i]);

@@ -12,12 +12,12 @@
 
 static const struct ph_hub_key a_key = {.num_elements = 45000, .dtype = PH_F32};
 
-static struct ph_json *run_and_read(struct ph_hub_service *service, enum ph_hub_transport transport)
+static struct ph__json *run_and_read(struct ph_hub_service *service, enum ph_hub_transport transport)
 {
     struct hub_thread hub;
     struct hub_workers workers;
-    struct ph_arena arena = {0};
-    struct ph_json *json;
+    struct ph__arena arena = {0};
+    struct ph__json *json;
     char *text;
     size_t size;
     const char *path = test_path("trace.json");
@@ -41,12 +41,12 @@ struct way { /* of one chunk in one iteration: the events of a name */
     int64_t thread;
 };
 
-static struct way find_way(const struct ph_json *trace, const char *name, int64_t chunk, int64_t iteration)
+static struct way find_way(const struct ph__json *trace, const char *name, int64_t chunk, int64_t iteration)
 {
-    const struct ph_json *events = ph__json_get(trace, "traceEvents");
+    const struct ph__json *events = ph__json_get(trace, "traceEvents");
     struct way way = {.begin_us = INFINITY, .end_us = -INFINITY};
     for (size_t i = 0; i < ph__json_size(events); i++) {
-        const struct ph_json *event = ph__json_at(events, i), *numbers = ph__json_get(event, "args");
+        const struct ph__json *event = ph__json_at(events, i), *numbers = ph__json_get(event, "args");
         if (strcmp(ph__json_as_text(ph__json_get(event, "name"), ""), name) != 0 ||
             ph__json_as_integer(ph__json_get(numbers, "chunk"), -1) != chunk ||
             ph__json_as_integer(ph__json_get(numbers, "iteration"), -1) != iteration)
@@ -61,7 +61,7 @@ static struct way find_way(const struct ph_json *trace, const char *name, int64_
     return way;
 }
 
-static void check_ways(const struct ph_json *trace, size_t num_workers)
+static void check_ways(const struct ph__json *trace, size_t num_workers)
 {
     for (int64_t chunk = 0; chunk < NUM_CHUNKS; chunk++) {
         for (int64_t iteration = 1; iteration <= NUM_ITERATIONS; iteration++) {
@@ -82,7 +82,7 @@ static void a_chunks_way_is_in_the_trace(void **state)
 {
     (void)state;
     struct ph_hub_service service = hub_thread_service("traced", 2);
-    struct ph_json *trace = run_and_read(&service, PH_HUB_SHARED_MEMORY);
+    struct ph__json *trace = run_and_read(&service, PH_HUB_SHARED_MEMORY);
     check_ways(trace, 2);
     ph__json_destroy(trace);
     trace = run_and_read(&service, PH_HUB_TCP);
@@ -95,7 +95,7 @@ static void clipping_has_two_passes(void **state)
     (void)state;
     struct ph_hub_service service = hub_thread_service("traced", 1);
     service.clip_norm = 1;
-    struct ph_json *trace = run_and_read(&service, PH_HUB_SHARED_MEMORY);
+    struct ph__json *trace = run_and_read(&service, PH_HUB_SHARED_MEMORY);
     for (int64_t chunk = 0; chunk < NUM_CHUNKS; chunk++) {
         const struct way sum = find_way(trace, "sum", chunk, 2), step = find_way(trace, "step", chunk, 2);
         assert_int_equal(sum.count, 1);

@@ -14,15 +14,15 @@ enum { NUM_SIZES = PH_AUTOTUNE_NUM_SIZES, KIB = 1024 };
 /* ---- the choice ---- */
 
 /* Rounds that all take these times. */
-static struct ph_autotune_times steady(const double seconds[NUM_SIZES], size_t num_rounds)
+static struct ph__autotune_times steady(const double seconds[NUM_SIZES], size_t num_rounds)
 {
-    struct ph_autotune_times times = {.num_rounds = num_rounds};
+    struct ph__autotune_times times = {.num_rounds = num_rounds};
     for (size_t round = 0; round < num_rounds; round++)
         memcpy(times.seconds[round], seconds, sizeof times.seconds[round]);
     return times;
 }
 
-static void check_choice(const struct ph_autotune_times *times, uint32_t wanted, double wanted_ratio)
+static void check_choice(const struct ph__autotune_times *times, uint32_t wanted, double wanted_ratio)
 {
     double ratio = -1;
     assert_int_equal(ph__autotune_choose(times, PH_AUTOTUNE_SHARED, &ratio), wanted * KIB);
@@ -31,7 +31,7 @@ static void check_choice(const struct ph_autotune_times *times, uint32_t wanted,
 
 static void check_steady_choice(const double seconds[NUM_SIZES], uint32_t wanted, double wanted_ratio)
 {
-    const struct ph_autotune_times times = steady(seconds, 5);
+    const struct ph__autotune_times times = steady(seconds, 5);
     check_choice(&times, wanted, wanted_ratio);
 }
 
@@ -69,11 +69,11 @@ static void of_those_near_the_best_the_smallest_is_taken(void **state)
 static void over_tcp_it_is_the_largest(void **state)
 {
     (void)state;
-    const struct ph_autotune_times times = steady((double[]){8, 6, 4, 3.2, 3.1, 3, 3.04, 3.4, 3.5}, 5);
+    const struct ph__autotune_times times = steady((double[]){8, 6, 4, 3.2, 3.1, 3, 3.04, 3.4, 3.5}, 5);
     double ratio;
     assert_int_equal(ph__autotune_choose(&times, PH_AUTOTUNE_TCP, &ratio), 1024 * KIB);
     assert_near(ratio, 3.4 / 4, 1e-12, 0);
-    const struct ph_autotune_times alike = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 5);
+    const struct ph__autotune_times alike = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 5);
     assert_int_equal(ph__autotune_choose(&alike, PH_AUTOTUNE_TCP, &ratio), 32 * KIB);
 }
 
@@ -86,7 +86,7 @@ static void a_little_better_is_not_near_the_best(void **state)
 
 static void one_round_decides_nothing(void **state)
 {
-    struct ph_autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 5);
+    struct ph__autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 5);
     (void)state;
     times.seconds[1][2] = 9; /* the default disturbed */
     check_choice(&times, 32, 1);
@@ -96,7 +96,7 @@ static void one_round_decides_nothing(void **state)
 
 static void a_disturbed_round_hides_nothing(void **state)
 {
-    struct ph_autotune_times times = steady((double[]){4, 4, 4, 4, 2, 4, 4, 4, 4}, 5);
+    struct ph__autotune_times times = steady((double[]){4, 4, 4, 4, 2, 4, 4, 4, 4}, 5);
     (void)state;
     times.seconds[2][4] = 30;
     check_choice(&times, 128, .5);
@@ -105,7 +105,7 @@ static void a_disturbed_round_hides_nothing(void **state)
 /* Disturbances that fall on the default most often do not make the others better: its fastest round is as fast. */
 static void a_default_that_is_disturbed_often_is_no_worse(void **state)
 {
-    struct ph_autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 7);
+    struct ph__autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 7);
     (void)state;
     for (size_t round = 0; round < 6; round++)
         times.seconds[round][2] = 4;
@@ -114,7 +114,7 @@ static void a_default_that_is_disturbed_often_is_no_worse(void **state)
 
 static void drift_between_rounds_does_not_matter(void **state)
 {
-    struct ph_autotune_times times = steady((double[]){4, 4, 4, 4, 2, 4, 4, 4, 4}, 9);
+    struct ph__autotune_times times = steady((double[]){4, 4, 4, 4, 2, 4, 4, 4, 4}, 9);
     (void)state;
     for (size_t round = 0; round < times.num_rounds; round++) {
         for (size_t i = 0; i < NUM_SIZES; i++)
@@ -127,10 +127,10 @@ static void too_few_rounds_say_nothing(void **state)
 {
     (void)state;
     for (size_t num_rounds = 0; num_rounds < PH_AUTOTUNE_MIN_ROUNDS; num_rounds++) {
-        const struct ph_autotune_times times = steady((double[]){4, 4, 4, 4, 1, 4, 4, 4, 4}, num_rounds);
+        const struct ph__autotune_times times = steady((double[]){4, 4, 4, 4, 1, 4, 4, 4, 4}, num_rounds);
         check_choice(&times, 32, 1);
     }
-    const struct ph_autotune_times enough =
+    const struct ph__autotune_times enough =
         steady((double[]){4, 4, 4, 4, 1, 4, 4, 4, 4}, PH_AUTOTUNE_MIN_ROUNDS);
     check_choice(&enough, 128, .25);
 }
@@ -138,11 +138,11 @@ static void too_few_rounds_say_nothing(void **state)
 /* Times that nothing but chance tells apart. */
 static void noise_is_the_default(void **state)
 {
-    const struct ph_rng_key key = {.seed = test_seed()};
+    const struct ph__rng_key key = {.seed = test_seed()};
     size_t num_others = 0;
     (void)state;
     for (uint64_t trial = 0; trial < 1000; trial++) {
-        struct ph_autotune_times times = {.num_rounds = PH_AUTOTUNE_MAX_ROUNDS};
+        struct ph__autotune_times times = {.num_rounds = PH_AUTOTUNE_MAX_ROUNDS};
         double ratio;
         for (size_t round = 0; round < times.num_rounds; round++) {
             for (size_t i = 0; i < NUM_SIZES; i++)
@@ -186,8 +186,8 @@ static void chunks_do_not_become_tiny(void **state)
 /* 2^20 of all of its keys, of which each may have one that is cut short. */
 static void a_very_large_job_has_larger_chunks(void **state)
 {
-    struct ph_autotune tuning = {0};
-    struct ph_autotune_job job = {.num_bytes = (uint64_t)30 << 30, .num_cores = 1, .clips = true};
+    struct ph__autotune tuning = {0};
+    struct ph__autotune_job job = {.num_bytes = (uint64_t)30 << 30, .num_cores = 1, .clips = true};
     (void)state;
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
     job.num_bytes++;
@@ -200,14 +200,14 @@ static void a_very_large_job_has_larger_chunks(void **state)
 
 static void only_a_job_that_names_no_size_is_measured(void **state)
 {
-    struct ph_autotune tuning = {0}; /* without kernels nothing can be measured */
-    struct ph_autotune_job job = {.num_bytes = 4, .num_cores = 1, .clips = true};
+    struct ph__autotune tuning = {0}; /* without kernels nothing can be measured */
+    struct ph__autotune_job job = {.num_bytes = 4, .num_cores = 1, .clips = true};
     char text[PH_AUTOTUNE_TEXT_BYTES];
     (void)state;
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
     ph__autotune_describe(&tuning, &job, text);
     assert_non_null(strstr(text, "for bits that follow it"));
-    job = (struct ph_autotune_job){.num_bytes = 4, .num_cores = 1, .is_of_several_hubs = true};
+    job = (struct ph__autotune_job){.num_bytes = 4, .num_cores = 1, .is_of_several_hubs = true};
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
     ph__autotune_describe(&tuning, &job, text);
     assert_non_null(strstr(text, "all hubs that share the job"));

@@ -8,16 +8,16 @@
 #include "support/test_support.h"
 
 /* As long as a machine may need under sanitizers and other work; rounds of all sizes end sooner. */
-static const struct ph_autotune_patience patience = {.thread_seconds = .1, .seconds = 250};
+static const struct ph__autotune_patience patience = {.thread_seconds = .1, .seconds = 250};
 
-static const struct ph_kernels *kernels(void)
+static const struct ph__kernels *kernels(void)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     return ph__kernels_for(isa);
 }
 
-static void check_times(const struct ph_autotune_times *times)
+static void check_times(const struct ph__autotune_times *times)
 {
     assert_in_range(times->num_rounds, PH_AUTOTUNE_MIN_ROUNDS, PH_AUTOTUNE_MAX_ROUNDS);
     for (size_t round = 0; round < times->num_rounds; round++) {
@@ -26,9 +26,9 @@ static void check_times(const struct ph_autotune_times *times)
     }
 }
 
-static void check_path(enum ph_autotune_path path, bool is_non_temporal)
+static void check_path(enum ph__autotune_path path, bool is_non_temporal)
 {
-    struct ph_autotune_times times;
+    struct ph__autotune_times times;
     const size_t num_descriptors = test_count_descriptors();
     assert_ok(ph__autotune_measure(path, kernels(), is_non_temporal, &patience, &times));
     check_times(&times);
@@ -46,18 +46,18 @@ static void both_paths_can_be_measured(void **state)
 static void it_ends_when_patience_does(void **state)
 {
     (void)state;
-    const struct ph_autotune_patience none = {0};
-    struct ph_autotune_times times;
+    const struct ph__autotune_patience none = {0};
+    struct ph__autotune_times times;
     const size_t num_descriptors = test_count_descriptors();
-    for (enum ph_autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++)
+    for (enum ph__autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++)
         assert_fails(ph__autotune_measure(path, kernels(), false, &none, &times), PH_ERROR_PEER, "too long");
     assert_int_equal(test_count_descriptors(), num_descriptors);
 }
 
 static void a_path_is_measured_once(void **state)
 {
-    struct ph_autotune tuning = {.kernels = kernels()};
-    const struct ph_autotune_job job = {.path = PH_AUTOTUNE_TCP, .num_bytes = 64 << 20, .num_cores = 2};
+    struct ph__autotune tuning = {.kernels = kernels()};
+    const struct ph__autotune_job job = {.path = PH_AUTOTUNE_TCP, .num_bytes = 64 << 20, .num_cores = 2};
     char text[PH_AUTOTUNE_TEXT_BYTES];
     (void)state;
     ph__autotune_describe(&tuning, &job, text);
@@ -74,13 +74,13 @@ static void a_path_is_measured_once(void **state)
 
 static void without_descriptors_it_is_the_default(void **state)
 {
-    struct ph_autotune tuning = {.kernels = kernels()};
+    struct ph__autotune tuning = {.kernels = kernels()};
     struct rlimit limit;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const struct rlimit none = {.rlim_cur = 3, .rlim_max = limit.rlim_max};
-    for (enum ph_autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++) {
-        const struct ph_autotune_job job = {.path = path, .num_bytes = 64 << 20, .num_cores = 2};
+    for (enum ph__autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++) {
+        const struct ph__autotune_job job = {.path = path, .num_bytes = 64 << 20, .num_cores = 2};
         char text[PH_AUTOTUNE_TEXT_BYTES];
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         const uint32_t chunk_bytes = ph__autotune_chunk_bytes(&tuning, &job);
@@ -95,9 +95,9 @@ static void without_descriptors_it_is_the_default(void **state)
 static void each_allocation_may_fail(void **state)
 {
     const size_t num_descriptors = test_count_descriptors();
-    struct ph_autotune_times times;
+    struct ph__autotune_times times;
     (void)state;
-    for (enum ph_autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++) {
+    for (enum ph__autotune_path path = 0; path < PH_AUTOTUNE_NUM_PATHS; path++) {
         bool has_failed = allocations_are_counted();
         for (int number = 1; has_failed; number++) {
             fail_allocation(number);

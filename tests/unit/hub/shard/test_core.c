@@ -12,7 +12,7 @@ enum { MAX_JOBS = 3, MAX_LINKS = 64, NUM_ROUNDS = 200, UPDATES_A_TURN = 512 /* o
 static const bool never;
 
 struct hall { /* a core thread, its jobs, and what these had summed when a comparison began */
-    struct ph_core *core;
+    struct ph__core *core;
     struct core_job jobs[MAX_JOBS];
     size_t num_jobs;
     uint64_t begin[MAX_JOBS];
@@ -20,7 +20,7 @@ struct hall { /* a core thread, its jobs, and what these had summed when a compa
 
 static void open_hall(struct hall *hall)
 {
-    const struct ph_core_options options = {.wait = PH_WAIT_SPIN_THEN_SLEEP,
+    const struct ph__core_options options = {.wait = PH_WAIT_SPIN_THEN_SLEEP,
         .max_shards = MAX_JOBS,
         .max_links = MAX_LINKS,
         .processor = -1,
@@ -63,7 +63,7 @@ static void look_around(void *context)
 {
     struct look *look = context;
     for (size_t i = 0; i < look->hall->num_jobs; i++) {
-        const struct ph_shard_counters *counters = ph__shard_counters(look->hall->jobs[i].shard);
+        const struct ph__shard_counters *counters = ph__shard_counters(look->hall->jobs[i].shard);
         look->bytes[i] = counters->update_bytes;
         look->updates[i] = counters->updates;
     }

@@ -28,11 +28,11 @@ int epoll_wait(int epoll, struct epoll_event *events, int max_events, int timeou
     return (int)syscall(SYS_epoll_pwait, epoll, events, max_events, -1, NULL, 0);
 }
 
-static struct ph_core *core;
+static struct ph__core *core;
 
 static void start_core(void)
 {
-    const struct ph_core_options options = {.wait = PH_WAIT_SLEEP,
+    const struct ph__core_options options = {.wait = PH_WAIT_SLEEP,
         .max_shards = 1,
         .max_links = NUM_WORKERS,
         .processor = -1,
@@ -78,12 +78,12 @@ static void calls_and_other_threads_wake_it(void **state)
 /* ---- doorbells ---- */
 
 struct shared_worker {
-    struct ph_link *link;
+    struct ph__link *link;
     uint64_t num_values; /* that have come */
 };
 
 static ph_status place_nothing(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     (void)context;
     (void)message;
@@ -92,7 +92,7 @@ static ph_status place_nothing(
     return PH_OK;
 }
 
-static ph_status count_value(void *context, const struct ph_message *message)
+static ph_status count_value(void *context, const struct ph__message *message)
 {
     struct shared_worker *worker = context;
     assert_int_equal(message->kind, PH_HUB_VALUE);
@@ -104,9 +104,9 @@ static ph_status count_value(void *context, const struct ph_message *message)
 static void link_shared(struct core_job *job, struct shared_worker *worker, size_t capacity)
 {
     int ends[2];
-    struct ph_link *link;
+    struct ph__link *link;
     assert_ok(ph__doorbell_create(ends));
-    struct ph_shared_link_options options = {.memory = job->memory->workers[0].region.memory,
+    struct ph__shared_link_options options = {.memory = job->memory->workers[0].region.memory,
         .capacity = capacity,
         .is_hub = true,
         .doorbell = ends[0],
@@ -115,7 +115,8 @@ static void link_shared(struct core_job *job, struct shared_worker *worker, size
     ph__shard_attach(job->shard, 0, link, false);
     options.is_hub = false;
     options.doorbell = ends[1];
-    options.owner = (struct ph_link_owner){.context = worker, .place = place_nothing, .arrived = count_value};
+    options.owner =
+        (struct ph__link_owner){.context = worker, .place = place_nothing, .arrived = count_value};
     assert_ok(ph__shared_link_create(&options, &worker->link));
 }
 
@@ -130,7 +131,7 @@ static void a_doorbell_wakes_it(void **state)
     link_shared(&job, &worker, CORE_JOB_RING_CAPACITY);
     core_job_start(&job, core);
     for (uint64_t iteration = 1; iteration <= 500; iteration++) {
-        const struct ph_message push = {.kind = PH_HUB_PUSHPULL, .iteration = iteration};
+        const struct ph__message push = {.kind = PH_HUB_PUSHPULL, .iteration = iteration};
         await_sleep(iteration); /* at least one for each that came before */
         assert_ok(ph__link_send(worker.link, &push, NULL, 0));
         while (worker.num_values < iteration) {
@@ -162,7 +163,7 @@ enum {
 struct tcp_worker {
     uint32_t rank;
     int socket;
-    struct ph_rng_sequence random;
+    struct ph__rng_sequence random;
     pthread_t thread;
     unsigned char bytes[NUM_CHUNKS * FRAME_BYTES];
     const char *fault; /* NULL: none */
@@ -215,7 +216,7 @@ static size_t write_pushes(struct tcp_worker *worker, uint64_t iteration)
 {
     size_t used = 0;
     for (uint32_t chunk = 0; chunk < NUM_CHUNKS; chunk++) {
-        const struct ph_message push = {.kind = PH_HUB_PUSHPULL, .chunk = chunk, .iteration = iteration};
+        const struct ph__message push = {.kind = PH_HUB_PUSHPULL, .chunk = chunk, .iteration = iteration};
         const size_t payload_bytes = elements_of(chunk) * sizeof(float);
         ph__tcp_frame_encode(&push, (uint32_t)payload_bytes, worker->bytes + used);
         used += PH_TCP_FRAME_BYTES;
@@ -227,7 +228,7 @@ static size_t write_pushes(struct tcp_worker *worker, uint64_t iteration)
     return used;
 }
 
-static const char *check_value(const struct ph_message *value, uint32_t payload_bytes, const float *sums,
+static const char *check_value(const struct ph__message *value, uint32_t payload_bytes, const float *sums,
     uint64_t iteration, bool *has_come)
 {
     if (value->kind != PH_HUB_VALUE || value->iteration != iteration || value->chunk >= NUM_CHUNKS)
@@ -251,7 +252,7 @@ static const char *read_values(struct tcp_worker *worker, uint64_t iteration)
     bool has_come[NUM_CHUNKS] = {false};
     const char *fault = NULL;
     for (size_t i = 0; i < NUM_CHUNKS && fault == NULL; i++) {
-        struct ph_message value;
+        struct ph__message value;
         uint32_t payload_bytes;
         unsigned char head[PH_TCP_FRAME_BYTES];
         float sums[CHUNK_ELEMENTS];
@@ -291,14 +292,14 @@ static void link_tcp(struct core_job *job, struct tcp_worker *worker, int listen
 {
     int accepted;
     const int small = SMALL_BUFFER;
-    struct ph_link *link;
+    struct ph__link *link;
     assert_ok(ph__socket_connect(address, CONNECT_MS, &worker->socket));
     do
         assert_ok(ph__socket_accept(listening, &accepted));
     while (accepted < 0);
     assert_int_equal(setsockopt(accepted, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     limit_waits(worker->socket);
-    const struct ph_tcp_link_options options = {.socket = accepted,
+    const struct ph__tcp_link_options options = {.socket = accepted,
         .capacity = 4 * CORE_JOB_RING_CAPACITY,
         .owner = ph__shard_link_owner(job->shard, worker->rank)};
     assert_ok(ph__tcp_link_create(&options, &link));

@@ -8,18 +8,18 @@
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 
-static struct ph_rng_sequence draws;
+static struct ph__rng_sequence draws;
 
 static int set_up(void **state)
 {
     (void)state;
-    draws = (struct ph_rng_sequence){.key.seed = test_seed()};
+    draws = (struct ph__rng_sequence){.key.seed = test_seed()};
     return 0;
 }
 
 static struct shard_trial_options job_of(uint32_t num_workers, uint16_t num_shards, uint32_t depth)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     return (struct shard_trial_options){.job = shard_walk_job(ph__kernels_for(isa), walk_optimizers,
                                             WALK_NUM_OPTIMIZERS, ph__rng_next(&draws)),
@@ -186,7 +186,7 @@ static void what_waits_for_a_reply_to_the_dead_goes_on(void **state)
         shard_trial_run_all(trial); /* its reply does not leave */
         shard_trial_push(trial, 0, 0, PH_HUB_PUSHPULL);
         if (mode == PH_HUB_SYNCHRONOUS)
-            shard_trial_send(trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PUSH, .iteration = 1}, 64);
+            shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PUSH, .iteration = 1}, 64);
         shard_trial_run_all(trial);
         assert_int_equal(version_of(trial, 0), 0);
         assert_true(trial->memory.chunks[0].is_waiting);
@@ -321,7 +321,7 @@ static void of_large_chunks_few_messages_are_taken_a_turn(void **state)
     options.transports[0] = options.transports[1] = TRIAL_OWN;
     struct shard_trial *trial = shard_trial_create(&options);
     for (size_t i = 0; i < 3; i++)
-        shard_trial_send(trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PULL}, 0);
+        shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PULL}, 0);
     for (uint64_t i = 1; i <= 3; i++) {
         ph__shard_run(trial->shards[0], SIZE_MAX, &bytes);
         assert_int_equal(ph__shard_counters(trial->shards[0])->pulls, i);
@@ -347,7 +347,7 @@ static void versions_and_counters_are_those_of_its_chunks(void **state)
     assert_int_equal(most, 1);
     ph__shard_versions(trial->shards[1], &least, &most);
     assert_int_equal(most, 0);
-    const struct ph_shard_counters *counters = ph__shard_counters(trial->shards[0]);
+    const struct ph__shard_counters *counters = ph__shard_counters(trial->shards[0]);
     assert_int_equal(counters->updates, 1);
     assert_int_equal(counters->update_bytes, 2 * trial->layout->chunks[2].gradient_bytes);
     assert_int_equal(counters->pushes, 2);

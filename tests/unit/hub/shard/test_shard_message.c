@@ -7,18 +7,18 @@
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 
-static struct ph_rng_sequence draws;
+static struct ph__rng_sequence draws;
 
 static int set_up(void **state)
 {
     (void)state;
-    draws = (struct ph_rng_sequence){.key.seed = test_seed()};
+    draws = (struct ph__rng_sequence){.key.seed = test_seed()};
     return 0;
 }
 
 static struct shard_trial_options job_of(enum ph_hub_mode mode, enum trial_transport transport)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     return (struct shard_trial_options){.job = shard_walk_job(ph__kernels_for(isa), walk_optimizers,
                                             WALK_NUM_OPTIMIZERS, ph__rng_next(&draws)),
@@ -56,7 +56,7 @@ static void what_makes_no_sense_fails_its_worker(void **state)
     (void)state;
     const struct {
         uint32_t worker;
-        struct ph_message message; /* to shard 0, whose chunks are even */
+        struct ph__message message; /* to shard 0, whose chunks are even */
         const char *text;
     } cases[] = {
         {1, {.kind = PH_HUB_PUSH, .chunk = 13, .iteration = 1}, "chunk 13 of 13"},
@@ -102,7 +102,7 @@ static void in_the_midst_of_a_job_too(void **state)
         for (size_t round = 0; round < 10; round++) {
             const struct shard_trial_options options =
                 job_of((enum ph_hub_mode)mode, round % 2 == 0 ? TRIAL_OWN : TRIAL_PAYLOADS);
-            const struct ph_message wrong = {.kind = PH_HUB_PUSHPULL, .chunk = 6, .iteration = 9};
+            const struct ph__message wrong = {.kind = PH_HUB_PUSHPULL, .chunk = 6, .iteration = 9};
             struct shard_trial *trial = shard_trial_create(&options);
             shard_walk(trial, &(struct shard_walk){.num_iterations = 3}, &draws);
             for (uint32_t worker = 0; worker < 3; worker++)
@@ -129,7 +129,7 @@ static void pushing_further_ahead_than_the_depth_fails(void **state)
         shard_trial_run_all(trial);
         assert_int_equal(trial->num_failures[1], 0);
         shard_trial_send(
-            trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PUSH, .chunk = 2, .iteration = depth + 1}, 0);
+            trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PUSH, .chunk = 2, .iteration = depth + 1}, 0);
         check_failed(trial, 1,
             depth == 1 ? "chunk 2: iteration 2 is pushed while 1 waits"
                        : "chunk 2: iteration 3 is pushed while 1 waits");
@@ -144,7 +144,7 @@ static void staleness_is_no_licence_to_push_ahead(void **state)
     struct shard_trial *trial = shard_trial_create(&options); /* of staleness 0: no reply yet */
     shard_trial_push(trial, 1, 2, PH_HUB_PUSHPULL);
     shard_trial_run_all(trial);
-    shard_trial_send(trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PUSH, .chunk = 2, .iteration = 2}, 0);
+    shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PUSH, .chunk = 2, .iteration = 2}, 0);
     check_failed(trial, 1, "chunk 2: iteration 2 is pushed while 1 waits");
 }
 
@@ -156,7 +156,7 @@ static void a_second_pull_fails(void **state)
     shard_trial_push(trial, 1, 2, PH_HUB_PUSH);
     shard_trial_pull(trial, 1, 2);
     shard_trial_run_all(trial);
-    shard_trial_send(trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PULL, .chunk = 2, .iteration = 1}, 0);
+    shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PULL, .chunk = 2, .iteration = 1}, 0);
     check_failed(trial, 1, "chunk 2: a pull of iteration 1, while another waits");
 }
 
@@ -166,7 +166,7 @@ static void an_old_pull_fails(void **state)
     const struct shard_trial_options options = job_of(PH_HUB_SYNCHRONOUS, TRIAL_SHARED);
     struct shard_trial *trial = shard_trial_create(&options);
     shard_trial_push(trial, 1, 2, PH_HUB_PUSH);
-    shard_trial_send(trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PULL, .chunk = 2}, 0);
+    shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PULL, .chunk = 2}, 0);
     check_failed(trial, 1, "chunk 2: a pull of iteration 0, which is not its last");
 }
 
@@ -176,7 +176,7 @@ static void parameters_cannot_be_given_after_a_push(void **state)
     const struct shard_trial_options options = job_of(PH_HUB_SYNCHRONOUS, TRIAL_SHARED);
     struct shard_trial *trial = shard_trial_create(&options);
     shard_trial_push(trial, 0, 2, PH_HUB_PUSH);
-    shard_trial_send(trial, 0, 0, &(struct ph_message){.kind = PH_HUB_ASSIGN, .chunk = 2}, 0);
+    shard_trial_send(trial, 0, 0, &(struct ph__message){.kind = PH_HUB_ASSIGN, .chunk = 2}, 0);
     check_failed(trial, 0, "chunk 2: parameters are given by rank 0, before all pushes");
 }
 
@@ -187,9 +187,9 @@ static void nor_can_they_come_late(void **state)
     static const char parameters[64] = {1};
     struct shard_trial_options options = job_of(PH_HUB_ASYNCHRONOUS, TRIAL_PAYLOADS);
     struct shard_trial *trial = shard_trial_create(&options);
-    struct ph_link *link = trial->links[0][0].hub_link;
+    struct ph__link *link = trial->links[0][0].hub_link;
     payload_link_put(
-        link, &(struct ph_message){.kind = PH_HUB_ASSIGN, .chunk = 2}, parameters, sizeof parameters, false);
+        link, &(struct ph__message){.kind = PH_HUB_ASSIGN, .chunk = 2}, parameters, sizeof parameters, false);
     shard_trial_run_all(trial);
     assert_int_equal(trial->num_failures[0], 0);
     shard_trial_push(trial, 1, 2, PH_HUB_PUSHPULL);
@@ -205,7 +205,7 @@ static void payloads_of_another_size_fail(void **state)
 {
     (void)state;
     static const struct {
-        struct ph_message message;
+        struct ph__message message;
         size_t payload_bytes;
         const char *text;
     } cases[] = {
@@ -239,7 +239,7 @@ static void whoever_does_not_take_its_replies_fails(void **state)
     struct shard_trial *trial = shard_trial_create(&options);
     size_t bytes;
     for (size_t i = 0; i < 17; i++) {
-        shard_trial_send(trial, 0, 1, &(struct ph_message){.kind = PH_HUB_PULL, .chunk = 2}, 0);
+        shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PULL, .chunk = 2}, 0);
         ph__shard_run(trial->shards[0], SIZE_MAX, &bytes);
         assert_int_equal(trial->num_failures[1], i == 16);
     }
@@ -274,9 +274,9 @@ static void a_push_that_was_on_its_way_when_another_left_fails_its_worker(void *
     (void)state;
     const struct shard_trial_options options = job_of(PH_HUB_SYNCHRONOUS, TRIAL_PAYLOADS);
     struct shard_trial *trial = shard_trial_create(&options);
-    struct ph_shard *shard = trial->shards[0];
-    const struct ph_link_owner owner = ph__shard_link_owner(shard, 1);
-    const struct ph_message push = {.kind = PH_HUB_PUSHPULL, .chunk = 0, .iteration = 1};
+    struct ph__shard *shard = trial->shards[0];
+    const struct ph__link_owner owner = ph__shard_link_owner(shard, 1);
+    const struct ph__message push = {.kind = PH_HUB_PUSHPULL, .chunk = 0, .iteration = 1};
     void *memory;
     assert_ok(owner.place(owner.context, &push, trial->layout->chunks[0].gradient_bytes, &memory));
     ph__shard_retire_worker(shard, 2);
@@ -295,7 +295,7 @@ enum { NUM_WORKERS = 3, DEPTH = 2 };
 
 static struct shard_trial *make_trial(enum ph_hub_order order, uint16_t num_shards)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     return shard_trial_create(&(struct shard_trial_options){
         .job = shard_walk_job(ph__kernels_for(isa), walk_optimizers, WALK_NUM_OPTIMIZERS, test_seed()),

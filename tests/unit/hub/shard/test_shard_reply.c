@@ -6,19 +6,19 @@
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 
-static struct ph_rng_sequence draws;
+static struct ph__rng_sequence draws;
 
 static int set_up(void **state)
 {
     (void)state;
-    draws = (struct ph_rng_sequence){.key.seed = test_seed()};
+    draws = (struct ph__rng_sequence){.key.seed = test_seed()};
     return 0;
 }
 
 static struct shard_trial_options job_of(
     enum ph_hub_mode mode, uint32_t num_workers, uint32_t depth, enum trial_transport transport)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     struct shard_trial_options options = {.job = shard_walk_job(ph__kernels_for(isa), walk_optimizers,
                                               WALK_NUM_OPTIMIZERS, ph__rng_next(&draws)),
@@ -44,7 +44,7 @@ static uint64_t version_of(const struct shard_trial *trial)
     return trial->memory.chunks[CHUNK].version;
 }
 
-static void push(struct shard_trial *trial, uint32_t worker, enum ph_hub_message_kind kind)
+static void push(struct shard_trial *trial, uint32_t worker, enum ph__hub_message_kind kind)
 {
     shard_trial_push(trial, worker, CHUNK, kind);
 }
@@ -157,7 +157,7 @@ static void own_parameters_change_only_when_they_are_pulled(void **state)
     for (int mode = PH_HUB_SYNCHRONOUS; mode <= PH_HUB_BOUNDED; mode++) {
         const struct shard_trial_options options = job_of((enum ph_hub_mode)mode, 1, 1, TRIAL_OWN);
         struct shard_trial *trial = shard_trial_create(&options);
-        const struct ph_chunk_place *place = &trial->layout->chunks[CHUNK];
+        const struct ph__chunk_place *place = &trial->layout->chunks[CHUNK];
         char *own = trial->memory.workers[0].parameters[0] + place->gradient_offset;
         memset(own, 0x5a, place->gradient_bytes);
         push(trial, 0, PH_HUB_PUSH);

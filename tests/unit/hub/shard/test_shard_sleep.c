@@ -15,7 +15,7 @@
 
 static struct shard_trial_options job_of(uint32_t num_workers, uint16_t num_shards)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     return (struct shard_trial_options){
         .job = shard_walk_job(ph__kernels_for(isa), walk_optimizers, WALK_NUM_OPTIMIZERS, test_seed()),
@@ -95,17 +95,17 @@ static void a_process_that_ends_wakes_the_thread_and_fails_its_worker(void **sta
     struct shard_trial_options options = job_of(2, 1);
     struct shard_trial *trial = shard_trial_create(&options);
     struct owner owner = {0};
-    const struct ph_shard_callbacks callbacks = {.context = &owner, .worker_failed = count_failure};
-    struct ph_shard *shard;
+    const struct ph__shard_callbacks callbacks = {.context = &owner, .worker_failed = count_failure};
+    struct ph__shard *shard;
     int bells[2][2];
     void *memory[2];
     assert_ok(ph__shard_create(&trial->job, 0, &callbacks, &shard));
     for (uint32_t worker = 0; worker < 2; worker++) {
-        struct ph_link *link;
+        struct ph__link *link;
         assert_ok(ph__doorbell_create(bells[worker]));
         memory[worker] = aligned_alloc(64, ph__shared_link_bytes(4));
         memset(memory[worker], 0, ph__shared_link_bytes(4));
-        const struct ph_shared_link_options link_options = {.memory = memory[worker],
+        const struct ph__shared_link_options link_options = {.memory = memory[worker],
             .capacity = 4,
             .is_hub = true,
             .doorbell = bells[worker][0],
@@ -147,7 +147,7 @@ enum { NUM_ITERATIONS = 50, NUM_WORKERS = 3 };
 
 struct thread {
     pthread_t thread;
-    struct ph_shard *shard;
+    struct ph__shard *shard;
     const _Atomic bool *must_stop;
 };
 

@@ -11,29 +11,30 @@ enum { NUM_WORKERS = 2, MAX_KEYS = 8 };
 /* A shard on trial, the snapshot that it fills, and another that the test fills itself. */
 struct trial {
     struct shard_trial *shard;
-    struct ph_snapshot *got, *wanted;
+    struct ph__snapshot *got, *wanted;
     uint32_t num_chunks;
 };
 
-static struct ph_snapshot *make_snapshot(const struct trial_job *job)
+static struct ph__snapshot *make_snapshot(const struct trial_job *job)
 {
-    struct ph_init_key keys[MAX_KEYS];
-    struct ph_service_settings settings;
-    struct ph_snapshot *snapshot;
+    struct ph__init_key keys[MAX_KEYS];
+    struct ph__service_settings settings;
+    struct ph__snapshot *snapshot;
     const struct ph_hub_service service = {.name = "trial",
         .num_workers = NUM_WORKERS,
         .optimizers = job->optimizers,
         .num_optimizers = job->num_optimizers};
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     for (size_t i = 0; i < job->num_keys; i++)
-        keys[i] = (struct ph_init_key){job->keys[i].num_elements, job->keys[i].dtype, job->keys[i].optimizer};
+        keys[i] =
+            (struct ph__init_key){job->keys[i].num_elements, job->keys[i].dtype, job->keys[i].optimizer};
     assert_ok(ph__snapshot_create(&settings, keys, job->num_keys, job->chunk_bytes, &snapshot));
     return snapshot;
 }
 
 static void begin(struct trial *trial, enum trial_transport transport, bool is_lawless)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     struct shard_trial_options options = {
         .job = shard_walk_job(ph__kernels_for(isa), walk_optimizers, WALK_NUM_OPTIMIZERS, test_seed()),
@@ -78,21 +79,21 @@ static void update(struct trial *trial, uint32_t chunk)
 /* What each chunk has had at its version must stay the snapshot's: weights by the oracle, slots as they are now. */
 static void want(struct trial *trial, uint32_t chunk)
 {
-    const struct ph_job_memory *memory = &trial->shard->memory;
-    const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+    const struct ph__job_memory *memory = &trial->shard->memory;
+    const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
     const size_t at = place->first_weight, size = place->num_elements * sizeof(float);
     const uint32_t optimizer = trial->shard->optimizer_of_key[place->key];
     memcpy(trial->wanted->weights + at, shard_oracle_weights(trial->shard->oracle, chunk), size);
     memcpy(trial->wanted->m + at, memory->m + at, size);
     memcpy(trial->wanted->s + at, memory->s + at, size);
     trial->wanted->chunks[chunk] =
-        (struct ph_snapshot_chunk){version_of(trial, chunk), trial->shard->learning_rates[0][optimizer]};
+        (struct ph__snapshot_chunk){version_of(trial, chunk), trial->shard->learning_rates[0][optimizer]};
 }
 
 static void check_snapshot(const struct trial *trial)
 {
     for (uint32_t chunk = 0; chunk < trial->num_chunks; chunk++) {
-        const struct ph_chunk_place *place = &trial->got->layout->chunks[chunk];
+        const struct ph__chunk_place *place = &trial->got->layout->chunks[chunk];
         const size_t at = place->first_weight, size = place->num_elements * sizeof(float);
         assert_int_equal(trial->got->chunks[chunk].version, trial->wanted->chunks[chunk].version);
         assert_true(trial->got->chunks[chunk].learning_rate == trial->wanted->chunks[chunk].learning_rate);
@@ -252,7 +253,7 @@ static void a_version_is_told_of_once_when_the_first_chunk_reaches_it(void **sta
 /* A shard that has done nothing yet, and a snapshot of another's: results are those that the other's workers had. */
 static void restore_into(struct trial *to, const struct trial *from)
 {
-    struct ph_job_memory *memory = &to->shard->memory;
+    struct ph__job_memory *memory = &to->shard->memory;
     for (uint32_t chunk = 0; chunk < to->num_chunks; chunk++)
         memory->chunks[chunk].version = from->got->chunks[chunk].version;
     ph__shard_begin_restore(to->shard->shards[0], from->got);
@@ -260,7 +261,7 @@ static void restore_into(struct trial *to, const struct trial *from)
     shard_trial_settle(to->shard);
     assert_int_equal(to->shard->num_copied, 1);
     for (uint32_t chunk = 0; chunk < to->num_chunks; chunk++) {
-        const struct ph_chunk_place *place = &memory->layout->chunks[chunk];
+        const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
         const uint64_t version = from->got->chunks[chunk].version;
         const size_t copy = version % memory->num_versions, at = place->first_weight;
         const size_t size = place->num_elements * sizeof(float);

@@ -12,12 +12,12 @@
 #define NUM_CHUNKS 24u
 
 struct trial {
-    struct ph_layout *layout;
-    struct ph_job_memory *memory;
-    struct ph_shard_job job;
-    struct ph_shard *shard;
+    struct ph__layout *layout;
+    struct ph__job_memory *memory;
+    struct ph__shard_job job;
+    struct ph__shard *shard;
     uint16_t core_of_chunk[NUM_CHUNKS];
-    struct ph_chunk_lists chunks_of_core;
+    struct ph__chunk_lists chunks_of_core;
     uint32_t optimizer_of_key[1];
     struct ph_hub_optimizer optimizer;
     int num_touched; /* calls of the callback */
@@ -31,16 +31,16 @@ static void touched(void *context)
 /* Every third chunk is another shard's. */
 static void begin(struct trial *trial)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     *trial = (struct trial){.optimizer = {.kind = PH_MOMENTUM, .learning_rate = 1, .momentum = .5F}};
-    const struct ph_layout_key key = {
+    const struct ph__layout_key key = {
         .num_elements = NUM_CHUNKS * CHUNK_BYTES / sizeof(float), .dtype = PH_F32};
     assert_ok(ph__layout_create(&key, 1, CHUNK_BYTES, &trial->layout));
-    const struct ph_job_memory_options options = {
+    const struct ph__job_memory_options options = {
         .layout = trial->layout, .num_workers = 1, .depth = 1, .num_versions = 1, .has_m = true};
     assert_ok(ph__job_memory_create(&options, &trial->memory));
-    const struct ph_worker_region_sizes sizes = {.num_cores = 2,
+    const struct ph__worker_region_sizes sizes = {.num_cores = 2,
         .ring_capacity = 64,
         .gradient_bytes = trial->layout->sizes.gradient_bytes,
         .depth = 1};
@@ -48,7 +48,7 @@ static void begin(struct trial *trial)
     for (uint32_t chunk = 0; chunk < NUM_CHUNKS; chunk++)
         trial->core_of_chunk[chunk] = chunk % 3 == 1;
     assert_ok(ph__chunk_lists_init(&trial->chunks_of_core, trial->core_of_chunk, NUM_CHUNKS, 2));
-    trial->job = (struct ph_shard_job){.kernels = ph__kernels_for(isa),
+    trial->job = (struct ph__shard_job){.kernels = ph__kernels_for(isa),
         .memory = trial->memory,
         .core_of_chunk = trial->core_of_chunk,
         .chunks_of_core = &trial->chunks_of_core,
@@ -57,7 +57,7 @@ static void begin(struct trial *trial)
         .optimizers = &trial->optimizer,
         .optimizer_of_key = trial->optimizer_of_key,
         .num_optimizers = 1};
-    const struct ph_shard_callbacks callbacks = {.context = trial, .touched = touched};
+    const struct ph__shard_callbacks callbacks = {.context = trial, .touched = touched};
     assert_ok(ph__shard_create(&trial->job, 0, &callbacks, &trial->shard));
 }
 
@@ -114,7 +114,7 @@ static void and_of_no_others(void **state)
     (void)state;
     struct trial trial;
     begin(&trial);
-    const struct ph_region *region = &trial.memory->workers[0].region;
+    const struct ph__region *region = &trial.memory->workers[0].region;
     madvise(region->memory, region->size, MADV_NOHUGEPAGE);
     ph__shard_begin_touch(trial.shard);
     count_runs(&trial, SIZE_MAX);

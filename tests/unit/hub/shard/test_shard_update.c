@@ -8,18 +8,18 @@
 
 #include "base/thread/cpu.h"
 
-static struct ph_rng_sequence draws;
+static struct ph__rng_sequence draws;
 
 static int set_up(void **state)
 {
     (void)state;
-    draws = (struct ph_rng_sequence){.key.seed = test_seed()};
+    draws = (struct ph__rng_sequence){.key.seed = test_seed()};
     return 0;
 }
 
-static enum ph_isa best_isa(void)
+static enum ph__isa best_isa(void)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     return isa;
 }
@@ -60,7 +60,7 @@ static void every_optimizer_steps_with_the_sum_in_worker_order(void **state)
     (void)state;
     for (int isa = PH_ISA_REF; isa <= (int)best_isa(); isa++) {
         for (size_t i = 0; i < WALK_NUM_OPTIMIZERS; i++) {
-            struct shard_trial_options options = {.job = shard_walk_job(ph__kernels_for((enum ph_isa)isa),
+            struct shard_trial_options options = {.job = shard_walk_job(ph__kernels_for((enum ph__isa)isa),
                                                       &walk_optimizers[i], 1, ph__rng_next(&draws)),
                 .num_workers = 3,
                 .num_shards = 1};

@@ -96,7 +96,7 @@ static void wide_gives_them_however_workers_are_connected(void **state)
 
 static struct shard_trial *begin_trial(void)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
     const struct shard_trial_options options = {
         .job = shard_walk_job(ph__kernels_for(isa), walk_optimizers, WALK_NUM_OPTIMIZERS, test_seed()),

@@ -158,11 +158,11 @@ static uint64_t bytes_given(void)
 }
 
 /* Worker 0 shares memory, worker 1 has links. */
-static struct ph_tenant *make_tenant(const struct ph_hub_service *service, enum ph_dtype dtype)
+static struct ph__tenant *make_tenant(const struct ph_hub_service *service, enum ph_dtype dtype)
 {
-    const struct ph_hub_share share = {.num_hubs = 1};
-    struct ph_service_settings settings;
-    struct ph_tenant *tenant;
+    const struct ph__hub_share share = {.num_hubs = 1};
+    struct ph__service_settings settings;
+    struct ph__tenant *tenant;
     ph__service_copy(service, &share, &settings);
     assert_ok(ph__tenant_create(&settings, &tenant));
     tenant->members[0].is_shared = true;
@@ -170,16 +170,16 @@ static struct ph_tenant *make_tenant(const struct ph_hub_service *service, enum 
     tenant->keys = calloc(tenant->num_keys, sizeof *tenant->keys);
     assert_non_null(tenant->keys);
     for (size_t i = 0; i < tenant->num_keys; i++)
-        tenant->keys[i] = (struct ph_init_key){.num_elements = 20000 + 1000 * i, .dtype = dtype};
+        tenant->keys[i] = (struct ph__init_key){.num_elements = 20000 + 1000 * i, .dtype = dtype};
     return tenant;
 }
 
-static ph_status build_within(struct ph_tenant *tenant, bool has_snapshots, uint64_t max_bytes)
+static ph_status build_within(struct ph__tenant *tenant, bool has_snapshots, uint64_t max_bytes)
 {
-    enum ph_isa isa;
+    enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
-    struct ph_autotune tuning = {.kernels = ph__kernels_for(isa)};
-    const struct ph_tenant_options options = {.num_cores = NUM_CORES,
+    struct ph__autotune tuning = {.kernels = ph__kernels_for(isa)};
+    const struct ph__tenant_options options = {.num_cores = NUM_CORES,
         .kernels = tuning.kernels,
         .tuning = &tuning,
         .max_bytes = max_bytes,
@@ -187,7 +187,7 @@ static ph_status build_within(struct ph_tenant *tenant, bool has_snapshots, uint
     return ph__tenant_build(tenant, &options);
 }
 
-static void build(struct ph_tenant *tenant, bool has_snapshots)
+static void build(struct ph__tenant *tenant, bool has_snapshots)
 {
     assert_ok(build_within(tenant, has_snapshots, UINT64_MAX));
     for (uint16_t core = 0; core < NUM_CORES; core++) {
@@ -201,7 +201,7 @@ static void build(struct ph_tenant *tenant, bool has_snapshots)
 static void check_bytes(const struct ph_hub_service *service, enum ph_dtype dtype, bool has_snapshots)
 {
     const uint64_t before = bytes_given();
-    struct ph_tenant *tenant = make_tenant(service, dtype);
+    struct ph__tenant *tenant = make_tenant(service, dtype);
     build(tenant, has_snapshots);
     const uint64_t of_library = bytes_given() - before;
     const uint64_t taken = of_library + tenant->memory->region.size + tenant->memory->workers[0].region.size;
@@ -232,7 +232,7 @@ static void spreading_the_chunks_counts_while_it_lasts(void **state)
     (void)state;
     struct ph_hub_service service = hub_thread_service("job", NUM_WORKERS);
     service.chunk_bytes = CHUNK_BYTES;
-    struct ph_tenant *tenant = make_tenant(&service, PH_F32);
+    struct ph__tenant *tenant = make_tenant(&service, PH_F32);
     assert_ok(build_within(tenant, false, UINT64_MAX));
     const uint64_t lasting = tenant->num_bytes;
     const uint64_t passing = ph__spread_bytes(tenant->layout->sizes.num_chunks);

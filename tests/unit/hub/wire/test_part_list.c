@@ -10,9 +10,9 @@
 enum { NONE_KEPT = 1 << 30 };
 
 /* open: up to 0. */
-static struct ph_parts make(uint64_t kept, const uint64_t *open)
+static struct ph__parts make(uint64_t kept, const uint64_t *open)
 {
-    struct ph_parts parts = {.kept = kept == NONE_KEPT ? PH_NO_ITERATION : kept};
+    struct ph__parts parts = {.kept = kept == NONE_KEPT ? PH_NO_ITERATION : kept};
     for (; *open != 0; open++)
         ph__parts_add(&parts, *open);
     return parts;
@@ -21,7 +21,7 @@ static struct ph_parts make(uint64_t kept, const uint64_t *open)
 #define LIST(...) ((const uint64_t[]){__VA_ARGS__, 0})
 #define NOTHING ((const uint64_t[]){0})
 
-static void assert_described(const struct ph_parts *parts, const char *wanted)
+static void assert_described(const struct ph__parts *parts, const char *wanted)
 {
     char text[PH_PARTS_TEXT_BYTES];
     ph__parts_describe(parts, text);
@@ -33,7 +33,7 @@ static void assert_described(const struct ph_parts *parts, const char *wanted)
 static void a_list_has_what_was_added(void **state)
 {
     (void)state;
-    struct ph_parts parts = make(3, LIST(9, 5, 7, 5));
+    struct ph__parts parts = make(3, LIST(9, 5, 7, 5));
     assert_described(&parts, "of iteration 3, 5, 7, 9");
     assert_true(ph__parts_has(&parts, 3) && ph__parts_has(&parts, 7));
     assert_false(ph__parts_has(&parts, 4) || ph__parts_has(&parts, PH_NO_ITERATION));
@@ -45,7 +45,7 @@ static void a_list_has_what_was_added(void **state)
 static void a_list_that_is_full_stays_as_it_is(void **state)
 {
     (void)state;
-    struct ph_parts parts = make(NONE_KEPT, NOTHING);
+    struct ph__parts parts = make(NONE_KEPT, NOTHING);
     char text[PH_PARTS_TEXT_BYTES];
     for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS + 1; i++)
         ph__parts_add(&parts, PH_HUB_MAX_ITERATION - i);
@@ -59,7 +59,7 @@ static void a_list_that_is_full_stays_as_it_is(void **state)
 static void a_list_that_is_told_is_not_cut_inside_a_number(void **state)
 {
     (void)state;
-    struct ph_parts parts = make(NONE_KEPT, NOTHING);
+    struct ph__parts parts = make(NONE_KEPT, NOTHING);
     char wanted[PH_PARTS_TEXT_BYTES] = "of iteration";
     for (uint64_t i = 0; i < PH_HUB_MAX_OPEN_PARTS; i++)
         ph__parts_add(&parts, 1234567890123456 + i);
@@ -74,7 +74,7 @@ static void a_list_that_is_told_is_not_cut_inside_a_number(void **state)
 static void keeping_one_drops_what_is_settled(void **state)
 {
     (void)state;
-    struct ph_parts parts = make(3, LIST(5, 7, 9));
+    struct ph__parts parts = make(3, LIST(5, 7, 9));
     ph__parts_keep(&parts, 7, 8);
     assert_described(&parts, "of iteration 7, 9");
     ph__parts_keep(&parts, 6, 0);
@@ -91,7 +91,7 @@ static void keeping_one_drops_what_is_settled(void **state)
 static void the_newest_common_part_is_found(void **state)
 {
     (void)state;
-    struct ph_saved saved[3] = {{.parts = make(2, LIST(5, 9))}, {.parts = make(5, LIST(7, 9))},
+    struct ph__saved saved[3] = {{.parts = make(2, LIST(5, 9))}, {.parts = make(5, LIST(7, 9))},
         {.parts = make(NONE_KEPT, LIST(2, 5))}};
     assert_int_equal(ph__parts_newest_common(saved, 1), 9);
     assert_int_equal(ph__parts_newest_common(saved, 2), 9);
@@ -107,16 +107,16 @@ static void nothing_is_dropped_that_may_become_whole(void **state)
 {
     (void)state;
     uint64_t slack = 1;
-    struct ph_saved saved[2] = {
+    struct ph__saved saved[2] = {
         {.parts = make(10, LIST(20)), .settled_end = 21}, {.parts = make(10, NOTHING), .settled_end = 11}};
-    struct ph_keep keep = ph__parts_decide(saved, 2, &slack);
+    struct ph__keep keep = ph__parts_decide(saved, 2, &slack);
     assert_int_equal(keep.iteration, 10);
     assert_int_equal(keep.settled_end, 11);
     saved[1].settled_end = 31; /* of 20 it has none, and makes none any more */
     keep = ph__parts_decide(saved, 2, &slack);
     assert_int_equal(keep.iteration, 10);
     assert_int_equal(keep.settled_end, 21);
-    saved[1] = (struct ph_saved){.parts = make(10, LIST(20)), .settled_end = 0};
+    saved[1] = (struct ph__saved){.parts = make(10, LIST(20)), .settled_end = 0};
     keep = ph__parts_decide(saved, 2, &slack);
     assert_int_equal(keep.iteration, 20);
     assert_int_equal(keep.settled_end, 21);
@@ -128,12 +128,12 @@ static void what_a_hub_with_chunks_has_not_made_goes(void **state)
 {
     (void)state;
     uint64_t slack = 1;
-    struct ph_parts full = make(10, NOTHING);
+    struct ph__parts full = make(10, NOTHING);
     for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS; i++)
         ph__parts_add(&full, 10 + i);
-    const struct ph_saved saved[3] = {{.parts = full, .settled_end = 75},
+    const struct ph__saved saved[3] = {{.parts = full, .settled_end = 75},
         {.parts = full, .settled_end = PH_NO_ITERATION}, {.parts = make(10, NOTHING), .settled_end = 75}};
-    const struct ph_keep keep = ph__parts_decide(saved, 3, &slack);
+    const struct ph__keep keep = ph__parts_decide(saved, 3, &slack);
     assert_int_equal(keep.iteration, 10);
     assert_int_equal(keep.settled_end, 75);
 }
@@ -143,10 +143,10 @@ static void what_only_a_hub_without_chunks_has_not_made_stays(void **state)
 {
     (void)state;
     uint64_t slack = 1;
-    struct ph_saved saved[3] = {{.parts = make(10, LIST(12, 20, 30)), .settled_end = 31},
+    struct ph__saved saved[3] = {{.parts = make(10, LIST(12, 20, 30)), .settled_end = 31},
         {.parts = make(10, LIST(40)), .settled_end = PH_NO_ITERATION},
         {.parts = make(10, LIST(20, 30)), .settled_end = 31}};
-    struct ph_keep keep = ph__parts_decide(saved, 3, &slack);
+    struct ph__keep keep = ph__parts_decide(saved, 3, &slack);
     assert_int_equal(keep.iteration, 10);
     assert_int_equal(keep.settled_end, 20);
     ph__parts_add(&saved[1].parts, 30);
@@ -160,12 +160,12 @@ static void the_oldest_of_too_many_parts_goes(void **state)
 {
     (void)state;
     uint64_t slack = 1;
-    struct ph_parts full = make(10, NOTHING);
+    struct ph__parts full = make(10, NOTHING);
     for (uint64_t i = 1; i <= PH_HUB_MAX_OPEN_PARTS; i++)
         ph__parts_add(&full, 10 + i);
-    struct ph_saved saved[2] = {
+    struct ph__saved saved[2] = {
         {.parts = full, .settled_end = 75}, {.parts = make(10, NOTHING), .settled_end = PH_NO_ITERATION}};
-    struct ph_keep keep = ph__parts_decide(saved, 2, &slack);
+    struct ph__keep keep = ph__parts_decide(saved, 2, &slack);
     assert_int_equal(keep.iteration, 10);
     assert_int_equal(keep.settled_end, 12);
     ph__parts_keep(&saved[0].parts, keep.iteration, keep.settled_end);
@@ -177,7 +177,7 @@ static void the_next_parts_lie_ahead_of_all_hubs(void **state)
 {
     (void)state;
     uint64_t slack = 1;
-    struct ph_saved saved[2] = {{.parts = make(0, NOTHING), .most = 9, .every = 5},
+    struct ph__saved saved[2] = {{.parts = make(0, NOTHING), .most = 9, .every = 5},
         {.parts = make(0, NOTHING), .most = 14, .every = 5}};
     assert_int_equal(ph__parts_decide(saved, 2, &slack).next, 15);
     saved[0].most = 15;
@@ -191,7 +191,7 @@ static void the_next_parts_lie_ahead_of_a_hub_that_was_late(void **state)
     (void)state;
     enum { TURN = 100 }; /* iterations from a hub's word to the answer to it */
     uint64_t slack = 1, told_at = 50, turns = 0;
-    struct ph_saved saved = {.parts = make(0, NOTHING), .most = told_at, .every = 1};
+    struct ph__saved saved = {.parts = make(0, NOTHING), .most = told_at, .every = 1};
     for (;; turns++) {
         const uint64_t next = ph__parts_decide(&saved, 1, &slack).next;
         if (next >= told_at + TURN)
@@ -211,7 +211,7 @@ static void in_time_the_next_parts_come_nearer_again(void **state)
 {
     (void)state;
     uint64_t slack = 128, rounds = 0;
-    const struct ph_saved saved = {.parts = make(0, NOTHING), .most = 50, .every = 1};
+    const struct ph__saved saved = {.parts = make(0, NOTHING), .most = 50, .every = 1};
     ph__parts_decide(&saved, 1, &slack);
     assert_in_range(slack, 120, 127);
     for (; slack > 1; rounds++)
@@ -226,13 +226,13 @@ static void what_is_told_is_heard(void **state)
 {
     (void)state;
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_saved heard;
-    struct ph_keep heard_keep;
+    struct ph__wire_writer writer;
+    struct ph__saved heard;
+    struct ph__keep heard_keep;
     uint64_t iteration;
-    struct ph_saved saved = {
+    struct ph__saved saved = {
         .parts = make(4, LIST(8, 12)), .most = 13, .settled_end = 13, .every = 4, .is_late = true};
-    const struct ph_keep keep = {.iteration = PH_NO_ITERATION, .settled_end = UINT64_MAX, .next = 16};
+    const struct ph__keep keep = {.iteration = PH_NO_ITERATION, .settled_end = UINT64_MAX, .next = 16};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_saved(&writer, &saved);
     assert_ok(ph__get_saved(bytes, writer.used, &heard));
@@ -253,11 +253,11 @@ static void what_is_told_is_heard(void **state)
     assert_true(iteration == PH_NO_ITERATION);
 }
 
-static void assert_refused(const struct ph_saved *saved, const char *part)
+static void assert_refused(const struct ph__saved *saved, const char *part)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_saved heard;
+    struct ph__wire_writer writer;
+    struct ph__saved heard;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_saved(&writer, saved);
     assert_fails(ph__get_saved(bytes, writer.used, &heard), PH_ERROR_PEER, part);
@@ -267,19 +267,19 @@ static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_parts parts;
-    struct ph_saved saved = {.parts = {.kept = PH_HUB_MAX_ITERATION + 1}};
+    struct ph__wire_writer writer;
+    struct ph__parts parts;
+    struct ph__saved saved = {.parts = {.kept = PH_HUB_MAX_ITERATION + 1}};
     assert_refused(&saved, "there is no iteration");
-    saved.parts = (struct ph_parts){.num_open = 2, .open = {5, 5}};
+    saved.parts = (struct ph__parts){.num_open = 2, .open = {5, 5}};
     assert_refused(&saved, "makes no sense");
-    saved.parts = (struct ph_parts){.num_open = 1, .open = {PH_NO_ITERATION}};
+    saved.parts = (struct ph__parts){.num_open = 1, .open = {PH_NO_ITERATION}};
     assert_refused(&saved, "makes no sense");
-    saved = (struct ph_saved){.settled_end = PH_HUB_MAX_ITERATION + 2};
+    saved = (struct ph__saved){.settled_end = PH_HUB_MAX_ITERATION + 2};
     assert_refused(&saved, "has settled");
-    saved = (struct ph_saved){.most = PH_HUB_MAX_ITERATION};
+    saved = (struct ph__saved){.most = PH_HUB_MAX_ITERATION};
     assert_refused(&saved, "has come to iteration");
-    saved = (struct ph_saved){.every = PH_HUB_MAX_PERIOD + 1};
+    saved = (struct ph__saved){.every = PH_HUB_MAX_PERIOD + 1};
     assert_refused(&saved, "with checkpoints every");
     memset(bytes, 0, sizeof bytes);
     bytes[8] = PH_HUB_MAX_OPEN_PARTS + 1;

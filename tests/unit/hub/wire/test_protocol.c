@@ -15,9 +15,9 @@ struct body {
     size_t hosts; /* where the first one's length stands */
 };
 
-static struct ph_job_layout layout_of(uint16_t num_cores)
+static struct ph__job_layout layout_of(uint16_t num_cores)
 {
-    return (struct ph_job_layout){.chunk_bytes = 32768,
+    return (struct ph__job_layout){.chunk_bytes = 32768,
         .num_versions = 2,
         .ring_capacity = 8,
         .num_cores = num_cores,
@@ -28,10 +28,10 @@ static struct ph_job_layout layout_of(uint16_t num_cores)
 }
 
 /* As a hub writes it, whatever the layout says. */
-static void write_body(const struct ph_job_layout *layout, struct body *body)
+static void write_body(const struct ph__job_layout *layout, struct body *body)
 {
-    struct ph_wire_writer writer;
-    struct ph_job_layout without = *layout;
+    struct ph__wire_writer writer;
+    struct ph__job_layout without = *layout;
     without.num_cores = 0;
     ph__wire_writer_init(&writer, body->bytes, sizeof body->bytes);
     ph__put_layout(&writer, &without);
@@ -41,7 +41,7 @@ static void write_body(const struct ph_job_layout *layout, struct body *body)
     assert_ok(ph__wire_writer_finish(&writer, "layout", &body->size));
 }
 
-static ph_status read_body(const struct body *body, size_t size, struct ph_job_layout *layout_out)
+static ph_status read_body(const struct body *body, size_t size, struct ph__job_layout *layout_out)
 {
     unsigned char *exact = malloc(size + 1); /* of the size that a sanitizer watches */
     assert_non_null(exact);
@@ -51,10 +51,10 @@ static ph_status read_body(const struct body *body, size_t size, struct ph_job_l
     return status;
 }
 
-static void assert_refused(const struct ph_job_layout *layout, const char *why)
+static void assert_refused(const struct ph__job_layout *layout, const char *why)
 {
     struct body body;
-    struct ph_job_layout found;
+    struct ph__job_layout found;
     write_body(layout, &body);
     assert_fails(read_body(&body, body.size, &found), PH_ERROR_PEER, why);
 }
@@ -63,7 +63,7 @@ static void a_layout_is_read_as_it_was_written(void **state)
 {
     (void)state;
     struct body body;
-    struct ph_job_layout found, layout = layout_of(PH_HUB_MAX_CORES);
+    struct ph__job_layout found, layout = layout_of(PH_HUB_MAX_CORES);
     for (size_t core = 0; core < PH_HUB_MAX_CORES; core++)
         strcpy(
             layout.hosts[core], "2001:0db8:1111:2222:3333:4444:192.168.100.100"); /* the longest there is */
@@ -84,7 +84,7 @@ static void an_address_that_is_none_is_refused(void **state)
     static const char *const hosts[] = {"localhost", "192.0.2.1:80", "192.0.2.", "[::1]", "fe80::1%eth0", "-",
         "%s%s%s", "192.0.2.1,192.0.2.2"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        struct ph_job_layout layout = layout_of(4);
+        struct ph__job_layout layout = layout_of(4);
         strcpy(layout.hosts[3], hosts[i]);
         assert_refused(&layout, hosts[i]);
     }
@@ -95,7 +95,7 @@ static void lengths_that_lie_are_refused(void **state)
     (void)state;
     static const uint16_t lengths[] = {1, 8, 10, PH_HOST_BYTES - 1, PH_HOST_BYTES, 1000, UINT16_MAX};
     struct body body;
-    struct ph_job_layout found, layout = layout_of(2);
+    struct ph__job_layout found, layout = layout_of(2);
     strcpy(layout.hosts[0], "192.0.2.1");
     strcpy(layout.hosts[1], "192.0.2.2");
     write_body(&layout, &body);
@@ -111,7 +111,7 @@ static void bytes_of_an_address_that_are_no_text_are_refused(void **state)
     (void)state;
     static const unsigned char garbage[] = {0, '\n', 0x7f, 0x80, 0xff};
     struct body body;
-    struct ph_job_layout found, layout = layout_of(1);
+    struct ph__job_layout found, layout = layout_of(1);
     strcpy(layout.hosts[0], "192.0.2.1");
     write_body(&layout, &body);
     for (size_t i = 0; i < sizeof garbage; i++) {
@@ -124,7 +124,7 @@ static void a_layout_that_ends_early_or_goes_on_is_refused(void **state)
 {
     (void)state;
     struct body body;
-    struct ph_job_layout found, layout = layout_of(3);
+    struct ph__job_layout found, layout = layout_of(3);
     strcpy(layout.hosts[1], "192.0.2.1");
     write_body(&layout, &body);
     for (size_t size = 0; size < body.size; size++)
@@ -138,8 +138,8 @@ static void there_is_a_limit_to_core_threads(void **state)
     (void)state;
     static const uint16_t counts[] = {0, PH_HUB_MAX_CORES + 1, UINT16_MAX};
     struct body body;
-    struct ph_job_layout found;
-    const struct ph_job_layout layout = layout_of(PH_HUB_MAX_CORES);
+    struct ph__job_layout found;
+    const struct ph__job_layout layout = layout_of(PH_HUB_MAX_CORES);
     write_body(&layout, &body);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const size_t at = 3 * sizeof(uint32_t); /* behind chunk_bytes, num_versions and ring_capacity */
@@ -154,7 +154,7 @@ static void sizes_of_a_layout_keep_their_limits(void **state)
     (void)state;
     static const uint32_t chunks[] = {0, 1, 32, 32768 + 4, PH_HUB_MAX_CHUNK_BYTES + 64, UINT32_MAX};
     static const uint32_t rings[] = {0, 2, 12, 2 * (uint32_t)PH_HUB_MAX_RING_CAPACITY, 1u << 31};
-    struct ph_job_layout layout = layout_of(2);
+    struct ph__job_layout layout = layout_of(2);
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         layout.chunk_bytes = chunks[i];
         assert_refused(&layout, "the hub has chunks of");
@@ -171,11 +171,11 @@ static void sizes_of_a_layout_keep_their_limits(void **state)
 
 /* ---- joining ---- */
 
-static ph_status read_join(const struct ph_join *join)
+static ph_status read_join(const struct ph__join *join)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_join found;
+    struct ph__wire_writer writer;
+    struct ph__join found;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_join(&writer, join);
     return ph__get_join(bytes, writer.used, &found);
@@ -184,9 +184,9 @@ static ph_status read_join(const struct ph_join *join)
 static void what_joins_keeps_the_limits(void **state)
 {
     (void)state;
-    static const struct ph_hub_share shares[] = {
+    static const struct ph__hub_share shares[] = {
         {0, 0}, {1, 1}, {64, 64}, {0, PH_HUB_MAX_HUBS + 1}, {0, UINT16_MAX}};
-    struct ph_join join = {
+    struct ph__join join = {
         .name = "job", .rank = PH_HUB_MAX_WORKERS - 1, .share = {PH_HUB_MAX_HUBS - 1, PH_HUB_MAX_HUBS}};
     assert_ok(read_join(&join));
     join.rank++;
@@ -201,9 +201,9 @@ static void what_joins_keeps_the_limits(void **state)
 static ph_status read_joined(uint32_t num_workers, uint32_t depth, uint32_t num_optimizers)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_joined found;
-    const struct ph_joined joined = {
+    struct ph__wire_writer writer;
+    struct ph__joined found;
+    const struct ph__joined joined = {
         .num_workers = num_workers, .depth = depth, .num_optimizers = num_optimizers};
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_joined(&writer, &joined);
@@ -227,8 +227,8 @@ static void what_is_joined_keeps_the_limits(void **state)
 static ph_status read_answer(ph_status status, const char *text, bool is_failure)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
-    struct ph_wire_writer writer;
-    struct ph_answer answer;
+    struct ph__wire_writer writer;
+    struct ph__answer answer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, status, text);
     return is_failure ? ph__get_failure(bytes, writer.used, &answer)
@@ -250,8 +250,8 @@ static void a_text_of_any_bytes_is_told(void **state)
     (void)state;
     unsigned char bytes[PH_HUB_MAX_BODY];
     char text[PH_HUB_MAX_TEXT + 2] = "";
-    struct ph_wire_writer writer;
-    struct ph_answer answer;
+    struct ph__wire_writer writer;
+    struct ph__answer answer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_answer(&writer, PH_ERROR_DISK, "caf\xe9/\n: \xff\xc3\xa9 is full");
     assert_ok(ph__get_answer(bytes, writer.used, &answer));

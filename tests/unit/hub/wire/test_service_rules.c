@@ -59,10 +59,10 @@ static void a_service_names_its_optimizers(void **state)
 
 static void copies(struct ph_hub_optimizer optimizer, const struct ph_hub_optimizer *wanted)
 {
-    static struct ph_service_settings settings;
+    static struct ph__service_settings settings;
     const struct ph_hub_service service = service_with(&optimizer);
     assert_ok(ph__service_check(&service));
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     const struct ph_hub_optimizer *copy = settings.service.optimizers;
     assert_int_equal(copy->is_none, wanted->is_none);
     assert_int_equal(copy->kind, wanted->kind);
@@ -116,21 +116,21 @@ static void what_a_kind_does_not_use_is_ignored(void **state)
 static void staleness_counts_where_it_is_bounded(void **state)
 {
     (void)state;
-    static struct ph_service_settings settings;
+    static struct ph__service_settings settings;
     struct ph_hub_service service = service_with(&adam);
     service.staleness = 3;
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_int_equal(settings.service.staleness, 0);
     service.mode = PH_HUB_BOUNDED;
-    ph__service_copy(&service, &(struct ph_hub_share){.num_hubs = 1}, &settings);
+    ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     assert_int_equal(settings.service.staleness, 3);
 }
 
 static void a_service_is_the_same_in_the_same_share_alone(void **state)
 {
     (void)state;
-    static struct ph_service_settings first, second;
-    const struct ph_hub_share share = {.num_hubs = 2}, other_share = {.hub = 1, .num_hubs = 2};
+    static struct ph__service_settings first, second;
+    const struct ph__hub_share share = {.num_hubs = 2}, other_share = {.hub = 1, .num_hubs = 2};
     struct ph_hub_optimizer odd = full(PH_SGD);
     struct ph_hub_service service = service_with(&odd);
     ph__service_copy(&service, &share, &first);

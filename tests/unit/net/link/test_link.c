@@ -1,12 +1,12 @@
 #include "net/link/link.h"
 #include "support/test_support.h"
 
-static const struct ph_link_counters some = {1, 2, 3, 4, 5, 6};
+static const struct ph__link_counters some = {1, 2, 3, 4, 5, 6};
 
 static void traffic_is_added_up_by_transport(void **state)
 {
     (void)state;
-    struct ph_traffic traffic = {0}, sum = {0};
+    struct ph__traffic traffic = {0}, sum = {0};
     char same[] = "tcp"; /* another address */
     ph__traffic_add(&traffic, "tcp", &some);
     ph__traffic_add(&traffic, "shared memory", &some);

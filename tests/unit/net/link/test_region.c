@@ -14,7 +14,7 @@
 #define MADV_COLLAPSE_SINCE_6_1 25
 
 /* A descriptor of the same memory, as another process would get it. */
-static int sent_copy(const struct ph_region *region)
+static int sent_copy(const struct ph__region *region)
 {
     const int copy = fcntl(region->descriptor, F_DUPFD_CLOEXEC, 0);
     assert_true(copy >= 0);
@@ -32,7 +32,7 @@ static void is_zeros_at_first_and_aligned(void **state)
     static const size_t sizes[] = {
         1, 100, 4096, LARGE_PAGE - 1, LARGE_PAGE, LARGE_PAGE + 1, 3 * LARGE_PAGE + 12345};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct ph_region region;
+        struct ph__region region;
         assert_ok(ph__region_create("test-region", sizes[i], &region));
         const char *memory = region.memory;
         assert_int_equal(region.size, sizes[i]);
@@ -48,7 +48,7 @@ static void is_zeros_at_first_and_aligned(void **state)
 static void another_mapping_sees_the_same_bytes(void **state)
 {
     (void)state;
-    struct ph_region made, opened;
+    struct ph__region made, opened;
     assert_ok(ph__region_create("test-region", LARGE_PAGE + 5000, &made));
     assert_ok(ph__region_open(sent_copy(&made), made.size, true, &opened));
     assert_ptr_not_equal(made.memory, opened.memory);
@@ -99,7 +99,7 @@ static bool has_large_pages(void)
 static void pages_become_large_and_keep_what_they_hold(void **state)
 {
     (void)state;
-    struct ph_region region;
+    struct ph__region region;
     assert_ok(ph__region_create("test-region", 3 * LARGE_PAGE + 5000, &region));
     char *memory = region.memory;
     for (size_t at = 0; at < region.size; at += 1000)
@@ -115,7 +115,7 @@ static void pages_become_large_and_keep_what_they_hold(void **state)
 static void nobody_can_change_its_size(void **state)
 {
     (void)state;
-    struct ph_region region;
+    struct ph__region region;
     assert_ok(ph__region_create("test-region", 8192, &region));
     assert_int_equal(ftruncate(region.descriptor, 4096), -1);
     assert_int_equal(ftruncate(region.descriptor, 16384), -1);
@@ -126,7 +126,7 @@ static void nobody_can_change_its_size(void **state)
 static void after_the_seal_only_the_maker_can_write(void **state)
 {
     (void)state;
-    struct ph_region region, opened = {0};
+    struct ph__region region, opened = {0};
     assert_ok(ph__region_create("test-region", 4096, &region));
     assert_ok(ph__region_seal_read_only(&region));
     memcpy(region.memory, "new parameters", 15);
@@ -146,7 +146,7 @@ static void after_the_seal_only_the_maker_can_write(void **state)
 static void a_read_only_mapping_cannot_be_written(void **state)
 {
     (void)state;
-    struct ph_region region, opened;
+    struct ph__region region, opened;
     const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     assert_ok(ph__region_create("test-region", 4096, &region));
     assert_ok(ph__region_open(sent_copy(&region), 4096, false, &opened));
@@ -161,7 +161,7 @@ static void a_read_only_mapping_cannot_be_written(void **state)
 static void what_was_not_made_so_is_refused(void **state)
 {
     (void)state;
-    struct ph_region region, opened = {0};
+    struct ph__region region, opened = {0};
     int pipe_ends[2];
     assert_ok(ph__region_create("test-region", 4096, &region));
     int sent = sent_copy(&region);
@@ -189,7 +189,7 @@ static void what_was_not_made_so_is_refused(void **state)
 static void what_cannot_be_had_is_one_clear_line(void **state)
 {
     (void)state;
-    struct ph_region region = {0};
+    struct ph__region region = {0};
     assert_fails(ph__region_create("too-much", SIZE_MAX / 2, &region), PH_ERROR_MEMORY,
         "too-much: no addresses for 9223372036854775807 bytes");
     assert_null(region.memory);
@@ -200,7 +200,7 @@ static void what_cannot_be_had_is_one_clear_line(void **state)
 static void a_descriptor_that_was_given_away_stays_open(void **state)
 {
     (void)state;
-    struct ph_region region;
+    struct ph__region region;
     assert_ok(ph__region_create("test-region", 4096, &region));
     const int given = region.descriptor;
     region.descriptor = -1;

@@ -17,19 +17,19 @@ enum { SMALL = 4, LARGE = 64, MAX_KEPT = 64 };
 
 /* One end, and what has come there. */
 struct end {
-    struct ph_link *link;
+    struct ph__link *link;
     int doorbell;
     uint64_t num_arrived;
-    struct ph_message arrived[MAX_KEPT]; /* the latest, at number % MAX_KEPT */
+    struct ph__message arrived[MAX_KEPT]; /* the latest, at number % MAX_KEPT */
     ph_status place_status, arrived_status;
-    struct ph_message *scribbles_on; /* while a message is placed */
+    struct ph__message *scribbles_on; /* while a message is placed */
 };
 
-static struct ph_region region;
+static struct ph__region region;
 static struct end hub, worker;
 
 static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     struct end *end = context;
     (void)message;
@@ -40,14 +40,14 @@ static ph_status place(
     return end->place_status != PH_OK ? ph_fail(end->place_status, "not wanted") : PH_OK;
 }
 
-static ph_status arrived(void *context, const struct ph_message *message)
+static ph_status arrived(void *context, const struct ph__message *message)
 {
     struct end *end = context;
     end->arrived[end->num_arrived++ % MAX_KEPT] = *message;
     return end->arrived_status != PH_OK ? ph_fail(end->arrived_status, "it came to nothing") : PH_OK;
 }
 
-static void sent(void *context, const struct ph_message *message)
+static void sent(void *context, const struct ph__message *message)
 {
     (void)context, (void)message;
     fail_msg("no payload leaves over shared memory");
@@ -56,7 +56,7 @@ static void sent(void *context, const struct ph_message *message)
 static void make_end(struct end *end, size_t capacity, bool is_hub, int doorbell)
 {
     *end = (struct end){.doorbell = doorbell};
-    const struct ph_shared_link_options options = {
+    const struct ph__shared_link_options options = {
         .memory = region.memory,
         .capacity = capacity,
         .is_hub = is_hub,
@@ -105,9 +105,9 @@ static uint64_t *position(bool is_to_hub, bool is_read)
     return (uint64_t *)(void *)((char *)region.memory + ring + (is_read ? 64 : 0));
 }
 
-static struct ph_message numbered(uint64_t number)
+static struct ph__message numbered(uint64_t number)
 {
-    return (struct ph_message){.kind = (uint8_t)(number % 251),
+    return (struct ph__message){.kind = (uint8_t)(number % 251),
         .flags = (uint8_t)(number % 7),
         .count = (uint16_t)(number % 65521),
         .chunk = (uint32_t)(number * 3),
@@ -116,7 +116,7 @@ static struct ph_message numbered(uint64_t number)
 
 static ph_status send_number(struct end *end, uint64_t number)
 {
-    const struct ph_message message = numbered(number);
+    const struct ph__message message = numbered(number);
     return ph__link_send(end->link, &message, NULL, 0);
 }
 
@@ -129,7 +129,7 @@ static size_t progress(struct end *end, size_t max_messages)
 
 static void check_arrived(const struct end *end, uint64_t number)
 {
-    const struct ph_message wanted = numbered(number);
+    const struct ph__message wanted = numbered(number);
     assert_memory_equal(&end->arrived[number % MAX_KEPT], &wanted, sizeof wanted);
 }
 
@@ -152,7 +152,7 @@ static void messages_leave_with_the_next_progress(void **state)
 static void all_arrive_in_order_both_ways_around_the_ring(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     struct end *ends[2] = {&hub, &worker};
     uint64_t num_sent[2] = {0};
     for (size_t step = 0; step < 20000; step++) {
@@ -240,8 +240,8 @@ static void what_was_looked_at_cannot_be_changed_any_more(void **state)
     (void)state;
     assert_ok(send_number(&worker, 0));
     progress(&worker, 0);
-    hub.scribbles_on = (struct ph_message *)(void *)((char *)region.memory + 128);
-    const struct ph_message wanted = numbered(0);
+    hub.scribbles_on = (struct ph__message *)(void *)((char *)region.memory + 128);
+    const struct ph__message wanted = numbered(0);
     assert_memory_equal(hub.scribbles_on, &wanted, sizeof wanted); /* there it lies */
     assert_int_equal(progress(&hub, 8), 1);
     check_arrived(&hub, 0);
@@ -279,7 +279,7 @@ static void a_writer_that_goes_back_ends_the_link(void **state)
 static void a_reader_that_says_nonsense_harms_itself(void **state)
 {
     (void)state;
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (size_t trial = 0; trial < 200; trial++) {
         bool has_failed = false;
         const uint64_t nonsense = ph__rng_next(&random) >> ph__rng_below(&random, 64);
@@ -386,7 +386,7 @@ static void *exchange(void *context)
         send_what_may_be_sent(side);
         side->has_failed |= ph__link_progress(side->end->link, LARGE / 2, &num_moved) != PH_OK;
         for (uint64_t number = before; number < side->end->num_arrived; number++) {
-            const struct ph_message wanted = numbered(number);
+            const struct ph__message wanted = numbered(number);
             side->has_failed |= memcmp(&side->end->arrived[number % MAX_KEPT], &wanted, sizeof wanted) != 0;
         }
         if (num_moved == 0)

@@ -147,13 +147,13 @@ static void who_is_watched_ends_the_wait(void **state)
     close(watched[1]);
     const int hole = be_black_hole(0, callers);
     assert_fails(
-        ph__socket_connect_while("silent:80", (struct ph_timeout){.ms = AN_HOUR_MS}, watched[0], &connected),
+        ph__socket_connect_while("silent:80", (struct ph__timeout){.ms = AN_HOUR_MS}, watched[0], &connected),
         PH_ERROR_PEER, strerror(ECANCELED));
     for (size_t i = 0; i < MANY; i++)
         close(callers[i]);
     close(hole);
     assert_fails(ph__socket_connect_while(
-                     "refusing:80", (struct ph_timeout){.ms = AN_HOUR_MS}, watched[0], &connected),
+                     "refusing:80", (struct ph__timeout){.ms = AN_HOUR_MS}, watched[0], &connected),
         PH_ERROR_PEER, strerror(ECONNREFUSED));
     close(watched[0]);
 }

@@ -29,9 +29,9 @@ enum { NUM_SIZES = sizeof payload_sizes / sizeof *payload_sizes };
 
 /* One side, and what it knows of the other's messages. */
 struct side {
-    struct ph_link *link;
-    struct ph_region region; /* what it sends from */
-    char *received;          /* (REGION_BYTES) */
+    struct ph__link *link;
+    struct ph__region region; /* what it sends from */
+    char *received;           /* (REGION_BYTES) */
     uint64_t num_queued, num_sent, num_arrived;
 };
 
@@ -48,9 +48,9 @@ static size_t offset_of(uint64_t number)
     return (size_t)(number * 4099 % (REGION_BYTES - payload_sizes[NUM_SIZES - 1]));
 }
 
-static struct ph_message message_of(uint64_t number)
+static struct ph__message message_of(uint64_t number)
 {
-    return (struct ph_message){.kind = (uint8_t)(1 + number % 5),
+    return (struct ph__message){.kind = (uint8_t)(1 + number % 5),
         .flags = (uint8_t)(number % 3),
         .count = (uint16_t)(number * 11),
         .chunk = (uint32_t)(number * 1000003),
@@ -66,7 +66,7 @@ static void fill(char *bytes)
 /* ---- the owner ---- */
 
 static ph_status place(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     const struct side *side = context;
     assert_int_equal(payload_bytes, size_of(message->iteration));
@@ -74,17 +74,17 @@ static ph_status place(
     return PH_OK;
 }
 
-static ph_status arrived(void *context, const struct ph_message *message)
+static ph_status arrived(void *context, const struct ph__message *message)
 {
     struct side *side = context;
-    const struct ph_message wanted = message_of(side->num_arrived++);
+    const struct ph__message wanted = message_of(side->num_arrived++);
     assert_memory_equal(message, &wanted, sizeof wanted);
     assert_memory_equal(
         side->received, (char *)side->region.memory + offset_of(wanted.iteration), size_of(wanted.iteration));
     return PH_OK;
 }
 
-static void sent(void *context, const struct ph_message *message)
+static void sent(void *context, const struct ph__message *message)
 {
     struct side *side = context;
     assert_int_equal(message->iteration, side->num_sent++);
@@ -106,10 +106,10 @@ static void connect_sockets(int sockets_out[2])
     close(listening);
 }
 
-static struct ph_frame_key *make_key(unsigned char first)
+static struct ph__frame_key *make_key(unsigned char first)
 {
     unsigned char bytes[PH_CONNECTION_KEY_BYTES];
-    struct ph_frame_key *key;
+    struct ph__frame_key *key;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(first + i);
     assert_ok(ph__frame_key_create(bytes, &key));
@@ -122,7 +122,7 @@ static void begin_side(struct side *side, int socket, bool has_keys, bool is_reg
     assert_non_null(side->received);
     assert_ok(ph__region_create("test-link", REGION_BYTES, &side->region));
     fill(side->region.memory);
-    const struct ph_tcp_link_options options = {.socket = socket,
+    const struct ph__tcp_link_options options = {.socket = socket,
         .capacity = CAPACITY,
         .send_key = has_keys ? make_key((unsigned char)(100 * number)) : NULL,
         .receive_key = has_keys ? make_key((unsigned char)(100 * (1 - number))) : NULL,
@@ -140,7 +140,7 @@ static void end_side(struct side *side)
 
 static ph_status send_next(struct side *side)
 {
-    const struct ph_message message = message_of(side->num_queued);
+    const struct ph__message message = message_of(side->num_queued);
     PH_TRY(ph__link_send(side->link, &message, (char *)side->region.memory + offset_of(side->num_queued),
         size_of(side->num_queued)));
     side->num_queued++;
@@ -232,7 +232,7 @@ static void who_does_not_read_is_waited_for(void **state)
 static size_t num_frames_arrived;
 
 static ph_status place_frame(
-    void *context, const struct ph_message *message, size_t payload_bytes, void **memory_out)
+    void *context, const struct ph__message *message, size_t payload_bytes, void **memory_out)
 {
     (void)message;
     if (payload_bytes > FRAME_PAYLOAD)
@@ -241,22 +241,22 @@ static ph_status place_frame(
     return PH_OK;
 }
 
-static ph_status count_frame(void *context, const struct ph_message *message)
+static ph_status count_frame(void *context, const struct ph__message *message)
 {
     (void)context, (void)message;
     num_frames_arrived++;
     return PH_OK;
 }
 
-static void ignore_sent(void *context, const struct ph_message *message)
+static void ignore_sent(void *context, const struct ph__message *message)
 {
     (void)context, (void)message;
 }
 
-static struct ph_link *make_keyed_link(int socket, int number, char *memory)
+static struct ph__link *make_keyed_link(int socket, int number, char *memory)
 {
-    struct ph_link *link;
-    const struct ph_tcp_link_options options = {.socket = socket,
+    struct ph__link *link;
+    const struct ph__tcp_link_options options = {.socket = socket,
         .capacity = CAPACITY,
         .send_key = make_key((unsigned char)(100 * number)),
         .receive_key = make_key((unsigned char)(100 * (1 - number))),
@@ -272,10 +272,10 @@ static void record_frames(char frames_out[FEW_FRAMES][FRAME_BYTES])
     int sockets[2];
     size_t num_moved;
     connect_sockets(sockets);
-    struct ph_link *link = make_keyed_link(sockets[0], 0, memory);
+    struct ph__link *link = make_keyed_link(sockets[0], 0, memory);
     memset(payload, 7, sizeof payload);
     for (uint64_t i = 0; i < FEW_FRAMES; i++) {
-        const struct ph_message message = message_of(i);
+        const struct ph__message message = message_of(i);
         assert_ok(ph__link_send(link, &message, payload, sizeof payload));
     }
     assert_ok(ph__link_progress(link, 0, &num_moved));
@@ -295,7 +295,7 @@ static size_t play(const char *bytes, size_t size, ph_status *status_out)
     char memory[FRAME_PAYLOAD];
     int sockets[2];
     connect_sockets(sockets);
-    struct ph_link *link = make_keyed_link(sockets[1], 1, memory);
+    struct ph__link *link = make_keyed_link(sockets[1], 1, memory);
     assert_int_equal(send(sockets[0], bytes, size, 0), size);
     close(sockets[0]);
     num_frames_arrived = 0;

@@ -16,22 +16,22 @@
 enum { LARGE_BYTES = 3 << 20 };
 
 static int log_ends[2]; /* of the pipe that the server's log goes into */
-static struct ph_log server_log;
-static struct ph_http_server *server;
+static struct ph__log server_log;
+static struct ph__http_server *server;
 
-static ph_status write_text(void *context, struct ph_writer *writer)
+static ph_status write_text(void *context, struct ph__writer *writer)
 {
     return ph__writer_printf(writer, "%s\n", (const char *)context);
 }
 
-static ph_status write_many(void *context, struct ph_writer *writer)
+static ph_status write_many(void *context, struct ph__writer *writer)
 {
     for (size_t i = 0; i < *(const size_t *)context; i++)
         PH_TRY(ph__writer_write(writer, "x", 1));
     return PH_OK;
 }
 
-static ph_status fail_to_write(void *context, struct ph_writer *writer)
+static ph_status fail_to_write(void *context, struct ph__writer *writer)
 {
     (void)context;
     PH_TRY(ph__writer_printf(writer, "half a page"));
@@ -41,7 +41,7 @@ static ph_status fail_to_write(void *context, struct ph_writer *writer)
 static char hello[] = "hello";
 static size_t large_size = LARGE_BYTES, too_large_size = PH_HTTP_MAX_PAGE_BYTES + 1, no_size = 0;
 
-static const struct ph_http_page pages[] = {
+static const struct ph__http_page pages[] = {
     {"/hello", "text/plain; charset=utf-8", write_text, hello},
     {"/large", "application/octet-stream", write_many, &large_size},
     {"/too_large", "text/plain", write_many, &too_large_size},
@@ -49,16 +49,16 @@ static const struct ph_http_page pages[] = {
     {"/failing", "text/plain", fail_to_write, NULL},
 };
 
-static struct ph_http_options make_options(void)
+static struct ph__http_options make_options(void)
 {
-    return (struct ph_http_options){
+    return (struct ph__http_options){
         .pages = pages, .num_pages = sizeof pages / sizeof *pages, .log = &server_log};
 }
 
 static int start_server(void **state)
 {
     (void)state;
-    const struct ph_http_options options = make_options();
+    const struct ph__http_options options = make_options();
     if (pipe(log_ends) != 0)
         return -1;
     ph__log_init(&server_log);
@@ -88,7 +88,7 @@ static int try_connect(const char *address, uint16_t port)
     return -1;
 }
 
-static uint16_t port_of(const struct ph_http_server *of)
+static uint16_t port_of(const struct ph__http_server *of)
 {
     return (uint16_t)atoi(strrchr(ph__http_server_address(of), ':') + 1);
 }
@@ -360,8 +360,8 @@ static void nothing_is_left_of_a_server_and_its_connections(void **state)
 {
     (void)state;
     const size_t before = test_count_descriptors();
-    struct ph_http_server *main_server = server;
-    const struct ph_http_options options = make_options();
+    struct ph__http_server *main_server = server;
+    const struct ph__http_options options = make_options();
     int clients[3];
     assert_ok(ph__http_server_create(&options, &server));
     for (size_t c = 0; c < 3; c++) {
@@ -380,8 +380,8 @@ static void nothing_is_left_of_a_server_and_its_connections(void **state)
 static void only_loopback_hears_unless_told_otherwise(void **state)
 {
     (void)state;
-    struct ph_http_options options = make_options();
-    struct ph_http_server *other = NULL;
+    struct ph__http_options options = make_options();
+    struct ph__http_server *other = NULL;
     assert_memory_equal(ph__http_server_address(server), "127.0.0.1:", 10);
     assert_int_equal(try_connect("127.0.0.2", port_of(server)), -1);
     options.address = "127.0.0.2:0";
@@ -396,8 +396,8 @@ static void only_loopback_hears_unless_told_otherwise(void **state)
 static void an_address_that_cannot_be_listened_at_is_named(void **state)
 {
     (void)state;
-    struct ph_http_options options = make_options();
-    struct ph_http_server *other = NULL;
+    struct ph__http_options options = make_options();
+    struct ph__http_server *other = NULL;
     options.address = ph__http_server_address(server);
     assert_fails(ph__http_server_create(&options, &other), PH_ERROR_PEER, options.address);
     options.address = "192.0.2.1:0"; /* RFC 5737: nobody's */

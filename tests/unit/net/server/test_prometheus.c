@@ -5,11 +5,11 @@
 
 #include "support/test_support.h"
 
-static void write_all(struct ph_prometheus *text)
+static void write_all(struct ph__prometheus *text)
 {
-    const struct ph_prometheus_label labels[] = {{"job", "click model"}, {"link", "tcp"}};
-    const struct ph_prometheus_label odd = {"job", "a \"b\" \\ c\nd, {e}\t\xff z\xc3\xbcrich"};
-    const struct ph_prometheus_label empty = {"job", ""};
+    const struct ph__prometheus_label labels[] = {{"job", "click model"}, {"link", "tcp"}};
+    const struct ph__prometheus_label odd = {"job", "a \"b\" \\ c\nd, {e}\t\xff z\xc3\xbcrich"};
+    const struct ph__prometheus_label empty = {"job", ""};
     ph__prometheus_begin(text, PH_PROMETHEUS_COUNTER, "phloem_pushes_total", "Chunks \"received\".");
     ph__prometheus_count(text, labels, 2, UINT64_MAX);
     ph__prometheus_count(text, &odd, 1, 0);
@@ -22,8 +22,8 @@ static void write_all(struct ph_prometheus *text)
 static void families_and_samples_are_written(void **state)
 {
     (void)state;
-    struct ph_prometheus text;
-    struct ph_writer *writer = NULL;
+    struct ph__prometheus text;
+    struct ph__writer *writer = NULL;
     size_t size = 0;
     assert_ok(ph__writer_open_memory("metrics", 10000, &writer));
     ph__prometheus_init(&text, writer);
@@ -48,8 +48,8 @@ static void families_and_samples_are_written(void **state)
 static void what_cannot_be_written_is_told_at_the_end(void **state)
 {
     (void)state;
-    struct ph_prometheus text;
-    struct ph_writer *writer = NULL;
+    struct ph__prometheus text;
+    struct ph__writer *writer = NULL;
     static char long_text[1 << 20];
     memset(long_text, 'x', sizeof long_text - 1);
     assert_ok(ph__writer_open_memory("metrics", 100, &writer));

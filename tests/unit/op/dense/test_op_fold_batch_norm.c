@@ -81,7 +81,7 @@ struct model {
 
 static void start(struct model *model)
 {
-    struct ph_rng_sequence rng = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence rng = {.key = {.seed = test_seed()}};
     assert_ok(ph_store_create(test_seed(), &model->store));
     assert_ok(ph_state_create(&model->state));
     for (size_t i = 0; i < NUM_ROWS * NUM_INPUTS; i++)
@@ -260,7 +260,7 @@ static void program_without_norms_is_unchanged_node_for_node(void **state)
     struct ph_program *unfused = build_program(&design, PH_INFERENCE, false);
     assert_int_equal(program->graph.num_nodes, unfused->graph.num_nodes);
     for (size_t i = 0; i < program->graph.num_nodes; i++) {
-        const struct ph_node *a = &program->graph.nodes[i], *b = &unfused->graph.nodes[i];
+        const struct ph__node *a = &program->graph.nodes[i], *b = &unfused->graph.nodes[i];
         assert_ptr_equal(a->op, b->op);
         assert_string_equal(a->name, b->name);
         assert_int_equal(a->num_inputs, b->num_inputs);

@@ -124,7 +124,7 @@ static struct ph_program *two_layers(enum ph_mode mode, enum ph_precision precis
 static struct ph_batch random_batch(size_t length)
 {
     static ph_real x[ROWS * IN], labels[ROWS * OUT];
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t i = 0; i < ROWS * IN; i++)
         x[i] = (ph_real)ph__rng_next_normal(&random);
     for (size_t i = 0; i < ROWS * OUT; i++)

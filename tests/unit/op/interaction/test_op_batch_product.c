@@ -102,13 +102,13 @@ static struct ph_program *machine_of(size_t n, bool has_projection)
 }
 
 /* By the cost rules of batch_product and mix_fields, forward and backward. */
-static double product_flops(struct ph_workspace *workspace, const struct ph_graph *graph)
+static double product_flops(struct ph_workspace *workspace, const struct ph__graph *graph)
 {
-    struct ph_operand operands[2 * PH_MAX_OPERANDS];
+    struct ph__operand operands[2 * PH_MAX_OPERANDS];
     double flops = 0;
     for (size_t i = 0; i < graph->num_nodes; i++) {
-        struct ph_call call;
-        struct ph_cost cost = {0};
+        struct ph__call call;
+        struct ph__cost cost = {0};
         const char *name = graph->nodes[i].op->name;
         if (strcmp(name, "batch_product") != 0 && strncmp(name, "mix_fields", strlen("mix_fields")) != 0)
             continue;

@@ -227,10 +227,10 @@ static double flops; /* as the trial's attention should say */
 
 static void assert_flops(struct ph_workspace *workspace, const struct ph_state *state)
 {
-    const struct ph_graph *graph = &workspace->executor->program->graph;
-    struct ph_operand operands[2 * PH_MAX_OPERANDS];
-    struct ph_call call;
-    struct ph_cost cost = {0};
+    const struct ph__graph *graph = &workspace->executor->program->graph;
+    struct ph__operand operands[2 * PH_MAX_OPERANDS];
+    struct ph__call call;
+    struct ph__cost cost = {0};
     (void)state;
     for (size_t i = 0; i < graph->num_nodes; i++) {
         if (strcmp(graph->nodes[i].op->name, "attention") != 0)

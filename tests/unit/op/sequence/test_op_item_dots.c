@@ -40,7 +40,7 @@ static ph_value repeat_with_factors(struct ph_builder *builder, ph_value x)
 
 static void draw(size_t num_samples, size_t width)
 {
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     trial.width = width;
     for (size_t i = 0; i < NUM_ROWS * width; i++)
         trial.table[i] = (ph_real)ph__rng_next_normal(&random);

@@ -45,7 +45,7 @@ static double expected_at(size_t sample, size_t k)
 /* Bags of 0 to max_length items, every ninth of none. */
 static void draw(size_t num_samples, size_t width, size_t max_length, bool has_weights)
 {
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     trial.width = width;
     trial.has_weights = has_weights;
     for (size_t i = 0; i < NUM_ROWS * (width + 1); i++)

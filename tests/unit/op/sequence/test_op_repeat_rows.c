@@ -19,7 +19,7 @@ static ph_value repeat(struct ph_builder *builder, ph_value value)
 /* Bags of 0 to max_items items. */
 static void check_repetition(size_t num_samples, size_t width, size_t max_items)
 {
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     size_t next = 0;
     for (size_t sample = 0; sample < num_samples; sample++) {
         lengths[sample] = (int32_t)ph__rng_below(&random, max_items + 1);
@@ -62,11 +62,11 @@ static void bags_cost_where_they_begin(void **state)
     const struct ph_type dense = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = 2},
                          jagged = {.kind = PH_JAGGED, .dtype = PH_I64, .rank = 2}, none = {.kind = PH_TOKEN};
     ph_real data[1];
-    struct ph_operand inputs[] = {{.type = &dense, .shape = {2, {3, 4}}, .data = data},
+    struct ph__operand inputs[] = {{.type = &dense, .shape = {2, {3, 4}}, .data = data},
         {.type = &jagged, .shape = {2, {3, 5}}, .data = data}, {.type = &none}};
-    struct ph_operand output = {.type = &dense, .shape = {2, {5, 4}}, .data = data};
-    const struct ph_call call = {.inputs = inputs, .num_inputs = 3, .outputs = &output, .num_outputs = 1};
-    struct ph_cost cost = {0};
+    struct ph__operand output = {.type = &dense, .shape = {2, {5, 4}}, .data = data};
+    const struct ph__call call = {.inputs = inputs, .num_inputs = 3, .outputs = &output, .num_outputs = 1};
+    struct ph__cost cost = {0};
     ph__op_repeat_rows.cost(&call, &cost);
     assert_true(cost.bytes == (3 * 4 + 5 * 4) * sizeof(ph_real) + 4 * sizeof(uint32_t));
     assert_true(cost.flops == 0);

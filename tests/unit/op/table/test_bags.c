@@ -194,7 +194,7 @@ static void items_go_through_models_as_samples_do(void **state)
     static const struct {
         size_t num_rows, num_samples;
     } batches[] = {{0, 0}, {0, 5}, {1, 1}, {1, 3}, {257, 90}, {257, 257}, {MOST_ROWS, 1000}, {900, 900}};
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t i = 0; i < MOST_ROWS * WIDTH; i++)
         rows[i] = (ph_real)ph__rng_next_normal(&random);
     for (size_t i = 0; i < 32; i++) {

@@ -65,7 +65,7 @@ static void stop(struct lookup *lookup)
     ph_store_destroy(lookup->store);
 }
 
-static void fill_table(struct lookup *lookup, struct ph_rng_sequence *random)
+static void fill_table(struct lookup *lookup, struct ph__rng_sequence *random)
 {
     static ph_real numbers[NUM_ROWS * DIM];
     for (size_t f = 0; f < NUM_FEATURES; f++) {
@@ -78,7 +78,7 @@ static void fill_table(struct lookup *lookup, struct ph_rng_sequence *random)
 }
 
 /* Bags of one id, but for some of the feature's own without any. */
-static void run(struct lookup *lookup, struct ph_rng_sequence *random, bool has_weights, int32_t *lengths)
+static void run(struct lookup *lookup, struct ph__rng_sequence *random, bool has_weights, int32_t *lengths)
 {
     enum { NUM_BAGS = NUM_FEATURES * NUM_SAMPLES };
     static uint32_t offsets[NUM_BAGS + 1];
@@ -105,7 +105,7 @@ static void run(struct lookup *lookup, struct ph_rng_sequence *random, bool has_
 static void check_rows(enum ph_row_format format, enum ph_mode mode, int weights)
 {
     static int32_t lengths[NUM_FEATURES * NUM_SAMPLES];
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     struct lookup lookup;
     const ph_real *pooled, *rows;
     struct ph_shape shape;

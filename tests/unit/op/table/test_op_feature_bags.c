@@ -24,7 +24,7 @@ static ph_value table_of(struct ph_builder *builder)
 }
 
 /* The bag of a selected feature and sample, item by item. */
-static void check_bag(const struct ph_batch *batch, const struct ph_operand *bags, const ph_real *weights,
+static void check_bag(const struct ph_batch *batch, const struct ph__operand *bags, const ph_real *weights,
     size_t bag, size_t source)
 {
     const size_t first = batch->offsets[source], count = batch->offsets[source + 1] - first;
@@ -72,7 +72,7 @@ static void check_selection(const struct trial *trial)
     assert_ok(ph_workspace_bind(model.workspace, &model.batch, 1, 1));
     assert_ok(ph_workspace_run(model.workspace, "forward"));
 
-    const struct ph_operand *operand = &model.workspace->values[bags];
+    const struct ph__operand *operand = &model.workspace->values[bags];
     const ph_real *some, *all;
     struct ph_shape shape;
     assert_ok(ph_workspace_output(model.workspace, "all", &all, &shape));

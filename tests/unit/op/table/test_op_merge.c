@@ -22,7 +22,7 @@ static void build_merge(struct merged *merged, const struct table_case *trial)
         slices[f] = (struct ph_table_slice){names[table_slice_of(trial, f)], trial->num_rows};
     ph_value table =
         ph_table(builder, "t", trial->num_features, slices, 1, (struct ph_init){PH_INIT_CONSTANT, 0});
-    const struct ph_declaration *declaration = ph__builder_declaration(builder, table);
+    const struct ph__declaration *declaration = ph__builder_declaration(builder, table);
     ph_value slots = ph__slots(builder, ph_input_ids(builder, trial->num_features), declaration, NULL);
     ph__merge(builder, slots, &merged->unique, &merged->order);
     ph__entries(builder, slots, merged->order, 0, PH_LOOKUP_MEANS, &merged->rows, &merged->coefficients);
@@ -41,7 +41,7 @@ static void build_merge(struct merged *merged, const struct table_case *trial)
     assert_ok(ph_workspace_create(model->executor, 1, 1, &model->workspace));
 }
 
-static const struct ph_operand *value_of(const struct merged *merged, ph_value value)
+static const struct ph__operand *value_of(const struct merged *merged, ph_value value)
 {
     return &merged->model.workspace->values[value];
 }

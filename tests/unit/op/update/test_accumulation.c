@@ -88,7 +88,7 @@ static ph_value add_machine(struct ph_builder *builder)
     return ph_bce_with_logits(builder, ph_row_dots(builder, sum, sum), ph_input_labels(builder, 1), 0, 0);
 }
 
-static void add_learning(struct ph_builder *builder, ph_value objective, const struct ph_accumulation *parts)
+static void add_learning(struct ph_builder *builder, ph_value objective, const struct ph__accumulation *parts)
 {
     struct ph_optimizer optimizers[] = {{.kind = PH_ROWWISE_ADAGRAD}, {.kind = PH_ADAGRAD}};
     ph_value parameters[2], gradients[2];
@@ -115,7 +115,7 @@ static struct ph_program *make_program(add_model *add, size_t num_micro_batches)
 {
     struct ph_builder *builder;
     struct ph_program *program;
-    struct ph_accumulation parts = {0, num_micro_batches};
+    struct ph__accumulation parts = {0, num_micro_batches};
     ph_value weight;
     assert_ok(ph_builder_create(PH_TRAINING, &builder));
     const ph_value loss = add(builder);
@@ -270,7 +270,7 @@ static void updates_fuse_with_what_is_kept(void **state)
     (void)state;
     struct ph_builder *builder;
     struct ph_program *program;
-    struct ph_accumulation parts = {0, 4};
+    struct ph__accumulation parts = {0, 4};
     const struct ph_optimizer optimizer = {.kind = PH_SGD, .learning_rate_factor = 1};
     ph_value gradient, weight;
     assert_ok(ph_builder_create(PH_TRAINING, &builder));

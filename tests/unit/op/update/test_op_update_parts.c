@@ -13,7 +13,7 @@ struct cuts {
     size_t dim, num_runs;
     size_t rows[MAX_RUNS + 1];
     size_t num_pieces[MAX_RUNS], columns[MAX_RUNS][MAX_COLUMN_CUTS];
-    struct ph_slice_part parts[MAX_RUNS][MAX_COLUMN_CUTS];
+    struct ph__slice_part parts[MAX_RUNS][MAX_COLUMN_CUTS];
 };
 
 struct learner {
@@ -141,7 +141,7 @@ static void learner_fini(struct learner *learner)
     table_model_fini(&learner->model);
 }
 
-static void draw_input(struct ph_rng_sequence *random, size_t dim, struct step_input *input)
+static void draw_input(struct ph__rng_sequence *random, size_t dim, struct step_input *input)
 {
     for (size_t sample = 0; sample < SAMPLES; sample++) {
         input->lengths[sample] = ph__rng_below(random, MAX_IDS + 1);
@@ -155,7 +155,7 @@ static void draw_input(struct ph_rng_sequence *random, size_t dim, struct step_i
 /* ---- comparing --------------------------------------------------------------------------------------------- */
 
 static void assert_same_piece(
-    const struct ph_parameter *piece, const struct ph_parameter *whole, const struct ph_slice_part *part)
+    const struct ph_parameter *piece, const struct ph_parameter *whole, const struct ph__slice_part *part)
 {
     const size_t rows = piece->shape.dims[0], columns = piece->shape.dims[1], dim = whole->shape.dims[1];
     const size_t number = piece->row_format == PH_ROWS_FP32 ? sizeof(ph_real) : sizeof(uint16_t);
@@ -199,7 +199,7 @@ static struct cuts no_cuts(size_t dim)
 }
 
 /* At most MAX_COLUMN_CUTS runs of columns that begin at multiples of 4, none empty. */
-static void draw_columns(struct ph_rng_sequence *random, struct cuts *cuts, size_t run, bool may_cut_columns)
+static void draw_columns(struct ph__rng_sequence *random, struct cuts *cuts, size_t run, bool may_cut_columns)
 {
     size_t column = 0, piece = 0;
     while (column < cuts->dim) {
@@ -207,13 +207,13 @@ static void draw_columns(struct ph_rng_sequence *random, struct cuts *cuts, size
         const bool is_last = !may_cut_columns || steps == 0 || piece + 1 == MAX_COLUMN_CUTS;
         const size_t columns = is_last ? left : (1 + ph__rng_below(random, steps)) * PH_PART_COLUMNS;
         cuts->columns[run][piece] = columns;
-        cuts->parts[run][piece++] = (struct ph_slice_part){cuts->rows[run], ROWS, column, cuts->dim};
+        cuts->parts[run][piece++] = (struct ph__slice_part){cuts->rows[run], ROWS, column, cuts->dim};
         column += columns;
     }
     cuts->num_pieces[run] = piece;
 }
 
-static struct cuts draw_cuts(struct ph_rng_sequence *random, size_t dim, bool may_cut_columns)
+static struct cuts draw_cuts(struct ph__rng_sequence *random, size_t dim, bool may_cut_columns)
 {
     struct cuts cuts = {.dim = dim, .num_runs = MAX_RUNS};
     const size_t cut = ph__rng_below(random, ROWS + 1);
@@ -225,7 +225,7 @@ static struct cuts draw_cuts(struct ph_rng_sequence *random, size_t dim, bool ma
     return cuts;
 }
 
-static void check(struct ph_rng_sequence *random, enum ph_optimizer_kind kind, enum ph_row_format format,
+static void check(struct ph__rng_sequence *random, enum ph_optimizer_kind kind, enum ph_row_format format,
     size_t dim, bool reads_gradient)
 {
     const struct cuts whole_cuts = no_cuts(dim), cuts = draw_cuts(random, dim, kind != PH_ROWWISE_ADAGRAD);
@@ -255,11 +255,11 @@ static void pieces_learn_what_the_whole_table_learns(void **state)
     static const size_t dims[] = {5, 8, 20, 36, 62, 64, 124, 150, 200, 280};
     static const enum ph_row_format formats[] = {
         PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
-    struct ph_rng_sequence random = {.key = {.seed = test_seed()}};
-    enum ph_isa best;
+    struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
+    enum ph__isa best;
     assert_ok(ph__cpu_isa(&best));
     for (int isa = 0; isa <= (int)best; isa++) {
-        assert_int_equal(setenv("PHLOEM_ISA", ph__isa_name((enum ph_isa)isa), 1), 0);
+        assert_int_equal(setenv("PHLOEM_ISA", ph__isa_name((enum ph__isa)isa), 1), 0);
         for (int kind = 0; kind < PH_OPTIMIZER_COUNT; kind++)
             for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
                 for (size_t format = 0; format < 4; format++)

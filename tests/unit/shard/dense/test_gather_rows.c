@@ -37,7 +37,7 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
 static ph_status take_step(struct rank_model *model, size_t rank, size_t step)
 {
     static const char *const entries[] = {"forward", "backward", "update", NULL};
-    const struct ph_rng_key key = {test_seed(), step, rank};
+    const struct ph__rng_key key = {test_seed(), step, rank};
     const size_t length = step == 1 && rank == WORLD - 1 ? 0 : BAG;
     uint32_t offsets[SAMPLES + 1];
     int64_t ids[SAMPLES * BAG];
@@ -65,7 +65,7 @@ static ph_status take_step(struct rank_model *model, size_t rank, size_t step)
 /* Each rank's rows and their numbers, beside what is kept by rank. */
 static ph_status check_scratch(const struct rank_model *model)
 {
-    const struct ph_graph *graph = &model->program->graph;
+    const struct ph__graph *graph = &model->program->graph;
     size_t node = 0;
     while (node < graph->num_nodes && strcmp(graph->nodes[node].op->name, "gather_rows") != 0)
         node++;
@@ -86,9 +86,9 @@ static ph_status learn(struct rank_model *model, size_t rank, ph_real learnt[ROW
 static ph_status run_rank(struct ph_comm *comm, void *context)
 {
     ph_real(*learnt)[ROWS * DIM] = context;
-    struct ph_plan_table table = {
+    struct ph__plan_table table = {
         .name = "table", .kind = PH_SHARD_DATA_PARALLEL, .num_rows = ROWS, .dim = DIM};
-    struct ph_plan plan = {.topology = {WORLD, WORLD}, .tables = &table, .num_tables = 1};
+    struct ph__plan plan = {.topology = {WORLD, WORLD}, .tables = &table, .num_tables = 1};
     struct ph_distribution *distribution;
     struct rank_model model;
     PH_TRY(ph__name_index_add(&plan.names, table.name));

@@ -30,7 +30,7 @@ struct samples {
 
 static uint32_t draw(size_t step, size_t feature, size_t sample, uint32_t number)
 {
-    const struct ph_rng_key key = {test_seed(), step, feature};
+    const struct ph__rng_key key = {test_seed(), step, feature};
     return ph__rng_word(&key, sample, number);
 }
 
@@ -135,12 +135,12 @@ struct trial {
     double factors[THREAD_RANKS_MOST][NUM_STEPS];
 };
 
-static ph_status read_plan(const struct trial *trial, struct ph_comm *comm, struct ph_plan *plan)
+static ph_status read_plan(const struct trial *trial, struct ph_comm *comm, struct ph__plan *plan)
 {
-    struct ph_table_facts facts[NUM_FEATURES];
-    const struct ph_topology topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)};
+    struct ph__table_facts facts[NUM_FEATURES];
+    const struct ph__topology topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)};
     for (size_t i = 0; i < NUM_FEATURES; i++)
-        facts[i] = (struct ph_table_facts){.name = slices[i].name,
+        facts[i] = (struct ph__table_facts){.name = slices[i].name,
             .num_rows = slices[i].num_rows,
             .dim = DIM,
             .num_features = 1,
@@ -153,7 +153,7 @@ static ph_status run_rank(struct ph_comm *comm, void *context)
 {
     struct trial *trial = context;
     const size_t rank = ph_comm_rank(comm), world_size = ph_comm_world_size(comm);
-    struct ph_plan plan = {0};
+    struct ph__plan plan = {0};
     struct ph_distribution *distribution;
     struct rank_model model;
     PH_TRY(read_plan(trial, comm, &plan));

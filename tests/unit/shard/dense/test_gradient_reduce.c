@@ -55,8 +55,8 @@ static ph_status sum(const struct trial *trial, struct ph_comm *comm, struct ran
 static ph_status create_distribution(
     const struct trial *trial, struct ph_comm *comm, struct ph_distribution **distribution_out)
 {
-    static const struct ph_plan plan = {.topology = {WORLD, WORLD}};
-    const struct ph_distribution_options options = {.comm = comm,
+    static const struct ph__plan plan = {.topology = {WORLD, WORLD}};
+    const struct ph__distribution_options options = {.comm = comm,
         .plan = &plan,
         .bucket_bytes = trial->bucket_bytes,
         .overlaps = true,

@@ -27,7 +27,7 @@ static ph_real number(size_t step, size_t sample, size_t column)
 {
     static const double centres[COLUMNS] = {0, 1000, 0, 3, 0}, slopes[COLUMNS] = {0, 0, .3, 0, 0},
                         widths[COLUMNS] = {2, 1, 1, 0, .001};
-    const struct ph_rng_key key = {test_seed(), step, column};
+    const struct ph__rng_key key = {test_seed(), step, column};
     const double uniform = ph__rng_word(&key, sample, 0) / 4294967296. - .5;
     return (ph_real)(centres[column] + slopes[column] * (double)sample + widths[column] * uniform);
 }
@@ -134,7 +134,7 @@ static ph_status take_steps(struct rank_model *model, size_t rank, size_t world_
     for (size_t step = 0; step < NUM_STEPS; step++)
         PH_TRY(take_step(model, step, rank, world_size, outcome));
     for (size_t i = 0; i < NUM_STATISTICS; i++) {
-        struct ph_state_array *array;
+        struct ph__state_array *array;
         PH_TRY(ph__state_add(model->state, statistics[i], COLUMNS, 0, &array));
         memcpy(outcome->of_rank[rank].running + i * COLUMNS, array->data, COLUMNS * sizeof *array->data);
     }
@@ -143,7 +143,7 @@ static ph_status take_steps(struct rank_model *model, size_t rank, size_t world_
 
 static ph_status run_rank(struct ph_comm *comm, void *context)
 {
-    const struct ph_plan no_tables = {.topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)}};
+    const struct ph__plan no_tables = {.topology = {ph_comm_world_size(comm), ph_comm_ranks_per_host(comm)}};
     struct ph_distribution *distribution;
     struct rank_model model;
     PH_TRY(rank_distribution_create(comm, &no_tables, &distribution));
@@ -245,7 +245,7 @@ struct trial {
 static ph_status build_on_rank(struct ph_comm *comm, void *context)
 {
     const struct trial *trial = context;
-    const struct ph_plan no_tables = {.topology = {1, 1}};
+    const struct ph__plan no_tables = {.topology = {1, 1}};
     struct ph_distribution *distribution;
     struct ph_program *program = NULL;
     PH_TRY(rank_distribution_create(comm, &no_tables, &distribution));
@@ -265,7 +265,7 @@ static void inference_asks_no_other_rank(void **state)
         &trial, NULL);
 }
 
-static const struct ph_op best_of_batch = {
+static const struct ph__op best_of_batch = {
     .name = "best_of_batch", .traits = PH_OP_MIXES_SAMPLES, .infer = ph__infer_elementwise};
 
 static void build_what_mixes_samples(

@@ -59,7 +59,7 @@ static void fewer_bits_on_the_wire_cost_few_digits(void **state)
 {
     (void)state;
     static const double tolerances[PH_WIRE_COUNT] = {0, 1e-2, 5e-2, 1e-1};
-    for (enum ph_wire wire = PH_WIRE_FP16; wire < PH_WIRE_COUNT; wire++)
+    for (enum ph__wire wire = PH_WIRE_FP16; wire < PH_WIRE_COUNT; wire++)
         check(&(struct training){.plan = mixed, .wire = wire, .ranks_per_host = 2}, 8, tolerances[wire]);
 }
 
@@ -97,9 +97,9 @@ static ph_status record_rank(struct ph_comm *comm, void *context)
     struct recording *recording = context;
     const struct comparison comparison = {
         .training = &recording->training, .plan_path = recording->plan_path};
-    struct ph_plan plan = {0};
+    struct ph__plan plan = {0};
     struct ph_distribution *distribution;
-    const struct ph_distribution_options options = {
+    const struct ph__distribution_options options = {
         .comm = comm, .plan = &plan, .bucket_bytes = 1 << 20, .overlaps = true};
     PH_TRY(read_plan(&comparison, comm, &plan));
     PH_TRY(ph__distribution_create(&options, &distribution));

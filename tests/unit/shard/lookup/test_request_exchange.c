@@ -17,7 +17,7 @@ static const size_t batches[NUM_STEPS] = {17, 2, 1, MOST_SAMPLES};
 static const uint64_t num_rows[NUM_FEATURES] = {10, 7};
 
 /* The first rank has two streams, the second one, which is the rest of a table, and the third none. */
-static const struct ph_stream streams[] = {{0, "a", 0, 6, 10}, {1, "b", 0, 7, 7}, {0, "a", 6, 4, 10}};
+static const struct ph__stream streams[] = {{0, "a", 0, 6, 10}, {1, "b", 0, 7, 7}, {0, "a", 6, 4, 10}};
 static const size_t first_streams[WORLD + 1] = {0, 2, 3, 3};
 
 /* ---- the data ----------------------------------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ struct samples {
 /* Appends a bag of the step's batch. */
 static void add_bag(struct samples *samples, size_t step, size_t feature, size_t sample)
 {
-    const struct ph_rng_key key = {test_seed(), step, feature};
+    const struct ph__rng_key key = {test_seed(), step, feature};
     const size_t length = ph__rng_word(&key, sample, 0) % (MOST_OF_BAG + 1);
     for (uint32_t i = 0; i < length; i++) {
         const size_t at = samples->batch.num_ids++;
@@ -61,13 +61,13 @@ static void make_samples(struct samples *samples, size_t step, size_t first, siz
 
 /* ---- one rank ----------------------------------------------------------------------------------------------------------- */
 
-static ph_status make_sharding(struct ph_comm *comm, struct ph_sharding **sharding_out)
+static ph_status make_sharding(struct ph_comm *comm, struct ph__sharding **sharding_out)
 {
-    const struct ph_distribution_options options = {.comm = comm};
+    const struct ph__distribution_options options = {.comm = comm};
     PH_TRY(ph__sharding_create(&options, sharding_out));
     (*sharding_out)->has_weights = true;
     for (size_t rank = 0; rank < (*sharding_out)->world_size; rank++) {
-        struct ph_stream_list *list = &(*sharding_out)->streams[rank];
+        struct ph__stream_list *list = &(*sharding_out)->streams[rank];
         const size_t count = first_streams[rank + 1] - first_streams[rank];
         list->items = calloc(count + 1, sizeof *list->items);
         list->count = count;
@@ -78,7 +78,7 @@ static ph_status make_sharding(struct ph_comm *comm, struct ph_sharding **shardi
 }
 
 /* The bag of a stream and a sample of the whole batch stands from *position on, which moves behind it. */
-static ph_status check_bag(const struct ph_requests *requests, const struct ph_stream *stream,
+static ph_status check_bag(const struct ph__requests *requests, const struct ph__stream *stream,
     const struct samples *whole, size_t bag, size_t *position)
 {
     const size_t first = whole->offsets[bag], last = whole->offsets[bag + 1];
@@ -94,7 +94,7 @@ static ph_status check_bag(const struct ph_requests *requests, const struct ph_s
 }
 
 static ph_status check_requests(
-    const struct ph_sharding *sharding, const struct ph_requests *requests, const struct samples *whole)
+    const struct ph__sharding *sharding, const struct ph__requests *requests, const struct samples *whole)
 {
     const size_t num_samples = whole->batch.num_samples;
     size_t position = 0, bag = 0;
@@ -102,7 +102,7 @@ static ph_status check_requests(
     RANK_CHECK(requests->num_global_ids == whole->batch.num_ids);
     RANK_CHECK(requests->num_streams == sharding->streams[sharding->rank].count);
     for (size_t s = 0; s < requests->num_streams; s++) {
-        const struct ph_stream *stream = &sharding->streams[sharding->rank].items[s];
+        const struct ph__stream *stream = &sharding->streams[sharding->rank].items[s];
         const size_t begin = position;
         for (size_t b = 0, rank = 0; b < num_samples; b++) {
             for (; rank < WORLD && sharding->bounds[rank] <= b; rank++)
@@ -118,11 +118,11 @@ static ph_status check_requests(
 }
 
 /* Ids of this rank's samples by whom they have gone to. */
-static ph_status check_sent(const struct ph_sharding *sharding, const struct samples *own)
+static ph_status check_sent(const struct ph__sharding *sharding, const struct samples *own)
 {
     for (size_t rank = 0; rank < WORLD; rank++)
         for (size_t s = 0; s < sharding->streams[rank].count; s++) {
-            const struct ph_stream *stream = &sharding->streams[rank].items[s];
+            const struct ph__stream *stream = &sharding->streams[rank].items[s];
             const uint32_t *offsets = own->offsets + stream->feature * own->batch.num_samples;
             size_t count = 0;
             for (size_t i = offsets[0]; i < offsets[own->batch.num_samples]; i++)
@@ -132,11 +132,11 @@ static ph_status check_sent(const struct ph_sharding *sharding, const struct sam
     return PH_OK;
 }
 
-static ph_status exchange_steps(struct ph_sharding *sharding)
+static ph_status exchange_steps(struct ph__sharding *sharding)
 {
     for (size_t step = 0; step < NUM_STEPS; step++) {
         struct samples own, whole;
-        struct ph_requests requests;
+        struct ph__requests requests;
         make_samples(
             &own, step, batches[step] * sharding->rank / WORLD, batches[step] * (sharding->rank + 1) / WORLD);
         make_samples(&whole, step, 0, batches[step]);
@@ -149,7 +149,7 @@ static ph_status exchange_steps(struct ph_sharding *sharding)
 
 static ph_status run_steps(struct ph_comm *comm, void *context)
 {
-    struct ph_sharding *sharding = NULL;
+    struct ph__sharding *sharding = NULL;
     (void)context;
     ph_status status = make_sharding(comm, &sharding);
     if (status == PH_OK)
@@ -179,8 +179,8 @@ static ph_status ask_for(struct ph_comm *comm, void *context)
         .first_sample = 3 * rank,
         .offsets = offsets,
         .ids = ids};
-    struct ph_sharding *sharding = NULL;
-    struct ph_requests requests;
+    struct ph__sharding *sharding = NULL;
+    struct ph__requests requests;
     if (rank == 1)
         ids[5] = *(const int64_t *)context;
     ph_status status = make_sharding(comm, &sharding);
@@ -216,8 +216,8 @@ static ph_status ask_for_other_data(struct ph_comm *comm, void *context)
         .num_sparse = NUM_FEATURES,
         .num_global_samples = ph_comm_rank(comm) == 0 ? 4 : 3,
         .offsets = offsets};
-    struct ph_sharding *sharding = NULL;
-    struct ph_requests requests;
+    struct ph__sharding *sharding = NULL;
+    struct ph__requests requests;
     (void)context;
     ph_status status = make_sharding(comm, &sharding);
     if (status == PH_OK) {

@@ -6,12 +6,12 @@
 
 enum { NUM_TABLES = 2 };
 
-static const struct ph_topology four_ranks = {4, 2}, two_ranks = {2, 2};
-static const struct ph_table_facts tables[NUM_TABLES] = {
+static const struct ph__topology four_ranks = {4, 2}, two_ranks = {2, 2};
+static const struct ph__table_facts tables[NUM_TABLES] = {
     {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false},
     {"embedding.item", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false},
 };
-static const struct ph_table_facts others[NUM_TABLES] = {
+static const struct ph__table_facts others[NUM_TABLES] = {
     {"embedding.user", 100, 16, 1, 1, 64, 4, 4, 0, NULL, false},
     {"embedding.city", 50, 16, 1, 1, 64, 4, 4, 0, NULL, false},
 };
@@ -20,9 +20,9 @@ static const struct ph_table_facts others[NUM_TABLES] = {
 static const char *keep(void)
 {
     static const uint32_t ranks[] = {3, 1};
-    const struct ph_plan_choice choices[NUM_TABLES] = {
+    const struct ph__plan_choice choices[NUM_TABLES] = {
         {.kind = PH_SHARD_ROW_WISE, .places = ranks, .num_places = 2}, {.kind = PH_SHARD_DATA_PARALLEL}};
-    struct ph_plan plan;
+    struct ph__plan plan;
     const char *folder = test_fresh_folder();
     assert_ok(ph__plan_build(&four_ranks, tables, NUM_TABLES, choices, &plan));
     assert_ok(ph__kept_plan_write(folder, &plan));
@@ -30,9 +30,10 @@ static const char *keep(void)
     return folder;
 }
 
-static bool is_there(const char *folder, const struct ph_topology *topology, const struct ph_table_facts *of)
+static bool is_there(
+    const char *folder, const struct ph__topology *topology, const struct ph__table_facts *of)
 {
-    struct ph_plan plan;
+    struct ph__plan plan;
     bool answer;
     assert_ok(ph__kept_plan_read(folder, topology, of, NUM_TABLES, &plan, &answer));
     ph__plan_fini(&plan);
@@ -42,7 +43,7 @@ static bool is_there(const char *folder, const struct ph_topology *topology, con
 static void a_kept_plan_is_read_back(void **state)
 {
     (void)state;
-    struct ph_plan plan;
+    struct ph__plan plan;
     bool answer;
     assert_ok(ph__kept_plan_read(keep(), &four_ranks, tables, NUM_TABLES, &plan, &answer));
     assert_true(answer);
@@ -58,7 +59,7 @@ static void one_of_other_ranks_or_tables_is_not_taken(void **state)
 {
     (void)state;
     const char *folder = keep();
-    struct ph_plan plan;
+    struct ph__plan plan;
     bool answer;
     assert_true(is_there(folder, &four_ranks, tables));
     assert_false(is_there(test_fresh_folder(), &four_ranks, tables));

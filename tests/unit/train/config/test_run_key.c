@@ -58,7 +58,7 @@ static void what_does_not_change_the_outcome_is_not_in_the_key(void **state)
 }
 
 /* Another value than the default of an option that may change on resume, as a set; NULL where there is none by rule. */
-static const char *another_value(const struct ph_option_table *table, const struct ph_option *option)
+static const char *another_value(const struct ph__option_table *table, const struct ph__option *option)
 {
     static char set[256];
     const double number = strtod(option->default_text, NULL);
@@ -88,12 +88,12 @@ static bool shapes_the_outcome(const char *key)
 static void what_may_change_on_resume_is_left_out(void **state)
 {
     (void)state;
-    static const struct ph_option_table *const tables[] = {
+    static const struct ph__option_table *const tables[] = {
         &ph__train_options, &ph__data_options, &ph__optimizer_options, &ph__published_options};
     size_t num_tried = 0;
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
         for (size_t i = 0; i < tables[t]->num_options; i++) {
-            const struct ph_option *option = &tables[t]->options[i];
+            const struct ph__option *option = &tables[t]->options[i];
             const char *set = another_value(tables[t], option);
             if (set == NULL)
                 continue;

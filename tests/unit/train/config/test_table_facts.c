@@ -5,7 +5,7 @@
 #include "train/config/training_program.h"
 #include "unit/train/train_fixture.h"
 
-static const struct ph_table_facts *fact_of(const struct ph__table_list *list, const char *name)
+static const struct ph__table_facts *fact_of(const struct ph__table_list *list, const char *name)
 {
     for (size_t i = 0; i < list->num_tables; i++)
         if (strcmp(list->tables[i].name, name) == 0)
@@ -15,7 +15,7 @@ static const struct ph_table_facts *fact_of(const struct ph__table_list *list, c
 }
 
 static void expect_bytes(
-    const struct ph_table_facts *table, size_t weight_bytes, size_t slot_bytes, size_t row_slot_bytes)
+    const struct ph__table_facts *table, size_t weight_bytes, size_t slot_bytes, size_t row_slot_bytes)
 {
     assert_int_equal(table->weight_bytes, weight_bytes);
     assert_int_equal(table->slot_bytes, slot_bytes);
@@ -38,7 +38,7 @@ static void a_jobs_tables_have_their_rows_ids_and_bytes(void **state)
         for (size_t part = 0; part < 2; part++) {
             char name[64];
             snprintf(name, sizeof name, "%s.%s", part == 0 ? "embedding" : "linear", feature->name);
-            const struct ph_table_facts *table = fact_of(&list, name);
+            const struct ph__table_facts *table = fact_of(&list, name);
             assert_int_equal(table->num_rows, feature->num_rows);
             assert_int_equal(table->dim, part == 0 ? 6 : 1);
             assert_int_equal(table->num_features, 1);
@@ -114,8 +114,8 @@ static void features_that_share_a_table_count_for_it_together(void **state)
         .num_sparse = 3, .num_tasks = 1, .sparse = sparse, .slices = slices};
     static const char *const sets[] = {
         "model.kind=din", "model.embedding_dim=3", "model.din.targets=item", "model.din.histories=history"};
-    static struct ph_model_section section;
-    struct ph_section sections[PH_NUM_MODEL_SECTIONS];
+    static struct ph__model_section section;
+    struct ph__section sections[PH_NUM_MODEL_SECTIONS];
     const size_t count = ph__model_sections(&section, sections);
     assert_ok(ph__config_read(NULL, sets, COUNT(sets), sections, count, &fixture.arena));
     assert_ok(ph__model_section_finish(&section, &fixture.arena));
@@ -131,7 +131,7 @@ static void features_that_share_a_table_count_for_it_together(void **state)
     assert_int_equal(fact_of(&list, "embedding.item")->num_features, 2);
     assert_near(fact_of(&list, "embedding.item")->ids_per_sample, 1 + 2.5, 1e-9, 0);
     for (size_t i = 0; i < 2; i++) {
-        const struct ph_table_read *read = &fact_of(&list, "embedding.item")->reads[i];
+        const struct ph__table_read *read = &fact_of(&list, "embedding.item")->reads[i];
         assert_int_equal(read->is_of_items, read->feature == 2); /* the history */
     }
     ph__table_list_fini(&list);

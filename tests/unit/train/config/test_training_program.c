@@ -51,7 +51,7 @@ static const char *write_rows(const char *name, const char *header, char first, 
 static struct ph_encoder *encoder_of(const char *path, const char *yaml)
 {
     struct ph_data_settings settings;
-    const struct ph_section section = {&ph__data_options, &settings};
+    const struct ph__section section = {&ph__data_options, &settings};
     const char *config = test_write_file("data.yaml", yaml);
     struct ph_encoder *encoder = NULL;
     assert_ok(ph__config_read(config, NULL, 0, &section, 1, &fixture.arena));

@@ -9,7 +9,7 @@
 #include "store/safetensors.h"
 #include "support/test_support.h"
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 
 static int tear_down(void **state)
 {
@@ -157,7 +157,7 @@ static void a_seal_is_read_and_may_be_checked(void **state)
     put_checkpoint(folder, 1, 0);
     ph__checkpoint_path(folder, 1, path);
     assert_ok(ph__checkpoint_read_seal(path, seal));
-    assert_ok(ph__checkpoint_check_seals(path, 0, 1, &(struct ph_meanwhile){0}));
+    assert_ok(ph__checkpoint_check_seals(path, 0, 1, &(struct ph__meanwhile){0}));
     assert_int_equal(strlen(seal), 64);
     FILE *file = fopen(path, "r+b"); /* "best_step":0 becomes another number */
     assert_non_null(file);
@@ -170,7 +170,7 @@ static void a_seal_is_read_and_may_be_checked(void **state)
     fclose(file);
     assert_ok(ph__checkpoint_read_seal(path, seal));
     assert_fails(
-        ph__checkpoint_check_seals(path, 0, 1, &(struct ph_meanwhile){0}), PH_ERROR_CHECKPOINT, path);
+        ph__checkpoint_check_seals(path, 0, 1, &(struct ph__meanwhile){0}), PH_ERROR_CHECKPOINT, path);
 }
 
 int main(void)

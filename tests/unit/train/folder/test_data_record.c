@@ -62,7 +62,7 @@ static void pack(const char *from, const char *to)
 {
     char *text;
     size_t size;
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     assert_ok(ph__file_read(&fixture.arena, from, 1 << 24, &text, &size));
     assert_ok(ph__writer_open(to, &writer));
     assert_ok(ph__writer_write(writer, text, size));
@@ -345,7 +345,7 @@ static void signal_ends_the_comparing(void **state)
     ph__data_record_fini(&record);
     watch.signal = SIGINT;
     assert_ok(ph__data_record_begin(&record, &setup->job));
-    assert_fails(ph__data_record_resume(&record, &setup->job, text, "c", &(struct ph_meanwhile){0}),
+    assert_fails(ph__data_record_resume(&record, &setup->job, text, "c", &(struct ph__meanwhile){0}),
         PH_ERROR_INTERRUPTED, "while the data was compared");
     ph__data_record_fini(&record);
     free(text);

@@ -290,7 +290,7 @@ static void finished_training_is_left_as_it_is(void **state)
     again = resume(setup);
     assert_true(again.was_finished);
     assert_ok(
-        ph__checkpoint_check_seals(path_in(setup, "model.safetensors"), 0, 1, &(struct ph_meanwhile){0}));
+        ph__checkpoint_check_seals(path_in(setup, "model.safetensors"), 0, 1, &(struct ph__meanwhile){0}));
     expect_same_outcome(&again, &trained);
     free(setup);
 }

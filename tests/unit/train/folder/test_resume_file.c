@@ -171,7 +171,7 @@ static void slots_have_the_names_of_logical_tensors(void **state)
     struct setup *setup;
     struct ph__trainer *trainer = make_trainer("names", &setup);
     const char *path = path_of("names.safetensors");
-    struct ph_safetensors *file;
+    struct ph__safetensors *file;
     assert_ok(ph__resume_file_write(path, trainer));
     assert_ok(ph__safetensors_open(path, &file));
     for (size_t i = 0; i < COUNT(names); i++)

@@ -101,7 +101,7 @@ static void groups_without_a_positive_are_shown_too(void **state)
     (void)state;
     struct ph__metrics_file metrics = {.has_calibration = true, .calibrated_on = "test"};
     struct setup setup = {0};
-    struct ph_html *html;
+    struct ph__html *html;
     for (size_t i = 0; i < 20; i++)
         metrics.calibration.bins[i] =
             (struct ph__calibration_bin){1000, 0.1 * (double)(i + 1), i % 2 == 0 ? 0 : 1};

@@ -18,7 +18,7 @@ struct windows {
 
 static void take_line(struct windows *windows, const char *line)
 {
-    struct ph_json *json;
+    struct ph__json *json;
     assert_ok(ph__json_parse(line, strlen(line), "metrics.jsonl", PH_ERROR_DATA, &json));
     const char *event = ph__json_as_text(ph__json_get(json, "event"), "");
     if (strcmp(event, "progressive") == 0) {
@@ -194,7 +194,7 @@ static void restored_state_is_what_it_was(void **state)
     (void)state;
     struct ph_state *carried = NULL;
     struct ph__state_snapshot snapshot = {0};
-    struct ph_state_array *means = NULL, *variances = NULL;
+    struct ph__state_array *means = NULL, *variances = NULL;
     assert_ok(ph_state_create(&carried));
     assert_ok(ph__state_add(carried, "mean", 3, 0, &means));
     assert_ok(ph__state_add(carried, "variance", 2, 1, &variances));

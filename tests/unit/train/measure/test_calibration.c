@@ -131,7 +131,7 @@ static void bins_come_back_from_json(void **state)
     (void)state;
     struct ph__calibration calibration, read = {0};
     make_samples(&calibration);
-    struct ph_json *json = ph__calibration_json(&calibration);
+    struct ph__json *json = ph__calibration_json(&calibration);
     assert_true(ph__calibration_from_json(json, &read));
     assert_memory_equal(&read, &calibration, sizeof read);
     ph__json_destroy(json);
@@ -144,7 +144,7 @@ static void bins_that_are_none_are_refused(void **state)
         "[[3,0,0.5,1]]", "[[3,1,null,1]]", "[7]", "[[3,1,1.5,1]]", "[[3,2,1.5,-1]]",
         "[[3,9223372036854775807,1.5,1]]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct ph_json *json = NULL;
+        struct ph__json *json = NULL;
         struct ph__calibration read = {.bins[5] = {7, 1, 1}};
         assert_ok(ph__json_parse(texts[i], strlen(texts[i]), "text", PH_ERROR_DATA, &json));
         assert_false(ph__calibration_from_json(json, &read));

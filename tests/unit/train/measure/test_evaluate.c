@@ -96,7 +96,7 @@ static ph_status train_and_count(struct ph_comm *comm, void *context)
 static struct counted_training train_two(const struct setup *setup)
 {
     struct counted_training counted = {.training = {.setup = setup}};
-    const struct ph_section section = {&ph__parallel_options, &counted.training.parallel};
+    const struct ph__section section = {&ph__parallel_options, &counted.training.parallel};
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
     counted.training.parallel.plan = "none";
     remove_folder(setup);

@@ -14,7 +14,7 @@
 
 #define MAX_EVENTS 32
 
-static struct ph_arena arena;
+static struct ph__arena arena;
 static char folder[256];
 
 static int make_folder(void **state)

@@ -15,7 +15,7 @@ static struct stream {
 
 static void make_stream(bool has_blanks)
 {
-    struct ph_rng_sequence random = {.key.seed = test_seed()};
+    struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (size_t i = 0; i < ROWS * TASKS; i++) {
         stream.logits[i] = (ph_real)ph__rng_next_normal(&random);
         stream.labels[i] = (ph_real)ph__rng_below(&random, 2);

@@ -46,7 +46,7 @@ static ph_status write_as_rank(struct ph_comm *comm, void *context)
 {
     const struct writing *writing = context;
     PH_TRY(staged_messages_demand(comm));
-    struct ph_plan_table table = {.name = "t", .kind = PH_SHARD_ROW_WISE};
+    struct ph__plan_table table = {.name = "t", .kind = PH_SHARD_ROW_WISE};
     struct ph__ranks ranks = {.comm = comm,
         .rank = ph_comm_rank(comm),
         .world_size = RANKS,
@@ -85,7 +85,7 @@ static void expect_number(const char *path, ph_real number)
 {
     ph_real numbers[ROWS] = {0};
     const struct ph_tensor whole = {.name = "t", .dtype = PH_REAL, .shape = {2, {ROWS, 1}}, .data = numbers};
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     assert_ok(ph__folder_open(path, &folder));
     assert_ok(ph__folder_check_seals(folder, 0, 1));
     assert_ok(ph__folder_load(folder, 1, &whole));
@@ -173,7 +173,7 @@ static ph_status pass_table(struct ph__ranks *ranks, const struct reading *readi
 
 static ph_status pass_table_as_rank(struct ph_comm *comm, void *context)
 {
-    struct ph_plan_table tables[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+    struct ph__plan_table tables[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
     struct ph__ranks ranks = {.comm = comm,
         .rank = ph_comm_rank(comm),
         .world_size = RANKS,
@@ -288,7 +288,7 @@ static void ranks_wait_for_the_one_that_reads_for_long(void **state)
     (void)state;
     struct long_reading reading = {.path = test_path("long"), .numbers = malloc(LONG_BYTES)};
     struct ph__ranks alone = {.world_size = 1};
-    struct ph_folder *folder;
+    struct ph__folder *folder;
     assert_non_null(reading.numbers);
     for (size_t i = 0; i < LONG_ROWS * LONG_COLUMNS; i++)
         reading.numbers[i] = (ph_real)(i % 1000);

@@ -25,7 +25,7 @@ struct own_work {
     size_t rank;
 };
 
-static ph_status work_for_long(void *context, const struct ph_meanwhile *meanwhile)
+static ph_status work_for_long(void *context, const struct ph__meanwhile *meanwhile)
 {
     const struct own_work *own = context;
     const struct long_work *work = own->work;

@@ -9,7 +9,7 @@ enum { NUM_STEPS = 3, WORLD = 3, HOST = 1 };
 
 /* What the first rank has gathered. */
 struct outcome {
-    struct ph_json *json;
+    struct ph__json *json;
 };
 
 /* Rank a sends rank b 8 (a + 1) (b + 1) bytes. */
@@ -18,15 +18,15 @@ static ph_status give(struct ph_comm *comm, const char *what)
     static const char bytes[8 * WORLD * WORLD];
     const size_t own = ph_comm_rank(comm);
     char got[WORLD][sizeof bytes];
-    struct ph_message sends[WORLD], receives[WORLD];
+    struct ph__message sends[WORLD], receives[WORLD];
     uint64_t ticket;
     for (size_t rank = 0; rank < WORLD; rank++) {
         const uint64_t size = 8 * (own + 1) * (rank + 1);
-        sends[rank] = (struct ph_message){rank, (void *)(uintptr_t)bytes, size};
-        receives[rank] = (struct ph_message){rank, got[rank], size};
+        sends[rank] = (struct ph__message){rank, (void *)(uintptr_t)bytes, size};
+        receives[rank] = (struct ph__message){rank, got[rank], size};
     }
-    PH_TRY(ph__comm_exchange_start(comm, &(struct ph_comm_call){3, what},
-        &(struct ph_exchange){sends, receives, WORLD, WORLD}, &ticket));
+    PH_TRY(ph__comm_exchange_start(comm, &(struct ph__comm_call){3, what},
+        &(struct ph__exchange){sends, receives, WORLD, WORLD}, &ticket));
     return ph__comm_wait(comm, ticket);
 }
 
@@ -52,14 +52,14 @@ static ph_status take_steps(
 static ph_status gather(struct ph_comm *comm, void *context)
 {
     struct outcome *outcome = context;
-    static struct ph_plan_table tables[] = {{.name = "a", .kind = PH_SHARD_ROW_WISE},
+    static struct ph__plan_table tables[] = {{.name = "a", .kind = PH_SHARD_ROW_WISE},
         {.name = "b", .kind = PH_SHARD_TABLE_WISE}, {.name = "c", .kind = PH_SHARD_ROW_WISE}};
     const struct ph__ranks ranks = {.comm = comm,
         .rank = ph_comm_rank(comm),
         .world_size = ph_comm_world_size(comm),
         .plan = {.tables = tables, .num_tables = sizeof tables / sizeof *tables}};
     struct ph__rank_figures figures;
-    struct ph_json *json;
+    struct ph__json *json;
     PH_TRY(ph__rank_figures_init(&figures, &ranks, 0));
     PH_TRY(take_steps(comm, &ranks, &figures));
     PH_TRY(ph__rank_figures_gather(&figures, &ranks, &json));
@@ -85,7 +85,7 @@ static int drop_figures(void **state)
     return 0;
 }
 
-static double number(const struct ph_json *object, const char *key)
+static double number(const struct ph__json *object, const char *key)
 {
     return ph__json_as_number(ph__json_get(object, key), -1);
 }
@@ -98,7 +98,7 @@ static double bytes_between(size_t from, size_t to)
 
 static void bytes_of_links_are_those_of_ranks(void **state)
 {
-    const struct ph_json *links = ph__json_get(*state, "links"), *of_rank = ph__json_get(*state, "of_rank");
+    const struct ph__json *links = ph__json_get(*state, "links"), *of_rank = ph__json_get(*state, "of_rank");
     double all = 0;
     assert_int_equal(ph__json_size(links), WORLD);
     for (size_t from = 0; from < WORLD; from++) {
@@ -118,10 +118,10 @@ static void bytes_of_links_are_those_of_ranks(void **state)
 
 static void steps_are_means_over_ranks(void **state)
 {
-    const struct ph_json *of_rank = ph__json_get(*state, "of_rank");
+    const struct ph__json *of_rank = ph__json_get(*state, "of_rank");
     double step = 0, exposed = 0;
     for (size_t rank = 0; rank < WORLD; rank++) {
-        const struct ph_json *one = ph__json_at(of_rank, rank);
+        const struct ph__json *one = ph__json_at(of_rank, rank);
         assert_near(number(one, "rank"), (double)rank, 0, 0);
         assert_near(number(one, "host"), (double)rank / HOST, 0, 0);
         assert_near(number(one, "own_samples_per_s"), NUM_STEPS * 10 / 2., 0, 0);
@@ -141,7 +141,7 @@ static void steps_are_means_over_ranks(void **state)
 
 static void imbalance_is_the_most_over_the_mean(void **state)
 {
-    const struct ph_json *imbalance = ph__json_get(*state, "imbalance");
+    const struct ph__json *imbalance = ph__json_get(*state, "imbalance");
     assert_near(number(imbalance, "requested_ids"), 300 / 200., 1e-12, 0);
     assert_near(number(imbalance, "held_bytes"), 4000 / (7000 / 3.), 1e-12, 0);
     assert_true(number(imbalance, "compute") >= 1);
@@ -149,11 +149,11 @@ static void imbalance_is_the_most_over_the_mean(void **state)
 
 static void exchanges_are_told_apart(void **state)
 {
-    const struct ph_json *operations = ph__json_get(*state, "operations");
+    const struct ph__json *operations = ph__json_get(*state, "operations");
     double times = 0, bytes = 0;
     assert_int_equal(ph__json_size(operations), 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct ph_json *operation = ph__json_at(operations, i);
+        const struct ph__json *operation = ph__json_at(operations, i);
         const bool is_ids = strcmp(ph__json_as_text(ph__json_get(operation, "what"), ""), "ids") == 0;
         assert_near(number(operation, "operations"), is_ids ? WORLD : WORLD * NUM_STEPS, 0, 0);
         assert_true(i == 0 || number(operation, "exposed_seconds") <=
@@ -167,7 +167,7 @@ static void exchanges_are_told_apart(void **state)
 
 static void tables_are_counted_by_kind(void **state)
 {
-    const struct ph_json *plan = ph__json_get(*state, "plan");
+    const struct ph__json *plan = ph__json_get(*state, "plan");
     assert_int_equal(ph__json_size(plan), 2);
     assert_near(number(plan, "row_wise"), 2, 0, 0);
     assert_near(number(plan, "table_wise"), 1, 0, 0);
@@ -179,7 +179,7 @@ static void alone_there_is_nothing_to_gather(void **state)
     (void)state;
     const struct ph__ranks ranks = {.world_size = 1};
     struct ph__rank_figures figures;
-    struct ph_json *json;
+    struct ph__json *json;
     assert_ok(ph__rank_figures_init(&figures, &ranks, 10));
     ph__rank_figures_begin_step(&figures);
     ph__rank_figures_end_step(&figures, 1);

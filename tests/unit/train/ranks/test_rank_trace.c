@@ -10,21 +10,21 @@
 
 enum { WORLD = 2, OFFSET_NS = 1000 };
 
-static struct ph_comm_topic topics[] = {{.what = "ids"}, {.what = "vectors"}};
+static struct ph__comm_topic topics[] = {{.what = "ids"}, {.what = "vectors"}};
 /* In the order in which they were waited for: the second began first, and the third behind them both. */
-static struct ph_comm_flight flights[] = {
+static struct ph__comm_flight flights[] = {
     {.started_ns = 3000, .done_ns = 9000, .wait_ns = 8000, .waited_ns = 1000, .sent_bytes = 70, .topic = 0},
     {.started_ns = 2000, .done_ns = 5000, .wait_ns = 9500, .received_bytes = 80, .topic = 1},
     {.started_ns = 9000, .done_ns = 9900, .wait_ns = 9600, .waited_ns = 300, .num_messages = 4, .topic = 1},
 };
 
-static struct ph_comm_poll polls[] = {{6000, 700}};
+static struct ph__comm_poll polls[] = {{6000, 700}};
 
 /* The second rank's clock is a microsecond ahead. */
 static ph_status write_hand_made(struct ph_comm *comm, void *context)
 {
     const uint64_t rank = ph_comm_rank(comm);
-    struct ph_comm_record record = {.comm = comm,
+    struct ph__comm_record record = {.comm = comm,
         .world_size = WORLD,
         .topics = topics,
         .num_topics = sizeof topics / sizeof *topics,
@@ -34,7 +34,7 @@ static ph_status write_hand_made(struct ph_comm *comm, void *context)
         .num_polls = sizeof polls / sizeof *polls,
         .num_dropped = 10 + rank};
     const struct ph__rank_figures figures = {.record = &record, .begun_ns = 1000, .latest_ns = 9500};
-    struct ph_trace *trace;
+    struct ph__trace *trace;
     PH_TRY(ph__trace_create(2, &trace));
     ph__trace_add(trace, "linear", "forward", 1, 2500, 500);
     ph__rank_trace_step(trace, &figures, 7);
@@ -52,8 +52,8 @@ static ph_status write_hand_made(struct ph_comm *comm, void *context)
 static int write_trace(void **state)
 {
     static char path[512];
-    struct ph_arena arena = {0};
-    struct ph_json *json = NULL;
+    struct ph__arena arena = {0};
+    struct ph__json *json = NULL;
     char *text;
     size_t size;
     snprintf(path, sizeof path, "%s/trace.json", test_folder());
@@ -72,18 +72,18 @@ static int drop_trace(void **state)
     return 0;
 }
 
-static double number(const struct ph_json *object, const char *key)
+static double number(const struct ph__json *object, const char *key)
 {
     return ph__json_as_number(ph__json_get(object, key), -1);
 }
 
 /* The n-th event of a rank with this phase and name. */
-static const struct ph_json *event_of(
-    const struct ph_json *trace, size_t rank, const char *phase, const char *name, size_t n)
+static const struct ph__json *event_of(
+    const struct ph__json *trace, size_t rank, const char *phase, const char *name, size_t n)
 {
-    const struct ph_json *events = ph__json_get(trace, "traceEvents");
+    const struct ph__json *events = ph__json_get(trace, "traceEvents");
     for (size_t i = 0; i < ph__json_size(events); i++) {
-        const struct ph_json *event = ph__json_at(events, i);
+        const struct ph__json *event = ph__json_at(events, i);
         if (number(event, "pid") == (double)rank &&
             strcmp(ph__json_as_text(ph__json_get(event, "ph"), ""), phase) == 0 &&
             strcmp(ph__json_as_text(ph__json_get(event, "name"), ""), name) == 0 && n-- == 0)
@@ -93,7 +93,7 @@ static const struct ph_json *event_of(
     return NULL;
 }
 
-static void assert_span(const struct ph_json *event, size_t rank, double start_ns, double duration_ns)
+static void assert_span(const struct ph__json *event, size_t rank, double start_ns, double duration_ns)
 {
     assert_near(number(event, "ts"), 1e-3 * (start_ns - (double)(rank * OFFSET_NS)), 1e-9, 0);
     assert_near(number(event, "dur"), 1e-3 * duration_ns, 1e-9, 0);
@@ -104,8 +104,8 @@ static void ranks_are_processes_with_one_clock(void **state)
     for (size_t rank = 0; rank < WORLD; rank++) {
         char name[32];
         snprintf(name, sizeof name, "rank %zu of 2, host %zu", rank, rank);
-        const struct ph_json *named = ph__json_get(event_of(*state, rank, "M", "process_name", 0), "args");
-        const struct ph_json *step = event_of(*state, rank, "X", "step", 0);
+        const struct ph__json *named = ph__json_get(event_of(*state, rank, "M", "process_name", 0), "args");
+        const struct ph__json *step = event_of(*state, rank, "X", "step", 0);
         assert_string_equal(ph__json_as_text(ph__json_get(named, "name"), ""), name);
         assert_span(event_of(*state, rank, "X", "linear", 0), rank, 2500, 500);
         assert_span(step, rank, 1000, 9500);
@@ -118,9 +118,9 @@ static void ranks_are_processes_with_one_clock(void **state)
 static void what_overlaps_in_flight_has_tracks_of_its_own(void **state)
 {
     for (size_t rank = 0; rank < WORLD; rank++) {
-        const struct ph_json *first = event_of(*state, rank, "X", "vectors", 0);
-        const struct ph_json *second = event_of(*state, rank, "X", "ids", 0);
-        const struct ph_json *third = event_of(*state, rank, "X", "vectors", 1);
+        const struct ph__json *first = event_of(*state, rank, "X", "vectors", 0);
+        const struct ph__json *second = event_of(*state, rank, "X", "ids", 0);
+        const struct ph__json *third = event_of(*state, rank, "X", "vectors", 1);
         assert_span(first, rank, 2000, 3000);
         assert_span(second, rank, 3000, 6000);
         assert_span(third, rank, 9000, 900);
@@ -137,9 +137,9 @@ static void what_overlaps_in_flight_has_tracks_of_its_own(void **state)
 static void an_arrow_leads_to_each_wait(void **state)
 {
     for (size_t rank = 0; rank < WORLD; rank++) {
-        const struct ph_json *wait = event_of(*state, rank, "X", "ids", 1);
-        const struct ph_json *from = event_of(*state, rank, "s", "flow", 0);
-        const struct ph_json *to = event_of(*state, rank, "f", "flow", 0);
+        const struct ph__json *wait = event_of(*state, rank, "X", "ids", 1);
+        const struct ph__json *from = event_of(*state, rank, "s", "flow", 0);
+        const struct ph__json *to = event_of(*state, rank, "f", "flow", 0);
         assert_span(wait, rank, 8000, 1000);
         assert_near(number(wait, "tid"), PH_RANK_TRACK_WAITS, 0, 0);
         assert_near(number(from, "ts"), number(event_of(*state, rank, "X", "ids", 0), "ts"), 1e-9, 0);
@@ -153,7 +153,7 @@ static void an_arrow_leads_to_each_wait(void **state)
 
 static void events_without_room_are_counted_over_ranks(void **state)
 {
-    const struct ph_json *other = ph__json_get(*state, "otherData");
+    const struct ph__json *other = ph__json_get(*state, "otherData");
     assert_near(number(other, "dropped_events"), (1 + 10) + (1 + 11), 0, 0);
 }
 
@@ -181,7 +181,7 @@ static void a_clock_goes_evenly_between_two_readings(void **state)
 {
     (void)state;
     const struct ph__rank_clock first = {1000, 500}, last = {3000, 600};
-    const struct ph_trace_clock clock = ph__rank_clock_between(&first, &last);
+    const struct ph__trace_clock clock = ph__rank_clock_between(&first, &last);
     assert_int_equal(clock.origin_ns, 1000);
     assert_near(clock.offset_ns, 500, 0, 0);
     assert_near(clock.drift, 0.05, 1e-15, 0);

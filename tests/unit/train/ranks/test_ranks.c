@@ -90,9 +90,9 @@ struct planned {
     char *texts[THREAD_RANKS_MOST]; /* the plan as each rank would write it */
 };
 
-static ph_status write_text(const struct ph_plan *plan, char **text_out)
+static ph_status write_text(const struct ph__plan *plan, char **text_out)
 {
-    struct ph_writer *writer;
+    struct ph__writer *writer;
     size_t size;
     PH_TRY(ph__writer_open_memory("plan", 1 << 20, &writer));
     ph_status status = ph__plan_write(plan, writer);
@@ -122,7 +122,7 @@ static ph_status plan_as_rank(struct ph_comm *comm, void *context)
 
 static void plan_on_ranks(struct planned *planned, struct thread_rank_end *ends_out)
 {
-    const struct ph_section section = {&ph__parallel_options, &planned->parallel};
+    const struct ph__section section = {&ph__parallel_options, &planned->parallel};
     const int64_t memory_bytes = planned->parallel.memory_bytes;
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &fixture.arena));
     planned->parallel.memory_bytes = memory_bytes;
@@ -133,15 +133,16 @@ static void plan_on_ranks(struct planned *planned, struct thread_rank_end *ends_
 
 static char *plan_by_nominal_figures(const struct planned *planned)
 {
-    const struct ph_topology topology = {planned->world_size, planned->ranks_per_host};
-    const struct ph_plan_machine machine = ph__plan_machine_nominal((uint64_t)planned->parallel.memory_bytes);
+    const struct ph__topology topology = {planned->world_size, planned->ranks_per_host};
+    const struct ph__plan_machine machine =
+        ph__plan_machine_nominal((uint64_t)planned->parallel.memory_bytes);
     struct ph_train_job job = planned->job;
     struct ph__table_list list;
-    struct ph_plan plan;
+    struct ph__plan plan;
     char *text;
     job.parallel = &planned->parallel;
     assert_ok(ph__table_list_of_job(&job, &list));
-    const struct ph_plan_step step = ph__plan_step_of_job(&job);
+    const struct ph__plan_step step = ph__plan_step_of_job(&job);
     assert_ok(ph__plan_greedy(&machine, &topology, &step, list.tables, list.num_tables, &plan));
     assert_ok(write_text(&plan, &text));
     ph__plan_fini(&plan);

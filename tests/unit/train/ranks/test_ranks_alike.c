@@ -51,7 +51,7 @@ static void write_visits(const char *name, size_t count, char path_out[512])
 static int make_all_data(void **state)
 {
     static char text[1024];
-    const struct ph_section section = {&ph__data_options, &visits.data};
+    const struct ph__section section = {&ph__data_options, &visits.data};
     make_data(state);
     write_visits("visits.csv", MOST_ROWS, visits.train);
     write_visits("visits_valid.csv", 200, visits.valid);
