@@ -44,7 +44,7 @@ enum ph__option_type {
     PH_OPTION_RECORDS,  /* struct ph__record_list, a YAML sequence of mappings, each by `records` */
 };
 
-/* What a key's value means beyond the code that reads it. A key without traits is held strictest: the outcome of a training
+/* Says what a key's value means beyond the code that reads it. A key without traits is held strictest: the outcome of a training
  * depends on it, all ranks of a job share it, and a resumed training keeps it. */
 enum ph__key_trait {
     PH_KEY_MAY_CHANGE = 1,    /* a resumed training may have another value */
@@ -127,7 +127,7 @@ ph_status ph__config_changes(const struct ph__section *sections, size_t num_sect
 ph_status ph__config_values(const struct ph__section *sections, size_t num_sections,
     struct ph__key_filter filter, struct ph__arena *arena, const char **text_out);
 
-/* Tells whether the filter selects a key, which need not stand in the table itself: "model.own" of records. */
+/* Tells whether the filter selects the option, by its own traits and those of its table. */
 static inline bool ph__key_is_selected(
     const struct ph__option_table *table, const struct ph__option *option, struct ph__key_filter filter)
 {

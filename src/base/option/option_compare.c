@@ -181,7 +181,7 @@ static ph_status keep_text(struct ph__writer *writer, struct ph__arena *arena, c
     return text != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-static ph_status write_text(const struct writing *writing, const struct ph__section *sections,
+static ph_status finish_text(const struct writing *writing, const struct ph__section *sections,
     size_t num_sections, struct ph__arena *arena, const char **text_out)
 {
     for (size_t i = 0; i < num_sections; i++)
@@ -190,22 +190,24 @@ static ph_status write_text(const struct writing *writing, const struct ph__sect
     return keep_text(writing->writer, arena, text_out);
 }
 
+static ph_status write_text(struct writing writing, const struct ph__section *sections, size_t num_sections,
+    struct ph__arena *arena, const char **text_out)
+{
+    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
+    const ph_status status = finish_text(&writing, sections, num_sections, arena, text_out);
+    ph__writer_close(writing.writer);
+    return status;
+}
+
 ph_status ph__config_changes(const struct ph__section *sections, size_t num_sections,
     struct ph__key_filter filter, struct ph__arena *arena, const char **text_out)
 {
-    struct writing writing = {.filter = filter};
-    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
-    const ph_status status = write_text(&writing, sections, num_sections, arena, text_out);
-    ph__writer_close(writing.writer);
-    return status;
+    return write_text((struct writing){.filter = filter}, sections, num_sections, arena, text_out);
 }
 
 ph_status ph__config_values(const struct ph__section *sections, size_t num_sections,
     struct ph__key_filter filter, struct ph__arena *arena, const char **text_out)
 {
-    struct writing writing = {.filter = filter, .has_defaults = true};
-    PH_TRY(ph__writer_open_memory("settings", SIZE_MAX, &writing.writer));
-    const ph_status status = write_text(&writing, sections, num_sections, arena, text_out);
-    ph__writer_close(writing.writer);
-    return status;
+    const struct writing writing = {.filter = filter, .has_defaults = true};
+    return write_text(writing, sections, num_sections, arena, text_out);
 }

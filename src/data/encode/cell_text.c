@@ -203,7 +203,7 @@ static bool read_short(const char *text, size_t length, struct written_time *tim
     return true;
 }
 
-/* Years as they are written (base/text/date.h); the 60th second is a leap second. */
+/* Years as they are written (base/text/number.h); the 60th second is a leap second. */
 static bool is_in_range(const struct written_time *time)
 {
     return time->year >= 1 && time->month >= 1 && time->month <= 12 && time->day >= 1 &&
