@@ -265,7 +265,8 @@ static void build_backward(struct ph_builder *builder, ph_value loss,
 static void build_update(struct ph_builder *builder, enum ph_optimizer_kind kind,
     const struct ph_distribution *distribution, const struct learnt *learnt)
 {
-    const struct ph_optimizer optimizer = {.kind = kind, .epsilon = 1e-10, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {
+        .rule.kind = kind, .rule.epsilon = 1e-10, .learning_rate_factor = 1};
     ph_builder_begin_entry(builder, "update");
     const ph_value rate = ph_input_scalar(builder, "learning_rate"), step = ph_input_scalar(builder, "step");
     for (size_t i = 0; i < learnt->count; i++)

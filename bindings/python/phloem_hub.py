@@ -51,6 +51,8 @@ class Structure(ctypes.Structure):
 
     def __init__(self, **members):
         known = {name for name, _ in self._fields_}
+        for inner in getattr(self, "_anonymous_", ()):
+            known |= {name for name, _ in dict(self._fields_)[inner]._fields_}
         for name, value in members.items():
             if name not in known:
                 raise TypeError(f"{type(self).__name__} has no member '{name}'")
@@ -58,12 +60,19 @@ class Structure(ctypes.Structure):
         super().__init__(**members)
 
 
-class Optimizer(Structure):
-    """struct ph_hub_optimizer."""
+class UpdateRule(Structure):
+    """struct ph_update_rule."""
 
-    _fields_ = [("is_none", ctypes.c_bool), ("kind", ctypes.c_int), ("is_nesterov", ctypes.c_bool)]
-    _fields_ += [(name, ctypes.c_float) for name in ("learning_rate", "momentum", "beta1", "beta2", "epsilon", "l2",
-                                                     "weight_decay")]
+    _fields_ = [("kind", ctypes.c_int), ("is_nesterov", ctypes.c_bool)]
+    _fields_ += [(name, ctypes.c_double) for name in ("momentum", "beta1", "beta2", "epsilon", "weight_decay")]
+
+
+class Optimizer(Structure):
+    """struct ph_hub_optimizer; the rule's members are its own, too."""
+
+    _anonymous_ = ("rule",)
+    _fields_ = [("is_none", ctypes.c_bool), ("rule", UpdateRule), ("learning_rate", ctypes.c_float),
+                ("l2", ctypes.c_float)]
 
 
 class Service(Structure):

@@ -72,7 +72,7 @@ static ph_status work(const struct worker *worker)
 {
     struct ph_hub_client *client;
     const struct ph_hub_options options = {.address = worker->address};
-    const struct ph_hub_optimizer optimizer = {.kind = PH_SGD, .learning_rate = 0.5f};
+    const struct ph_hub_optimizer optimizer = {.rule = {.kind = PH_SGD}, .learning_rate = 0.5f};
     const struct ph_hub_service service = {.name = "least squares",
         .nonce = worker->nonce,
         .num_workers = worker->num_workers,

@@ -35,7 +35,8 @@ static ph_status connect_and_init(
     const struct worker *worker, struct ph_hub_client **client_out, uint64_t *iteration_out)
 {
     const struct ph_hub_options options = {.address = worker->address};
-    const struct ph_hub_optimizer optimizer = {.kind = PH_MOMENTUM, .learning_rate = 0.01f, .momentum = 0.9f};
+    const struct ph_hub_optimizer optimizer = {
+        .rule = {.kind = PH_MOMENTUM, .momentum = 0.9}, .learning_rate = 0.01f};
     const struct ph_hub_service service = {.name = service_name,
         .nonce = worker->nonce,
         .num_workers = (uint32_t)worker->num_workers,

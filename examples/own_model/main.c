@@ -37,7 +37,7 @@ static ph_status build_training(struct ph_program **program_out)
     enum { MAX_PARAMETERS = 8 };
     ph_value parameters[MAX_PARAMETERS], gradients[MAX_PARAMETERS];
     const struct ph_optimizer adam = {
-        .kind = PH_ADAM, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .learning_rate_factor = 1};
+        .rule = {.kind = PH_ADAM, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, .learning_rate_factor = 1};
     struct ph_builder *builder = NULL;
     PH_TRY(ph_builder_create(PH_TRAINING, &builder));
     ph_value logits = build_model(builder);

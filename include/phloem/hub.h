@@ -94,14 +94,12 @@ enum ph_hub_wait_policy {
 enum ph_hub_transport { PH_HUB_AUTO, PH_HUB_SHARED_MEMORY, PH_HUB_TCP };
 
 /* The formulas stand in src/kernel/kernel.h and docs/HUB.md. Without an optimizer, what is pulled is the sum itself (or the
- * mean). Members that a kind does not use are ignored. */
+ * mean). */
 struct ph_hub_optimizer {
     bool is_none;
-    enum ph_optimizer_kind kind; /* all but PH_ROWWISE_ADAGRAD */
-    bool is_nesterov;
-    float learning_rate, momentum, beta1, beta2, epsilon;
-    float l2;           /* lambda of lambda/2 |w|^2 */
-    float weight_decay; /* decoupled, ADAMW */
+    struct ph_update_rule rule; /* of any kind but PH_ROWWISE_ADAGRAD; its numbers travel as floats */
+    float learning_rate;
+    float l2; /* lambda of lambda/2 |w|^2 */
 };
 
 #define PH_HUB_MAX_OPTIMIZERS 16

@@ -2,6 +2,8 @@
 #ifndef PHLOEM_KERNEL_H
 #define PHLOEM_KERNEL_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +22,17 @@ enum ph_optimizer_kind {
     PH_ADAM,
     PH_ADAMW,
     PH_OPTIMIZER_COUNT
+};
+
+/* How a weight follows its gradient. Settings, operators and hubs add what differs from parameter to parameter: the learning
+ * rate and l2. Members that the kind does not use are ignored. */
+struct ph_update_rule {
+    enum ph_optimizer_kind kind;
+    bool is_nesterov;    /* MOMENTUM */
+    double momentum;     /* MOMENTUM */
+    double beta1, beta2; /* ADAM, ADAMW */
+    double epsilon;      /* all but SGD and MOMENTUM */
+    double weight_decay; /* ADAMW, decoupled */
 };
 
 #ifdef __cplusplus

@@ -132,10 +132,7 @@ ph_value ph_weighted_sum(
 /* ---- updates ------------------------------------------------------------------------------------------- */
 
 struct ph_optimizer {
-    enum ph_optimizer_kind kind;
-    bool is_nesterov;
-    double momentum, beta1, beta2, epsilon;
-    double weight_decay;         /* ADAMW, decoupled */
+    struct ph_update_rule rule;
     double l2;                   /* lambda of lambda/2 |w|^2, added to the gradient */
     double learning_rate_factor; /* of the parameter's group */
     /* Tables only. false: rows touched by the batch are updated (and decayed). true: every row of the table

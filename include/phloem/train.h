@@ -37,11 +37,8 @@ struct ph_optimizer_group {
 
 /* The keys under "optimizer". */
 struct ph_optimizer_settings {
-    enum ph_optimizer_kind kind;
+    struct ph_update_rule rule;
     double learning_rate;
-    double beta1, beta2, epsilon, momentum;
-    bool is_nesterov;
-    double weight_decay; /* ADAMW */
     double net_l2;
     int embedding_kind; /* 0: as `kind`; else 1 + enum ph_optimizer_kind */
     double embedding_learning_rate_factor;

@@ -187,6 +187,24 @@ static inline ph_real ph__bias_correction(double beta, double step)
     return (ph_real)(1 - pow(beta, step));
 }
 
+/* Gives step number `step` (from 1) by a rule, before its learning rate and l2. */
+static inline struct ph__optimizer_step ph__optimizer_step(const struct ph_update_rule *rule, double step)
+{
+    const bool has_moments = rule->kind == PH_ADAM || rule->kind == PH_ADAMW;
+    return (struct ph__optimizer_step){
+        .kind = rule->kind,
+        .is_nesterov = rule->is_nesterov,
+        .gradient_scale = 1,
+        .weight_decay = (ph_real)rule->weight_decay,
+        .momentum = (ph_real)rule->momentum,
+        .beta1 = (ph_real)rule->beta1,
+        .beta2 = (ph_real)rule->beta2,
+        .epsilon = (ph_real)rule->epsilon,
+        .bias_correction1 = has_moments ? ph__bias_correction(rule->beta1, step) : 1,
+        .bias_correction2 = has_moments ? ph__bias_correction(rule->beta2, step) : 1,
+    };
+}
+
 /* What row-wise Adagrad sums of a row does not depend on how its columns are cut, nor on the ISA.
  * - Columns are taken in blocks of PH_SQUARES_COLUMNS. Block k's sum is b_k = (g_0^2 + g_1^2) + (g_2^2 + g_3^2); columns that
  *   a last block lacks count 0.

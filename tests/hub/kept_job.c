@@ -12,7 +12,8 @@
 
 const size_t trial_key_elements[TRIAL_KEYS] = {3000, 1, 1300};
 const size_t trial_first_number[TRIAL_KEYS] = {0, 3000, 3001};
-const struct ph_hub_optimizer trial_momentum = {.kind = PH_MOMENTUM, .learning_rate = .5F, .momentum = .875F};
+const struct ph_hub_optimizer trial_momentum = {
+    .rule.kind = PH_MOMENTUM, .learning_rate = .5F, .rule.momentum = .875F};
 
 /* ---- a job ---- */
 

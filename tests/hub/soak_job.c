@@ -61,17 +61,21 @@ static struct ph_hub_optimizer draw_optimizer(struct ph__rng_sequence *chances)
 {
     static const struct ph_hub_optimizer known[] = {
         {.is_none = true},
-        {.kind = PH_SGD, .learning_rate = .1F},
-        {.kind = PH_MOMENTUM, .learning_rate = .05F, .momentum = .9F, .l2 = 1e-4F},
-        {.kind = PH_MOMENTUM, .is_nesterov = true, .learning_rate = .05F, .momentum = .9F},
-        {.kind = PH_ADAGRAD, .learning_rate = .05F, .epsilon = 1e-8F},
-        {.kind = PH_ADAM, .learning_rate = .01F, .beta1 = .9F, .beta2 = .999F, .epsilon = 1e-8F},
-        {.kind = PH_ADAMW,
+        {.rule.kind = PH_SGD, .learning_rate = .1F},
+        {.rule.kind = PH_MOMENTUM, .learning_rate = .05F, .rule.momentum = .9F, .l2 = 1e-4F},
+        {.rule.kind = PH_MOMENTUM, .rule.is_nesterov = true, .learning_rate = .05F, .rule.momentum = .9F},
+        {.rule.kind = PH_ADAGRAD, .learning_rate = .05F, .rule.epsilon = 1e-8F},
+        {.rule.kind = PH_ADAM,
             .learning_rate = .01F,
-            .beta1 = .9F,
-            .beta2 = .99F,
-            .epsilon = 1e-8F,
-            .weight_decay = .1F},
+            .rule.beta1 = .9F,
+            .rule.beta2 = .999F,
+            .rule.epsilon = 1e-8F},
+        {.rule.kind = PH_ADAMW,
+            .learning_rate = .01F,
+            .rule.beta1 = .9F,
+            .rule.beta2 = .99F,
+            .rule.epsilon = 1e-8F,
+            .rule.weight_decay = .1F},
     };
     return known[draw(chances, sizeof known / sizeof *known)];
 }

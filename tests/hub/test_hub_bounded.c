@@ -172,7 +172,7 @@ static void assert_last(const struct bounded_job *job)
 static void waits_for_the_slowest(uint32_t staleness, uint32_t depth)
 {
     static const struct ph_hub_server_options no_options[NUM_HUBS];
-    const struct ph_hub_optimizer sgd = {.kind = PH_SGD, .learning_rate = learning_rate};
+    const struct ph_hub_optimizer sgd = {.rule.kind = PH_SGD, .learning_rate = learning_rate};
     struct test_worker workers[NUM_WORKERS];
     struct sight sight;
     struct bounded_job job = {.service = {.name = "job",

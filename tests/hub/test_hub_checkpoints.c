@@ -42,8 +42,10 @@ static void work_out_m(const struct kept_job *trial, uint64_t iteration, float *
     enum ph__isa isa;
     float sum[TRIAL_NUMBERS], weights[TRIAL_NUMBERS] = {0};
     assert_ok(ph__cpu_isa(&isa));
-    const struct ph__optimizer_step step = {
-        .kind = PH_MOMENTUM, .learning_rate = 0, .gradient_scale = 1, .momentum = trial->optimizer.momentum};
+    const struct ph__optimizer_step step = {.kind = PH_MOMENTUM,
+        .learning_rate = 0,
+        .gradient_scale = 1,
+        .momentum = (float)trial->optimizer.rule.momentum};
     memset(m_out, 0, TRIAL_NUMBERS * sizeof *m_out);
     for (uint64_t t = 1; t <= iteration; t++) {
         for (size_t i = 0; i < TRIAL_NUMBERS; i++)
@@ -168,16 +170,20 @@ static void goes_on_bit_for_bit(struct kept_job trial)
 static void each_optimizer_goes_on_bit_for_bit(void **state)
 {
     static const struct ph_hub_optimizer optimizers[] = {
-        {.kind = PH_SGD, .learning_rate = .1F, .l2 = 1e-3F},
-        {.kind = PH_MOMENTUM, .is_nesterov = true, .learning_rate = .1F, .momentum = .9F},
-        {.kind = PH_ADAM, .learning_rate = .01F, .beta1 = .9F, .beta2 = .999F, .epsilon = 1e-8F},
-        {.kind = PH_ADAMW,
+        {.rule.kind = PH_SGD, .learning_rate = .1F, .l2 = 1e-3F},
+        {.rule.kind = PH_MOMENTUM, .rule.is_nesterov = true, .learning_rate = .1F, .rule.momentum = .9F},
+        {.rule.kind = PH_ADAM,
             .learning_rate = .01F,
-            .beta1 = .8F,
-            .beta2 = .99F,
-            .epsilon = 1e-8F,
-            .weight_decay = .1F},
-        {.kind = PH_ADAGRAD, .learning_rate = .1F, .epsilon = 1e-8F},
+            .rule.beta1 = .9F,
+            .rule.beta2 = .999F,
+            .rule.epsilon = 1e-8F},
+        {.rule.kind = PH_ADAMW,
+            .learning_rate = .01F,
+            .rule.beta1 = .8F,
+            .rule.beta2 = .99F,
+            .rule.epsilon = 1e-8F,
+            .rule.weight_decay = .1F},
+        {.rule.kind = PH_ADAGRAD, .learning_rate = .1F, .rule.epsilon = 1e-8F},
         {.is_none = true},
     };
     (void)state;

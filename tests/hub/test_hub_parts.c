@@ -39,8 +39,11 @@ static void goes_on_like_one_hubs_job(struct ph_hub_optimizer optimizer, uint32_
 static void a_job_goes_on_from_its_parts(void **state)
 {
     (void)state;
-    const struct ph_hub_optimizer adam = {
-        .kind = PH_ADAM, .learning_rate = .125F, .beta1 = .875F, .beta2 = .96875F, .epsilon = 1e-6F};
+    const struct ph_hub_optimizer adam = {.rule.kind = PH_ADAM,
+        .learning_rate = .125F,
+        .rule.beta1 = .875F,
+        .rule.beta2 = .96875F,
+        .rule.epsilon = 1e-6F};
     goes_on_like_one_hubs_job(trial_momentum, 256);
     goes_on_like_one_hubs_job(adam, 4096);
 }

@@ -46,9 +46,13 @@ static void brings_one_hubs_bits(const struct kept_job *job)
 }
 
 static const struct ph_hub_optimizer optimizers[] = {
-    {.kind = PH_SGD, .learning_rate = .25F},
-    {.kind = PH_MOMENTUM, .learning_rate = .5F, .momentum = .875F},
-    {.kind = PH_ADAM, .learning_rate = .125F, .beta1 = .875F, .beta2 = .96875F, .epsilon = 1e-6F},
+    {.rule.kind = PH_SGD, .learning_rate = .25F},
+    {.rule.kind = PH_MOMENTUM, .learning_rate = .5F, .rule.momentum = .875F},
+    {.rule.kind = PH_ADAM,
+        .learning_rate = .125F,
+        .rule.beta1 = .875F,
+        .rule.beta2 = .96875F,
+        .rule.epsilon = 1e-6F},
     {.is_none = true},
 };
 

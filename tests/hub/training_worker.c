@@ -190,11 +190,18 @@ static bool set_optimizer(struct worker *worker, const char *value)
         const char *name;
         struct ph_hub_optimizer optimizer;
     } known[] = {
-        {"sgd", {.kind = PH_SGD, .learning_rate = .1F}},
-        {"momentum", {.kind = PH_MOMENTUM, .learning_rate = .05F, .momentum = .9F, .l2 = 1e-4F}},
-        {"nesterov", {.kind = PH_MOMENTUM, .is_nesterov = true, .learning_rate = .05F, .momentum = .9F}},
-        {"adam", {.kind = PH_ADAM, .learning_rate = .01F, .beta1 = .9F, .beta2 = .999F, .epsilon = 1e-8F}},
-        {"adagrad", {.kind = PH_ADAGRAD, .learning_rate = .05F, .epsilon = 1e-8F}},
+        {"sgd", {.rule.kind = PH_SGD, .learning_rate = .1F}},
+        {"momentum", {.rule.kind = PH_MOMENTUM, .learning_rate = .05F, .rule.momentum = .9F, .l2 = 1e-4F}},
+        {"nesterov", {.rule.kind = PH_MOMENTUM,
+                         .rule.is_nesterov = true,
+                         .learning_rate = .05F,
+                         .rule.momentum = .9F}},
+        {"adam", {.rule.kind = PH_ADAM,
+                     .learning_rate = .01F,
+                     .rule.beta1 = .9F,
+                     .rule.beta2 = .999F,
+                     .rule.epsilon = 1e-8F}},
+        {"adagrad", {.rule.kind = PH_ADAGRAD, .learning_rate = .05F, .rule.epsilon = 1e-8F}},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].name, value) == 0) {

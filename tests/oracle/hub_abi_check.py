@@ -19,8 +19,9 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-STRUCTURES = {"ph_hub_optimizer": "Optimizer", "ph_hub_service": "Service", "ph_hub_options": "Options",
-              "ph_hub_key": "KeyOfC", "ph_hub_client_info": "ClientInfo", "ph_hub_server_options": "ServerOptions"}
+STRUCTURES = {"ph_update_rule": "UpdateRule", "ph_hub_optimizer": "Optimizer", "ph_hub_service": "Service",
+              "ph_hub_options": "Options", "ph_hub_key": "KeyOfC", "ph_hub_client_info": "ClientInfo",
+              "ph_hub_server_options": "ServerOptions"}
 ENUMERATIONS = {  # name: the class, and what its members' names begin with in C
     "ph_hub_mode": ("Mode", "PH_HUB_"), "ph_hub_order": ("Order", "PH_HUB_"), "ph_hub_on_death": ("OnDeath", "PH_HUB_"),
     "ph_hub_wait_policy": ("WaitPolicy", "PH_HUB_WAIT_"), "ph_hub_transport": ("Transport", "PH_HUB_"),
@@ -36,7 +37,7 @@ OF_C = {"size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32, "uint64_t": ctyp
 def structures(header):
     """name: its members' names"""
     found = {}
-    for name, body in re.findall(r"struct (ph_hub_\w+) \{(.*?)\};", header, re.S):
+    for name, body in re.findall(r"struct (ph_hub_\w+|ph_update_rule) \{(.*?)\};", header, re.S):
         declarators = [part for line in body.split(";") for part in line.split(",") if part.strip()]
         found[name] = [re.search(r"(\w+)\s*$", declarator)[1] for declarator in declarators]
     return found

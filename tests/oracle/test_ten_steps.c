@@ -132,9 +132,9 @@ static void losses_of_lr_are_those_of_numpy(void **state)
     (void)state;
     const struct ph_model_settings model = {.kind = ph_model_find("lr"), .embedding_dim = 4};
     const struct ph_train_settings train = {0};
-    const struct ph_optimizer_settings optimizer = {.kind = PH_MOMENTUM,
+    const struct ph_optimizer_settings optimizer = {.rule.kind = PH_MOMENTUM,
         .learning_rate = 0.1,
-        .momentum = 0.9,
+        .rule.momentum = 0.9,
         .embedding_learning_rate_factor = 1,
         .embedding_scope = PH_SCOPE_WHOLE};
     const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
@@ -151,11 +151,11 @@ static void losses_of_dnn_are_those_of_numpy(void **state)
         .batch_norm = true,
         .activation = PH_RELU};
     const struct ph_train_settings train = {.max_gradient_norm = 0.5};
-    const struct ph_optimizer_settings optimizer = {.kind = PH_ADAM,
+    const struct ph_optimizer_settings optimizer = {.rule.kind = PH_ADAM,
         .learning_rate = 0.01,
-        .beta1 = 0.9,
-        .beta2 = 0.999,
-        .epsilon = 1e-8,
+        .rule.beta1 = 0.9,
+        .rule.beta2 = 0.999,
+        .rule.epsilon = 1e-8,
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 0.05,
         .embedding_scope = PH_SCOPE_WHOLE};

@@ -152,18 +152,18 @@ bool shard_oracle_is_summed(const struct shard_oracle *oracle, uint32_t chunk)
 static struct ph__optimizer_step step_of(
     const struct ph_hub_optimizer *optimizer, uint64_t version, float learning_rate, float gradient_scale)
 {
-    return (struct ph__optimizer_step){.kind = optimizer->kind,
-        .is_nesterov = optimizer->is_nesterov,
+    return (struct ph__optimizer_step){.kind = optimizer->rule.kind,
+        .is_nesterov = optimizer->rule.is_nesterov,
         .learning_rate = learning_rate,
         .gradient_scale = gradient_scale,
         .l2 = optimizer->l2,
-        .weight_decay = optimizer->weight_decay,
-        .momentum = optimizer->momentum,
-        .beta1 = optimizer->beta1,
-        .beta2 = optimizer->beta2,
-        .epsilon = optimizer->epsilon,
-        .bias_correction1 = (float)(1 - pow((double)optimizer->beta1, (double)version)),
-        .bias_correction2 = (float)(1 - pow((double)optimizer->beta2, (double)version))};
+        .weight_decay = (float)optimizer->rule.weight_decay,
+        .momentum = (float)optimizer->rule.momentum,
+        .beta1 = (float)optimizer->rule.beta1,
+        .beta2 = (float)optimizer->rule.beta2,
+        .epsilon = (float)optimizer->rule.epsilon,
+        .bias_correction1 = (float)(1 - pow(optimizer->rule.beta1, (double)version)),
+        .bias_correction2 = (float)(1 - pow(optimizer->rule.beta2, (double)version))};
 }
 
 void shard_oracle_step(struct shard_oracle *oracle, uint32_t chunk, float learning_rate)

@@ -188,7 +188,8 @@ static inline void steady_await(struct steady_job *job, unsigned num_arrived)
 static inline void steady_job_begin(struct steady_job *job)
 {
     steady_start_hubs(job);
-    const struct ph_hub_optimizer momentum = {.kind = PH_MOMENTUM, .learning_rate = .5F, .momentum = .75F};
+    const struct ph_hub_optimizer momentum = {
+        .rule.kind = PH_MOMENTUM, .learning_rate = .5F, .rule.momentum = .75F};
     const struct ph_hub_service service = {.name = "steady",
         .nonce = 1,
         .num_workers = STEADY_WORKERS,

@@ -22,7 +22,7 @@ enum {
 };
 
 static const struct ph_hub_optimizer momentum = {
-    .kind = PH_MOMENTUM, .learning_rate = 0.01F, .momentum = 0.9F};
+    .rule.kind = PH_MOMENTUM, .learning_rate = 0.01F, .rule.momentum = 0.9F};
 
 struct worker {
     struct worker_options options;
@@ -88,10 +88,10 @@ static void expect_sum(struct worker *worker)
 
 static void expect_steps(struct worker *worker, uint64_t count)
 {
-    const struct ph__optimizer_step step = {.kind = momentum.kind,
+    const struct ph__optimizer_step step = {.kind = momentum.rule.kind,
         .learning_rate = momentum.learning_rate,
         .gradient_scale = 1,
-        .momentum = momentum.momentum};
+        .momentum = (float)momentum.rule.momentum};
     for (uint64_t i = 0; i < count; i++)
         worker->kernels->optimizer_update(
             &step, PEER_PERIOD, worker->sum, worker->expected.weights, worker->expected.velocity, NULL);

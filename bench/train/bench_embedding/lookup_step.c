@@ -52,7 +52,8 @@ static ph_value build_loss(struct ph_builder *builder, const struct dlrm_case *o
 
 static struct ph_program *build(const struct dlrm_case *of, enum ph_optimizer_kind kind)
 {
-    const struct ph_optimizer optimizer = {.kind = kind, .epsilon = 1e-10, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {
+        .rule.kind = kind, .rule.epsilon = 1e-10, .learning_rate_factor = 1};
     struct ph_builder *builder = NULL;
     struct ph_program *program = NULL;
     ph_value gradient = 0;

@@ -27,7 +27,7 @@ ph_status cli_bench_service_create(
     const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out)
 {
     static const struct ph_hub_optimizer momentum = {
-        .kind = PH_MOMENTUM, .learning_rate = 1e-6F, .momentum = 0.9F};
+        .rule.kind = PH_MOMENTUM, .learning_rate = 1e-6F, .rule.momentum = 0.9F};
     struct cli_bench_service bench = {.options = *options, .num_workers = num_workers};
     PH_TRY(ph__random_bytes(&bench.nonce, sizeof bench.nonce));
     snprintf(

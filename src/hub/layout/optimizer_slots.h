@@ -9,17 +9,17 @@
 
 static inline bool ph__optimizer_is_adam(const struct ph_hub_optimizer *optimizer)
 {
-    return !optimizer->is_none && (optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW);
+    return !optimizer->is_none && (optimizer->rule.kind == PH_ADAM || optimizer->rule.kind == PH_ADAMW);
 }
 
 static inline bool ph__optimizer_has_m(const struct ph_hub_optimizer *optimizer)
 {
-    return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->kind == PH_MOMENTUM);
+    return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->rule.kind == PH_MOMENTUM);
 }
 
 static inline bool ph__optimizer_has_s(const struct ph_hub_optimizer *optimizer)
 {
-    return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->kind == PH_ADAGRAD);
+    return ph__optimizer_is_adam(optimizer) || (!optimizer->is_none && optimizer->rule.kind == PH_ADAGRAD);
 }
 
 static inline bool ph__service_has_m(const struct ph_hub_service *service)

@@ -41,7 +41,8 @@ struct trial {
     bool has_failed;
 };
 
-static const struct ph_hub_optimizer momentum = {.kind = PH_MOMENTUM, .learning_rate = .01F, .momentum = .9F};
+static const struct ph_hub_optimizer momentum = {
+    .rule.kind = PH_MOMENTUM, .learning_rate = .01F, .rule.momentum = .9F};
 static const uint32_t optimizer_of_key = 0;
 
 /* ---- the workers' ends ---- */

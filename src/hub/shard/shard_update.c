@@ -9,21 +9,11 @@
 struct ph__optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale)
 {
-    const bool has_moments = optimizer->kind == PH_ADAM || optimizer->kind == PH_ADAMW;
-    return (struct ph__optimizer_step){
-        .kind = optimizer->kind,
-        .is_nesterov = optimizer->is_nesterov,
-        .learning_rate = learning_rate,
-        .gradient_scale = gradient_scale,
-        .l2 = optimizer->l2,
-        .weight_decay = optimizer->weight_decay,
-        .momentum = optimizer->momentum,
-        .beta1 = optimizer->beta1,
-        .beta2 = optimizer->beta2,
-        .epsilon = optimizer->epsilon,
-        .bias_correction1 = has_moments ? ph__bias_correction((double)optimizer->beta1, (double)version) : 1,
-        .bias_correction2 = has_moments ? ph__bias_correction((double)optimizer->beta2, (double)version) : 1,
-    };
+    struct ph__optimizer_step step = ph__optimizer_step(&optimizer->rule, (double)version);
+    step.learning_rate = learning_rate;
+    step.gradient_scale = gradient_scale;
+    step.l2 = optimizer->l2;
+    return step;
 }
 
 /* What rank 0 said before its push of this iteration, which `has_pushed`; without it, what it said last. */

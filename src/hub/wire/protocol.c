@@ -169,30 +169,30 @@ static struct ph__hub_share get_share(struct ph__wire_reader *reader)
 static void put_optimizer(struct ph__wire_writer *writer, const struct ph_hub_optimizer *optimizer)
 {
     ph__wire_put_u8(writer, optimizer->is_none);
-    ph__wire_put_u8(writer, (uint8_t)optimizer->kind);
-    ph__wire_put_u8(writer, optimizer->is_nesterov);
+    ph__wire_put_u8(writer, (uint8_t)optimizer->rule.kind);
+    ph__wire_put_u8(writer, optimizer->rule.is_nesterov);
     ph__wire_put_f32(writer, optimizer->learning_rate);
-    ph__wire_put_f32(writer, optimizer->momentum);
-    ph__wire_put_f32(writer, optimizer->beta1);
-    ph__wire_put_f32(writer, optimizer->beta2);
-    ph__wire_put_f32(writer, optimizer->epsilon);
+    ph__wire_put_f32(writer, (float)optimizer->rule.momentum);
+    ph__wire_put_f32(writer, (float)optimizer->rule.beta1);
+    ph__wire_put_f32(writer, (float)optimizer->rule.beta2);
+    ph__wire_put_f32(writer, (float)optimizer->rule.epsilon);
     ph__wire_put_f32(writer, optimizer->l2);
-    ph__wire_put_f32(writer, optimizer->weight_decay);
+    ph__wire_put_f32(writer, (float)optimizer->rule.weight_decay);
 }
 
 static struct ph_hub_optimizer get_optimizer(struct ph__wire_reader *reader)
 {
     struct ph_hub_optimizer optimizer = {0};
     optimizer.is_none = ph__wire_get_u8(reader) != 0;
-    optimizer.kind = (enum ph_optimizer_kind)ph__wire_get_u8(reader);
-    optimizer.is_nesterov = ph__wire_get_u8(reader) != 0;
+    optimizer.rule.kind = (enum ph_optimizer_kind)ph__wire_get_u8(reader);
+    optimizer.rule.is_nesterov = ph__wire_get_u8(reader) != 0;
     optimizer.learning_rate = ph__wire_get_f32(reader);
-    optimizer.momentum = ph__wire_get_f32(reader);
-    optimizer.beta1 = ph__wire_get_f32(reader);
-    optimizer.beta2 = ph__wire_get_f32(reader);
-    optimizer.epsilon = ph__wire_get_f32(reader);
+    optimizer.rule.momentum = (double)ph__wire_get_f32(reader);
+    optimizer.rule.beta1 = (double)ph__wire_get_f32(reader);
+    optimizer.rule.beta2 = (double)ph__wire_get_f32(reader);
+    optimizer.rule.epsilon = (double)ph__wire_get_f32(reader);
     optimizer.l2 = ph__wire_get_f32(reader);
-    optimizer.weight_decay = ph__wire_get_f32(reader);
+    optimizer.rule.weight_decay = (double)ph__wire_get_f32(reader);
     return optimizer;
 }
 

@@ -9,27 +9,25 @@
 
 static bool is_momentum(const struct ph_hub_optimizer *optimizer)
 {
-    return !optimizer->is_none && optimizer->kind == PH_MOMENTUM;
+    return !optimizer->is_none && optimizer->rule.kind == PH_MOMENTUM;
 }
 
-/* What its kind makes no use of is 0. */
+/* Gives the optimizer with 0 for the members that its kind does not use. */
 static struct ph_hub_optimizer used_members(const struct ph_hub_optimizer *optimizer)
 {
-    struct ph_hub_optimizer used = {.is_none = optimizer->is_none};
-    if (used.is_none)
-        return used;
-    used.kind = optimizer->kind;
-    used.learning_rate = optimizer->learning_rate;
-    used.l2 = optimizer->l2;
-    used.is_nesterov = is_momentum(optimizer) && optimizer->is_nesterov;
-    used.momentum = is_momentum(optimizer) ? optimizer->momentum : 0;
-    used.weight_decay = optimizer->kind == PH_ADAMW ? optimizer->weight_decay : 0;
-    if (ph__optimizer_has_s(optimizer))
-        used.epsilon = optimizer->epsilon;
-    if (ph__optimizer_is_adam(optimizer)) {
-        used.beta1 = optimizer->beta1;
-        used.beta2 = optimizer->beta2;
+    if (optimizer->is_none)
+        return (struct ph_hub_optimizer){.is_none = true};
+    struct ph_hub_optimizer used = *optimizer;
+    if (!is_momentum(optimizer)) {
+        used.rule.is_nesterov = false;
+        used.rule.momentum = 0;
     }
+    if (optimizer->rule.kind != PH_ADAMW)
+        used.rule.weight_decay = 0;
+    if (!ph__optimizer_has_s(optimizer))
+        used.rule.epsilon = 0;
+    if (!ph__optimizer_is_adam(optimizer))
+        used.rule.beta1 = used.rule.beta2 = 0;
     return used;
 }
 
@@ -37,6 +35,9 @@ static ph_status check_optimizer(const struct ph_hub_service *service, size_t in
 {
     const struct ph_hub_optimizer used = used_members(&service->optimizers[index]);
     const bool has_betas = ph__optimizer_is_adam(&used), has_epsilon = ph__optimizer_has_s(&used);
+    const float beta1 = (float)used.rule.beta1, beta2 = (float)used.rule.beta2;
+    const float epsilon = (float)used.rule.epsilon, momentum = (float)used.rule.momentum;
+    const float weight_decay = (float)used.rule.weight_decay;
     const struct {
         const char *name;
         float value;
@@ -44,15 +45,14 @@ static ph_status check_optimizer(const struct ph_hub_service *service, size_t in
         const char *wanted;
     } members[] = {
         {"learning_rate", used.learning_rate, isfinite(used.learning_rate), "a finite number"},
-        {"momentum", used.momentum, isfinite(used.momentum), "a finite number"},
-        {"beta1", used.beta1, !has_betas || (used.beta1 >= 0 && used.beta1 < 1), "0 or more and less than 1"},
-        {"beta2", used.beta2, !has_betas || (used.beta2 >= 0 && used.beta2 < 1), "0 or more and less than 1"},
-        {"epsilon", used.epsilon, !has_epsilon || (used.epsilon > 0 && isfinite(used.epsilon)),
-            "more than 0"},
+        {"momentum", momentum, isfinite(momentum), "a finite number"},
+        {"beta1", beta1, !has_betas || (beta1 >= 0 && beta1 < 1), "0 or more and less than 1"},
+        {"beta2", beta2, !has_betas || (beta2 >= 0 && beta2 < 1), "0 or more and less than 1"},
+        {"epsilon", epsilon, !has_epsilon || (epsilon > 0 && isfinite(epsilon)), "more than 0"},
         {"l2", used.l2, isfinite(used.l2), "a finite number"},
-        {"weight_decay", used.weight_decay, isfinite(used.weight_decay), "a finite number"},
+        {"weight_decay", weight_decay, isfinite(weight_decay), "a finite number"},
     };
-    if (!used.is_none && (used.kind >= PH_OPTIMIZER_COUNT || used.kind == PH_ROWWISE_ADAGRAD))
+    if (!used.is_none && (used.rule.kind >= PH_OPTIMIZER_COUNT || used.rule.kind == PH_ROWWISE_ADAGRAD))
         return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu is of a kind that the hub does not have",
             service->name, index);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {

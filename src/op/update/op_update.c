@@ -23,7 +23,7 @@ static bool has_sum(enum ph_optimizer_kind kind)
 /* Says whether rows without a gradient change too: whole-table mode, unless the optimizer leaves such rows alone. */
 static bool visits_every_row(const struct ph_optimizer *optimizer)
 {
-    return optimizer->is_whole_table && (optimizer->l2 != 0 || has_momentum(optimizer->kind));
+    return optimizer->is_whole_table && (optimizer->l2 != 0 || has_momentum(optimizer->rule.kind));
 }
 
 ph_status ph__update_prepare(
@@ -35,10 +35,10 @@ ph_status ph__update_prepare(
     if (parameter->is_for_scoring)
         return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be learnt",
             parameter->name, ph_row_format_name(parameter->row_format));
-    if (has_momentum(optimizer->kind))
+    if (has_momentum(optimizer->rule.kind))
         PH_TRY(ph__store_add_slot(store, parameter, "m", false, &slot));
-    if (has_sum(optimizer->kind))
-        PH_TRY(ph__store_add_slot(store, parameter, "s", optimizer->kind == PH_ROWWISE_ADAGRAD, &slot));
+    if (has_sum(optimizer->rule.kind))
+        PH_TRY(ph__store_add_slot(store, parameter, "s", optimizer->rule.kind == PH_ROWWISE_ADAGRAD, &slot));
     return PH_OK;
 }
 
@@ -48,10 +48,10 @@ uint64_t ph__update_slot_bytes(const struct ph__node *node, const struct ph__dec
     size_t rows, columns;
     ph__init_matrix(&parameter->shape, &rows, &columns);
     const uint64_t weights = (uint64_t)rows * columns;
-    const uint64_t momentum = has_momentum(optimizer->kind) ? weights : 0;
-    const uint64_t sum = optimizer->kind == PH_ROWWISE_ADAGRAD ? rows
-                         : has_sum(optimizer->kind)            ? weights
-                                                               : 0;
+    const uint64_t momentum = has_momentum(optimizer->rule.kind) ? weights : 0;
+    const uint64_t sum = optimizer->rule.kind == PH_ROWWISE_ADAGRAD ? rows
+                         : has_sum(optimizer->rule.kind)            ? weights
+                                                                    : 0;
     return (momentum + sum) * sizeof(ph_real);
 }
 
@@ -70,20 +70,11 @@ static struct ph__optimizer_step make_step(const struct ph__call *call)
     const double scale = clip != NULL ? *clip : 1;
     const double step = *call->inputs[PH_UPDATE_STEP].scalar;
     const double learning_rate = *call->inputs[PH_UPDATE_LEARNING_RATE].scalar;
-    return (struct ph__optimizer_step){
-        .kind = optimizer->kind,
-        .is_nesterov = optimizer->is_nesterov,
-        .learning_rate = (ph_real)(learning_rate * optimizer->learning_rate_factor),
-        .gradient_scale = (ph_real)scale,
-        .l2 = (ph_real)(optimizer->l2 * scale),
-        .weight_decay = (ph_real)optimizer->weight_decay,
-        .momentum = (ph_real)optimizer->momentum,
-        .beta1 = (ph_real)optimizer->beta1,
-        .beta2 = (ph_real)optimizer->beta2,
-        .epsilon = (ph_real)optimizer->epsilon,
-        .bias_correction1 = ph__bias_correction(optimizer->beta1, step),
-        .bias_correction2 = ph__bias_correction(optimizer->beta2, step),
-    };
+    struct ph__optimizer_step made = ph__optimizer_step(&optimizer->rule, step);
+    made.learning_rate = (ph_real)(learning_rate * optimizer->learning_rate_factor);
+    made.gradient_scale = (ph_real)scale;
+    made.l2 = (ph_real)(optimizer->l2 * scale);
+    return made;
 }
 
 struct ph__update_target ph__update_target(const struct ph__call *call)
@@ -93,8 +84,8 @@ struct ph__update_target ph__update_target(const struct ph__call *call)
     struct ph__update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
     ph__init_matrix(&parameter->shape, &target.rows, &target.columns);
     target.whole_columns = parameter->num_slices > 0 ? parameter->parts[0].whole_columns : target.columns;
-    target.m = has_momentum(optimizer->kind) ? slot_data(parameter, "m") : NULL;
-    target.s = has_sum(optimizer->kind) ? slot_data(parameter, "s") : NULL;
+    target.m = has_momentum(optimizer->rule.kind) ? slot_data(parameter, "m") : NULL;
+    target.s = has_sum(optimizer->rule.kind) ? slot_data(parameter, "s") : NULL;
     return target;
 }
 
@@ -151,8 +142,8 @@ static void step_rows(const struct ph__kernels *kernels, const struct ph__update
 void ph__update_cost(const struct ph__call *call, double weights, struct ph__cost *cost_out)
 {
     const struct ph_optimizer *optimizer = call->attributes;
-    const bool is_rowwise = optimizer->kind == PH_ROWWISE_ADAGRAD;
-    const double slots = has_momentum(optimizer->kind) + has_sum(optimizer->kind);
+    const bool is_rowwise = optimizer->rule.kind == PH_ROWWISE_ADAGRAD;
+    const double slots = has_momentum(optimizer->rule.kind) + has_sum(optimizer->rule.kind);
     const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
     const double weight_bytes = (double)ph__table_bytes(parameter->row_format, 1, 1);
     size_t rows, columns;

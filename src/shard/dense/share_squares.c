@@ -35,7 +35,7 @@ static bool is_column_update(const struct ph_builder *builder, const struct ph__
         return false;
     const struct ph_optimizer *optimizer = node->attributes;
     const struct ph__declaration *table = ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
-    return optimizer->kind == PH_ROWWISE_ADAGRAD && table->parts != NULL &&
+    return optimizer->rule.kind == PH_ROWWISE_ADAGRAD && table->parts != NULL &&
            table->shape.dims[1] < table->parts[0].whole_columns;
 }
 

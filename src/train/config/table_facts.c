@@ -103,8 +103,8 @@ static void count_update(const struct counting *counting, const struct ph__node 
     for (size_t i = 0; declaration->is_table && i < declaration->num_slices; i++) {
         struct ph__table_facts *table = &counting->tables[counting->first_tables[source] + i];
         table->slot_bytes = bytes;
-        table->row_slot_bytes = optimizer->kind == PH_ROWWISE_ADAGRAD ? bytes : 0;
-        table->has_whole_rows = optimizer->kind == PH_ROWWISE_ADAGRAD && optimizer->is_whole_table;
+        table->row_slot_bytes = optimizer->rule.kind == PH_ROWWISE_ADAGRAD ? bytes : 0;
+        table->has_whole_rows = optimizer->rule.kind == PH_ROWWISE_ADAGRAD && optimizer->is_whole_table;
     }
 }
 

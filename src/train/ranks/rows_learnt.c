@@ -13,7 +13,7 @@ static bool slots_tell(const struct ph_parameter *parameter, const struct ph_opt
     if (!parameter->is_table || parameter->num_slots == 0)
         return false;
     const struct ph_optimizer optimizer = ph__optimizer_for(settings, parameter->family, true);
-    return !optimizer.is_whole_table || (optimizer.l2 <= 0 && optimizer.weight_decay <= 0);
+    return !optimizer.is_whole_table || (optimizer.l2 <= 0 && optimizer.rule.weight_decay <= 0);
 }
 
 /* "embedding." of the table "embedding.table", whose slices are "embedding.user" and so on: its length. */

@@ -208,13 +208,13 @@ static inline size_t table_model_count(const struct table_model *model, const ch
 
 static inline struct ph_optimizer table_optimizer(enum ph_optimizer_kind kind, bool is_whole_table, double l2)
 {
-    return (struct ph_optimizer){.kind = kind,
-        .is_nesterov = kind == PH_MOMENTUM && l2 != 0,
-        .momentum = 0.8,
-        .beta1 = 0.9,
-        .beta2 = 0.95,
-        .epsilon = 1e-3,
-        .weight_decay = kind == PH_ADAMW ? 0.1 : 0,
+    return (struct ph_optimizer){.rule.kind = kind,
+        .rule.is_nesterov = kind == PH_MOMENTUM && l2 != 0,
+        .rule.momentum = 0.8,
+        .rule.beta1 = 0.9,
+        .rule.beta2 = 0.95,
+        .rule.epsilon = 1e-3,
+        .rule.weight_decay = kind == PH_ADAMW ? 0.1 : 0,
         .l2 = l2,
         .learning_rate_factor = 2,
         .is_whole_table = is_whole_table};

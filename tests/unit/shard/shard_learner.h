@@ -100,11 +100,11 @@ static inline void make_samples(
 
 static inline struct ph_optimizer optimizer_of(const struct training *training)
 {
-    return (struct ph_optimizer){.kind = training->optimizer,
-        .momentum = .9,
-        .beta1 = .9,
-        .beta2 = .99,
-        .epsilon = 1e-6,
+    return (struct ph_optimizer){.rule.kind = training->optimizer,
+        .rule.momentum = .9,
+        .rule.beta1 = .9,
+        .rule.beta2 = .99,
+        .rule.epsilon = 1e-6,
         .l2 = training->l2,
         .is_whole_table = training->is_whole_table,
         .learning_rate_factor = 1};

@@ -31,7 +31,8 @@ static ph_value add_logits(struct ph_builder *builder)
 
 static void build(struct ph_builder *builder, const struct ph_distribution *distribution, const void *context)
 {
-    const struct ph_optimizer optimizer = {.kind = PH_ADAGRAD, .epsilon = 1e-6, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {
+        .rule.kind = PH_ADAGRAD, .rule.epsilon = 1e-6, .learning_rate_factor = 1};
     const ph_value loss = ph_bce_with_logits(builder, add_logits(builder), ph_input_labels(builder, 1), 0, 0);
     const bool has_clip = *(const bool *)context;
     struct ph_optimizer optimizers[MOST_LEARNT];

@@ -70,10 +70,10 @@ static struct ph_program *build_dlrm(enum ph_precision precision)
         .activation = PH_RELU,
         .interaction = PH_INTERACTION_DOT};
     const struct ph_train_settings train = {.max_gradient_norm = 1, .precision = (int)precision};
-    const struct ph_optimizer_settings optimizer = {.kind = PH_ADAM,
-        .beta1 = 0.9,
-        .beta2 = 0.999,
-        .epsilon = 1e-8,
+    const struct ph_optimizer_settings optimizer = {.rule.kind = PH_ADAM,
+        .rule.beta1 = 0.9,
+        .rule.beta2 = 0.999,
+        .rule.epsilon = 1e-8,
         .embedding_learning_rate_factor = 1,
         .embedding_scope = PH_SCOPE_TOUCHED};
     const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};

@@ -248,7 +248,7 @@ static void ranks_skip_the_same_steps(void **state)
     setup->job.encoder = plain;
     setup->job.train_path = poison(setup->job.train_path);
     setup->train.epochs = 2;
-    setup->optimizer.epsilon = 0.01; /* a gradient that is rounding alone makes no step of full length */
+    setup->optimizer.rule.epsilon = 0.01; /* a gradient that is rounding alone makes no step of full length */
     const struct ph_train_summary alone = train(setup);
     assert_int_equal(alone.skipped_steps, 2);
     remove_folder(setup);

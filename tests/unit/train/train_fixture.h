@@ -82,11 +82,11 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .max_gradient_norm = 10,
         .report_seconds = 1000,
         .checkpoints_kept = 2};
-    setup->optimizer = (struct ph_optimizer_settings){.kind = PH_ADAM,
+    setup->optimizer = (struct ph_optimizer_settings){.rule.kind = PH_ADAM,
         .learning_rate = strcmp(model, "lr") == 0 ? 0.1 : 0.02, /* its weights go far */
-        .beta1 = 0.9,
-        .beta2 = 0.999,
-        .epsilon = 1e-8,
+        .rule.beta1 = 0.9,
+        .rule.beta2 = 0.999,
+        .rule.epsilon = 1e-8,
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 1e-4,
         .embedding_scope = PH_SCOPE_WHOLE};
@@ -107,7 +107,7 @@ static inline struct setup *set_up(const char *model, const char *folder)
 /* Steps so long that weights and losses stop being finite, and nothing that would hold them. */
 static inline void make_divergent(struct setup *setup)
 {
-    setup->optimizer.kind = PH_SGD;
+    setup->optimizer.rule.kind = PH_SGD;
     setup->optimizer.learning_rate = 1e30;
     setup->optimizer.embedding_l2 = 0;
     setup->train.max_gradient_norm = 0;

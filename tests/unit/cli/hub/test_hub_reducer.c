@@ -57,7 +57,7 @@ static ph_value layer(struct ph_builder *builder, ph_value x, size_t inputs, siz
 
 static void build(struct ph_builder *builder, const struct ph_distribution *distribution, const void *context)
 {
-    const struct ph_optimizer optimizer = {.kind = PH_SGD, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {.rule.kind = PH_SGD, .learning_rate_factor = 1};
     ph_value parameters[4], gradients[4];
     const ph_value *more;
     size_t num_more;

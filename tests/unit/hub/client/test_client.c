@@ -63,10 +63,10 @@ struct trial {
 
 static struct ph__optimizer_step step_of(const struct ph_hub_optimizer *optimizer)
 {
-    return (struct ph__optimizer_step){.kind = optimizer->kind,
+    return (struct ph__optimizer_step){.kind = optimizer->rule.kind,
         .learning_rate = optimizer->learning_rate,
         .gradient_scale = 1,
-        .momentum = optimizer->momentum};
+        .momentum = (float)optimizer->rule.momentum};
 }
 
 static void work_out(struct trial *trial)
@@ -226,7 +226,7 @@ static void run_trial(struct trial *trial, const char *secret_file)
 }
 
 static const struct ph_hub_optimizer momentum = {
-    .kind = PH_MOMENTUM, .learning_rate = .125F, .momentum = .75F};
+    .rule.kind = PH_MOMENTUM, .learning_rate = .125F, .rule.momentum = .75F};
 
 static void shared_memory_brings_the_serial_sums_result(void **state)
 {

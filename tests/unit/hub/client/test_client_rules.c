@@ -295,7 +295,7 @@ static void start_all_with_rates(struct ph_hub_client *client, size_t iteration)
 
 static void each_push_has_its_rate(struct ph_hub_options options)
 {
-    static const struct ph_hub_optimizer sgd = {.kind = PH_SGD, .learning_rate = 1};
+    static const struct ph_hub_optimizer sgd = {.rule.kind = PH_SGD, .learning_rate = 1};
     static struct ph_hub_key keys[NUM_RATED];
     char address[64];
     const pid_t process = start_hub(RATED_CORES, address, sizeof address);

@@ -13,22 +13,22 @@
 
 /* Every setting is another than its default, and no two are alike. */
 static const struct ph_hub_optimizer optimizers[] = {
-    {.kind = PH_MOMENTUM,
-        .is_nesterov = true,
+    {.rule.kind = PH_MOMENTUM,
+        .rule.is_nesterov = true,
         .learning_rate = .1F,
-        .momentum = .9F,
+        .rule.momentum = .9F,
         .l2 = 1e-3F,
-        .beta1 = .01F,
-        .beta2 = .02F,
-        .epsilon = .03F,
-        .weight_decay = .04F},
-    {.kind = PH_ADAMW,
+        .rule.beta1 = .01F,
+        .rule.beta2 = .02F,
+        .rule.epsilon = .03F,
+        .rule.weight_decay = .04F},
+    {.rule.kind = PH_ADAMW,
         .learning_rate = 1e-30F,
-        .beta1 = .91F,
-        .beta2 = .9991F,
-        .epsilon = 1e-7F,
-        .weight_decay = .013F},
-    {.kind = PH_ADAGRAD, .learning_rate = .07F, .epsilon = 1e-9F},
+        .rule.beta1 = .91F,
+        .rule.beta2 = .9991F,
+        .rule.epsilon = 1e-7F,
+        .rule.weight_decay = .013F},
+    {.rule.kind = PH_ADAGRAD, .learning_rate = .07F, .rule.epsilon = 1e-9F},
     {.is_none = true},
 };
 static const struct ph__init_key keys[] = {{5, PH_F32, 0}, {40, PH_BF16, 1}, {1, PH_F16, 2}, {17, PH_F32, 3}};
@@ -130,12 +130,13 @@ static void what_was_written_is_read_back(void **state)
 
 static void assert_same_optimizer(const struct ph_hub_optimizer *a, const struct ph_hub_optimizer *b)
 {
-    const float numbers[][7] = {
-        {a->learning_rate, a->momentum, a->beta1, a->beta2, a->epsilon, a->l2, a->weight_decay},
-        {b->learning_rate, b->momentum, b->beta1, b->beta2, b->epsilon, b->l2, b->weight_decay}};
+    const double numbers[][7] = {{a->learning_rate, a->rule.momentum, a->rule.beta1, a->rule.beta2,
+                                     a->rule.epsilon, a->l2, a->rule.weight_decay},
+        {b->learning_rate, b->rule.momentum, b->rule.beta1, b->rule.beta2, b->rule.epsilon, b->l2,
+            b->rule.weight_decay}};
     assert_int_equal(a->is_none, b->is_none);
-    assert_int_equal(a->kind, b->kind);
-    assert_int_equal(a->is_nesterov, b->is_nesterov);
+    assert_int_equal(a->rule.kind, b->rule.kind);
+    assert_int_equal(a->rule.is_nesterov, b->rule.is_nesterov);
     assert_memory_equal(numbers[0], numbers[1], sizeof numbers[0]);
 }
 

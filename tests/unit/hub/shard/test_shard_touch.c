@@ -33,7 +33,8 @@ static void begin(struct trial *trial)
 {
     enum ph__isa isa;
     assert_ok(ph__cpu_isa(&isa));
-    *trial = (struct trial){.optimizer = {.kind = PH_MOMENTUM, .learning_rate = 1, .momentum = .5F}};
+    *trial =
+        (struct trial){.optimizer = {.rule.kind = PH_MOMENTUM, .learning_rate = 1, .rule.momentum = .5F}};
     const struct ph__layout_key key = {
         .num_elements = NUM_CHUNKS * CHUNK_BYTES / sizeof(float), .dtype = PH_F32};
     assert_ok(ph__layout_create(&key, 1, CHUNK_BYTES, &trial->layout));

@@ -55,9 +55,12 @@ static void check_job(const struct job *job)
 }
 
 static const struct ph_hub_optimizer momentum = {
-    .kind = PH_MOMENTUM, .is_nesterov = true, .learning_rate = .1F, .momentum = .9F};
-static const struct ph_hub_optimizer adam = {
-    .kind = PH_ADAM, .learning_rate = .01F, .beta1 = .9F, .beta2 = .999F, .epsilon = 1e-8F};
+    .rule.kind = PH_MOMENTUM, .rule.is_nesterov = true, .learning_rate = .1F, .rule.momentum = .9F};
+static const struct ph_hub_optimizer adam = {.rule.kind = PH_ADAM,
+    .learning_rate = .01F,
+    .rule.beta1 = .9F,
+    .rule.beta2 = .999F,
+    .rule.epsilon = 1e-8F};
 
 static void wide_gives_the_bits_of_tall(void **state)
 {

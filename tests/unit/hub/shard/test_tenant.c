@@ -214,7 +214,7 @@ static void check_bytes(const struct ph_hub_service *service, enum ph_dtype dtyp
 static void what_is_counted_is_what_is_given(void **state)
 {
     (void)state;
-    const struct ph_hub_optimizer adam = {.kind = PH_ADAM, .learning_rate = 0.1f};
+    const struct ph_hub_optimizer adam = {.rule.kind = PH_ADAM, .learning_rate = 0.1f};
     struct ph_hub_service service = hub_thread_service("job", NUM_WORKERS);
     service.chunk_bytes = CHUNK_BYTES;
     check_bytes(&service, PH_F32, false);

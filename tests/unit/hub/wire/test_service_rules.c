@@ -20,31 +20,35 @@ static void refused(struct ph_hub_optimizer optimizer, const char *text)
     assert_fails(ph__service_check(&service), PH_ERROR_USAGE, text);
 }
 
-static const struct ph_hub_optimizer adam = {
-    .kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .999F, .epsilon = 1e-8F};
+static const struct ph_hub_optimizer adam = {.rule.kind = PH_ADAM,
+    .learning_rate = .1F,
+    .rule.beta1 = .9F,
+    .rule.beta2 = .999F,
+    .rule.epsilon = 1e-8F};
 
 static void numbers_that_cannot_be_are_named(void **state)
 {
     (void)state;
     struct ph_hub_optimizer wrong = adam;
-    wrong.beta1 = 1;
+    wrong.rule.beta1 = 1;
     refused(wrong, "service 'ruled': optimizer 0 has the beta1 1; 0 or more and less than 1 is wanted");
     wrong = adam;
-    wrong.beta2 = -.5F;
+    wrong.rule.beta2 = -.5F;
     refused(wrong, "has the beta2 -0.5;");
     wrong = adam;
-    wrong.epsilon = 0; /* 0 / 0 for elements without a gradient */
+    wrong.rule.epsilon = 0; /* 0 / 0 for elements without a gradient */
     refused(wrong, "has the epsilon 0; more than 0 is wanted");
     wrong = adam;
     wrong.learning_rate = NAN;
     refused(wrong, "has the learning_rate nan; a finite number is wanted");
-    wrong.kind = PH_SGD;
+    wrong.rule.kind = PH_SGD;
     wrong.learning_rate = 1;
     wrong.l2 = INFINITY;
     refused(wrong, "has the l2 inf;");
-    refused((struct ph_hub_optimizer){.kind = PH_ADAGRAD, .learning_rate = 1}, "has the epsilon 0;");
-    refused((struct ph_hub_optimizer){.kind = PH_MOMENTUM, .momentum = NAN}, "has the momentum nan;");
-    refused((struct ph_hub_optimizer){.kind = PH_ROWWISE_ADAGRAD, .epsilon = 1},
+    refused((struct ph_hub_optimizer){.rule.kind = PH_ADAGRAD, .learning_rate = 1}, "has the epsilon 0;");
+    refused(
+        (struct ph_hub_optimizer){.rule.kind = PH_MOMENTUM, .rule.momentum = NAN}, "has the momentum nan;");
+    refused((struct ph_hub_optimizer){.rule.kind = PH_ROWWISE_ADAGRAD, .rule.epsilon = 1},
         "of a kind that the hub does not have");
 }
 
@@ -65,26 +69,26 @@ static void copies(struct ph_hub_optimizer optimizer, const struct ph_hub_optimi
     ph__service_copy(&service, &(struct ph__hub_share){.num_hubs = 1}, &settings);
     const struct ph_hub_optimizer *copy = settings.service.optimizers;
     assert_int_equal(copy->is_none, wanted->is_none);
-    assert_int_equal(copy->kind, wanted->kind);
-    assert_int_equal(copy->is_nesterov, wanted->is_nesterov);
-    const float found[] = {copy->learning_rate, copy->momentum, copy->beta1, copy->beta2, copy->epsilon,
-        copy->l2, copy->weight_decay};
-    const float numbers[] = {wanted->learning_rate, wanted->momentum, wanted->beta1, wanted->beta2,
-        wanted->epsilon, wanted->l2, wanted->weight_decay};
+    assert_int_equal(copy->rule.kind, wanted->rule.kind);
+    assert_int_equal(copy->rule.is_nesterov, wanted->rule.is_nesterov);
+    const double found[] = {copy->learning_rate, copy->rule.momentum, copy->rule.beta1, copy->rule.beta2,
+        copy->rule.epsilon, copy->l2, copy->rule.weight_decay};
+    const double numbers[] = {wanted->learning_rate, wanted->rule.momentum, wanted->rule.beta1,
+        wanted->rule.beta2, wanted->rule.epsilon, wanted->l2, wanted->rule.weight_decay};
     assert_memory_equal(found, numbers, sizeof numbers);
 }
 
 static struct ph_hub_optimizer full(enum ph_optimizer_kind kind)
 {
-    return (struct ph_hub_optimizer){.kind = kind,
-        .is_nesterov = true,
+    return (struct ph_hub_optimizer){.rule.kind = kind,
+        .rule.is_nesterov = true,
         .learning_rate = .5F,
-        .momentum = .25F,
-        .beta1 = .125F,
-        .beta2 = .0625F,
-        .epsilon = 2,
+        .rule.momentum = .25F,
+        .rule.beta1 = .125F,
+        .rule.beta2 = .0625F,
+        .rule.epsilon = 2,
         .l2 = 3,
-        .weight_decay = 4};
+        .rule.weight_decay = 4};
 }
 
 /* Also what could be no number: nobody looks at it. */
@@ -92,25 +96,30 @@ static void what_a_kind_does_not_use_is_ignored(void **state)
 {
     (void)state;
     struct ph_hub_optimizer odd = full(PH_SGD);
-    odd.momentum = odd.beta1 = odd.beta2 = odd.epsilon = odd.weight_decay = NAN;
-    copies(odd, &(struct ph_hub_optimizer){.kind = PH_SGD, .learning_rate = .5F, .l2 = 3});
+    odd.rule.momentum = odd.rule.beta1 = odd.rule.beta2 = odd.rule.epsilon = odd.rule.weight_decay = NAN;
+    copies(odd, &(struct ph_hub_optimizer){.rule.kind = PH_SGD, .learning_rate = .5F, .l2 = 3});
     odd.is_none = true;
     copies(odd, &(struct ph_hub_optimizer){.is_none = true});
-    copies(full(PH_MOMENTUM),
-        &(struct ph_hub_optimizer){
-            .kind = PH_MOMENTUM, .is_nesterov = true, .learning_rate = .5F, .momentum = .25F, .l2 = 3});
-    copies(full(PH_ADAGRAD),
-        &(struct ph_hub_optimizer){.kind = PH_ADAGRAD, .learning_rate = .5F, .epsilon = 2, .l2 = 3});
-    copies(full(PH_ADAM),
-        &(struct ph_hub_optimizer){
-            .kind = PH_ADAM, .learning_rate = .5F, .beta1 = .125F, .beta2 = .0625F, .epsilon = 2, .l2 = 3});
-    copies(full(PH_ADAMW), &(struct ph_hub_optimizer){.kind = PH_ADAMW,
+    copies(full(PH_MOMENTUM), &(struct ph_hub_optimizer){.rule.kind = PH_MOMENTUM,
+                                  .rule.is_nesterov = true,
+                                  .learning_rate = .5F,
+                                  .rule.momentum = .25F,
+                                  .l2 = 3});
+    copies(full(PH_ADAGRAD), &(struct ph_hub_optimizer){
+                                 .rule.kind = PH_ADAGRAD, .learning_rate = .5F, .rule.epsilon = 2, .l2 = 3});
+    copies(full(PH_ADAM), &(struct ph_hub_optimizer){.rule.kind = PH_ADAM,
+                              .learning_rate = .5F,
+                              .rule.beta1 = .125F,
+                              .rule.beta2 = .0625F,
+                              .rule.epsilon = 2,
+                              .l2 = 3});
+    copies(full(PH_ADAMW), &(struct ph_hub_optimizer){.rule.kind = PH_ADAMW,
                                .learning_rate = .5F,
-                               .beta1 = .125F,
-                               .beta2 = .0625F,
-                               .epsilon = 2,
+                               .rule.beta1 = .125F,
+                               .rule.beta2 = .0625F,
+                               .rule.epsilon = 2,
                                .l2 = 3,
-                               .weight_decay = 4});
+                               .rule.weight_decay = 4});
 }
 
 static void staleness_counts_where_it_is_bounded(void **state)
@@ -134,7 +143,7 @@ static void a_service_is_the_same_in_the_same_share_alone(void **state)
     struct ph_hub_optimizer odd = full(PH_SGD);
     struct ph_hub_service service = service_with(&odd);
     ph__service_copy(&service, &share, &first);
-    odd.momentum = NAN; /* which makes no difference */
+    odd.rule.momentum = NAN; /* which makes no difference */
     ph__service_copy(&service, &share, &second);
     assert_true(ph__service_is_same(&first, &second));
     ph__service_copy(&service, &other_share, &second);

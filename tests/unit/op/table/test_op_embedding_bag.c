@@ -146,7 +146,7 @@ static void a_training_program_refuses_rows_that_are_held_for_scoring(void **sta
 {
     (void)state;
     static const struct table_case usual = {
-        .num_features = 3, .dim = 8, .num_rows = 10, .num_samples = 4, .optimizer = {.kind = PH_SGD}};
+        .num_features = 3, .dim = 8, .num_rows = 10, .num_samples = 4, .optimizer = {.rule.kind = PH_SGD}};
     struct table_model model;
     struct ph_store *store;
     struct ph_executor *executor;

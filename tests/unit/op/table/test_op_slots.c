@@ -5,7 +5,7 @@ static const struct table_case usual = {.num_features = 3,
     .num_rows = 10,
     .num_samples = 3000,
     .max_ids = 2,
-    .optimizer = {.kind = PH_SGD}};
+    .optimizer = {.rule.kind = PH_SGD}};
 
 /* Runs forward with one id replaced; `p` is its position. */
 static ph_status run_with(struct table_model *model, size_t p, int64_t id)

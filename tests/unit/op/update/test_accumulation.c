@@ -90,12 +90,12 @@ static ph_value add_machine(struct ph_builder *builder)
 
 static void add_learning(struct ph_builder *builder, ph_value objective, const struct ph__accumulation *parts)
 {
-    struct ph_optimizer optimizers[] = {{.kind = PH_ROWWISE_ADAGRAD}, {.kind = PH_ADAGRAD}};
+    struct ph_optimizer optimizers[] = {{.rule.kind = PH_ROWWISE_ADAGRAD}, {.rule.kind = PH_ADAGRAD}};
     ph_value parameters[2], gradients[2];
     const size_t count = ph_builder_num_parameters(builder);
     for (size_t i = 0; i < count; i++) {
         parameters[i] = ph_builder_parameter(builder, i);
-        optimizers[i].epsilon = .1;
+        optimizers[i].rule.epsilon = .1;
         optimizers[i].learning_rate_factor = 1;
     }
     ph_builder_begin_entry(builder, "backward");
@@ -271,7 +271,7 @@ static void updates_fuse_with_what_is_kept(void **state)
     struct ph_builder *builder;
     struct ph_program *program;
     struct ph__accumulation parts = {0, 4};
-    const struct ph_optimizer optimizer = {.kind = PH_SGD, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {.rule.kind = PH_SGD, .learning_rate_factor = 1};
     ph_value gradient, weight;
     assert_ok(ph_builder_create(PH_TRAINING, &builder));
     const ph_value table =

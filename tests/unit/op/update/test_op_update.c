@@ -118,21 +118,21 @@ static double row_mean_of_squares(const struct oracle *oracle, size_t row, doubl
 
 static double step_of(const struct ph_optimizer *o, double g, double *m, double *s, double t)
 {
-    switch (o->kind) {
+    switch (o->rule.kind) {
     case PH_SGD:
         return g;
     case PH_MOMENTUM:
-        *m = o->momentum * *m + g;
-        return o->is_nesterov ? g + o->momentum * *m : *m;
+        *m = o->rule.momentum * *m + g;
+        return o->rule.is_nesterov ? g + o->rule.momentum * *m : *m;
     case PH_ADAGRAD:
         *s += g * g;
-        return g / (sqrt(*s) + o->epsilon);
+        return g / (sqrt(*s) + o->rule.epsilon);
     case PH_ROWWISE_ADAGRAD:
-        return g / (sqrt(*s) + o->epsilon);
+        return g / (sqrt(*s) + o->rule.epsilon);
     default:
-        *m = o->beta1 * *m + (1 - o->beta1) * g;
-        *s = o->beta2 * *s + (1 - o->beta2) * g * g;
-        return *m / (1 - pow(o->beta1, t)) / (sqrt(*s / (1 - pow(o->beta2, t))) + o->epsilon);
+        *m = o->rule.beta1 * *m + (1 - o->rule.beta1) * g;
+        *s = o->rule.beta2 * *s + (1 - o->rule.beta2) * g * g;
+        return *m / (1 - pow(o->rule.beta1, t)) / (sqrt(*s / (1 - pow(o->rule.beta2, t))) + o->rule.epsilon);
     }
 }
 
@@ -144,10 +144,10 @@ static void update(struct oracle *oracle, const struct ph_optimizer *optimizer, 
             continue;
         const double mean = row_mean_of_squares(oracle, row, scale);
         for (size_t i = row * oracle->columns; i < (row + 1) * oracle->columns; i++) {
-            if (optimizer->kind == PH_ROWWISE_ADAGRAD)
+            if (optimizer->rule.kind == PH_ROWWISE_ADAGRAD)
                 oracle->s[i] += mean;
-            if (optimizer->kind == PH_ADAMW)
-                oracle->weight[i] -= rate * optimizer->weight_decay * oracle->weight[i];
+            if (optimizer->rule.kind == PH_ADAMW)
+                oracle->weight[i] -= rate * optimizer->rule.weight_decay * oracle->weight[i];
             oracle->weight[i] -=
                 rate * step_of(optimizer, scale * oracle->gradient[i], &oracle->m[i], &oracle->s[i], t);
         }

@@ -13,7 +13,8 @@ static const struct ph_table_slice slice = {"table", ROWS};
 
 static void build(struct ph_builder *builder, const struct ph_distribution *distribution, const void *context)
 {
-    const struct ph_optimizer optimizer = {.kind = PH_ADAGRAD, .epsilon = 1e-6, .learning_rate_factor = 1};
+    const struct ph_optimizer optimizer = {
+        .rule.kind = PH_ADAGRAD, .rule.epsilon = 1e-6, .learning_rate_factor = 1};
     const ph_value table = ph_table(builder, "", 1, &slice, DIM, (struct ph_init){PH_INIT_NORMAL, .3});
     const ph_value vectors = ph_embedding_bag(builder, ph_input_ids(builder, 1), table, PH_POOL_SUM, 0);
     const ph_value sums = ph_sum_features(builder, vectors);

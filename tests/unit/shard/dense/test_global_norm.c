@@ -79,7 +79,7 @@ static ph_value add_loss(struct ph_builder *builder, bool has_dense)
 static void build(struct ph_builder *builder, const struct ph_distribution *distribution, const void *context)
 {
     const struct training *training = context;
-    const struct ph_optimizer optimizer = {.kind = PH_SGD,
+    const struct ph_optimizer optimizer = {.rule.kind = PH_SGD,
         .l2 = training->l2,
         .is_whole_table = training->is_whole_table,
         .learning_rate_factor = 1};

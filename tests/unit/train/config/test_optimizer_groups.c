@@ -2,10 +2,10 @@
 
 #include "train/config/optimizer_groups.h"
 
-static const struct ph_optimizer_settings adam = {.kind = PH_ADAM,
-    .beta1 = 0.9,
-    .beta2 = 0.99,
-    .epsilon = 1e-8,
+static const struct ph_optimizer_settings adam = {.rule.kind = PH_ADAM,
+    .rule.beta1 = 0.9,
+    .rule.beta2 = 0.99,
+    .rule.epsilon = 1e-8,
     .net_l2 = 0.5,
     .embedding_l2 = 0.25,
     .embedding_learning_rate_factor = 2};
@@ -20,7 +20,7 @@ static void tables_and_dense_parameters_have_their_own_l2(void **state)
     assert_near(table.l2, 0.25, 0, 0);
     assert_near(table.learning_rate_factor, 2, 0, 0);
     assert_false(table.is_whole_table);
-    assert_int_equal(table.kind, PH_ADAM);
+    assert_int_equal(table.rule.kind, PH_ADAM);
 }
 
 static void whole_scope_reaches_tables_only(void **state)
@@ -37,17 +37,17 @@ static void tables_may_have_another_rule(void **state)
     (void)state;
     struct ph_optimizer_settings settings = adam;
     settings.embedding_kind = 1 + PH_ROWWISE_ADAGRAD;
-    assert_int_equal(ph__optimizer_for(&settings, "embedding.table", true).kind, PH_ROWWISE_ADAGRAD);
-    assert_int_equal(ph__optimizer_for(&settings, "deep.0.weight", false).kind, PH_ADAM);
+    assert_int_equal(ph__optimizer_for(&settings, "embedding.table", true).rule.kind, PH_ROWWISE_ADAGRAD);
+    assert_int_equal(ph__optimizer_for(&settings, "deep.0.weight", false).rule.kind, PH_ADAM);
 }
 
 static void dense_parameters_take_adagrad_for_its_row_wise_form(void **state)
 {
     (void)state;
     struct ph_optimizer_settings settings = adam;
-    settings.kind = PH_ROWWISE_ADAGRAD;
-    assert_int_equal(ph__optimizer_for(&settings, "embedding.table", true).kind, PH_ROWWISE_ADAGRAD);
-    assert_int_equal(ph__optimizer_for(&settings, "deep.0.weight", false).kind, PH_ADAGRAD);
+    settings.rule.kind = PH_ROWWISE_ADAGRAD;
+    assert_int_equal(ph__optimizer_for(&settings, "embedding.table", true).rule.kind, PH_ROWWISE_ADAGRAD);
+    assert_int_equal(ph__optimizer_for(&settings, "deep.0.weight", false).rule.kind, PH_ADAGRAD);
 }
 
 static void groups_apply_by_pattern_and_the_later_wins(void **state)
@@ -65,9 +65,9 @@ static void groups_apply_by_pattern_and_the_later_wins(void **state)
     struct ph_optimizer other = ph__optimizer_for(&settings, "output.weight", false);
     assert_near(first.learning_rate_factor, 0.25, 0, 0);
     assert_near(first.l2, 0, 0, 0);
-    assert_near(first.weight_decay, 0.125, 0, 0);
+    assert_near(first.rule.weight_decay, 0.125, 0, 0);
     assert_near(second.learning_rate_factor, 0.5, 0, 0);
-    assert_near(second.weight_decay, 0, 0, 0);
+    assert_near(second.rule.weight_decay, 0, 0, 0);
     assert_near(other.l2, 0.5, 0, 0);
 }
 

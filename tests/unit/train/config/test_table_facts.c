@@ -66,7 +66,7 @@ static void bytes_follow_optimizer_and_row_format(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct setup *setup = set_up("dlrm", "facts");
         struct ph__table_list list;
-        setup->optimizer.kind = (int)cases[i].kind;
+        setup->optimizer.rule.kind = (int)cases[i].kind;
         setup->train.row_format = (int)cases[i].format;
         assert_ok(ph__table_list_of_job(&setup->job, &list));
         expect_bytes(&list.tables[0], cases[i].weight_bytes, cases[i].slot_bytes, 0);

@@ -73,7 +73,7 @@ static struct ph_train_summary train_on(const char *model, const char *path, con
     setup->train.schedule = PH_SCHEDULE_CONSTANT;
     setup->train.max_gradient_norm = clipping;
     setup->optimizer = (struct ph_optimizer_settings){
-        .kind = PH_SGD, .learning_rate = 0.5, .embedding_learning_rate_factor = 1};
+        .rule.kind = PH_SGD, .learning_rate = 0.5, .embedding_learning_rate_factor = 1};
     setup->job.encoder = encoder;
     setup->job.is_shuffled = false;
     setup->job.train_path = setup->job.test_path = path;
@@ -256,7 +256,7 @@ static void losses_that_a_model_adds_are_learnt_from(void **state)
     double moved_first = first, moved_second = second;
     struct setup *setup = set_up("finalnet", "added");
     setup->train.max_gradient_norm = 0;
-    setup->optimizer = (struct ph_optimizer_settings){.kind = PH_SGD, .learning_rate = rate};
+    setup->optimizer = (struct ph_optimizer_settings){.rule.kind = PH_SGD, .learning_rate = rate};
     step_of_two_blocks(&setup->job, &batch, rate, &moved_first, &moved_second);
     assert_near(moved_first, first - rate * gradient(first, second, 0.75), 1e-6, 0);
     assert_near(moved_second, second - rate * gradient(second, first, 0.75), 1e-6, 0);

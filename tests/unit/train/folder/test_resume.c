@@ -211,8 +211,8 @@ static void steps_that_were_skipped_stay_skipped(void **state)
     struct setup *whole = set_up_all("dnn", "whole"), *stopped = set_up_all("dnn", "stopped");
     struct setup *both[] = {whole, stopped};
     for (size_t i = 0; i < 2; i++) {
-        both[i]->optimizer.kind = PH_MOMENTUM;
-        both[i]->optimizer.momentum = 0.9;
+        both[i]->optimizer.rule.kind = PH_MOMENTUM;
+        both[i]->optimizer.rule.momentum = 0.9;
         both[i]->optimizer.learning_rate = 3e9;
         both[i]->optimizer.embedding_l2 = 0;
         both[i]->train.non_finite = PH_NON_FINITE_SKIP;
@@ -529,7 +529,7 @@ static void loss_that_is_not_finite_leaves_the_last_checkpoint_good(void **state
     (void)state;
     struct setup *setup = set_up_all("lr", "diverges");
     struct ph_train_summary summary;
-    setup->optimizer.kind = PH_SGD;
+    setup->optimizer.rule.kind = PH_SGD;
     setup->optimizer.learning_rate = 1e37;
     setup->optimizer.embedding_kind = 0;
     setup->train.max_gradient_norm = 0;

@@ -319,7 +319,7 @@ static void loss_that_is_not_finite_stops_the_training_by_name(void **state)
 {
     (void)state;
     struct setup *setup = set_up("lr", "stop");
-    setup->optimizer.kind = PH_SGD;
+    setup->optimizer.rule.kind = PH_SGD;
     setup->optimizer.learning_rate = 1e38;
     setup->train.max_gradient_norm = 0;
     struct ph_train_summary summary;

@@ -41,7 +41,7 @@ static void settings_that_differ_are_named(void **state)
     trainings[1].job.negative_rate = .5;
     expect_difference(setup, "data.negative_rate differs between ranks 0 ('') and 1 ('0.5')");
     struct ph_optimizer_settings other = setup->optimizer;
-    other.beta2 = .99;
+    other.rule.beta2 = .99;
     trainings[1].job.optimizer = &other;
     expect_difference(setup, "optimizer.beta2 differs between ranks 0 ('0.999') and 1 ('0.99')");
     struct ph_model_settings wider = setup->model;

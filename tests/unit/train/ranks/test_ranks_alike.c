@@ -78,7 +78,7 @@ static int drop_all_data(void **state)
 static void calm(struct setup *setup)
 {
     setup->model.batch_norm = false;
-    setup->optimizer.kind = PH_SGD;
+    setup->optimizer.rule.kind = PH_SGD;
     setup->optimizer.embedding_l2 = 0;
     setup->train.report_seconds = 0;
 }

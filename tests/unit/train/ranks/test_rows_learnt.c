@@ -34,7 +34,7 @@ static struct setup *set_up_few(const char *folder, int optimizer, int scope, do
     setup->train.epochs = 1;
     setup->train.max_steps = 5;
     setup->train.checkpoint_steps = 1;
-    setup->optimizer.kind = optimizer;
+    setup->optimizer.rule.kind = optimizer;
     setup->optimizer.embedding_scope = scope;
     setup->optimizer.embedding_l2 = l2;
     return setup;
@@ -135,7 +135,7 @@ static struct setup *set_up_deepfm(const char *folder)
     setup->train.epochs = 1;
     setup->train.max_steps = 5;
     setup->train.checkpoint_steps = 1;
-    setup->optimizer.kind = PH_ADAM;
+    setup->optimizer.rule.kind = PH_ADAM;
     setup->optimizer.embedding_scope = PH_SCOPE_TOUCHED;
     setup->optimizer.embedding_l2 = 0;
     return setup;
