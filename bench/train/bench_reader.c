@@ -23,7 +23,7 @@ struct source {
 static double read_all(const struct ph_encoder *encoder, const struct source *source)
 {
     const struct ph_batches_options options = {
-        .batch_size = BATCH, .is_shuffled = source->is_shuffled, .seed = 1};
+        .batch_size = BATCH, .reading.is_shuffled = source->is_shuffled, .seed = 1};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     size_t num_samples = 0;
@@ -52,8 +52,8 @@ static struct ph_train_summary train(struct bench *bench, const struct ph_config
     struct ph_train_job job = ph_config_job(config);
     struct ph_train_summary summary;
     job.encoder = encoder;
-    job.train_path = source->path;
-    job.is_shuffled = source->is_shuffled;
+    job.paths.train = source->path;
+    job.reading.is_shuffled = source->is_shuffled;
     job.folder = ph__arena_printf(&bench->arena, "%s/%s-%zu", bench->folder, source->name, round);
     bench_check(ph_train(&job, &summary));
     nftw(job.folder, bench_remove, 16, FTW_DEPTH | FTW_PHYS);

@@ -23,6 +23,25 @@ extern "C" {
 #endif
 
 struct ph_data_settings; /* the keys under "data" of a config: ph_config_data of phloem/config.h */
+
+/* The files of a job; NULL: none. */
+struct ph_data_paths {
+    const char *train, *valid, *test;
+};
+
+/* How rows are read: the keys under "data" that a training takes. */
+struct ph_reading {
+    bool is_shuffled;     /* training rows, by seed and epoch, within a window of shuffle_bytes */
+    size_t shuffle_bytes; /* 0: 32 MiB. Rows are shuffled fully when they fit, window by window otherwise */
+    /* Prepared data that is shuffled is dealt to so many lanes (else one; 0: one), of which each rank need read only some. The
+     * order depends on lanes and batch size, never on ranks. */
+    size_t shuffle_lanes;
+    size_t num_prefetched; /* batches made ahead by a thread, up to 1024; 0: none, no thread */
+    uint64_t max_bad_rows; /* of a file: left out and counted; one more is PH_ERROR_DATA, naming it */
+    /* Of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number; 0: all are;
+     * PH_ERROR_USAGE beyond [0, 1]. */
+    double negative_rate;
+};
 struct ph_encoder;
 struct ph_batches;
 
@@ -85,22 +104,13 @@ struct ph_position {
 };
 
 struct ph_batches_options {
-    size_t batch_size;    /* rows, at least 1; of all ranks together */
-    bool is_shuffled;     /* by seed and epoch, within a window of shuffle_bytes (0: 32 MiB) */
-    size_t shuffle_bytes; /* rows are shuffled fully when they fit, window by window otherwise */
+    size_t batch_size; /* rows, at least 1; of all ranks together */
+    struct ph_reading reading;
     uint64_t seed, epoch;
-    /* Of prepared data that is shuffled (else one; 0: one): blocks are shuffled in so many lanes, of which each rank need
-     * read only some. The order depends on lanes and batch_size, never on ranks. */
-    size_t shuffle_lanes;
     /* Of a batch of n samples rank r of W gets samples n r / W to n (r + 1) / W - 1, rounded down, which may be none: an empty
      * batch, not the end. All ranks see as many batches. world_size 0: one rank. */
     size_t rank, world_size;
-    size_t num_prefetched; /* made ahead by a thread, up to 1024; 0: none, ph_batches_next makes them */
-    bool needs_no_labels;  /* prediction: a missing label column is fine, labels are 0 */
-    uint64_t max_bad_rows; /* left out and counted; one more is PH_ERROR_DATA, naming it */
-    /* Of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number; 0: all are;
-     * PH_ERROR_USAGE beyond [0, 1]. */
-    double negative_rate;
+    bool needs_no_labels; /* prediction: a missing label column is fine, labels are 0 */
     /* NULL: the beginning; else of ph_batches_position, of the same file by the same encoder and options (num_prefetched,
      * rank and world_size may differ). Borrowed during open. */
     const struct ph_position *start;
@@ -143,12 +153,16 @@ struct ph_prepare_progress {
     double seconds;            /* since the pass began */
 };
 
-struct ph_prepare_options {
-    size_t num_threads;  /* up to 4096; 0: all that it may run on. The result does not depend on it */
-    uint64_t part_bytes; /* of text in one part, 4096 to 10^12; 0: 256 MiB */
-    size_t
-        block_rows; /* that are read together, 1 to 8192; 0: 1024. Fewer mix better when they are shuffled */
+/* The keys under "prepare". */
+struct ph_prepare_settings {
+    uint64_t part_bytes; /* text of one part, 4096 to 10^12; 0: 256 MiB */
+    uint64_t block_rows; /* read together, 1 to 8192; 0: 1024. Fewer mix better when they are shuffled */
     uint64_t vocabulary_bytes; /* memory to learn vocabularies' ids in, 65536 to 10^12; 0: 1 GiB */
+};
+
+struct ph_prepare_options {
+    size_t num_threads; /* up to 4096; 0: all that it may run on. The result does not depend on it */
+    struct ph_prepare_settings settings;
     bool may_resume; /* keep what an interrupted preparation has left in the folder; else it must be empty */
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
     /* NULL, or told about every progress_seconds how far it is: by any of the threads, one at a time. */

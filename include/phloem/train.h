@@ -48,6 +48,13 @@ struct ph_optimizer_settings {
     size_t num_groups;
 };
 
+/* The keys without a section. */
+struct ph_run_settings {
+    uint64_t seed;
+    size_t num_threads;     /* at most 1024; 0: all that this process may use */
+    enum ph_team_kind team; /* PH_TEAM_OPENMP is what deterministic = false wants */
+};
+
 /* The keys under "train". */
 struct ph_train_settings {
     int64_t epochs, batch_size;
@@ -160,7 +167,7 @@ struct ph_train_observer {
 
 /* A training to run; ph_config_job of phloem/config.h makes one of a config. All pointers are borrowed. */
 struct ph_train_job {
-    uint64_t seed;
+    struct ph_run_settings run;
     const struct ph_model_settings *model;
     const struct ph_train_settings *train;
     const struct ph_optimizer_settings *optimizer;
@@ -169,19 +176,14 @@ struct ph_train_job {
      * fails with on all, and no more can be said over comm. */
     struct ph_comm *comm;
     const struct ph_encoder *encoder;
-    const char *train_path, *valid_path, *test_path; /* valid and test may be NULL */
+    struct ph_data_paths paths; /* valid and test may be NULL */
+    /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate wherever the model
+     * scores: docs/ONLINE.md. */
+    struct ph_reading reading;
     const struct ph_dataset *train_dataset, *valid_dataset,
-        *test_dataset;                                   /* NULL, or in the place of a path */
-    const char *folder;                                  /* made if missing; gets the files below */
-    bool is_resumed;                                     /* goes on in a folder that is not empty */
-    bool is_shuffled;                                    /* training batches, by seed and epoch */
-    size_t shuffle_bytes, shuffle_lanes, num_prefetched; /* as in struct ph_batches_options */
-    double
-        negative_rate; /* of the training rows without a click this share is learnt from (0: all), and predictions
-                              are corrected for it wherever the model scores: docs/ONLINE.md */
-    uint64_t max_bad_rows;  /* of each split: left out and counted; one more ends the training */
-    size_t num_threads;     /* at most 1024; 0: all that this process may use */
-    enum ph_team_kind team; /* PH_TEAM_OPENMP is what deterministic = false wants */
+        *test_dataset;                        /* NULL, or in the place of a path */
+    const char *folder;                       /* made if missing; gets the files below */
+    bool is_resumed;                          /* goes on in a folder that is not empty */
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
     FILE *profile_file;                       /* NULL: no profile; else its table at the end, rank 0's */

@@ -146,7 +146,7 @@ static const struct ph__option_table field_table = {
 static const struct ph__option data_options[] = {
     {.key = "train",
         .type = PH_OPTION_PATH,
-        .offset = DATA(train),
+        .offset = DATA(paths.train),
         .default_text = "",
         .help = "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several, or - for "
                 "standard input, read once. Vocabularies are "
@@ -154,13 +154,13 @@ static const struct ph__option data_options[] = {
         .traits = PH_KEY_IS_PLACE},
     {.key = "valid",
         .type = PH_OPTION_PATH,
-        .offset = DATA(valid),
+        .offset = DATA(paths.valid),
         .default_text = "",
         .help = "Validation file: model selection and early stopping.",
         .traits = PH_KEY_IS_PLACE},
     {.key = "test",
         .type = PH_OPTION_PATH,
-        .offset = DATA(test),
+        .offset = DATA(paths.test),
         .default_text = "",
         .help = "Test file, evaluated once with the best model.",
         .traits = PH_KEY_IS_PLACE},
@@ -242,7 +242,7 @@ static const struct ph__option data_options[] = {
         .help = "Of format libffm: fields of a row. 0: counted in the training file."},
     {.key = "max_bad_rows",
         .type = PH_OPTION_INTEGER,
-        .offset = DATA(max_bad_rows),
+        .offset = DATA(reading.max_bad_rows),
         .default_text = "0",
         .min = 0,
         .max = 9e15,
@@ -252,7 +252,7 @@ static const struct ph__option data_options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING},
     {.key = "negative_rate",
         .type = PH_OPTION_NUMBER,
-        .offset = DATA(negative_rate),
+        .offset = DATA(reading.negative_rate),
         .default_text = "1",
         .min = 1e-6,
         .max = 1,
@@ -264,13 +264,13 @@ static const struct ph__option data_options[] = {
         .traits = PH_KEY_OF_MODEL | PH_KEY_NO_ENCODING},
     {.key = "shuffle",
         .type = PH_OPTION_BOOL,
-        .offset = DATA(is_shuffled),
+        .offset = DATA(reading.is_shuffled),
         .default_text = "true",
         .help = "Training rows in a new order every epoch, by the seed.",
         .traits = PH_KEY_NO_ENCODING},
     {.key = "shuffle_bytes",
         .type = PH_OPTION_INTEGER,
-        .offset = DATA(shuffle_bytes),
+        .offset = DATA(reading.shuffle_bytes),
         .default_text = "33554432",
         .min = 65536,
         .max = 1e12,
@@ -278,7 +278,7 @@ static const struct ph__option data_options[] = {
         .traits = PH_KEY_NO_ENCODING},
     {.key = "shuffle_lanes",
         .type = PH_OPTION_INTEGER,
-        .offset = DATA(shuffle_lanes),
+        .offset = DATA(reading.shuffle_lanes),
         .default_text = "1",
         .min = 1,
         .max = 65536,
@@ -290,7 +290,7 @@ static const struct ph__option data_options[] = {
         .traits = PH_KEY_NO_ENCODING},
     {.key = "prefetch",
         .type = PH_OPTION_INTEGER,
-        .offset = DATA(num_prefetched),
+        .offset = DATA(reading.num_prefetched),
         .default_text = "2",
         .min = 0,
         .max = 64,
@@ -315,8 +315,8 @@ static ph_status check_measured(const char *key, const char *path)
 
 ph_status ph__data_settings_check_measured(const struct ph_data_settings *settings)
 {
-    PH_TRY(check_measured("data.valid", settings->valid));
-    return check_measured("data.test", settings->test);
+    PH_TRY(check_measured("data.valid", settings->paths.valid));
+    return check_measured("data.test", settings->paths.test);
 }
 
 ph_status ph__data_settings_compare(
@@ -360,6 +360,7 @@ const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
 
 const char *ph__split_path(const struct ph_data_settings *settings, size_t split)
 {
-    const char *const paths[PH_SPLIT_COUNT] = {settings->train, settings->valid, settings->test};
+    const char *const paths[PH_SPLIT_COUNT] = {
+        settings->paths.train, settings->paths.valid, settings->paths.test};
     return paths[split];
 }

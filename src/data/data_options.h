@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/option/option.h"
+#include "phloem/data.h"
 
 enum ph__data_format {
     PH_DATA_CSV,
@@ -78,21 +79,17 @@ struct ph__field_settings {
 #define PH_DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
 
 struct ph_data_settings {
-    const char *train, *valid, *test; /* NULL: none */
-    const char *prepared;             /* a folder of ph_prepare; NULL: none */
-    int format;                       /* ph__data_format */
-    const char *separator;            /* one character; "": the format's */
-    const char *list_separator;       /* one character */
+    struct ph_data_paths paths;
+    struct ph_reading reading;
+    const char *prepared;       /* a folder of ph_prepare; NULL: none */
+    int format;                 /* ph__data_format */
+    const char *separator;      /* one character; "": the format's */
+    const char *list_separator; /* one character */
     bool has_header;
     int encoding; /* defaults for id fields */
     int64_t rows, min_count, hash_seed;
     struct ph__record_list fields; /* of struct ph__field_settings */
     int64_t num_fields;            /* libffm: fields of a row; 0: counted in the training file */
-    int64_t max_bad_rows;
-    double negative_rate;
-    bool is_shuffled;
-    int64_t shuffle_bytes, shuffle_lanes;
-    int64_t num_prefetched;
 };
 
 extern const struct ph__option_table ph__data_options;

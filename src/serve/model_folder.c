@@ -139,8 +139,8 @@ static ph_status check_config(const struct ph__folder *file, const char *folder,
         return PH_OK;
     ph_status status = ph__model_config_read(&config, folder);
     if (status == PH_OK)
-        status =
-            ph__model_identity(&config.model.settings, config.data.negative_rate, &config.arena, &wanted);
+        status = ph__model_identity(
+            &config.model.settings, config.data.reading.negative_rate, &config.arena, &wanted);
     if (status == PH_OK)
         status = ph__model_identity_check(weights_path, trained, wanted);
     ph__model_config_fini(&config);

@@ -18,7 +18,7 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     PH_TRY(ph__model_section_take(&model, settings, arena));
     PH_TRY(ph__config_defaults(&ph__data_options, arena, &data));
     if (negative_rate > 0)
-        ((struct ph_data_settings *)data)->negative_rate = negative_rate;
+        ((struct ph_data_settings *)data)->reading.negative_rate = negative_rate;
     size_t count = ph__model_used_sections(&model, sections);
     sections[count++] = (struct ph__section){&ph__data_options, data};
     PH_TRY(ph__config_changes(sections, count, of_model, arena, &text));

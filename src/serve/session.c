@@ -297,7 +297,7 @@ static ph_status open_session(
             PH_ERROR_USAGE, "a session of precision %u: there is none", (unsigned)options->precision);
     PH_TRY(ph__model_config_read(&session->config, folder));
     PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings,
-        session->config.data.negative_rate, options->row_format));
+        session->config.data.reading.negative_rate, options->row_format));
     PH_TRY(ph__inputs_init(session->model.encoder, &session->inputs));
     PH_TRY(ph__lines_init(session->model.encoder, &session->lines));
     PH_TRY(open_contexts(session, options->precision, num_contexts, list_length));

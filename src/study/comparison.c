@@ -57,7 +57,7 @@ static ph_status read_config(struct ph__comparison *comparison, const struct ph_
     for (size_t i = 0; i < num_sets; i++)
         sets[i] = i < plan->num_sets ? plan->sets[i] : plan->variant[i - plan->num_sets];
     PH_TRY(ph_config_read(row->path, sets, num_sets, &row->config));
-    if (row->config->data.train == NULL)
+    if (row->config->data.paths.train == NULL)
         return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", row->path);
     return PH_OK;
 }
@@ -111,7 +111,7 @@ static ph_status add_row(struct ph__comparison *comparison, const struct ph__com
     PH_TRY(name_row(comparison, plan, config, is_variant, &row->name));
     PH_TRY(read_config(comparison, plan, is_variant, row));
     PH_TRY(ph__run_key(row->config, program, row->key));
-    PH_TRY(ph__data_key(row->config->data.test, row->test_key));
+    PH_TRY(ph__data_key(row->config->data.paths.test, row->test_key));
     return name_folders(comparison, plan, row);
 }
 
@@ -200,7 +200,7 @@ static ph_status train(struct ph__comparison *comparison, const struct ph__compa
         .observer = &observer,
         .signals = watcher->signals,
     };
-    row->config->top.seed = comparison->seeds[seed];
+    row->config->run.seed = (uint64_t)comparison->seeds[seed];
     ph__memory_reset_peak_rss();
     ph_status status = ph__config_run(&training, &run->summary);
     if (status == PH_OK)

@@ -115,7 +115,7 @@ static void pair(const struct ph__comparison *comparison, const struct ph__compa
     struct ph__figures *figures)
 {
     const struct ph__compared *base = &comparison->rows[row->base];
-    const bool have_tests = row->config->data.test != NULL && base->config->data.test != NULL;
+    const bool have_tests = row->config->data.paths.test != NULL && base->config->data.paths.test != NULL;
     figures->pairing = PH_PAIRED;
     if (row == base)
         figures->pairing = PH_PAIR_IS_BASE;
@@ -139,12 +139,12 @@ static void measure(const struct ph__comparison *comparison, const struct ph__co
         struct ph__spread *spread;
         bool has;
     } metrics[] = {
-        {SUMMARY(test.auc), &figures->test_auc, row->config->data.test != NULL},
-        {SUMMARY(test.logloss), &figures->test_logloss, row->config->data.test != NULL},
-        {SUMMARY(test.ne), &figures->test_ne, row->config->data.test != NULL},
-        {SUMMARY(test.calibration), &figures->test_calibration, row->config->data.test != NULL},
-        {SUMMARY(valid.auc), &figures->valid_auc, row->config->data.valid != NULL},
-        {SUMMARY(valid.logloss), &figures->valid_logloss, row->config->data.valid != NULL},
+        {SUMMARY(test.auc), &figures->test_auc, row->config->data.paths.test != NULL},
+        {SUMMARY(test.logloss), &figures->test_logloss, row->config->data.paths.test != NULL},
+        {SUMMARY(test.ne), &figures->test_ne, row->config->data.paths.test != NULL},
+        {SUMMARY(test.calibration), &figures->test_calibration, row->config->data.paths.test != NULL},
+        {SUMMARY(valid.auc), &figures->valid_auc, row->config->data.paths.valid != NULL},
+        {SUMMARY(valid.logloss), &figures->valid_logloss, row->config->data.paths.valid != NULL},
     };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         if (metrics[i].has)

@@ -200,9 +200,9 @@ static const char *describe(struct ph__comparison *comparison)
 /* Why a row is not paired with its base, whose test data are others. */
 static const char *why_unpaired(const struct ph__compared *row, const struct ph__compared *base)
 {
-    if (row->config->data.test == NULL)
+    if (row->config->data.paths.test == NULL)
         return "it names no test data";
-    return base->config->data.test == NULL ? "that one names no test data" : "their test data differ";
+    return base->config->data.paths.test == NULL ? "that one names no test data" : "their test data differ";
 }
 
 static ph_status add_note(

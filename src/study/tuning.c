@@ -107,7 +107,7 @@ ph_status ph__tuning_read_trial(
 /* Of a candidate's config; test data have no say in a search. */
 static ph_status key_of(struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES])
 {
-    config->data.test = NULL;
+    config->data.paths.test = NULL;
     return ph__run_key(config, program, key_out);
 }
 
@@ -150,9 +150,9 @@ static ph_status check_config(struct ph__tuning *tuning)
 {
     const struct ph_config *config = tuning->config;
     const char *path = tuning->plan->config;
-    if (config->data.train == NULL)
+    if (config->data.paths.train == NULL)
         return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", path);
-    if (config->data.valid == NULL)
+    if (config->data.paths.valid == NULL)
         return ph_fail(
             PH_ERROR_CONFIG, "%s: data.valid is missing: what shall decide between candidates?", path);
     if (config->train.epochs < 1)
@@ -284,8 +284,8 @@ static ph_status train_candidate(struct ph__tuning *tuning, const struct ph__tun
     struct ph_config *config;
     struct ph_train_summary summary;
     PH_TRY(ph__tuning_read_trial(tuning, trial, &config));
-    config->data.test = NULL;
-    config->top.seed = seed;
+    config->data.paths.test = NULL;
+    config->run.seed = (uint64_t)seed;
     config->train.epochs = step->epochs;
     ph_status status = train(tuning, watcher, config, step->run, &summary);
     ph_config_destroy(config);
@@ -345,7 +345,7 @@ static ph_status run_trial(struct ph__tuning *tuning, const struct ph__tuning_wa
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < num_seeds; i++) {
         const struct ph__tune_step *step;
-        const int64_t seed = tuning->config->top.seed + (int64_t)i;
+        const int64_t seed = (int64_t)(tuning->config->run.seed + i);
         PH_TRY(take_step(tuning, watcher, trial, seed, rung->epochs, &step));
         if (step == NULL)
             return PH_OK;

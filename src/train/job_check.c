@@ -25,13 +25,13 @@ static ph_status check_online(const struct ph_train_job *job)
     if (train->progressive_rows < 1 || train->progressive_rows > PH_PROGRESSIVE_MAX_ROWS)
         return ph_fail(PH_ERROR_CONFIG, "train.progressive_rows is %lld, not within 1 and %d",
             (long long)train->progressive_rows, PH_PROGRESSIVE_MAX_ROWS);
-    if (job->is_shuffled)
+    if (job->reading.is_shuffled)
         return ph_fail(PH_ERROR_CONFIG,
             "train.progressive measures on the rows in their order: it needs data.shuffle: false");
     if (train->epochs != 1)
         return ph_fail(PH_ERROR_CONFIG,
             "train.progressive measures on rows that are seen for the first time: it needs train.epochs: 1");
-    if (job->negative_rate > 0 && job->negative_rate < 1)
+    if (job->reading.negative_rate > 0 && job->reading.negative_rate < 1)
         return ph_fail(
             PH_ERROR_CONFIG, "train.progressive measures on every row: it needs data.negative_rate: 1");
     return PH_OK;
@@ -71,16 +71,16 @@ ph_status ph__train_job_check(const struct ph_train_job *job)
             (long long)train->accumulation_steps, (long long)train->batch_size, (long long)train->batch_size);
     if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
         return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
-            (long long)train->epochs, ph__pipe_name(job->train_path));
+            (long long)train->epochs, ph__pipe_name(job->paths.train));
     PH_TRY(check_ranks_can_read(job));
-    if (!train->deterministic && job->team != PH_TEAM_OPENMP)
+    if (!train->deterministic && job->run.team != PH_TEAM_OPENMP)
         return ph_fail(
             PH_ERROR_CONFIG, "train.deterministic=false requires team=openmp, but team is pthread");
     if (!ph__row_format_is_learnt(train->row_format))
         return ph_fail(PH_ERROR_CONFIG,
             "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
             ph_row_format_name(train->row_format));
-    double rate = job->negative_rate;
+    double rate = job->reading.negative_rate;
     size_t num_tasks = ph_encoder_num_tasks(job->encoder);
     if (!(rate >= 0 && rate <= 1))
         return ph_fail(PH_ERROR_CONFIG, "data.negative_rate is %g: a share lies between 0 and 1", rate);
@@ -169,7 +169,7 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph_trai
 ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile)
 {
     const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
-        .max_bad_rows = job->max_bad_rows,
+        .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->stop_signal};
     const struct ph__job_rows rows = ph__job_train(job);
     struct ph__label_check check = {0};

@@ -34,7 +34,7 @@ struct ph__record_list {
 
 enum ph__option_type {
     PH_OPTION_BOOL,     /* bool */
-    PH_OPTION_INTEGER,  /* int64_t, in [min, max] */
+    PH_OPTION_INTEGER,  /* int64_t, in [min, max]; or size_t or uint64_t, with min >= 0 */
     PH_OPTION_NUMBER,   /* double, in [min, max] */
     PH_OPTION_TEXT,     /* const char *, owned by the arena */
     PH_OPTION_PATH,     /* const char *, environment variables expanded; "" is NULL */

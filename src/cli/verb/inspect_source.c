@@ -150,7 +150,7 @@ static void add_sparse(struct statistics *statistics, const struct ph_batch *bat
 static ph_status add_file(struct statistics *statistics, const struct cli_source *source, const char *path)
 {
     struct ph_batches_options options = {
-        .batch_size = 4096, .max_bad_rows = (uint64_t)source->config.data.max_bad_rows};
+        .batch_size = 4096, .reading.max_bad_rows = source->config.data.reading.max_bad_rows};
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(source->encoder, path, &options, &batches));
     const struct ph_batch *batch = NULL;
@@ -223,7 +223,7 @@ ph_status cli_inspect_data(const struct cli_source *source)
 {
     const struct ph_data_settings *data = &source->config.data;
     print_features(source->encoder);
-    PH_TRY(inspect_file("train", data->train, source));
-    PH_TRY(inspect_file("valid", data->valid, source));
-    return inspect_file("test", data->test, source);
+    PH_TRY(inspect_file("train", data->paths.train, source));
+    PH_TRY(inspect_file("valid", data->paths.valid, source));
+    return inspect_file("test", data->paths.test, source);
 }

@@ -9,7 +9,7 @@ static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision pr
 {
     const struct ph_config *config = &scoring->config;
     const struct ph_backend_options backend_options = {
-        .num_threads = (size_t)config->top.threads, .team = (enum ph_team_kind)config->top.team};
+        .num_threads = config->run.num_threads, .team = config->run.team};
     PH_TRY(ph_backend_create(&backend_options, &scoring->backend));
     struct ph_scorer_options options = {
         .model = &config->model.settings,
@@ -18,8 +18,8 @@ static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision pr
         .state = scoring->model.state,
         .backend = scoring->backend,
         .batch_size = (size_t)config->train.batch_size,
-        .num_prefetched = (size_t)config->data.num_prefetched,
-        .max_bad_rows = (uint64_t)config->data.max_bad_rows,
+        .num_prefetched = config->data.reading.num_prefetched,
+        .max_bad_rows = config->data.reading.max_bad_rows,
         .logit_shift = scoring->model.logit_shift,
         .precision = precision,
     };
@@ -46,7 +46,7 @@ ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, cons
     PH_TRY(parse_precision(formats->precision, &precision));
     PH_TRY(cli_folder_config_read(&scoring->config, folder, sets));
     PH_TRY(ph__model_folder_open(&scoring->model, folder, &scoring->config.model.settings,
-        scoring->config.data.negative_rate, format));
+        scoring->config.data.reading.negative_rate, format));
     return create_scorer(scoring, precision);
 }
 

@@ -37,7 +37,7 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
 {
     size_t num_tasks = ph_encoder_num_tasks(scoring->model.encoder);
     if (path == NULL)
-        path = scoring->config.data.test;
+        path = scoring->config.data.paths.test;
     if (path == NULL)
         return ph_fail(PH_ERROR_USAGE, "the config names no data.test: name a file to measure on");
     struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);

@@ -125,7 +125,7 @@ static ph_status measure_machine(
 {
     struct ph__plan_machine *measured = &planning->measured;
     struct ph__team *team;
-    PH_TRY(ph__team_create(job->num_threads, &team));
+    PH_TRY(ph__team_create(job->run.num_threads, &team));
     const ph_status status = cli_memory_speed_measure(
         busiest_dim(&planning->list), ph__comm_num_neighbours(comm), team, &measured->memory_bytes_per_s);
     ph__team_destroy(team);
@@ -257,7 +257,8 @@ static ph_status spare_inputs(const struct planning *planning)
 {
     const struct request *request = planning->request;
     const struct ph_data_settings *data = &planning->source.config.data;
-    const char *const inputs[] = {request->path, request->plan, data->train, data->valid, data->test};
+    const char *const inputs[] = {
+        request->path, request->plan, data->paths.train, data->paths.valid, data->paths.test};
     if (request->out == NULL)
         return PH_OK;
     PH_TRY(cli_output_spare_model(request->out, request->path));

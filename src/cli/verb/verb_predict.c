@@ -61,7 +61,7 @@ static ph_status predict_file(
     struct ph_batches *batches;
     struct ph_batches_options options = {
         .batch_size = (size_t)scoring->config.train.batch_size,
-        .num_prefetched = (size_t)scoring->config.data.num_prefetched,
+        .reading.num_prefetched = scoring->config.data.reading.num_prefetched,
         .needs_no_labels = true,
         .stop_signal = stop_signal,
     };

@@ -56,7 +56,7 @@ static ph_status read_config(struct request *request, struct ph_config *config)
 {
     PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
-    if (config->data.train == NULL)
+    if (config->data.paths.train == NULL)
         return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: name the training data", request->config);
     return PH_OK;
 }
@@ -142,7 +142,7 @@ static void show_note(void *context, const char *text)
 
 static ph_status spare_inputs(const struct request *request, const struct ph_data_settings *data)
 {
-    const char *const inputs[] = {request->config, data->train, data->valid, data->test};
+    const char *const inputs[] = {request->config, data->paths.train, data->paths.valid, data->paths.test};
     for (size_t i = 0; request->trace != NULL && i < sizeof inputs / sizeof *inputs; i++)
         if (inputs[i] != NULL)
             PH_TRY(cli_output_spare_input(request->trace, inputs[i]));

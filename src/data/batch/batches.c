@@ -129,27 +129,28 @@ struct origin {
 static ph_status open_batches(const struct ph_encoder *encoder, const struct origin *origin,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
-    if (options->batch_size == 0 || options->num_prefetched > MAX_PREFETCHED)
+    if (options->batch_size == 0 || options->reading.num_prefetched > MAX_PREFETCHED)
         return ph_fail(PH_ERROR_USAGE, "batches: a batch size of %zu with %zu prefetched is not possible",
-            options->batch_size, options->num_prefetched);
+            options->batch_size, options->reading.num_prefetched);
     struct ph_batches *batches = calloc(1, sizeof *batches);
-    struct slot *slots = calloc(options->num_prefetched + 1, sizeof *slots);
+    struct slot *slots = calloc(options->reading.num_prefetched + 1, sizeof *slots);
     if (batches == NULL || slots == NULL) {
         free(batches);
         free(slots);
-        return ph_fail(PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->num_prefetched + 1);
+        return ph_fail(
+            PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->reading.num_prefetched + 1);
     }
     batches->encoder = encoder;
     batches->record = origin->record;
     batches->slots = slots;
-    batches->num_slots = options->num_prefetched + 1;
+    batches->num_slots = options->reading.num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
     ph_status status =
         ph__rank_rows_open(&batches->rows, encoder, origin->path, origin->dataset, origin->record, options);
     if (status == PH_OK && options->start != NULL)
         batches->position = *options->start;
-    if (status == PH_OK && options->num_prefetched > 0)
+    if (status == PH_OK && options->reading.num_prefetched > 0)
         status = start(batches);
     if (status != PH_OK) {
         ph_batches_close(batches);

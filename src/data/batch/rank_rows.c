@@ -32,7 +32,8 @@ static ph_status deal_blocks(struct ph__lanes *lanes, uint64_t seed, uint64_t ep
 
 static size_t window_bytes_of(const struct ph__lanes *lanes, const struct ph_batches_options *options)
 {
-    size_t all = options->shuffle_bytes == 0 ? PH_DEFAULT_SHUFFLE_BYTES : options->shuffle_bytes;
+    size_t all =
+        options->reading.shuffle_bytes == 0 ? PH_DEFAULT_SHUFFLE_BYTES : options->reading.shuffle_bytes;
     return ph__max(all / lanes->num_lanes, 1);
 }
 
@@ -136,10 +137,12 @@ static ph_status open_all(struct ph__lanes *lanes, const struct ph_encoder *enco
     const struct ph_batches_options *options)
 {
     struct ph__negatives negatives;
-    PH_TRY(ph__negatives_init(&negatives, folder, options->seed, options->epoch, options->negative_rate));
+    PH_TRY(ph__negatives_init(
+        &negatives, folder, options->seed, options->epoch, options->reading.negative_rate));
     PH_TRY(ph__prepared_source_open(&lanes->blocks, encoder, folder, 0, 0, 0));
     PH_TRY(ph__prepared_source_count(&lanes->blocks, &negatives));
-    size_t num_lanes = ph__min(ph__min(options->shuffle_lanes, lanes->blocks.end), options->batch_size);
+    size_t num_lanes =
+        ph__min(ph__min(options->reading.shuffle_lanes, lanes->blocks.end), options->batch_size);
     num_lanes = ph__max(num_lanes, 1);
     lanes->lanes = calloc(num_lanes, sizeof *lanes->lanes);
     if (lanes->lanes == NULL)
@@ -231,8 +234,8 @@ ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder
         .batch_size = options->batch_size,
         .num_given = options->start != NULL ? options->start->words[GIVEN_WORD] : 0};
     PH_TRY(check_options(path, dataset, options));
-    rows->has_lanes =
-        options->shuffle_lanes > 1 && options->is_shuffled && dataset == NULL && ph__input_is_prepared(path);
+    rows->has_lanes = options->reading.shuffle_lanes > 1 && options->reading.is_shuffled && dataset == NULL &&
+                      ph__input_is_prepared(path);
     if (rows->has_lanes)
         return ph__lanes_open(&rows->lanes, encoder, path, options, rows->num_given);
     return ph__window_open(&rows->window, encoder, path, dataset, record, options);

@@ -169,7 +169,7 @@ static ph_status restore(struct ph__window *window, const struct ph_position *po
 /* Whether rows of text may be skipped unseen: none may be left out, nor may the first decide what the others are. */
 static bool can_skip_text(const struct ph__window *window, const struct ph_batches_options *options)
 {
-    return !options->is_shuffled && options->max_bad_rows == 0 && !options->needs_no_labels &&
+    return !options->reading.is_shuffled && options->reading.max_bad_rows == 0 && !options->needs_no_labels &&
            ph__negatives_are_all_kept(&window->negatives);
 }
 
@@ -193,7 +193,7 @@ static ph_status open_rows(struct ph__window *window, const struct ph_dataset *d
     struct ph__source_options source_options = {.dataset = dataset,
         .record = record,
         .needs_no_labels = options->needs_no_labels,
-        .max_bad_rows = options->max_bad_rows,
+        .max_bad_rows = options->reading.max_bad_rows,
         .stop_signal = options->stop_signal,
         .start = &start};
     window->can_skip = options->world_size > 1 && can_skip_text(window, options);
@@ -206,14 +206,15 @@ static ph_status init(struct ph__window *window, const struct ph_encoder *encode
     *window = (struct ph__window){
         .encoder = encoder,
         .path = strdup(path),
-        .is_shuffled = options->is_shuffled,
-        .max_bytes = options->shuffle_bytes == 0 ? PH_DEFAULT_SHUFFLE_BYTES : options->shuffle_bytes,
+        .is_shuffled = options->reading.is_shuffled,
+        .max_bytes =
+            options->reading.shuffle_bytes == 0 ? PH_DEFAULT_SHUFFLE_BYTES : options->reading.shuffle_bytes,
         .random.key = {options->seed, options->epoch, ph__hash_name("data.shuffle")},
     };
     if (window->path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", path);
     return ph__negatives_init(
-        &window->negatives, path, options->seed, options->epoch, options->negative_rate);
+        &window->negatives, path, options->seed, options->epoch, options->reading.negative_rate);
 }
 
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,

@@ -201,7 +201,7 @@ static ph_status add_derived(
 
 static const char *train_name(const struct ph_data_settings *settings)
 {
-    return settings->train != NULL ? settings->train : "data.train";
+    return settings->paths.train != NULL ? settings->paths.train : "data.train";
 }
 
 /* Everything that one column of the file becomes. */
@@ -299,10 +299,10 @@ static ph_status fail_unmet(
     if (settings->format == PH_DATA_NPY)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
             train_name(settings));
-    if (settings->train == NULL)
+    if (settings->paths.train == NULL)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
     return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s' that data.fields names",
-        settings->train, line_of(header_line, line), name);
+        settings->paths.train, line_of(header_line, line), name);
 }
 
 /* Every entry must have met a column, or a misspelt name would go unnoticed: all but "*", the rest, which may be nothing. */

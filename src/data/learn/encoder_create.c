@@ -117,9 +117,9 @@ static ph_status check_header(const struct ph_data_settings *settings)
 static ph_status check_pipes(const struct ph_data_settings *settings)
 {
     PH_TRY(ph__data_settings_check_measured(settings));
-    if (!is_read_once(settings->train))
+    if (!is_read_once(settings->paths.train))
         return PH_OK;
-    const char *pipe = ph__pipe_name(settings->train);
+    const char *pipe = ph__pipe_name(settings->paths.train);
     if (settings->format == PH_DATA_LIBFFM && settings->num_fields == 0)
         return ph_fail(PH_ERROR_CONFIG,
             "data.num_fields: missing, and %s is read once: its fields are not counted", pipe);
@@ -182,8 +182,8 @@ static ph_status build_columns(const struct ph_data_settings *settings, struct p
     const char **paths = NULL;
     size_t num_paths = 0;
     ph_status status = PH_OK;
-    if (settings->train != NULL)
-        status = ph__input_list(&arena, settings->train, &paths, &num_paths);
+    if (settings->paths.train != NULL)
+        status = ph__input_list(&arena, settings->paths.train, &paths, &num_paths);
     if (status == PH_OK && num_paths > 0 && ph__has_header(settings) && !is_read_once(paths[0]))
         status = read_header(settings, paths[0], &header);
     if (status == PH_OK && settings->format == PH_DATA_LIBFFM && shape.num_fields == 0)
@@ -212,12 +212,12 @@ static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
 static ph_status learn(
     const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
 {
-    const char *path = dataset != NULL ? PH_DATASET_NAME : settings->train;
+    const char *path = dataset != NULL ? PH_DATASET_NAME : settings->paths.train;
     struct ph__fit fit;
     struct ph__source source = {0};
     struct ph__rows rows = {0};
     struct ph__source_options options = {
-        .dataset = dataset, .max_bad_rows = (uint64_t)settings->max_bad_rows, .fit = &fit};
+        .dataset = dataset, .max_bad_rows = settings->reading.max_bad_rows, .fit = &fit};
     PH_TRY(ph__fit_init(&fit, encoder));
     ph_status status = ph__source_open(&source, encoder, path, &options);
     if (status == PH_OK)
@@ -236,13 +236,13 @@ static ph_status learn(
 /* Whether the training file can be read once more than the batches read it, where an encoding is learnt from it. */
 static ph_status check_can_learn(const struct ph_data_settings *settings, const struct ph__column *wanted)
 {
-    if (settings->train == NULL)
+    if (settings->paths.train == NULL)
         return ph_fail(
             PH_ERROR_CONFIG, "data.train: missing, and '%s' learns its encoding from it", wanted->name);
-    if (is_read_once(settings->train))
+    if (is_read_once(settings->paths.train))
         return ph_fail(PH_ERROR_CONFIG,
             "data.train: %s is read once, and '%s' learns its encoding from a first pass",
-            ph__pipe_name(settings->train), wanted->name);
+            ph__pipe_name(settings->paths.train), wanted->name);
     return PH_OK;
 }
 

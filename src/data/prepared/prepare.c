@@ -177,7 +177,7 @@ static ph_status make_parts(struct preparation *preparation)
     *context = (struct ph__prepare_context){.encoder = preparation->encoder,
         .folder = preparation->folder,
         .cut = plan->cut,
-        .max_bad_rows = (uint64_t)preparation->settings->max_bad_rows,
+        .max_bad_rows = preparation->settings->reading.max_bad_rows,
         .may_resume = preparation->options->may_resume,
         .tasks = &preparation->tasks};
     ph__part_digest(preparation->digest, context->digest);
@@ -388,7 +388,8 @@ static ph_status prepare(struct preparation *preparation, struct ph_prepare_summ
         return PH_ERROR_MEMORY;
     PH_TRY(open_folder(preparation));
     PH_TRY(open_encoder(preparation, encoder_path, &is_outline));
-    const struct ph__prepare_cut cut = {preparation->options->part_bytes, preparation->options->block_rows};
+    const struct ph__prepare_cut cut = {
+        preparation->options->settings.part_bytes, preparation->options->settings.block_rows};
     PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, cut));
     PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
     PH_TRY(check_plan(preparation));

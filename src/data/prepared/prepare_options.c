@@ -7,30 +7,28 @@
 #include "base/thread/parallel.h"
 #include "data/prepared/part_block.h"
 
-enum { PART_BYTES, BLOCK_ROWS, VOCABULARY_BYTES };
-
 static const struct ph__option prepare_options[] = {
-    [PART_BYTES] = {.key = "part_bytes",
+    {.key = "part_bytes",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph__prepare_settings, part_bytes),
+        .offset = offsetof(struct ph_prepare_settings, part_bytes),
         .default_text = "268435456",
         .min = 4096,
         .max = 1e12,
         .help = "Text of one part of a prepared data set, after decompression: what an interrupted "
                 "preparation loses at most for each thread, and what threads work on beside each other in a "
                 "plain file."},
-    [BLOCK_ROWS] = {.key = "block_rows",
+    {.key = "block_rows",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph__prepare_settings, block_rows),
+        .offset = offsetof(struct ph_prepare_settings, block_rows),
         .default_text = "1024",
         .min = 1,
         .max = PH_BLOCK_MAX_ROWS,
         .help = "Rows of a block, which is read as a whole. Shuffling draws blocks into data.shuffle_bytes: "
                 "smaller "
                 "ones mix data that lie in some order better, larger ones are a little smaller and faster."},
-    [VOCABULARY_BYTES] = {.key = "vocabulary_bytes",
+    {.key = "vocabulary_bytes",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph__prepare_settings, vocabulary_bytes),
+        .offset = offsetof(struct ph_prepare_settings, vocabulary_bytes),
         .default_text = "1073741824",
         .min = 65536,
         .max = 1e12,
@@ -43,22 +41,21 @@ const struct ph__option_table ph__prepare_options = {
     .help = "How phloem prepare cuts the data.",
     .options = prepare_options,
     .num_options = sizeof prepare_options / sizeof *prepare_options,
-    .settings_size = sizeof(struct ph__prepare_settings),
+    .settings_size = sizeof(struct ph_prepare_settings),
 };
 
-/* 0 becomes the default. */
-static ph_status fill(size_t index, uint64_t *value_inout)
+/* Puts the default in the place of 0. */
+static ph_status fill(const struct ph__option *option, struct ph_prepare_settings *settings)
 {
-    const struct ph__option *option = &prepare_options[index];
-    const uint64_t value = *value_inout;
-    if (value == 0)
-        return ph__integer_parse(option->default_text, (int64_t *)value_inout)
+    uint64_t *value = (void *)((char *)settings + option->offset);
+    if (*value == 0)
+        return ph__integer_parse(option->default_text, (int64_t *)value)
                    ? PH_OK
                    : ph_fail(PH_ERROR_BUG, "prepare.%s: its default is no integer", option->key);
-    if (value >= (uint64_t)option->min && value <= (uint64_t)option->max)
+    if (*value >= (uint64_t)option->min && *value <= (uint64_t)option->max)
         return PH_OK;
     return ph_fail(PH_ERROR_USAGE, "prepare.%s: %" PRIu64 " is not in the range %.0f to %.0f", option->key,
-        value, option->min, option->max);
+        *value, option->min, option->max);
 }
 
 ph_status ph__prepare_options_fill(
@@ -68,9 +65,8 @@ ph_status ph__prepare_options_fill(
     if (options->num_threads > PH_MAX_THREADS)
         return ph_fail(
             PH_ERROR_USAGE, "prepare: %zu threads: at most %d", options->num_threads, PH_MAX_THREADS);
-    PH_TRY(fill(PART_BYTES, &filled.part_bytes));
-    PH_TRY(fill(BLOCK_ROWS, &filled.block_rows));
-    PH_TRY(fill(VOCABULARY_BYTES, &filled.vocabulary_bytes));
+    for (size_t i = 0; i < ph__prepare_options.num_options; i++)
+        PH_TRY(fill(&prepare_options[i], &filled.settings));
     *filled_out = filled;
     return PH_OK;
 }

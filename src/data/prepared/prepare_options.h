@@ -5,13 +5,7 @@
 #include "base/option/option.h"
 #include "phloem/data.h"
 
-struct ph__prepare_settings {
-    int64_t part_bytes;       /* of text in one part */
-    int64_t block_rows;       /* that are read together */
-    int64_t vocabulary_bytes; /* of memory for ids while they are learnt */
-};
-
-extern const struct ph__option_table ph__prepare_options;
+extern const struct ph__option_table ph__prepare_options; /* struct ph_prepare_settings */
 
 /* The options that a program gives, the keys' defaults in the place of 0. PH_ERROR_USAGE for what is beyond the ranges of
  * the keys. */

@@ -54,12 +54,12 @@ static ph_status learn_task(void *argument, size_t number, size_t worker)
     struct ph__fit_summary summary;
     if (task->file->is_cut)
         PH_TRY(ph__prepare_task_first_line(task, &start.byte));
-    const struct ph__learn_part part = {.path = learning->settings->train,
+    const struct ph__learn_part part = {.path = learning->settings->paths.train,
         .start = &start,
         .end_byte = task->file->is_cut ? task->end : 0,
         .prefix = learning->prefixes[number],
         .max_bytes = learning->max_bytes,
-        .max_bad_rows = (uint64_t)learning->settings->max_bad_rows,
+        .max_bad_rows = learning->settings->reading.max_bad_rows,
         .advance = advance_learning,
         .advance_argument = &telling};
     PH_TRY(ph__learn_part(learning->encoder, &part, &summary));
@@ -91,7 +91,8 @@ static ph_status learn(struct learning *learning, const char *folder,
     size_t num_threads = options->num_threads != 0 ? options->num_threads : ph__cpu_count();
     PH_TRY(ph__directory_create(folder));
     PH_TRY(name_tasks(learning, folder));
-    learning->max_bytes = options->vocabulary_bytes / (2 * num_threads); /* sorting takes as much again */
+    learning->max_bytes =
+        options->settings.vocabulary_bytes / (2 * num_threads); /* sorting takes as much again */
     struct ph__prepare_reporter reporter = ph__prepare_reporter_of(options, true);
     learning->tasks = (struct ph__tasks){.run = learn_task,
         .argument = learning,
@@ -101,8 +102,8 @@ static ph_status learn(struct learning *learning, const char *folder,
         .progress_context = &reporter,
         .progress.total_bytes = ph__prepare_plan_text_bytes(learning->plan, learning->num_tasks)};
     PH_TRY(ph__tasks_run(&learning->tasks, num_threads));
-    return ph__learn_finish(learning->settings->train, learning->prefixes, learning->num_tasks,
-        options->vocabulary_bytes, encoder);
+    return ph__learn_finish(learning->settings->paths.train, learning->prefixes, learning->num_tasks,
+        options->settings.vocabulary_bytes, encoder);
 }
 
 ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,

@@ -51,7 +51,7 @@ static ph_status read_sources(const char *path, struct ph__arena *arena, struct 
     if (!ph__file_exists(path))
         return PH_OK;
     PH_TRY(ph__config_read(path, NULL, 0, &section, 1, arena));
-    *sources = (struct splits){kept.train, kept.valid, kept.test};
+    *sources = (struct splits){kept.paths.train, kept.paths.valid, kept.paths.test};
     return PH_OK;
 }
 
@@ -84,10 +84,10 @@ ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph_
     PH_TRY(check_schema(settings, path));
     PH_TRY(read_sources(path, arena, &sources));
     struct ph_data_settings chosen = *settings;
-    chosen.train = choose(settings->train, sources.train, splits.train);
-    chosen.valid = choose(settings->valid, sources.valid, splits.valid);
-    chosen.test = choose(settings->test, sources.test, splits.test);
-    PH_TRY(check_train(chosen.train, &splits));
+    chosen.paths.train = choose(settings->paths.train, sources.train, splits.train);
+    chosen.paths.valid = choose(settings->paths.valid, sources.valid, splits.valid);
+    chosen.paths.test = choose(settings->paths.test, sources.test, splits.test);
+    PH_TRY(check_train(chosen.paths.train, &splits));
     PH_TRY(ph__data_settings_check_measured(&chosen));
     *settings = chosen;
     return PH_OK;

@@ -10,14 +10,14 @@
 static const struct ph__option top_options[] = {
     {.key = "seed",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph__top_settings, seed),
+        .offset = offsetof(struct ph_run_settings, seed),
         .default_text = "1",
         .min = 0,
         .max = 9007199254740992.0,
         .help = "Of initial weights, shuffling and dropout."},
     {.key = "threads",
         .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph__top_settings, threads),
+        .offset = offsetof(struct ph_run_settings, num_threads),
         .default_text = "0",
         .min = 0,
         .max = PH_MAX_THREADS,
@@ -26,7 +26,7 @@ static const struct ph__option top_options[] = {
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
     {.key = "team",
         .type = PH_OPTION_CHOICE,
-        .offset = offsetof(struct ph__top_settings, team),
+        .offset = offsetof(struct ph_run_settings, team),
         .default_text = "pthread",
         .choices = "pthread|openmp",
         .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
@@ -40,7 +40,7 @@ static const struct ph__option_table top_table = {
     .help = "Keys of the whole job.",
     .options = top_options,
     .num_options = sizeof top_options / sizeof *top_options,
-    .settings_size = sizeof(struct ph__top_settings),
+    .settings_size = sizeof(struct ph_run_settings),
 };
 
 /* The sections that a training takes, in the order of a config that is written: of the models' own keys those of all kinds,
@@ -49,7 +49,7 @@ static size_t list_training_sections(
     struct ph_config *config, bool has_all_kinds, struct ph__section sections[MAX_SECTIONS])
 {
     size_t count = 0;
-    sections[count++] = (struct ph__section){&top_table, &config->top};
+    sections[count++] = (struct ph__section){&top_table, &config->run};
     sections[count++] = (struct ph__section){&ph__data_options, &config->data};
     count += (has_all_kinds ? ph__model_sections : ph__model_used_sections)(&config->model, sections + count);
     sections[count++] = (struct ph__section){&ph__train_options, &config->train};
@@ -151,33 +151,19 @@ const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *
 
 struct ph_prepare_options ph_config_prepare_options(const struct ph_config *config)
 {
-    return (struct ph_prepare_options){
-        .num_threads = (size_t)config->top.threads,
-        .part_bytes = (uint64_t)config->prepare.part_bytes,
-        .block_rows = (size_t)config->prepare.block_rows,
-        .vocabulary_bytes = (uint64_t)config->prepare.vocabulary_bytes,
-    };
+    return (struct ph_prepare_options){.num_threads = config->run.num_threads, .settings = config->prepare};
 }
 
 struct ph_train_job ph_config_job(const struct ph_config *config)
 {
     return (struct ph_train_job){
-        .seed = (uint64_t)config->top.seed,
+        .run = config->run,
         .model = &config->model.settings,
         .train = &config->train,
         .optimizer = &config->optimizer.settings,
         .parallel = &config->parallel,
-        .train_path = config->data.train,
-        .valid_path = config->data.valid,
-        .test_path = config->data.test,
-        .is_shuffled = config->data.is_shuffled,
-        .shuffle_bytes = (size_t)config->data.shuffle_bytes,
-        .shuffle_lanes = (size_t)config->data.shuffle_lanes,
-        .num_prefetched = (size_t)config->data.num_prefetched,
-        .negative_rate = config->data.negative_rate,
-        .max_bad_rows = (uint64_t)config->data.max_bad_rows,
-        .num_threads = (size_t)config->top.threads,
-        .team = (enum ph_team_kind)config->top.team,
+        .paths = config->data.paths,
+        .reading = config->data.reading,
     };
 }
 

@@ -15,23 +15,17 @@
 #include "train/config/train_options.h"
 #include "train/config/tune_options.h"
 
-struct ph__top_settings { /* keys without a section */
-    int64_t seed;
-    int64_t threads;
-    int team; /* enum ph_team_kind */
-};
-
 /* Stays where it is: settings point into it. Read once, then fini. */
 struct ph_config {
     struct ph__arena arena;
-    struct ph__top_settings top;
+    struct ph_run_settings run;
     struct ph_data_settings data;
     struct ph__model_section model;
     struct ph_train_settings train;
     struct ph__optimizer_section optimizer;
     struct ph_parallel_settings parallel;
     struct ph__published_settings published;
-    struct ph__prepare_settings prepare;
+    struct ph_prepare_settings prepare;
     struct ph_synth_settings synth;
     struct ph__tune_settings tune;
 };

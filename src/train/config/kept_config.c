@@ -18,7 +18,7 @@ static bool lies_in(const char *path, const char *folder)
 /* Splits of the former prepared data give way to those of the latter. */
 static ph_status find_splits_anew(struct ph_config *config, const char *former)
 {
-    const char **splits[] = {&config->data.train, &config->data.valid, &config->data.test};
+    const char **splits[] = {&config->data.paths.train, &config->data.paths.valid, &config->data.paths.test};
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
         if (lies_in(*splits[i], former))
             *splits[i] = NULL;

@@ -71,7 +71,7 @@ ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
 static ph_status key_in(struct ph__arena *arena, const struct ph_config *config, const char *program,
     char key_out[PH_RUN_KEY_BYTES])
 {
-    const char *const paths[] = {config->data.train, config->data.valid, config->data.test};
+    const char *const paths[] = {config->data.paths.train, config->data.paths.valid, config->data.paths.test};
     char keys[3][PH_RUN_KEY_BYTES];
     const char *outcome;
     for (size_t i = 0; i < 3; i++)

@@ -178,8 +178,9 @@ void ph__table_list_fini(struct ph__table_list *list)
 static ph_status list_by_batch(
     const struct ph_train_job *job, const struct ph_program *program, struct ph__table_list *list)
 {
-    const struct ph_batches_options options = {
-        .batch_size = (size_t)job->train->batch_size, .seed = job->seed, .max_bad_rows = job->max_bad_rows};
+    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+        .seed = job->run.seed,
+        .reading.max_bad_rows = job->reading.max_bad_rows};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     if (ph__job_rows_flow(ph__job_train(job)))

@@ -112,7 +112,7 @@ static const char *row_format_of(const struct ph__trainer *trainer)
 
 static void write_lanes(const struct ph__trainer *trainer, char text_out[24])
 {
-    const size_t lanes = trainer->job->shuffle_lanes;
+    const size_t lanes = trainer->job->reading.shuffle_lanes;
     snprintf(text_out, 24, "%zu", lanes > 1 ? lanes : 1);
 }
 
@@ -120,14 +120,14 @@ static struct job describe_job(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     struct job described = {
-        .seed = job->seed,
+        .seed = job->run.seed,
         .batch_size = (uint64_t)job->train->batch_size,
-        .shuffle_bytes = job->shuffle_bytes,
+        .shuffle_bytes = job->reading.shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
         .patience = (uint64_t)job->train->patience,
-        .max_bad_rows = job->max_bad_rows,
+        .max_bad_rows = job->reading.max_bad_rows,
         .progressive_rows = trainer->progressive.window_rows,
-        .is_shuffled = job->is_shuffled,
+        .is_shuffled = job->reading.is_shuffled,
         .is_prepared = ph__job_rows_are_prepared(ph__job_train(job)),
         .has_valid = ph__job_rows_exist(ph__job_valid(job)),
     };

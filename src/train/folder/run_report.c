@@ -58,7 +58,7 @@ static void write_facts(struct ph__html *html, const struct ph__trainer *trainer
     write_fact(html, "training data", place_of(ph__job_train(job)));
     write_fact(html, "validation data", place_of(ph__job_valid(job)));
     write_fact(html, "test data", place_of(ph__job_test(job)));
-    snprintf(text, sizeof text, "%" PRIu64, job->seed);
+    snprintf(text, sizeof text, "%" PRIu64, job->run.seed);
     write_fact(html, "seed", text);
     if (trainer->ranks.comm != NULL) {
         snprintf(text, sizeof text, "%zu; threads, times of operators and memory are those of the first",

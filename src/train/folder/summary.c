@@ -133,7 +133,7 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
     const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;
     struct ph__json *object = ph__json_object();
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
-    ph__json_set_integer(object, "seed", (int64_t)job->seed);
+    ph__json_set_integer(object, "seed", (int64_t)job->run.seed);
     ph__json_set_integer(
         object, "world_size", job->comm != NULL ? (int64_t)ph_comm_world_size(job->comm) : 1);
     ph__json_set_text(object, "backend", backend);

@@ -132,7 +132,8 @@ static ph_status read_newest(struct ph__trainer *trainer, const struct ph__check
 static ph_status check_growth(const struct ph__trainer *trainer)
 {
     const struct ph__resumed *was = &trainer->resumed;
-    uint64_t patience = (uint64_t)trainer->job->train->patience, max_bad_rows = trainer->job->max_bad_rows;
+    uint64_t patience = (uint64_t)trainer->job->train->patience,
+             max_bad_rows = trainer->job->reading.max_bad_rows;
     bool is_impatient = patience != 0 && (was->patience == 0 || patience < was->patience);
     if (is_impatient)
         return ph_fail(PH_ERROR_CONFIG,

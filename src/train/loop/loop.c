@@ -146,14 +146,9 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
     const struct ph_train_job *job = trainer->job;
     struct ph_batches_options options = {
         .batch_size = (size_t)job->train->batch_size,
-        .is_shuffled = job->is_shuffled,
-        .shuffle_bytes = job->shuffle_bytes,
-        .shuffle_lanes = job->shuffle_lanes,
-        .seed = job->seed,
+        .reading = job->reading,
+        .seed = job->run.seed,
         .epoch = trainer->epoch,
-        .num_prefetched = job->num_prefetched,
-        .max_bad_rows = job->max_bad_rows,
-        .negative_rate = job->negative_rate,
         .start = &trainer->position,
         .stop_signal = trainer->ranks.world_size == 1 ? job->stop_signal : NULL,
         .rank = trainer->ranks.rank,
@@ -187,7 +182,7 @@ static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
         trainer->steps_per_epoch = trainer->summary.steps - trainer->epoch_first_step;
     bool is_whole = !*is_stop;
     if (is_whole && is_from_start)
-        ph__run_record_pass(&trainer->record, trainer->job->negative_rate);
+        ph__run_record_pass(&trainer->record, trainer->job->reading.negative_rate);
     PH_TRY(ph__trainer_evaluate(trainer, is_stop));
     if (!is_whole && ph__trainer_is_out_of_steps(trainer))
         return PH_OK; /* saved before the evaluation */

@@ -175,7 +175,7 @@ static ph_status bind(struct ph__trainer *trainer, const struct step *step, size
     if (trainer->learning.num_micro_batches > 1)
         PH_TRY(ph_workspace_set_scalar(trainer->workspace, "num_before", (double)number));
     PH_TRY(ph__ranks_bind(
-        &trainer->ranks, trainer->workspace, &micro->batch, trainer->job->seed, trainer->summary.steps));
+        &trainer->ranks, trainer->workspace, &micro->batch, trainer->job->run.seed, trainer->summary.steps));
     ph__rank_figures_bound(&trainer->figures, trainer->workspace->extents[PH_SYMBOL_REQUESTS]);
     return PH_OK;
 }

@@ -65,8 +65,8 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
         return PH_OK;
     }
     struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
-        .seed = job->seed,
-        .max_bad_rows = job->max_bad_rows,
+        .seed = job->run.seed,
+        .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->stop_signal,
         .rank = trainer->ranks.rank,
         .world_size = trainer->ranks.world_size};
@@ -154,9 +154,9 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
         .backend = trainer->backend,
         .batch_size = trainer->ranks.comm != NULL ? scored_together(job->train) : size.num_samples,
         .num_ids = size.num_ids,
-        .num_prefetched = job->num_prefetched,
-        .max_bad_rows = job->max_bad_rows,
-        .logit_shift = ph__negative_rate_shift(job->negative_rate),
+        .num_prefetched = job->reading.num_prefetched,
+        .max_bad_rows = job->reading.max_bad_rows,
+        .logit_shift = ph__negative_rate_shift(job->reading.negative_rate),
         .distribution = trainer->ranks.scoring,
         .comm = trainer->ranks.comm,
     };
@@ -168,7 +168,7 @@ static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_ro
 {
     const struct ph_train_job *job = trainer->job;
     const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
-        .max_bad_rows = job->max_bad_rows,
+        .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->stop_signal};
     struct ph_batches *batches;
     const struct ph_batch *batch;
@@ -233,7 +233,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(look_at_folder(trainer));
     PH_TRY(check_rows(trainer, ph__job_valid(job)));
     PH_TRY(check_rows(trainer, ph__job_test(job)));
-    PH_TRY(ph__model_identity(job->model, job->negative_rate, &trainer->arena, &trainer->identity));
+    PH_TRY(ph__model_identity(job->model, job->reading.negative_rate, &trainer->arena, &trainer->identity));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
     PH_TRY(check_labels(trainer));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
@@ -241,12 +241,12 @@ static ph_status create_all(struct ph__trainer *trainer)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", trainer->features.num_tasks);
     trainer->summary.memory.baseline_bytes = ph__memory_anonymous_bytes();
     PH_TRY(ph__memory_available_bytes(&available_bytes));
-    PH_TRY(ph_store_create(job->seed, &trainer->store));
+    PH_TRY(ph_store_create(job->run.seed, &trainer->store));
     ph__store_learn_rows(trainer->store, job->train->row_format);
     ph__store_stop_by(trainer->store, job->stop_signal);
     PH_TRY(ph_state_create(&trainer->state));
     const struct ph_backend_options options = {
-        .num_threads = job->num_threads, .is_fast = !job->train->deterministic, .team = job->team};
+        .num_threads = job->run.num_threads, .is_fast = !job->train->deterministic, .team = job->run.team};
     PH_TRY(ph_backend_create(&options, &trainer->backend));
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
     struct batch_size size;

@@ -48,7 +48,7 @@ static ph_status save_best(struct ph__trainer *trainer)
     const struct ph_train_job *job = trainer->job;
     const char *path = trainer->summary.checkpoint_path;
     char seed[24], step[24];
-    snprintf(seed, sizeof seed, "%" PRIu64, job->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, job->run.seed);
     snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
     const char *const metadata[] = {"model", ph_model_name(job->model->kind), "seed", seed, "step", step,
         PH_ENCODER_KEY, trainer->encoder_sha256, PH_IDENTITY_KEY, trainer->identity, NULL};

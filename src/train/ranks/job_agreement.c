@@ -153,10 +153,10 @@ static ph_status add_rows(struct lines *lines, const char *name, struct ph__job_
 static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
 {
     char order[96];
-    snprintf(order, sizeof order, "%d, %zu bytes, %zu lanes", job->is_shuffled, job->shuffle_bytes,
-        job->shuffle_lanes);
+    snprintf(order, sizeof order, "%d, %zu bytes, %zu lanes", job->reading.is_shuffled,
+        job->reading.shuffle_bytes, job->reading.shuffle_lanes);
     PH_TRY(add(lines, "the order of the rows", order));
-    PH_TRY(add_number(lines, "data.max_bad_rows", job->max_bad_rows));
+    PH_TRY(add_number(lines, "data.max_bad_rows", job->reading.max_bad_rows));
     PH_TRY(add_rows(lines, "data.train", ph__job_train(job)));
     PH_TRY(add_rows(lines, "data.valid", ph__job_valid(job)));
     return add_rows(lines, "data.test", ph__job_test(job));
@@ -180,7 +180,7 @@ static ph_status add_settings(struct lines *lines, const struct ph_train_job *jo
         .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups},
     };
     const char *identity;
-    PH_TRY(ph__model_identity(job->model, job->negative_rate, &lines->arena, &identity));
+    PH_TRY(ph__model_identity(job->model, job->reading.negative_rate, &lines->arena, &identity));
     PH_TRY(add_lines(lines, identity));
     PH_TRY(add_section(lines, &ph__train_options, job->train));
     PH_TRY(add_section(lines, &ph__optimizer_options, &optimizer));
@@ -225,7 +225,7 @@ static ph_status describe_job(struct lines *lines, const struct ph_train_job *jo
     char encoder[65];
     PH_TRY(add_isa(lines));
     PH_TRY(add_place(lines, job->folder, job->is_resumed));
-    PH_TRY(add_number(lines, "seed", job->seed));
+    PH_TRY(add_number(lines, "seed", job->run.seed));
     PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "wanted" : "not wanted"));
     PH_TRY(add_settings(lines, job));
     PH_TRY(add_data(lines, job));

@@ -31,15 +31,15 @@ static inline void fixture_init(struct fixture *fixture, const char *train)
 {
     memset(fixture, 0, sizeof *fixture);
     fixture->settings = (struct ph_data_settings){
-        .train = train,
+        .paths.train = train,
         .format = PH_DATA_CSV,
         .separator = "",
         .list_separator = "|",
         .has_header = true,
         .encoding = PH_ENCODING_VOCABULARY,
         .min_count = 1,
-        .negative_rate = 1,
-        .shuffle_lanes = 1,
+        .reading.negative_rate = 1,
+        .reading.shuffle_lanes = 1,
         .fields.items = fixture->fields,
     };
 }

@@ -46,7 +46,7 @@ static inline const char *prepare_file(const char *name, size_t num_rows, uint64
 static inline void prepare_fixture_init(struct fixture *fixture, const char *train)
 {
     fixture_init(fixture, train);
-    fixture->settings.shuffle_bytes = 1 << 25;
+    fixture->settings.reading.shuffle_bytes = 1 << 25;
     fixture_field(fixture, "label", PH_FIELD_LABEL);
     fixture_field(fixture, "count", PH_FIELD_DENSE)->transform = PH_TRANSFORM_LOG1P;
     struct ph__field_settings *row = fixture_field(fixture, "row", PH_FIELD_ID);
@@ -66,7 +66,7 @@ static inline ph_status prepare_into(
     const struct fixture *fixture, const char *name, size_t num_threads, struct ph_prepare_summary *summary)
 {
     const struct ph_prepare_options options = {
-        .num_threads = num_threads, .part_bytes = PREPARE_PART_BYTES, .may_resume = true};
+        .num_threads = num_threads, .settings.part_bytes = PREPARE_PART_BYTES, .may_resume = true};
     return ph_prepare(&fixture->settings, test_path(name), &options, summary);
 }
 

@@ -20,7 +20,7 @@ static inline struct ph_batches *ranks_open_one(
     struct ph_batches_options own = *options;
     own.rank = rank;
     own.world_size = world_size;
-    own.num_prefetched = rank % 3;
+    own.reading.num_prefetched = rank % 3;
     if (data->dataset != NULL)
         assert_ok(ph_dataset_batches_open(data->dataset, data->encoder, &own, &batches));
     else

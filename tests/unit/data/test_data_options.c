@@ -22,14 +22,14 @@ static void an_empty_section_gives_the_documented_defaults(void **state)
     struct ph__arena arena = {0};
     struct ph_data_settings settings;
     assert_ok(read_config("data:\n  format: csv\n", NULL, 0, &settings, &arena));
-    assert_null(settings.train);
+    assert_null(settings.paths.train);
     assert_int_equal(settings.encoding, PH_ENCODING_VOCABULARY);
     assert_int_equal(settings.min_count, 1);
     assert_int_equal(settings.fields.count, 0);
-    assert_true(settings.has_header && settings.is_shuffled);
-    assert_int_equal(settings.shuffle_bytes, PH_DEFAULT_SHUFFLE_BYTES);
-    assert_int_equal(settings.shuffle_lanes, 1);
-    assert_int_equal(settings.num_prefetched, 2);
+    assert_true(settings.has_header && settings.reading.is_shuffled);
+    assert_int_equal(settings.reading.shuffle_bytes, PH_DEFAULT_SHUFFLE_BYTES);
+    assert_int_equal(settings.reading.shuffle_lanes, 1);
+    assert_int_equal(settings.reading.num_prefetched, 2);
     assert_string_equal(settings.list_separator, "|");
     ph__arena_fini(&arena);
 }
@@ -51,7 +51,7 @@ static void fields_are_read_with_what_they_leave_out(void **state)
                           "      list: true\n"
                           "    - {name: \"I*\", kind: dense, transform: log1p, missing: -1.5}\n",
         sets, 2, &settings, &arena));
-    assert_string_equal(settings.train, "/somewhere/train.tsv.zst");
+    assert_string_equal(settings.paths.train, "/somewhere/train.tsv.zst");
     assert_int_equal(settings.format, PH_DATA_TSV);
     assert_int_equal(settings.rows, 77);
     assert_int_equal(settings.fields.count, 3);
@@ -114,11 +114,11 @@ static void every_word_is_found_again(void **state)
 static void only_training_data_may_be_a_pipe(void **state)
 {
     (void)state;
-    struct ph_data_settings settings = {.train = "-", .valid = "valid.csv"};
+    struct ph_data_settings settings = {.paths.train = "-", .paths.valid = "valid.csv"};
     assert_ok(ph__data_settings_check_measured(&settings));
-    settings.test = "-";
+    settings.paths.test = "-";
     assert_fails(ph__data_settings_check_measured(&settings), PH_ERROR_CONFIG, "data.test: only data.train");
-    settings.valid = "-";
+    settings.paths.valid = "-";
     assert_fails(ph__data_settings_check_measured(&settings), PH_ERROR_CONFIG, "data.valid: only data.train");
 }
 
@@ -140,11 +140,11 @@ static void the_schema_that_synth_writes_reads_its_files(void **state)
     struct ph_data_settings settings;
     const struct ph__section data[] = {{&ph__data_options, &settings}};
     assert_ok(ph__config_read(path, NULL, 0, data, 1, &arena));
-    assert_null(settings.valid);
+    assert_null(settings.paths.valid);
     struct ph_encoder *encoder;
     assert_ok(ph_encoder_create(&settings, &encoder));
     const struct ph_batches_options options = {.batch_size = 100};
-    struct ph_batches *batches = fixture_open(encoder, settings.test, &options);
+    struct ph_batches *batches = fixture_open(encoder, settings.paths.test, &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->num_samples, 20);
     assert_int_equal(batch->num_dense, 13);
@@ -157,10 +157,11 @@ static void the_schema_that_synth_writes_reads_its_files(void **state)
 static void a_split_has_the_path_of_its_name(void **state)
 {
     (void)state;
-    const struct ph_data_settings settings = {.train = "train", .valid = "valid", .test = "test"};
+    const struct ph_data_settings settings = {
+        .paths.train = "train", .paths.valid = "valid", .paths.test = "test"};
     for (size_t split = 0; split < PH_SPLIT_COUNT; split++)
         assert_string_equal(ph__split_path(&settings, split), ph__split_names[split]);
-    assert_null(ph__split_path(&(struct ph_data_settings){.train = "a"}, PH_SPLIT_TEST));
+    assert_null(ph__split_path(&(struct ph_data_settings){.paths.train = "a"}, PH_SPLIT_TEST));
 }
 
 /* Their names are the same. */

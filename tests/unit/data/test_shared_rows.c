@@ -40,7 +40,7 @@ static void an_id_has_one_row_in_both_fields(void **state)
     init_fixture(&fixture, fixture_file("shared.csv", rows));
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     static const int64_t ids[] = {1, 2, 3, 4, 1, 3, 1, 2, 4, 1, 2, 2, 3};
-    assert_ids(encoder, fixture.settings.train, 13, ids);
+    assert_ids(encoder, fixture.settings.paths.train, 13, ids);
     static const size_t owners[] = {1, 1, 2}, num_rows[] = {5, 5, 4};
     for (size_t f = 0; f < 3; f++) {
         assert_int_equal(ph_encoder_sparse(encoder, f)->owner, owners[f]);
@@ -131,7 +131,7 @@ static void a_saved_encoder_shares_as_before(void **state)
     assert_non_null(strstr(text, "\"shares\": \"item\""));
     assert_ok(ph_encoder_load(path, &loaded));
     static const int64_t ids[] = {1, 2, 3, 4, 1, 3, 1, 2, 4, 1, 2, 2, 3};
-    assert_ids(loaded, fixture.settings.train, 13, ids);
+    assert_ids(loaded, fixture.settings.paths.train, 13, ids);
     assert_int_equal(ph_encoder_sparse(loaded, 0)->owner, 1);
     assert_string_equal(saved_text(loaded, path), text);
     ph_encoder_destroy(loaded);

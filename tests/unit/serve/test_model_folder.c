@@ -64,7 +64,7 @@ static void the_rate_of_negatives_comes_from_the_weights_too(void **state)
     let_weights_speak(folder, 0.25);
     remove_config(folder);
     assert_ok(ph__model_config_read(&config, folder));
-    assert_true(config.data.negative_rate == 0.25);
+    assert_true(config.data.reading.negative_rate == 0.25);
     assert_int_equal(config.model.settings.kind, ph_model_find("fm"));
     assert_int_equal(config.model.settings.num_hidden_units, 2);
     ph__model_config_fini(&config);

@@ -75,7 +75,7 @@ static void collect(
     const struct ph_batch *batch = NULL;
     const ph_real *logits = NULL;
     struct ph_batches_options options = {
-        .batch_size = manner->batch_size, .is_shuffled = manner->is_shuffled, .seed = test_seed()};
+        .batch_size = manner->batch_size, .reading.is_shuffled = manner->is_shuffled, .seed = test_seed()};
     char path[600];
     snprintf(path, sizeof path, "%s/rows.csv", test_folder());
     assert_ok(ph_batches_open(encoder, path, &options, &batches));
@@ -101,7 +101,7 @@ static void score(const char *folder, const struct manner *manner, struct scores
     struct ph_scorer *scorer = NULL;
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph__model_folder_open(
-        &model, folder, &config.model.settings, config.data.negative_rate, PH_ROWS_FP32));
+        &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
     assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = manner->num_threads,
                                     .is_fast = manner->is_fast,
                                     .team = manner->is_fast ? PH_TEAM_OPENMP : PH_TEAM_PTHREAD},

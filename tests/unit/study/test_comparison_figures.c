@@ -6,7 +6,7 @@
 
 #include "support/test_support.h"
 
-static struct ph_config config = {.data = {.valid = "valid.csv", .test = "test.csv"}};
+static struct ph_config config = {.data = {.paths.valid = "valid.csv", .paths.test = "test.csv"}};
 static const int64_t seeds[] = {1, 2, 3, 4};
 static struct ph__compared_run runs[2][4];
 static struct ph__compared rows[2];

@@ -5,7 +5,7 @@
 
 #include "support/test_support.h"
 
-static struct ph_config config = {.data = {.test = "test.csv"}, .published = {.source = ""}};
+static struct ph_config config = {.data = {.paths.test = "test.csv"}, .published = {.source = ""}};
 static struct ph_config untested = {.published = {.source = ""}};
 static const int64_t seeds[] = {1, 2};
 static struct ph__compared_run runs[2][2];

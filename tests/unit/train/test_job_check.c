@@ -34,7 +34,7 @@ static struct ph_encoder *two_labels(void)
     };
     struct ph_data_settings settings = fixture.data;
     struct ph_encoder *encoder;
-    settings.train = test_write_file("labels.csv", "click,bought,user\n1,0,u\n");
+    settings.paths.train = test_write_file("labels.csv", "click,bought,user\n1,0,u\n");
     settings.format = PH_DATA_CSV;
     settings.fields.items = fields;
     settings.fields.count = COUNT(fields);
@@ -75,9 +75,9 @@ static void all_ranks_end_with_the_label_that_is_blank(void **state)
     struct thread_rank_end ends[3] = {{0}};
     const char *path = ph__path_join(&fixture.arena, test_folder(), "blank.tsv");
     snprintf(command, sizeof command, "awk -F'\t' -v OFS='\t' 'NR > 1 { $1 = \"\" } 1' '%s' >'%s'",
-        setup->job.train_path, path);
+        setup->job.paths.train, path);
     assert_int_equal(system(command), 0);
-    setup->job.train_path = path;
+    setup->job.paths.train = path;
     train_on_ranks(setup, 3, NULL, ends);
     for (size_t rank = 0; rank < 3; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_DATA);

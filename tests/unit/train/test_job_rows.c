@@ -70,7 +70,7 @@ static struct ph_encoder *make_encoder(const char *path)
                                                       "    - {name: price, kind: dense}\n"
                                                       "    - {name: \"*\", kind: id}\n");
     assert_ok(ph__config_read(config, NULL, 0, &section, 1, &fixture.arena));
-    settings.train = path;
+    settings.paths.train = path;
     assert_ok(ph_encoder_create(&settings, &encoder));
     return encoder;
 }
@@ -81,7 +81,7 @@ static void use(
     setup->train.batch_size = 50;
     setup->train.max_gradient_norm = 0;
     setup->job.encoder = encoder;
-    setup->job.train_path = setup->job.valid_path = setup->job.test_path = path;
+    setup->job.paths.train = setup->job.paths.valid = setup->job.paths.test = path;
     setup->job.train_dataset = setup->job.valid_dataset = setup->job.test_dataset = dataset;
 }
 
@@ -207,7 +207,7 @@ static void job_without_rows_is_refused(void **state)
     (void)state;
     struct setup *setup = set_up("lr", "none");
     struct ph_train_summary summary;
-    setup->job.train_path = NULL;
+    setup->job.paths.train = NULL;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.train: missing");
     free(setup);
 }

@@ -11,7 +11,7 @@ static struct rank_training trainings[TRAINING_RANKS];
 static struct setup *set_up_ranks(const char *folder)
 {
     struct setup *setup = set_up("dlrm", folder);
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     make_rank_trainings(setup, trainings);
     remove_folder(setup);
     return setup;
@@ -210,7 +210,7 @@ static void diverge(struct setup *setup, int policy)
 {
     make_divergent(setup);
     setup->train.non_finite = policy;
-    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->job.paths.valid = setup->job.paths.test = NULL;
     setup->train.checkpoint_steps = 1;
     make_rank_trainings(setup, trainings);
 }
@@ -246,7 +246,7 @@ static void ranks_skip_the_same_steps(void **state)
     setup->model.kind = ph_model_find("dcn"); /* which multiplies cells */
     struct ph_encoder *plain = make_plain_encoder();
     setup->job.encoder = plain;
-    setup->job.train_path = poison(setup->job.train_path);
+    setup->job.paths.train = poison(setup->job.paths.train);
     setup->train.epochs = 2;
     setup->optimizer.rule.epsilon = 0.01; /* a gradient that is rounding alone makes no step of full length */
     const struct ph_train_summary alone = train(setup);

@@ -90,17 +90,17 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 1e-4,
         .embedding_scope = PH_SCOPE_WHOLE};
-    setup->job = (struct ph_train_job){.seed = test_seed(),
+    setup->job = (struct ph_train_job){.run.seed = test_seed(),
         .model = &setup->model,
         .train = &setup->train,
         .optimizer = &setup->optimizer,
         .encoder = fixture.encoder,
-        .train_path = fixture.data.train,
-        .valid_path = fixture.data.valid,
-        .test_path = fixture.data.test,
+        .paths.train = fixture.data.paths.train,
+        .paths.valid = fixture.data.paths.valid,
+        .paths.test = fixture.data.paths.test,
         .folder = setup->folder,
-        .is_shuffled = true,
-        .num_threads = 1};
+        .reading.is_shuffled = true,
+        .run.num_threads = 1};
     return setup;
 }
 

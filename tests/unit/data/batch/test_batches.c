@@ -55,7 +55,7 @@ static void only_the_last_batch_is_smaller(void **state)
     fixture_label_and_ids(&fixture);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     assert_int_equal(ph_encoder_num_training_rows(encoder), 5);
-    const struct ph_batches_options options = {.batch_size = 2, .num_prefetched = 1};
+    const struct ph_batches_options options = {.batch_size = 2, .reading.num_prefetched = 1};
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     for (size_t i = 0; i < 3; i++) {
         const struct ph_batch *batch = fixture_next(batches);
@@ -295,8 +295,9 @@ static void bad_rows_are_named_by_file_line_and_field(void **state)
             fixture_field(&fixture, "d", PH_FIELD_DENSE);
             fixture_field(&fixture, "w", PH_FIELD_WEIGHT);
             struct ph_encoder *encoder = fixture_encoder(&fixture);
-            const struct ph_batches_options options = {.batch_size = 10, .num_prefetched = prefetched};
-            struct ph_batches *batches = fixture_open(encoder, fixture.settings.train, &options);
+            const struct ph_batches_options options = {
+                .batch_size = 10, .reading.num_prefetched = prefetched};
+            struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &options);
             const struct ph_batch *batch = NULL;
             assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, cases[i][1]);
             assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, cases[i][1]);
@@ -315,8 +316,8 @@ static void an_error_arrives_after_the_batches_before_it(void **state)
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "d", PH_FIELD_DENSE);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    const struct ph_batches_options options = {.batch_size = 1, .num_prefetched = 8};
-    struct ph_batches *batches = fixture_open(encoder, fixture.settings.train, &options);
+    const struct ph_batches_options options = {.batch_size = 1, .reading.num_prefetched = 8};
+    struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &options);
     for (int i = 1; i <= 3; i++)
         assert_true(fixture_next(batches)->dense[0] == (ph_real)i);
     const struct ph_batch *batch;
@@ -391,10 +392,11 @@ static void order_depends_on_seed_and_epoch_alone(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     static int first[NUM_ROWS], other[NUM_ROWS];
-    struct ph_batches_options options = {.batch_size = 64, .is_shuffled = true, .seed = 5, .epoch = 1};
+    struct ph_batches_options options = {
+        .batch_size = 64, .reading.is_shuffled = true, .seed = 5, .epoch = 1};
     read_order(encoder, path, &options, first);
     for (size_t prefetched = 0; prefetched < 6; prefetched += 2) {
-        options.num_prefetched = prefetched;
+        options.reading.num_prefetched = prefetched;
         options.batch_size = 64 + 37 * prefetched;
         read_order(encoder, path, &options, other);
         assert_memory_equal(first, other, sizeof first);
@@ -415,7 +417,8 @@ static void every_row_comes_once_and_far_from_home(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     static int order[NUM_ROWS];
-    const struct ph_batches_options options = {.batch_size = 100, .is_shuffled = true, .seed = test_seed()};
+    const struct ph_batches_options options = {
+        .batch_size = 100, .reading.is_shuffled = true, .seed = test_seed()};
     read_order(encoder, path, &options, order);
     static bool is_seen[NUM_ROWS];
     double distance = 0;
@@ -435,7 +438,8 @@ static void small_windows_keep_rows_near_home(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     static int order[NUM_ROWS];
     /* a row is 2 words, a start and an index: 20 bytes */
-    const struct ph_batches_options options = {.batch_size = 64, .is_shuffled = true, .shuffle_bytes = 2000};
+    const struct ph_batches_options options = {
+        .batch_size = 64, .reading.is_shuffled = true, .reading.shuffle_bytes = 2000};
     read_order(encoder, path, &options, order);
     static bool is_seen[NUM_ROWS];
     bool is_moved = false;
@@ -455,7 +459,7 @@ static void unshuffled_rows_keep_their_order(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     static int order[NUM_ROWS];
-    const struct ph_batches_options options = {.batch_size = 7, .num_prefetched = 3, .seed = 9};
+    const struct ph_batches_options options = {.batch_size = 7, .reading.num_prefetched = 3, .seed = 9};
     read_order(encoder, path, &options, order);
     for (int i = 0; i < NUM_ROWS; i++)
         assert_int_equal(order[i], i);
@@ -467,7 +471,7 @@ static void closing_early_stops_the_thread(void **state)
     (void)state;
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
-    const struct ph_batches_options options = {.batch_size = 7, .num_prefetched = 2};
+    const struct ph_batches_options options = {.batch_size = 7, .reading.num_prefetched = 2};
     for (int taken = 0; taken < 4; taken++) {
         struct ph_batches *batches = fixture_open(encoder, path, &options);
         for (int i = 0; i < taken; i++)
@@ -483,9 +487,9 @@ static void a_batch_has_rows_and_no_more_than_1024_are_made_ahead(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     struct ph_batches *batches = NULL;
-    const struct ph_batches_options none = {.num_prefetched = 1};
-    const struct ph_batches_options most = {.batch_size = 7, .num_prefetched = 1024};
-    const struct ph_batches_options more = {.batch_size = 7, .num_prefetched = 1025};
+    const struct ph_batches_options none = {.reading.num_prefetched = 1};
+    const struct ph_batches_options most = {.batch_size = 7, .reading.num_prefetched = 1024};
+    const struct ph_batches_options more = {.batch_size = 7, .reading.num_prefetched = 1025};
     assert_int_equal(ph_batches_open(encoder, path, &none, &batches), PH_ERROR_USAGE);
     assert_int_equal(ph_batches_open(encoder, path, &more, &batches), PH_ERROR_USAGE);
     assert_null(batches);
@@ -531,7 +535,7 @@ static void criteo_lines_are_read_with_their_blanks(void **state)
     fixture_init(&fixture, fixture_file("criteo.tsv", text));
     fixture.settings.format = PH_DATA_CRITEO;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    struct ph_batches *batches = fixture_open(encoder, fixture.settings.train, &whole_file);
+    struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &whole_file);
     const struct ph_batch *batch = fixture_next(batches);
     assert_near((double)batch->dense[0], log1p(1), 0, 1e-7);
     assert_true(batch->dense[1] == 0 && batch->dense[2] == 0);

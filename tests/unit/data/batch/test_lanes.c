@@ -17,7 +17,7 @@ static struct rank_data prepare(const char *folder)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     const struct ph_prepare_options options = {
-        .num_threads = 2, .part_bytes = PREPARE_PART_BYTES, .block_rows = 50};
+        .num_threads = 2, .settings.part_bytes = PREPARE_PART_BYTES, .settings.block_rows = 50};
     char name[64];
     snprintf(name, sizeof name, "%s/train", folder);
     prepare_fixture_init(&fixture, prepare_file("lanes.csv", PREPARE_ROWS, 1));
@@ -33,9 +33,9 @@ static void destroy(const struct rank_data *data)
 static struct ph_batches_options in_lanes(size_t num_lanes, size_t batch_size, size_t window_bytes)
 {
     return (struct ph_batches_options){.batch_size = batch_size,
-        .is_shuffled = true,
-        .shuffle_bytes = window_bytes,
-        .shuffle_lanes = num_lanes,
+        .reading.is_shuffled = true,
+        .reading.shuffle_bytes = window_bytes,
+        .reading.shuffle_lanes = num_lanes,
         .seed = test_seed(),
         .epoch = 1};
 }
@@ -92,7 +92,7 @@ static void the_order_follows_seed_epoch_and_lanes(void **state)
     const struct rank_data data = prepare("order");
     struct ph_batches_options options = in_lanes(4, 100, 20000);
     row_numbers(&data, &options, numbers);
-    options.num_prefetched = 2;
+    options.reading.num_prefetched = 2;
     row_numbers(&data, &options, others);
     assert_memory_equal(others, numbers, sizeof numbers);
     options.epoch++;
@@ -103,7 +103,7 @@ static void the_order_follows_seed_epoch_and_lanes(void **state)
     row_numbers(&data, &options, others);
     assert_memory_not_equal(others, numbers, sizeof numbers);
     options.seed--;
-    options.shuffle_lanes = 5;
+    options.reading.shuffle_lanes = 5;
     row_numbers(&data, &options, others);
     assert_memory_not_equal(others, numbers, sizeof numbers);
     destroy(&data);
@@ -118,13 +118,13 @@ static void one_lane_is_none(void **state)
     const struct rank_data text = {.encoder = data.encoder, .path = test_path("lanes.csv")};
     struct ph_batches_options options = in_lanes(0, 100, 20000);
     for (int is_text = 0; is_text < 2; is_text++) {
-        options.shuffle_lanes = 0;
+        options.reading.shuffle_lanes = 0;
         row_numbers(is_text ? &text : &data, &options, numbers);
-        options.shuffle_lanes = is_text ? 4 : 1;
+        options.reading.shuffle_lanes = is_text ? 4 : 1;
         row_numbers(is_text ? &text : &data, &options, others);
         assert_memory_equal(others, numbers, sizeof numbers);
     }
-    options.is_shuffled = false;
+    options.reading.is_shuffled = false;
     row_numbers(&data, &options, others);
     for (int64_t i = 0; i < PREPARE_ROWS; i++)
         assert_int_equal(others[i], i);
@@ -231,7 +231,7 @@ static void check_deal(
     static struct deal deal;
     struct ph__lanes lanes;
     struct ph_batches_options options = in_lanes(num_lanes, batch_size, 20000);
-    options.negative_rate = negative_rate;
+    options.reading.negative_rate = negative_rate;
     assert_ok(ph__lanes_open(&lanes, data->encoder, data->path, &options, 0));
     assert_int_equal(lanes.num_lanes, num_lanes);
     know_deal(&lanes, &deal);
@@ -274,7 +274,7 @@ static void ranks_share_lanes(void **state)
             for (int has_negatives = 0; has_negatives < 2; has_negatives++) {
                 struct ph_batches_options options =
                     in_lanes(lane_counts[l], 217, windows[world_size % NUM_WINDOWS]);
-                options.negative_rate = has_negatives ? 0.05 : 0;
+                options.reading.negative_rate = has_negatives ? 0.05 : 0;
                 assert_true(assert_ranks_share(&data, &options, world_size) > 7);
                 options.batch_size = 1100;
                 assert_ranks_share(&data, &options, world_size);
@@ -290,7 +290,7 @@ static void ranks_go_on_where_others_have_left(void **state)
         for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += test_is_brief() ? 7 : 4) {
             struct ph_batches_options options = in_lanes(lane_counts[l], 97, 20000);
             assert_ranks_go_on(&data, &options, world_size);
-            options.negative_rate = 0.2;
+            options.reading.negative_rate = 0.2;
             assert_ranks_go_on(&data, &options, world_size);
         }
     destroy(&data);
@@ -338,7 +338,7 @@ static void a_place_behind_the_last_row_is_refused(void **state)
     batches = fixture_open(data.encoder, data.path, &options);
     assert_null(fixture_next(batches));
     ph_batches_close(batches);
-    options.negative_rate = 2;
+    options.reading.negative_rate = 2;
     assert_fails(ph_batches_open(data.encoder, data.path, &options, &batches), PH_ERROR_USAGE,
         "a share lies between 0 and 1");
     destroy(&data);
@@ -353,12 +353,12 @@ static void a_pass_without_rows_fails(void **state)
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
     fixture_init(&fixture, fixture_file("negative.csv", "label,a\n0,x\n"));
-    fixture.settings.shuffle_bytes = 1 << 25;
+    fixture.settings.reading.shuffle_bytes = 1 << 25;
     fixture_label_and_ids(&fixture);
     assert_ok(prepare_into(&fixture, "negative", 1, &summary));
     struct ph_encoder *encoder = prepare_encoder("negative");
     struct ph_batches_options options = in_lanes(4, 100, 20000);
-    options.negative_rate = 1e-6;
+    options.reading.negative_rate = 1e-6;
     batches = fixture_open(encoder, test_path("negative/train"), &options);
     assert_fails(
         ph_batches_next(batches, &batch), PH_ERROR_DATA, "negative/train: none of its 1 rows takes part");

@@ -19,8 +19,8 @@ static const size_t batch_sizes[] = {5, 64, 1000};
 static struct ph_batches_options order(int number, size_t batch_size)
 {
     return (struct ph_batches_options){.batch_size = batch_size,
-        .is_shuffled = number > 0,
-        .shuffle_bytes = number == 1 ? 4096 : 0,
+        .reading.is_shuffled = number > 0,
+        .reading.shuffle_bytes = number == 1 ? 4096 : 0,
         .seed = test_seed(),
         .epoch = 2};
 }
@@ -72,7 +72,7 @@ static void ranks_share_labels_that_are_blank(void **state)
     fixture_field(&fixture, "like", PH_FIELD_LABEL);
     fixture_field(&fixture, "a", PH_FIELD_ID);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    assert_all_share(&(struct rank_data){.encoder = encoder, .path = fixture.settings.train}, 7);
+    assert_all_share(&(struct rank_data){.encoder = encoder, .path = fixture.settings.paths.train}, 7);
     ph_encoder_destroy(encoder);
 }
 
@@ -104,7 +104,8 @@ static void ranks_share_libsvm_and_libffm(void **state)
             has_fields ? sparse_rows("rows.ffm", " %d:%d:0.5") : sparse_rows("rows.svm", " %d%d:0.5"));
         fixture.settings.format = has_fields ? PH_DATA_LIBFFM : PH_DATA_LIBSVM;
         struct ph_encoder *encoder = fixture_encoder(&fixture);
-        assert_all_share(&(struct rank_data){.encoder = encoder, .path = fixture.settings.train}, NUM_ROWS);
+        assert_all_share(
+            &(struct rank_data){.encoder = encoder, .path = fixture.settings.paths.train}, NUM_ROWS);
         ph_encoder_destroy(encoder);
     }
 }
@@ -206,7 +207,7 @@ static void ranks_share_prepared_data(void **state)
     for (int number = 0; number < 3; number++)
         for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
             struct ph_batches_options options = order(number, 370);
-            options.shuffle_bytes *= 16;
+            options.reading.shuffle_bytes *= 16;
             assert_int_equal(assert_ranks_share(&data, &options, world_size), 9);
             options.batch_size = 7; /* less than there are ranks */
             assert_int_equal(assert_ranks_share(&data, &options, world_size), 429);
@@ -251,8 +252,8 @@ static void ranks_leave_out_the_same_rows(void **state)
         for (int has_negatives = 0; has_negatives < 2; has_negatives++)
             for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
                 struct ph_batches_options options = order(number, 32);
-                options.max_bad_rows = NUM_ROWS / BAD_EVERY + 1;
-                options.negative_rate = has_negatives ? 0.3 : 0;
+                options.reading.max_bad_rows = NUM_ROWS / BAD_EVERY + 1;
+                options.reading.negative_rate = has_negatives ? 0.3 : 0;
                 assert_ranks_share(&data, &options, world_size);
                 assert_ranks_go_on(&data, &options, world_size);
             }
@@ -267,8 +268,8 @@ static void ranks_leave_out_the_same_negatives(void **state)
     for (int number = 0; number < 3; number++)
         for (size_t world_size = 1; world_size <= MAX_RANKS; world_size += ranks_step()) {
             struct ph_batches_options options = order(number, 100);
-            options.shuffle_bytes *= 16;
-            options.negative_rate = 0.02;
+            options.reading.shuffle_bytes *= 16;
+            options.reading.negative_rate = 0.02;
             assert_ranks_share(&data, &options, world_size);
             assert_ranks_share(&text, &options, world_size);
             assert_ranks_go_on(&data, &options, world_size);
@@ -352,7 +353,7 @@ static void ranks_go_on_where_others_have_left(void **state)
             options.batch_size = 191; /* all rows at once: whether there are more is not known yet */
             assert_ranks_share(&text, &options, world_size);
             options.batch_size = 330;
-            options.shuffle_bytes *= 16;
+            options.reading.shuffle_bytes *= 16;
             assert_ranks_go_on(&prepared, &options, world_size);
         }
     ph_encoder_destroy(encoder);
@@ -392,10 +393,10 @@ static void a_rank_encodes_its_part_of_text_in_order(void **state)
         const size_t again = last * (rank + 1) / world_size - last * rank / world_size;
         assert_int_equal(rows_encoded(&data, &options, rank, world_size),
             16 * num_full + (there < 16 ? there : 16) + again);
-        options.max_bad_rows = 1; /* each row may be the one */
+        options.reading.max_bad_rows = 1; /* each row may be the one */
         assert_int_equal(rows_encoded(&data, &options, rank, world_size), NUM_ROWS);
-        options.max_bad_rows = 0;
-        options.negative_rate = 0.5;
+        options.reading.max_bad_rows = 0;
+        options.reading.negative_rate = 0.5;
         assert_int_equal(rows_encoded(&data, &options, rank, world_size), NUM_ROWS);
     }
     ph_encoder_destroy(encoder);
@@ -426,7 +427,7 @@ static void check_blocks(const struct rank_data *data, size_t rank, size_t batch
     bool is_marked[PREPARE_ROWS] = {false};
     options.rank = rank;
     options.world_size = 6;
-    options.negative_rate = negative_rate;
+    options.reading.negative_rate = negative_rate;
     assert_ok(ph__rank_rows_open(&rows, data->encoder, data->path, NULL, NULL, &options));
     struct ph__prepared_source *source = &rows.window.prepared;
     for (int i = 0; i < 2; i++) {

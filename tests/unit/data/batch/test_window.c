@@ -73,7 +73,7 @@ static void all_positives_and_the_share_of_negatives_are_kept(void **state)
     static const double rates[] = {0, 0.05, 0.1, 0.5, 0.9, 1};
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
         const struct ph_batches_options options = {
-            .batch_size = 100, .seed = test_seed(), .epoch = r, .negative_rate = rates[r]};
+            .batch_size = 100, .seed = test_seed(), .epoch = r, .reading.negative_rate = rates[r]};
         struct taken *taken = take_all(encoder, path, &options);
         double positives = 0, negatives = 0;
         for (size_t i = 0; i < taken->count; i++)
@@ -91,16 +91,17 @@ static void the_same_rows_are_kept_in_any_order_and_batch_size(void **state)
     (void)state;
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
-    const struct ph_batches_options plain = {.batch_size = 1, .seed = 5, .epoch = 2, .negative_rate = 0.2};
+    const struct ph_batches_options plain = {
+        .batch_size = 1, .seed = 5, .epoch = 2, .reading.negative_rate = 0.2};
     struct taken *expected = take_all(encoder, path, &plain);
     for (size_t i = 1; i < expected->count; i++)
         assert_true(expected->rows[i - 1] < expected->rows[i]);
     for (size_t trial = 0; trial < 8; trial++) {
         struct ph_batches_options options = plain;
-        options.is_shuffled = trial % 2 == 1;
-        options.shuffle_bytes = trial < 4 ? 0 : 3000;
+        options.reading.is_shuffled = trial % 2 == 1;
+        options.reading.shuffle_bytes = trial < 4 ? 0 : 3000;
         options.batch_size = 1 + 77 * trial;
-        options.num_prefetched = trial % 3;
+        options.reading.num_prefetched = trial % 3;
         struct taken *taken = take_all(encoder, path, &options);
         assert_int_equal(taken->count, expected->count);
         qsort(taken->rows, taken->count, sizeof *taken->rows, ascending);
@@ -118,7 +119,7 @@ static void every_epoch_keeps_others(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     struct ph_batches_options options = {
-        .batch_size = 100, .seed = test_seed(), .epoch = 1, .negative_rate = 0.3};
+        .batch_size = 100, .seed = test_seed(), .epoch = 1, .reading.negative_rate = 0.3};
     struct taken *first = take_all(encoder, path, &options);
     options.epoch = 2;
     struct taken *second = take_all(encoder, path, &options);
@@ -139,10 +140,10 @@ static void a_sampled_pass_goes_on_where_it_was_left(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
         struct ph_batches_options options = {.batch_size = 50,
-            .is_shuffled = is_shuffled,
-            .shuffle_bytes = 5000,
+            .reading.is_shuffled = is_shuffled,
+            .reading.shuffle_bytes = 5000,
             .seed = 3,
-            .negative_rate = 0.2};
+            .reading.negative_rate = 0.2};
         struct taken *whole = take_all(encoder, path, &options), *parts = calloc(1, sizeof *parts);
         struct ph_position position = {0};
         for (const struct ph_batch *batch = NULL;;) {
@@ -171,7 +172,7 @@ static void a_share_that_is_none_is_refused(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     static const double rates[] = {-0.1, 1.1, (double)NAN, (double)INFINITY};
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-        const struct ph_batches_options options = {.batch_size = 1, .negative_rate = rates[r]};
+        const struct ph_batches_options options = {.batch_size = 1, .reading.negative_rate = rates[r]};
         struct ph_batches *batches = NULL;
         assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE,
             "a share lies between 0 and 1");

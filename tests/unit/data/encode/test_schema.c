@@ -214,7 +214,7 @@ static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
     assert_refused(&fixture, PH_ERROR_CONFIG, "'*': a pattern needs a data.train");
     fixture.fields[1].name = "a";
     assert_refused(&fixture, PH_ERROR_CONFIG, "data.train: missing");
-    fixture.settings.train = "/nowhere/train.csv";
+    fixture.settings.paths.train = "/nowhere/train.csv";
     assert_refused(&fixture, PH_ERROR_DATA, "/nowhere/train.csv");
 }
 
@@ -246,7 +246,7 @@ static void features_are_made_from_a_column_under_other_names(void **state)
     assert_int_equal(ph_encoder_num_dense(encoder), 2);
     assert_string_equal(ph_encoder_dense_name(encoder, 1), "price.missing");
     const struct ph_batches_options options = {.batch_size = 2};
-    struct ph_batches *batches = fixture_open(encoder, fixture.settings.train, &options);
+    struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &options);
     const struct ph_batch *batch = fixture_next(batches);
     static const int64_t ids[] = {1, 2, 1, 2, 3, 0}; /* hours 5 and 6, Tuesday and Saturday, 2.5 and blank */
     assert_memory_equal(batch->ids, ids, sizeof ids);

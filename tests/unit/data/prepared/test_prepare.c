@@ -89,11 +89,14 @@ static void the_rows_are_those_of_the_text(void **state)
     assert_int_equal(summary.num_kept_parts, 0);
     struct ph_encoder *encoder = prepare_encoder("rows");
     for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
-        struct ph_batches_options options = {
-            .batch_size = 97, .is_shuffled = is_shuffled, .seed = 5, .epoch = 2, .num_prefetched = 1};
+        struct ph_batches_options options = {.batch_size = 97,
+            .reading.is_shuffled = is_shuffled,
+            .seed = 5,
+            .epoch = 2,
+            .reading.num_prefetched = 1};
         assert_passes_equal(
             fixture_open(encoder, path, &options), fixture_open(encoder, test_path("rows/train"), &options));
-        options.negative_rate = 0.3;
+        options.reading.negative_rate = 0.3;
         assert_passes_equal(
             fixture_open(encoder, path, &options), fixture_open(encoder, test_path("rows/train"), &options));
     }
@@ -106,8 +109,8 @@ static void the_result_does_not_depend_on_threads(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
-    fixture.settings.valid = prepare_file("valid.csv", 300, 2);
-    fixture.settings.test = prepare_file("test.csv.zst", 300, 3);
+    fixture.settings.paths.valid = prepare_file("valid.csv", 300, 2);
+    fixture.settings.paths.test = prepare_file("test.csv.zst", 300, 3);
     assert_ok(prepare_into(&fixture, "one", 1, &summary));
     assert_int_equal(summary.num_threads, 1);
     assert_ok(prepare_into(&fixture, "four", 4, &summary));
@@ -124,7 +127,7 @@ static void blocks_have_the_rows_that_are_asked_for(void **state)
     struct ph_prepare_summary summary;
     const char *path = prepare_file("train.csv", PREPARE_ROWS, 1);
     prepare_fixture_init(&fixture, path);
-    struct ph_prepare_options options = {.num_threads = 1, .block_rows = 700};
+    struct ph_prepare_options options = {.num_threads = 1, .settings.block_rows = 700};
     assert_ok(ph_prepare(&fixture.settings, test_path("blocks"), &options, &summary));
     struct ph_encoder *encoder = prepare_encoder("blocks");
     struct ph__prepared_set *set;
@@ -163,7 +166,7 @@ static void what_an_interruption_has_left_is_kept_and_completed(void **state)
     struct fixture fixture;
     struct ph_prepare_summary whole, resumed;
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
-    fixture.settings.valid = prepare_file("valid.csv.gz", 2500, 2); /* parts of one block */
+    fixture.settings.paths.valid = prepare_file("valid.csv.gz", 2500, 2); /* parts of one block */
     assert_ok(prepare_into(&fixture, "whole", 2, &whole));
     assert_ok(prepare_into(&fixture, "broken", 2, &whole));
     remove_from("broken", "prepared.yaml");
@@ -190,7 +193,7 @@ static void a_signal_stops_and_leaves_what_can_be_resumed(void **state)
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
     volatile int stop_signal = SIGTERM;
     struct ph_prepare_options options = {
-        .num_threads = 2, .part_bytes = PREPARE_PART_BYTES, .stop_signal = &stop_signal};
+        .num_threads = 2, .settings.part_bytes = PREPARE_PART_BYTES, .stop_signal = &stop_signal};
     assert_fails(ph_prepare(&fixture.settings, test_path("stopped"), &options, &summary), PH_ERROR_TERMINATED,
         "stopped by a signal");
     stop_signal = SIGINT;
@@ -248,21 +251,24 @@ static void what_has_changed_since_is_refused(void **state)
     const char *path = prepare_file("changing.csv", 100, 1);
     prepare_fixture_init(&fixture, path);
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));
-    const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = 4096, .may_resume = true};
+    const struct ph_prepare_options options = {
+        .num_threads = 1, .settings.part_bytes = 4096, .may_resume = true};
     assert_fails(ph_prepare(&fixture.settings, test_path("changed"), &options, &summary), PH_ERROR_CONFIG,
         "prepare.part_bytes was 8192 and is now 4096");
-    const struct ph_prepare_options smaller = {
-        .num_threads = 1, .part_bytes = PREPARE_PART_BYTES, .block_rows = 100, .may_resume = true};
+    const struct ph_prepare_options smaller = {.num_threads = 1,
+        .settings.part_bytes = PREPARE_PART_BYTES,
+        .settings.block_rows = 100,
+        .may_resume = true};
     assert_fails(ph_prepare(&fixture.settings, test_path("changed"), &smaller, &summary), PH_ERROR_CONFIG,
         "prepare.block_rows was 1024 and is now 100");
     fixture.fields[2].rows = 4000;
     assert_fails(
         prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_CONFIG, "data.fields[2].rows was '3000'");
     fixture.fields[2].rows = PREPARE_ROWS;
-    fixture.settings.valid = prepare_file("late.csv", 10, 1);
+    fixture.settings.paths.valid = prepare_file("late.csv", 10, 1);
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA,
         "there were 1 files when the preparation was begun, now there are 2");
-    fixture.settings.valid = NULL;
+    fixture.settings.paths.valid = NULL;
     prepare_file("changing.csv", 101, 1);
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA, "changing.csv: had ");
     prepare_file("changing.csv", 100, 1);
@@ -270,7 +276,7 @@ static void what_has_changed_since_is_refused(void **state)
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA,
         "changing.csv: its bytes are others than when the preparation was begun");
     prepare_file("changing.csv", 100, 1);
-    fixture.settings.max_bad_rows = 7; /* may change */
+    fixture.settings.reading.max_bad_rows = 7; /* may change */
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));
 }
 
@@ -281,17 +287,19 @@ static void what_has_changed_since_the_first_pass_is_refused(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     volatile int stop_signal = SIGTERM;
-    struct ph_prepare_options options = {
-        .num_threads = 1, .part_bytes = PREPARE_PART_BYTES, .may_resume = true, .stop_signal = &stop_signal};
+    struct ph_prepare_options options = {.num_threads = 1,
+        .settings.part_bytes = PREPARE_PART_BYTES,
+        .may_resume = true,
+        .stop_signal = &stop_signal};
     prepare_fixture_init(&fixture, prepare_file("growing.csv", 1000, 1));
     const char *folder = test_path("learning");
     assert_fails(ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_TERMINATED, "stopped");
     assert_false(ph__file_exists(test_path("learning/encoder.json")));
     stop_signal = 0;
-    options.part_bytes = 4096;
+    options.settings.part_bytes = 4096;
     assert_fails(ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_CONFIG,
         "prepare.part_bytes was 8192 and is now 4096");
-    options.part_bytes = PREPARE_PART_BYTES;
+    options.settings.part_bytes = PREPARE_PART_BYTES;
     prepare_file("growing.csv", 1100, 1);
     assert_fails(
         ph_prepare(&fixture.settings, folder, &options, &summary), PH_ERROR_DATA, "growing.csv: had ");
@@ -320,7 +328,7 @@ static void progress_is_told_of_both_passes(void **state)
     uint64_t size;
     const char *path = prepare_file("told.csv", PREPARE_ROWS, 1), *folder = test_path("told");
     const struct ph_prepare_options options = {.num_threads = 2,
-        .part_bytes = PREPARE_PART_BYTES,
+        .settings.part_bytes = PREPARE_PART_BYTES,
         .may_resume = true,
         .on_progress = take_report,
         .progress_context = &reports};
@@ -361,11 +369,11 @@ static void wrong_settings_leave_the_folder_empty(void **state)
         "column 'count' has no entry");
     assert_ok(ph__directory_visit(test_path("mended"), fail_entry, NULL));
     fixture.fields[1].name = "count";
-    fixture.settings.valid = test_path("absent.csv");
+    fixture.settings.paths.valid = test_path("absent.csv");
     assert_fails(ph_prepare(&fixture.settings, test_path("mended"), &options, &summary), PH_ERROR_DATA,
         "absent.csv: No such file");
     assert_ok(ph__directory_visit(test_path("mended"), fail_entry, NULL));
-    fixture.settings.valid = NULL;
+    fixture.settings.paths.valid = NULL;
     assert_ok(ph_prepare(&fixture.settings, test_path("mended"), &options, &summary));
 }
 
@@ -385,7 +393,7 @@ static void empty_lines_before_the_header_are_no_rows(void **state)
     assert_ok(ph__writer_finish(writer));
     ph__writer_close(writer);
     prepare_fixture_init(&fixture, path);
-    fixture.settings.max_bad_rows = 1;
+    fixture.settings.reading.max_bad_rows = 1;
     assert_ok(prepare_into(&fixture, "late", 2, &summary));
     assert_int_equal(summary.num_rows, 2);
     char place[64];
@@ -401,7 +409,7 @@ static void what_cannot_be_prepared_is_named(void **state)
     prepare_fixture_init(&fixture, NULL);
     assert_fails(prepare_into(&fixture, "nothing", 1, &summary), PH_ERROR_CONFIG, "data.train: missing");
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
-    fixture.settings.test = test_path("missing.csv");
+    fixture.settings.paths.test = test_path("missing.csv");
     assert_fails(
         prepare_into(&fixture, "without_test", 1, &summary), PH_ERROR_DATA, "missing.csv: No such file");
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
@@ -418,10 +426,10 @@ static void assert_refused_as_raw(
     const struct ph_batch *batch = NULL;
     char manifest[256];
     const struct ph_batches_options options = {
-        .batch_size = 10, .max_bad_rows = (uint64_t)fixture->settings.max_bad_rows};
+        .batch_size = 10, .reading.max_bad_rows = fixture->settings.reading.max_bad_rows};
     prepare_file("good.csv", 10, 1);
     struct fixture good = *fixture;
-    good.settings.train = test_path("good.csv");
+    good.settings.paths.train = test_path("good.csv");
     good.settings.fields.items = good.fields;
     struct ph_encoder *encoder = fixture_encoder(&good);
     ph_status status = ph_batches_open(encoder, path, &options, &batches);
@@ -442,21 +450,23 @@ static void data_without_rows_is_refused_as_it_is_raw(void **state)
     prepare_fixture_init(&fixture, NULL);
     fixture.settings.encoding = PH_ENCODING_HASH; /* no pass before that would find out */
     fixture.settings.rows = 100;
-    fixture.settings.train = prepare_file("header.csv", 0, 1);
-    assert_refused_as_raw(&fixture, fixture.settings.train, "header", "train", "header.csv: has no rows");
-    fixture.settings.train =
-        fixture_file("all_bad.csv", "label,count,row,words,scores,weight,user\n1,x\n2\n");
-    fixture.settings.max_bad_rows = 2;
-    assert_refused_as_raw(&fixture, fixture.settings.train, "all_bad", "train", "all_bad.csv: has no rows");
-    fixture.settings.train = prepare_file("train.csv", 100, 1);
-    fixture.settings.valid = prepare_file("header.csv.gz", 0, 1);
+    fixture.settings.paths.train = prepare_file("header.csv", 0, 1);
     assert_refused_as_raw(
-        &fixture, fixture.settings.valid, "valid_empty", "valid", "header.csv.gz: has no rows");
-    fixture.settings.valid = NULL;
+        &fixture, fixture.settings.paths.train, "header", "train", "header.csv: has no rows");
+    fixture.settings.paths.train =
+        fixture_file("all_bad.csv", "label,count,row,words,scores,weight,user\n1,x\n2\n");
+    fixture.settings.reading.max_bad_rows = 2;
+    assert_refused_as_raw(
+        &fixture, fixture.settings.paths.train, "all_bad", "train", "all_bad.csv: has no rows");
+    fixture.settings.paths.train = prepare_file("train.csv", 100, 1);
+    fixture.settings.paths.valid = prepare_file("header.csv.gz", 0, 1);
+    assert_refused_as_raw(
+        &fixture, fixture.settings.paths.valid, "valid_empty", "valid", "header.csv.gz: has no rows");
+    fixture.settings.paths.valid = NULL;
     prepare_file("several_1.csv", 100, 1);
     fixture_file("several_2.csv", "");
-    fixture.settings.train = test_path("several_*.csv");
-    assert_refused_as_raw(&fixture, fixture.settings.train, "several", "train", "several_2.csv: ");
+    fixture.settings.paths.train = test_path("several_*.csv");
+    assert_refused_as_raw(&fixture, fixture.settings.paths.train, "several", "train", "several_2.csv: ");
 }
 
 static void prepared_data_is_not_prepared_again(void **state)
@@ -467,7 +477,7 @@ static void prepared_data_is_not_prepared_again(void **state)
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     assert_ok(prepare_into(&fixture, "first", 1, &summary));
     fixture.settings.prepared = test_path("first");
-    fixture.settings.train = test_path("first/train");
+    fixture.settings.paths.train = test_path("first/train");
     assert_fails(prepare_into(&fixture, "second", 1, &summary), PH_ERROR_CONFIG, "first is prepared already");
     assert_false(ph__file_exists(test_path("second")));
 }

@@ -36,15 +36,15 @@ static void bad_rows_are_counted_over_the_split(void **state)
             struct ph_prepare_summary summary;
             snprintf(name, sizeof name, "bad.csv%s", suffixes[i]);
             prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
-            fixture.settings.valid = file_with_bad_lines(name, lines, 3);
+            fixture.settings.paths.valid = file_with_bad_lines(name, lines, 3);
             snprintf(name, sizeof name, "bad_%zu_%zu", i, num_threads);
             assert_fails(prepare_into(&fixture, name, num_threads, &summary), PH_ERROR_DATA,
                 i == 0 ? "bad.csv:1500: field 'count': 'many'" : "bad.csv.gz:1500: field 'count': 'many'");
-            fixture.settings.max_bad_rows = 2;
+            fixture.settings.reading.max_bad_rows = 2;
             assert_fails(prepare_into(&fixture, name, num_threads, &summary), PH_ERROR_DATA,
                 i == 0 ? "bad.csv:2900: field 'count': 'many'" : "bad.csv.gz:2900: field 'count': 'many'");
             assert_non_null(strstr(ph_error_text(), "data.max_bad_rows = 2"));
-            fixture.settings.max_bad_rows = 3;
+            fixture.settings.reading.max_bad_rows = 3;
             assert_ok(prepare_into(&fixture, name, num_threads, &summary));
             assert_int_equal(summary.num_bad_rows, 3);
             assert_int_equal(summary.num_rows, 2 * PREPARE_ROWS - 3);
@@ -66,8 +66,8 @@ static void the_first_bad_row_is_named_after_a_resume(void **state)
         struct fixture fixture;
         struct ph_prepare_summary whole, resumed;
         prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
-        fixture.settings.valid = file_with_bad_lines(files[i], lines, 3);
-        fixture.settings.max_bad_rows = 3;
+        fixture.settings.paths.valid = file_with_bad_lines(files[i], lines, 3);
+        fixture.settings.reading.max_bad_rows = 3;
         assert_ok(prepare_into(&fixture, folders[i], 2, &whole));
         assert_non_null(strstr(whole.first_bad_row, files[i]));
         assert_non_null(strstr(whole.first_bad_row, ":1500: field 'count': 'many'"));
@@ -81,7 +81,7 @@ static void the_first_bad_row_is_named_after_a_resume(void **state)
         assert_ok(prepare_into(&fixture, folders[i], 2, &resumed));
         assert_int_equal(resumed.num_kept_parts, whole.num_parts - 1);
         assert_string_equal(resumed.first_bad_row, whole.first_bad_row);
-        fixture.settings.max_bad_rows = 0; /* may change */
+        fixture.settings.reading.max_bad_rows = 0; /* may change */
         assert_fails(prepare_into(&fixture, folders[i], 2, &resumed), PH_ERROR_DATA,
             ":1500: field 'count': 'many' is not a finite number; ");
     }

@@ -10,11 +10,11 @@ static void options_out_of_range_are_refused(void **state)
         struct ph_prepare_options options;
         const char *error;
     } cases[] = {
-        {{.part_bytes = 1}, "prepare.part_bytes: 1 is not in the range 4096 to 1000000000000"},
-        {{.part_bytes = 4095}, "prepare.part_bytes: 4095 is not"},
-        {{.part_bytes = UINT64_MAX}, "prepare.part_bytes: 18446744073709551615 is not"},
-        {{.block_rows = 8193}, "prepare.block_rows: 8193 is not in the range 1 to 8192"},
-        {{.vocabulary_bytes = 100},
+        {{.settings.part_bytes = 1}, "prepare.part_bytes: 1 is not in the range 4096 to 1000000000000"},
+        {{.settings.part_bytes = 4095}, "prepare.part_bytes: 4095 is not"},
+        {{.settings.part_bytes = UINT64_MAX}, "prepare.part_bytes: 18446744073709551615 is not"},
+        {{.settings.block_rows = 8193}, "prepare.block_rows: 8193 is not in the range 1 to 8192"},
+        {{.settings.vocabulary_bytes = 100},
             "prepare.vocabulary_bytes: 100 is not in the range 65536 to 1000000000000"},
         {{.num_threads = 1025}, "1025 threads: at most 1024"},
     };
@@ -30,11 +30,13 @@ static void options_out_of_range_are_refused(void **state)
 static void options_at_the_ends_of_their_ranges_are_taken(void **state)
 {
     (void)state;
-    const struct ph_prepare_options least = {
-        .part_bytes = 4096, .block_rows = 1, .vocabulary_bytes = 65536, .num_threads = 1};
-    const struct ph_prepare_options most = {.part_bytes = 1000000000000,
-        .block_rows = 8192,
-        .vocabulary_bytes = 1000000000000,
+    const struct ph_prepare_options least = {.settings.part_bytes = 4096,
+        .settings.block_rows = 1,
+        .settings.vocabulary_bytes = 65536,
+        .num_threads = 1};
+    const struct ph_prepare_options most = {.settings.part_bytes = 1000000000000,
+        .settings.block_rows = 8192,
+        .settings.vocabulary_bytes = 1000000000000,
         .num_threads = 1024};
     struct ph_prepare_options filled;
     assert_ok(ph__prepare_options_fill(&least, &filled));
@@ -48,14 +50,14 @@ static void zeros_are_the_defaults_of_the_config(void **state)
     (void)state;
     const struct ph_prepare_options zeros = {0};
     struct ph_prepare_options filled;
-    struct ph__prepare_settings settings;
+    struct ph_prepare_settings settings;
     const struct ph__section section = {&ph__prepare_options, &settings};
     struct ph__arena arena = {0};
     assert_ok(ph__prepare_options_fill(&zeros, &filled));
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &arena));
-    assert_int_equal(filled.part_bytes, settings.part_bytes);
-    assert_int_equal(filled.block_rows, settings.block_rows);
-    assert_int_equal(filled.vocabulary_bytes, settings.vocabulary_bytes);
+    assert_int_equal(filled.settings.part_bytes, settings.part_bytes);
+    assert_int_equal(filled.settings.block_rows, settings.block_rows);
+    assert_int_equal(filled.settings.vocabulary_bytes, settings.vocabulary_bytes);
     assert_int_equal(filled.num_threads, 0);
     ph__arena_fini(&arena);
 }

@@ -11,8 +11,8 @@ static void prepare_all(void)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 500, 1));
-    fixture.settings.valid = prepare_file("valid.csv", 100, 2);
-    fixture.settings.test = prepare_file("test.csv", 100, 3);
+    fixture.settings.paths.valid = prepare_file("valid.csv", 100, 2);
+    fixture.settings.paths.test = prepare_file("test.csv", 100, 3);
     assert_ok(prepare_into(&fixture, "made", 1, &summary));
 }
 
@@ -23,17 +23,17 @@ static ph_status finish(
     const struct ph__section section = {&ph__data_options, settings};
     assert_ok(ph__config_read(NULL, NULL, 0, &section, 1, &arena));
     settings->prepared = test_path("made");
-    settings->train = train;
-    settings->valid = valid;
-    settings->test = test;
+    settings->paths.train = train;
+    settings->paths.valid = valid;
+    settings->paths.test = test;
     return ph__data_settings_finish(settings, &arena);
 }
 
 static void assert_made(const struct ph_data_settings *settings)
 {
-    assert_string_equal(settings->train, test_path("made/train"));
-    assert_string_equal(settings->valid, test_path("made/valid"));
-    assert_string_equal(settings->test, test_path("made/test"));
+    assert_string_equal(settings->paths.train, test_path("made/train"));
+    assert_string_equal(settings->paths.valid, test_path("made/valid"));
+    assert_string_equal(settings->paths.test, test_path("made/test"));
 }
 
 static void splits_that_are_not_given_are_those_of_the_folder(void **state)
@@ -43,8 +43,8 @@ static void splits_that_are_not_given_are_those_of_the_folder(void **state)
     prepare_all();
     assert_ok(finish(NULL, NULL, NULL, &settings));
     assert_made(&settings);
-    assert_ok(
-        finish(settings.train, settings.valid, settings.test, &settings)); /* as a run's config has it */
+    assert_ok(finish(settings.paths.train, settings.paths.valid, settings.paths.test,
+        &settings)); /* as a run's config has it */
     assert_made(&settings);
 }
 
@@ -68,9 +68,9 @@ static void another_file_to_measure_with_is_read_by_the_encoder(void **state)
     prepare_all();
     const char *other = prepare_file("other.csv", 200, 4), *later = prepare_file("later.csv.gz", 200, 5);
     assert_ok(finish(NULL, other, later, &settings));
-    assert_string_equal(settings.train, test_path("made/train"));
-    assert_string_equal(settings.valid, other);
-    assert_string_equal(settings.test, later);
+    assert_string_equal(settings.paths.train, test_path("made/train"));
+    assert_string_equal(settings.paths.valid, other);
+    assert_string_equal(settings.paths.test, later);
     assert_ok(ph_encoder_create(&settings, &encoder));
     prepare_fixture_init(&fixture, test_path("train.csv"));
     struct ph_encoder *of_text = fixture_encoder(&fixture);

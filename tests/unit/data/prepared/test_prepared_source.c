@@ -54,8 +54,10 @@ static void a_shuffled_pass_gives_every_row_once(void **state)
     struct ph_encoder *encoder = prepare("once");
     static const size_t windows[] = {1, 50000, 65536, 100000, 1 << 30};
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
-        struct ph_batches_options options = {
-            .batch_size = 64, .is_shuffled = true, .shuffle_bytes = windows[w], .seed = test_seed()};
+        struct ph_batches_options options = {.batch_size = 64,
+            .reading.is_shuffled = true,
+            .reading.shuffle_bytes = windows[w],
+            .seed = test_seed()};
         bool is_seen[PREPARE_ROWS] = {false};
         assert_int_equal(row_numbers(encoder, train_of("once"), &options, numbers), PREPARE_ROWS);
         for (size_t i = 0; i < PREPARE_ROWS; i++) {
@@ -64,7 +66,7 @@ static void a_shuffled_pass_gives_every_row_once(void **state)
         }
         assert_true(num_in_place(numbers) < 50);
         options.batch_size = 1000; /* the order is the same for any batch size, and with a thread */
-        options.num_prefetched = 2;
+        options.reading.num_prefetched = 2;
         row_numbers(encoder, train_of("once"), &options, again);
         assert_memory_equal(again, numbers, sizeof numbers);
         options.epoch = 1;
@@ -80,7 +82,7 @@ static void the_blocks_of_a_window_come_from_all_over(void **state)
     static int64_t numbers[PREPARE_ROWS];
     struct ph_encoder *encoder = prepare("over");
     const struct ph_batches_options options = {
-        .batch_size = 64, .is_shuffled = true, .shuffle_bytes = 100000, .seed = test_seed()};
+        .batch_size = 64, .reading.is_shuffled = true, .reading.shuffle_bytes = 100000, .seed = test_seed()};
     row_numbers(encoder, train_of("over"), &options, numbers);
     /* the first 500 rows are of a window of at most 5 blocks: neither the first rows, nor one block alone */
     size_t num_far = 0, num_early = 0;
@@ -136,12 +138,12 @@ static void a_pass_can_be_left_and_taken_up_anywhere(void **state)
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
         for (int is_downsampled = 0; is_downsampled < 2; is_downsampled++) {
             struct ph_batches_options options = {.batch_size = 101,
-                .is_shuffled = true,
-                .shuffle_bytes = windows[w],
+                .reading.is_shuffled = true,
+                .reading.shuffle_bytes = windows[w],
                 .seed = test_seed(),
-                .negative_rate = is_downsampled ? 0.1 : 1};
+                .reading.negative_rate = is_downsampled ? 0.1 : 1};
             assert_can_be_left_anywhere(encoder, train_of("left"), &options);
-            options.is_shuffled = false;
+            options.reading.is_shuffled = false;
             assert_can_be_left_anywhere(encoder, train_of("left"), &options);
         }
     ph_encoder_destroy(encoder);
@@ -171,8 +173,8 @@ static void what_just_fits_in_the_window_has_the_order_of_the_text(void **state)
     size_t all_but_one = window_bytes(encoder, train_of("fits"), PREPARE_ROWS - 1);
     for (int more = 0; more < 3; more++) {
         const struct ph_batches_options options = {.batch_size = 100,
-            .is_shuffled = true,
-            .shuffle_bytes = all_but_one + (size_t)more,
+            .reading.is_shuffled = true,
+            .reading.shuffle_bytes = all_but_one + (size_t)more,
             .seed = test_seed()};
         row_numbers(encoder, test_path("train.csv"), &options, text);
         row_numbers(encoder, train_of("fits"), &options, prepared);
@@ -315,7 +317,7 @@ static void damage_in_the_rows_arrives_as_an_error_of_the_pass(void **state)
     bytes[size / 2] ^= 1;
     write_bytes(path, bytes, size);
     free(bytes);
-    const struct ph_batches_options options = {.batch_size = 100, .num_prefetched = 2};
+    const struct ph_batches_options options = {.batch_size = 100, .reading.num_prefetched = 2};
     struct ph_batches *batches = fixture_open(encoder, test_path("damaged/train"), &options);
     const struct ph_batch *batch = NULL;
     size_t num_samples = 0;

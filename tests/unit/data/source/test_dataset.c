@@ -189,13 +189,14 @@ static void a_dataset_and_text_give_the_same_batches(void **state)
     for (int variant = 0; variant < 4; variant++) {
         struct ph_batches *batches = NULL;
         const struct ph_batches_options options = {.batch_size = 70,
-            .is_shuffled = (variant & 1) != 0,
+            .reading.is_shuffled = (variant & 1) != 0,
             .seed = 3,
-            .shuffle_bytes = 8192,
-            .num_prefetched = (variant & 2) != 0 ? 2 : 0};
+            .reading.shuffle_bytes = 8192,
+            .reading.num_prefetched = (variant & 2) != 0 ? 2 : 0};
         assert_ok(ph_dataset_batches_open(dataset, encoder, &options, &batches));
         assert_int_equal(
-            assert_same_pass(batches, fixture_open(encoder, fixture.settings.train, &options)), NUM_ROWS);
+            assert_same_pass(batches, fixture_open(encoder, fixture.settings.paths.train, &options)),
+            NUM_ROWS);
     }
     ph_encoder_destroy(encoder);
     ph_dataset_destroy(dataset);
@@ -229,7 +230,7 @@ static void a_dataset_and_text_teach_the_same(void **state)
     init_fields(&fixture, write_rows(&rows));
     struct ph_dataset *dataset = make_dataset(&rows);
     struct ph_encoder *learnt = NULL;
-    fixture.settings.train = NULL;
+    fixture.settings.paths.train = NULL;
     fixture.settings.format = PH_DATA_ARROW;
     fixture.fields[3].is_list = false; /* Arrow's type says it */
     assert_ok(ph_encoder_create_from_dataset(&fixture.settings, dataset, &learnt));
@@ -260,7 +261,7 @@ static void a_pass_goes_on_where_it_was_left(void **state)
         struct ph_batches *whole = NULL, *rest = NULL;
         struct ph_position position;
         struct ph_batches_options options = {
-            .batch_size = 64, .is_shuffled = is_shuffled != 0, .shuffle_bytes = 8192};
+            .batch_size = 64, .reading.is_shuffled = is_shuffled != 0, .reading.shuffle_bytes = 8192};
         assert_ok(ph_dataset_batches_open(dataset, encoder, &options, &whole));
         for (int i = 0; i < 9; i++)
             fixture_next(whole);

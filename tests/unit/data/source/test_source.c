@@ -105,7 +105,7 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
     (void)state;
     struct ph_encoder *encoder = make_encoder();
     const char *pattern = write_files("bad", "", true);
-    struct ph_batches_options options = {.batch_size = 1000, .max_bad_rows = 60};
+    struct ph_batches_options options = {.batch_size = 1000, .reading.max_bad_rows = 60};
     struct ph_batches *batches = fixture_open(encoder, pattern, &options);
     assert_int_equal(fixture_next(batches)->num_samples, 540);
     assert_null(fixture_next(batches));
@@ -114,7 +114,7 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
     assert_non_null(strstr(ph_batches_first_bad_row(batches), "the row has 2 cells"));
     ph_batches_close(batches);
     /* What is read ahead of a batch does not count with it. */
-    for (options.batch_size = 100; options.num_prefetched <= 8; options.num_prefetched += 4) {
+    for (options.batch_size = 100; options.reading.num_prefetched <= 8; options.reading.num_prefetched += 4) {
         batches = fixture_open(encoder, pattern, &options);
         for (uint64_t rows = 100; rows <= 500; rows += 100) {
             assert_non_null(fixture_next(batches));
@@ -123,14 +123,14 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
         ph_batches_close(batches);
     }
     options.batch_size = 1000;
-    options.num_prefetched = 0;
-    options.max_bad_rows = 59;
+    options.reading.num_prefetched = 0;
+    options.reading.max_bad_rows = 59;
     const struct ph_batch *batch;
     batches = fixture_open(encoder, pattern, &options);
     assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, "bad_2.csv:");
     assert_non_null(strstr(ph_error_text(), "more bad rows than data.max_bad_rows = 59"));
     ph_batches_close(batches);
-    options.max_bad_rows = 0;
+    options.reading.max_bad_rows = 0;
     batches = fixture_open(encoder, pattern, &options);
     assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, "bad_0.csv:9: the row has 2 cells");
     ph_batches_close(batches);
@@ -141,11 +141,11 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
 static void assert_resumes(const struct ph_encoder *encoder, const char *path, bool is_shuffled)
 {
     struct ph_batches_options options = {.batch_size = 37,
-        .is_shuffled = is_shuffled,
+        .reading.is_shuffled = is_shuffled,
         .seed = 11,
         .epoch = 2,
-        .shuffle_bytes = 2048,
-        .max_bad_rows = 100};
+        .reading.shuffle_bytes = 2048,
+        .reading.max_bad_rows = 100};
     for (int num_taken = 0; num_taken <= 14; num_taken += 2) {
         struct ph_position position;
         struct ph_batches *whole = fixture_open(encoder, path, &options);
@@ -154,7 +154,7 @@ static void assert_resumes(const struct ph_encoder *encoder, const char *path, b
         ph_batches_position(whole, &position);
         struct ph_batches_options rest = options;
         rest.start = &position;
-        rest.num_prefetched = (size_t)num_taken % 3;
+        rest.reading.num_prefetched = (size_t)num_taken % 3;
         struct ph_batches *resumed = fixture_open(encoder, path, &rest);
         assert_int_equal(assert_same_pass(resumed, whole), 540 - 37 * num_taken);
     }
@@ -215,7 +215,7 @@ static void a_position_counts_bad_rows_on(void **state)
     struct ph_encoder *encoder = make_encoder();
     const char *pattern = write_files("counted", "", true);
     struct ph_position position;
-    struct ph_batches_options options = {.batch_size = 100, .max_bad_rows = 60};
+    struct ph_batches_options options = {.batch_size = 100, .reading.max_bad_rows = 60};
     struct ph_batches *batches = fixture_open(encoder, pattern, &options);
     fixture_next(batches);
     ph_batches_position(batches, &position);

@@ -77,8 +77,10 @@ static void arrays_and_text_give_the_same_batches(void **state)
         struct ph_encoder *csv = twin_encoder(twins.csv, PH_DATA_CSV, true);
         struct ph_encoder *npz = twin_encoder(twins.npz, PH_DATA_NPY, false);
         for (int is_shuffled = 0; is_shuffled <= 1; is_shuffled++) {
-            struct ph_batches_options options = {
-                .batch_size = 64, .is_shuffled = is_shuffled != 0, .seed = 5, .shuffle_bytes = 4096};
+            struct ph_batches_options options = {.batch_size = 64,
+                .reading.is_shuffled = is_shuffled != 0,
+                .seed = 5,
+                .reading.shuffle_bytes = 4096};
             assert_int_equal(assert_same_pass(fixture_open(npz, twins.npz, &options),
                                  fixture_open(csv, twins.csv, &options)),
                 NUM_ROWS);
@@ -96,7 +98,7 @@ static void a_pass_goes_on_where_it_was_left(void **state)
         struct ph_encoder *encoder = twin_encoder(twins.npz, PH_DATA_NPY, true);
         struct ph_position position;
         struct ph_batches_options options = {
-            .batch_size = 50, .is_shuffled = (variant & 2) != 0, .shuffle_bytes = 4096};
+            .batch_size = 50, .reading.is_shuffled = (variant & 2) != 0, .reading.shuffle_bytes = 4096};
         struct ph_batches *whole = fixture_open(encoder, twins.npz, &options);
         for (int i = 0; i < 7; i++)
             fixture_next(whole);
@@ -249,11 +251,11 @@ static void what_is_wrong_with_files_is_said(void **state)
     npy_file("day_5_dense.npy", "<f4", "(2, 1)", "\0\0\0\0\0\0\0\0", 8);
     assert_int_equal(unlink(path_of("day_5_sparse_multi_hot.npz")), 0);
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "day_5_sparse.npy");
-    fixture.settings.train = path_of("day_5_dense.npy");
+    fixture.settings.paths.train = path_of("day_5_dense.npy");
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "is named by its file");
-    fixture.settings.train = path_of("nowhere");
+    fixture.settings.paths.train = path_of("nowhere");
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "nowhere_labels.npy: ");
-    fixture.settings.train = "-";
+    fixture.settings.paths.train = "-";
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "read from files");
 }
 
@@ -271,7 +273,7 @@ static void a_bad_row_is_named_by_its_number(void **state)
     assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA,
         "day_6_labels.npy: row 2: field 'label': 7 is not a label in [0, 1]");
     ph_batches_close(batches);
-    options.max_bad_rows = 1;
+    options.reading.max_bad_rows = 1;
     batches = fixture_open(encoder, path_of("day_6_labels.npy"), &options);
     assert_int_equal(fixture_next(batches)->num_samples, 1);
     assert_int_equal(ph_batches_num_bad_rows(batches), 1);

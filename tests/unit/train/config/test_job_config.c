@@ -37,14 +37,14 @@ static void what_stands_in_a_config_comes_out_of_it(void **state)
         "optimizer: {learning_rate: 0.25, groups: [{name: g, pattern: 'x*', l2: 1}]}\n");
     struct ph_config *config = read_config(path, COUNT(sets), sets);
     const struct ph_train_job job = ph_config_job(config);
-    assert_int_equal(job.seed, 9);
-    assert_int_equal(job.num_threads, 3);
-    assert_string_equal(job.train_path, "a.csv");
-    assert_null(job.valid_path);
-    assert_string_equal(job.test_path, "b.csv");
-    assert_false(job.is_shuffled);
-    assert_int_equal(job.max_bad_rows, 5);
-    assert_true(job.negative_rate == 0.5);
+    assert_int_equal(job.run.seed, 9);
+    assert_int_equal(job.run.num_threads, 3);
+    assert_string_equal(job.paths.train, "a.csv");
+    assert_null(job.paths.valid);
+    assert_string_equal(job.paths.test, "b.csv");
+    assert_false(job.reading.is_shuffled);
+    assert_int_equal(job.reading.max_bad_rows, 5);
+    assert_true(job.reading.negative_rate == 0.5);
     assert_ptr_equal(job.model, ph_config_model(config));
     assert_ptr_equal(job.train, ph_config_train(config));
     assert_ptr_equal(job.optimizer, ph_config_optimizer(config));
@@ -57,8 +57,8 @@ static void what_stands_in_a_config_comes_out_of_it(void **state)
     assert_string_equal(job.optimizer->groups[0].pattern, "x*");
     const struct ph_prepare_options options = ph_config_prepare_options(config);
     assert_int_equal(options.num_threads, 3);
-    assert_int_equal(options.block_rows, 512);
-    assert_int_equal(options.part_bytes, 256 << 20);
+    assert_int_equal(options.settings.block_rows, 512);
+    assert_int_equal(options.settings.part_bytes, 256 << 20);
     assert_false(options.may_resume);
     ph_config_destroy(config);
 }
@@ -68,9 +68,9 @@ static void no_file_is_the_defaults(void **state)
     (void)state;
     struct ph_config *config = read_config(NULL, 0, NULL);
     const struct ph_train_job job = ph_config_job(config);
-    assert_int_equal(job.seed, 1);
+    assert_int_equal(job.run.seed, 1);
     assert_int_equal(job.train->epochs, 1);
-    assert_null(job.train_path);
+    assert_null(job.paths.train);
     assert_null(job.folder);
     assert_null(job.encoder);
     ph_config_destroy(config);
@@ -89,7 +89,7 @@ static void what_is_written_reads_back_the_same(void **state)
     ph_config_destroy(config);
     config = read_config(first, 0, NULL);
     assert_int_equal(ph_config_model(config)->kind, ph_model_find("lr"));
-    assert_string_equal(ph_config_job(config).train_path, "$x y.csv");
+    assert_string_equal(ph_config_job(config).paths.train, "$x y.csv");
     assert_ok(ph_config_write(config, second));
     char *text = read_text(first), *again = read_text(second);
     assert_string_equal(text, again);

@@ -55,7 +55,7 @@ static struct ph_encoder *encoder_of(const char *path, const char *yaml)
     const char *config = test_write_file("data.yaml", yaml);
     struct ph_encoder *encoder = NULL;
     assert_ok(ph__config_read(config, NULL, 0, &section, 1, &fixture.arena));
-    settings.train = path;
+    settings.paths.train = path;
     assert_ok(ph_encoder_create(&settings, &encoder));
     return encoder;
 }
@@ -75,9 +75,9 @@ static struct ph_train_summary train_on(const char *model, const char *path, con
     setup->optimizer = (struct ph_optimizer_settings){
         .rule.kind = PH_SGD, .learning_rate = 0.5, .embedding_learning_rate_factor = 1};
     setup->job.encoder = encoder;
-    setup->job.is_shuffled = false;
-    setup->job.train_path = setup->job.test_path = path;
-    setup->job.valid_path = NULL;
+    setup->job.reading.is_shuffled = false;
+    setup->job.paths.train = setup->job.paths.test = path;
+    setup->job.paths.valid = NULL;
     struct ph_train_summary summary = train(setup);
     ph_encoder_destroy(encoder);
     free(setup);

@@ -96,10 +96,10 @@ static struct setup *set_up_watched(const char *folder, const char *train_path)
     setup->train.batch_size = BATCH;
     setup->train.report_seconds = 0;
     setup->train.patience = 0;
-    setup->job.train_path = train_path;
+    setup->job.paths.train = train_path;
     setup->job.observer = &observer;
     setup->job.stop_signal = &watch.signal;
-    setup->job.num_prefetched = 2;
+    setup->job.reading.num_prefetched = 2;
     memset(&watch, 0, sizeof watch);
     remove_folder(setup);
     return setup;
@@ -163,8 +163,8 @@ static void changed_row_is_noticed_once_it_was_read(void **state)
     for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
         const char *path = write_rows("edited");
         struct setup *setup = set_up_watched("edited", path);
-        setup->job.is_shuffled = is_shuffled;
-        setup->job.shuffle_bytes = 64 << 10; /* a twentieth of the rows */
+        setup->job.reading.is_shuffled = is_shuffled;
+        setup->job.reading.shuffle_bytes = 64 << 10; /* a twentieth of the rows */
         train_until(setup, 4);
         train_until(setup, 8);
         change_label(path, 0.2);
@@ -183,8 +183,8 @@ static void row_that_was_not_read_yet_may_change(void **state)
     (void)state;
     const char *path = write_rows("unread");
     struct setup *setup = set_up_watched("unread", path);
-    setup->job.is_shuffled = false;
-    setup->job.num_prefetched = 0;
+    setup->job.reading.is_shuffled = false;
+    setup->job.reading.num_prefetched = 0;
     train_until(setup, 2);
     change_label(path, 0.75);
     expect_resumed(setup);
@@ -196,7 +196,7 @@ static void changed_row_of_a_former_epoch_is_noticed(void **state)
     (void)state;
     const char *path = write_rows("former");
     struct setup *setup = set_up_watched("former", path);
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     train_until(setup, STEPS_AN_EPOCH + 2);
     change_label(path, 0.75);
     expect_refused(setup, "former.tsv: its first ");
@@ -216,7 +216,7 @@ static void compressed_data_is_compared_as_it_lies(void **state)
         const char *path = test_path(names[i]);
         pack(rows, path);
         struct setup *setup = set_up_watched("packed", path);
-        setup->job.is_shuffled = false;
+        setup->job.reading.is_shuffled = false;
         train_until(setup, 4);
         train_until(setup, STEPS_AN_EPOCH + 3);
         change_label(rows, 0.4);
@@ -235,7 +235,7 @@ static void each_file_of_a_pattern_is_compared(void **state)
     write_rows("whole");
     shell("for i in 1 2 3; do cp whole.tsv day_$i.tsv; done");
     struct setup *setup = set_up_watched("pattern", test_path("day_*.tsv"));
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     train_until(setup, 2 * STEPS_AN_EPOCH - 5);
     change_label(test_path("day_2.tsv"), 0.3);
     expect_refused(setup, "day_2.tsv: its first ");
@@ -259,7 +259,7 @@ static void changed_validation_rows_are_noticed(void **state)
     (void)state;
     const char *path = write_rows("checked");
     struct setup *setup = set_up_watched("checked", write_rows("learnt"));
-    setup->job.valid_path = path;
+    setup->job.paths.valid = path;
     train_until(setup, STEPS_AN_EPOCH + 2);
     change_label(path, 0.5);
     expect_refused(setup, "checked.tsv: its first ");
@@ -273,7 +273,7 @@ static void test_rows_may_change(void **state)
     (void)state;
     const char *path = write_rows("tested");
     struct setup *setup = set_up_watched("tested", write_rows("learnt"));
-    setup->job.test_path = path;
+    setup->job.paths.test = path;
     train_until(setup, STEPS_AN_EPOCH + 2);
     change_label(path, 0);
     expect_resumed(setup);
@@ -287,8 +287,8 @@ static void prepared_data_is_known_by_its_manifest(void **state)
     struct ph_prepare_summary prepared;
     const struct ph_prepare_options options = {.num_threads = 1};
     const char *rows = write_rows("raw");
-    settings.train = rows;
-    settings.valid = settings.test = NULL;
+    settings.paths.train = rows;
+    settings.paths.valid = settings.paths.test = NULL;
     assert_ok(ph_prepare(&settings, test_path("prepared"), &options, &prepared));
     struct setup *setup = set_up_watched("of_prepared", test_path("prepared/train"));
     train_until(setup, 4);
@@ -296,7 +296,7 @@ static void prepared_data_is_known_by_its_manifest(void **state)
     assert_ok(ph_prepare(&settings, test_path("others"), &options, &prepared));
     shell("mv prepared kept && mv others prepared");
     expect_refused(setup, "prepared/train/manifest.json: ");
-    setup->job.train_path = test_path("kept/train");
+    setup->job.paths.train = test_path("kept/train");
     expect_resumed(setup);
     free(setup);
 }
@@ -318,7 +318,7 @@ static void checkpoint_without_a_record_resumes_with_a_note(void **state)
     (void)state;
     const char *path = write_rows("older");
     struct setup *setup = set_up_watched("older", path);
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     train_until(setup, 4);
     forget_data(setup);
     change_label(path, 0.2);
@@ -358,7 +358,7 @@ static void ranks_compare_the_data_together(void **state)
     const char *path = write_rows("spread");
     struct setup *setup = set_up_watched("spread", path);
     struct thread_rank_end ends[3] = {{0}};
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     setup->train.max_steps = STEPS_AN_EPOCH / 2;
     setup->train.checkpoint_steps = 3;
     train_on_ranks(setup, 3, NULL, NULL);

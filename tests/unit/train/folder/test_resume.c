@@ -147,8 +147,8 @@ static void training_stopped_at_a_step_ends_as_one_that_was_not(void **state)
     assert_true(wanted.best_epoch > 0);
     for (uint64_t step = 1; step < wanted.steps; step += step < 14 && !test_is_brief() ? 2 : 7) {
         remove_folder(stopped);
-        stopped->job.num_prefetched = step % 3;
-        stopped->job.num_threads = step % 3 == 0 ? 2 : 1;
+        stopped->job.reading.num_prefetched = step % 3;
+        stopped->job.run.num_threads = step % 3 == 0 ? 2 : 1;
         train_until(stopped, step, false);
         struct ph_train_summary resumed = resume(stopped);
         bool is_in_evaluation = step % 5 == 0 || step % STEPS_AN_EPOCH == 0;
@@ -217,7 +217,7 @@ static void steps_that_were_skipped_stay_skipped(void **state)
         both[i]->optimizer.embedding_l2 = 0;
         both[i]->train.non_finite = PH_NON_FINITE_SKIP;
         both[i]->train.max_gradient_norm = 0;
-        both[i]->job.valid_path = NULL; /* which would have no model to choose */
+        both[i]->job.paths.valid = NULL; /* which would have no model to choose */
     }
     struct ph_train_summary wanted = train(whole);
     assert_true(wanted.skipped_steps > 0 && wanted.skipped_steps < wanted.steps);
@@ -422,7 +422,7 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     struct ph_train_summary summary;
     setup->train.schedule = PH_SCHEDULE_COSINE;
     setup->train.max_steps = 30;
-    setup->job.max_bad_rows = 5;
+    setup->job.reading.max_bad_rows = 5;
     remove_folder(setup);
     train_until(setup, 20, false);
     setup->job.is_resumed = true;
@@ -437,19 +437,19 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
     changed.train.epochs = 1;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.epochs is 1");
     changed.train.epochs = 3;
-    changed.job.valid_path = NULL;
+    changed.job.paths.valid = NULL;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.valid");
-    changed.job.valid_path = setup->job.valid_path;
+    changed.job.paths.valid = setup->job.paths.valid;
     changed.train.patience = 50;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "train.patience was '0' and is now '50'");
     changed.train.patience = 0;
-    changed.job.max_bad_rows = 4;
+    changed.job.reading.max_bad_rows = 4;
     assert_fails(
         ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.max_bad_rows was '5' and is now '4'");
-    changed.job.max_bad_rows = 5;
-    changed.job.seed++;
+    changed.job.reading.max_bad_rows = 5;
+    changed.job.run.seed++;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "another seed");
-    changed.job.seed = setup->job.seed;
+    changed.job.run.seed = setup->job.run.seed;
     changed.train.batch_size = 255;
     assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "another batch size");
     assert_int_equal(resume(setup).steps, 30);

@@ -74,7 +74,7 @@ static void what_is_not_measured_is_left_out(void **state)
 {
     (void)state;
     struct setup *setup = set_up_report("lr", "bare");
-    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->job.paths.valid = setup->job.paths.test = NULL;
     setup->train.epochs = 1;
     train(setup);
     page_of(setup);
@@ -89,7 +89,7 @@ static void calibration_is_on_validation_data_where_there_is_no_other(void **sta
 {
     (void)state;
     struct setup *setup = set_up_report("fm", "untested");
-    setup->job.test_path = NULL;
+    setup->job.paths.test = NULL;
     train(setup);
     assert_holds(page_of(setup), "Of 500 samples of the validation data");
     free(setup);

@@ -38,7 +38,7 @@ static const char *write_sample(void)
     static char path[512];
     static const struct ph_model_settings model = {.kind = 0};
     static const struct ph_train_settings train = {.deterministic = true};
-    const struct ph_train_job job = {.seed = 7, .model = &model, .train = &train};
+    const struct ph_train_job job = {.run.seed = 7, .model = &model, .train = &train};
     snprintf(path, sizeof path, "%s/summary.json", test_folder());
     assert_ok(ph__summary_write(&job, &sample, "some backend", NULL, path));
     return path;

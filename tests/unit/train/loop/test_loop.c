@@ -14,7 +14,7 @@ static void every_model_learns_and_ends_in_the_same_bits_for_any_threads(void **
         const struct ph_train_summary one = train(setup);
         if (!test_is_brief())
             test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.ne", model), one.valid.ne, 0.85);
-        setup->job.num_threads = 3; /* tests/system/test_determinism.sh tries others */
+        setup->job.run.num_threads = 3; /* tests/system/test_determinism.sh tries others */
         const struct ph_train_summary many = train(setup);
         assert_int_equal(many.num_threads, 3);
         assert_string_equal(many.checkpoint_sha256, one.checkpoint_sha256);
@@ -29,7 +29,7 @@ static void another_seed_gives_another_model(void **state)
     struct setup *setup = set_up("dlrm", "seed");
     setup->train.epochs = 1;
     const struct ph_train_summary first = train(setup);
-    setup->job.seed++;
+    setup->job.run.seed++;
     assert_string_not_equal(train(setup).checkpoint_sha256, first.checkpoint_sha256);
     free(setup);
 }
@@ -43,7 +43,7 @@ static struct setup *set_up_calm(const char *model, const char *folder, double l
     setup->optimizer.learning_rate = learning_rate;
     setup->train.epochs = 8;
     setup->train.schedule = PH_SCHEDULE_CONSTANT;
-    setup->job.valid_path = NULL;
+    setup->job.paths.valid = NULL;
     return setup;
 }
 
@@ -61,7 +61,7 @@ static void bf16_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
         assert_string_not_equal(one.checkpoint_sha256, real.checkpoint_sha256);
         test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.bf16_layers_distance", models[i]),
             fabs(one.test.logloss - real.test.logloss), 0.01); /* of .2 that the model has learnt */
-        setup->job.num_threads = 2;
+        setup->job.run.num_threads = 2;
         assert_string_equal(train(setup).checkpoint_sha256, one.checkpoint_sha256);
         free(setup);
     }
@@ -71,7 +71,7 @@ static void bf16_learns_and_ends_in_the_same_bits_for_any_threads(void **state)
 static void expect_same_bits_otherwise(struct setup *setup, const char *checkpoint_sha256)
 {
     struct ph_train_summary resumed;
-    setup->job.num_threads = 2;
+    setup->job.run.num_threads = 2;
     assert_string_equal(train(setup).checkpoint_sha256, checkpoint_sha256);
     setup->train.max_steps = 17;
     train(setup);
@@ -87,7 +87,7 @@ static void expect_learnt_as_fp32(
     struct setup *setup, enum ph_row_format format, const struct ph_train_summary *wanted)
 {
     setup->train.row_format = (int)format;
-    setup->job.num_threads = 1;
+    setup->job.run.num_threads = 1;
     struct ph_train_summary one = train(setup);
     test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.%s_distance",
                              ph_model_name(setup->model.kind), ph_row_format_name(format)),
@@ -171,7 +171,7 @@ static void saved_model_scores_as_the_trained_one_did(void **state)
     assert_ok(ph_scorer_create(&options, &scorer));
     assert_ok(ph_checkpoint_load(summary.checkpoint_path, store, carried));
     struct ph_metrics metrics;
-    assert_ok(ph_scorer_evaluate(scorer, fixture.data.test, &metrics));
+    assert_ok(ph_scorer_evaluate(scorer, fixture.data.paths.test, &metrics));
     test_learned_at_most("loop.saved.auc_distance", fabs(metrics.auc - summary.test.auc), 1e-4);
     test_learned_at_most("loop.saved.logloss_distance", fabs(metrics.logloss - summary.test.logloss), 1e-5);
     ph_scorer_destroy(scorer);
@@ -197,7 +197,7 @@ static void without_validation_the_last_model_is_kept(void **state)
 {
     (void)state;
     struct setup *setup = set_up("lr", "no_valid");
-    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->job.paths.valid = setup->job.paths.test = NULL;
     struct ph_train_summary summary = train(setup);
     assert_false(summary.has_valid || summary.has_test);
     assert_int_equal(summary.best_epoch, 3);
@@ -284,7 +284,7 @@ static void waiting_for_data_is_a_share_of_the_time(void **state)
     struct setup *setup = set_up("lr", "waiting");
     static const size_t prefetched[] = {0, 2};
     for (size_t i = 0; i < COUNT(prefetched); i++) {
-        setup->job.num_prefetched = prefetched[i];
+        setup->job.reading.num_prefetched = prefetched[i];
         const struct ph_train_summary summary = train(setup);
         assert_true(summary.reader_wait_share > 0 && summary.reader_wait_share < 1);
     }
@@ -334,7 +334,7 @@ static void steps_that_are_not_finite_are_skipped_and_counted(void **state)
     make_divergent(setup);
     setup->train.non_finite = PH_NON_FINITE_SKIP;
     setup->train.epochs = 1;
-    setup->job.valid_path = NULL; /* which would have no model to choose */
+    setup->job.paths.valid = NULL; /* which would have no model to choose */
     struct ph_train_summary summary = train(setup);
     assert_true(summary.skipped_steps > 0);
     assert_int_equal(summary.steps, 12);
@@ -356,7 +356,7 @@ static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "there is no model to keep");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "model.safetensors")));
     setup->train.non_finite = PH_NON_FINITE_STOP;
-    setup->job.valid_path = NULL;
+    setup->job.paths.valid = NULL;
     remove_folder(setup);
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.test are no numbers");
     free(setup);
@@ -381,10 +381,10 @@ static void without_a_metric_to_compare_the_last_model_is_kept_with_a_note(void 
     struct setup *setup = set_up("lr", "one_class");
     const struct ph_train_observer observer = {.on_note = see_note};
     const char *negatives = ph__path_join(&fixture.arena, test_folder(), "negatives.tsv");
-    snprintf(command, sizeof command, "grep -v '^1' '%s' >'%s'", setup->job.valid_path, negatives);
+    snprintf(command, sizeof command, "grep -v '^1' '%s' >'%s'", setup->job.paths.valid, negatives);
     assert_int_equal(system(command), 0);
     setup->job.observer = &observer;
-    setup->job.valid_path = negatives;
+    setup->job.paths.valid = negatives;
     setup->train.patience = 1;
     struct ph_train_summary summary = train(setup);
     assert_int_equal(notes.count, 1);
@@ -402,7 +402,7 @@ static const char *blank_labels(const struct setup *setup, const char *rows)
     char command[2000];
     const char *path = ph__path_join(&fixture.arena, test_folder(), "blank.tsv");
     snprintf(command, sizeof command, "awk -F'\t' -v OFS='\t' 'NR > 1 && (%s) { $1 = \"\" } 1' '%s' >'%s'",
-        rows, setup->job.train_path, path);
+        rows, setup->job.paths.train, path);
     assert_int_equal(system(command), 0);
     return path;
 }
@@ -412,14 +412,14 @@ static void label_that_is_blank_in_every_row_is_refused_before_the_first_step(vo
     (void)state;
     struct setup *setup = set_up("lr", "blank_label");
     struct ph_train_summary summary;
-    const char *path = setup->job.train_path = blank_labels(setup, "1");
+    const char *path = setup->job.paths.train = blank_labels(setup, "1");
     remove_folder(setup);
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA,
         "blank.tsv: label 'label' (column 'label') is blank in every row");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "metrics.jsonl")));
-    setup->job.train_path = fixture.data.train;
+    setup->job.paths.train = fixture.data.paths.train;
     assert_string_equal(blank_labels(setup, "NR < 3000"), path); /* the last rows have one */
-    setup->job.train_path = path;
+    setup->job.paths.train = path;
     train(setup);
     free(setup);
 }
@@ -451,7 +451,7 @@ static void empty_file_for_later_is_refused_before_the_first_step(void **state)
     (void)state;
     struct setup *setup = set_up("lr", "empty_test");
     struct ph_train_summary summary;
-    setup->job.test_path = test_write_file("nothing.tsv", "");
+    setup->job.paths.test = test_write_file("nothing.tsv", "");
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "nothing.tsv");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "metrics.jsonl")));
     free(setup);

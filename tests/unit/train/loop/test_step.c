@@ -51,7 +51,7 @@ static struct windows read_windows(const struct setup *setup)
 static struct setup *set_up_stream(const char *model, const char *folder, int64_t progressive_rows)
 {
     struct setup *setup = set_up(model, folder);
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     setup->train.epochs = 1;
     setup->train.progressive = true;
     setup->train.progressive_rows = progressive_rows;
@@ -64,7 +64,7 @@ static const char *rows_of_training(size_t first, size_t count)
     char command[1500];
     const char *path = ph__path_join(&fixture.arena, test_folder(), "slice.tsv");
     snprintf(command, sizeof command, "(head -n 1 '%s'; tail -n +%zu '%s' | head -n %zu) >'%s'",
-        fixture.data.train, first + 2, fixture.data.train, count, path);
+        fixture.data.paths.train, first + 2, fixture.data.paths.train, count, path);
     assert_int_equal(system(command), 0);
     return path;
 }
@@ -78,11 +78,11 @@ static void rows_are_scored_by_the_model_before_it_learns_from_them(void **state
     struct windows windows = read_windows(setup);
     assert_int_equal(windows.count, 12);
     struct setup *shorter = set_up_stream("dlrm", "shorter", 256);
-    shorter->job.valid_path = NULL;
+    shorter->job.paths.valid = NULL;
     shorter->train.progressive = false;
     for (size_t steps = 1; steps < 11; steps += 4) {
         shorter->train.max_steps = (int64_t)steps;
-        shorter->job.test_path = rows_of_training(steps * 256, 256);
+        shorter->job.paths.test = rows_of_training(steps * 256, 256);
         struct ph_train_summary summary = train(shorter);
         assert_int_equal(windows.steps[steps], steps);
         assert_int_equal(windows.first_rows[steps], steps * 256);
@@ -113,7 +113,7 @@ static void windows_cover_the_stream_and_their_mean_is_the_summary(void **state)
 {
     (void)state;
     struct setup *setup = set_up_stream("lr", "cover", 700);
-    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->job.paths.valid = setup->job.paths.test = NULL;
     struct ph_train_summary summary = train(setup);
     struct windows windows = read_windows(setup);
     assert_int_equal(windows.count, 5);
@@ -174,15 +174,15 @@ static void streams_that_are_none_are_refused(void **state)
     (void)state;
     struct ph_train_summary summary;
     struct setup *setup = set_up_stream("lr", "refused", 700);
-    setup->job.is_shuffled = true;
+    setup->job.reading.is_shuffled = true;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.shuffle: false");
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     setup->train.epochs = 2;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "train.epochs: 1");
     setup->train.epochs = 1;
-    setup->job.negative_rate = 0.5;
+    setup->job.reading.negative_rate = 0.5;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.negative_rate: 1");
-    setup->job.negative_rate = 1;
+    setup->job.reading.negative_rate = 1;
     setup->train.progressive_rows = 0;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "train.progressive_rows");
     assert_false(ph__file_exists(setup->folder));

@@ -22,10 +22,10 @@ static void bad_rows_are_left_out_of_all_files_and_counted(void **state)
     struct ph_train_summary clean = train(setup);
     assert_int_equal(clean.train_bad_rows.count + clean.valid_bad_rows.count + clean.test_bad_rows.count, 0);
     assert_string_equal(clean.train_bad_rows.first, "");
-    setup->job.max_bad_rows = 1;
-    setup->job.train_path = spoiled(setup->job.train_path, "bad_train.tsv", 100);
-    setup->job.valid_path = spoiled(setup->job.valid_path, "bad_valid.tsv", 20);
-    setup->job.test_path = spoiled(setup->job.test_path, "bad_test.tsv", 30);
+    setup->job.reading.max_bad_rows = 1;
+    setup->job.paths.train = spoiled(setup->job.paths.train, "bad_train.tsv", 100);
+    setup->job.paths.valid = spoiled(setup->job.paths.valid, "bad_valid.tsv", 20);
+    setup->job.paths.test = spoiled(setup->job.paths.test, "bad_test.tsv", 30);
     struct ph_train_summary summary = train(setup);
     assert_string_equal(summary.checkpoint_sha256, clean.checkpoint_sha256);
     assert_true(summary.valid.logloss == clean.valid.logloss && summary.test.logloss == clean.test.logloss);
@@ -35,10 +35,10 @@ static void bad_rows_are_left_out_of_all_files_and_counted(void **state)
     assert_non_null(strstr(summary.train_bad_rows.first, "bad_train.tsv:101"));
     assert_non_null(strstr(summary.valid_bad_rows.first, "bad_valid.tsv:21"));
     assert_non_null(strstr(summary.test_bad_rows.first, "bad_test.tsv:31"));
-    setup->job.max_bad_rows = 0;
+    setup->job.reading.max_bad_rows = 0;
     remove_folder(setup);
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "bad_valid.tsv:21");
-    setup->job.valid_path = setup->job.test_path = NULL;
+    setup->job.paths.valid = setup->job.paths.test = NULL;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, "bad_train.tsv:101");
     free(setup);
 }
@@ -52,9 +52,9 @@ static void sampling_negatives_leaves_predictions_calibrated(void **state)
     setup->optimizer.learning_rate = 0.1;
     setup->train.epochs = 20;
     setup->train.schedule = PH_SCHEDULE_CONSTANT;
-    setup->job.negative_rate = 0.2;
-    setup->job.valid_path = NULL;
-    setup->job.test_path = setup->job.train_path; /* 500 rows hold too few clicks to tell */
+    setup->job.reading.negative_rate = 0.2;
+    setup->job.paths.valid = NULL;
+    setup->job.paths.test = setup->job.paths.train; /* 500 rows hold too few clicks to tell */
     struct ph_train_summary summary = train(setup);
     assert_true(summary.samples < 20 * 3000 / 2);
     test_learned_at_most("evaluate.sampled.calibration_distance", fabs(summary.test.calibration - 1), 0.2);
@@ -68,7 +68,7 @@ static void a_rate_that_is_no_share_is_refused(void **state)
     struct ph_train_summary summary;
     static const double rates[] = {-0.5, 1.5, NAN};
     for (size_t i = 0; i < COUNT(rates); i++) {
-        setup->job.negative_rate = rates[i];
+        setup->job.reading.negative_rate = rates[i];
         assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.negative_rate");
     }
     free(setup);
@@ -114,7 +114,7 @@ static void the_first_rank_has_all_scores_and_shares_what_they_come_to(void **st
     assert_memory_equal(test, &tested.training.summaries[1].test, sizeof *test);
     assert_memory_equal(
         &tested.training.summaries[0].valid, &tested.training.summaries[1].valid, sizeof *test);
-    setup->job.test_path = NULL;
+    setup->job.paths.test = NULL;
     const struct counted_training untested = train_two(setup);
     const uint64_t by_first = tested.sent_bytes[0] - untested.sent_bytes[0];
     const uint64_t by_other = tested.sent_bytes[1] - untested.sent_bytes[1];

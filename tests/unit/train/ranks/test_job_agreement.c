@@ -17,7 +17,7 @@ static void expect_difference(const struct setup *setup, const char *text)
 static struct setup *set_up_ranks(const char *folder)
 {
     struct setup *setup = set_up("dlrm", folder);
-    setup->job.seed = 3;
+    setup->job.run.seed = 3;
     make_rank_trainings(setup, trainings);
     return setup;
 }
@@ -26,7 +26,7 @@ static void settings_that_differ_are_named(void **state)
 {
     (void)state;
     struct setup *setup = set_up_ranks("settings");
-    trainings[1].job.seed = 4;
+    trainings[1].job.run.seed = 4;
     expect_difference(setup, "seed differs between ranks 0 ('3') and 1 ('4')");
     trainings[2].train.batch_size = 128;
     expect_difference(setup, "train.batch_size differs between ranks 0 ('256') and 2 ('128')");
@@ -36,9 +36,9 @@ static void settings_that_differ_are_named(void **state)
     expect_difference(setup, "resuming differs between ranks 0 ('no') and 2 ('yes')");
     trainings[1].job.trace_path = "trace.json";
     expect_difference(setup, "--trace differs between ranks 0 ('not wanted') and 1 ('wanted')");
-    trainings[1].job.max_bad_rows = 3;
+    trainings[1].job.reading.max_bad_rows = 3;
     expect_difference(setup, "data.max_bad_rows differs between ranks 0 ('0') and 1 ('3')");
-    trainings[1].job.negative_rate = .5;
+    trainings[1].job.reading.negative_rate = .5;
     expect_difference(setup, "data.negative_rate differs between ranks 0 ('') and 1 ('0.5')");
     struct ph_optimizer_settings other = setup->optimizer;
     other.rule.beta2 = .99;
@@ -64,11 +64,11 @@ static void files_count_by_what_is_in_them(void **state)
 {
     (void)state;
     struct setup *setup = set_up_ranks("files");
-    trainings[1].job.train_path = change_file(setup->job.train_path, "short.tsv", "$d");
+    trainings[1].job.paths.train = change_file(setup->job.paths.train, "short.tsv", "$d");
     expect_difference(setup, "data.train differs between ranks 0 ('files: 1, bytes: ");
-    trainings[2].job.valid_path = change_file(setup->job.valid_path, "odd_valid.tsv", "$s/^[01]/0.25/");
+    trainings[2].job.paths.valid = change_file(setup->job.paths.valid, "odd_valid.tsv", "$s/^[01]/0.25/");
     expect_difference(setup, "data.valid differs between ranks 0 ('files: 1, bytes: ");
-    trainings[1].job.test_path = NULL;
+    trainings[1].job.paths.test = NULL;
     expect_difference(setup, "data.test differs between ranks 0 ('files: 1, bytes: ");
     trainings[1].parallel.plan = change_file(plan_by_rows(), "columns.yaml", "s/row_wise/table_wise/");
     expect_difference(
@@ -95,8 +95,8 @@ static void what_is_a_ranks_own_may_differ(void **state)
     struct setup *setup = set_up_ranks("own");
     for (size_t rank = 0; rank < TRAINING_RANKS; rank++)
         trainings[rank].train.max_steps = 2;
-    trainings[0].job.num_prefetched = 2;
-    trainings[1].job.train_path = change_file(setup->job.train_path, "elsewhere.tsv", "");
+    trainings[0].job.reading.num_prefetched = 2;
+    trainings[1].job.paths.train = change_file(setup->job.paths.train, "elsewhere.tsv", "");
     trainings[2].parallel.plan = change_file(plan_by_rows(), "copy.yaml", "");
     remove_folder(setup);
     run_rank_trainings(trainings, NULL);

@@ -184,7 +184,7 @@ static void an_automatic_plan_does_not_depend_on_threads(void **state)
     (void)state;
     struct setup *setup = set_up("dlrm", "threads");
     for (size_t threads = 1; threads <= 4; threads++) {
-        setup->job.num_threads = threads;
+        setup->job.run.num_threads = threads;
         check_plan((struct planned){.job = setup->job, .world_size = 4, .ranks_per_host = 2});
     }
     free(setup);

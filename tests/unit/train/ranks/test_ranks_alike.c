@@ -88,9 +88,9 @@ static struct setup *set_up_visits(const char *folder)
     struct setup *setup = set_up("dlrm", folder);
     calm(setup);
     setup->job.encoder = visits.encoder;
-    setup->job.train_path = visits.train;
-    setup->job.valid_path = visits.valid;
-    setup->job.test_path = visits.valid;
+    setup->job.paths.train = visits.train;
+    setup->job.paths.valid = visits.valid;
+    setup->job.paths.test = visits.valid;
     setup->train.batch_size = 32;
     return setup;
 }
@@ -220,8 +220,8 @@ static void bad_rows_are_counted_once(void **state)
     struct setup *setup = set_up_visits("bad");
     snprintf(command, sizeof command, "sed '30a nonsense' '%s' >'%s'", visits.train, copy);
     assert_int_equal(system(command), 0);
-    setup->job.train_path = copy;
-    setup->job.max_bad_rows = 1;
+    setup->job.paths.train = copy;
+    setup->job.reading.max_bad_rows = 1;
     setup->train.epochs = 1;
     expect_equal_training(setup, 3, table_wise);
     free(setup);
@@ -235,7 +235,7 @@ static void evaluations_within_epochs_select_the_same_model(void **state)
     calm(setup);
     setup->train.evaluate_steps = 5;
     setup->train.patience = 3;
-    setup->job.negative_rate = .5;
+    setup->job.reading.negative_rate = .5;
     expect_equal_training(setup, 3, row_wise);
     free(setup);
 }
@@ -336,7 +336,7 @@ static struct setup *set_up_stream(const char *folder)
 {
     struct setup *setup = set_up("dlrm", folder);
     calm(setup);
-    setup->job.is_shuffled = false;
+    setup->job.reading.is_shuffled = false;
     setup->train.epochs = 1;
     setup->train.progressive = true;
     setup->train.progressive_rows = 700;
@@ -390,7 +390,7 @@ static void what_flows_is_refused_by_all_ranks(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     for (size_t split = 0; split < 3; split++) {
         struct setup *setup = set_up_visits("flows");
-        const char **paths[] = {&setup->job.train_path, &setup->job.valid_path, &setup->job.test_path};
+        const char **paths[] = {&setup->job.paths.train, &setup->job.paths.valid, &setup->job.paths.test};
         *paths[split] = path;
         setup->train.epochs = 1;
         train_on_ranks(setup, 3, NULL, ends);
@@ -415,8 +415,8 @@ static void fewer_samples_in_a_batch_than_ranks(void **state)
         struct setup *setup = set_up_visits("uneven");
         setup->train.batch_size = batch_sizes[i];
         setup->train.max_steps = batch_sizes[i] < 4 ? 20 : 0;
-        setup->job.valid_path = path;
-        setup->job.test_path = NULL;
+        setup->job.paths.valid = path;
+        setup->job.paths.test = NULL;
         expect_equal_training(setup, 4, i % 2 == 0 ? row_wise : table_wise);
         free(setup);
     }
@@ -441,7 +441,7 @@ static void fewer_rows_than_ranks(void **state)
     for (size_t rows = 1; rows <= 3; rows += 2) {
         struct setup *setup = set_up_visits("few");
         write_visits("few.csv", rows, path);
-        setup->job.train_path = setup->job.valid_path = setup->job.test_path = path;
+        setup->job.paths.train = setup->job.paths.valid = setup->job.paths.test = path;
         setup->train.report = true;
         expect_equal_training(setup, 4, rows == 1 ? row_wise : NULL);
         free(setup);
@@ -455,7 +455,7 @@ static void no_rows_at_all_end_all_ranks(void **state)
     struct thread_rank_end ends[3];
     struct setup *setup = set_up_visits("empty");
     write_visits("empty.csv", 0, path);
-    setup->job.train_path = path;
+    setup->job.paths.train = path;
     train_on_ranks(setup, 3, table_wise, ends);
     for (size_t rank = 0; rank < 3; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_DATA);
