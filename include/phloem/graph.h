@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "phloem/status.h"
 #include "phloem/store.h"
@@ -150,8 +149,8 @@ PH_MUST_CHECK ph_status ph_builder_finish(struct ph_builder *builder, struct ph_
 
 void ph_program_destroy(struct ph_program *program); /* after its executors */
 size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
-/* Graphviz text of the graph, one cluster an entry. PH_ERROR_DISK. */
-PH_MUST_CHECK ph_status ph_program_write_dot(const struct ph_program *program, FILE *file);
+/* Writes Graphviz text of the graph, one cluster an entry, to a file, or to standard output for "-". PH_ERROR_DISK. */
+PH_MUST_CHECK ph_status ph_program_write_dot(const struct ph_program *program, const char *path);
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
@@ -220,9 +219,9 @@ PH_MUST_CHECK ph_status ph_workspace_output(const struct ph_workspace *workspace
 /* Starts or stops measuring each operator (off at first); trace_events > 0 also keeps that many trace events.
  */
 PH_MUST_CHECK ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events);
-/* A table, dearest operator first: calls, ms, share, GFLOP/s, GB/s. PH_ERROR_MEMORY; errors of
- * writing stay with the file (ferror). */
-PH_MUST_CHECK ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file);
+/* Writes a table, dearest operator first: calls, ms, share, GFLOP/s, GB/s; to a file, or to standard output for "-".
+ * PH_ERROR_MEMORY, PH_ERROR_DISK. */
+PH_MUST_CHECK ph_status ph_executor_write_profile(const struct ph_executor *executor, const char *path);
 /* Chrome trace JSON. PH_ERROR_USAGE: no events were asked for; PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path);
 /* FLOPs and bytes by the operators' cost rules of everything run since profiling began. */

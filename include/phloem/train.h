@@ -186,9 +186,10 @@ struct ph_train_job {
     bool is_resumed;                          /* goes on in a folder that is not empty */
     const struct ph_train_observer *observer; /* NULL: none */
     const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
-    FILE *profile_file;                       /* NULL: no profile; else its table at the end, rank 0's */
-    const char *trace_path;                   /* NULL: no trace; of ranks, all want one or none */
-    const volatile int *stop_signal;          /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    const char
+        *profile_path;      /* NULL: no profile; else its table at the end, rank 0's; "-": standard output */
+    const char *trace_path; /* NULL: no trace; of ranks, all want one or none */
+    const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
 };
 
 /* Peak anonymous memory of the process is promised to stay within

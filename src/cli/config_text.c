@@ -25,7 +25,6 @@ static const struct ph__option_table *const verbs[] = {&ph__hub_options};
 ph_status cli_config_describe(bool is_markdown)
 {
     struct ph__writer *writer;
-    fflush(stdout); /* the usage comes first: the writer goes past the stream */
     PH_TRY(ph__writer_open("-", &writer));
     ph_status status = is_markdown ? ph__writer_write(writer, title, sizeof title - 1) : PH_OK;
     if (status == PH_OK)

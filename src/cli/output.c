@@ -111,7 +111,6 @@ ph_status cli_output_try(const char *path)
 ph_status cli_print(cli_write_function *write, const void *what)
 {
     struct ph__writer *writer;
-    fflush(stdout); /* the writer goes past the stream */
     PH_TRY(ph__writer_open("-", &writer));
     ph_status status = write(what, writer);
     if (status == PH_OK)

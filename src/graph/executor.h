@@ -26,6 +26,7 @@ struct ph_executor {
 };
 
 struct ph__wave_crew;
+struct ph__writer;
 
 struct ph_workspace {
     struct ph_executor *executor;
@@ -59,6 +60,8 @@ void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on);
 
 /* Runs a node's call and adds it to the profile (and trace) of the executor. */
 ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call);
+/* Writes the table of ph_executor_write_profile. */
+ph_status ph__profile_write(const struct ph_executor *executor, struct ph__writer *writer);
 /* Forgets what the profile has added up. */
 void ph__profile_clear(struct ph_executor *executor);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/stream.h"
 #include "base/thread/clock.h"
 #include "graph/executor.h"
 
@@ -65,17 +66,28 @@ static int by_time_descending(const void *left, const void *right)
     return a->profile.time_ns < b->profile.time_ns ? 1 : a->profile.time_ns > b->profile.time_ns ? -1 : 0;
 }
 
-static void print_row(FILE *file, const struct profile_row *row, uint64_t total_ns)
+static ph_status write_row(struct ph__writer *writer, const struct profile_row *row, uint64_t total_ns)
 {
     double seconds = (double)row->profile.time_ns * 1e-9;
     double per_second = seconds > 0 ? 1e-9 / seconds : 0;
     double share = total_ns > 0 ? 100.0 * (double)row->profile.time_ns / (double)total_ns : 0;
-    fprintf(file, "%-34s %-26s %8llu %10.2f %6.1f%% %9.2f %8.2f\n", row->name, row->op,
+    return ph__writer_printf(writer, "%-34s %-26s %8llu %10.2f %6.1f%% %9.2f %8.2f\n", row->name, row->op,
         (unsigned long long)row->profile.num_calls, 1e3 * seconds, share,
         row->profile.cost.flops * per_second, row->profile.cost.bytes * per_second);
 }
 
-ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *file)
+/* rows (a row a node that has run, count), dearest first, and their total. */
+static ph_status write_rows(
+    struct ph__writer *writer, const struct profile_row *rows, size_t count, const struct profile_row *total)
+{
+    PH_TRY(ph__writer_printf(writer, "%-34s %-26s %8s %10s %7s %9s %8s\n", "node", "operator", "calls", "ms",
+        "share", "GFLOP/s", "GB/s"));
+    for (size_t i = 0; i < count; i++)
+        PH_TRY(write_row(writer, &rows[i], total->profile.time_ns));
+    return write_row(writer, total, total->profile.time_ns);
+}
+
+ph_status ph__profile_write(const struct ph_executor *executor, struct ph__writer *writer)
 {
     const struct ph__graph *graph = &executor->program->graph;
     struct profile_row *rows = calloc(graph->num_nodes + 1, sizeof *rows);
@@ -94,13 +106,20 @@ ph_status ph_executor_print_profile(const struct ph_executor *executor, FILE *fi
         total.profile.cost.bytes += profile->cost.bytes;
     }
     qsort(rows, count, sizeof *rows, by_time_descending);
-    fprintf(file, "%-34s %-26s %8s %10s %7s %9s %8s\n", "node", "operator", "calls", "ms", "share", "GFLOP/s",
-        "GB/s");
-    for (size_t i = 0; i < count; i++)
-        print_row(file, &rows[i], total.profile.time_ns);
-    print_row(file, &total, total.profile.time_ns);
+    const ph_status status = write_rows(writer, rows, count, &total);
     free(rows);
-    return PH_OK;
+    return status;
+}
+
+ph_status ph_executor_write_profile(const struct ph_executor *executor, const char *path)
+{
+    struct ph__writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    ph_status status = ph__profile_write(executor, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
 }
 
 ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path)

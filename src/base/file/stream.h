@@ -38,9 +38,10 @@ ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t lin
 bool ph__reader_is_plain(const struct ph__reader *reader);
 
 /* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded
- * as incomplete (the file stays truncated); finish flushes, and reports a full disk. */
+ * as incomplete (the file stays truncated); finish flushes, and reports a full disk. Standard output follows what stdout held at
+ * the opening. */
 ph_status ph__writer_open(const char *path, struct ph__writer **writer_out);
-/* The path keeps its former file until finish, which replaces it in one moment and makes it durable. */
+/* The path keeps its former file until finish, which replaces it in one moment and makes it durable; "-" is as above. */
 ph_status ph__writer_open_atomic(const char *path, struct ph__writer **writer_out);
 /* Into memory, never compressed; `name` stands for the path in errors. More than max_bytes is PH_ERROR_MEMORY. */
 ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph__writer **writer_out);

@@ -40,6 +40,8 @@ static ph_status open_descriptor(struct ph__writer *writer, const char *path, bo
         return PH_OK;
     }
     bool is_standard = strcmp(path, "-") == 0;
+    if (is_standard)
+        fflush(stdout); /* the writer goes past the stream */
     writer->descriptor =
         is_standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (writer->descriptor < 0)
@@ -49,7 +51,7 @@ static ph_status open_descriptor(struct ph__writer *writer, const char *path, bo
 
 static ph_status open_writer(struct ph__writer *writer, const char *path, bool is_atomic)
 {
-    writer->path = strdup(strcmp(path, "-") == 0 && !is_atomic ? "standard output" : path);
+    writer->path = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     if (writer->path == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
     PH_TRY(open_descriptor(writer, path, is_atomic));
@@ -88,7 +90,7 @@ ph_status ph__writer_open(const char *path, struct ph__writer **writer_out)
 
 ph_status ph__writer_open_atomic(const char *path, struct ph__writer **writer_out)
 {
-    return create_writer(path, true, writer_out);
+    return create_writer(path, strcmp(path, "-") != 0, writer_out);
 }
 
 ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph__writer **writer_out)

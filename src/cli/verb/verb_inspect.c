@@ -233,7 +233,7 @@ static ph_status inspect_model(const struct cli_source *source, bool is_dot)
     ph__features_fini(&features);
     PH_TRY(status);
     if (is_dot)
-        status = ph_program_write_dot(learning.program, stdout);
+        status = ph_program_write_dot(learning.program, "-");
     else
         print_program(&learning, job.optimizer);
     ph_program_destroy(learning.program);

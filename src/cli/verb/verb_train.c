@@ -167,7 +167,7 @@ static ph_status train(const struct request *request, struct ph_config *config, 
         .folder = request->folder,
         .is_resumed = request->is_resumed,
         .observer = is_first ? &observer : NULL,
-        .profile_file = request->has_profile ? stdout : NULL,
+        .profile_path = request->has_profile ? "-" : NULL,
         .trace_path = request->trace,
         .signals = {cli_stop_signal_place(), cli_stop_signal_watch},
     };

@@ -174,8 +174,7 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
     struct ph__section sections[MAX_SECTIONS];
     struct ph__writer *writer;
     const size_t count = list_used_sections(config, sections);
-    bool is_standard = strcmp(path, "-") == 0;
-    PH_TRY((is_standard ? ph__writer_open : ph__writer_open_atomic)(path, &writer));
+    PH_TRY(ph__writer_open_atomic(path, &writer));
     ph_status status = ph__config_write(writer, sections, count);
     if (status == PH_OK)
         status = ph__writer_finish(writer);

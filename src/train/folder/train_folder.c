@@ -186,7 +186,7 @@ static ph_status settle(struct ph__trainer *trainer)
             trainer->resumed.library, ph_version());
         ph__trainer_note(trainer, note);
     }
-    if (job->profile_file != NULL || job->trace_path != NULL)
+    if (job->profile_path != NULL || job->trace_path != NULL)
         return PH_OK;
     return ph_executor_profile(trainer->executor, false, 0); /* what a sample costs is known */
 }

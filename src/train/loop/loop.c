@@ -1,6 +1,7 @@
 /* The loop: epochs of steps, and what follows each step and each epoch. */
 #include "train/loop/loop.h"
 
+#include "base/file/stream.h"
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "graph/executor.h"
@@ -15,7 +16,7 @@
 
 static bool is_profile_wanted(const struct ph__trainer *trainer)
 {
-    return trainer->job->profile_file != NULL || trainer->job->trace_path != NULL;
+    return trainer->job->profile_path != NULL || trainer->job->trace_path != NULL;
 }
 
 /* Profiling measures the first step in any case: what a sample costs by the operators' rules. */
@@ -240,14 +241,22 @@ static ph_status digest_model(struct ph__trainer *trainer)
                : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
 }
 
-static ph_status print_profile(const struct ph__trainer *trainer)
+static ph_status write_profile(const struct ph__trainer *trainer)
 {
-    FILE *file = trainer->job->profile_file;
-    if (file == NULL)
+    struct ph__writer *writer;
+    if (trainer->job->profile_path == NULL)
         return PH_OK;
+    PH_TRY(ph__writer_open_atomic(trainer->job->profile_path, &writer));
+    ph_status status = PH_OK;
     if (trainer->ranks.world_size > 1)
-        fprintf(file, "operators of rank %zu of %zu\n", trainer->ranks.rank, trainer->ranks.world_size);
-    return ph_executor_print_profile(trainer->executor, file);
+        status = ph__writer_printf(
+            writer, "operators of rank %zu of %zu\n", trainer->ranks.rank, trainer->ranks.world_size);
+    if (status == PH_OK)
+        status = ph__profile_write(trainer->executor, writer);
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
 }
 
 /* Takes `ranks`, which may be NULL. */
@@ -257,7 +266,7 @@ static ph_status write_end(struct ph__trainer *trainer, struct ph__json *ranks)
     char path[sizeof summary->checkpoint_path];
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
     PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), ranks, path));
-    return print_profile(trainer);
+    return write_profile(trainer);
 }
 
 static ph_status gather_figures(struct ph__trainer *trainer, struct ph__json **json_out)

@@ -89,7 +89,7 @@ static ph_status train(
     job.folder = run->folder;
     job.is_resumed = run->is_resumed;
     job.observer = &observer;
-    job.profile_file = run->profile_file;
+    job.profile_path = run->profile_path;
     job.trace_path = run->trace_path;
     job.stop_signal = run->signals.stop_signal;
     if (!may_end_at_once(run))

@@ -20,7 +20,7 @@ struct ph__config_run { /* all borrowed */
     const struct ph_reducer *reducer;         /* as in struct ph_train_job */
     bool is_resumed;                          /* goes on in a folder that is not empty */
     const struct ph_train_observer *observer; /* NULL: none. on_start comes before config.yaml is written */
-    FILE *profile_file;                       /* the rest as in struct ph_train_job */
+    const char *profile_path;                 /* the rest as in struct ph_train_job */
     const char *trace_path;
     struct ph__signals signals;
 };

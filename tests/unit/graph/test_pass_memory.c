@@ -4,6 +4,7 @@
 #include "support/test_support.h"
 #include "unit/graph/toy_ops.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* Doubling is exact in bf16, so that a graph gives the same numbers in either precision, wherever conversions stand. */
 #include "support/test_support.h"
+
+#include <stdio.h>
+
 #include "unit/graph/toy_ops.h"
 
 #include "base/rng.h"

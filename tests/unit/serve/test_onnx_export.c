@@ -1,6 +1,8 @@
 /* What the walk makes of a program; that the numbers come out right is shown by tests/oracle/onnx_check.py. */
 #include "serve/onnx_export.h"
 
+#include <stdio.h>
+
 #include "base/file/file.h"
 #include "data/encode/encoder.h"
 #include "phloem/op.h"

@@ -173,8 +173,9 @@ static void a_dash_is_standard_output(void **state)
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
     assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
+    printf("printed, then ");
     struct ph__writer *writer = NULL;
-    ph_status status = ph__writer_open("-", &writer);
+    ph_status status = ph__writer_open_atomic("-", &writer);
     if (status == PH_OK)
         status = ph__writer_printf(writer, "to standard output\n");
     if (status == PH_OK)
@@ -186,7 +187,7 @@ static void a_dash_is_standard_output(void **state)
     char text[64] = "";
     rewind(file);
     assert_non_null(fgets(text, sizeof text, file));
-    assert_string_equal(text, "to standard output\n");
+    assert_string_equal(text, "printed, then to standard output\n");
     fclose(file);
 }
 

@@ -1,6 +1,7 @@
 /* Dense gradients in buckets, up to the most that there may be, of ranks that are threads. */
 #include "shard/dense/dense_passes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "store/store.h"
