@@ -198,12 +198,12 @@ static enum ph__shard_kind find_kind(const char *name)
     return (enum ph__shard_kind)kind;
 }
 
-static enum ph__wire find_wire(const char *name)
+static enum ph_wire_format find_wire(const char *name)
 {
     size_t wire = 0;
-    while (strcmp(ph__wire_name((enum ph__wire)wire), name) != 0)
+    while (strcmp(ph__wire_name((enum ph_wire_format)wire), name) != 0)
         wire++;
-    return (enum ph__wire)wire;
+    return (enum ph_wire_format)wire;
 }
 
 static void name_model(struct bench *bench)

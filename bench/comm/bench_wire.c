@@ -36,7 +36,7 @@ struct bench {
     void *packed;
 };
 
-static void carry_out(struct bench *bench, enum way way, enum ph__wire wire, size_t rows)
+static void carry_out(struct bench *bench, enum way way, enum ph_wire_format wire, size_t rows)
 {
     if (way == PACK)
         ph__wire_pack(bench->kernels, wire, rows, COLUMNS, bench->numbers, COLUMNS, bench->packed);
@@ -47,7 +47,7 @@ static void carry_out(struct bench *bench, enum way way, enum ph__wire wire, siz
 }
 
 /* Seconds of one call. */
-static double measure(struct bench *bench, enum way way, enum ph__wire wire, size_t rows)
+static double measure(struct bench *bench, enum way way, enum ph_wire_format wire, size_t rows)
 {
     const size_t bytes = rows * COLUMNS * sizeof(ph_real);
     const size_t calls = bytes < LEAST_ROUND_BYTES ? LEAST_ROUND_BYTES / bytes : 1;
@@ -57,7 +57,7 @@ static double measure(struct bench *bench, enum way way, enum ph__wire wire, siz
     return (ph__clock_seconds() - begin) / (double)calls;
 }
 
-static double moved_bytes(enum way way, enum ph__wire wire, size_t rows)
+static double moved_bytes(enum way way, enum ph_wire_format wire, size_t rows)
 {
     const size_t numbers = rows * COLUMNS * sizeof(ph_real) * (way == ADD ? 2 : 1);
     return (double)(numbers + ph__wire_bytes(wire, rows, COLUMNS));
@@ -70,7 +70,7 @@ static void fill(struct bench *bench, size_t rows)
         bench->numbers[i] = (ph_real)(ph__rng_next_uniform(&random) - .5);
 }
 
-static void report(struct bench *bench, enum way way, enum ph__wire wire, size_t kib)
+static void report(struct bench *bench, enum way way, enum ph_wire_format wire, size_t kib)
 {
     const size_t rows = (kib << 10) / (COLUMNS * sizeof(ph_real));
     const double bytes = moved_bytes(way, wire, rows);
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     for (size_t size = 0; size < num_sizes; size++)
         for (int way = 0; way < NUM_WAYS; way++)
             for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
-                report(&bench, (enum way)way, (enum ph__wire)wire, array_kib[size]);
+                report(&bench, (enum way)way, (enum ph_wire_format)wire, array_kib[size]);
     bench_limits_destroy(bench.limits);
     ph__team_destroy(team);
     ph__memory_free(bench.numbers, largest);

@@ -56,6 +56,9 @@ ph_status ph_comm_fail(struct ph_comm *comm, ph_status status);
  * of each host, by what the launcher has left in the environment, and who was started alone. */
 bool ph_comm_speaks(const struct ph_comm *comm);
 
+/* How numbers travel between ranks: as they are, in 16 bits, or in one byte each and a scale a row. */
+enum ph_wire_format { PH_WIRE_FP32, PH_WIRE_FP16, PH_WIRE_BF16, PH_WIRE_INT8, PH_WIRE_COUNT };
+
 /* Who sums numbers over all ranks in the communicator's place: a parameter hub, say. Numbers travel in *buckets*, each of which
  * is summed once a step. All ranks make the same calls, of start and of wait in the same order; by the thread that trains. A
  * status other than PH_OK ends the training with it, before anything is learnt of the step. */

@@ -26,6 +26,17 @@ enum ph_selection { PH_SELECT_AUC, PH_SELECT_LOGLOSS };
 enum ph_non_finite { PH_NON_FINITE_STOP, PH_NON_FINITE_SKIP };
 enum ph_table_scope { PH_SCOPE_TOUCHED, PH_SCOPE_WHOLE };
 
+/* How tables are updated: as all else, or by an optimizer of their own. */
+enum ph_embedding_kind {
+    PH_EMBEDDING_SAME,
+    PH_EMBEDDING_SGD,
+    PH_EMBEDDING_MOMENTUM,
+    PH_EMBEDDING_ADAGRAD,
+    PH_EMBEDDING_ROWWISE_ADAGRAD,
+    PH_EMBEDDING_ADAM,
+    PH_EMBEDDING_ADAMW
+};
+
 /* Settings of the parameters whose name a pattern matches; later groups win. */
 struct ph_optimizer_group {
     const char *name;
@@ -40,7 +51,7 @@ struct ph_optimizer_settings {
     struct ph_update_rule rule;
     double learning_rate;
     double net_l2;
-    int embedding_kind; /* 0: as `kind`; else 1 + enum ph_optimizer_kind */
+    enum ph_embedding_kind embedding_kind;
     double embedding_learning_rate_factor;
     double embedding_l2;
     enum ph_table_scope embedding_scope; /* the rows that each step updates and decays */
@@ -94,8 +105,9 @@ struct ph_parallel_settings {
     const char *transport;
     int64_t ranks_per_host;
     double timeout_seconds;
-    int64_t memory_bytes;         /* of a rank, for tables and their slots; 0: no limit */
-    int forward, backward, dense; /* 0 to 3: fp32, fp16, bf16, int8 */
+    int64_t memory_bytes; /* of a rank, for tables and their slots; 0: no limit */
+    enum ph_wire_format forward, backward,
+        dense; /* of pooled vectors, their gradients, and dense gradients */
     int64_t bucket_bytes;
     bool overlap;
     const char *hub; /* PH_SYNC_HUB: addresses, as ph_hub_options of phloem/hub.h takes them; "": none */

@@ -57,7 +57,7 @@ enum { BLOCK_ROWS = 512 };
 
 struct rows {
     const struct ph__kernels *kernels;
-    enum ph__wire wire;
+    enum ph_wire_format wire;
     size_t count, columns;
     const void *from;
     void *to;
@@ -81,14 +81,14 @@ static void unpack_block(void *argument, size_t first, size_t last, size_t worke
         rows->kernels, rows->wire, rows->count, rows->columns, rows->from, first, last - first, numbers);
 }
 
-void ph__pack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
+void ph__pack_rows(const struct ph_backend *backend, enum ph_wire_format wire, size_t rows, size_t columns,
     const ph_real *numbers, void *bytes_out)
 {
     struct rows all = {backend->kernels, wire, rows, columns, numbers, bytes_out};
     ph__for_blocks(backend, rows, BLOCK_ROWS, pack_block, &all);
 }
 
-void ph__unpack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
+void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out)
 {
     struct rows all = {backend->kernels, wire, rows, columns, bytes, numbers_out};

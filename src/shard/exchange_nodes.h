@@ -52,9 +52,9 @@ ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph__back_wa
  * All threads of a backend's team pack. Each row has the same bits whoever packs it. */
 
 /* numbers, numbers_out: (rows, columns) without gaps. */
-void ph__pack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
+void ph__pack_rows(const struct ph_backend *backend, enum ph_wire_format wire, size_t rows, size_t columns,
     const ph_real *numbers, void *bytes_out);
-void ph__unpack_rows(const struct ph_backend *backend, enum ph__wire wire, size_t rows, size_t columns,
+void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out);
 
 /* ---- some numbers of each rank, of which every rank makes the same ---------------------------------------------------------

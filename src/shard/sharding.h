@@ -40,13 +40,13 @@ enum {
 };
 
 struct ph__distribution_options {
-    struct ph_comm *comm;             /* borrowed */
-    const struct ph__plan *plan;      /* borrowed */
-    enum ph__wire forward, backward;  /* of vectors, of their gradients */
-    enum ph__wire dense;              /* of dense parameters' gradients */
-    size_t bucket_bytes;              /* of dense gradients that are reduced as one */
-    bool overlaps;                    /* gradients are exchanged while others are made */
-    const struct ph_reducer *reducer; /* borrowed: who reduces them; NULL: comm */
+    struct ph_comm *comm;                  /* borrowed */
+    const struct ph__plan *plan;           /* borrowed */
+    enum ph_wire_format forward, backward; /* of vectors, of their gradients */
+    enum ph_wire_format dense;             /* of dense parameters' gradients */
+    size_t bucket_bytes;                   /* of dense gradients that are reduced as one */
+    bool overlaps;                         /* gradients are exchanged while others are made */
+    const struct ph_reducer *reducer;      /* borrowed: who reduces them; NULL: comm */
 };
 
 /* The ids of a feature that lie in some rows of its table. */
@@ -103,7 +103,7 @@ struct ph__sharding {
     /* The options' (struct ph__distribution_options), since most of what ranks exchange asks for one of them. */
     struct ph_comm *comm;
     const struct ph__plan *plan;
-    enum ph__wire forward, backward, dense;
+    enum ph_wire_format forward, backward, dense;
     size_t bucket_bytes;
     bool overlaps;
     const struct ph_reducer *reducer;

@@ -35,7 +35,7 @@ struct steps {
 /* A plan of one kind, or the mixed one. */
 struct step_case {
     const char *model, *kind;
-    enum ph__wire wire;
+    enum ph_wire_format wire;
 };
 
 /* ---- counting --------------------------------------------------------------------------------------------------------- */
@@ -239,7 +239,7 @@ static ph_status run_case(struct steps *steps, const struct step_case *of)
 /* ---- all -------------------------------------------------------------------------------------------------------------- */
 
 /* Of every kind, and mixed. */
-static ph_status run_kinds(struct steps *steps, const char *model, enum ph__wire wire)
+static ph_status run_kinds(struct steps *steps, const char *model, enum ph_wire_format wire)
 {
     for (size_t kind = 0; kind <= PH_SHARD_KIND_COUNT; kind++) {
         const bool is_mixed = kind == PH_SHARD_KIND_COUNT;
@@ -253,7 +253,7 @@ static ph_status run_kinds(struct steps *steps, const char *model, enum ph__wire
 /* Pooled lookups of two tables by each feature, and then some item by item. */
 static ph_status run_all(struct steps *steps)
 {
-    for (enum ph__wire wire = 0; wire < PH_WIRE_COUNT; wire++)
+    for (enum ph_wire_format wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(run_kinds(steps, "deepfm", wire));
     return run_kinds(steps, "din", PH_WIRE_INT8);
 }

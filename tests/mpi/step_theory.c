@@ -15,7 +15,7 @@ struct theory {
     double *bytes; /* [what][from][to] */
 };
 
-static struct ph__plan_wire wire_of(int wire)
+static struct ph__plan_wire wire_of(enum ph_wire_format wire)
 {
     static const struct ph__plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
     return wires[wire];

@@ -25,7 +25,7 @@ struct way {
 struct rank_model {
     const struct dlrm_case *of; /* NULL: the perceptron */
     struct ph_comm *comm;
-    enum ph__wire wire;
+    enum ph_wire_format wire;
     struct ph__plan plan;
     struct dlrm_data data;                        /* of the DLRM: this rank's share */
     struct ph_batch dense_batches[DENSE_BATCHES]; /* of the perceptron */

@@ -18,7 +18,7 @@ size_t rank_model_batch(const char *name); /* samples of a step, of all ranks; 0
 struct rank_settings {
     const char *model; /* RANK_MODEL_DENSE or a case of the DLRM's */
     enum ph__shard_kind kind;
-    enum ph__wire wire; /* of vectors and of all gradients */
+    enum ph_wire_format wire; /* of vectors and of all gradients */
     size_t threads;
     bool tells_operators; /* at the end, on standard error: where the latest steps' time went in each rank */
 };

@@ -55,12 +55,12 @@ ph_status ph__comm_exchange_start(struct ph_comm *comm, const struct ph__comm_ca
 /* data (rows, columns) becomes the sum of all members' data, added in their order, every contribution and the sum having
  * gone through the wire format. */
 ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
-    const struct ph__group *group, enum ph__wire wire, size_t rows, size_t columns, ph_real *data,
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
     uint64_t *ticket_out);
 /* data (sum of rows_of, columns): sum_out (rows_of[own], columns) becomes the sum of all members' parts for this one, every
  * contribution having gone through the wire format. */
 ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__comm_call *call,
-    const struct ph__group *group, enum ph__wire wire, const size_t *rows_of, size_t columns,
+    const struct ph__group *group, enum ph_wire_format wire, const size_t *rows_of, size_t columns,
     const ph_real *data, ph_real *sum_out, uint64_t *ticket_out);
 /* all_out: the members' bytes, one behind the other; bytes_of by member, borrowed during the call alone. */
 ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph__comm_call *call,

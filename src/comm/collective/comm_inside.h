@@ -65,7 +65,7 @@ struct ph__request {
 /* A sum in the wire format: what a member sends to the part of each other one, and what it gets for its own (comm_reduce.c). */
 struct ph__reduction {
     const struct ph__group *group;
-    enum ph__wire wire;
+    enum ph_wire_format wire;
     size_t rows, columns; /* of all parts together */
     size_t own_rows;
     ph_real *data;     /* all_reduce: (rows, columns); else NULL */

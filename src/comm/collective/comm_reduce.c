@@ -203,7 +203,7 @@ static ph_status start(struct ph_comm *comm, const struct ph__comm_call *call,
 
 /* Numbers that need no row beside them may be cut anywhere: each is a row. */
 ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
-    const struct ph__group *group, enum ph__wire wire, size_t rows, size_t columns, ph_real *data,
+    const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
     uint64_t *ticket_out)
 {
     struct ph__reduction reduction = {
@@ -219,7 +219,7 @@ ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_
 }
 
 ph_status ph__comm_reduce_scatter_start(struct ph_comm *comm, const struct ph__comm_call *call,
-    const struct ph__group *group, enum ph__wire wire, const size_t *rows_of, size_t columns,
+    const struct ph__group *group, enum ph_wire_format wire, const size_t *rows_of, size_t columns,
     const ph_real *data, ph_real *sum_out, uint64_t *ticket_out)
 {
     struct ph__reduction reduction = {.group = group, .wire = wire, .columns = columns, .sum = sum_out};

@@ -7,16 +7,13 @@
 
 enum { BLOCK = 256 }; /* numbers on the stack while they are added: they stay in the first cache */
 
-#define WIRE_NAME(name, text) [name] = text,
-static const char *const names[PH_WIRE_COUNT] = {PH_WIRE_LIST(WIRE_NAME)};
-#undef WIRE_NAME
-
-const char *ph__wire_name(enum ph__wire wire)
+const char *ph__wire_name(enum ph_wire_format wire)
 {
+    static const char *const names[PH_WIRE_COUNT] = {"fp32", "fp16", "bf16", "int8"};
     return names[wire];
 }
 
-static size_t number_bytes(enum ph__wire wire)
+static size_t number_bytes(enum ph_wire_format wire)
 {
     switch (wire) {
     case PH_WIRE_INT8:
@@ -29,7 +26,7 @@ static size_t number_bytes(enum ph__wire wire)
     }
 }
 
-size_t ph__wire_bytes(enum ph__wire wire, size_t rows, size_t columns)
+size_t ph__wire_bytes(enum ph_wire_format wire, size_t rows, size_t columns)
 {
     const size_t scales = wire == PH_WIRE_INT8 && columns > 0 ? rows * sizeof(float) : 0;
     return rows * columns * number_bytes(wire) + scales;
@@ -40,7 +37,7 @@ struct rows {
     size_t count, columns, scales_at;
 };
 
-static struct rows rows_of(enum ph__wire wire, size_t rows, size_t columns, size_t stride)
+static struct rows rows_of(enum ph_wire_format wire, size_t rows, size_t columns, size_t stride)
 {
     if (wire != PH_WIRE_INT8 && stride == columns)
         return (struct rows){.count = 1, .columns = rows * columns};
@@ -50,7 +47,7 @@ static struct rows rows_of(enum ph__wire wire, size_t rows, size_t columns, size
 /* ---- packing ------------------------------------------------------------------------------------------------- */
 
 /* scale_out: of int8, four bytes that may lie anywhere. */
-static void pack_row(const struct ph__kernels *kernels, enum ph__wire wire, size_t columns,
+static void pack_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
     const ph_real *numbers, void *bytes_out, unsigned char *scale_out)
 {
     float scale;
@@ -70,7 +67,7 @@ static void pack_row(const struct ph__kernels *kernels, enum ph__wire wire, size
     }
 }
 
-void ph__wire_pack(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
+void ph__wire_pack(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows, size_t columns,
     const ph_real *numbers, size_t stride, void *bytes_out)
 {
     if (rows == 0 || columns == 0)
@@ -83,8 +80,8 @@ void ph__wire_pack(const struct ph__kernels *kernels, enum ph__wire wire, size_t
             scales + row * sizeof(float));
 }
 
-void ph__wire_pack_rows(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
-    const ph_real *numbers, size_t first, size_t count, void *bytes_out)
+void ph__wire_pack_rows(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows,
+    size_t columns, const ph_real *numbers, size_t first, size_t count, void *bytes_out)
 {
     const size_t row_bytes = columns * number_bytes(wire);
     unsigned char *to = (unsigned char *)bytes_out + first * row_bytes;
@@ -100,7 +97,7 @@ void ph__wire_pack_rows(const struct ph__kernels *kernels, enum ph__wire wire, s
 
 /* ---- unpacking ----------------------------------------------------------------------------------------------- */
 
-static void unpack_row(const struct ph__kernels *kernels, enum ph__wire wire, size_t columns,
+static void unpack_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
     const void *bytes, float scale, ph_real *numbers_out)
 {
     switch (wire) {
@@ -118,8 +115,8 @@ static void unpack_row(const struct ph__kernels *kernels, enum ph__wire wire, si
     }
 }
 
-static void add_row(const struct ph__kernels *kernels, enum ph__wire wire, size_t columns, const void *bytes,
-    float scale, ph_real *numbers)
+static void add_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
+    const void *bytes, float scale, ph_real *numbers)
 {
     if (wire == PH_WIRE_FP32) {
         kernels->add(columns, numbers, bytes, numbers);
@@ -134,11 +131,11 @@ static void add_row(const struct ph__kernels *kernels, enum ph__wire wire, size_
     }
 }
 
-typedef void read_row(const struct ph__kernels *kernels, enum ph__wire wire, size_t columns,
+typedef void read_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
     const void *bytes, float scale, ph_real *numbers);
 
 /* read is a constant. */
-static inline void read_rows(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows,
+static inline void read_rows(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows,
     size_t columns, const void *bytes, ph_real *numbers, size_t stride, read_row *read)
 {
     if (rows == 0 || columns == 0)
@@ -154,14 +151,14 @@ static inline void read_rows(const struct ph__kernels *kernels, enum ph__wire wi
     }
 }
 
-void ph__wire_unpack(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
+void ph__wire_unpack(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out, size_t stride)
 {
     read_rows(kernels, wire, rows, columns, bytes, numbers_out, stride, unpack_row);
 }
 
-void ph__wire_unpack_rows(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
-    const void *bytes, size_t first, size_t count, ph_real *numbers_out)
+void ph__wire_unpack_rows(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows,
+    size_t columns, const void *bytes, size_t first, size_t count, ph_real *numbers_out)
 {
     const size_t row_bytes = columns * number_bytes(wire);
     const unsigned char *from = (const unsigned char *)bytes + first * row_bytes;
@@ -177,7 +174,7 @@ void ph__wire_unpack_rows(const struct ph__kernels *kernels, enum ph__wire wire,
     }
 }
 
-void ph__wire_add(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
+void ph__wire_add(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers, size_t stride)
 {
     read_rows(kernels, wire, rows, columns, bytes, numbers, stride, add_row);

@@ -15,30 +15,21 @@
 #include <stddef.h>
 
 #include "kernel/kernel.h"
+#include "phloem/comm.h"
 
-#define PH_WIRE_LIST(X)     \
-    X(PH_WIRE_FP32, "fp32") \
-    X(PH_WIRE_FP16, "fp16") \
-    X(PH_WIRE_BF16, "bf16") \
-    X(PH_WIRE_INT8, "int8")
+const char *ph__wire_name(enum ph_wire_format wire);
 
-#define PH_WIRE_ENUM(name, text) name,
-enum ph__wire { PH_WIRE_LIST(PH_WIRE_ENUM) PH_WIRE_COUNT };
-#undef PH_WIRE_ENUM
-
-const char *ph__wire_name(enum ph__wire wire);
-
-size_t ph__wire_bytes(enum ph__wire wire, size_t rows, size_t columns);
-void ph__wire_pack(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
+size_t ph__wire_bytes(enum ph_wire_format wire, size_t rows, size_t columns);
+void ph__wire_pack(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows, size_t columns,
     const ph_real *numbers, size_t stride, void *bytes_out);
-void ph__wire_unpack(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
+void ph__wire_unpack(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out, size_t stride);
 /* The same for `count` of the rows that are packed, from row `first` on: numbers are those rows alone, without gaps. */
-void ph__wire_pack_rows(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
-    const ph_real *numbers, size_t first, size_t count, void *bytes_out);
-void ph__wire_unpack_rows(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
-    const void *bytes, size_t first, size_t count, ph_real *numbers_out);
-void ph__wire_add(const struct ph__kernels *kernels, enum ph__wire wire, size_t rows, size_t columns,
+void ph__wire_pack_rows(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows,
+    size_t columns, const ph_real *numbers, size_t first, size_t count, void *bytes_out);
+void ph__wire_unpack_rows(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows,
+    size_t columns, const void *bytes, size_t first, size_t count, ph_real *numbers_out);
+void ph__wire_add(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers, size_t stride);
 
 #endif

@@ -38,7 +38,7 @@ static ph_status start_run(struct ph__call *call)
 {
     const struct ph__gradient_bucket *bucket = ph__bucket_of(call);
     const struct ph_reducer *reducer = bucket->sharding->reducer;
-    const enum ph__wire wire = bucket->sharding->dense;
+    const enum ph_wire_format wire = bucket->sharding->dense;
     unsigned char *next = reducer->numbers(reducer->context, bucket->index);
     for (size_t i = 0; i < bucket->count; i++) {
         const size_t elements = bucket->elements[i];
@@ -79,7 +79,7 @@ static ph_status wait_recorded(const struct ph__call *call, const void **sums_ou
 static ph_status wait_run(struct ph__call *call)
 {
     const struct ph__gradient_bucket *bucket = ph__bucket_of(call);
-    const enum ph__wire wire = bucket->sharding->dense;
+    const enum ph_wire_format wire = bucket->sharding->dense;
     const void *sums;
     PH_TRY(wait_recorded(call, &sums));
     const unsigned char *next = sums;

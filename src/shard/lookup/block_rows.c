@@ -58,7 +58,7 @@ size_t ph__own_rows(const struct ph__vector_exchange *exchange, size_t lookup, s
     return ph__own_begin(exchange, lookup, rank + 1) - ph__own_begin(exchange, lookup, rank);
 }
 
-size_t ph__block_wire_bytes(const struct ph__block *block, enum ph__wire wire, size_t rows)
+size_t ph__block_wire_bytes(const struct ph__block *block, enum ph_wire_format wire, size_t rows)
 {
     return ph__size_align(ph__wire_bytes(wire, rows, block->width));
 }
@@ -85,7 +85,7 @@ size_t ph__block_most_numbers(const struct ph__call *call, const struct ph__vect
 }
 
 size_t ph__exchange_most_bytes(
-    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph__wire wire)
+    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph_wire_format wire)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
@@ -109,7 +109,7 @@ size_t ph__own_most_rows(
 }
 
 size_t ph__own_most_bytes(
-    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph__wire wire)
+    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph_wire_format wire)
 {
     size_t bytes = 0;
     if (wire == PH_WIRE_FP32)

@@ -25,7 +25,7 @@ size_t ph__own_begin(const struct ph__vector_exchange *exchange, size_t lookup, 
 size_t ph__own_rows(const struct ph__vector_exchange *exchange, size_t lookup, size_t rank);
 
 /* Bytes of this many rows of a block, in that wire format, aligned. */
-size_t ph__block_wire_bytes(const struct ph__block *block, enum ph__wire wire, size_t rows);
+size_t ph__block_wire_bytes(const struct ph__block *block, enum ph_wire_format wire, size_t rows);
 
 /* A run of rows begins on a line of its own, and its scales where a float may. */
 #define PH_RUN_BYTES (PH_ALIGNMENT + sizeof(float))
@@ -36,12 +36,12 @@ size_t ph__block_wire_bytes(const struct ph__block *block, enum ph__wire wire, s
 size_t ph__block_most_numbers(const struct ph__call *call, const struct ph__vector_exchange *exchange);
 /* Bytes of all blocks that this rank gets. */
 size_t ph__exchange_most_bytes(
-    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph__wire wire);
+    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph_wire_format wire);
 /* Rows of what this rank has for an own block. */
 size_t ph__own_most_rows(
     const struct ph__call *call, const struct ph__vector_exchange *exchange, size_t lookup);
 /* Bytes of what all ranks get of the own lookups; 0 where numbers travel as they are, which need no other place. */
 size_t ph__own_most_bytes(
-    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph__wire wire);
+    const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph_wire_format wire);
 
 #endif

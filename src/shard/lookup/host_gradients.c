@@ -40,7 +40,7 @@ static ph_status start_infer(struct ph__infer *infer)
 
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const enum ph__wire wire = sharding_of(call)->backward;
+    const enum ph_wire_format wire = sharding_of(call)->backward;
     if (output == PH_BACK_SENT)
         *bytes_out = ph__host_most_bytes(call, sums_of(call), wire);
     else if (output == PH_BACK_RECEIVED)
@@ -98,7 +98,7 @@ static struct ph__message cut_part(
     const struct ph__call *call, const struct ph__host_part *part, size_t peer, char *place)
 {
     const struct ph__sharding *sharding = sharding_of(call);
-    const enum ph__wire wire = sharding->backward;
+    const enum ph_wire_format wire = sharding->backward;
     const size_t rows = ph__host_part_rows(sums_of(call), part, peer);
     const size_t width = sums_of(call)->blocks[part->block].width;
     struct cut cut = {call, part, ph__peer_samples_before(sharding, peer),
@@ -142,7 +142,7 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
 {
     const struct ph__host_sums *sums = sums_of(call);
     const struct ph__sharding *sharding = sharding_of(call);
-    const enum ph__wire wire = sharding->backward;
+    const enum ph_wire_format wire = sharding->backward;
     size_t count = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         for (size_t i = 0; i < sums->own_count; i++) {

@@ -36,7 +36,7 @@ size_t ph__host_part_rows(
 
 /* Bytes of the parts [first, last), each in num_runs runs that have num_samples samples together. */
 static size_t most_bytes(const struct ph__host_sums *sums, size_t first, size_t last, size_t num_samples,
-    size_t num_runs, enum ph__wire wire)
+    size_t num_runs, enum ph_wire_format wire)
 {
     size_t bytes = 0;
     for (size_t i = first; i < last; i++) {
@@ -47,7 +47,8 @@ static size_t most_bytes(const struct ph__host_sums *sums, size_t first, size_t 
     return bytes;
 }
 
-size_t ph__host_most_bytes(const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire)
+size_t ph__host_most_bytes(
+    const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire)
 {
     const struct ph__sharding *sharding = sums->exchange->sharding;
     const size_t num_samples = ph__peer_samples_most(sharding, call->extents[PH_SYMBOL_GLOBAL_BATCH]);
@@ -55,7 +56,7 @@ size_t ph__host_most_bytes(const struct ph__call *call, const struct ph__host_su
 }
 
 size_t ph__host_own_most_bytes(
-    const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire)
+    const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire)
 {
     if (wire == PH_WIRE_FP32)
         return 0;
@@ -84,7 +85,7 @@ static ph_status start_infer(struct ph__infer *infer)
 
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const enum ph__wire wire = sharding_of(call)->forward;
+    const enum ph_wire_format wire = sharding_of(call)->forward;
     *bytes_out = output == PH_HOST_IN_FLIGHT ? ph__host_most_bytes(call, sums_of(call), wire)
                                              : ph__host_own_most_bytes(call, sums_of(call), wire);
     return PH_OK;
@@ -244,7 +245,7 @@ static const ph_real *unpack_rows(const struct summing *summing, const struct ph
 {
     const struct ph__call *call = summing->call;
     const size_t width = sums_of(call)->blocks[part->block].width;
-    const enum ph__wire wire = sharding_of(call)->forward;
+    const enum ph_wire_format wire = sharding_of(call)->forward;
     if (wire == PH_WIRE_FP32)
         return (const ph_real *)(const void *)bytes + first * part->count * width;
     ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(sums_of(call)));
@@ -285,7 +286,7 @@ static void sum_samples(void *argument, size_t first, size_t last, size_t worker
     }
 }
 
-static size_t parts_bytes(const struct ph__host_sums *sums, enum ph__wire wire, size_t num_samples)
+static size_t parts_bytes(const struct ph__host_sums *sums, enum ph_wire_format wire, size_t num_samples)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < sums->num_parts; i++)

@@ -64,10 +64,11 @@ size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank);
 size_t ph__host_part_rows(
     const struct ph__host_sums *sums, const struct ph__host_part *part, size_t sample_rank);
 /* Bytes of what all parts have for this rank's peers, at most, for the extents of the call. */
-size_t ph__host_most_bytes(const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire);
+size_t ph__host_most_bytes(
+    const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
 /* Bytes of what this rank's parts are for all samples, at most; 0 where numbers travel as they are. */
 size_t ph__host_own_most_bytes(
-    const struct ph__call *call, const struct ph__host_sums *sums, enum ph__wire wire);
+    const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
 /* Numbers of the largest part for `num_samples` samples. */
 size_t ph__host_part_most_numbers(const struct ph__host_sums *sums, size_t num_samples);
 

@@ -111,7 +111,7 @@ static const ph_real *unpack_chunk(
     const struct ph__call *call = assembly->call;
     const struct ph__vector_exchange *exchange = assembly->places.exchange;
     const struct ph__block *block = &exchange->blocks[index];
-    const enum ph__wire wire = exchange->sharding->forward;
+    const enum ph_wire_format wire = exchange->sharding->forward;
     const uint32_t *begin = assembly->places.begins + chunk * exchange->num_blocks + index;
     const ph_real *own = ph__own_vectors(exchange, index, call->inputs + PH_EXCHANGE_LOOKUPS);
     if (wire == PH_WIRE_FP32)

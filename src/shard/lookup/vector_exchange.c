@@ -62,7 +62,7 @@ static size_t start_scratch_bytes(const struct ph__call *call)
 static struct ph__message pack_part(const struct ph__call *call, size_t lookup, size_t rank, char **packed)
 {
     const struct ph__vector_exchange *exchange = exchange_of(call);
-    const enum ph__wire wire = exchange->sharding->forward;
+    const enum ph_wire_format wire = exchange->sharding->forward;
     const size_t width = exchange->blocks[exchange->own_first + lookup].width;
     const size_t rows = ph__own_rows(exchange, lookup, rank);
     const ph_real *part =
@@ -102,7 +102,7 @@ const ph_real *ph__own_vectors(
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
     const struct ph__vector_exchange *exchange = exchange_of(call);
-    const enum ph__wire wire = exchange->sharding->forward;
+    const enum ph_wire_format wire = exchange->sharding->forward;
     char *place = call->outputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph__block *block = &exchange->blocks[i];
@@ -229,7 +229,7 @@ static const ph_real *unpack_rows(const struct assembly *assembly, size_t index,
 {
     const struct ph__call *call = assembly->call;
     const struct ph__block *block = &assembly->exchange->blocks[index];
-    const enum ph__wire wire = assembly->exchange->sharding->forward;
+    const enum ph_wire_format wire = assembly->exchange->sharding->forward;
     const ph_real *own = ph__own_vectors(assembly->exchange, index, call->inputs + PH_EXCHANGE_LOOKUPS);
     if (wire == PH_WIRE_FP32)
         return (own != NULL ? own : (const ph_real *)(const void *)bytes) +

@@ -144,7 +144,7 @@ static ph_real *cut_place(const struct ph__call *call, size_t index, char *place
 static void list_sends(const struct ph__call *call, struct ph__message *messages)
 {
     const struct ph__vector_exchange *exchange = exchange_of(call);
-    const enum ph__wire wire = exchange->sharding->backward;
+    const enum ph_wire_format wire = exchange->sharding->backward;
     ph_real *numbers = (void *)((char *)call->scratch + places_bytes(call));
     char *place = call->outputs[PH_BACK_SENT].data;
     struct ph__item_places places = {0};
@@ -179,7 +179,7 @@ static size_t received_offset(const struct ph__vector_exchange *exchange, size_t
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
     const struct ph__vector_exchange *exchange = exchange_of(call);
-    const enum ph__wire wire = exchange->sharding->backward;
+    const enum ph_wire_format wire = exchange->sharding->backward;
     size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
         for (size_t i = 0; i < exchange->own_count; i++) {

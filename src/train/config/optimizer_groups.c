@@ -16,6 +16,15 @@ static void apply_group(const struct ph_optimizer_group *group, struct ph_optimi
         optimizer->rule.weight_decay = group->weight_decay;
 }
 
+/* Both enums list the kinds in one order. */
+static enum ph_optimizer_kind table_kind(const struct ph_optimizer_settings *settings)
+{
+    _Static_assert(PH_EMBEDDING_ADAMW - PH_EMBEDDING_SGD == PH_ADAMW - PH_SGD, "other kinds of tables");
+    if (settings->embedding_kind == PH_EMBEDDING_SAME)
+        return settings->rule.kind;
+    return (enum ph_optimizer_kind)(settings->embedding_kind - PH_EMBEDDING_SGD);
+}
+
 struct ph_optimizer ph__optimizer_for(
     const struct ph_optimizer_settings *settings, const char *parameter, bool is_table)
 {
@@ -25,8 +34,7 @@ struct ph_optimizer ph__optimizer_for(
         .learning_rate_factor = 1,
     };
     if (is_table) {
-        if (settings->embedding_kind > 0)
-            optimizer.rule.kind = (enum ph_optimizer_kind)(settings->embedding_kind - 1);
+        optimizer.rule.kind = table_kind(settings);
         optimizer.l2 = settings->embedding_l2;
         optimizer.learning_rate_factor = settings->embedding_learning_rate_factor;
         optimizer.is_whole_table = settings->embedding_scope == PH_SCOPE_WHOLE;

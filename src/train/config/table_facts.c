@@ -209,7 +209,7 @@ ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table
     return status;
 }
 
-static struct ph__plan_wire wire_of(int wire)
+static struct ph__plan_wire wire_of(enum ph_wire_format wire)
 {
     static const struct ph__plan_wire wires[PH_WIRE_COUNT] = {{4, 0}, {2, 0}, {2, 0}, {1, 4}};
     return wires[wire];

@@ -174,9 +174,9 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_t
     const struct ph_parallel_settings *settings = job->parallel;
     const struct ph__distribution_options options = {.comm = ranks->comm,
         .plan = &ranks->plan,
-        .forward = (enum ph__wire)settings->forward,
-        .backward = (enum ph__wire)settings->backward,
-        .dense = (enum ph__wire)settings->dense,
+        .forward = settings->forward,
+        .backward = settings->backward,
+        .dense = settings->dense,
         .bucket_bytes = (size_t)settings->bucket_bytes,
         .overlaps = settings->overlap,
         .reducer = settings->sync == PH_SYNC_HUB && ranks->world_size > 1 ? job->reducer : NULL};

@@ -34,7 +34,8 @@ static inline void wire_oracle_levels(size_t n, const float *x, float *out)
 }
 
 /* (rows, columns), there and back. */
-static inline void wire_oracle(enum ph__wire wire, size_t rows, size_t columns, const float *x, float *out)
+static inline void wire_oracle(
+    enum ph_wire_format wire, size_t rows, size_t columns, const float *x, float *out)
 {
     for (size_t i = 0; i < rows * columns; i++) {
         out[i] = x[i];

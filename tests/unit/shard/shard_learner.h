@@ -30,7 +30,7 @@ struct training {
     enum ph_pooling pooling;
     bool has_weights;
     enum ph_optimizer_kind optimizer;
-    enum ph__wire wire;
+    enum ph_wire_format wire;
     bool has_two_tables; /* in the place of one */
     bool is_fused;       /* no gradient of a table is made by the program */
     bool reads_gradient; /* so that it is made */
@@ -406,7 +406,7 @@ static inline ph_status train_and_compare(const struct comparison *comparison, s
 static inline ph_status run_rank(struct ph_comm *comm, void *context)
 {
     const struct comparison *comparison = context;
-    const enum ph__wire wire = comparison->training->wire;
+    const enum ph_wire_format wire = comparison->training->wire;
     struct ph__plan plan = {0};
     struct ph_distribution *distribution;
     struct learner *learner = calloc(1, sizeof *learner);

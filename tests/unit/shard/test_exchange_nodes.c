@@ -11,7 +11,8 @@
 
 enum { MOST_ROWS = 1500, COLUMNS = 13 };
 
-static void check(const struct ph_backend *backend, enum ph__wire wire, size_t rows, const ph_real *numbers)
+static void check(
+    const struct ph_backend *backend, enum ph_wire_format wire, size_t rows, const ph_real *numbers)
 {
     static ph_real back[MOST_ROWS * COLUMNS], wanted[MOST_ROWS * COLUMNS];
     const size_t bytes = ph__wire_bytes(wire, rows, COLUMNS);
@@ -41,7 +42,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &backend));
         for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
             for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                check(backend, (enum ph__wire)wire, rows[i], numbers);
+                check(backend, (enum ph_wire_format)wire, rows[i], numbers);
         ph_backend_destroy(backend);
     }
 }

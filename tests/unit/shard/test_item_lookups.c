@@ -109,7 +109,7 @@ static const char mixed[] =
     "tables:\n  a: {kind: data_parallel}\n  b: {kind: data_parallel}\n  c: {kind: row_wise}\n"
     "  f: {kind: column_wise}\ndefault: {kind: table_wise}\n";
 
-static struct training mixed_training(enum ph__wire wire)
+static struct training mixed_training(enum ph_wire_format wire)
 {
     return (struct training){
         .plan = mixed, .slices = shared_slices, .add = add_items_and_bags, .has_weights = true, .wire = wire};
@@ -126,7 +126,7 @@ static void fewer_bits_on_the_wire_cost_few_digits(void **state)
 {
     (void)state;
     static const double tolerances[PH_WIRE_COUNT] = {0, 1e-2, 3e-2, 5e-2};
-    for (enum ph__wire wire = PH_WIRE_FP16; wire < PH_WIRE_COUNT; wire++) {
+    for (enum ph_wire_format wire = PH_WIRE_FP16; wire < PH_WIRE_COUNT; wire++) {
         const struct training training = mixed_training(wire);
         check_worlds(&training, tolerances[wire]);
     }

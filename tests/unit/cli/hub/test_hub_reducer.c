@@ -151,7 +151,7 @@ static ph_status learn_by(struct trial *trial, struct ph_comm *comm, const struc
     const struct ph__plan plan = {0};
     const struct ph__distribution_options options = {.comm = comm,
         .plan = &plan,
-        .dense = (enum ph__wire)settings->dense,
+        .dense = (enum ph_wire_format)settings->dense,
         .bucket_bytes = (size_t)settings->bucket_bytes,
         .overlaps = settings->overlap,
         .reducer = reducer};

@@ -159,7 +159,7 @@ static ph_status step(struct ph_comm *comm)
     PH_TRY(ph__comm_wait(comm, tickets[PH_WIRE_COUNT]));
     for (uint32_t wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){wire, "a bucket"}, world,
-            (enum ph__wire)wire, 5, 10, data[wire], &tickets[wire]));
+            (enum ph_wire_format)wire, 5, 10, data[wire], &tickets[wire]));
     for (uint32_t wire = 0; wire < PH_WIRE_COUNT; wire++)
         PH_TRY(ph__comm_wait(comm, tickets[wire]));
     return PH_OK;

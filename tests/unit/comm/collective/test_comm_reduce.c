@@ -14,8 +14,8 @@ static const struct {
 enum { NUM_SHAPES = sizeof shapes / sizeof *shapes };
 
 /* sum (n): the contributions of the members, as each reads on its way, added in their order. */
-static void serial_sum(
-    const struct ph__group *group, enum ph__wire wire, size_t rows, size_t columns, uint64_t salt, float *sum)
+static void serial_sum(const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns,
+    uint64_t salt, float *sum)
 {
     const size_t n = rows * columns;
     float numbers[MOST_NUMBERS], travelled[MOST_NUMBERS];
@@ -29,8 +29,8 @@ static void serial_sum(
 
 /* ---- all reduce ---------------------------------------------------------------------------------------------- */
 
-static ph_status check_all_reduce(
-    struct ph_comm *comm, const struct ph__group *group, enum ph__wire wire, size_t rows, size_t columns)
+static ph_status check_all_reduce(struct ph_comm *comm, const struct ph__group *group,
+    enum ph_wire_format wire, size_t rows, size_t columns)
 {
     const size_t n = rows * columns;
     const struct ph__comm_call call = {(uint32_t)wire, "dense gradients"};
@@ -53,7 +53,7 @@ static ph_status all_reduce_all(struct ph_comm *comm, void *context)
     for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
         for (size_t s = 0; s < NUM_SHAPES; s++)
             PH_TRY(check_all_reduce(
-                comm, ph__comm_world(comm), (enum ph__wire)wire, shapes[s].rows, shapes[s].columns));
+                comm, ph__comm_world(comm), (enum ph_wire_format)wire, shapes[s].rows, shapes[s].columns));
     return PH_OK;
 }
 
@@ -86,7 +86,7 @@ static void messages_that_are_cut_make_the_same_sum(void **state)
 /* ---- reduce scatter ------------------------------------------------------------------------------------------ */
 
 static ph_status check_reduce_scatter(
-    struct ph_comm *comm, const struct ph__group *group, enum ph__wire wire, size_t columns)
+    struct ph_comm *comm, const struct ph__group *group, enum ph_wire_format wire, size_t columns)
 {
     const struct ph__comm_call call = {5, "partial sums"};
     size_t rows_of[THREAD_RANKS_MOST], rows = 0, first = 0;
@@ -115,7 +115,7 @@ static ph_status reduce_scatter_all(struct ph_comm *comm, void *context)
     (void)context;
     for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
         for (size_t columns = 1; columns <= 64; columns += 21)
-            PH_TRY(check_reduce_scatter(comm, ph__comm_world(comm), (enum ph__wire)wire, columns));
+            PH_TRY(check_reduce_scatter(comm, ph__comm_world(comm), (enum ph_wire_format)wire, columns));
     return PH_OK;
 }
 
@@ -140,10 +140,10 @@ static ph_status sum_in_groups(struct ph_comm *comm, void *context)
     for (size_t rank = ph_comm_rank(comm) % 2; rank < ph_comm_world_size(comm); rank += 2)
         ranks[group.size++] = (uint32_t)rank;
     for (int wire = 0; wire < PH_WIRE_COUNT; wire++) {
-        PH_TRY(check_all_reduce(comm, &group, (enum ph__wire)wire, 9, 11));
-        PH_TRY(check_reduce_scatter(comm, &group, (enum ph__wire)wire, 6));
-        PH_TRY(check_all_reduce(comm, ph__comm_host(comm), (enum ph__wire)wire, 4, 5));
-        PH_TRY(check_reduce_scatter(comm, ph__comm_peers(comm), (enum ph__wire)wire, 8));
+        PH_TRY(check_all_reduce(comm, &group, (enum ph_wire_format)wire, 9, 11));
+        PH_TRY(check_reduce_scatter(comm, &group, (enum ph_wire_format)wire, 6));
+        PH_TRY(check_all_reduce(comm, ph__comm_host(comm), (enum ph_wire_format)wire, 4, 5));
+        PH_TRY(check_reduce_scatter(comm, ph__comm_peers(comm), (enum ph_wire_format)wire, 8));
     }
     return PH_OK;
 }

@@ -21,7 +21,7 @@ enum { NUM_ODD = sizeof odd_numbers / sizeof *odd_numbers };
 
 struct trial {
     const struct ph__kernels *kernels;
-    enum ph__wire wire;
+    enum ph_wire_format wire;
     struct shape shape;
 };
 
@@ -119,8 +119,8 @@ static void every_format_is_what_its_definition_says(void **state)
     for (int isa = PH_ISA_REF; isa <= (int)best; isa++)
         for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
             for (size_t s = 0; s < NUM_SHAPES; s++)
-                check_shape(
-                    &(struct trial){ph__kernels_for((enum ph__isa)isa), (enum ph__wire)wire, shapes[s]});
+                check_shape(&(struct trial){
+                    ph__kernels_for((enum ph__isa)isa), (enum ph_wire_format)wire, shapes[s]});
 }
 
 static void bytes_are_those_of_the_numbers_and_the_scales(void **state)
@@ -146,11 +146,12 @@ static void what_a_row_becomes_depends_on_no_other(void **state)
     unsigned char packed[sizeof numbers + ROWS * sizeof(float)] __attribute__((aligned(64)));
     wire_oracle_numbers(0, 1, ROWS * COLUMNS, numbers);
     for (int wire = 0; wire < PH_WIRE_COUNT; wire++) {
-        ph__wire_pack(kernels, (enum ph__wire)wire, ROWS, COLUMNS, numbers, COLUMNS, packed);
-        ph__wire_unpack(kernels, (enum ph__wire)wire, ROWS, COLUMNS, packed, whole, COLUMNS);
+        ph__wire_pack(kernels, (enum ph_wire_format)wire, ROWS, COLUMNS, numbers, COLUMNS, packed);
+        ph__wire_unpack(kernels, (enum ph_wire_format)wire, ROWS, COLUMNS, packed, whole, COLUMNS);
         for (size_t row = 0; row < ROWS; row++) {
-            ph__wire_pack(kernels, (enum ph__wire)wire, 1, COLUMNS, numbers + row * COLUMNS, 77, packed);
-            ph__wire_unpack(kernels, (enum ph__wire)wire, 1, COLUMNS, packed, one, 77);
+            ph__wire_pack(
+                kernels, (enum ph_wire_format)wire, 1, COLUMNS, numbers + row * COLUMNS, 77, packed);
+            ph__wire_unpack(kernels, (enum ph_wire_format)wire, 1, COLUMNS, packed, one, 77);
             assert_memory_equal(one, whole + row * COLUMNS, sizeof one);
         }
     }

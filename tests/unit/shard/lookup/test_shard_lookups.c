@@ -74,7 +74,7 @@ static void fewer_bits_on_the_wire_cost_few_digits(void **state)
 {
     (void)state;
     static const double tolerances[PH_WIRE_COUNT] = {0, 1e-2, 3e-2, 5e-2};
-    for (enum ph__wire wire = PH_WIRE_FP16; wire < PH_WIRE_COUNT; wire++)
+    for (enum ph_wire_format wire = PH_WIRE_FP16; wire < PH_WIRE_COUNT; wire++)
         check(&(struct training){.plan = mixed, .wire = wire}, 4, tolerances[wire]);
 }
 

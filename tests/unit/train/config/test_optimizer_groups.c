@@ -36,7 +36,7 @@ static void tables_may_have_another_rule(void **state)
 {
     (void)state;
     struct ph_optimizer_settings settings = adam;
-    settings.embedding_kind = 1 + PH_ROWWISE_ADAGRAD;
+    settings.embedding_kind = PH_EMBEDDING_ROWWISE_ADAGRAD;
     assert_int_equal(ph__optimizer_for(&settings, "embedding.table", true).rule.kind, PH_ROWWISE_ADAGRAD);
     assert_int_equal(ph__optimizer_for(&settings, "deep.0.weight", false).rule.kind, PH_ADAM);
 }

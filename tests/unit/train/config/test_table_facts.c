@@ -29,7 +29,7 @@ static void a_jobs_tables_have_their_rows_ids_and_bytes(void **state)
     static const double ids[] = {1, 2, 1, 3};
     struct setup *setup = set_up("deepfm", "facts");
     struct ph__table_list list;
-    setup->optimizer.embedding_kind = PH_ROWWISE_ADAGRAD + 1;
+    setup->optimizer.embedding_kind = PH_EMBEDDING_ROWWISE_ADAGRAD;
     setup->optimizer.embedding_l2 = 0;
     assert_ok(ph__table_list_of_job(&setup->job, &list));
     assert_int_equal(list.num_tables, 2 * ph_encoder_num_sparse(fixture.encoder));
@@ -80,17 +80,18 @@ static void rows_stay_whole_where_all_of_them_are_summed(void **state)
 {
     (void)state;
     static const struct {
-        enum ph_optimizer_kind kind;
+        enum ph_embedding_kind kind;
         double l2;
         enum ph_table_scope scope;
         bool has_whole_rows;
-    } cases[] = {{PH_ROWWISE_ADAGRAD, .1, PH_SCOPE_WHOLE, true},
-        {PH_ROWWISE_ADAGRAD, .1, PH_SCOPE_TOUCHED, false}, {PH_ROWWISE_ADAGRAD, 0, PH_SCOPE_WHOLE, false},
-        {PH_ADAGRAD, .1, PH_SCOPE_WHOLE, false}};
+    } cases[] = {{PH_EMBEDDING_ROWWISE_ADAGRAD, .1, PH_SCOPE_WHOLE, true},
+        {PH_EMBEDDING_ROWWISE_ADAGRAD, .1, PH_SCOPE_TOUCHED, false},
+        {PH_EMBEDDING_ROWWISE_ADAGRAD, 0, PH_SCOPE_WHOLE, false},
+        {PH_EMBEDDING_ADAGRAD, .1, PH_SCOPE_WHOLE, false}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct setup *setup = set_up("dlrm", "facts");
         struct ph__table_list list;
-        setup->optimizer.embedding_kind = (int)cases[i].kind + 1;
+        setup->optimizer.embedding_kind = cases[i].kind;
         setup->optimizer.embedding_l2 = cases[i].l2;
         setup->optimizer.embedding_scope = (int)cases[i].scope;
         assert_ok(ph__table_list_of_job(&setup->job, &list));

@@ -57,7 +57,7 @@ static struct setup *set_up_all(const char *model, const char *folder)
     setup->train.report_seconds = 0;
     setup->train.checkpoint_steps = 4;
     setup->train.report = setup->train.tensorboard = true;
-    setup->optimizer.embedding_kind = 1 + PH_ROWWISE_ADAGRAD;
+    setup->optimizer.embedding_kind = PH_EMBEDDING_ROWWISE_ADAGRAD;
     setup->optimizer.learning_rate = 0.2; /* so large that some evaluations are worse than the one before */
     setup->job.observer = &observer;
     setup->job.stop_signal = &watch.signal;
@@ -531,7 +531,7 @@ static void loss_that_is_not_finite_leaves_the_last_checkpoint_good(void **state
     struct ph_train_summary summary;
     setup->optimizer.rule.kind = PH_SGD;
     setup->optimizer.learning_rate = 1e37;
-    setup->optimizer.embedding_kind = 0;
+    setup->optimizer.embedding_kind = PH_EMBEDDING_SAME;
     setup->train.max_gradient_norm = 0;
     setup->train.warmup_steps = 1000; /* a first step that does little */
     setup->train.checkpoint_steps = 1;

@@ -12,7 +12,7 @@ static struct ph__trainer *make_trainer(const char *folder, struct setup **setup
 {
     struct ph__trainer *trainer;
     struct setup *setup = set_up("dnn", folder);
-    setup->optimizer.embedding_kind = 1 + PH_ROWWISE_ADAGRAD;
+    setup->optimizer.embedding_kind = PH_EMBEDDING_ROWWISE_ADAGRAD;
     assert_ok(ph__trainer_create(&setup->job, &trainer));
     *setup_out = setup;
     return trainer;

@@ -108,7 +108,7 @@ static void tables_are_learnt_in_every_format_nearly_as_in_fp32(void **state)
     for (size_t kind = 0; kind < (test_is_brief() ? 2 : COUNT(models)); kind++) {
         struct setup *setup = set_up_calm(models[kind], "formats", learning_rates[kind]);
         if (kind % 2 == 0) { /* Adagrad on touched rows; Adam on whole tables, clipped, elsewhere */
-            setup->optimizer.embedding_kind = 1 + PH_ADAGRAD;
+            setup->optimizer.embedding_kind = PH_EMBEDDING_ADAGRAD;
             setup->optimizer.embedding_scope = PH_SCOPE_TOUCHED;
             setup->train.max_gradient_norm = 0;
         }
