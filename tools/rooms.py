@@ -46,6 +46,7 @@ CROWDED = {"kernel", "model"}  # rooms that grow by a file a thing
 
 PUBLIC_ROOM = {  # header of include/phloem: the room that it is the face of
     "comm.h": "comm",
+    "options.h": "base",
     "status.h": "base",
     "team.h": "base",
     "version.h": "base",

@@ -23,8 +23,8 @@ static ph_status train(const struct ph_config *config, const char *folder)
     ph_status status = ph_train(&job, &summary);
     ph_encoder_destroy(encoder);
     if (status == PH_OK)
-        fprintf(stderr, "trained %llu steps; model: %s\n", (unsigned long long)summary.steps,
-            summary.checkpoint_path);
+        fprintf(stderr, "trained %llu steps; model: %s/model.safetensors\n",
+            (unsigned long long)summary.steps, folder);
     return status;
 }
 

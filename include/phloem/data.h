@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "phloem/options.h"
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
@@ -169,6 +170,7 @@ struct ph_prepare_options {
     void (*on_progress)(void *context, const struct ph_prepare_progress *progress);
     void *progress_context;
     double progress_seconds;
+    struct ph_buffer first_bad_row; /* gets its place and what is wrong with it; "": none */
 };
 
 struct ph_prepare_summary {
@@ -176,8 +178,7 @@ struct ph_prepare_summary {
     uint64_t num_bytes;      /* of all parts */
     uint64_t num_rows, num_bad_rows;
     size_t num_parts, num_kept_parts, num_threads;
-    double seconds;          /* of encoding: without the pass that an encoder may need */
-    char first_bad_row[512]; /* its place and what is wrong with it; "": none */
+    double seconds; /* of encoding: without the pass that an encoder may need */
 };
 
 /* Encodes train, valid and test once and for all: FOLDER/train and so on, to be opened by ph_batches_open, beside

@@ -11,6 +11,7 @@
 #include "phloem/kernel.h"
 #include "phloem/model.h"
 #include "phloem/op.h"
+#include "phloem/options.h"
 #include "phloem/serve.h"
 #include "phloem/status.h"
 #include "phloem/store.h"

@@ -15,6 +15,7 @@
 #include "phloem/graph.h"
 #include "phloem/kernel.h"
 #include "phloem/model.h"
+#include "phloem/options.h"
 #include "phloem/serve.h"
 
 #ifdef __cplusplus
@@ -133,12 +134,6 @@ struct ph_metrics {
 PH_MUST_CHECK ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels,
     const int64_t *groups, struct ph_metrics *metrics_out);
 
-/* Rows of a file that were left out, for what is wrong with them. */
-struct ph_bad_rows {
-    uint64_t count;
-    char first[512]; /* its place and what is wrong with it; "": there is none */
-};
-
 /* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same rows give
  * the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
  * One thread at a time, which scores; where num_prefetched is set, another makes the batches. Other errors: those of
@@ -177,6 +172,11 @@ struct ph_train_observer {
     void (*on_note)(void *context, const char *text);
 };
 
+/* Gets the first row of each file that was left out: its place and what is wrong with it; "": there is none. */
+struct ph_first_bad_rows {
+    struct ph_buffer train, valid, test;
+};
+
 /* A training to run; ph_config_job of phloem/config.h makes one of a config. All pointers are borrowed. */
 struct ph_train_job {
     struct ph_run_settings run;
@@ -202,6 +202,7 @@ struct ph_train_job {
         *profile_path;      /* NULL: no profile; else its table at the end, rank 0's; "-": standard output */
     const char *trace_path; /* NULL: no trace; of ranks, all want one or none */
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
+    struct ph_first_bad_rows first_bad_rows;
 };
 
 /* Peak anonymous memory of the process is promised to stay within
@@ -242,11 +243,11 @@ struct ph_train_summary {
     /* Of all rows, each scored before it was learnt from, first task; auc: the mean over windows by size, one-class
      * windows left out. */
     struct ph_metrics progressive;
-    struct ph_bad_rows train_bad_rows, valid_bad_rows, test_bad_rows; /* of the latest pass over each */
-    char checkpoint_path[1024];
-    char checkpoint_sha256[65]; /* of parameters and state, by name: not of the file, which says more */
-    uint64_t resumed_step;      /* that this process resumed at; 0: it began the training */
-    bool was_finished;          /* nothing was left to do: the rest is what summary.json said */
+    uint64_t train_bad_rows, valid_bad_rows, test_bad_rows; /* left out, in the latest pass over each */
+    /* Of parameters and state of FOLDER/model.safetensors, by name: not of the file, which says more. */
+    char checkpoint_sha256[65];
+    uint64_t resumed_step; /* that this process resumed at; 0: it began the training */
+    bool was_finished;     /* nothing was left to do: the rest is what summary.json said */
     enum ph_train_end ended_by;
 };
 

@@ -173,7 +173,7 @@ static ph_status find_finished(struct ph__comparison *comparison, struct ph__com
     if (path == NULL)
         return PH_ERROR_MEMORY;
     if (!ph__file_exists(path) ||
-        ph__summary_read(path, &run->summary, run->backend, sizeof run->backend) != PH_OK)
+        ph__summary_read(path, &run->summary, NULL, run->backend, sizeof run->backend) != PH_OK)
         return PH_OK;
     run->state = PH_RUN_FINISHED;
     return PH_OK;

@@ -11,6 +11,7 @@
 #include "train/folder/data_record.h"
 #include "train/folder/metrics_file.h"
 #include "train/folder/run_record.h"
+#include "train/folder/summary.h"
 #include "train/job_check.h"
 #include "train/loop/micro_batch.h"
 #include "train/measure/evaluate.h"
@@ -56,8 +57,9 @@ struct ph__trainer {
     struct ph_metrics *metrics;         /* (T) of the evaluation at hand */
     struct ph__report report;
     struct ph__state_snapshot snapshot;
-    char encoder_sha256[65]; /* of DIR/encoder.json */
-    int lock;                /* of the folder */
+    char model_path[PH_MODEL_PATH_BYTES]; /* DIR/model.safetensors */
+    char encoder_sha256[65];              /* of DIR/encoder.json */
+    int lock;                             /* of the folder */
     struct ph__arena arena;
     const char *identity; /* serve/model_identity.h; in the arena */
 
@@ -85,6 +87,7 @@ struct ph__trainer {
     uint64_t report_bytes;           /* of metrics.jsonl */
     double learning_rate;            /* of the latest step */
     struct ph_train_summary summary; /* in part */
+    struct ph__split_bad_rows bad_rows;
 
     /* checkpoints */
     bool has_checkpoint;  /* one was there when this process began: it resumes */

@@ -44,7 +44,7 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
     if (metrics == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
     int no_signal;
-    struct ph_bad_rows bad_rows;
+    struct ph__bad_rows bad_rows;
     const struct ph__job_rows rows = {.path = path};
     ph_status status = ph__scorer_evaluate(scoring->scorer, rows, NULL, &no_signal, metrics, &bad_rows, NULL);
     if (status == PH_OK && bad_rows.count > 0)

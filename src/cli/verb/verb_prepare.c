@@ -40,7 +40,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return PH_OK;
 }
 
-static void print_summary(const struct ph_prepare_summary *summary, const char *folder)
+static void print_summary(
+    const struct ph_prepare_summary *summary, const char *first_bad_row, const char *folder)
 {
     double text_mb = (double)summary->num_text_bytes * 1e-6, seconds = summary->seconds;
     printf("prepared %" PRIu64 " rows: %.1f MB of text, %.1f MB in %zu parts", summary->num_rows, text_mb,
@@ -52,8 +53,7 @@ static void print_summary(const struct ph_prepare_summary *summary, const char *
             summary->num_threads, text_mb / seconds, text_mb / seconds / (double)summary->num_threads,
             (double)summary->num_rows / seconds);
     if (summary->num_bad_rows > 0)
-        printf(
-            "left out %" PRIu64 " bad rows, the first: %s\n", summary->num_bad_rows, summary->first_bad_row);
+        printf("left out %" PRIu64 " bad rows, the first: %s\n", summary->num_bad_rows, first_bad_row);
     printf("memory: never more than %.1f MB, files that are mapped included\n",
         (double)ph__memory_peak_rss_bytes() * 1e-6);
     printf("data: %s (prepared.yaml: the data section of a config)\n", folder);
@@ -62,6 +62,7 @@ static void print_summary(const struct ph_prepare_summary *summary, const char *
 static ph_status prepare(struct request *request, struct ph_config *config)
 {
     struct ph_prepare_summary summary;
+    char first_bad_row[512];
     struct cli_progress progress = cli_progress_on(stderr);
     PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
@@ -70,11 +71,12 @@ static ph_status prepare(struct request *request, struct ph_config *config)
     options.stop_signal = cli_stop_signal_soon();
     options.on_progress = request->is_quiet ? NULL : cli_progress_show_preparation;
     options.progress_context = &progress;
+    options.first_bad_row = (struct ph_buffer){first_bad_row, sizeof first_bad_row};
     options.progress_seconds = cli_progress_seconds(&progress);
     ph_status status = ph_prepare(&config->data, request->folder, &options, &summary);
     cli_progress_end(&progress);
     PH_TRY(status);
-    print_summary(&summary, request->folder);
+    print_summary(&summary, first_bad_row, request->folder);
     return PH_OK;
 }
 

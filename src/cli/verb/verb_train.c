@@ -67,11 +67,11 @@ static void print_metrics(const char *what, const struct ph_metrics *metrics)
         metrics->logloss, metrics->ne, metrics->calibration, (unsigned long long)metrics->num_samples);
 }
 
-static void print_bad_rows(const char *what, const struct ph_bad_rows *bad_rows)
+static void print_bad_rows(const char *what, uint64_t count, struct ph_buffer first)
 {
-    if (bad_rows->count > 0)
-        printf("left out %llu bad rows of the %s data; the first: %s\n", (unsigned long long)bad_rows->count,
-            what, bad_rows->first);
+    if (count > 0)
+        printf("left out %llu bad rows of the %s data; the first: %s\n", (unsigned long long)count, what,
+            first.text);
 }
 
 static void print_memory(const struct ph_train_memory *memory)
@@ -87,8 +87,8 @@ static void print_memory(const struct ph_train_memory *memory)
         ph__bytes_text(memory->no_reuse_bytes, no_reuse));
 }
 
-static void print_summary(
-    const struct ph_train_summary *summary, const struct ph_train_settings *settings, const char *folder)
+static void print_summary(const struct ph_train_summary *summary, const struct ph_first_bad_rows *first,
+    const struct ph_train_settings *settings, const char *folder)
 {
     if (summary->was_finished)
         printf("nothing is left to do: %s holds a finished training\n", folder);
@@ -106,9 +106,9 @@ static void print_summary(
     if (summary->skipped_steps > 0)
         printf("skipped %llu steps whose loss or gradients were not finite\n",
             (unsigned long long)summary->skipped_steps);
-    print_bad_rows("training", &summary->train_bad_rows);
-    print_bad_rows("validation", &summary->valid_bad_rows);
-    print_bad_rows("test", &summary->test_bad_rows);
+    print_bad_rows("training", summary->train_bad_rows, first->train);
+    print_bad_rows("validation", summary->valid_bad_rows, first->valid);
+    print_bad_rows("test", summary->test_bad_rows, first->test);
     if (summary->has_progressive)
         print_metrics("progressive", &summary->progressive);
     if (summary->has_valid)
@@ -116,8 +116,8 @@ static void print_summary(
     if (summary->has_test)
         print_metrics("test", &summary->test);
     print_memory(&summary->memory);
-    printf("model: %s (sha256 of its parameters %.16s...)\nmetrics: %s/summary.json\n",
-        summary->checkpoint_path, summary->checkpoint_sha256, folder);
+    printf("model: %s/model.safetensors (sha256 of its parameters %.16s...)\nmetrics: %s/summary.json\n",
+        folder, summary->checkpoint_sha256, folder);
 }
 
 /* The trace is written at the end of a long training, maybe into the folder that is there now. */
@@ -154,6 +154,10 @@ static ph_status train(const struct request *request, struct ph_config *config, 
 {
     struct watch watch = {.progress = cli_progress_on(stdout), .trace = request->trace};
     const bool is_first = ph_comm_rank(comm) == 0;
+    char first_rows[3][512];
+    const struct ph_first_bad_rows first_bad_rows = {.train = {first_rows[0], sizeof first_rows[0]},
+        .valid = {first_rows[1], sizeof first_rows[1]},
+        .test = {first_rows[2], sizeof first_rows[2]}};
     const struct ph_train_observer observer = {
         .context = &watch,
         .on_progress = request->is_quiet ? NULL : show_progress,
@@ -169,6 +173,7 @@ static ph_status train(const struct request *request, struct ph_config *config, 
         .observer = is_first ? &observer : NULL,
         .profile_path = request->has_profile ? "-" : NULL,
         .trace_path = request->trace,
+        .first_bad_rows = first_bad_rows,
         .signals = {cli_stop_signal_place(), cli_stop_signal_watch},
     };
     struct ph_train_summary summary;
@@ -176,7 +181,7 @@ static ph_status train(const struct request *request, struct ph_config *config, 
     cli_progress_end(&watch.progress);
     if (status != PH_OK || !is_first)
         return status;
-    print_summary(&summary, &config->train, request->folder);
+    print_summary(&summary, &first_bad_rows, &config->train, request->folder);
     return ph_comm_world_size(comm) > 1 ? cli_rank_table_print(request->folder) : PH_OK;
 }
 

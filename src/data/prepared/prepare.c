@@ -17,6 +17,7 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
+#include "base/memory/caller.h"
 #include "base/text/utf8.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
@@ -275,14 +276,15 @@ static ph_status check_bad_rows(const struct ph__prepare_context *context,
     return PH_OK;
 }
 
-/* Gives the first bad row of all, its place and what is wrong with it; "" when there is none. */
-static void first_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_plan *plan,
-    struct ph__prepare_result *results, char *text_out, size_t size)
+/* Gives the caller the first bad row of all, its place and what is wrong with it; "" when there is none. */
+static void tell_first_bad_row(const struct preparation *preparation)
 {
-    text_out[0] = '\0';
-    for (size_t i = 0; i < plan->num_tasks && text_out[0] == '\0'; i++)
-        if (results[i].num_bad_rows > 0)
-            describe_bad_row(context, plan, results, i, text_out, size);
+    char text[512] = "";
+    for (size_t i = 0; i < preparation->plan.num_tasks && text[0] == '\0'; i++)
+        if (preparation->results[i].num_bad_rows > 0)
+            describe_bad_row(
+                &preparation->context, &preparation->plan, preparation->results, i, text, sizeof text);
+    ph__buffer_set(preparation->options->first_bad_row, text);
 }
 
 /* ---- splits ---------------------------------------------------------------------------------------------- */
@@ -375,8 +377,7 @@ static void add_up(const struct preparation *preparation, struct ph_prepare_summ
         summary->num_text_bytes += result->num_text_bytes;
         summary->num_kept_parts += result->num_kept;
     }
-    first_bad_row(&preparation->context, &preparation->plan, preparation->results, summary->first_bad_row,
-        sizeof summary->first_bad_row);
+    tell_first_bad_row(preparation);
     summary->num_threads = preparation->num_threads;
 }
 

@@ -247,7 +247,7 @@ static ph_status prepare_checkpoint(struct ph__trainer *trainer)
     PH_TRY(ph__checkpoints_create(folder));
     if (trainer->best_step > 0)
         PH_TRY(ph__checkpoint_link(
-            trainer->summary.checkpoint_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
+            trainer->model_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
     return ph__report_sync(&trainer->report, &trainer->report_bytes);
 }
 

@@ -12,7 +12,7 @@
 #include "phloem/train.h"
 #include "train/trainer.h"
 
-/* a DIR that fits struct ph_train_summary.checkpoint_path, and the names */
+/* a DIR whose model fits PH_MODEL_PATH_BYTES, and the names */
 #define PH_CHECKPOINT_PATH_BYTES 1152
 
 const char *ph__checkpoint_path(const char *folder, uint64_t step, char path[PH_CHECKPOINT_PATH_BYTES]);

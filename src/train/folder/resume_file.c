@@ -15,7 +15,7 @@
 #define ROW_FORMAT_KEY "row_format" /* of the metadata; files of older libraries lack it, and are of fp32 */
 #define LANES_KEY "shuffle_lanes"   /* of the metadata; files of older libraries lack it, and are of one */
 #define DATA_KEY "data"             /* of the metadata; files of older libraries lack it */
-#define BAD_ROW_BYTES sizeof((struct ph_bad_rows *)0)->first
+#define BAD_ROW_BYTES sizeof((struct ph__bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
 #define JOB(member) offsetof(struct job, member)
@@ -62,10 +62,10 @@ static const struct ph__json_field carried_fields[] = {
     {"stream_auc", PH_JSON_NUMBER, AT(progressive.auc_sum), 0},
     {"stream_auc_samples", PH_JSON_COUNT, AT(progressive.auc_samples), 0},
     /* rows left out */
-    {"train_bad_rows", PH_JSON_COUNT, AT(summary.train_bad_rows.count), 0},
-    {"first_train_bad_row", PH_JSON_TEXT, AT(summary.train_bad_rows.first), BAD_ROW_BYTES},
-    {"valid_bad_rows", PH_JSON_COUNT, AT(summary.valid_bad_rows.count), 0},
-    {"first_valid_bad_row", PH_JSON_TEXT, AT(summary.valid_bad_rows.first), BAD_ROW_BYTES},
+    {"train_bad_rows", PH_JSON_COUNT, AT(bad_rows.train.count), 0},
+    {"first_train_bad_row", PH_JSON_TEXT, AT(bad_rows.train.first), BAD_ROW_BYTES},
+    {"valid_bad_rows", PH_JSON_COUNT, AT(bad_rows.valid.count), 0},
+    {"first_valid_bad_row", PH_JSON_TEXT, AT(bad_rows.valid.first), BAD_ROW_BYTES},
     /* reports */
     {"tally_loss_sum", PH_JSON_NUMBER, AT(tally.loss_sum), 0},
     {"tally_steps", PH_JSON_COUNT, AT(tally.steps), 0},

@@ -9,7 +9,7 @@
 
 #define METRIC(member) offsetof(struct ph_metrics, member)
 #define MEMORY(member) offsetof(struct ph_train_memory, member)
-#define BAD_ROWS(member) offsetof(struct ph_bad_rows, member)
+#define BAD_ROWS(member) offsetof(struct ph__bad_rows, member)
 #define SUMMARY(member) offsetof(struct ph_train_summary, member)
 
 static const struct ph__json_field metric_fields[] = {
@@ -35,7 +35,7 @@ static const struct ph__json_field memory_fields[] = {
 
 static const struct ph__json_field bad_rows_fields[] = {
     {"count", PH_JSON_COUNT, BAD_ROWS(count), 0},
-    {"first", PH_JSON_TEXT, BAD_ROWS(first), sizeof((struct ph_bad_rows *)0)->first},
+    {"first", PH_JSON_TEXT, BAD_ROWS(first), sizeof((struct ph__bad_rows *)0)->first},
 };
 
 static const struct ph__json_field summary_fields[] = {
@@ -51,12 +51,10 @@ static const struct ph__json_field summary_fields[] = {
     {"peak_rss_bytes", PH_JSON_COUNT, SUMMARY(peak_rss_bytes), 0},
     {"parameters", PH_JSON_COUNT, SUMMARY(parameters), 0},
     {"flops_per_sample", PH_JSON_NUMBER, SUMMARY(flops_per_sample), 0},
-    {"checkpoint", PH_JSON_TEXT, SUMMARY(checkpoint_path),
-        sizeof((struct ph_train_summary *)0)->checkpoint_path},
     {"checkpoint_sha256", PH_JSON_TEXT, SUMMARY(checkpoint_sha256),
         sizeof((struct ph_train_summary *)0)->checkpoint_sha256},
 };
-#define NUM_OUTCOME_FIELDS 2 /* of summary_fields, the last ones: written behind the metrics */
+#define NUM_OUTCOME_FIELDS 1 /* of summary_fields, the last one: written behind the metrics */
 
 /* ---- how it ended ----------------------------------------------------------------------------------------- */
 
@@ -103,19 +101,19 @@ static struct ph__json *memory_json(const struct ph_train_memory *memory)
     return object;
 }
 
-static void set_bad_rows(struct ph__json *object, const char *what, const struct ph_bad_rows *bad_rows)
+static void set_bad_rows(struct ph__json *object, const char *what, const struct ph__bad_rows *bad_rows)
 {
     struct ph__json *json = ph__json_object();
     ph__json_set_fields(json, bad_rows_fields, sizeof bad_rows_fields / sizeof *bad_rows_fields, bad_rows);
     ph__json_set(object, what, json);
 }
 
-static struct ph__json *all_bad_rows_json(const struct ph_train_summary *summary)
+static struct ph__json *all_bad_rows_json(const struct ph__split_bad_rows *bad_rows)
 {
     struct ph__json *object = ph__json_object();
-    set_bad_rows(object, "train", &summary->train_bad_rows);
-    set_bad_rows(object, "valid", &summary->valid_bad_rows);
-    set_bad_rows(object, "test", &summary->test_bad_rows);
+    set_bad_rows(object, "train", &bad_rows->train);
+    set_bad_rows(object, "valid", &bad_rows->valid);
+    set_bad_rows(object, "test", &bad_rows->test);
     return object;
 }
 
@@ -128,9 +126,10 @@ static void set_metrics(struct ph__json *object, const char *what, bool has, con
 }
 
 ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_train_summary *summary,
-    const char *backend, struct ph__json *ranks, const char *path)
+    const struct ph__split_bad_rows *bad_rows, const char *backend, struct ph__json *ranks, const char *path)
 {
     const size_t num_first = sizeof summary_fields / sizeof *summary_fields - NUM_OUTCOME_FIELDS;
+    char model_path[PH_MODEL_PATH_BYTES];
     struct ph__json *object = ph__json_object();
     ph__json_set_text(object, "model", ph_model_name(job->model->kind));
     ph__json_set_integer(object, "seed", (int64_t)job->run.seed);
@@ -141,16 +140,25 @@ ph_status ph__summary_write(const struct ph_train_job *job, const struct ph_trai
     ph__json_set_fields(object, summary_fields, num_first, summary);
     ph__json_set_text(object, "ended_by", ph__train_end_name(summary->ended_by));
     ph__json_set(object, "memory", memory_json(&summary->memory));
-    ph__json_set(object, "bad_rows", all_bad_rows_json(summary));
+    ph__json_set(object, "bad_rows", all_bad_rows_json(bad_rows));
     set_metrics(object, "progressive", summary->has_progressive, &summary->progressive);
     set_metrics(object, "valid", summary->has_valid, &summary->valid);
     set_metrics(object, "test", summary->has_test, &summary->test);
     if (ranks != NULL)
         ph__json_set(object, "ranks", ranks);
+    snprintf(model_path, sizeof model_path, "%s/model.safetensors", job->folder);
+    ph__json_set_text(object, "checkpoint", model_path);
     ph__json_set_fields(object, summary_fields + num_first, NUM_OUTCOME_FIELDS, summary);
     ph_status status = ph__json_write(object, path);
     ph__json_destroy(object);
     return status;
+}
+
+void ph__summary_count_bad_rows(struct ph_train_summary *summary, const struct ph__split_bad_rows *bad_rows)
+{
+    summary->train_bad_rows = bad_rows->train.count;
+    summary->valid_bad_rows = bad_rows->valid.count;
+    summary->test_bad_rows = bad_rows->test.count;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
@@ -167,14 +175,13 @@ static const char *get_metrics(
         json, metric_fields, sizeof metric_fields / sizeof *metric_fields, metrics_out);
 }
 
-static const char *get_bad_rows(const struct ph__json *object, struct ph_train_summary *summary)
+static const char *get_bad_rows(const struct ph__json *object, struct ph__split_bad_rows *bad_rows)
 {
     const struct ph__json *all = ph__json_get(object, "bad_rows");
     const struct {
         const char *key;
-        struct ph_bad_rows *to;
-    } files[] = {{"train", &summary->train_bad_rows}, {"valid", &summary->valid_bad_rows},
-        {"test", &summary->test_bad_rows}};
+        struct ph__bad_rows *to;
+    } files[] = {{"train", &bad_rows->train}, {"valid", &bad_rows->valid}, {"test", &bad_rows->test}};
     const char *missing = NULL;
     for (size_t i = 0; i < sizeof files / sizeof *files && missing == NULL; i++)
         missing = ph__json_get_fields(ph__json_get(all, files[i].key), bad_rows_fields,
@@ -182,7 +189,8 @@ static const char *get_bad_rows(const struct ph__json *object, struct ph_train_s
     return missing;
 }
 
-static const char *get_summary(const struct ph__json *object, struct ph_train_summary *summary)
+static const char *get_summary(
+    const struct ph__json *object, struct ph_train_summary *summary, struct ph__split_bad_rows *bad_rows)
 {
     summary->ended_by = end_called(ph__json_as_text(ph__json_get(object, "ended_by"), ""));
     const char *missing =
@@ -191,7 +199,7 @@ static const char *get_summary(const struct ph__json *object, struct ph_train_su
         missing = ph__json_get_fields(ph__json_get(object, "memory"), memory_fields,
             sizeof memory_fields / sizeof *memory_fields, &summary->memory);
     if (missing == NULL)
-        missing = get_bad_rows(object, summary);
+        missing = get_bad_rows(object, bad_rows);
     if (missing == NULL)
         missing = get_metrics(object, "progressive", &summary->has_progressive, &summary->progressive);
     if (missing == NULL)
@@ -212,18 +220,22 @@ static ph_status read_file(const char *path, struct ph__arena *arena, struct ph_
     return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
 }
 
-ph_status ph__summary_read(
-    const char *path, struct ph_train_summary *summary_out, char *backend_out, size_t backend_size)
+ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_out,
+    struct ph__split_bad_rows *bad_rows_out, char *backend_out, size_t backend_size)
 {
     struct ph__arena arena = {0};
     struct ph__json *json = NULL;
     struct ph_train_summary summary = {0};
+    struct ph__split_bad_rows bad_rows = {0};
     ph_status status = read_file(path, &arena, &json);
-    const char *missing = status == PH_OK ? get_summary(json, &summary) : NULL;
+    const char *missing = status == PH_OK ? get_summary(json, &summary, &bad_rows) : NULL;
     if (missing != NULL)
         status = ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or no such value", path, missing);
+    ph__summary_count_bad_rows(&summary, &bad_rows);
     if (status == PH_OK)
         *summary_out = summary;
+    if (status == PH_OK && bad_rows_out != NULL)
+        *bad_rows_out = bad_rows;
     if (status == PH_OK && backend_out != NULL)
         snprintf(backend_out, backend_size, "%s", ph__json_as_text(ph__json_get(json, "backend"), ""));
     if (json != NULL)

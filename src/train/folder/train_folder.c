@@ -53,7 +53,7 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
 {
     struct ph__checkpoint_list list;
     bool is_empty = true;
-    if (strlen(folder) + sizeof "/model.safetensors" > sizeof((struct ph_train_summary *)0)->checkpoint_path)
+    if (strlen(folder) + sizeof "/model.safetensors" > PH_MODEL_PATH_BYTES)
         return ph_fail(PH_ERROR_USAGE, "the name of the output folder is too long: %s", folder);
     PH_TRY(ph__directory_create(folder));
     if (access(folder, W_OK | X_OK) != 0)
@@ -280,7 +280,7 @@ static ph_status put_model_back(const struct ph__trainer *trainer)
     if (trainer->best_step == 0 || !ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
     ph__checkpoint_best_path(trainer->job->folder, trainer->best_step, path);
-    return ph__checkpoint_link(path, trainer->summary.checkpoint_path);
+    return ph__checkpoint_link(path, trainer->model_path);
 }
 
 /* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that is no
@@ -305,15 +305,15 @@ static ph_status put_back(struct ph__trainer *trainer)
 
 /* Whether nothing is left to do, and what summary.json says of a training that is over. One that is lost or damaged is made once
  * more, by a training that has no step left. As the first rank finds it: where another one cannot read it, all fail. */
-static ph_status read_end(
-    struct ph__trainer *trainer, struct ph_train_summary *ended_out, bool *has_ended_out)
+static ph_status read_end(struct ph__trainer *trainer, struct ph_train_summary *ended_out,
+    struct ph__split_bad_rows *bad_rows_out, bool *has_ended_out)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
     ph_status status = PH_OK;
     struct ph__ranks_moment moment = {0};
     path_in(trainer->job->folder, "summary.json", path);
     if (ph__trainer_is_over(trainer)) {
-        status = ph__summary_read(path, ended_out, NULL, 0);
+        status = ph__summary_read(path, ended_out, bad_rows_out, NULL, 0);
         moment.is_due = status == PH_OK;
     }
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
@@ -324,10 +324,11 @@ static ph_status read_end(
 static ph_status resume(struct ph__trainer *trainer)
 {
     struct ph_train_summary ended;
+    struct ph__split_bad_rows bad_rows;
     bool has_ended;
     PH_TRY(digest_encoder(trainer));
     PH_TRY(resume_newest(trainer));
-    PH_TRY(read_end(trainer, &ended, &has_ended));
+    PH_TRY(read_end(trainer, &ended, &bad_rows, &has_ended));
     if (!has_ended) {
         PH_TRY(resume_data(trainer));
         return put_back(trainer);
@@ -336,13 +337,12 @@ static ph_status resume(struct ph__trainer *trainer)
     ended.resumed_step = trainer->summary.resumed_step;
     ended.was_finished = true;
     trainer->summary = ended;
+    trainer->bad_rows = bad_rows;
     return PH_OK;
 }
 
 ph_status ph__trainer_open_folder(struct ph__trainer *trainer)
 {
-    struct ph_train_summary *summary = &trainer->summary;
-    snprintf(summary->checkpoint_path, sizeof summary->checkpoint_path, "%s/model.safetensors",
-        trainer->job->folder);
+    snprintf(trainer->model_path, sizeof trainer->model_path, "%s/model.safetensors", trainer->job->folder);
     return trainer->has_checkpoint ? resume(trainer) : begin(trainer);
 }

@@ -2,6 +2,7 @@
 #include "train/loop/loop.h"
 
 #include "base/file/stream.h"
+#include "base/memory/caller.h"
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "graph/executor.h"
@@ -89,7 +90,7 @@ static ph_status take_step(
     PH_TRY(step(trainer, batch));
     ph_batches_position(batches, &trainer->position);
     ph__batches_read_place(batches, &trainer->data.train_place);
-    ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
+    ph__bad_rows_update(&trainer->bad_rows.train, batches);
     struct ph__ranks_moment moment = {ph__trainer_signal(trainer), ph__trainer_is_save_due(trainer)};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
     count_step(trainer, batch);
@@ -161,7 +162,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
     if (status != PH_OK)
         return data_failed(trainer, status);
     status = train_batches(trainer, batches, is_stop);
-    ph__bad_rows_update(&trainer->summary.train_bad_rows, batches);
+    ph__bad_rows_update(&trainer->bad_rows.train, batches);
     ph__batches_read_place(batches, &trainer->data.train_place);
     ph_batches_close(batches);
     if (status == PH_OK && !*is_stop && trainer->labels.is_on)
@@ -236,8 +237,7 @@ static ph_status digest_model(struct ph__trainer *trainer)
 {
     struct ph_train_summary *summary = &trainer->summary;
     return trainer->ranks.comm != NULL
-               ? ph__rank_checkpoint_digest(
-                     &trainer->ranks, summary->checkpoint_path, summary->checkpoint_sha256)
+               ? ph__rank_checkpoint_digest(&trainer->ranks, trainer->model_path, summary->checkpoint_sha256)
                : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
 }
 
@@ -262,10 +262,10 @@ static ph_status write_profile(const struct ph__trainer *trainer)
 /* Takes `ranks`, which may be NULL. */
 static ph_status write_end(struct ph__trainer *trainer, struct ph__json *ranks)
 {
-    struct ph_train_summary *summary = &trainer->summary;
-    char path[sizeof summary->checkpoint_path];
+    char path[PH_MODEL_PATH_BYTES];
     snprintf(path, sizeof path, "%s/summary.json", trainer->job->folder);
-    PH_TRY(ph__summary_write(trainer->job, summary, ph_backend_describe(trainer->backend), ranks, path));
+    PH_TRY(ph__summary_write(trainer->job, &trainer->summary, &trainer->bad_rows,
+        ph_backend_describe(trainer->backend), ranks, path));
     return write_profile(trainer);
 }
 
@@ -338,6 +338,16 @@ static ph_status train(struct ph__trainer *trainer)
     return status;
 }
 
+static void tell_end(const struct ph__trainer *trainer, struct ph_train_summary *summary_out)
+{
+    const struct ph_first_bad_rows *first = &trainer->job->first_bad_rows;
+    *summary_out = trainer->summary;
+    ph__summary_count_bad_rows(summary_out, &trainer->bad_rows);
+    ph__buffer_set(first->train, trainer->bad_rows.train.first);
+    ph__buffer_set(first->valid, trainer->bad_rows.valid.first);
+    ph__buffer_set(first->test, trainer->bad_rows.test.first);
+}
+
 /* Others hear of it before what they exchange with this rank is torn down. */
 static ph_status tell_others(const struct ph_train_job *job, ph_status status)
 {
@@ -353,7 +363,7 @@ ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summ
     if (!trainer->summary.was_finished)
         status = tell_others(job, train(trainer));
     if (status == PH_OK)
-        *summary_out = trainer->summary;
+        tell_end(trainer, summary_out);
     ph__trainer_destroy(trainer);
     return status;
 }

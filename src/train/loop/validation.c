@@ -27,7 +27,7 @@ static ph_status write_model(struct ph__trainer *trainer, const char *path, cons
 /* Reads the best model back into store and state, as it was saved. */
 static ph_status load_best(struct ph__trainer *trainer)
 {
-    const char *path = trainer->summary.checkpoint_path;
+    const char *path = trainer->model_path;
     struct ph__tensor_list list = {0};
     if (trainer->ranks.comm == NULL)
         return ph_checkpoint_load(path, trainer->store, trainer->state);
@@ -46,7 +46,7 @@ static ph_status load_best(struct ph__trainer *trainer)
 static ph_status save_best(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
-    const char *path = trainer->summary.checkpoint_path;
+    const char *path = trainer->model_path;
     char seed[24], step[24];
     snprintf(seed, sizeof seed, "%" PRIu64, job->run.seed);
     snprintf(step, sizeof step, "%" PRIu64, trainer->summary.steps);
@@ -124,7 +124,7 @@ static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decis
         return PH_OK;
     PH_TRY(ph__rank_coverage_gather(trainer->ranks.comm, &trainer->record.coverage));
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__data_record_valid(&trainer->data, job), job->stop_signal,
-        &signal, trainer->metrics, &trainer->summary.valid_bad_rows, &details));
+        &signal, trainer->metrics, &trainer->bad_rows.valid, &details));
     if (signal != 0)
         return ph__trainer_stop(trainer, signal);
     PH_TRY(ph__rank_coverage_sum(
@@ -168,7 +168,7 @@ ph_status ph__trainer_test_best(struct ph__trainer *trainer)
     int signal;
     const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
-        &signal, trainer->metrics, &summary->test_bad_rows, &details));
+        &signal, trainer->metrics, &trainer->bad_rows.test, &details));
     if (signal !=
         0) /* the weights are the best ones now, but the last ones were saved at the training's end */
         return ph__trainer_stop_saved(trainer, signal);

@@ -198,7 +198,7 @@ static ph_status score_all(struct evaluation *evaluation, struct ph_batches *bat
     }
 }
 
-void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches)
+void ph__bad_rows_update(struct ph__bad_rows *bad_rows, struct ph_batches *batches)
 {
     bad_rows->count = ph_batches_num_bad_rows(batches);
     if (bad_rows->first[0] == '\0')
@@ -207,7 +207,7 @@ void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batche
 
 /* A signal interrupts the reading of a process alone; ranks read files, which do not make them wait. */
 static ph_status score_rows(
-    struct evaluation *evaluation, struct ph__job_rows rows, struct ph_bad_rows *bad_rows)
+    struct evaluation *evaluation, struct ph__job_rows rows, struct ph__bad_rows *bad_rows)
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(evaluation->scorer);
     const size_t world_size = evaluation->comm != NULL ? ph_comm_world_size(evaluation->comm) : 1;
@@ -244,10 +244,10 @@ static ph_status measure(struct evaluation *evaluation, struct ph_metrics *metri
 
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
-    struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
+    struct ph__bad_rows *bad_rows_out, const struct ph__evaluation_details *details)
 {
     const struct ph_scorer_options *options = ph__scorer_options(scorer);
-    struct ph_bad_rows bad_rows = {0};
+    struct ph__bad_rows bad_rows = {0};
     struct evaluation evaluation = {.scorer = scorer,
         .comm = options->comm,
         .stop_signal = stop_signal,

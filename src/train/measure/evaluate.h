@@ -7,6 +7,15 @@
 #include "train/measure/calibration.h"
 #include "train/measure/id_coverage.h"
 
+/* Rows of a file that were left out. */
+struct ph__bad_rows {
+    uint64_t count;
+    char first[512]; /* its place and what is wrong with it; "": there is none */
+};
+struct ph__split_bad_rows {
+    struct ph__bad_rows train, valid, test;
+};
+
 /* What an evaluation gathers beside the metrics: each is emptied first; NULL: not wanted. */
 struct ph__evaluation_details {
     struct ph__calibration *calibration; /* of the first task; of several ranks on the first one alone */
@@ -19,10 +28,10 @@ struct ph__evaluation_details {
  * all scores and measures; all get the same metrics. bad_rows_out and details may be NULL. */
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
-    struct ph_bad_rows *bad_rows_out, const struct ph__evaluation_details *details);
+    struct ph__bad_rows *bad_rows_out, const struct ph__evaluation_details *details);
 
 /* Those of a pass so far; the first stays where it is known. */
-void ph__bad_rows_update(struct ph_bad_rows *bad_rows, struct ph_batches *batches);
+void ph__bad_rows_update(struct ph__bad_rows *bad_rows, struct ph_batches *batches);
 
 /* ---- what all ranks have scored of a batch, on every rank or on the first one alone ------------------------------------ */
 

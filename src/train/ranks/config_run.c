@@ -91,6 +91,7 @@ static ph_status train(
     job.observer = &observer;
     job.profile_path = run->profile_path;
     job.trace_path = run->trace_path;
+    job.first_bad_rows = run->first_bad_rows;
     job.stop_signal = run->signals.stop_signal;
     if (!may_end_at_once(run))
         watch_signals(run, true);

@@ -22,6 +22,7 @@ struct ph__config_run { /* all borrowed */
     const struct ph_train_observer *observer; /* NULL: none. on_start comes before config.yaml is written */
     const char *profile_path;                 /* the rest as in struct ph_train_job */
     const char *trace_path;
+    struct ph_first_bad_rows first_bad_rows;
     struct ph__signals signals;
 };
 

@@ -61,12 +61,16 @@ static inline void prepare_fixture_init(struct fixture *fixture, const char *tra
     fixture_field(fixture, "user", PH_FIELD_ID)->is_group = true;
 }
 
+static char prepare_first_bad_row[512]; /* of the latest preparation by prepare_into */
+
 /* Prepares into a folder of that name, which is missing or may be gone on with. */
 static inline ph_status prepare_into(
     const struct fixture *fixture, const char *name, size_t num_threads, struct ph_prepare_summary *summary)
 {
-    const struct ph_prepare_options options = {
-        .num_threads = num_threads, .settings.part_bytes = PREPARE_PART_BYTES, .may_resume = true};
+    const struct ph_prepare_options options = {.num_threads = num_threads,
+        .settings.part_bytes = PREPARE_PART_BYTES,
+        .may_resume = true,
+        .first_bad_row = {prepare_first_bad_row, sizeof prepare_first_bad_row}};
     return ph_prepare(&fixture->settings, test_path(name), &options, summary);
 }
 

@@ -20,6 +20,8 @@ static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
     job.comm = comm;
     job.observer = ph_comm_rank(comm) == 0 ? job.observer : NULL;
     job.parallel = &training->parallel;
+    if (ph_comm_rank(comm) > 0)
+        job.first_bad_rows = (struct ph_first_bad_rows){0};
     return ph_train(&job, &training->summaries[ph_comm_rank(comm)]);
 }
 

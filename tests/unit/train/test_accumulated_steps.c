@@ -234,7 +234,9 @@ static float *read_tensor(const struct ph__safetensors *file, size_t index, size
 static struct ph__safetensors *open_model(const struct outcome *outcome)
 {
     struct ph__safetensors *file;
-    assert_ok(ph__safetensors_open(outcome->summary.checkpoint_path, &file));
+    char path[600];
+    snprintf(path, sizeof path, "%s/model.safetensors", outcome->folder);
+    assert_ok(ph__safetensors_open(path, &file));
     return file;
 }
 

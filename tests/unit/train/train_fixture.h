@@ -56,6 +56,7 @@ struct setup {
     struct ph_optimizer_settings optimizer;
     struct ph_train_job job;
     char folder[512];
+    char first_bad_rows[3][512]; /* that job.first_bad_rows are written to */
 };
 
 static inline struct setup *set_up(const char *model, const char *folder)
@@ -100,7 +101,10 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .paths.test = fixture.data.paths.test,
         .folder = setup->folder,
         .reading.is_shuffled = true,
-        .run.num_threads = 1};
+        .run.num_threads = 1,
+        .first_bad_rows = {.train = {setup->first_bad_rows[0], sizeof setup->first_bad_rows[0]},
+            .valid = {setup->first_bad_rows[1], sizeof setup->first_bad_rows[1]},
+            .test = {setup->first_bad_rows[2], sizeof setup->first_bad_rows[2]}}};
     return setup;
 }
 
@@ -118,6 +122,11 @@ static inline void remove_folder(const struct setup *setup)
     char command[600];
     snprintf(command, sizeof command, "rm -rf '%s'", setup->folder);
     assert_int_equal(system(command), 0);
+}
+
+static inline const char *model_of(const struct setup *setup)
+{
+    return ph__path_join(&fixture.arena, setup->folder, "model.safetensors");
 }
 
 /* Begins anew, whatever an earlier training has left. */

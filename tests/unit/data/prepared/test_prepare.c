@@ -398,7 +398,7 @@ static void empty_lines_before_the_header_are_no_rows(void **state)
     assert_int_equal(summary.num_rows, 2);
     char place[64];
     snprintf(place, sizeof place, "late.csv:%d: field 'count'", PREPARE_PART_BYTES + 103);
-    assert_non_null(strstr(summary.first_bad_row, place));
+    assert_non_null(strstr(prepare_first_bad_row, place));
 }
 
 static void what_cannot_be_prepared_is_named(void **state)

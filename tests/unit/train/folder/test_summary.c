@@ -29,18 +29,20 @@ static const struct ph_train_summary sample = {
         .calibration = 1.01,
         .grouped_auc = NAN,
         .base_rate = 0.25},
-    .checkpoint_path = "run/model.safetensors",
     .checkpoint_sha256 = "0123456789abcdef",
 };
+
+static const struct ph__split_bad_rows bad_rows = {
+    .train = {2, "train.csv:7: no number"}, .test = {1, "test.csv:9: too long"}};
 
 static const char *write_sample(void)
 {
     static char path[512];
     static const struct ph_model_settings model = {.kind = 0};
     static const struct ph_train_settings train = {.deterministic = true};
-    const struct ph_train_job job = {.run.seed = 7, .model = &model, .train = &train};
+    const struct ph_train_job job = {.run.seed = 7, .model = &model, .train = &train, .folder = "run"};
     snprintf(path, sizeof path, "%s/summary.json", test_folder());
-    assert_ok(ph__summary_write(&job, &sample, "some backend", NULL, path));
+    assert_ok(ph__summary_write(&job, &sample, &bad_rows, "some backend", NULL, path));
     return path;
 }
 
@@ -48,7 +50,10 @@ static void what_was_written_is_read(void **state)
 {
     (void)state;
     struct ph_train_summary read;
-    assert_ok(ph__summary_read(write_sample(), &read, NULL, 0));
+    struct ph__split_bad_rows read_bad_rows;
+    assert_ok(ph__summary_read(write_sample(), &read, &read_bad_rows, NULL, 0));
+    assert_int_equal(read.train_bad_rows, 2);
+    assert_memory_equal(&read_bad_rows, &bad_rows, sizeof bad_rows);
     assert_int_equal(read.epochs, 3);
     assert_int_equal(read.best_epoch, 2);
     assert_int_equal(read.steps, 36);
@@ -64,7 +69,6 @@ static void what_was_written_is_read(void **state)
     assert_memory_equal(&read.memory, &sample.memory, sizeof sample.memory);
     assert_true(read.has_valid && !read.has_test);
     assert_true(read.valid.auc == 0.75 && read.valid.num_samples == 500 && isnan(read.valid.grouped_auc));
-    assert_string_equal(read.checkpoint_path, sample.checkpoint_path);
     assert_string_equal(read.checkpoint_sha256, sample.checkpoint_sha256);
 }
 
@@ -76,7 +80,7 @@ static void a_summary_that_does_not_say_how_it_ended_is_read(void **state)
     const char *path = write_sample();
     snprintf(command, sizeof command, "sed -i '/ended_by/d' '%s'", path);
     assert_int_equal(system(command), 0);
-    assert_ok(ph__summary_read(path, &read, NULL, 0));
+    assert_ok(ph__summary_read(path, &read, NULL, NULL, 0));
     assert_int_equal(read.ended_by, PH_ENDED_BY_UNKNOWN);
     assert_string_equal(ph__train_end_name(read.ended_by), "");
 }
@@ -86,9 +90,9 @@ static void the_backend_is_read_as_far_as_it_fits(void **state)
     (void)state;
     struct ph_train_summary read;
     char backend[64], cut[5];
-    assert_ok(ph__summary_read(write_sample(), &read, backend, sizeof backend));
+    assert_ok(ph__summary_read(write_sample(), &read, NULL, backend, sizeof backend));
     assert_string_equal(backend, "some backend");
-    assert_ok(ph__summary_read(write_sample(), &read, cut, sizeof cut));
+    assert_ok(ph__summary_read(write_sample(), &read, NULL, cut, sizeof cut));
     assert_string_equal(cut, "some");
 }
 
@@ -97,11 +101,11 @@ static void what_is_no_summary_is_named(void **state)
     (void)state;
     struct ph_train_summary read;
     assert_fails(
-        ph__summary_read("/no/such/summary", &read, NULL, 0), PH_ERROR_CHECKPOINT, "/no/such/summary");
-    assert_fails(ph__summary_read(test_write_file("none.json", "{}"), &read, NULL, 0), PH_ERROR_CHECKPOINT,
-        "'threads' is missing");
-    assert_fails(
-        ph__summary_read(test_write_file("none.json", "no"), &read, NULL, 0), PH_ERROR_CHECKPOINT, "JSON");
+        ph__summary_read("/no/such/summary", &read, NULL, NULL, 0), PH_ERROR_CHECKPOINT, "/no/such/summary");
+    assert_fails(ph__summary_read(test_write_file("none.json", "{}"), &read, NULL, NULL, 0),
+        PH_ERROR_CHECKPOINT, "'threads' is missing");
+    assert_fails(ph__summary_read(test_write_file("none.json", "no"), &read, NULL, NULL, 0),
+        PH_ERROR_CHECKPOINT, "JSON");
 }
 
 int main(void)

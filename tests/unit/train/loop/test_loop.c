@@ -169,7 +169,7 @@ static void saved_model_scores_as_the_trained_one_did(void **state)
         .backend = backend,
         .batch_size = 64};
     assert_ok(ph_scorer_create(&options, &scorer));
-    assert_ok(ph_checkpoint_load(summary.checkpoint_path, store, carried));
+    assert_ok(ph_checkpoint_load(model_of(setup), store, carried));
     struct ph_metrics metrics;
     assert_ok(ph_scorer_evaluate(scorer, fixture.data.paths.test, &metrics));
     test_learned_at_most("loop.saved.auc_distance", fabs(metrics.auc - summary.test.auc), 1e-4);
@@ -201,7 +201,7 @@ static void without_validation_the_last_model_is_kept(void **state)
     struct ph_train_summary summary = train(setup);
     assert_false(summary.has_valid || summary.has_test);
     assert_int_equal(summary.best_epoch, 3);
-    assert_true(ph__file_exists(summary.checkpoint_path));
+    assert_true(ph__file_exists(model_of(setup)));
     free(setup);
 }
 
