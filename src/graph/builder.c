@@ -291,21 +291,12 @@ ph_value ph__input_requested_weights(struct ph_builder *builder)
     return batch_input(builder, PH_INPUT_REQUESTED_WEIGHTS, "requested_weights", &type);
 }
 
-/* Finds `name` in a list of named values; 0 when it is not there. */
-static ph_value find_named(const struct ph__named_value *list, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i].name, name) == 0)
-            return list[i].value;
-    return 0;
-}
-
 ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
 {
     struct ph__graph *graph = &builder->graph;
     if (builder->status != PH_OK)
         return 0;
-    ph_value known = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
+    ph_value known = ph__find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
     if (known != 0)
         return known;
     if (!ph__builder_reserve(builder, (void **)&graph->scalar_inputs, &graph->scalar_inputs_capacity,
@@ -326,7 +317,7 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
     struct ph__graph *graph = &builder->graph;
     if (builder->status != PH_OK || value == 0)
         return;
-    if (find_named(graph->outputs, graph->num_outputs, name) != 0) {
+    if (ph__find_named(graph->outputs, graph->num_outputs, name) != 0) {
         ph_builder_fail(builder, PH_ERROR_USAGE, "output '%s' is named twice", name);
         return;
     }
@@ -458,12 +449,4 @@ ph_value ph__builder_find(const struct ph_builder *builder, const struct ph__op 
             return node->outputs[output];
     }
     return 0;
-}
-
-void ph_program_destroy(struct ph_program *program)
-{
-    if (program == NULL)
-        return;
-    ph__graph_fini(&program->graph);
-    free(program);
 }

@@ -2,72 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory/memory.h"
 #include "graph/graph.h"
 
 /* ---- dead code and order ---- */
-
-void ph__graph_fini(struct ph__graph *graph)
-{
-    free(graph->nodes);
-    free(graph->values);
-    free(graph->declarations);
-    free(graph->declaration_values);
-    free(graph->states);
-    free(graph->outputs);
-    free(graph->scalar_inputs);
-    free(graph->losses);
-    ph__arena_fini(&graph->arena);
-    *graph = (struct ph__graph){0};
-}
-
-ph_value ph__graph_root(const struct ph__graph *graph, ph_value value)
-{
-    ph_value source = graph->values[value].alias_of;
-    return source != 0 ? source : value;
-}
-
-uint32_t *ph__graph_count_readers(const struct ph__graph *graph)
-{
-    uint32_t *readers = calloc(graph->num_values, sizeof *readers);
-    if (readers == NULL) {
-        ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
-        return NULL;
-    }
-    for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph__node *node = &graph->nodes[i];
-        for (uint32_t k = 0; !node->is_dead && k < node->num_inputs; k++) {
-            ph_value input = node->inputs[k];
-            readers[input]++;
-            if (graph->values[input].alias_of != 0)
-                readers[graph->values[input].alias_of]++;
-        }
-    }
-    return readers;
-}
-
-void ph__graph_set_producers(struct ph__graph *graph, size_t begin)
-{
-    for (size_t i = begin; i < graph->num_nodes; i++)
-        for (uint32_t k = 0; k < graph->nodes[i].num_outputs; k++)
-            graph->values[graph->nodes[i].outputs[k]].producer = (uint32_t)i;
-}
-
-ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin)
-{
-    const size_t count = graph->num_nodes - begin;
-    if (count == 0)
-        return PH_OK;
-    struct ph__node *moved = malloc(count * sizeof *moved);
-    if (moved == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
-    memcpy(moved, graph->nodes + begin, count * sizeof *moved);
-    memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
-    memcpy(graph->nodes + index, moved, count * sizeof *moved);
-    free(moved);
-    ph__graph_set_producers(graph, index);
-    return PH_OK;
-}
 
 static bool is_needed(const struct ph__graph *graph, const struct ph__node *node, const bool *is_read)
 {

@@ -121,10 +121,11 @@ struct ph_builder {
 };
 
 /* For the builder's own files. Keeps a failure that a callee has recorded already; makes room for `count` items, false
- * where there is none; adds a value, 0 after failure. */
+ * where there is none; gives "scope.name"; adds a value, 0 after failure. */
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
+const char *ph__builder_scoped(struct ph_builder *builder, const char *name);
 ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info);
 
 struct ph_program {
@@ -132,12 +133,24 @@ struct ph_program {
     uint32_t entry_begin[PH_MAX_ENTRIES + 1];
 };
 
+/* ---- asking (graph.c) ---------------------------------------------------------------------------------- */
+
+void ph__graph_fini(struct ph__graph *graph);
+/* The value whose memory `value` uses. */
+ph_value ph__graph_root(const struct ph__graph *graph, ph_value value);
+/* Finds `name` in a list of named values; 0 when it is not there. */
+ph_value ph__find_named(const struct ph__named_value *list, size_t count, const char *name);
+/* Counts the live nodes that read each value, an alias's readers for its source too; malloc'ed, NULL: out of memory. */
+uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
+/* Tells what the nodes from `begin` on make where it is made, after they have been put into another order. */
+void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
+/* Moves the nodes from `begin` on, which were appended, before node `index`. */
+ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin);
+
 /* The two operators that differentiation itself needs: the 1 that flows into a loss, and the sum of the
  * gradients that flow back from several readers of a value (dense, scalar or sparse_rows). */
 extern const struct ph__op ph__op_seed;
 extern const struct ph__op ph__op_accumulate;
-/* And the one that bf16 precision needs: reals to bf16, to the nearest. */
-extern const struct ph__op ph__op_convert;
 
 /* ---- passes: graph in, graph out ----------------------------------------------------------------------- */
 
@@ -148,17 +161,6 @@ ph_status ph__pass_precision(struct ph_builder *builder);
 /* ph_builder_finish without fusion: each operator as the model put it, for what carries the program over into another
  * form. */
 ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out);
-
-void ph__graph_fini(struct ph__graph *graph);
-/* Live nodes that read each value, an alias's readers counted for its source too; malloc'ed, NULL: out of
- * memory. */
-uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
-/* The nodes from `begin` on, which were appended, come to stand before node `index`. */
-ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin);
-/* The nodes from `begin` on have been put into another order: what they make knows where it is made. */
-void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
-/* The value whose memory `value` uses. */
-ph_value ph__graph_root(const struct ph__graph *graph, ph_value value);
 
 /* ---- memory plan --------------------------------------------------------------------------------------- */
 struct ph__memory_plan {

@@ -124,6 +124,14 @@ struct ph__op {
 
 /* ---- for operator files -------------------------------------------------------------------------------- */
 
+/* Copy into the program's memory, for attributes that point. NULL after failure. */
+void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t size);
+/* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
+ * are no more than the ids of the batch and the rows of the table. */
+uint32_t ph__builder_symbol(
+    struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit);
+/* The node that makes a value; NULL for inputs, parameters, states. Valid until the next node is added. */
+const struct ph__node *ph__builder_producer(const struct ph_builder *builder, ph_value value);
 /* Adds a node to the current entry. attributes are copied. An input may be 0 (absent). The node is named
  * scope + op name + a number unless name is given. outputs are 0 when the builder has failed. */
 void ph__emit(struct ph_builder *builder, const struct ph__op *op, const char *name, const void *attributes,
@@ -131,20 +139,10 @@ void ph__emit(struct ph_builder *builder, const struct ph__op *op, const char *n
 /* The same for one output. */
 ph_value ph__emit1(struct ph_builder *builder, const struct ph__op *op, const char *name,
     const void *attributes, size_t attributes_size, size_t num_inputs, const ph_value *inputs);
-
-/* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
- * are no more than the ids of the batch and the rows of the table. */
-uint32_t ph__builder_symbol(
-    struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit);
 /* The value that an equal node (same op, inputs and attributes) already in the graph gives as output
  * `output`, 0 if none: for packs and merges that several operators share. */
 ph_value ph__builder_find(const struct ph_builder *builder, const struct ph__op *op, const void *attributes,
     size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t output);
-/* Copy into the program's memory, for attributes that point. NULL after failure. */
-void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t size);
-const char *ph__builder_scoped(struct ph_builder *builder, const char *name); /* "scope.name" */
-/* The node that makes a value; NULL for inputs, parameters, states. Valid until the next node is added. */
-const struct ph__node *ph__builder_producer(const struct ph_builder *builder, ph_value value);
 /* Slices of a table value, or the declaration of a parameter. */
 const struct ph__declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter);
 /* For passes: declares a parameter or table whose names and arrays are the program's already; and undoes a declaration that
@@ -152,14 +150,14 @@ const struct ph__declaration *ph__builder_declaration(const struct ph_builder *b
 ph_value ph__builder_declare(struct ph_builder *builder, const struct ph__declaration *declaration);
 void ph__builder_forget(struct ph_builder *builder, ph_value parameter);
 
-bool ph__dim_equal(struct ph_dim a, struct ph_dim b);
-bool ph__type_equal(const struct ph_type *a, const struct ph_type *b);
 struct ph_dim ph__dim(size_t extent);                     /* fixed */
 struct ph_dim ph__dim_of(size_t extent, uint32_t symbol); /* extent * symbol */
 /* Dense ph_real type with these dimensions. */
 struct ph_type ph__dense_type(uint32_t rank, const struct ph_dim *dims);
 struct ph_type ph__scalar_type(void);
 struct ph_type ph__token_type(void);
+bool ph__dim_equal(struct ph_dim a, struct ph_dim b);
+bool ph__type_equal(const struct ph_type *a, const struct ph_type *b);
 /* Product of the dimensions from `first` on; all must be fixed. */
 size_t ph__type_elements_from(const struct ph_type *type, uint32_t first);
 /* "(B,27,64)" into a static-sized buffer that the caller gives. */

@@ -6,80 +6,6 @@
 
 #include "graph/graph.h"
 
-static bool has_bit(uint64_t mask, uint32_t bit)
-{
-    return (mask >> bit & 1) != 0;
-}
-
-/* Of values that share their memory, the root's answer counts. An alias reads nothing. */
-static void find_bf16(const struct ph__graph *graph, bool *is_bf16)
-{
-    for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph__node *node = &graph->nodes[i];
-        for (uint32_t k = 0; !node->is_dead && k < node->num_outputs; k++) {
-            const struct ph__value_info *info = &graph->values[node->outputs[k]];
-            is_bf16[node->outputs[k]] = has_bit(node->op->bf16_outputs, k) && !info->is_output;
-        }
-    }
-    for (size_t i = 0; i < graph->num_nodes; i++) {
-        const struct ph__node *node = &graph->nodes[i];
-        const bool is_reader = !node->is_dead && (node->op->traits & PH_OP_ALIAS) == 0;
-        for (uint32_t k = 0; is_reader && k < node->num_inputs; k++)
-            if (!has_bit(node->op->bf16_inputs, k))
-                is_bf16[ph__graph_root(graph, node->inputs[k])] = false;
-    }
-}
-
-static void set_types(struct ph__graph *graph, const bool *is_bf16)
-{
-    for (ph_value value = 1; value < graph->num_values; value++)
-        if (is_bf16[ph__graph_root(graph, value)])
-            graph->values[value].type.dtype = PH_BF16;
-}
-
-/* Node `index` gets its input k as bf16; the conversion stands before it unless an earlier node has asked for the same. */
-static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_t k)
-{
-    struct ph__graph *graph = &builder->graph;
-    const ph_value input = graph->nodes[index].inputs[k];
-    const size_t num_nodes = graph->num_nodes;
-    ph_value converted = ph__builder_find(builder, &ph__op_convert, NULL, 0, 1, &input, 0);
-    if (converted == 0) {
-        builder->entry = graph->nodes[index].entry;
-        converted = ph__emit1(builder, &ph__op_convert, NULL, NULL, 0, 1, &input);
-        PH_TRY(builder->status);
-    }
-    graph->nodes[index].inputs[k] = converted;
-    return ph__graph_move_before(graph, index, num_nodes);
-}
-
-static ph_status convert_operands(struct ph_builder *builder)
-{
-    struct ph__graph *graph = &builder->graph;
-    for (size_t i = 0; i < graph->num_nodes; i++) {
-        for (uint32_t k = 0; !graph->nodes[i].is_dead && k < graph->nodes[i].num_inputs; k++) {
-            const struct ph__node *node = &graph->nodes[i];
-            const size_t num_nodes = graph->num_nodes;
-            if (has_bit(node->op->bf16_operands, k) && graph->values[node->inputs[k]].type.dtype != PH_BF16)
-                PH_TRY(convert_input(builder, i, k));
-            i += graph->num_nodes - num_nodes;
-        }
-    }
-    return PH_OK;
-}
-
-ph_status ph__pass_precision(struct ph_builder *builder)
-{
-    struct ph__graph *graph = &builder->graph;
-    bool *is_bf16 = calloc(graph->num_values, sizeof *is_bf16);
-    if (is_bf16 == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
-    find_bf16(graph, is_bf16);
-    set_types(graph, is_bf16);
-    free(is_bf16);
-    return convert_operands(builder);
-}
-
 /* ---- convert ---- */
 
 /* convert: reals to bf16, to the nearest. Only the precision pass adds it, behind the backward pass; so it has no
@@ -118,5 +44,81 @@ static ph_status convert_run(struct ph__call *call)
     return PH_OK;
 }
 
-const struct ph__op ph__op_convert = {
+static const struct ph__op convert = {
     .name = "convert", .infer = convert_infer, .cost = convert_cost, .run = convert_run};
+
+/* ---- the pass ---- */
+
+static bool has_bit(uint64_t mask, uint32_t bit)
+{
+    return (mask >> bit & 1) != 0;
+}
+
+/* Of values that share their memory, the root's answer counts. An alias reads nothing. */
+static void find_bf16(const struct ph__graph *graph, bool *is_bf16)
+{
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph__node *node = &graph->nodes[i];
+        for (uint32_t k = 0; !node->is_dead && k < node->num_outputs; k++) {
+            const struct ph__value_info *info = &graph->values[node->outputs[k]];
+            is_bf16[node->outputs[k]] = has_bit(node->op->bf16_outputs, k) && !info->is_output;
+        }
+    }
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct ph__node *node = &graph->nodes[i];
+        const bool is_reader = !node->is_dead && (node->op->traits & PH_OP_ALIAS) == 0;
+        for (uint32_t k = 0; is_reader && k < node->num_inputs; k++)
+            if (!has_bit(node->op->bf16_inputs, k))
+                is_bf16[ph__graph_root(graph, node->inputs[k])] = false;
+    }
+}
+
+static void set_types(struct ph__graph *graph, const bool *is_bf16)
+{
+    for (ph_value value = 1; value < graph->num_values; value++)
+        if (is_bf16[ph__graph_root(graph, value)])
+            graph->values[value].type.dtype = PH_BF16;
+}
+
+/* Node `index` gets its input k as bf16; the conversion stands before it unless an earlier node has asked for the same. */
+static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_t k)
+{
+    struct ph__graph *graph = &builder->graph;
+    const ph_value input = graph->nodes[index].inputs[k];
+    const size_t num_nodes = graph->num_nodes;
+    ph_value converted = ph__builder_find(builder, &convert, NULL, 0, 1, &input, 0);
+    if (converted == 0) {
+        builder->entry = graph->nodes[index].entry;
+        converted = ph__emit1(builder, &convert, NULL, NULL, 0, 1, &input);
+        PH_TRY(builder->status);
+    }
+    graph->nodes[index].inputs[k] = converted;
+    return ph__graph_move_before(graph, index, num_nodes);
+}
+
+static ph_status convert_operands(struct ph_builder *builder)
+{
+    struct ph__graph *graph = &builder->graph;
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        for (uint32_t k = 0; !graph->nodes[i].is_dead && k < graph->nodes[i].num_inputs; k++) {
+            const struct ph__node *node = &graph->nodes[i];
+            const size_t num_nodes = graph->num_nodes;
+            if (has_bit(node->op->bf16_operands, k) && graph->values[node->inputs[k]].type.dtype != PH_BF16)
+                PH_TRY(convert_input(builder, i, k));
+            i += graph->num_nodes - num_nodes;
+        }
+    }
+    return PH_OK;
+}
+
+ph_status ph__pass_precision(struct ph_builder *builder)
+{
+    struct ph__graph *graph = &builder->graph;
+    bool *is_bf16 = calloc(graph->num_values, sizeof *is_bf16);
+    if (is_bf16 == NULL)
+        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+    find_bf16(graph, is_bf16);
+    set_types(graph, is_bf16);
+    free(is_bf16);
+    return convert_operands(builder);
+}

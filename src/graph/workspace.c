@@ -296,18 +296,10 @@ ph_status ph_workspace_bind(
     return ph__workspace_bind(workspace, batch, NULL, seed, step);
 }
 
-static ph_value find_named(const struct ph__named_value *list, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i].name, name) == 0)
-            return list[i].value;
-    return 0;
-}
-
 ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *name, double value)
 {
     const struct ph__graph *graph = graph_of(workspace);
-    ph_value input = find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
+    ph_value input = ph__find_named(graph->scalar_inputs, graph->num_scalar_inputs, name);
     if (input == 0)
         return ph_fail(PH_ERROR_USAGE, "the program has no scalar input '%s'", name);
     workspace->scalars[input] = value;
@@ -418,7 +410,7 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
 static ph_status find_output(const struct ph_workspace *workspace, const char *name, ph_value *value_out)
 {
     const struct ph__graph *graph = graph_of(workspace);
-    *value_out = find_named(graph->outputs, graph->num_outputs, name);
+    *value_out = ph__find_named(graph->outputs, graph->num_outputs, name);
     return *value_out != 0 ? PH_OK : ph_fail(PH_ERROR_USAGE, "the program has no output '%s'", name);
 }
 
