@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "kernel/gemm_context.h"
 #include "kernel/kernel.h"

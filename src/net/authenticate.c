@@ -1,4 +1,3 @@
-/* See authenticate.h. */
 #include "net/authenticate.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* See control_stream.h. Descriptors travel with the first byte of their frame, as one sendmsg of SCM_RIGHTS (unix(7)). */
+/* Descriptors travel with the first byte of their frame, as one sendmsg of SCM_RIGHTS (unix(7)). */
 #include "net/control_stream.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* See event_loop.h. A source that is removed while events are handed out may still be among them: it is marked, and freed when
+/* A source that is removed while events are handed out may still be among them: it is marked, and freed when
  * the round is over. */
 #include "net/event_loop.h"
 

@@ -57,7 +57,7 @@ ph_status ph__frame_add(struct ph__frame_key *key, const void *payload, size_t s
     return ph__gmac_add(key->gmac, payload, size);
 }
 
-ph_status ph__frame_tag(struct ph__frame_key *key, unsigned char tag_out[PH_FRAME_TAG_BYTES])
+static ph_status finish(struct ph__frame_key *key, unsigned char tag_out[PH_FRAME_TAG_BYTES])
 {
     unsigned char tag[PH_GMAC_TAG_BYTES];
     PH_TRY(ph__gmac_finish(key->gmac, tag));
@@ -69,7 +69,7 @@ ph_status ph__frame_check(
     struct ph__frame_key *key, const unsigned char tag[PH_FRAME_TAG_BYTES], const char *peer)
 {
     unsigned char wanted[PH_FRAME_TAG_BYTES];
-    PH_TRY(ph__frame_tag(key, wanted));
+    PH_TRY(finish(key, wanted));
     if (key->is_spent || !ph__secrets_are_equal(wanted, tag, sizeof wanted)) {
         key->is_spent = true;
         return ph_fail(PH_ERROR_PEER,
@@ -84,5 +84,5 @@ ph_status ph__frame_mac(struct ph__frame_key *key, const void *header, size_t he
 {
     PH_TRY(ph__frame_begin(key, header, header_size));
     PH_TRY(ph__frame_add(key, payload, payload_size));
-    return ph__frame_tag(key, tag_out);
+    return finish(key, tag_out);
 }

@@ -29,16 +29,15 @@ ph_status ph__frame_key_create(
     const unsigned char bytes[PH_CONNECTION_KEY_BYTES], struct ph__frame_key **key_out);
 void ph__frame_key_destroy(struct ph__frame_key *key); /* NULL is fine */
 
-/* A frame as it comes: its header, its payload in pieces of any size (or none), and then either its tag, to be sent behind it,
- * or the check of the tag that came behind it. Each begin counts one frame, on either side. */
+/* A frame as it comes: its header, its payload in pieces of any size (or none), and then the check of the tag that came behind
+ * it. Each begin counts one frame, on either side. */
 ph_status ph__frame_begin(struct ph__frame_key *key, const void *header, size_t size);
 ph_status ph__frame_add(struct ph__frame_key *key, const void *payload, size_t size);
-ph_status ph__frame_tag(struct ph__frame_key *key, unsigned char tag_out[PH_FRAME_TAG_BYTES]);
 /* PH_ERROR_PEER naming `peer` when the tag does not fit, and from then on always. */
 ph_status ph__frame_check(
     struct ph__frame_key *key, const unsigned char tag[PH_FRAME_TAG_BYTES], const char *peer);
 
-/* A whole frame's tag at once. */
+/* Gives the tag of a whole frame, to be sent behind it. */
 ph_status ph__frame_mac(struct ph__frame_key *key, const void *header, size_t header_size,
     const void *payload, size_t payload_size, unsigned char tag_out[PH_FRAME_TAG_BYTES]);
 

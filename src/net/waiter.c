@@ -1,4 +1,3 @@
-/* See waiter.h. */
 #include "net/waiter.h"
 
 #include <errno.h>
@@ -7,34 +6,6 @@
 #include <sys/socket.h>
 
 #include "base/thread/clock.h"
-
-/* ---- doorbells: MSG_DONTWAIT holds for one call, and unlike O_NONBLOCK no holder of the other end can undo it ---- */
-
-ph_status ph__doorbell_create(int ends_out[2])
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return ph_fail(PH_ERROR_MEMORY, "no doorbell: %s", strerror(errno));
-    ends_out[0] = ends[0];
-    ends_out[1] = ends[1];
-    return PH_OK;
-}
-
-void ph__doorbell_ring(int end)
-{
-    /* A full socket has rung already, and a closed one has nobody to wake. */
-    (void)!send(end, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-bool ph__doorbell_answer(int end)
-{
-    char rung[256];
-    ssize_t received;
-    do
-        received = recv(end, rung, sizeof rung, MSG_DONTWAIT);
-    while (received < 0 && errno == EINTR);
-    return received > 0 || (received < 0 && errno == EAGAIN);
-}
 
 /* ---- waiting ---- */
 
@@ -78,4 +49,32 @@ bool ph__waiter_should_sleep(struct ph__waiter *waiter)
         return true;
     ph__pause_briefly();
     return false;
+}
+
+/* ---- doorbells: MSG_DONTWAIT holds for one call, and unlike O_NONBLOCK no holder of the other end can undo it ---- */
+
+ph_status ph__doorbell_create(int ends_out[2])
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return ph_fail(PH_ERROR_MEMORY, "no doorbell: %s", strerror(errno));
+    ends_out[0] = ends[0];
+    ends_out[1] = ends[1];
+    return PH_OK;
+}
+
+void ph__doorbell_ring(int end)
+{
+    /* A full socket has rung already, and a closed one has nobody to wake. */
+    (void)!send(end, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool ph__doorbell_answer(int end)
+{
+    char rung[256];
+    ssize_t received;
+    do
+        received = recv(end, rung, sizeof rung, MSG_DONTWAIT);
+    while (received < 0 && errno == EINTR);
+    return received > 0 || (received < 0 && errno == EAGAIN);
 }

@@ -109,6 +109,8 @@ struct ph__plan { /* zero-initialised is none */
 const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name);
 void ph__plan_fini(struct ph__plan *plan);
 
+/* ---- plans as files -------------------------------------------------------------------------------------- */
+
 /* Reads a plan file for these tables and this topology:
  *
  *   version: 1
@@ -131,6 +133,8 @@ ph_status ph__plan_read(const char *path, const struct ph__topology *topology,
 ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer);
 /* Into a file, which is replaced in one moment, with the errors of ph__plan_write. */
 ph_status ph__plan_save(const struct ph__plan *plan, const char *path);
+
+/* ---- planners -------------------------------------------------------------------------------------------- */
 
 /* How numbers travel (comm/wire/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
 struct ph__plan_wire {
@@ -165,7 +169,9 @@ ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct p
     const struct ph__plan_step *step, const struct ph__table_facts *tables, size_t num_tables,
     struct ph__plan *plan_out);
 
-/* What a plan asks of each rank, by the planner's own cost. */
+/* ---- what a plan asks of each rank ----------------------------------------------------------------------- */
+
+/* What a plan asks of a rank, by the planner's own cost. */
 struct ph__plan_load {
     uint64_t bytes;    /* of tables and slots */
     double seconds;    /* a step */

@@ -14,9 +14,9 @@
  * the lookup and the gradient's row for each id; a pooled vector for each bag; and the update, read and written. A rank of
  * a data_parallel table has the ids and bags of its own samples, and updates what all samples name.
  *
- * What is sent is that of plan_traffic.h, each table weighed alone. Of ids nothing is known but their number: they are taken to be uniform over the
- * rows, n of them name R (1 - (1 - 1/R)^n) of R rows. Real ones name fewer, so updates, squares and replicas are overestimated,
- * those of large tables least. */
+ * What is sent is that of plan_traffic.h, each table weighed alone. Of ids nothing is known but their number: they are taken to
+ * be uniform over the rows, n of them name R (1 - (1 - 1/R)^n) of R rows. Real ones name fewer, so updates, squares and replicas
+ * are overestimated, those of large tables least. */
 #ifndef PH_PLAN_PLAN_COST_H
 #define PH_PLAN_PLAN_COST_H
 

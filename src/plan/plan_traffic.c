@@ -7,19 +7,6 @@
 #define HEADER_BYTES 12.0 /* before the lengths: samples and ids of the batch */
 #define COUNT_BYTES 8.0   /* of a replicated parameter's rows */
 
-/* One table while its messages are gone through. */
-struct table_messages {
-    const struct ph__plan *plan;
-    const struct ph__plan_table *table;
-    const struct ph__table_shard *shards; /* its own */
-    const struct ph__table_facts *facts;
-    size_t num_before; /* tables whose facts stand before these and whose streams serve this one, too */
-    const struct ph__plan_step *step;
-    const struct ph__table_counts *counts;
-    ph__traffic_visit visit;
-    void *context;
-};
-
 const char *ph__traffic_name(enum ph__traffic what)
 {
     static const char *const names[] = {
@@ -33,7 +20,7 @@ const char *ph__traffic_name(enum ph__traffic what)
 size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, size_t rank)
 {
     const size_t world_size = topology->world_size;
-    return batch_size * (rank + 1) / world_size - batch_size * rank / world_size;
+    return ph__part_start(batch_size, rank + 1, world_size) - ph__part_start(batch_size, rank, world_size);
 }
 
 bool ph__shard_is_summed_on_host(
@@ -43,6 +30,21 @@ bool ph__shard_is_summed_on_host(
     return is_cut && plan->topology.ranks_per_host < plan->topology.world_size &&
            (table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID);
 }
+
+/* ---- messages of one table ------------------------------------------------------------------------------- */
+
+/* One table while its messages are gone through. */
+struct table_messages {
+    const struct ph__plan *plan;
+    const struct ph__plan_table *table;
+    const struct ph__table_shard *shards; /* its own */
+    const struct ph__table_facts *facts;
+    size_t num_before; /* tables whose facts stand before these and whose streams serve this one, too */
+    const struct ph__plan_step *step;
+    const struct ph__table_counts *counts;
+    ph__traffic_visit visit;
+    void *context;
+};
 
 static void send(
     const struct table_messages *messages, enum ph__traffic what, size_t from, size_t to, double bytes)

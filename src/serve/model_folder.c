@@ -17,7 +17,8 @@ static bool is_missing(const char *path)
     return !ph__file_exists(path) && (errno == ENOENT || errno == ENOTDIR);
 }
 
-ph_status ph__model_folder_find(
+/* Gives where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */
+static ph_status find_file(
     struct ph__arena *arena, const char *folder, const char *name, const char **path_out)
 {
     const char *path = ph__path_join(arena, folder, name);
@@ -61,7 +62,7 @@ ph_status ph__model_origin_find(
     if (is_missing(config_path) && ph__file_exists(weights_path))
         PH_TRY(read_weights_settings(arena, config_path, weights_path, &origin));
     else
-        PH_TRY(ph__model_folder_find(arena, folder, "config.yaml", &origin.config_path));
+        PH_TRY(find_file(arena, folder, "config.yaml", &origin.config_path));
     *origin_out = origin;
     return PH_OK;
 }
@@ -108,8 +109,8 @@ static ph_status find_files(struct ph__arena *arena, const char *folder, struct 
     if (config == NULL)
         return PH_ERROR_MEMORY;
     files.config = is_missing(config) ? NULL : config;
-    PH_TRY(ph__model_folder_find(arena, folder, "encoder.json", &files.encoder));
-    PH_TRY(ph__model_folder_find(arena, folder, "model.safetensors", &files.weights));
+    PH_TRY(find_file(arena, folder, "encoder.json", &files.encoder));
+    PH_TRY(find_file(arena, folder, "model.safetensors", &files.weights));
     *files_out = files;
     return PH_OK;
 }

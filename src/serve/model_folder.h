@@ -5,9 +5,8 @@
 #include "base/memory/arena.h"
 #include "data/data_options.h"
 #include "model/model_options.h"
-#include "phloem/serve.h"
 
-/* Where it stands what the model of a folder is: in DIR/config.yaml, or where there is none, as ph_train leaves it, in
+/* Where a folder says what its model is: in DIR/config.yaml, or where there is none, as ph_train leaves it, in
  * what DIR/model.safetensors says of itself. For ph__config_read. */
 struct ph__model_origin {
     const char *config_path; /* NULL: there is none */
@@ -18,6 +17,10 @@ struct ph__model_origin {
 /* All in the arena. PH_ERROR_CHECKPOINT when neither is there, or the weights say what cannot be. */
 ph_status ph__model_origin_find(
     struct ph__arena *arena, const char *folder, struct ph__model_origin *origin_out);
+
+/* Turns what reading a folder's config came to, without anything that the user adds to it: PH_ERROR_CONFIG becomes
+ * PH_ERROR_CHECKPOINT, as the fault is the folder's, and the record says so; another status is passed on. */
+ph_status ph__model_folder_blame(ph_status status);
 
 /* The sections that scoring needs; what else DIR/config.yaml holds is not looked at. Stays where it is: settings point
  * into it. */
@@ -41,14 +44,6 @@ struct ph__model_folder { /* zero-initialised is closed */
     struct ph_state *state;
     double logit_shift; /* for the logit of task 0, as struct ph_scorer_options wants it */
 };
-
-/* Where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */
-ph_status ph__model_folder_find(
-    struct ph__arena *arena, const char *folder, const char *name, const char **path_out);
-
-/* What reading a folder's config came to, without anything that the user adds to it: PH_ERROR_CONFIG becomes
- * PH_ERROR_CHECKPOINT, as the fault is the folder's, and the record says so; another status is passed on. */
-ph_status ph__model_folder_blame(ph_status status);
 
 /* Reads DIR/encoder.json and DIR/model.safetensors for a model of these settings, which are not needed later, that
  * learnt with this data.negative_rate; they need not be those of DIR/config.yaml, where somebody wants them otherwise.

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/text/number.h"
 #include "data/data_options.h"
 #include "model/model_options.h"
 

@@ -1,6 +1,5 @@
 #include "study/candidate.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

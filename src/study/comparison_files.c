@@ -1,6 +1,5 @@
 /* What a comparison leaves in its folder: compare.md, compare.csv, compare.json and compare.html. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/file/file.h"

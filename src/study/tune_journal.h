@@ -2,8 +2,10 @@
 #ifndef PH_STUDY_TUNE_JOURNAL_H
 #define PH_STUDY_TUNE_JOURNAL_H
 
-#include "base/memory/arena.h"
-#include "phloem/train.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phloem/status.h"
 
 struct ph__tune_step {
     char run[128];     /* the name of its folder */

@@ -12,6 +12,7 @@
 #include "base/statistics.h"
 #include "base/thread/clock.h"
 #include "study/candidate.h"
+#include "train/config/run_key.h"
 
 /* ---- who is best ----------------------------------------------------------------------------------------- */
 

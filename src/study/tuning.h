@@ -13,7 +13,6 @@
 #include "base/format/text_table.h"
 #include "study/candidate.h"
 #include "study/tune_journal.h"
-#include "train/config/run_key.h"
 #include "train/ranks/config_run.h"
 
 struct ph__trial {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/memory/memory.h"
 #include "comm/collective/comm_inside.h"
 
 #define DEFAULT_TIMEOUT_NS 3e11

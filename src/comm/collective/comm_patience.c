@@ -1,4 +1,3 @@
-/* See comm_patience.h. */
 #include "comm/collective/comm_patience.h"
 
 #include <sched.h>

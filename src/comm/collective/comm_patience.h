@@ -4,7 +4,6 @@
 #define PH_COMM_COMM_PATIENCE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct ph__patience {

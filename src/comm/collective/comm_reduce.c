@@ -4,7 +4,6 @@
  * Staging memory holds n slots, one a member's contribution to the own part; then, where numbers do not travel as they are,
  * the parts as they travel, each as far in as all parts before it are long. Stage 1 of all_reduce uses both again: the own
  * slot for the sum, the parts for what comes. */
-#include <assert.h>
 #include <string.h>
 
 #include "base/memory/memory.h"

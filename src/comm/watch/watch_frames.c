@@ -1,4 +1,4 @@
-/* See watch_frames.h. Rank 0's nonce, and who it is, are what it says in its hello: the transcript holds the hello of the
+/* Rank 0's nonce, and who it is, are what it says in its hello: the transcript holds the hello of the
  * other rank, and these. */
 #include "comm/watch/watch_frames.h"
 

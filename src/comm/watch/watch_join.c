@@ -3,7 +3,6 @@
  * time. Whoever rank 0 has welcomed waits for it to say that all have come. */
 #include <assert.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/sum/random_bytes.h"

@@ -1,4 +1,3 @@
-/* See transport_open.h. */
 #include "comm/wire/transport_open.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* See transport_open.h. Ends that wait for their other end stand in one list, oldest first; of one tag these are either all
+/* Ends that wait for their other end stand in one list, oldest first; of one tag these are either all
  * sends or all receives, since a send meets the oldest receive that waits, and the other way round. */
 #include "comm/wire/transport_open.h"
 

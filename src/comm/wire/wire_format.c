@@ -1,4 +1,4 @@
-/* See wire_format.h. Rows without gaps are one long row, but where each has a scale of its own. */
+/* Rows without gaps are one long row, but where each has a scale of its own. */
 #include "comm/wire/wire_format.h"
 
 #include <string.h>

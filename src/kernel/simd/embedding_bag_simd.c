@@ -4,7 +4,6 @@
  *
  * One body serves all formats of rows: it is inlined for each, the format a constant. A row of levels multiplies its scale
  * into its weight, and its offset is added to one number for the whole bag, so that a level costs one multiply-add, too. */
-#include <math.h>
 
 #include "kernel/simd/simd.h"
 #include "tensor/float16.h"

@@ -1,4 +1,3 @@
-/* See link.h. */
 #include "net/link/link.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* See region.h. Seals: memfd_create(2), fcntl(2). */
+/* Seals: memfd_create(2), fcntl(2). */
 #include "net/link/region.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory/memory.h"
 #include "base/sizes.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)

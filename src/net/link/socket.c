@@ -1,4 +1,3 @@
-/* See socket.h. */
 #include "net/link/socket.h"
 
 #include <errno.h>
@@ -6,7 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -73,6 +72,8 @@ static ph_status look_up(
         return ph_fail(PH_ERROR_PEER, "'%s': %s", address, gai_strerror(error));
     return PH_OK;
 }
+
+/* ---- a new socket ---- */
 
 static void set(int socket, int level, int option, int value)
 {

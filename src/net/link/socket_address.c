@@ -1,4 +1,3 @@
-/* See socket_address.h. */
 #include "net/link/socket_address.h"
 
 #include <arpa/inet.h>

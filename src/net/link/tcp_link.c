@@ -1,4 +1,4 @@
-/* See tcp_link.h. A queue of frames goes out; one frame comes in at a time, in three parts: head, payload, tag. */
+/* A queue of frames goes out; one frame comes in at a time, in three parts: head, payload, tag. */
 #include "net/link/tcp_link.h"
 
 #include <assert.h>
