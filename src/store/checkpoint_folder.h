@@ -55,10 +55,10 @@ void ph__folder_close(struct ph__folder *folder);
  * any more. */
 void ph__folder_set_meanwhile(struct ph__folder *folder, const struct ph__meanwhile *meanwhile);
 
+size_t ph__folder_num_files(const struct ph__folder *folder);
 /* Reads the files first, first + step, first + 2 step .. (below ph__folder_num_files) and compares them with their seals:
  * PH_ERROR_CHECKPOINT naming the one that does not fit, or has none. */
 ph_status ph__folder_check_seals(const struct ph__folder *folder, size_t first, size_t step);
-size_t ph__folder_num_files(const struct ph__folder *folder);
 
 /* Logical tensors by name, ascending. data is NULL; the name is borrowed until close. */
 size_t ph__folder_num_tensors(const struct ph__folder *folder);

@@ -4,11 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/format/seal.h"
-#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 
 #define MAX_INDEX_BYTES ((uint64_t)1 << 30)
@@ -231,21 +230,15 @@ static ph_status open_single(struct ph__folder *folder)
     return ph__layout_finish(&folder->layout, folder->path, PH_ERROR_CHECKPOINT);
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static ph_status open_whole(struct ph__folder *folder)
 {
-    return is_directory(folder->path) ? open_index(folder) : open_single(folder);
+    return ph__directory_exists(folder->path) ? open_index(folder) : open_single(folder);
 }
 
 static ph_status open_metadata(struct ph__folder *folder)
 {
-    return is_directory(folder->path) ? read_index(folder)
-                                      : open_only_file(folder, ph__safetensors_open_metadata);
+    return ph__directory_exists(folder->path) ? read_index(folder)
+                                              : open_only_file(folder, ph__safetensors_open_metadata);
 }
 
 static ph_status open_path(

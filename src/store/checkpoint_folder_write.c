@@ -12,12 +12,9 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/format/seal.h"
-#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 #include "store/safetensors.h"
-
-/* ---- a writer's file ---- */
 
 static ph_status fail_path(const char *path)
 {
@@ -163,8 +160,6 @@ ph_status ph__folder_write_part(const char *path, size_t writer, size_t num_writ
     ph__arena_fini(&file.arena);
     return status;
 }
-
-/* ---- the index ---- */
 
 /* The index of a checkpoint's folder, made of what the writers said of their files. */
 

@@ -35,12 +35,13 @@ struct ph__layout {
 };
 
 ph_status ph__layout_add(struct ph__layout *layout, const struct ph__layout_piece *piece);
+void ph__layout_fini(struct ph__layout *layout);
+
 /* After all have been added: sorts the pieces and finds the tensors. `error_status`, naming `where`, tensor and range,
  * unless the pieces of each agree on it and are all of it, once. */
 ph_status ph__layout_finish(struct ph__layout *layout, const char *where, ph_status error_status);
 /* Index of a name, or the number of tensors when there is none. */
 size_t ph__layout_find(const struct ph__layout *layout, const char *name);
-void ph__layout_fini(struct ph__layout *layout);
 
 /* An area as members first_row, num_rows, first_column, num_columns, and a shape as an array. Reading: false for what is
  * none. */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file/directory.h"
@@ -13,17 +12,11 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 
-bool ph__checkpoint_is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 bool ph__checkpoint_is_half_written(const char *path)
 {
     struct ph__arena arena = {0};
     const char *index = ph__path_join(&arena, path, PH_FOLDER_INDEX);
-    const bool is_half = ph__checkpoint_is_folder(path) && index != NULL && !ph__file_exists(index);
+    const bool is_half = ph__directory_exists(path) && index != NULL && !ph__file_exists(index);
     ph__arena_fini(&arena);
     return is_half;
 }
@@ -100,7 +93,7 @@ static ph_status link_part(void *argument, const char *name)
 static bool are_same_folder(const char *from, const char *to)
 {
     char seal[65], other[65];
-    return ph__checkpoint_is_folder(to) && !ph__checkpoint_is_half_written(to) &&
+    return ph__directory_exists(to) && !ph__checkpoint_is_half_written(to) &&
            ph__checkpoint_read_seal(from, seal) == PH_OK && ph__checkpoint_read_seal(to, other) == PH_OK &&
            strcmp(seal, other) == 0;
 }
@@ -110,7 +103,7 @@ static ph_status link_draft(const char *from, const char *draft)
 {
     struct linking linking = {from, draft};
     PH_TRY(ph__checkpoint_remove(draft));
-    if (!ph__checkpoint_is_folder(from))
+    if (!ph__directory_exists(from))
         return ph__file_link(from, draft);
     PH_TRY(ph__folder_begin(draft));
     PH_TRY(ph__directory_visit(from, link_part, &linking));
@@ -119,8 +112,8 @@ static ph_status link_draft(const char *from, const char *draft)
 
 ph_status ph__checkpoint_link(const char *from, const char *to)
 {
-    const bool is_folder = ph__checkpoint_is_folder(from);
-    if (!is_folder && !ph__checkpoint_is_folder(to))
+    const bool is_folder = ph__directory_exists(from);
+    if (!is_folder && !ph__directory_exists(to))
         return ph__file_link(from, to);
     if (is_folder && are_same_folder(from, to))
         return PH_OK;
@@ -137,7 +130,7 @@ ph_status ph__checkpoint_link(const char *from, const char *to)
 
 ph_status ph__checkpoint_remove(const char *path)
 {
-    if (ph__checkpoint_is_folder(path)) {
+    if (ph__directory_exists(path)) {
         PH_TRY(ph__folder_begin(path));
         if (rmdir(path) == 0)
             return PH_OK;
@@ -161,7 +154,7 @@ static ph_status seal_of_folder(const char *path, char seal_out[65])
 
 ph_status ph__checkpoint_read_seal(const char *path, char seal_out[65])
 {
-    return (ph__checkpoint_is_folder(path) ? seal_of_folder : ph__safetensors_read_seal)(path, seal_out);
+    return (ph__directory_exists(path) ? seal_of_folder : ph__safetensors_read_seal)(path, seal_out);
 }
 
 ph_status ph__checkpoint_check_seals(

@@ -9,8 +9,7 @@
 #include "base/thread/stop.h"
 #include "phloem/status.h"
 
-bool ph__checkpoint_is_folder(const char *path);
-/* A folder without its index, which is no checkpoint: it is being written, or whoever wrote it has ended. */
+/* Tells whether the path is a folder without its index, which is no checkpoint: one is being written, or whoever wrote it has ended. */
 bool ph__checkpoint_is_half_written(const char *path);
 
 /* Where a checkpoint is written that is to stand at `path`, until it is whole: "PATH.tmp", which the next process removes where this

@@ -54,10 +54,10 @@ struct ph_parameter {
 /* PH_ERROR_CONFIG unless the parameter, which has the declaration's name, is what it declares. */
 ph_status ph__declaration_check_same(
     const struct ph__declaration *declaration, const struct ph_parameter *parameter);
-/* PH_ERROR_BUG where a slice or its part does not fit, PH_ERROR_CONFIG where it has too many rows. */
-ph_status ph__declaration_check_slices(const struct ph__declaration *table);
 /* The logical tensor that a slice of the table is, or a part of: all but its values. */
 struct ph_tensor ph__declaration_tensor(const struct ph__declaration *table, size_t slice);
+/* PH_ERROR_BUG where a slice or its part does not fit, PH_ERROR_CONFIG where it has too many rows. */
+ph_status ph__declaration_check_slices(const struct ph__declaration *table);
 
 /* Gives the rows that the slices of a table begin at, ascending, and then the number of all rows: (num_slices + 1) numbers in
  * the arena. NULL: out of memory. */

@@ -28,36 +28,36 @@ bool ph__safetensors_dtype(const char *name, enum ph_dtype *dtype_out);
 ph_status ph__safetensors_write(
     const char *path, size_t num_tensors, const struct ph_tensor *tensors, const char *const *metadata);
 
-/* The seal that a file carries, its digits and a NUL, whatever else it holds: nothing of that is checked. PH_ERROR_CHECKPOINT where there
- * is none. */
-ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1]);
-
 /* Opens and validates the whole header against the format and the file's size; reads no tensor. */
 ph_status ph__safetensors_open(const char *path, struct ph__safetensors **file_out);
 /* Opens a sealed file for its metadata alone, as if it had no tensor: none is looked at. */
 ph_status ph__safetensors_open_metadata(const char *path, struct ph__safetensors **file_out);
+void ph__safetensors_close(struct ph__safetensors *file);
+uint64_t ph__safetensors_bytes(const struct ph__safetensors *file); /* of the whole file */
+
+bool ph__safetensors_is_sealed(const struct ph__safetensors *file); /* carries one, fitting or not */
 /* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one without a seal
  * fails. Before this, any byte that the file gives may be a damaged one. */
 ph_status ph__safetensors_check_seal(
     const struct ph__safetensors *file, const struct ph__meanwhile *meanwhile);
-bool ph__safetensors_is_sealed(const struct ph__safetensors *file); /* carries one, fitting or not */
-uint64_t ph__safetensors_bytes(const struct ph__safetensors *file); /* of the whole file */
-void ph__safetensors_close(struct ph__safetensors *file);
+/* The seal that a file carries, its digits and a NUL, whatever else it holds: nothing of that is checked. PH_ERROR_CHECKPOINT where there
+ * is none. */
+ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1]);
 
 /* Tensors by name, ascending. data is NULL; the name is borrowed until close. */
 size_t ph__safetensors_num_tensors(const struct ph__safetensors *file);
 struct ph_tensor ph__safetensors_tensor(const struct ph__safetensors *file, size_t index);
 /* Index of a name, or the number of tensors when there is none. */
 size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name);
-/* Text of a metadata key, NULL when it is missing; borrowed until close. */
-const char *ph__safetensors_metadata(const struct ph__safetensors *file, const char *key);
-/* Sets the key after this one and its text, as ph__json_next_member does; false at the end. */
-bool ph__safetensors_next_metadata(const struct ph__safetensors *file, struct ph__json_member *member);
-
 /* Reads a tensor's bytes into data, which has room for them. */
 ph_status ph__safetensors_read(const struct ph__safetensors *file, size_t index, void *data);
 /* Reads some of them: `size` from the tensor's byte `first` on, all of them inside of it. */
 ph_status ph__safetensors_read_part(
     const struct ph__safetensors *file, size_t index, uint64_t first, size_t size, void *data);
+
+/* Text of a metadata key, NULL when it is missing; borrowed until close. */
+const char *ph__safetensors_metadata(const struct ph__safetensors *file, const char *key);
+/* Sets the key after this one and its text, as ph__json_next_member does; false at the end. */
+bool ph__safetensors_next_metadata(const struct ph__safetensors *file, struct ph__json_member *member);
 
 #endif

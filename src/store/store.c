@@ -47,6 +47,20 @@ static void release_parameter(struct ph_parameter *parameter)
     ph__memory_free(parameter->memory, parameter->bytes);
 }
 
+void ph_store_destroy(struct ph_store *store)
+{
+    if (store == NULL)
+        return;
+    for (size_t i = 0; i < store->num_parameters; i++)
+        release_parameter(store->parameters[i]);
+    free(store->parameters);
+    free(store->tensors);
+    ph__name_index_fini(&store->parameter_names);
+    ph__name_index_fini(&store->tensor_names);
+    ph__arena_fini(&store->arena);
+    free(store);
+}
+
 void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format)
 {
     store->row_format = format;
@@ -63,20 +77,6 @@ void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format)
 void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal)
 {
     store->stop_signal = stop_signal;
-}
-
-void ph_store_destroy(struct ph_store *store)
-{
-    if (store == NULL)
-        return;
-    for (size_t i = 0; i < store->num_parameters; i++)
-        release_parameter(store->parameters[i]);
-    free(store->parameters);
-    free(store->tensors);
-    ph__name_index_fini(&store->parameter_names);
-    ph__name_index_fini(&store->tensor_names);
-    ph__arena_fini(&store->arena);
-    free(store);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------- */

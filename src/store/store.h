@@ -5,11 +5,6 @@
 #include "base/thread/parallel.h"
 #include "store/declaration.h"
 
-/* Finds the parameter or adds it, initialised. The same name with another shape, kind, slices or parts is
- * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are parts of one whole that do not overlap. team may be
- * NULL (serial initialisation); the values do not depend on it. */
-ph_status ph__store_add(struct ph_store *store, const struct ph__declaration *declaration,
-    struct ph__team *team, struct ph_parameter **parameter_out);
 /* Tables that are added from now on hold their rows in this format, as far as that makes them smaller, and begin as zeros:
  * they are for values that are loaded. Operators that do not read row formats, and those that learn, are refused
  * (ph_executor_create). */
@@ -18,12 +13,17 @@ void ph__store_set_row_format(struct ph_store *store, enum ph_row_format format)
 void ph__store_learn_rows(struct ph_store *store, enum ph_row_format format);
 /* From now on adding ends with the signal's status once *stop_signal, which is borrowed, is not 0. */
 void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal);
-/* Finds the slot or adds it, zeroed. */
-ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
-    bool is_per_row, struct ph__slot **slot_out);
 /* Parameters in order of creation. Borrowed until the store is destroyed. */
 size_t ph__store_num_parameters(const struct ph_store *store);
 const struct ph_parameter *ph__store_parameter(const struct ph_store *store, size_t index);
+/* Finds the parameter or adds it, initialised. The same name with another shape, kind, slices or parts is
+ * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are parts of one whole that do not overlap. team may be
+ * NULL (serial initialisation); the values do not depend on it. */
+ph_status ph__store_add(struct ph_store *store, const struct ph__declaration *declaration,
+    struct ph__team *team, struct ph_parameter **parameter_out);
+/* Finds the slot or adds it, zeroed. */
+ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parameter, const char *name,
+    bool is_per_row, struct ph__slot **slot_out);
 /* Bytes that adding the declaration would take, in the format that a table would be held in (0 when it is there already). */
 uint64_t ph__store_missing_bytes(const struct ph_store *store, const struct ph__declaration *declaration);
 

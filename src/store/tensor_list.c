@@ -12,12 +12,10 @@
 #include "tensor/float16.h"
 #include "tensor/row_format.h"
 
-/* ---- bytes ---- */
-
 #define PIECE_BYTES ((size_t)1 << 20) /* of rows that are converted while they are read */
 enum { JOINED_NUMBERS = 4096 };
 
-/* ---- as a file has it -------------------------------------------------------------------------------------- */
+/* ---- a tensor's bytes, as a file has them ------------------------------------------------------------------ */
 
 ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit visit, void *context)
 {
@@ -35,7 +33,7 @@ ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit
     return PH_OK;
 }
 
-/* ---- and back ---------------------------------------------------------------------------------------------- */
+/* ---- and out of a file ------------------------------------------------------------------------------------- */
 
 static bool is_number(enum ph_dtype dtype)
 {

@@ -1,7 +1,6 @@
 /* Compression, pushed: each format is one function that takes all of its input and writes what it makes. */
 #include "base/file/compress.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,21 +19,6 @@ struct ph__compressor {
     ZSTD_CStream *zstd;
     unsigned char output[OUTPUT_BYTES];
 };
-
-ph_status ph__write_all(int descriptor, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    while (size > 0) {
-        ssize_t count = write(descriptor, at, size);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return ph_fail(PH_ERROR_DISK, "cannot write: %s", strerror(errno));
-        at += count;
-        size -= (size_t)count;
-    }
-    return PH_OK;
-}
 
 static ph_status write_plain(struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last)
 {

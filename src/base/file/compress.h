@@ -1,4 +1,5 @@
-/* Bytes into a file descriptor, compressed when the file's name ends in .gz or .zst. One thread at a time. */
+/* Streams of bytes with compression: into a file descriptor, compressed when the file's name ends in .gz or .zst, and out of one,
+ * decompressed when they are gzip or zstd. One thread at a time for each stream. */
 #ifndef PH_BASE_COMPRESS_H
 #define PH_BASE_COMPRESS_H
 
@@ -22,13 +23,9 @@ void ph__compressor_destroy(struct ph__compressor *compressor); /* writes nothin
 ph_status ph__compressor_write(
     struct ph__compressor *compressor, const void *bytes, size_t size, bool is_last);
 
-/* All of the bytes, in as many calls of write(2) as it takes. */
-ph_status ph__write_all(int descriptor, const void *bytes, size_t size);
-
 /* ---- reading ---- */
 
-/* Bytes out of a file descriptor, decompressed when they are gzip or zstd: decided by the first bytes.
- * Several gzip members or zstd frames one after another are one stream. One thread at a time. */
+/* The first bytes tell how a file is compressed. Several gzip members or zstd frames one after another are one stream. */
 
 struct ph__decompressor;
 
@@ -52,10 +49,10 @@ void ph__decompressor_destroy(struct ph__decompressor *decompressor);
 ph_status ph__decompressor_read(
     struct ph__decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
 
-/* Goes to a byte of a plain file; false where that is not possible (compressed data, pipes), and nothing has moved. */
-bool ph__decompressor_seek(struct ph__decompressor *decompressor, uint64_t byte);
-/* Whether ph__decompressor_seek is possible. */
+/* Tells whether ph__decompressor_seek is possible: the file is neither compressed nor a pipe. */
 bool ph__decompressor_is_plain_file(const struct ph__decompressor *decompressor);
+/* Goes to a byte of the file; false where that is not possible, and nothing has moved. */
+bool ph__decompressor_seek(struct ph__decompressor *decompressor, uint64_t byte);
 
 /* The CRC-32 of ZIP and gzip of so many more bytes; 0 of none. */
 uint32_t ph__crc32(uint32_t crc, const void *bytes, size_t size);

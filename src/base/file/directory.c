@@ -3,14 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_directory(const char *path)
+bool ph__directory_exists(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
@@ -29,7 +28,7 @@ static ph_status make_directory(const char *part, const char *path)
     if (part[0] == '\0' || mkdir(part, 0777) == 0)
         return PH_OK;
     int error = errno;
-    if (is_directory(part))
+    if (ph__directory_exists(part))
         return PH_OK;
     if (error == EEXIST)
         return is_no_folder(path, part);

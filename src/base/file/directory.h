@@ -1,10 +1,15 @@
-/* Folders: made, kept for one process, looked through. Errors name the path. */
+/* Folders: asked for, made, kept for one process, looked through. Errors name the path. */
 #ifndef PH_BASE_DIRECTORY_H
 #define PH_BASE_DIRECTORY_H
 
+#include <stdbool.h>
+
 #include "phloem/status.h"
 
-/* And its parents; fine when it exists. PH_ERROR_USAGE where a file has the name of one of them, else PH_ERROR_DISK. */
+/* Tells whether the path is a folder, or a link to one. */
+bool ph__directory_exists(const char *path);
+
+/* Makes the folder and its parents; fine when it exists. PH_ERROR_USAGE where a file has the name of one of them, else PH_ERROR_DISK. */
 ph_status ph__directory_create(const char *path);
 
 /* Keeps a folder for whoever holds the lock, until it is unlocked or the process ends in whatever way. PH_ERROR_USAGE when

@@ -1,4 +1,4 @@
-/* Paths, and small files as a whole. */
+/* Paths, files that are read or written as a whole, and mapped ones. */
 #include "base/file/file.h"
 
 #include <ctype.h>
@@ -131,7 +131,7 @@ const char *ph__path_protect(struct ph__arena *arena, const char *path)
     return text;
 }
 
-/* ---- a whole file ---- */
+/* ---- bytes ---- */
 
 /* Reads until the end rather than the size that stat says: a pipe has none. */
 static ph_status read_descriptor(
@@ -209,6 +209,21 @@ ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void
             return ph_fail(PH_ERROR_DATA, "%s: the file is cut off", path);
         at += count;
         byte += (uint64_t)count;
+        size -= (size_t)count;
+    }
+    return PH_OK;
+}
+
+ph_status ph__write_all(int descriptor, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    while (size > 0) {
+        ssize_t count = write(descriptor, at, size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return ph_fail(PH_ERROR_DISK, "cannot write: %s", strerror(errno));
+        at += count;
         size -= (size_t)count;
     }
     return PH_OK;

@@ -1,4 +1,4 @@
-/* Paths, small files, and files that are mapped. Errors name the path. */
+/* Paths, and files: read as a whole or at chosen places, mapped, and replaced in one moment. Errors name the path. */
 #ifndef PH_BASE_FILE_H
 #define PH_BASE_FILE_H
 
@@ -9,53 +9,36 @@
 #include "base/memory/arena.h"
 #include "phloem/status.h"
 
-bool ph__file_exists(const char *path);      /* false: errno says why */
+bool ph__file_exists(const char *path); /* false: errno says why */
+ph_status ph__file_size(const char *path, uint64_t *size_out);
 bool ph__file_is_pipe(const char *path);     /* "-", standard input or output, or a named pipe */
 const char *ph__pipe_name(const char *path); /* of one that is read, for errors */
-ph_status ph__file_size(const char *path, uint64_t *size_out);
 
-/* $NAME and ${NAME} replaced, $$ is one $; an unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
-ph_status ph__path_expand(struct ph__arena *arena, const char *path, const char **path_out);
-/* Doubles each $, so that ph__path_expand gives the path back; of NULL "". Owned by the arena; NULL: out of memory. */
-const char *ph__path_protect(struct ph__arena *arena, const char *path);
+/* ---- paths ---- */
+
 const char *ph__path_join(
     struct ph__arena *arena, const char *folder, const char *name); /* NULL: out of memory */
 bool ph__path_ends_in(const char *path, const char *ending);
+/* Replaces $NAME and ${NAME}; $$ is one $. An unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
+ph_status ph__path_expand(struct ph__arena *arena, const char *path, const char **path_out);
+/* Doubles each $, so that ph__path_expand gives the path back; of NULL "". Owned by the arena; NULL: out of memory. */
+const char *ph__path_protect(struct ph__arena *arena, const char *path);
 
-/* Records what errno says of a file that could not be written. PH_ERROR_USAGE for a name that is a folder's, or that leads
- * through a file; else PH_ERROR_DISK. */
-ph_status ph__file_cannot_write(const char *path);
+/* ---- bytes ---- */
 
-/* Atomic replacement: write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
-struct ph__atomic_file {
-    int descriptor; /* -1: not open */
-    char *temporary_path;
-    char *path;
-};
-ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_out);
-ph_status ph__atomic_file_write(struct ph__atomic_file *file, const void *bytes, size_t size);
-ph_status ph__atomic_file_commit(struct ph__atomic_file *file); /* fini'ed afterwards, also on failure */
-void ph__atomic_file_abandon(struct ph__atomic_file *file);     /* removes the temporary file */
-
-/* Makes `to` another name of the file `from`, or a copy where the file system has no links; replaces `to` in one
- * moment, and is durable when it returns. Both names may be of the same file already. */
-ph_status ph__file_link(const char *from, const char *to);
-
-/* Whole file into the arena, NUL-terminated, refused above max_bytes. */
+/* Reads the whole file into the arena, NUL-terminated; refused above max_bytes. */
 ph_status ph__file_read(
     struct ph__arena *arena, const char *path, uint64_t max_bytes, char **text_out, size_t *size_out);
-/* A file for reading at chosen places; the descriptor is the caller's to close. PH_ERROR_DATA. */
+/* Opens a file for reading at chosen places; the descriptor is the caller's to close. PH_ERROR_DATA. */
 ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_bytes_out);
-/* Exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
+/* Reads exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
 ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void *buffer, size_t size);
-
-ph_status ph__file_sync_name(
-    const char *path); /* makes a new file's or folder's name in its folder durable */
+/* Writes all of the bytes, in as many calls of write(2) as it takes. PH_ERROR_DISK without the path, which the caller knows. */
+ph_status ph__write_all(int descriptor, const void *bytes, size_t size);
 
 /* ---- mapped files ---- */
 
 /* A whole file as read-only memory, paged in as it is touched. */
-
 struct ph__mapped_file { /* zero-initialised is none */
     const unsigned char *bytes;
     size_t size;
@@ -66,5 +49,29 @@ struct ph__mapped_file { /* zero-initialised is none */
  * must not be cut while it is mapped: touching what is gone ends the process. */
 ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph__mapped_file *file_out);
 void ph__mapped_file_close(struct ph__mapped_file *file);
+
+/* ---- replacement in one moment (file_atomic.c) ---- */
+
+/* Records what errno says of a file that could not be written. PH_ERROR_USAGE for a name that is a folder's, or that leads
+ * through a file; else PH_ERROR_DISK. */
+ph_status ph__file_cannot_write(const char *path);
+
+/* Write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
+struct ph__atomic_file {
+    int descriptor; /* -1: not open */
+    char *temporary_path;
+    char *path;
+};
+ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_out);
+ph_status ph__atomic_file_write(struct ph__atomic_file *file, const void *bytes, size_t size);
+ph_status ph__atomic_file_commit(struct ph__atomic_file *file); /* fini'ed afterwards, also on failure */
+void ph__atomic_file_abandon(struct ph__atomic_file *file);     /* removes the temporary file */
+
+/* Makes the name of a new file or folder durable in its folder. */
+ph_status ph__file_sync_name(const char *path);
+
+/* Makes `to` another name of the file `from`, or a copy where the file system has no links; replaces `to` in one
+ * moment, and is durable when it returns. Both names may be of the same file already. */
+ph_status ph__file_link(const char *from, const char *to);
 
 #endif

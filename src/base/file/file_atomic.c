@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file/compress.h"
+#include "base/file/directory.h"
 #include "base/file/file.h"
 
 ph_status ph__file_cannot_write(const char *path)
@@ -29,12 +29,6 @@ static void fini(struct ph__atomic_file *file)
     *file = (struct ph__atomic_file){.descriptor = -1};
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_out)
 {
     struct ph__atomic_file file = {.descriptor = -1, .path = strdup(path)};
@@ -43,7 +37,7 @@ ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_ou
         fini(&file);
         return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
     }
-    if (is_folder(path))
+    if (ph__directory_exists(path))
         errno = EISDIR;
     else
         file.descriptor = open(file.temporary_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -84,11 +78,6 @@ static bool is_folder_synced(const char *path)
     return is_done;
 }
 
-ph_status ph__file_sync_name(const char *path)
-{
-    return is_folder_synced(path) ? PH_OK : ph__file_cannot_write(path);
-}
-
 ph_status ph__atomic_file_commit(struct ph__atomic_file *file)
 {
     bool is_written = is_synced(file->descriptor);
@@ -112,6 +101,11 @@ void ph__atomic_file_abandon(struct ph__atomic_file *file)
     if (file->temporary_path != NULL)
         unlink(file->temporary_path);
     fini(file);
+}
+
+ph_status ph__file_sync_name(const char *path)
+{
+    return is_folder_synced(path) ? PH_OK : ph__file_cannot_write(path);
 }
 
 /* ---- links ---- */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 
 #include "base/file/compress.h"
 #include "base/file/stream.h"
-#include "base/memory/memory.h"
 
 #ifndef PH_READ_BUFFER_BYTES /* the build for fuzzing has it small */
 #define PH_READ_BUFFER_BYTES ((size_t)1 << 20)

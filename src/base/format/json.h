@@ -25,13 +25,13 @@ void ph__json_set(struct ph__json *object, const char *key, struct ph__json *chi
 void ph__json_append(struct ph__json *array, struct ph__json *child);                /* takes ownership */
 void ph__json_append_integer(struct ph__json *array, int64_t number);
 void ph__json_append_number(struct ph__json *array, double number);
+void ph__json_destroy(struct ph__json *json);
 
+/* Prints this text as a JSON string, quoted and escaped, for documents too large to be built. */
+void ph__json_print_text(FILE *file, const char *text, size_t length);
 /* Text, malloc'ed; indent 0 is one line. Keys keep the order in which they were set. */
 ph_status ph__json_text(const struct ph__json *json, int indent, char **text_out);
 ph_status ph__json_write(const struct ph__json *json, const char *path); /* atomic, indented */
-void ph__json_destroy(struct ph__json *json);
-/* Prints this text as a JSON string, quoted and escaped, for documents too large to be built. */
-void ph__json_print_text(FILE *file, const char *text, size_t length);
 
 /* Reading. `where` names the source in errors; `error_status` is what a malformed text gives. Duplicate keys
  * are refused. A document that there was no memory for is never taken for another one: it gives PH_ERROR_MEMORY, or

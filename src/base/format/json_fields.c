@@ -1,7 +1,6 @@
 #include "base/format/json_fields.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static size_t value_bytes(enum ph__json_field_kind kind)

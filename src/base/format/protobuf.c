@@ -63,7 +63,13 @@ void ph__protobuf_double(struct ph__protobuf *message, uint32_t field, double va
     append(message, &value, sizeof value);
 }
 
-void ph__protobuf_bytes(struct ph__protobuf *message, uint32_t field, const void *bytes, size_t size)
+void ph__protobuf_prefix(struct ph__protobuf *message, uint32_t field, uint64_t size)
+{
+    append_tag(message, field, WIRE_LENGTH);
+    append_varint(message, size);
+}
+
+static void append_bytes(struct ph__protobuf *message, uint32_t field, const void *bytes, size_t size)
 {
     ph__protobuf_prefix(message, field, size);
     append(message, bytes, size);
@@ -71,20 +77,14 @@ void ph__protobuf_bytes(struct ph__protobuf *message, uint32_t field, const void
 
 void ph__protobuf_text(struct ph__protobuf *message, uint32_t field, const char *text)
 {
-    ph__protobuf_bytes(message, field, text, strlen(text));
+    append_bytes(message, field, text, strlen(text));
 }
 
 void ph__protobuf_message(struct ph__protobuf *message, uint32_t field, struct ph__protobuf *inner)
 {
-    ph__protobuf_bytes(message, field, inner->bytes, inner->size);
+    append_bytes(message, field, inner->bytes, inner->size);
     message->has_failed |= inner->has_failed;
     inner->size = 0;
-}
-
-void ph__protobuf_prefix(struct ph__protobuf *message, uint32_t field, uint64_t size)
-{
-    append_tag(message, field, WIRE_LENGTH);
-    append_varint(message, size);
 }
 
 void ph__protobuf_encoded(struct ph__protobuf *message, const struct ph__protobuf *fields)

@@ -21,13 +21,12 @@ void ph__protobuf_integer(
     struct ph__protobuf *message, uint32_t field, uint64_t value); /* int64, uint64, enum */
 void ph__protobuf_float(struct ph__protobuf *message, uint32_t field, float value);
 void ph__protobuf_double(struct ph__protobuf *message, uint32_t field, double value);
-void ph__protobuf_bytes(struct ph__protobuf *message, uint32_t field, const void *bytes, size_t size);
+/* Tag and length only: `size` bytes of content must follow from elsewhere. */
+void ph__protobuf_prefix(struct ph__protobuf *message, uint32_t field, uint64_t size);
 void ph__protobuf_text(struct ph__protobuf *message, uint32_t field, const char *text); /* UTF-8 */
 /* The inner message is emptied, so that its memory serves for the next one; its failure becomes the outer one's. */
 void ph__protobuf_message(struct ph__protobuf *message, uint32_t field, struct ph__protobuf *inner);
 /* The fields of `fields` as they are. */
 void ph__protobuf_encoded(struct ph__protobuf *message, const struct ph__protobuf *fields);
-/* Tag and length only: `size` bytes of content must follow from elsewhere. */
-void ph__protobuf_prefix(struct ph__protobuf *message, uint32_t field, uint64_t size);
 
 #endif

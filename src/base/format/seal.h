@@ -8,7 +8,6 @@
 #ifndef PH_BASE_SEAL_H
 #define PH_BASE_SEAL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/format/json.h"

@@ -1,6 +1,7 @@
 #include "base/format/ticks.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static bool is_range(double low, double high)

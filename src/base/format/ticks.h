@@ -2,7 +2,6 @@
 #ifndef PH_BASE_TICKS_H
 #define PH_BASE_TICKS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define PH_MAX_TICKS 16

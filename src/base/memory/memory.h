@@ -32,8 +32,8 @@ ph_status ph__memory_available_bytes(uint64_t *bytes_out);
  * below. */
 ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
 uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
-void ph__memory_reset_peak_rss(void);      /* to what is used now, where the system allows it */
 uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */
+void ph__memory_reset_peak_rss(void);      /* to what is used now, where the system allows it */
 
 /* ---- control groups (cgroup.c) ---- */
 

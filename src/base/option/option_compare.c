@@ -6,6 +6,14 @@
 
 #include "base/option/option_value.h"
 
+/* Gives "train." of a section, "" of the top level; NULL: out of memory. */
+static const char *prefix_of(const struct ph__option_table *table, struct ph__arena *arena)
+{
+    return ph__arena_printf(arena, "%s%s", table->section, table->section[0] != '\0' ? "." : "");
+}
+
+/* ---- two readings ---- */
+
 struct comparison {
     struct ph__arena *arena;
     struct ph__key_filter filter;
@@ -53,10 +61,8 @@ static ph_status compare_records(const struct comparison *comparison, const stru
 static ph_status compare_section(
     const struct comparison *comparison, const struct ph__section *before, const struct ph__section *after)
 {
-    struct ph__arena *arena = comparison->arena;
     const struct ph__option_table *table = before->table;
-    const char *dot = table->section[0] != '\0' ? "." : "";
-    const char *prefix = ph__arena_printf(arena, "%s%s", table->section, dot);
+    const char *prefix = prefix_of(table, comparison->arena);
     if (prefix == NULL)
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < table->num_options; i++) {
@@ -82,7 +88,7 @@ ph_status ph__config_compare(const struct ph__section *before, const struct ph__
     return status;
 }
 
-/* ---- changes ---- */
+/* ---- a reading and the defaults ---- */
 
 ph_status ph__config_defaults(
     const struct ph__option_table *table, struct ph__arena *arena, void **settings_out)
@@ -154,8 +160,7 @@ static ph_status write_section(
     const struct writing *writing, const struct ph__section *section, struct ph__arena *arena)
 {
     const struct ph__option_table *table = section->table;
-    const char *dot = table->section[0] != '\0' ? "." : "";
-    const char *prefix = ph__arena_printf(arena, "%s%s", table->section, dot);
+    const char *prefix = prefix_of(table, arena);
     void *defaults = NULL;
     if (prefix == NULL)
         return PH_ERROR_MEMORY;

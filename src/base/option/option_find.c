@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/option/option.h"
 #include "base/option/option_value.h"
+#include "base/sizes.h"
 #include "base/text/number.h"
 
 /* ---- the nearest word ---- */
@@ -12,11 +12,6 @@
 /* The known word that a misspelt one was probably meant to be. */
 
 #define WORD_MAX 96 /* bytes; longer words have no neighbours */
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Edits that turn a into b: insert, delete, replace, swap two neighbours (optimal string alignment). Row i of the table
  * needs the two rows above it. */
@@ -33,9 +28,9 @@ static size_t distance(const char *a, const char *b)
         row[0] = i;
         for (size_t j = 1; j <= length_b; j++) {
             size_t edits = above[j - 1] + (a[i - 1] != b[j - 1]);
-            edits = least(edits, least(above[j], row[j - 1]) + 1);
+            edits = ph__min(edits, ph__min(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                edits = least(edits, second_above[j - 2] + 1);
+                edits = ph__min(edits, second_above[j - 2] + 1);
             row[j] = edits;
         }
     }
@@ -48,7 +43,7 @@ const char *ph__nearest_word(const char *word, const char *const *known, size_t 
     if (length == 0 || length > WORD_MAX)
         return NULL;
     const char *nearest = NULL;
-    size_t best = length <= 3 ? 1 : least(2 + length / 8, length / 2); /* as many edits are still near */
+    size_t best = length <= 3 ? 1 : ph__min(2 + length / 8, length / 2); /* as many edits are still near */
     for (size_t i = 0; i < num_known; i++) {
         const size_t other = strlen(known[i]);
         if (other > WORD_MAX || other > length + best || length > other + best)
@@ -62,17 +57,19 @@ const char *ph__nearest_word(const char *word, const char *const *known, size_t 
     return nearest;
 }
 
+/* ---- what to say ---- */
+
+ph_status ph__config_fail(const struct ph__config_reading *reading, const char *key, const char *reason)
+{
+    return ph_fail(PH_ERROR_CONFIG, "%s: %s: %s", reading->where, key, reason);
+}
+
 /* "where: key: the reason that is recorded" */
 ph_status ph__config_fail_reason(const struct ph__config_reading *reading, const char *key, ph_status status)
 {
     if (status == PH_ERROR_MEMORY)
         return status;
     return ph_fail(status, "%s: %s: %s", reading->where, key, ph_error_text());
-}
-
-ph_status ph__config_fail(const struct ph__config_reading *reading, const char *key, const char *reason)
-{
-    return ph_fail(PH_ERROR_CONFIG, "%s: %s: %s", reading->where, key, reason);
 }
 
 /* ---- unknown keys ---- */

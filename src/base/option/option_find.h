@@ -54,11 +54,10 @@ ph_status ph__config_fail_reason(const struct ph__config_reading *reading, const
 bool ph__config_find_option(
     const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out);
 
-/* What `key` names, subscript and all. PH_ERROR_CONFIG, complete with where, when it names nothing. */
-ph_status ph__config_find(
-    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out);
-
 /* Record `index` of the list that the target's option is. */
 void *ph__config_record(const struct ph__config_target *target, size_t index);
 
+/* What `key` names, subscript and all. PH_ERROR_CONFIG, complete with where, when it names nothing. */
+ph_status ph__config_find(
+    const struct ph__config_reading *reading, const char *key, struct ph__config_target *target_out);
 #endif

@@ -2,7 +2,6 @@
 #ifndef PH_BASE_OPTION_VALUE_H
 #define PH_BASE_OPTION_VALUE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/memory/arena.h"

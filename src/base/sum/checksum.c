@@ -1,4 +1,3 @@
-/* XXH3 over libxxhash. */
 #include "base/sum/checksum.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* Checksums: CRC-32C, and a fast one of 64 bits, XXH3 over libxxhash: finds damage, not malice (that is base/sum/digest.h's). The value is the
- * same on every machine and may be kept in files. */
+/* Checksums: a fast one of 64 bits, XXH3 over libxxhash, and CRC-32C. They find damage, not malice (base/sum/digest.h does). The
+ * values are the same on every machine and may be kept in files. */
 #ifndef PH_BASE_CHECKSUM_H
 #define PH_BASE_CHECKSUM_H
 

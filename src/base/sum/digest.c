@@ -1,4 +1,4 @@
-/* SHA-256 over libcrypto's EVP interface. */
+/* SHA-256 and HMAC-SHA-256 over libcrypto's EVP interface. */
 #include "base/sum/digest.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* SHA-256 and HMAC-SHA-256, over libcrypto. */
+/* SHA-256, HMAC-SHA-256 and GMAC, over libcrypto. */
 #ifndef PH_BASE_DIGEST_H
 #define PH_BASE_DIGEST_H
 
@@ -21,7 +21,7 @@ void ph__digest_destroy(struct ph__digest *digest);
 
 /* ---- HMAC ---- */
 
-/* HMAC-SHA-256 (RFC 2104, FIPS 180-4) over libcrypto, and the comparison that goes with it. Any thread. */
+/* HMAC-SHA-256 (RFC 2104, FIPS 180-4), and the comparison that goes with it. Any thread. */
 
 #define PH_HMAC_BYTES 32
 
@@ -34,7 +34,7 @@ bool ph__secrets_are_equal(const void *a, const void *b, size_t size);
 
 /* ---- GMAC (gmac.c) ---- */
 
-/* GMAC over AES-256 (NIST SP 800-38D, section 3: GCM that encrypts nothing) over libcrypto: 16 bytes that only who has the
+/* GMAC over AES-256 (NIST SP 800-38D, section 3: GCM that encrypts nothing): 16 bytes that only who has the
  * key can make of some bytes and a nonce.
  *
  * Two messages under one key and nonce give the key away: whoever chooses nonces must never repeat one. Nothing is

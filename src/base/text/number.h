@@ -3,7 +3,6 @@
 #define PH_BASE_NUMBER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* The whole text is one decimal number: an optional sign, digits, and for a number a fraction and an exponent

@@ -14,13 +14,6 @@ uint64_t ph__clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t ph__clock_utc_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
 double ph__clock_seconds(void)
 {
     return (double)ph__clock_ns() * 1e-9;
@@ -36,6 +29,13 @@ int ph__clock_ms_until(uint64_t deadline_ns)
     const uint64_t now_ns = ph__clock_ns();
     const uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns + NS_A_MS - 1) / NS_A_MS : 0;
     return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+uint64_t ph__clock_utc_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
 /* ---- waits ---- */

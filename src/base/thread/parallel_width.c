@@ -1,4 +1,3 @@
-/* See parallel_width.h. */
 #include "base/thread/parallel_width.h"
 
 void ph__team_width_init(struct ph__team_width *width, size_t num_workers, uint64_t now_ns)

@@ -1,5 +1,6 @@
 #include "train/ranks/rank_checkpoint.h"
 
+#include "base/file/directory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +122,7 @@ static ph_status write_folder(
 static ph_status write_file(const char *path, const struct ph__tensor_list *list, const char *const *metadata)
 {
     struct ph__arena arena = {0};
-    if (!ph__checkpoint_is_folder(path))
+    if (!ph__directory_exists(path))
         return ph__safetensors_write(path, list->count, list->tensors, metadata);
     const char *draft = ph__checkpoint_draft(&arena, path);
     ph_status status = draft != NULL ? ph__safetensors_write(draft, list->count, list->tensors, metadata)

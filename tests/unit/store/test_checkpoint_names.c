@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file/directory.h"
 #include "base/file/file.h"
 #include "store/checkpoint_folder.h"
 #include "support/test_support.h"
@@ -107,7 +108,7 @@ static void a_file_and_a_folder_take_each_others_place(void **state)
     assert_ok(ph__checkpoint_link(model, best));
     assert_true(first_number(best) == 1);
     assert_ok(ph__checkpoint_link(file, best));
-    assert_true(ph__file_exists(best) && !ph__checkpoint_is_folder(best));
+    assert_true(ph__file_exists(best) && !ph__directory_exists(best));
     assert_false(ph__file_exists(path_of(folder, "best.tmp")));
 }
 

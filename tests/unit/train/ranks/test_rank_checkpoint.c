@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file/directory.h"
 #include "base/file/file.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
@@ -123,7 +124,7 @@ static void ranks_take_the_place_of_a_file(void **state)
     expect_number(path, 1);
     write_by_ranks(path, 3);
     expect_number(path, 3);
-    assert_true(ph__checkpoint_is_folder(path) && !ph__file_exists(behind(path, ".tmp")));
+    assert_true(ph__directory_exists(path) && !ph__file_exists(behind(path, ".tmp")));
 }
 
 /* Where it cannot write a file, the folder stays. */
@@ -142,7 +143,7 @@ static void a_rank_alone_takes_the_place_of_ranks(void **state)
     (void)unlink(behind(path, ".tmp.tmp"));
     assert_ok(write_alone(path, 3));
     expect_number(path, 3);
-    assert_false(ph__checkpoint_is_folder(path) || ph__file_exists(behind(path, ".tmp")));
+    assert_false(ph__directory_exists(path) || ph__file_exists(behind(path, ".tmp")));
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
