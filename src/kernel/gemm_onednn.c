@@ -236,14 +236,14 @@ void ph__gemm_library_destroy(struct ph__gemm_library *library)
     free(library);
 }
 
-bool ph__gemm_library_has_bf16(void)
-{
-    return ph__cpu_has_bf16();
-}
-
 uint64_t ph__gemm_library_creations(const struct ph__gemm_library *library)
 {
     return library->creations;
+}
+
+bool ph__gemm_library_has_bf16(void)
+{
+    return ph__cpu_has_bf16();
 }
 
 /* ---- making a product ----------------------------------------------------------------------------------------- */

@@ -11,15 +11,28 @@ ph_status ph__start_node_run(const struct ph__sharding *sharding, const struct p
     return PH_OK;
 }
 
-ph_status ph__back_wait_infer(struct ph__infer *infer)
+void ph__sent_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    infer->outputs[0] = infer->inputs[PH_BACK_WAIT_GRADIENT];
-    return PH_OK;
+    for (size_t i = 0; i < call->num_inputs; i++)
+        cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
 void ph__written_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->bytes = (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
+}
+
+void ph__moved_cost(const struct ph__call *call, struct ph__cost *cost_out)
+{
+    cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
+}
+
+/* ---- the way back -------------------------------------------------------------------------------------------------- */
+
+ph_status ph__back_wait_infer(struct ph__infer *infer)
+{
+    infer->outputs[0] = infer->inputs[PH_BACK_WAIT_GRADIENT];
+    return PH_OK;
 }
 
 ph_status ph__back_wait_run(

@@ -1,8 +1,7 @@
 /* What the nodes of exchanges between ranks share: starts and waits, rows on the wire, and numbers of each rank.
  *
- * One node starts an exchange and gives its ticket; on the way back, of
- * vectors (vector_gradient_exchange.c) and of parts of sums inside a host (host_gradients.c), another waits for the
- * gradient of one own lookup. */
+ * One node starts an exchange and gives its ticket; on the way back, of vectors (vector_gradient_exchange.c) and of parts of
+ * sums inside a host (host_gradients.c), another waits for the gradient of one own lookup. */
 #ifndef PH_SHARD_EXCHANGE_NODES_H
 #define PH_SHARD_EXCHANGE_NODES_H
 
@@ -11,9 +10,16 @@
 #include "op/operator.h"
 #include "shard/sharding.h"
 
-/* Starts it; ticket: the host scalar by which others wait. */
+/* Starts an exchange; ticket: the host scalar by which others wait. */
 ph_status ph__start_node_run(const struct ph__sharding *sharding, const struct ph__comm_call *named,
     const struct ph__exchange *list, const struct ph__operand *ticket);
+
+/* Costs of nodes that compute nothing: of one that reads its inputs, writes its output, or puts together its output, once. */
+void ph__sent_cost(const struct ph__call *call, struct ph__cost *cost_out);
+void ph__written_cost(const struct ph__call *call, struct ph__cost *cost_out);
+void ph__moved_cost(const struct ph__call *call, struct ph__cost *cost_out);
+
+/* ---- the way back ---------------------------------------------------------------------------------------------------------- */
 
 /* Outputs of a start on the way back: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes,
  * and then, on their way, the gradients of the own lookups. */
@@ -29,8 +35,6 @@ enum {
 };
 
 ph_status ph__back_wait_infer(struct ph__infer *infer);
-/* Of a node that writes its output once, and computes nothing. */
-void ph__written_cost(const struct ph__call *call, struct ph__cost *cost_out);
 /* unpack: makes numbers of what has come in fewer bytes; as numbers it came to where it is read. */
 ph_status ph__back_wait_run(
     struct ph__call *call, const struct ph__sharding *sharding, void (*unpack)(const struct ph__call *call));

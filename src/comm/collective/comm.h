@@ -174,6 +174,10 @@ ph_status ph__comm_record_create(
 /* Ends it, too. NULL is fine. */
 void ph__comm_record_destroy(struct ph__comm_record *record);
 
+/* From now on the record counts, or it does not. One at a time does for a communicator. */
+void ph__comm_record_begin(struct ph__comm_record *record);
+void ph__comm_record_end(struct ph__comm_record *record);
+
 /* Around a wait for an operation that somebody else carries out, such as a hub, into the record that counts now, if one does. Its
  * bytes are on no link between ranks. PH_ERROR_MEMORY. */
 struct ph__comm_other {
@@ -182,9 +186,5 @@ struct ph__comm_other {
 };
 void ph__comm_record_wait_begin(struct ph_comm *comm);
 ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph__comm_other *other);
-
-/* From now on the record counts, or it does not. One at a time does for a communicator. */
-void ph__comm_record_begin(struct ph__comm_record *record);
-void ph__comm_record_end(struct ph__comm_record *record);
 
 #endif

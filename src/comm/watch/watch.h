@@ -96,9 +96,8 @@ ph_status ph__watch_join(const struct ph__watch_options *options,
 
 /* ---- attendance: watch_attend.c ---- */
 
-/* A thread that attends to a watch while its rank does something long that looks at nothing: rank 0 passes on what it hears. */
-/* The watch becomes one that a thread looks at as well, ten times a second, until it is closed. PH_ERROR_MEMORY: there is no such
- * thread, and the watch is what it was. */
+/* Has a thread look at the watch as well, ten times a second, until it is closed: so rank 0 passes on what it hears while it does
+ * something long that looks at nothing. PH_ERROR_MEMORY: there is no such thread, and the watch is what it was. */
 ph_status ph__watch_attend(struct ph__comm_watch *watch);
 
 #endif

@@ -15,19 +15,16 @@
  * what stands before is differentiated. The communicator makes it, or a reducer in its place (gradient_push.c). Sparse ones,
  * of tables that every rank has, are gathered: the rows of all ranks are merged in the order of the ranks. */
 
+/* Tells whether a node waits for a bucket's sums. */
+bool ph__is_gradient_wait(const struct ph__node *node);
+
 /* parameters and gradients (count); a gradient of 0 stays 0. Tables of which this rank has shards keep theirs. */
 void ph__reduce_gradients(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,
     const ph_value *parameters, ph_value *gradients);
 
-/* Tells whether a node waits for a bucket's sums. */
-bool ph__is_gradient_wait(const struct ph__node *node);
-
 /* ---- global_loss.c -----------------------------------------------------------------------------------------------------
  *
  * The loss of the labels, a mean over the samples that this rank has, becomes the mean over the global batch. */
-
-extern const struct ph__op ph__op_global_mean;
-extern const struct ph__op ph__op_global_mean_backward;
 
 /* Adds a mean over ranks behind each loss of the graph so far. */
 void ph__share_losses(struct ph__sharding *sharding, struct ph_builder *builder);
@@ -36,17 +33,12 @@ void ph__share_losses(struct ph__sharding *sharding, struct ph_builder *builder)
  *
  * The norm of all ranks' gradients, for clipping. */
 
-extern const struct ph__op ph__op_global_norm;
-
 /* Makes what clip factors (op/update/op_clip_factor.c) are made from a sum over all ranks. Gradients have been reduced. */
 void ph__share_norms(struct ph__sharding *sharding, struct ph_builder *builder);
 
 /* ---- sync_batch_norm.c -----------------------------------------------------------------------------------------------------
  *
  * Batch norms whose batch is the global one. */
-
-extern const struct ph__op ph__op_sync_batch_norm;
-extern const struct ph__op ph__op_sync_batch_norm_backward;
 
 /* Makes each batch norm that learns one over all ranks; losses, which mix samples too, are global_loss.c's.
  * PH_ERROR_CONFIG for an operator that mixes samples otherwise. */
@@ -66,8 +58,6 @@ void ph__sync_batch_norms(struct ph__sharding *sharding, struct ph_builder *buil
 void ph__share_squares(struct ph__sharding *sharding, struct ph_builder *builder);
 
 /* ---- gather_rows.c: the gradient of a table that every rank has ----------------------------------------------------------- */
-
-extern const struct ph__op ph__op_gather_rows;
 
 /* rows: this rank's gradient, sparse_rows; returns all ranks', of which equal slots have been added in the order of the ranks. */
 ph_value ph__gather_rows(struct ph__sharding *sharding, struct ph_builder *builder, ph_value rows);

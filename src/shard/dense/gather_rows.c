@@ -160,7 +160,7 @@ static ph_status gather_run(struct ph__call *call)
     return PH_OK;
 }
 
-const struct ph__op ph__op_gather_rows = {
+static const struct ph__op gather_rows = {
     .name = "gather_rows",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = gather_infer,
@@ -187,5 +187,5 @@ ph_value ph__gather_rows(struct ph__sharding *sharding, struct ph_builder *build
     const struct gather_attributes attributes = {.sharding = sharding,
         .times_ids = times_ids(graph, rows),
         .most_rows = graph->symbols[graph->values[rows].type.dims[0].symbol].limit};
-    return ph__emit1(builder, &ph__op_gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);
+    return ph__emit1(builder, &gather_rows, NULL, &attributes, sizeof attributes, 1, &rows);
 }

@@ -52,15 +52,17 @@ static ph_status mean_run(struct ph__call *call)
     return PH_OK;
 }
 
+static const struct ph__op global_mean_backward; /* below */
+
 static void mean_gradient(struct ph__gradient *gradient)
 {
     const struct ph__node node = *gradient->node;
     const ph_value inputs[] = {gradient->output_gradients[LOSS], node.inputs[TOTAL], node.outputs[TOTAL]};
     gradient->input_gradients[LOSS] =
-        ph__emit1(gradient->builder, &ph__op_global_mean_backward, NULL, NULL, 0, 3, inputs);
+        ph__emit1(gradient->builder, &global_mean_backward, NULL, NULL, 0, 3, inputs);
 }
 
-const struct ph__op ph__op_global_mean = {
+static const struct ph__op global_mean = {
     .name = "global_mean",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_MIXES_SAMPLES,
     .infer = mean_infer,
@@ -70,7 +72,8 @@ const struct ph__op ph__op_global_mean = {
     .run = mean_run,
 };
 
-/* inputs: gradient, t_r, T; output: gradient t_r / T */
+/* ---- backward: gradient, t_r, T -> gradient t_r / T ----------------------------------------------------------------- */
+
 static ph_status backward_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__scalar_type();
@@ -84,12 +87,14 @@ static ph_status backward_run(struct ph__call *call)
     return PH_OK;
 }
 
-const struct ph__op ph__op_global_mean_backward = {
+static const struct ph__op global_mean_backward = {
     .name = "global_mean_backward",
     .infer = backward_infer,
     .cost = mean_cost,
     .run = backward_run,
 };
+
+/* ---- the pass -------------------------------------------------------------------------------------------------------- */
 
 /* The loss's node gets values of its own for what it makes, and the mean takes over those that everybody reads. */
 static void share_loss(struct ph__sharding *sharding, struct ph_builder *builder, size_t index)
@@ -98,7 +103,7 @@ static void share_loss(struct ph__sharding *sharding, struct ph_builder *builder
     const struct mean_attributes attributes = {sharding};
     const size_t begin = graph->num_nodes;
     ph_value outputs[NUM_VALUES];
-    ph__emit(builder, &ph__op_global_mean, NULL, &attributes, sizeof attributes, NUM_VALUES,
+    ph__emit(builder, &global_mean, NULL, &attributes, sizeof attributes, NUM_VALUES,
         graph->nodes[index].outputs, NUM_VALUES, outputs);
     if (ph_builder_status(builder) != PH_OK)
         return;

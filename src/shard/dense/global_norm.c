@@ -57,7 +57,7 @@ static ph_status norm_run(struct ph__call *call)
     return PH_OK;
 }
 
-const struct ph__op ph__op_global_norm = {
+static const struct ph__op global_norm = {
     .name = "global_norm",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = norm_infer,
@@ -101,7 +101,7 @@ static void share_norm(struct ph__sharding *sharding, struct ph_builder *builder
     part_chain(builder, graph->nodes[index].inputs[0], sums);
     builder->entry = graph->nodes[index].entry;
     const ph_value sum =
-        ph__emit1(builder, &ph__op_global_norm, NULL, &attributes, sizeof attributes, NUM_INPUTS, sums);
+        ph__emit1(builder, &global_norm, NULL, &attributes, sizeof attributes, NUM_INPUTS, sums);
     builder->entry = entry;
     if (ph_builder_status(builder) != PH_OK)
         return;

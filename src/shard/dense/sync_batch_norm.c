@@ -28,13 +28,15 @@ static size_t message_numbers(size_t columns)
 
 /* ---- forward: own message, numbers of all ranks, what the moments are made in -------------------------------------- */
 
+static const struct ph__op sync_batch_norm_backward; /* below */
+
 static void sync_gradient(struct ph__gradient *gradient)
 {
     const struct ph__node node = *gradient->node;
     const ph_value inputs[PH_BATCH_NORM_BACKWARD_INPUTS] = {gradient->output_gradients[PH_BATCH_NORM_Y],
         node.inputs[PH_BATCH_NORM_X], node.outputs[PH_BATCH_NORM_MEAN], node.outputs[PH_BATCH_NORM_INV_STD],
         node.inputs[PH_BATCH_NORM_GAMMA]};
-    ph__emit(gradient->builder, &ph__op_sync_batch_norm_backward, NULL, node.attributes, node.attributes_size,
+    ph__emit(gradient->builder, &sync_batch_norm_backward, NULL, node.attributes, node.attributes_size,
         PH_BATCH_NORM_BACKWARD_INPUTS, inputs, PH_BATCH_NORM_BACKWARD_OUTPUTS, gradient->input_gradients);
 }
 
@@ -100,7 +102,7 @@ static ph_status sync_run(struct ph__call *call)
     return PH_OK;
 }
 
-const struct ph__op ph__op_sync_batch_norm = {
+static const struct ph__op sync_batch_norm = {
     .name = "sync_batch_norm",
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = ph__batch_norm_infer,
@@ -140,7 +142,7 @@ static ph_status backward_run(struct ph__call *call)
 }
 
 /* It has an effect on others, who wait for its sums. */
-const struct ph__op ph__op_sync_batch_norm_backward = {
+static const struct ph__op sync_batch_norm_backward = {
     .name = "sync_batch_norm_backward",
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = ph__batch_norm_backward_infer,
@@ -164,7 +166,7 @@ static void synchronise(struct ph__sharding *sharding, struct ph_builder *builde
         ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for a pass over batch norms");
         return;
     }
-    node->op = &ph__op_sync_batch_norm;
+    node->op = &sync_batch_norm;
     node->attributes = copy;
     node->attributes_size = sizeof attributes;
 }

@@ -78,8 +78,7 @@ size_t ph__block_most_numbers(const struct ph__call *call, const struct ph__vect
     size_t most = 0;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
         const struct ph__block *block = &exchange->blocks[i];
-        const size_t numbers = most_rows(call, exchange, block) * block->width;
-        most = numbers > most ? numbers : most;
+        most = ph__max(most, most_rows(call, exchange, block) * block->width);
     }
     return most;
 }

@@ -91,12 +91,6 @@ static ph_status start_output_bytes(const struct ph__call *call, size_t output, 
     return PH_OK;
 }
 
-static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
-{
-    for (size_t i = 0; i < call->num_inputs; i++)
-        cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
-}
-
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__host_sums *sums = sums_of(call);
@@ -179,7 +173,7 @@ const struct ph__op ph__op_host_sums_start = {
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
     .gradient = start_gradient,
-    .cost = start_cost,
+    .cost = ph__sent_cost,
     .scratch_bytes = start_scratch_bytes,
     .output_bytes = start_output_bytes,
     .run = start_run,

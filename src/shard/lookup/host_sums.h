@@ -18,8 +18,6 @@
 
 extern const struct ph__op ph__op_host_sums_start;
 extern const struct ph__op ph__op_host_sums_wait;
-extern const struct ph__op ph__op_host_gradients_start;
-extern const struct ph__op ph__op_host_gradients_wait;
 
 /* Of a block's vectors, those that some rank of this host has rows of. */
 struct ph__host_part {

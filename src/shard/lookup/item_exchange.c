@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 
 /* Items of a task: what is unpacked of a block stays in a cache. */
@@ -77,11 +78,6 @@ static ph_status wait_infer(struct ph__infer *infer)
         ((const struct ph__exchange_attributes *)infer->attributes)->exchange;
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){exchange->items, ph__dim(exchange->dim)});
     return PH_OK;
-}
-
-static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
-{
-    cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
 /* Room for a chunk of a block, as numbers, on a line of its own for each thread. */
@@ -173,7 +169,7 @@ const struct ph__op ph__op_exchange_items_wait = {
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,
     .gradient = wait_gradient,
-    .cost = wait_cost,
+    .cost = ph__moved_cost,
     .scratch_bytes = wait_scratch_bytes,
     .run = wait_run,
 };

@@ -29,6 +29,11 @@ const struct ph__table_shard *ph__pass_shard_of(
     return NULL;
 }
 
+bool ph__plan_is_replica(const struct ph__plan_table *table)
+{
+    return table->kind == PH_SHARD_DATA_PARALLEL;
+}
+
 struct ph__shard_key ph__shard_key_of(const struct ph__table_shard *shard, const struct ph__plan_table *table)
 {
     return (struct ph__shard_key){shard->num_columns, shard->num_rows < table->num_rows};
@@ -37,11 +42,6 @@ struct ph__shard_key ph__shard_key_of(const struct ph__table_shard *shard, const
 bool ph__shard_key_equal(struct ph__shard_key a, struct ph__shard_key b)
 {
     return a.width == b.width && a.is_cut == b.is_cut;
-}
-
-bool ph__plan_is_replica(const struct ph__plan_table *table)
-{
-    return table->kind == PH_SHARD_DATA_PARALLEL;
 }
 
 /* "embedding.table/32", "embedding.table/64/rows" */

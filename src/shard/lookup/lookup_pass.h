@@ -1,5 +1,6 @@
 /* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank gives
- * what, and which rank of a host has what of it) and local_tables.c (the tables that this rank holds). */
+ * what, and which rank of a host has what of it) and local_tables.c (the tables that this rank holds). Row-wise sums of squares
+ * (dense/share_squares.c) ask it for plans and shards. */
 #ifndef PH_SHARD_LOOKUP_PASS_H
 #define PH_SHARD_LOOKUP_PASS_H
 

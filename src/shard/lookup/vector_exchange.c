@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/sizes.h"
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 
@@ -43,12 +44,6 @@ static ph_status start_output_bytes(const struct ph__call *call, size_t output, 
                      ? ph__exchange_most_bytes(call, exchange, exchange->sharding->forward)
                      : ph__own_most_bytes(call, exchange, exchange->sharding->forward);
     return PH_OK;
-}
-
-static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
-{
-    for (size_t i = 0; i < call->num_inputs; i++)
-        cost_out->bytes += (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
@@ -144,7 +139,7 @@ const struct ph__op ph__op_exchange_vectors_start = {
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = start_infer,
     .gradient = start_gradient,
-    .cost = start_cost,
+    .cost = ph__sent_cost,
     .scratch_bytes = start_scratch_bytes,
     .output_bytes = start_output_bytes,
     .run = start_run,
@@ -159,19 +154,12 @@ static ph_status wait_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
-{
-    cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
-}
-
 /* Room for BLOCK_SAMPLES of the largest block, as numbers, on a line of its own for each thread. */
 static size_t unpacked_bytes(const struct ph__vector_exchange *exchange)
 {
     size_t most = 0;
-    for (size_t i = 0; i < exchange->num_blocks; i++) {
-        const size_t numbers = (size_t)exchange->blocks[i].count * exchange->blocks[i].width;
-        most = numbers > most ? numbers : most;
-    }
+    for (size_t i = 0; i < exchange->num_blocks; i++)
+        most = ph__max(most, (size_t)exchange->blocks[i].count * exchange->blocks[i].width);
     return ph__size_align(BLOCK_SAMPLES * most * sizeof(ph_real));
 }
 
@@ -294,7 +282,7 @@ const struct ph__op ph__op_exchange_vectors_wait = {
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,
     .infer = wait_infer,
     .gradient = wait_gradient,
-    .cost = wait_cost,
+    .cost = ph__moved_cost,
     .scratch_bytes = wait_scratch_bytes,
     .run = wait_run,
 };

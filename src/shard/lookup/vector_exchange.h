@@ -20,7 +20,6 @@
 extern const struct ph__op ph__op_exchange_vectors_start;
 extern const struct ph__op ph__op_exchange_vectors_wait;
 extern const struct ph__op ph__op_exchange_gradients_start;
-extern const struct ph__op ph__op_exchange_gradients_wait;
 extern const struct ph__op ph__op_replicated_gradient;
 
 /* All have a pointer to their exchange as attributes. */

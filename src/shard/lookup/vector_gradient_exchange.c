@@ -257,7 +257,7 @@ static ph_status wait_run(struct ph__call *call)
     return ph__back_wait_run(call, exchange_of(call)->sharding, unpack);
 }
 
-const struct ph__op ph__op_exchange_gradients_wait = {
+static const struct ph__op exchange_gradients_wait = {
     .name = "exchange_gradients_wait",
     .traits = PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY | PH_OP_IN_PLACE,
     .infer = ph__back_wait_infer,
@@ -270,7 +270,7 @@ ph_value ph__gradient_wait(
     struct ph_builder *builder, const struct ph__exchange_attributes *attributes, ph_value sent)
 {
     const struct ph__back_wait wait = {.start = &ph__op_exchange_gradients_start,
-        .wait = &ph__op_exchange_gradients_wait,
+        .wait = &exchange_gradients_wait,
         .attributes = attributes,
         .attributes_size = sizeof *attributes,
         .has_lookup = attributes->lookup < attributes->exchange->own_count,
