@@ -268,7 +268,7 @@ PH_MUST_CHECK ph_status ph_train_check_folder(const char *folder, bool is_resume
  * observer, num_prefetched, report and checkpoint settings; the paths, of the same files byte for byte, text or prepared as they
  * were, and valid may not come or go; patience (0: without end) and max_bad_rows upwards; epochs and max_steps, but
  * not below where the checkpoint is, and max_steps not at all where the cosine schedule ends with it. docs/RESUME.md
- * has the whole list. The caller keeps the rest equal; much of it is checked. A training that has nothing left to do
+ * has the whole list. Other settings that differ are PH_ERROR_CHECKPOINT, naming one. A training that has nothing left to do
  * leaves its folder as it is.
  *
  * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder; PH_ERROR_MEMORY

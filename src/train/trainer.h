@@ -62,6 +62,7 @@ struct ph__trainer {
     int lock;                             /* of the folder */
     struct ph__arena arena;
     const char *identity; /* serve/model_identity.h; in the arena */
+    const char *values;   /* those that a resumed training keeps: train/config/job_config.h; in the arena */
 
     /* What is carried from step to step: saved in checkpoints by the table of resume_file.c. */
     struct ph__recent recent;

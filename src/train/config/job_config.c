@@ -214,6 +214,52 @@ ph_status ph__job_config_common(
     return ph__config_values(sections, count, filter, arena, text_out);
 }
 
+/* ---- a job --------------------------------------------------------------------------------------------------- */
+
+/* Gives the section of data that the job reads by, its defaults where the job says 0. */
+static ph_status take_reading(
+    const struct ph_train_job *job, struct ph__arena *arena, struct ph__section *section_out)
+{
+    void *settings;
+    PH_TRY(ph__config_defaults(&ph__data_options, arena, &settings));
+    struct ph_reading *taken = &((struct ph_data_settings *)settings)->reading, plain = *taken;
+    *taken = job->reading;
+    if (taken->shuffle_bytes == 0)
+        taken->shuffle_bytes = plain.shuffle_bytes;
+    if (taken->shuffle_lanes == 0)
+        taken->shuffle_lanes = plain.shuffle_lanes;
+    if (taken->negative_rate == 0)
+        taken->negative_rate = plain.negative_rate;
+    *section_out = (struct ph__section){&ph__data_options, settings};
+    return PH_OK;
+}
+
+ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
+    struct ph__arena *arena, const char **text_out)
+{
+    /* Sections are read alone here, though their pointers serve readers and writers. */
+    struct ph__optimizer_section optimizer = {.settings = *job->optimizer,
+        .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups}};
+    struct ph__model_section model;
+    struct ph__section reading, sections[MAX_SECTIONS] = {{&top_table, (void *)(uintptr_t)&job->run}};
+    const struct ph__key_filter reads = {filter.with | PH_KEY_NO_ENCODING, filter.without};
+    const char *values, *read;
+    size_t count = 1;
+    PH_TRY(ph__model_section_take(&model, job->model, arena));
+    count += ph__model_used_sections(&model, sections + count);
+    sections[count++] = (struct ph__section){&ph__train_options, (void *)(uintptr_t)job->train};
+    sections[count++] = (struct ph__section){&ph__optimizer_options, &optimizer};
+    if (job->parallel != NULL)
+        sections[count++] = (struct ph__section){&ph__parallel_options, (void *)(uintptr_t)job->parallel};
+    PH_TRY(take_reading(job, arena, &reading));
+    PH_TRY(ph__config_values(&reading, 1, reads, arena, &read));
+    PH_TRY(ph__config_values(sections, count, filter, arena, &values));
+    *text_out = ph__arena_printf(arena, "%s%s", values, read);
+    return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
+}
+
+/* ---- describing ---------------------------------------------------------------------------------------------- */
+
 ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown)
 {
     struct ph_config none = {0};

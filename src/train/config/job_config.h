@@ -50,6 +50,11 @@ ph_status ph__job_config_outcome(
 ph_status ph__job_config_common(
     const struct ph_config *config, struct ph__arena *arena, const char **text_out);
 
+/* Writes the selected values of a job that need not come from a config, as lines "train.epochs=3": all but those by which its
+ * encoder was made. In the arena. */
+ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
+    struct ph__arena *arena, const char **text_out);
+
 /* Every key: Markdown or plain text. */
 ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown);
 

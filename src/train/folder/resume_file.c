@@ -12,9 +12,8 @@
 
 #define FORMAT "phloem.resume"
 #define VERSION "3"
-#define ROW_FORMAT_KEY "row_format" /* of the metadata; files of older libraries lack it, and are of fp32 */
-#define LANES_KEY "shuffle_lanes"   /* of the metadata; files of older libraries lack it, and are of one */
-#define DATA_KEY "data"             /* of the metadata; files of older libraries lack it */
+#define VALUES_KEY "values" /* of the metadata: ph__job_values that may not change; files of 0.1.0 lack it */
+#define DATA_KEY "data"     /* of the metadata; files of older libraries lack it */
 #define BAD_ROW_BYTES sizeof((struct ph__bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
@@ -85,49 +84,28 @@ static const struct ph__json_field carried_fields[] = {
 /* What the checkpoint belongs to. */
 struct job {
     char library[32], settings[PH_IDENTITY_BYTES], encoder_sha256[65];
-    uint64_t seed, batch_size, shuffle_bytes, max_steps, patience, max_bad_rows, progressive_rows;
-    bool is_shuffled, is_prepared, has_valid;
+    uint64_t max_steps, patience, max_bad_rows;
+    bool is_prepared, has_valid;
 };
 
 static const struct ph__json_field job_fields[] = {
     {"library", PH_JSON_TEXT, JOB(library), sizeof((struct job *)0)->library},
     {"settings", PH_JSON_TEXT, JOB(settings), sizeof((struct job *)0)->settings},
     {"encoder_sha256", PH_JSON_TEXT, JOB(encoder_sha256), sizeof((struct job *)0)->encoder_sha256},
-    {"seed", PH_JSON_COUNT, JOB(seed), 0},
-    {"batch_size", PH_JSON_COUNT, JOB(batch_size), 0},
-    {"is_shuffled", PH_JSON_BOOL, JOB(is_shuffled), 0},
-    {"shuffle_bytes", PH_JSON_COUNT, JOB(shuffle_bytes), 0},
     {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
     {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
     {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
     {"patience", PH_JSON_COUNT, JOB(patience), 0},
     {"max_bad_rows", PH_JSON_COUNT, JOB(max_bad_rows), 0},
-    {"progressive_rows", PH_JSON_COUNT, JOB(progressive_rows), 0},
 };
-
-static const char *row_format_of(const struct ph__trainer *trainer)
-{
-    return ph_row_format_name(trainer->job->train->row_format);
-}
-
-static void write_lanes(const struct ph__trainer *trainer, char text_out[24])
-{
-    const size_t lanes = trainer->job->reading.shuffle_lanes;
-    snprintf(text_out, 24, "%zu", lanes > 1 ? lanes : 1);
-}
 
 static struct job describe_job(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     struct job described = {
-        .seed = job->run.seed,
-        .batch_size = (uint64_t)job->train->batch_size,
-        .shuffle_bytes = job->reading.shuffle_bytes,
         .max_steps = (uint64_t)job->train->max_steps,
         .patience = (uint64_t)job->train->patience,
         .max_bad_rows = job->reading.max_bad_rows,
-        .progressive_rows = trainer->progressive.window_rows,
-        .is_shuffled = job->reading.is_shuffled,
         .is_prepared = ph__job_rows_are_prepared(ph__job_train(job)),
         .has_valid = ph__job_rows_exist(ph__job_valid(job)),
     };
@@ -182,8 +160,7 @@ static ph_status fields_text(
 static ph_status write_list(const char *path, struct ph__trainer *trainer, struct ph__tensor_list *list)
 {
     struct job job = describe_job(trainer);
-    char *job_text = NULL, *carried_text = NULL, *data_text = NULL, lanes[24];
-    write_lanes(trainer, lanes);
+    char *job_text = NULL, *carried_text = NULL, *data_text = NULL;
     ph_status status = fields_text(job_fields, sizeof job_fields / sizeof *job_fields, &job, &job_text);
     if (status == PH_OK)
         status = fields_text(
@@ -191,9 +168,8 @@ static ph_status write_list(const char *path, struct ph__trainer *trainer, struc
     if (status == PH_OK && trainer->data.is_kept)
         status = ph__data_record_text(&trainer->data, trainer->job, &data_text);
     if (status == PH_OK) {
-        const char *const metadata[] = {"format", FORMAT, "version", VERSION, ROW_FORMAT_KEY,
-            row_format_of(trainer), LANES_KEY, lanes, "job", job_text, "carried", carried_text,
-            data_text != NULL ? DATA_KEY : NULL, data_text, NULL};
+        const char *const metadata[] = {"format", FORMAT, "version", VERSION, VALUES_KEY, trainer->values,
+            "job", job_text, "carried", carried_text, data_text != NULL ? DATA_KEY : NULL, data_text, NULL};
         status = ph__rank_checkpoint_write(&trainer->ranks, path, list, metadata);
     }
     free(job_text);
@@ -245,56 +221,55 @@ static ph_status check_format(const char *path, const struct ph__folder *file)
     return PH_OK;
 }
 
-static ph_status check_job(const char *path, const struct job *was, const struct job *is)
+static const char *next_line(const char *line)
 {
-    const char *what = NULL;
-    PH_TRY(ph__model_identity_check(path, was->settings, is->settings));
+    line += strcspn(line, "\n");
+    return line + (*line == '\n');
+}
+
+/* Finds the line "key=value" of a key; returns its value, NULL: there is none. */
+static const char *find_value(const char *text, const char *key, size_t length)
+{
+    for (const char *line = text; *line != '\0'; line = next_line(line))
+        if (strncmp(line, key, length) == 0 && line[length] == '=')
+            return line + length + 1;
+    return NULL;
+}
+
+/* Compares the keys that both texts have: what only one has came or went with a version, a model or ranks. */
+static ph_status check_values(const char *path, const char *was, const char *is)
+{
+    for (const char *line = was; *line != '\0'; line = next_line(line)) {
+        const size_t length = strcspn(line, "=\n");
+        const char *old = line + length + (line[length] == '='), *new = find_value(is, line, length);
+        if (new == NULL)
+            continue;
+        const size_t old_size = strcspn(old, "\n"), new_size = strcspn(new, "\n");
+        if (old_size != new_size || memcmp(old, new, old_size) != 0)
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with %.*s '%.*s', not '%.*s'", path,
+                (int)length, line, (int)old_size, old, (int)new_size, new);
+    }
+    return PH_OK;
+}
+
+static ph_status check_job(
+    const char *path, const struct ph__folder *file, const struct job *was, const struct ph__trainer *is)
+{
+    const char *values = ph__folder_metadata(file, VALUES_KEY);
+    PH_TRY(ph__model_identity_check(path, was->settings, is->identity));
+    if (values != NULL)
+        PH_TRY(check_values(path, values, is->values));
     if (strcmp(was->encoder_sha256, is->encoder_sha256) != 0)
-        what = "encoder";
-    else if (was->seed != is->seed)
-        what = "seed";
-    else if (was->batch_size != is->batch_size)
-        what = "batch size";
-    else if (was->is_shuffled != is->is_shuffled || was->shuffle_bytes != is->shuffle_bytes)
-        what = "order of the rows";
-    else if (was->progressive_rows != is->progressive_rows)
-        what = "window of progressive validation";
-    if (what == NULL)
-        return PH_OK;
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another %s", path, what);
-}
-
-/* The file's tensors would be converted, and the training would not be the one that was stopped. */
-static ph_status check_row_format(
-    const char *path, const struct ph__folder *file, const struct ph__trainer *trainer)
-{
-    const char *written = ph__folder_metadata(file, ROW_FORMAT_KEY);
-    const char *was = written != NULL ? written : ph_row_format_name(PH_ROWS_FP32);
-    if (strcmp(was, row_format_of(trainer)) == 0)
-        return PH_OK;
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with train.row_format %.16s, not %s", path, was,
-        row_format_of(trainer));
-}
-
-static ph_status check_lanes(
-    const char *path, const struct ph__folder *file, const struct ph__trainer *trainer)
-{
-    const char *written = ph__folder_metadata(file, LANES_KEY);
-    char lanes[24];
-    write_lanes(trainer, lanes);
-    if (strcmp(written != NULL ? written : "1", lanes) == 0)
-        return PH_OK;
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another order of the rows", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another encoder", path);
+    return PH_OK;
 }
 
 static ph_status read_header(const char *path, const struct ph__folder *file, struct ph__trainer *read)
 {
-    struct job was, is = describe_job(read);
+    struct job was;
     PH_TRY(check_format(path, file));
     PH_TRY(read_fields(path, file, "job", job_fields, sizeof job_fields / sizeof *job_fields, &was));
-    PH_TRY(check_job(path, &was, &is));
-    PH_TRY(check_row_format(path, file, read));
-    PH_TRY(check_lanes(path, file, read));
+    PH_TRY(check_job(path, file, &was, read));
     PH_TRY(read_fields(
         path, file, "carried", carried_fields, sizeof carried_fields / sizeof *carried_fields, read));
     if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)

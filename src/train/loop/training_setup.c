@@ -11,6 +11,7 @@
 #include "serve/model_identity.h"
 #include "serve/scorer.h"
 #include "store/store.h"
+#include "train/config/job_config.h"
 #include "train/folder/train_folder.h"
 #include "train/ranks/memory_check.h"
 #include "train/ranks/rank_exchange.h"
@@ -234,6 +235,8 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(check_rows(trainer, ph__job_valid(job)));
     PH_TRY(check_rows(trainer, ph__job_test(job)));
     PH_TRY(ph__model_identity(job->model, job->reading.negative_rate, &trainer->arena, &trainer->identity));
+    PH_TRY(ph__job_values(
+        job, (struct ph__key_filter){.without = PH_KEY_MAY_CHANGE}, &trainer->arena, &trainer->values));
     PH_TRY(ph__features_init(job->encoder, &trainer->features));
     PH_TRY(check_labels(trainer));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);

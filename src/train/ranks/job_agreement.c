@@ -12,7 +12,7 @@
 #include "base/thread/cpu.h"
 #include "comm/collective/comm.h"
 #include "data/encode/encoder.h"
-#include "serve/model_identity.h"
+#include "train/config/job_config.h"
 #include "train/config/run_key.h"
 #include "train/job_rows.h"
 
@@ -152,40 +152,12 @@ static ph_status add_rows(struct lines *lines, const char *name, struct ph__job_
 
 static ph_status add_data(struct lines *lines, const struct ph_train_job *job)
 {
-    char order[96];
-    snprintf(order, sizeof order, "%d, %zu bytes, %zu lanes", job->reading.is_shuffled,
-        job->reading.shuffle_bytes, job->reading.shuffle_lanes);
-    PH_TRY(add(lines, "the order of the rows", order));
-    PH_TRY(add_number(lines, "data.max_bad_rows", job->reading.max_bad_rows));
     PH_TRY(add_rows(lines, "data.train", ph__job_train(job)));
     PH_TRY(add_rows(lines, "data.valid", ph__job_valid(job)));
     return add_rows(lines, "data.test", ph__job_test(job));
 }
 
-/* ---- settings ---------------------------------------------------------------------------------------------------- */
-
-static ph_status add_section(struct lines *lines, const struct ph__option_table *table, const void *settings)
-{
-    const struct ph__section section = {table, (void *)(uintptr_t)settings}; /* which are read alone */
-    const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
-    const char *text;
-    PH_TRY(ph__config_values(&section, 1, filter, &lines->arena, &text));
-    return add_lines(lines, text);
-}
-
-static ph_status add_settings(struct lines *lines, const struct ph_train_job *job)
-{
-    const struct ph__optimizer_section optimizer = {
-        .settings = *job->optimizer,
-        .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups},
-    };
-    const char *identity;
-    PH_TRY(ph__model_identity(job->model, job->reading.negative_rate, &lines->arena, &identity));
-    PH_TRY(add_lines(lines, identity));
-    PH_TRY(add_section(lines, &ph__train_options, job->train));
-    PH_TRY(add_section(lines, &ph__optimizer_options, &optimizer));
-    return add_section(lines, &ph__parallel_options, job->parallel);
-}
+/* ---- plan ---- */
 
 static ph_status add_table(struct lines *lines, const struct ph__plan_table *table)
 {
@@ -222,12 +194,14 @@ static ph_status describe_run(
 
 static ph_status describe_job(struct lines *lines, const struct ph_train_job *job)
 {
+    const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
+    const char *values;
     char encoder[65];
     PH_TRY(add_isa(lines));
     PH_TRY(add_place(lines, job->folder, job->is_resumed));
-    PH_TRY(add_number(lines, "seed", job->run.seed));
     PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "wanted" : "not wanted"));
-    PH_TRY(add_settings(lines, job));
+    PH_TRY(ph__job_values(job, filter, &lines->arena, &values));
+    PH_TRY(add_lines(lines, values));
     PH_TRY(add_data(lines, job));
     PH_TRY(ph__encoder_digest(job->encoder, encoder));
     return add_sum(lines, "the encoder", encoder);

@@ -448,10 +448,10 @@ static void settings_that_the_checkpoint_rules_out_are_refused(void **state)
         ph_train(&changed.job, &summary), PH_ERROR_CONFIG, "data.max_bad_rows was '5' and is now '4'");
     changed.job.reading.max_bad_rows = 5;
     changed.job.run.seed++;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "another seed");
+    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "of a training with seed '");
     changed.job.run.seed = setup->job.run.seed;
     changed.train.batch_size = 255;
-    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "another batch size");
+    assert_fails(ph_train(&changed.job, &summary), PH_ERROR_CHECKPOINT, "train.batch_size '256', not '255'");
     assert_int_equal(resume(setup).steps, 30);
     free(setup);
 }

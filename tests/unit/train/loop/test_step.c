@@ -149,7 +149,8 @@ static void a_resumed_stream_is_measured_as_one_that_was_not_stopped(void **stat
     assert_memory_equal(&resumed.progressive.logloss, &whole.progressive.logloss, sizeof(double));
     assert_memory_equal(&resumed.progressive.auc, &whole.progressive.auc, sizeof(double));
     stopped->train.progressive_rows = 600;
-    assert_fails(ph_train(&stopped->job, &resumed), PH_ERROR_CHECKPOINT, "window of progressive validation");
+    assert_fails(
+        ph_train(&stopped->job, &resumed), PH_ERROR_CHECKPOINT, "train.progressive_rows '700', not '600'");
     free(setup);
     free(stopped);
 }

@@ -39,7 +39,7 @@ static void settings_that_differ_are_named(void **state)
     trainings[1].job.reading.max_bad_rows = 3;
     expect_difference(setup, "data.max_bad_rows differs between ranks 0 ('0') and 1 ('3')");
     trainings[1].job.reading.negative_rate = .5;
-    expect_difference(setup, "data.negative_rate differs between ranks 0 ('') and 1 ('0.5')");
+    expect_difference(setup, "data.negative_rate differs between ranks 0 ('1') and 1 ('0.5')");
     struct ph_optimizer_settings other = setup->optimizer;
     other.rule.beta2 = .99;
     trainings[1].job.optimizer = &other;
