@@ -154,11 +154,7 @@ ph_status ph__trace_write(const struct ph__trace *trace, const char *path)
 {
     struct ph__writer *writer = NULL;
     PH_TRY(ph__writer_open(path, &writer));
-    ph_status status = write_events(writer, trace);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, write_events(writer, trace));
 }
 
 /* ---- several processes --------------------------------------------------------------------------------------- */

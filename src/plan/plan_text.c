@@ -95,11 +95,7 @@ ph_status ph__plan_save(const struct ph__plan *plan, const char *path)
 {
     struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = ph__plan_write(plan, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, ph__plan_write(plan, writer));
 }
 
 /* ---- tables for people ----------------------------------------------------------------------------------- */

@@ -58,12 +58,12 @@ struct ph__onnx_model { /* zero-initialised is empty */
 
 void ph__onnx_model_fini(struct ph__onnx_model *model);
 
-/* Text in the model's memory, for names; "" after failure. */
-const char *ph__onnx_model_text(struct ph__onnx_model *model, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* Records ph_fail(status, ...) unless the model has failed already. */
 void ph__onnx_model_fail(struct ph__onnx_model *model, ph_status status, const char *format, ...)
     PH_PRINTF(3, 4);
+/* Text in the model's memory, for names; "" after failure. */
+const char *ph__onnx_model_text(struct ph__onnx_model *model, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* A node with one output, after those that make its inputs. Returns `output`. */
 const char *ph__onnx_model_node(

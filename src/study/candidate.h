@@ -1,8 +1,8 @@
 /* The candidates of a search: which values they have, and how long each is trained.
  *
- * A value is a pure function of the search's seed, the key and the
- * candidate's number, never of what was tried before: a search that is resumed, or given more runs, proposes the same ones, and
- * so does one with a range more or less. Candidate 0 is the config as it is. */
+ * A value is a pure function of the search's seed, the key and the candidate's number, never of what was tried before: a search
+ * that is resumed, or given more runs, proposes the same ones, and so does one with a range more or less. Candidate 0 is the
+ * config as it is. */
 #ifndef PH_STUDY_CANDIDATE_H
 #define PH_STUDY_CANDIDATE_H
 
@@ -31,8 +31,8 @@ ph_status ph__candidate_sets(const struct ph__tune_settings *settings, uint64_t 
 
 /* ---- successive halving: who is trained for how long ---------------------------------------------------------------------
  *
- * Source: Jamieson, Talwalkar: "Non-stochastic best arm identification and
- * hyperparameter optimization", AISTATS 2016, section 3; rungs as in Li et al.: "Hyperband", JMLR 18, 2018. */
+ * Source: Jamieson, Talwalkar: "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016, section 3;
+ * rungs as in Li et al.: "Hyperband", JMLR 18, 2018. */
 
 #define PH_MAX_RUNGS 64
 

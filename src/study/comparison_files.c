@@ -128,7 +128,7 @@ static ph_status write_page_file(const struct ph__comparison_tables *tables, con
     return status;
 }
 
-/* ---- CSV: one line a config---------------------------------------------------------------------------------- */
+/* ---- compare.csv: one line a config ------------------------------------------------------------------------- */
 
 static ph_status write_csv_figure(
     struct ph__writer *writer, const struct ph__json_field *field, const struct ph__figures *figures)
@@ -171,27 +171,15 @@ static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph
     return PH_OK;
 }
 
+/* ---- compare.md --------------------------------------------------------------------------------------------- */
+
 static ph_status write_markdown(const struct ph__comparison_tables *tables, struct ph__writer *writer)
 {
     PH_TRY(ph__writer_printf(writer, "# Comparison\n\n"));
     return ph__comparison_tables_write(tables, writer);
 }
 
-typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph__writer *writer);
-
-static ph_status write_text(
-    const struct ph__comparison_tables *tables, write_function *write, const char *path)
-{
-    struct ph__writer *writer;
-    PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = write(tables, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
-}
-
-/* ---- JSON: the figures and the runs behind them ----------------------------------------------------------- */
+/* ---- compare.json: the figures and the runs behind them ---------------------------------------------------- */
 
 static struct ph__json *run_json(const struct ph__compared_run *run, int64_t seed)
 {
@@ -253,6 +241,16 @@ static ph_status write_json(const struct ph__comparison_tables *tables, const ch
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------- */
+
+typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph__writer *writer);
+
+static ph_status write_text(
+    const struct ph__comparison_tables *tables, write_function *write, const char *path)
+{
+    struct ph__writer *writer;
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    return ph__writer_end(writer, write(tables, writer));
+}
 
 static ph_status write_files(
     struct ph__arena *arena, const struct ph__comparison_tables *tables, const char *folder)

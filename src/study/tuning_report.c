@@ -63,7 +63,7 @@ static ph_status write_trials(
     PH_TRY(write_heading(&tuning->config->tune, writer));
     for (size_t i = 0; i < tuning->num_trials; i++)
         PH_TRY(write_trial(&tuning->config->tune, trials[i], writer));
-    return ph__writer_finish(writer);
+    return PH_OK;
 }
 
 /* ---- both ------------------------------------------------------------------------------------------------- */
@@ -95,9 +95,8 @@ ph_status ph__tuning_report_write(struct ph__tuning *tuning)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__tuning_ranking(tuning, &trials, &num_ranked));
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = write_trials(tuning, trials, writer);
-    ph__writer_close(writer);
-    return status == PH_OK ? write_best(tuning, num_ranked > 0 ? trials[0] : NULL) : status;
+    PH_TRY(ph__writer_end(writer, write_trials(tuning, trials, writer)));
+    return write_best(tuning, num_ranked > 0 ? trials[0] : NULL);
 }
 
 /* ---- for people ------------------------------------------------------------------------------------------- */

@@ -20,6 +20,9 @@
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
+/* PH_ERROR_USAGE, naming `what` and the formats that there are, for a text that is none of them. */
+ph_status ph__row_format_parse(const char *what, const char *text, enum ph_row_format *format_out);
+
 size_t ph__row_bytes(enum ph_row_format format, size_t dim);
 
 /* Of all rows, with what stands beside them: the low words lie behind the rows. */
@@ -38,8 +41,5 @@ void ph__rows_encode(
 
 /* And back: number `d` of a row, without its low word. */
 ph_real ph__row_number(enum ph_row_format format, size_t dim, const void *row, size_t d);
-
-/* PH_ERROR_USAGE, naming `what` and the formats that there are, for a text that is none of them. */
-ph_status ph__row_format_parse(const char *what, const char *text, enum ph_row_format *format_out);
 
 #endif

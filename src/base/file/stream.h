@@ -52,5 +52,7 @@ ph_status ph__writer_finish(struct ph__writer *writer);
 /* After finish, of one that writes into memory: its bytes, malloc'ed and now the caller's. */
 char *ph__writer_take(struct ph__writer *writer, size_t *size_out);
 void ph__writer_close(struct ph__writer *writer);
+/* Ends a stream by what writing came to: finishes it where that is PH_OK, and closes it in any case. Returns the first failure. */
+ph_status ph__writer_end(struct ph__writer *writer, ph_status status);
 
 #endif

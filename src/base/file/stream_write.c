@@ -215,3 +215,11 @@ void ph__writer_close(struct ph__writer *writer)
     free(writer->path);
     free(writer);
 }
+
+ph_status ph__writer_end(struct ph__writer *writer, ph_status status)
+{
+    if (status == PH_OK)
+        status = ph__writer_finish(writer);
+    ph__writer_close(writer);
+    return status;
+}

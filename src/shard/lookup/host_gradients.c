@@ -10,16 +10,6 @@
 
 enum { BLOCK_SAMPLES = 64 };
 
-static const struct ph__host_sums *sums_of(const struct ph__call *call)
-{
-    return ((const struct ph__host_attributes *)call->attributes)->sums;
-}
-
-static const struct ph__sharding *sharding_of(const struct ph__call *call)
-{
-    return sums_of(call)->exchange->sharding;
-}
-
 /* ---- start: the sums' gradients -------------------------------------------------------------------------------------- */
 
 static ph_status start_infer(struct ph__infer *infer)
@@ -40,11 +30,11 @@ static ph_status start_infer(struct ph__infer *infer)
 
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const enum ph_wire_format wire = sharding_of(call)->backward;
+    const enum ph_wire_format wire = ph__host_sharding(call)->backward;
     if (output == PH_BACK_SENT)
-        *bytes_out = ph__host_most_bytes(call, sums_of(call), wire);
+        *bytes_out = ph__host_most_bytes(call, ph__host_sums_of(call), wire);
     else if (output == PH_BACK_RECEIVED)
-        *bytes_out = ph__host_own_most_bytes(call, sums_of(call), wire);
+        *bytes_out = ph__host_own_most_bytes(call, ph__host_sums_of(call), wire);
     return PH_OK;
 }
 
@@ -58,16 +48,17 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
 static size_t numbers_bytes(const struct ph__call *call)
 {
     const size_t num_samples =
-        ph__divide_up(call->extents[PH_SYMBOL_GLOBAL_BATCH], sharding_of(call)->world_size);
-    return sharding_of(call)->backward == PH_WIRE_FP32
+        ph__divide_up(call->extents[PH_SYMBOL_GLOBAL_BATCH], ph__host_sharding(call)->world_size);
+    return ph__host_sharding(call)->backward == PH_WIRE_FP32
                ? 0
-               : ph__size_align(ph__host_part_most_numbers(sums_of(call), num_samples) * sizeof(ph_real));
+               : ph__size_align(
+                     ph__host_part_most_numbers(ph__host_sums_of(call), num_samples) * sizeof(ph_real));
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    const size_t num_messages = (sums->own_count + sums->num_parts) * sharding_of(call)->world_size;
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    const size_t num_messages = (sums->own_count + sums->num_parts) * ph__host_sharding(call)->world_size;
     return numbers_bytes(call) + num_messages * sizeof(struct ph__message);
 }
 
@@ -83,7 +74,7 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
 {
     const struct cut *cut = argument;
     const struct ph__host_part *part = cut->part;
-    const struct ph__block *block = &sums_of(cut->call)->blocks[part->block];
+    const struct ph__block *block = &ph__host_sums_of(cut->call)->blocks[part->block];
     const ph_real *dy = (const ph_real *)cut->call->inputs[part->block].data +
                         (cut->first_sample + first) * block->count * block->width;
     ph_real *vector = cut->vectors + first * part->count * block->width;
@@ -97,10 +88,10 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
 static struct ph__message cut_part(
     const struct ph__call *call, const struct ph__host_part *part, size_t peer, char *place)
 {
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     const enum ph_wire_format wire = sharding->backward;
-    const size_t rows = ph__host_part_rows(sums_of(call), part, peer);
-    const size_t width = sums_of(call)->blocks[part->block].width;
+    const size_t rows = ph__host_part_rows(ph__host_sums_of(call), part, peer);
+    const size_t width = ph__host_sums_of(call)->blocks[part->block].width;
     struct cut cut = {call, part, ph__peer_samples_before(sharding, peer),
         wire == PH_WIRE_FP32 ? (void *)place : call->scratch};
     ph__for_blocks(call->backend, ph__sharding_samples(sharding, peer), BLOCK_SAMPLES, cut_samples, &cut);
@@ -111,8 +102,8 @@ static struct ph__message cut_part(
 
 static size_t list_sends(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     char *place = call->outputs[PH_BACK_SENT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
@@ -140,8 +131,8 @@ static size_t received_offset(const struct ph__host_sums *sums, size_t own, size
 /* Of each rank's samples, from the rank of this host that has its place. */
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     const enum ph_wire_format wire = sharding->backward;
     size_t count = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
@@ -160,13 +151,13 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
 
 static ph_status start_run(struct ph__call *call)
 {
-    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
     struct ph__message *sends = (void *)((char *)call->scratch + numbers_bytes(call));
     const size_t num_sends = list_sends(call, sends);
     struct ph__message *receives = sends + num_sends;
     const struct ph__exchange list = {sends, receives, num_sends, list_receives(call, receives)};
     const struct ph__comm_call named = {sums->channel + 1, sums->what_gradient};
-    return ph__start_node_run(sharding_of(call), &named, &list, &call->outputs[PH_BACK_TICKET]);
+    return ph__start_node_run(ph__host_sharding(call), &named, &list, &call->outputs[PH_BACK_TICKET]);
 }
 
 static const struct ph__op host_gradients_start = {
@@ -192,8 +183,8 @@ ph_value ph__host_gradient_start(
 
 static void unpack(const struct ph__call *call)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     const size_t own = ((const struct ph__host_attributes *)call->attributes)->part;
     const struct ph__host_part *part = &sums->parts[sums->own_first + own];
     const size_t width = sums->blocks[part->block].width;
@@ -205,7 +196,7 @@ static void unpack(const struct ph__call *call)
 
 static ph_status wait_run(struct ph__call *call)
 {
-    return ph__back_wait_run(call, sharding_of(call), unpack);
+    return ph__back_wait_run(call, ph__host_sharding(call), unpack);
 }
 
 static const struct ph__op host_gradients_wait = {

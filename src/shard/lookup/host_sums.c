@@ -10,16 +10,6 @@
 /* Samples at a time: what is unpacked of a part stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-static const struct ph__host_sums *sums_of(const struct ph__call *call)
-{
-    return ((const struct ph__host_attributes *)call->attributes)->sums;
-}
-
-static const struct ph__sharding *sharding_of(const struct ph__call *call)
-{
-    return sums_of(call)->exchange->sharding;
-}
-
 /* ---- how many rows ------------------------------------------------------------------------------------------------- */
 
 size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank)
@@ -85,23 +75,24 @@ static ph_status start_infer(struct ph__infer *infer)
 
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const enum ph_wire_format wire = sharding_of(call)->forward;
-    *bytes_out = output == PH_HOST_IN_FLIGHT ? ph__host_most_bytes(call, sums_of(call), wire)
-                                             : ph__host_own_most_bytes(call, sums_of(call), wire);
+    const enum ph_wire_format wire = ph__host_sharding(call)->forward;
+    *bytes_out = output == PH_HOST_IN_FLIGHT ? ph__host_most_bytes(call, ph__host_sums_of(call), wire)
+                                             : ph__host_own_most_bytes(call, ph__host_sums_of(call), wire);
     return PH_OK;
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    return (sums->own_count + sums->num_parts) * sharding_of(call)->world_size * sizeof(struct ph__message);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    return (sums->own_count + sums->num_parts) * ph__host_sharding(call)->world_size *
+           sizeof(struct ph__message);
 }
 
 /* A rank's rows of an own part: as they are, or packed at *packed, which moves behind them. */
 static struct ph__message pack_part(const struct ph__call *call, size_t own, size_t rank, char **packed)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     const struct ph__host_part *part = &sums->parts[sums->own_first + own];
     const size_t width = sums->blocks[part->block].width, rows = ph__host_part_rows(sums, part, rank);
     const ph_real *numbers =
@@ -120,16 +111,16 @@ static size_t list_sends(const struct ph__call *call, struct ph__message *messag
 {
     char *packed = call->outputs[PH_HOST_SENT].data;
     size_t count = 0;
-    for (size_t rank = 0; rank < sharding_of(call)->world_size; rank++)
-        for (size_t i = 0; i < sums_of(call)->own_count; i++)
+    for (size_t rank = 0; rank < ph__host_sharding(call)->world_size; rank++)
+        for (size_t i = 0; i < ph__host_sums_of(call)->own_count; i++)
             messages[count++] = pack_part(call, i, rank, &packed);
     return count;
 }
 
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__host_sums *sums = sums_of(call);
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     char *place = call->outputs[PH_HOST_IN_FLIGHT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
@@ -146,13 +137,13 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
 
 static ph_status start_run(struct ph__call *call)
 {
-    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
     struct ph__message *sends = call->scratch;
     const size_t num_sends = list_sends(call, sends);
     struct ph__message *receives = sends + num_sends;
     const struct ph__exchange list = {sends, receives, num_sends, list_receives(call, receives)};
     const struct ph__comm_call named = {sums->channel, sums->what};
-    return ph__start_node_run(sharding_of(call), &named, &list, &call->outputs[PH_HOST_TICKET]);
+    return ph__start_node_run(ph__host_sharding(call), &named, &list, &call->outputs[PH_HOST_TICKET]);
 }
 
 /* The vectors' gradient is what host_gradients_start has on its way, one wait for each own lookup. */
@@ -194,8 +185,8 @@ static ph_status wait_infer(struct ph__infer *infer)
 
 static ph_status wait_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph__block *block = &sums_of(call)->blocks[output];
-    *bytes_out = ph__peer_samples_most(sharding_of(call), call->extents[PH_SYMBOL_GLOBAL_BATCH]) *
+    const struct ph__block *block = &ph__host_sums_of(call)->blocks[output];
+    *bytes_out = ph__peer_samples_most(ph__host_sharding(call), call->extents[PH_SYMBOL_GLOBAL_BATCH]) *
                  block->count * block->width * sizeof(ph_real);
     return PH_OK;
 }
@@ -203,7 +194,7 @@ static ph_status wait_output_bytes(const struct ph__call *call, size_t output, s
 /* Of each part, a number read and one added. */
 static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
-    const struct ph__host_sums *sums = sums_of(call);
+    const struct ph__host_sums *sums = ph__host_sums_of(call);
     for (size_t i = 0; i < sums->num_parts; i++) {
         const struct ph__host_part *part = &sums->parts[i];
         const double numbers =
@@ -221,9 +212,9 @@ static size_t unpacked_bytes(const struct ph__host_sums *sums)
 
 static size_t wait_scratch_bytes(const struct ph__call *call)
 {
-    return sharding_of(call)->forward == PH_WIRE_FP32
+    return ph__host_sharding(call)->forward == PH_WIRE_FP32
                ? 0
-               : ph__team_num_threads(call->backend->team) * unpacked_bytes(sums_of(call));
+               : ph__team_num_threads(call->backend->team) * unpacked_bytes(ph__host_sums_of(call));
 }
 
 /* The samples of one peer. */
@@ -238,11 +229,11 @@ static const ph_real *unpack_rows(const struct summing *summing, const struct ph
     const char *bytes, size_t first, size_t last, size_t worker)
 {
     const struct ph__call *call = summing->call;
-    const size_t width = sums_of(call)->blocks[part->block].width;
-    const enum ph_wire_format wire = sharding_of(call)->forward;
+    const size_t width = ph__host_sums_of(call)->blocks[part->block].width;
+    const enum ph_wire_format wire = ph__host_sharding(call)->forward;
     if (wire == PH_WIRE_FP32)
         return (const ph_real *)(const void *)bytes + first * part->count * width;
-    ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(sums_of(call)));
+    ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(ph__host_sums_of(call)));
     ph__wire_unpack_rows(call->backend->kernels, wire, summing->num_samples * part->count, width, bytes,
         first * part->count, (last - first) * part->count, numbers);
     return numbers;
@@ -252,7 +243,7 @@ static const ph_real *unpack_rows(const struct summing *summing, const struct ph
 static void add_part(const struct summing *summing, const struct ph__host_part *part, size_t first,
     size_t last, const ph_real *vectors)
 {
-    const struct ph__host_sums *sums = sums_of(summing->call);
+    const struct ph__host_sums *sums = ph__host_sums_of(summing->call);
     const struct ph__block *block = &sums->blocks[part->block];
     ph_real *sum = (ph_real *)summing->call->outputs[part->block].data +
                    (summing->first_sample + first) * block->count * block->width;
@@ -270,12 +261,12 @@ static void add_part(const struct summing *summing, const struct ph__host_part *
 static void sum_samples(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct summing *summing = argument;
-    const struct ph__host_sums *sums = sums_of(summing->call);
+    const struct ph__host_sums *sums = ph__host_sums_of(summing->call);
     const char *bytes = summing->bytes;
     for (size_t i = 0; i < sums->num_parts; i++) {
         const struct ph__host_part *part = &sums->parts[i];
         add_part(summing, part, first, last, unpack_rows(summing, part, bytes, first, last, worker));
-        bytes += ph__block_wire_bytes(&sums->blocks[part->block], sharding_of(summing->call)->forward,
+        bytes += ph__block_wire_bytes(&sums->blocks[part->block], ph__host_sharding(summing->call)->forward,
             summing->num_samples * part->count);
     }
 }
@@ -291,7 +282,7 @@ static size_t parts_bytes(const struct ph__host_sums *sums, enum ph_wire_format 
 
 static ph_status wait_run(struct ph__call *call)
 {
-    const struct ph__sharding *sharding = sharding_of(call);
+    const struct ph__sharding *sharding = ph__host_sharding(call);
     struct summing summing = {.call = call, .bytes = call->inputs[PH_HOST_IN_FLIGHT].data};
     PH_TRY(ph__comm_wait(sharding->comm, (uint64_t)*call->inputs[PH_HOST_TICKET].scalar));
     for (size_t peer = 0; peer < sharding->world_size; peer++) {
@@ -300,9 +291,9 @@ static ph_status wait_run(struct ph__call *call)
         summing.num_samples = ph__sharding_samples(sharding, peer);
         ph__for_blocks(call->backend, summing.num_samples, BLOCK_SAMPLES, sum_samples, &summing);
         summing.first_sample += summing.num_samples;
-        summing.bytes += parts_bytes(sums_of(call), sharding->forward, summing.num_samples);
+        summing.bytes += parts_bytes(ph__host_sums_of(call), sharding->forward, summing.num_samples);
     }
-    call->extents[sums_of(call)->exchange->peer_samples.symbol] = summing.first_sample;
+    call->extents[ph__host_sums_of(call)->exchange->peer_samples.symbol] = summing.first_sample;
     return PH_OK;
 }
 

@@ -46,6 +46,16 @@ struct ph__host_attributes {
     size_t part; /* of host_gradients_wait: which of this rank's */
 };
 
+static inline const struct ph__host_sums *ph__host_sums_of(const struct ph__call *call)
+{
+    return ((const struct ph__host_attributes *)call->attributes)->sums;
+}
+
+static inline const struct ph__sharding *ph__host_sharding(const struct ph__call *call)
+{
+    return ph__host_sums_of(call)->exchange->sharding;
+}
+
 /* start: inputs are the own lookups. wait: the outputs of start and then its inputs, which stay until then. Start's: */
 enum { PH_HOST_IN_FLIGHT, PH_HOST_TICKET, PH_HOST_SENT, PH_HOST_OUTPUTS };
 

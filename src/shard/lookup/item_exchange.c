@@ -67,11 +67,6 @@ static size_t rows_of(const struct ph__item_places *places, size_t block)
 
 /* ---- wait -------------------------------------------------------------------------------------------------------- */
 
-static const struct ph__vector_exchange *exchange_of(const struct ph__call *call)
-{
-    return ((const struct ph__exchange_attributes *)call->attributes)->exchange;
-}
-
 static ph_status wait_infer(struct ph__infer *infer)
 {
     const struct ph__vector_exchange *exchange =
@@ -88,7 +83,7 @@ static size_t unpacked_bytes(const struct ph__vector_exchange *exchange)
 
 static size_t wait_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const size_t places = ph__item_places_bytes(exchange, ph__rows(&call->outputs[0]));
     return exchange->sharding->forward == PH_WIRE_FP32
                ? places
@@ -148,7 +143,7 @@ static void assemble(void *argument, size_t first, size_t last, size_t worker)
 
 static ph_status wait_run(struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     struct assembly assembly = {.call = call};
     PH_TRY(ph__comm_wait(exchange->sharding->comm, (uint64_t)*call->inputs[PH_EXCHANGE_TICKET].scalar));
     ph__find_item_places(

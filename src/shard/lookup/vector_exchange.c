@@ -10,11 +10,6 @@
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-static const struct ph__vector_exchange *exchange_of(const struct ph__call *call)
-{
-    return ((const struct ph__exchange_attributes *)call->attributes)->exchange;
-}
-
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
 static struct ph_type vectors_type(const struct ph__vector_exchange *exchange)
@@ -39,7 +34,7 @@ static ph_status start_infer(struct ph__infer *infer)
 
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     *bytes_out = output == PH_EXCHANGE_IN_FLIGHT
                      ? ph__exchange_most_bytes(call, exchange, exchange->sharding->forward)
                      : ph__own_most_bytes(call, exchange, exchange->sharding->forward);
@@ -48,7 +43,7 @@ static ph_status start_output_bytes(const struct ph__call *call, size_t output, 
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     return (exchange->own_count * exchange->sharding->world_size + exchange->num_blocks) *
            sizeof(struct ph__message);
 }
@@ -56,7 +51,7 @@ static size_t start_scratch_bytes(const struct ph__call *call)
 /* A rank's rows of an own lookup: as they are, or packed at *packed, which moves behind them. */
 static struct ph__message pack_part(const struct ph__call *call, size_t lookup, size_t rank, char **packed)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const enum ph_wire_format wire = exchange->sharding->forward;
     const size_t width = exchange->blocks[exchange->own_first + lookup].width;
     const size_t rows = ph__own_rows(exchange, lookup, rank);
@@ -73,7 +68,7 @@ static struct ph__message pack_part(const struct ph__call *call, size_t lookup, 
 
 static size_t list_sends(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     char *packed = call->outputs[PH_EXCHANGE_SENT].data;
     size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
@@ -96,7 +91,7 @@ const ph_real *ph__own_vectors(
 
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const enum ph_wire_format wire = exchange->sharding->forward;
     char *place = call->outputs[PH_EXCHANGE_IN_FLIGHT].data;
     for (size_t i = 0; i < exchange->num_blocks; i++) {
@@ -112,7 +107,7 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
 
 static ph_status start_run(struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     struct ph__message *sends = call->scratch;
     const size_t num_sends = list_sends(call, sends);
     const size_t num_receives = list_receives(call, sends + num_sends);
@@ -165,7 +160,7 @@ static size_t unpacked_bytes(const struct ph__vector_exchange *exchange)
 
 static size_t wait_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     return exchange->sharding->forward == PH_WIRE_FP32
                ? 0
                : ph__team_num_threads(call->backend->team) * unpacked_bytes(exchange);
@@ -258,7 +253,7 @@ static void assemble(void *argument, size_t first, size_t last, size_t worker)
 
 static ph_status wait_run(struct ph__call *call)
 {
-    struct assembly assembly = {call, exchange_of(call)};
+    struct assembly assembly = {call, ph__exchange_of(call)};
     PH_TRY(
         ph__comm_wait(assembly.exchange->sharding->comm, (uint64_t)*call->inputs[PH_EXCHANGE_TICKET].scalar));
     ph__for_blocks(call->backend, call->extents[PH_SYMBOL_BATCH], BLOCK_SAMPLES, assemble, &assembly);

@@ -28,6 +28,11 @@ struct ph__exchange_attributes {
     size_t lookup; /* of exchange_gradients_wait: which of this rank's blocks */
 };
 
+static inline const struct ph__vector_exchange *ph__exchange_of(const struct ph__call *call)
+{
+    return ((const struct ph__exchange_attributes *)call->attributes)->exchange;
+}
+
 /* start: inputs are the own lookups, (G, count, width) each, or the own lookup of items, (R, width). Outputs: */
 enum { PH_EXCHANGE_IN_FLIGHT, PH_EXCHANGE_TICKET, PH_EXCHANGE_SENT, PH_EXCHANGE_OUTPUTS };
 /* wait: the outputs of start, then: */

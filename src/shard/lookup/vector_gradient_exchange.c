@@ -12,11 +12,6 @@ enum { BLOCK_SAMPLES = 64 };
 
 enum { DY, IDS, NUM_INPUTS }; /* of start */
 
-static const struct ph__vector_exchange *exchange_of(const struct ph__call *call)
-{
-    return ((const struct ph__exchange_attributes *)call->attributes)->exchange;
-}
-
 static struct ph_type lookup_type(const struct ph__vector_exchange *exchange, size_t lookup)
 {
     const struct ph__block *block = &exchange->blocks[exchange->own_first + lookup];
@@ -42,14 +37,14 @@ static ph_status start_infer(struct ph__infer *infer)
 
 static size_t gradient_bytes(const struct ph__call *call, size_t lookup)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     return ph__own_most_rows(call, exchange, lookup) * exchange->blocks[exchange->own_first + lookup].width *
            sizeof(ph_real);
 }
 
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     if (output == PH_BACK_SENT)
         *bytes_out = ph__exchange_most_bytes(call, exchange, exchange->sharding->backward);
     else if (output == PH_BACK_RECEIVED)
@@ -67,13 +62,13 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
 /* Scratch: where items lie, the numbers of the largest block where they are packed in fewer bytes, messages. */
 static size_t places_bytes(const struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     return exchange->is_of_items ? ph__item_places_bytes(exchange, ph__rows(&call->inputs[DY])) : 0;
 }
 
 static size_t numbers_bytes(const struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     return exchange->sharding->backward == PH_WIRE_FP32
                ? 0
                : ph__size_align(ph__block_most_numbers(call, exchange) * sizeof(ph_real));
@@ -81,7 +76,7 @@ static size_t numbers_bytes(const struct ph__call *call)
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const size_t num_messages = exchange->own_count * exchange->sharding->world_size + exchange->num_blocks;
     return places_bytes(call) + numbers_bytes(call) + num_messages * sizeof(struct ph__message);
 }
@@ -97,7 +92,7 @@ struct cut {
 static void cut_samples(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct cut *cut = argument;
-    const struct ph__vector_exchange *exchange = exchange_of(cut->call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(cut->call);
     const struct ph__block *block = cut->block;
     const ph_real *dy = cut->call->inputs[DY].data;
     ph_real *vector = cut->vectors + first * block->count * block->width;
@@ -121,8 +116,8 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
 static void cut_block(
     const struct ph__call *call, const struct ph__item_places *places, size_t index, ph_real *vectors)
 {
-    struct cut cut = {call, &exchange_of(call)->blocks[index], vectors};
-    if (exchange_of(call)->is_of_items)
+    struct cut cut = {call, &ph__exchange_of(call)->blocks[index], vectors};
+    if (ph__exchange_of(call)->is_of_items)
         ph__cut_items(call->backend, places, index, call->inputs[DY].data, vectors);
     else
         ph__for_blocks(call->backend, call->extents[PH_SYMBOL_BATCH], BLOCK_SAMPLES, cut_samples, &cut);
@@ -131,7 +126,7 @@ static void cut_block(
 /* Where a block's gradient is cut to, as numbers: that of this rank's own one to where it is read. */
 static ph_real *cut_place(const struct ph__call *call, size_t index, char *place, ph_real *numbers)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const size_t lookup = index - exchange->own_first;
     if (exchange->sharding->backward != PH_WIRE_FP32)
         return numbers;
@@ -143,7 +138,7 @@ static ph_real *cut_place(const struct ph__call *call, size_t index, char *place
 
 static void list_sends(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const enum ph_wire_format wire = exchange->sharding->backward;
     ph_real *numbers = (void *)((char *)call->scratch + places_bytes(call));
     char *place = call->outputs[PH_BACK_SENT].data;
@@ -178,7 +173,7 @@ static size_t received_offset(const struct ph__vector_exchange *exchange, size_t
 
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const enum ph_wire_format wire = exchange->sharding->backward;
     size_t count = 0;
     for (size_t rank = 0; rank < exchange->sharding->world_size; rank++)
@@ -199,7 +194,7 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
 
 static ph_status start_run(struct ph__call *call)
 {
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     struct ph__message *sends = (void *)((char *)call->scratch + places_bytes(call) + numbers_bytes(call));
     struct ph__message *receives = sends + exchange->num_blocks;
     const struct ph__comm_call named = {exchange->channel + 1, exchange->what_gradient};
@@ -254,7 +249,7 @@ static void unpack(const struct ph__call *call)
 
 static ph_status wait_run(struct ph__call *call)
 {
-    return ph__back_wait_run(call, exchange_of(call)->sharding, unpack);
+    return ph__back_wait_run(call, ph__exchange_of(call)->sharding, unpack);
 }
 
 static const struct ph__op exchange_gradients_wait = {
@@ -292,7 +287,7 @@ static ph_status replicated_infer(struct ph__infer *infer)
 static void copy_replicas(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct ph__call *call = argument;
-    const struct ph__vector_exchange *exchange = exchange_of(call);
+    const struct ph__vector_exchange *exchange = ph__exchange_of(call);
     const ph_real *dy = call->inputs[0].data;
     ph_real *target = (ph_real *)call->outputs[0].data + first * exchange->num_replicas * exchange->dim;
     (void)worker;
