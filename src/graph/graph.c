@@ -1,8 +1,10 @@
-/* What builder, passes and executor ask of a graph. */
+/* What builder, passes and executor ask of a graph, and the names of its nodes. */
 #include "graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory/memory.h"
 
 void ph__graph_fini(struct ph__graph *graph)
 {
@@ -79,5 +81,32 @@ ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t be
     memcpy(graph->nodes + index, moved, count * sizeof *moved);
     free(moved);
     ph__graph_set_producers(graph, index);
+    return PH_OK;
+}
+
+/* ---- names of nodes -------------------------------------------------------------------------------------- */
+
+void ph__node_names_fini(struct ph__node_names *names)
+{
+    ph__name_index_fini(&names->index);
+    free(names->next_numbers);
+    *names = (struct ph__node_names){0};
+}
+
+ph_status ph__node_names_take(
+    struct ph__node_names *names, struct ph__arena *arena, const char *name, const char **taken_out)
+{
+    const size_t count = names->index.count, known = ph__name_index_find(&names->index, name);
+    const char *text = name;
+    PH_TRY(ph__array_reserve(
+        (void **)&names->next_numbers, &names->capacity, count + 1, sizeof *names->next_numbers));
+    while (ph__name_index_find(&names->index, text) != PH_NO_NAME) {
+        text = ph__arena_printf(arena, "%s.%zu", name, names->next_numbers[known]++);
+        if (text == NULL)
+            return PH_ERROR_MEMORY;
+    }
+    PH_TRY(ph__name_index_add(&names->index, text));
+    names->next_numbers[count] = 2;
+    *taken_out = text;
     return PH_OK;
 }

@@ -4,7 +4,7 @@
 #define PH_GRAPH_GRAPH_H
 
 #include "base/memory/arena.h"
-#include "graph/node_names.h"
+#include "base/text/name_index.h"
 #include "graph/op.h"
 
 #define PH_NO_NODE UINT32_MAX
@@ -106,6 +106,14 @@ struct ph__graph {
     ph_value batch_inputs[PH_INPUT_COUNT];
 };
 
+/* Names that the nodes of a graph under construction have, so that each gets one of its own in constant time. Numbers drawn in a
+ * node follow from its name: which name it gets depends on the names that were taken before, and on nothing else. */
+struct ph__node_names { /* zero-initialised: none is taken */
+    struct ph__name_index index;
+    size_t *next_numbers; /* (index.count) the first that was not tried behind each name */
+    size_t capacity;
+};
+
 struct ph_builder {
     struct ph__graph graph;
     struct ph__node_names node_names;
@@ -146,6 +154,12 @@ uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
 void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
 /* Moves the nodes from `begin` on, which were appended, before node `index`. */
 ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin);
+
+void ph__node_names_fini(struct ph__node_names *names);
+/* Takes `name`, or the first of name.2, name.3 ... that no node has. It stays in the arena; `name` is borrowed for as long.
+ * PH_ERROR_MEMORY. */
+ph_status ph__node_names_take(
+    struct ph__node_names *names, struct ph__arena *arena, const char *name, const char **taken_out);
 
 /* The two operators that differentiation itself needs: the 1 that flows into a loss, and the sum of the
  * gradients that flow back from several readers of a value (dense, scalar or sparse_rows). */

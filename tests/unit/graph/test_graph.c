@@ -1,4 +1,4 @@
-#include "graph/node_names.h"
+#include "graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>
