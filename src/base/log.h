@@ -17,10 +17,8 @@
 #include <stdint.h>
 
 enum ph__log_level { PH_LOG_DEBUG, PH_LOG_INFO, PH_LOG_WARNING, PH_LOG_ERROR };
-#define PH_LOG_LEVELS "debug|info|warning|error"
 
 enum ph__log_format { PH_LOG_LOGFMT, PH_LOG_JSON };
-#define PH_LOG_FORMATS "logfmt|json"
 
 /* Longer lines are cut: a text loses its end, later fields are left out, and a last field says cut=true. */
 #define PH_LOG_LINE_BYTES 4096 /* what a pipe takes in one piece */

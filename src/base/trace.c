@@ -72,6 +72,8 @@ bool ph__trace_is_full(const struct ph__trace *trace)
            atomic_load_explicit(&trace->num_added, memory_order_relaxed) >= trace->max_events;
 }
 
+/* ---- writing ------------------------------------------------------------------------------------------------- */
+
 static ph_status write_text(struct ph__writer *writer, const char *text)
 {
     PH_TRY(ph__writer_write(writer, "\"", 1));

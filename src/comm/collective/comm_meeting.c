@@ -121,9 +121,9 @@ ph_status ph__comm_places_find(struct ph__comm_places *places)
     return PH_OK;
 }
 
-enum { VERSION_BYTES = 32 };
-
 /* ---- one build and one wish ---------------------------------------------------------------------------------- */
+
+enum { VERSION_BYTES = 32 };
 
 /* By itself, since greetings of another version may have another size. */
 static ph_status compare_versions(struct ph_comm *comm)
