@@ -5,6 +5,14 @@
 #include "base/memory/memory.h"
 #include "graph/graph.h"
 
+const struct ph__declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
+{
+    const struct ph__value_info *info = &builder->graph.values[parameter];
+    return info->storage == PH_STORAGE_PARAMETER && info->alias_of == 0
+               ? &builder->graph.declarations[info->source]
+               : NULL;
+}
+
 /* Returns false after failure, which sticks. */
 static bool add_declared(struct ph_builder *builder, const char *name)
 {
@@ -108,14 +116,6 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
     if (status != PH_OK)
         ph__builder_keep_error(builder, status);
     return ph__builder_declare(builder, &declaration);
-}
-
-const struct ph__declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter)
-{
-    const struct ph__value_info *info = &builder->graph.values[parameter];
-    return info->storage == PH_STORAGE_PARAMETER && info->alias_of == 0
-               ? &builder->graph.declarations[info->source]
-               : NULL;
 }
 
 void ph__builder_forget(struct ph_builder *builder, ph_value parameter)

@@ -16,7 +16,7 @@ struct ph__gemm {
     const struct ph__kernels *kernels;
 };
 
-/* ---- lengths in pieces ---- */
+/* ---- lengths in pieces (packed_product.c) ---- */
 
 /* A length is cut into pieces by itself alone: equal ones, then shrinking powers of two and a rest. So there is a bounded
  * number of different pieces, whatever the lengths. */

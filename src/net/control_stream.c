@@ -92,6 +92,11 @@ void ph__control_stream_destroy(struct ph__control_stream *stream)
     free(stream);
 }
 
+int ph__control_stream_socket(const struct ph__control_stream *stream)
+{
+    return stream->socket;
+}
+
 void ph__control_stream_protect(
     struct ph__control_stream *stream, struct ph__frame_key *send_key, struct ph__frame_key *receive_key)
 {
@@ -116,15 +121,12 @@ ph_status ph__control_stream_release(struct ph__control_stream *stream, int *soc
     return PH_OK;
 }
 
-int ph__control_stream_socket(const struct ph__control_stream *stream)
-{
-    return stream->socket;
-}
-
 void ph__control_stream_refuse_descriptors(struct ph__control_stream *stream)
 {
     stream->refuses_descriptors = true;
 }
+
+/* ---- room for what comes and goes ---- */
 
 /* Room for `size` more bytes at the end. */
 static ph_status make_room(struct buffer *buffer, size_t size)

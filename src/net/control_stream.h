@@ -42,12 +42,11 @@ void ph__control_stream_protect(
 ph_status ph__control_stream_release(struct ph__control_stream *stream, int *socket_out,
     struct ph__frame_key **send_key_out, struct ph__frame_key **receive_key_out);
 
+/* From now on whoever sends descriptors fails, and this process never holds them. */
+void ph__control_stream_refuse_descriptors(struct ph__control_stream *stream);
 /* From now on a frame that comes with a larger body is an error, and no more is kept of what comes than one such frame takes. At
  * first max_bytes is PH_CONTROL_MAX_BYTES. Memory that was taken for larger frames is given back. */
 void ph__control_stream_limit(struct ph__control_stream *stream, size_t max_bytes);
-
-/* From now on whoever sends descriptors fails, and this process never holds them. */
-void ph__control_stream_refuse_descriptors(struct ph__control_stream *stream);
 
 /* Puts a frame behind what waits to be sent. Descriptors are borrowed: the stream keeps copies. PH_ERROR_USAGE beyond the
  * limits; PH_ERROR_PEER when more than PH_CONTROL_MAX_BYTES are waiting already; PH_ERROR_MEMORY, also of descriptors.

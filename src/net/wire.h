@@ -22,13 +22,13 @@ struct ph__wire_writer {
 
 void ph__wire_writer_init(struct ph__wire_writer *writer, void *buffer, size_t capacity);
 
+/* As they are, without their size. */
+void ph__wire_put_bytes(struct ph__wire_writer *writer, const void *bytes, size_t size);
 void ph__wire_put_u8(struct ph__wire_writer *writer, uint8_t number);
 void ph__wire_put_u16(struct ph__wire_writer *writer, uint16_t number);
 void ph__wire_put_u32(struct ph__wire_writer *writer, uint32_t number);
 void ph__wire_put_u64(struct ph__wire_writer *writer, uint64_t number);
 void ph__wire_put_f32(struct ph__wire_writer *writer, float number); /* its bits, whatever they mean */
-/* As they are, without their size. */
-void ph__wire_put_bytes(struct ph__wire_writer *writer, const void *bytes, size_t size);
 /* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse is a fault. */
 void ph__wire_put_text(struct ph__wire_writer *writer, const char *text, size_t max_bytes);
 

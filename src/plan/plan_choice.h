@@ -18,23 +18,23 @@ struct ph__plan_choice {
     size_t num_places;      /* 0: wherever ph__plan_read says */
 };
 
+/* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
+size_t ph__column_parts(const struct ph__table_facts *table);
+
 /* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than ph__column_parts of the
  * table, or a kind that cuts columns which stay together. */
 ph_status ph__choice_check(const struct ph__topology *topology, const struct ph__table_facts *table,
     const struct ph__plan_choice *choice);
 
-/* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
-size_t ph__column_parts(const struct ph__table_facts *table);
-
-/* Places for the choices that have none, from the arena. choices (num_tables). */
-ph_status ph__plan_places(const struct ph__topology *topology, const struct ph__table_facts *tables,
-    size_t num_tables, struct ph__plan_choice *choices, struct ph__arena *arena);
+/* Bytes of a shard, or of `num_rows` rows and `num_columns` columns of the table, with slots. */
+uint64_t ph__part_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns);
 
 /* The plan of such choices (num_tables). What it points to is its own. PH_ERROR_MEMORY. */
 ph_status ph__plan_build(const struct ph__topology *topology, const struct ph__table_facts *tables,
     size_t num_tables, const struct ph__plan_choice *choices, struct ph__plan *plan_out);
 
-/* Bytes of a shard, or of `num_rows` rows and `num_columns` columns of the table, with slots. */
-uint64_t ph__part_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns);
+/* Places for the choices that have none, from the arena. choices (num_tables). */
+ph_status ph__plan_places(const struct ph__topology *topology, const struct ph__table_facts *tables,
+    size_t num_tables, struct ph__plan_choice *choices, struct ph__arena *arena);
 
 #endif

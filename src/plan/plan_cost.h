@@ -38,13 +38,13 @@ struct ph__plan_figure {
 enum { PH_PLAN_NUM_FIGURES = 3 };
 extern const struct ph__plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES];
 
-/* The machine of the nominal figures, whose ranks may spend rank_bytes each (0: no limit). */
-struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
-
 /* Reads and writes what a row of the table says of a machine. */
 double ph__plan_machine_figure(const struct ph__plan_machine *machine, const struct ph__plan_figure *figure);
 void ph__plan_machine_set(
     struct ph__plan_machine *machine, const struct ph__plan_figure *figure, double bytes_per_s);
+
+/* The machine of the nominal figures, whose ranks may spend rank_bytes each (0: no limit). */
+struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
 
 /* ---- the cost -------------------------------------------------------------------------------------------- */
 

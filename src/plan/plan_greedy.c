@@ -41,6 +41,36 @@ struct trials {
     struct place_load *loads;     /* (world_size) scratch */
 };
 
+static bool make_room(struct trial *trial, size_t world_size, struct ph__arena *arena)
+{
+    trial->places = ph__arena_alloc_array(arena, world_size, sizeof *trial->places);
+    trial->usage = ph__arena_alloc_array(arena, world_size, sizeof *trial->usage);
+    return trial->places != NULL && trial->usage != NULL;
+}
+
+/* Begins with nothing placed. What it points to lies in the arena. */
+static ph_status trials_init(const struct ph__plan_machine *machine, const struct ph__topology *topology,
+    const struct ph__plan_step *step, struct ph__arena *arena, struct trials *trials_out)
+{
+    const size_t world_size = topology->world_size;
+    struct trials trials = {.machine = machine, .topology = topology, .step = step};
+    trials.usage = ph__arena_alloc_array(arena, world_size, sizeof *trials.usage);
+    trials.seconds = ph__arena_alloc_array(arena, world_size, sizeof *trials.seconds);
+    trials.loads = ph__arena_alloc_array(arena, world_size, sizeof *trials.loads);
+    if (trials.usage == NULL || trials.seconds == NULL || trials.loads == NULL ||
+        !make_room(&trials.last, world_size, arena) || !make_room(&trials.best, world_size, arena))
+        return PH_ERROR_MEMORY;
+    *trials_out = trials;
+    return PH_OK;
+}
+
+/* Takes everything off the ranks. */
+static void trials_clear(struct trials *trials)
+{
+    memset(trials->usage, 0, trials->topology->world_size * sizeof *trials->usage);
+    trials->best.fits = false;
+}
+
 static ph_status add_usage(const struct trials *trials, const struct ph__table_facts *table,
     const struct ph__plan_choice *choice, struct ph__rank_usage *usage)
 {
@@ -72,6 +102,14 @@ static bool is_better(const struct trial *a, const struct trial *b)
     if (!a->fits || !b->fits)
         return a->fits;
     return a->busiest < b->busiest || (a->busiest == b->busiest && a->sum < b->sum);
+}
+
+/* Gives the seconds of the busiest rank, as things are placed. */
+static double trials_busiest(struct trials *trials)
+{
+    struct trial placed = {.usage = trials->usage};
+    judge(trials, &placed);
+    return placed.busiest;
 }
 
 /* ---- where it is tried -------------------------------------------------------------------------------------- */
@@ -143,6 +181,8 @@ static bool choose_places(
     return num_chosen == wanted;
 }
 
+/* ---- trying ---------------------------------------------------------------------------------------------------- */
+
 /* Tries a table beside what is placed, at the num_places least busy ranks or hosts that have room for it; where there are not
  * as many, not at all. All of them are taken whether they have room or not. */
 static ph_status trials_try(
@@ -163,13 +203,6 @@ static ph_status trials_try(
     return PH_OK;
 }
 
-/* Places the table as in its best trial. */
-static void trials_place_best(struct trials *trials)
-{
-    memcpy(trials->usage, trials->best.usage, trials->topology->world_size * sizeof *trials->usage);
-    trials->best.fits = false; /* of the next table */
-}
-
 /* Weighs what a table would be by itself, on rank 0 or as it is on all: as trials->last. */
 static ph_status trials_weigh(
     struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind)
@@ -180,44 +213,6 @@ static ph_status trials_weigh(
     memset(last->usage, 0, trials->topology->world_size * sizeof *last->usage);
     PH_TRY(add_usage(trials, table, &choice, last->usage));
     judge(trials, last);
-    return PH_OK;
-}
-
-/* Gives the seconds of the busiest rank, as things are placed. */
-static double trials_busiest(struct trials *trials)
-{
-    struct trial placed = {.usage = trials->usage};
-    judge(trials, &placed);
-    return placed.busiest;
-}
-
-/* Takes everything off the ranks. */
-static void trials_clear(struct trials *trials)
-{
-    memset(trials->usage, 0, trials->topology->world_size * sizeof *trials->usage);
-    trials->best.fits = false;
-}
-
-static bool make_room(struct trial *trial, size_t world_size, struct ph__arena *arena)
-{
-    trial->places = ph__arena_alloc_array(arena, world_size, sizeof *trial->places);
-    trial->usage = ph__arena_alloc_array(arena, world_size, sizeof *trial->usage);
-    return trial->places != NULL && trial->usage != NULL;
-}
-
-/* Begins with nothing placed. What it points to lies in the arena. */
-static ph_status trials_init(const struct ph__plan_machine *machine, const struct ph__topology *topology,
-    const struct ph__plan_step *step, struct ph__arena *arena, struct trials *trials_out)
-{
-    const size_t world_size = topology->world_size;
-    struct trials trials = {.machine = machine, .topology = topology, .step = step};
-    trials.usage = ph__arena_alloc_array(arena, world_size, sizeof *trials.usage);
-    trials.seconds = ph__arena_alloc_array(arena, world_size, sizeof *trials.seconds);
-    trials.loads = ph__arena_alloc_array(arena, world_size, sizeof *trials.loads);
-    if (trials.usage == NULL || trials.seconds == NULL || trials.loads == NULL ||
-        !make_room(&trials.last, world_size, arena) || !make_room(&trials.best, world_size, arena))
-        return PH_ERROR_MEMORY;
-    *trials_out = trials;
     return PH_OK;
 }
 
@@ -311,14 +306,18 @@ static ph_status try_table(struct search *search, size_t table, const struct pol
 
 /* ---- a policy ----------------------------------------------------------------------------------------------- */
 
+/* Places the table as in its best trial. */
 static void place_best(struct search *search, size_t table)
 {
+    const size_t world_size = search->topology->world_size;
+    struct trials *trials = &search->trials;
     struct ph__plan_choice *choice = &search->choices[table];
-    uint32_t *places = search->places + table * search->topology->world_size;
-    *choice = search->trials.best.choice;
+    uint32_t *places = search->places + table * world_size;
+    *choice = trials->best.choice;
     memcpy(places, choice->places, choice->num_places * sizeof *places);
     choice->places = places;
-    trials_place_best(&search->trials);
+    memcpy(trials->usage, trials->best.usage, world_size * sizeof *trials->usage);
+    trials->best.fits = false; /* of the next table */
 }
 
 /* Refuses a table that did not fit by rows over all ranks, which was tried last. */

@@ -146,6 +146,19 @@ ph_status ph__plan_build(const struct ph__topology *topology, const struct ph__t
     return status;
 }
 
+const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name)
+{
+    const size_t table = ph__name_index_find(&plan->names, name);
+    return table != PH_NO_NAME ? &plan->tables[table] : NULL;
+}
+
+void ph__plan_fini(struct ph__plan *plan)
+{
+    ph__name_index_fini(&plan->names);
+    ph__arena_fini(&plan->arena);
+    *plan = (struct ph__plan){0};
+}
+
 ph_status ph__plan_replicate(const struct ph__topology *topology, const struct ph__table_facts *tables,
     size_t num_tables, struct ph__plan *plan_out)
 {
@@ -158,19 +171,6 @@ ph_status ph__plan_replicate(const struct ph__topology *topology, const struct p
         status = ph__plan_build(topology, tables, num_tables, choices, plan_out);
     ph__arena_fini(&arena);
     return status;
-}
-
-const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name)
-{
-    const size_t table = ph__name_index_find(&plan->names, name);
-    return table != PH_NO_NAME ? &plan->tables[table] : NULL;
-}
-
-void ph__plan_fini(struct ph__plan *plan)
-{
-    ph__name_index_fini(&plan->names);
-    ph__arena_fini(&plan->arena);
-    *plan = (struct ph__plan){0};
 }
 
 /* ---- places for tables whose kind is decided and whose place is not: by bytes alone ---------------------- */

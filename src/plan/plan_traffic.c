@@ -17,18 +17,18 @@ const char *ph__traffic_name(enum ph__traffic what)
     return names[what];
 }
 
-size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, size_t rank)
-{
-    const size_t world_size = topology->world_size;
-    return ph__part_start(batch_size, rank + 1, world_size) - ph__part_start(batch_size, rank, world_size);
-}
-
 bool ph__shard_is_summed_on_host(
     const struct ph__plan *plan, const struct ph__plan_table *table, const struct ph__table_shard *shard)
 {
     const bool is_cut = shard->num_rows < table->num_rows;
     return is_cut && plan->topology.ranks_per_host < plan->topology.world_size &&
            (table->kind == PH_SHARD_TABLE_ROW_WISE || table->kind == PH_SHARD_GRID);
+}
+
+size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, size_t rank)
+{
+    const size_t world_size = topology->world_size;
+    return ph__part_start(batch_size, rank + 1, world_size) - ph__part_start(batch_size, rank, world_size);
 }
 
 /* ---- messages of one table ------------------------------------------------------------------------------- */

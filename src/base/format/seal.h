@@ -28,11 +28,11 @@ ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path,
 /* An object whose first member is the blank seal: what ph__sealed_json_write takes. */
 struct ph__json *ph__sealed_json_object(void);
 
-/* Writes such an object as an indented text with its seal, atomically; the object keeps its blank. */
-ph_status ph__sealed_json_write(const struct ph__json *json, const char *path);
-
-/* The seal that ph__sealed_json_write gives it: 64 digits and a NUL. */
+/* The seal that ph__sealed_json_write gives such an object: 64 digits and a NUL. */
 ph_status ph__sealed_json_digest(const struct ph__json *json, char digits_out[PH_SEAL_DIGITS + 1]);
+
+/* Writes an object that began so as an indented text with its seal, atomically; the object keeps its blank. */
+ph_status ph__sealed_json_write(const struct ph__json *json, const char *path);
 
 /* Reads what ph__sealed_json_write has written: PH_OK only if every byte is as it was. A file that is missing, larger
  * than max_bytes, damaged, cut short or without a seal gives `error_status`, naming `path`. */

@@ -30,7 +30,8 @@ const char *ph__option_range(const struct ph__option *option, struct ph__arena *
         arena, "%s to %s", ph__number_format(option->min, low), ph__number_format(option->max, high));
 }
 
-ph_status ph__option_words(const struct ph__option *option, struct ph__arena *arena,
+/* Lists the words of `choices`, in the arena. */
+static ph_status words_of(const struct ph__option *option, struct ph__arena *arena,
     const char *const **words_out, size_t *num_words_out)
 {
     size_t count = 1;
@@ -56,7 +57,7 @@ static const char *list_words(const struct ph__option *option, struct ph__arena 
 {
     const char *const *words = NULL;
     size_t count = 0;
-    if (ph__option_words(option, arena, &words, &count) != PH_OK)
+    if (words_of(option, arena, &words, &count) != PH_OK)
         return NULL;
     const char *list = words[0];
     for (size_t i = 1; i < count && list != NULL; i++)
@@ -110,7 +111,7 @@ static ph_status parse_choice(
 {
     const char *const *words = NULL;
     size_t count = 0;
-    PH_TRY(ph__option_words(option, arena, &words, &count));
+    PH_TRY(words_of(option, arena, &words, &count));
     for (size_t i = 0; i < count; i++) {
         if (strcmp(words[i], text) != 0)
             continue;
@@ -369,7 +370,7 @@ const char *ph__option_text(const struct ph__option *option, const void *member,
     case PH_OPTION_CHOICE: {
         const char *const *words = NULL;
         size_t count = 0;
-        if (ph__option_words(option, arena, &words, &count) != PH_OK)
+        if (words_of(option, arena, &words, &count) != PH_OK)
             return NULL;
         size_t choice = (size_t) * (const int *)member;
         return choice < count ? words[choice] : "";

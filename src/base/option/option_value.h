@@ -27,10 +27,6 @@ const char *ph__option_wanted(const struct ph__option *option, struct ph__arena 
 /* "1 to 8"; "" when unbounded. In the arena, NULL when out of memory. */
 const char *ph__option_range(const struct ph__option *option, struct ph__arena *arena);
 
-/* The words of `choices`, in the arena. */
-ph_status ph__option_words(const struct ph__option *option, struct ph__arena *arena,
-    const char *const **words_out, size_t *num_words_out);
-
 /* The member as ph__option_parse reads it, before any quoting; in the arena, NULL when out of memory. */
 const char *ph__option_text(const struct ph__option *option, const void *member, struct ph__arena *arena);
 

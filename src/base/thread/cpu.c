@@ -82,28 +82,6 @@ static void write_control(uint32_t control)
 }
 #endif
 
-uint32_t ph__cpu_float_control(void)
-{
-    return read_control() & ~EXCEPTION_FLAGS;
-}
-
-void ph__cpu_set_float_control(uint32_t control)
-{
-    write_control(control | (read_control() & EXCEPTION_FLAGS));
-}
-
-void ph__cpu_float_enter(bool are_subnormals_zero, fenv_t *former_out)
-{
-    feholdexcept(former_out);
-    fesetround(FE_TONEAREST);
-    write_control(TO_NEAREST_WITHOUT_TRAPS | (are_subnormals_zero ? FLUSH_TO_ZERO | DENORMALS_ARE_ZERO : 0));
-}
-
-void ph__cpu_float_leave(const fenv_t *former)
-{
-    fesetenv(former);
-}
-
 #ifdef PH_HAVE_AVX2
 static const bool build_has_avx2 = true;
 #else
@@ -168,6 +146,15 @@ static size_t affinity_count(void)
     return 1;
 }
 
+size_t ph__cpu_count(void)
+{
+    size_t count = affinity_count();
+    double quota = 0;
+    if (ph__cgroup_cpu_quota("", &quota) && quota < (double)count)
+        count = (size_t)ceil(quota);
+    return count > 0 ? count : 1;
+}
+
 #define COMMON_OWN_CACHE_BYTES ((size_t)1 << 20)
 
 size_t ph__cpu_own_cache_bytes(void)
@@ -176,11 +163,24 @@ size_t ph__cpu_own_cache_bytes(void)
     return bytes > 0 ? (size_t)bytes : COMMON_OWN_CACHE_BYTES;
 }
 
-size_t ph__cpu_count(void)
+uint32_t ph__cpu_float_control(void)
 {
-    size_t count = affinity_count();
-    double quota = 0;
-    if (ph__cgroup_cpu_quota("", &quota) && quota < (double)count)
-        count = (size_t)ceil(quota);
-    return count > 0 ? count : 1;
+    return read_control() & ~EXCEPTION_FLAGS;
+}
+
+void ph__cpu_set_float_control(uint32_t control)
+{
+    write_control(control | (read_control() & EXCEPTION_FLAGS));
+}
+
+void ph__cpu_float_enter(bool are_subnormals_zero, fenv_t *former_out)
+{
+    feholdexcept(former_out);
+    fesetround(FE_TONEAREST);
+    write_control(TO_NEAREST_WITHOUT_TRAPS | (are_subnormals_zero ? FLUSH_TO_ZERO | DENORMALS_ARE_ZERO : 0));
+}
+
+void ph__cpu_float_leave(const fenv_t *former)
+{
+    fesetenv(former);
 }

@@ -174,12 +174,12 @@ void ph__operations_fini(struct ph__operations *operations);
 ph_status ph__comm_places_init(struct ph__comm_places *places, size_t rank, size_t world_size);
 void ph__comm_places_fini(struct ph__comm_places *places);
 
+/* Whether two ranks run on one machine. */
+bool ph__comm_places_are_neighbours(const struct ph__comm_places *places, size_t a, size_t b);
+
 /* All the rest, from the greetings, whose ranks_per_host is one and the same and divides the world. PH_ERROR_CONFIG: the
  * ranks are not numbered host by host. */
 ph_status ph__comm_places_find(struct ph__comm_places *places);
-
-/* Whether two ranks run on one machine. */
-bool ph__comm_places_are_neighbours(const struct ph__comm_places *places, size_t a, size_t b);
 
 /* Exchanges greetings and fills comm->places. PH_ERROR_CONFIG: the same on all ranks, and nothing is on its way then. */
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
@@ -208,9 +208,9 @@ void ph__record_polled(struct ph__comm_record *record, uint64_t since_ns);
 ph_status ph__comm_check(const struct ph_comm *comm);
 /* Fails unless it has: with a notice of the watch that explains it, where one comes soon, else as this rank's failure. */
 ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...) PH_PRINTF(2, 3);
-/* Unless it has failed: all ranks have come to the same error by themselves, none is told, and rank 0 speaks. */
-ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text);
 /* Unless it has failed: while ranks come together, when there is nobody to tell; `rank` speaks. */
 ph_status ph__comm_fail_early(struct ph_comm *comm, size_t rank, ph_status status, const char *text);
+/* Unless it has failed: all ranks have come to the same error by themselves, none is told, and rank 0 speaks. */
+ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text);
 
 #endif

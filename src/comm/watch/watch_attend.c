@@ -1,4 +1,4 @@
-/* See watch.h. One lock is held by whoever calls the watch behind, which is for one thread at a time; the thread holds it
+/* One lock is held by whoever calls the watch behind, which is for one thread at a time; the thread holds it
  * for a look, and lets go of it while it sleeps. */
 #include "comm/watch/watch.h"
 

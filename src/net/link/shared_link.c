@@ -1,6 +1,4 @@
-/* See shared_link.h.
- *
- * A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published with release and
+/* A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published with release and
  * looked at with acquire. The reader says that it sleeps in `is_asleep`, then looks once more; the writer publishes, then looks
  * whether the reader sleeps. These four are sequentially consistent, so that not both can miss the other. */
 #include "net/link/shared_link.h"

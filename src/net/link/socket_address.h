@@ -11,6 +11,8 @@ struct sockaddr;
 #define PH_ADDRESS_BYTES 300 /* of "host:port" with its NUL */
 #define PH_HOST_BYTES 46     /* of an IPv4 or IPv6 address in digits, without a port, with its NUL */
 
+/* Whether the address is a loopback one, also of IPv4 written as IPv6. */
+bool ph__is_loopback(const struct sockaddr *address);
 /* "127.0.0.1:4711" of this end, or of the other one. */
 ph_status ph__socket_address(int socket, char address_out[PH_ADDRESS_BYTES]);
 ph_status ph__socket_peer(int socket, char address_out[PH_ADDRESS_BYTES]);
@@ -25,8 +27,5 @@ bool ph__socket_is_wildcard(int listening);
 bool ph__is_host(const char *text);
 /* "host:port" of the port that the socket's other end has, and of another host, in digits. */
 ph_status ph__socket_peer_at(int socket, const char *host, char address_out[PH_ADDRESS_BYTES]);
-
-/* Whether the address is a loopback one, also of IPv4 written as IPv6. */
-bool ph__is_loopback(const struct sockaddr *address);
 
 #endif
