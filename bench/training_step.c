@@ -39,8 +39,9 @@ struct step *step_create(const struct step_options *options)
     else
         bench_check(ph_store_create(1, &step->store));
     bench_check(ph_state_create(&step->state));
-    bench_check(
-        ph_backend_create(&(struct ph_backend_options){.num_threads = options->threads}, &step->backend));
+    bench_check(ph_backend_create(&(struct ph_backend_options){.size = sizeof(struct ph_backend_options),
+                                      .num_threads = options->threads},
+        &step->backend));
     bench_check(
         ph_executor_create(options->program, step->store, step->state, step->backend, &step->executor));
     bench_check(create_workspace(step));

@@ -181,7 +181,7 @@ static inline const char *bench_prepare(struct bench *bench, const struct ph_dat
 {
     const char *folder = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
     const struct ph_prepare_options options = {
-        .num_threads = num_threads, .settings.part_bytes = (uint64_t)16 << 20};
+        .size = sizeof options, .num_threads = num_threads, .settings.part_bytes = (uint64_t)16 << 20};
     bench_check(ph_prepare(settings, folder, &options, summary));
     return folder;
 }

@@ -306,7 +306,9 @@ int main(int argc, char **argv)
     bench_read_flags(argc, argv, &run, NULL, 0);
     bench.rounds = run.rounds;
     bench.figures = ph__json_array();
-    bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &bench.backend));
+    bench_check(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &bench.backend));
     bench.limits = bench_limits_create(bench.backend->team);
     float *numbers = random_numbers((size_t)BATCH_VECTORS * DIM);
     printf(

@@ -151,9 +151,15 @@ static void make_folder(struct ph__arena *arena, const char *folder, size_t dim)
     bench_check(ph_encoder_save(encoder, join(arena, folder, "encoder.json")));
     bench_check(ph_store_create(1, &store));
     bench_check(ph_state_create(&state));
-    bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
-    const struct ph_scorer_options options = {
-        &config.model.settings, encoder, store, state, backend, .batch_size = 1}; /* it makes the weights */
+    bench_check(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
+    const struct ph_scorer_options options = {.size = sizeof options,
+        .model = &config.model.settings,
+        .encoder = encoder,
+        .store = store,
+        .state = state,
+        .backend = backend,
+        .batch_size = 1}; /* it makes the weights */
     bench_check(ph_scorer_create(&options, &scorer));
     bench_check(ph_checkpoint_save(join(arena, folder, "model.safetensors"), store, state, NULL));
     ph_scorer_destroy(scorer);
@@ -322,7 +328,9 @@ static void run_model(const struct options *options, struct peer *peer, const st
     make_folder(&arena, folder, dim);
     if (peer_is_there(peer))
         prepare_peer(&arena, folder, rows);
-    bench_check(ph_session_open(folder, &(struct ph_session_options){.max_batch = MAX_BATCH}, &session));
+    bench_check(ph_session_open(folder,
+        &(struct ph_session_options){.size = sizeof(struct ph_session_options), .max_batch = MAX_BATCH},
+        &session));
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         start_peer(peer, &arena, folder, batches[i]);
         run_batch(session, peer, rows, options, dim, batches[i], results);

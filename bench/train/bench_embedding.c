@@ -313,8 +313,9 @@ static void start_team(struct bench *bench, size_t threads)
 {
     const size_t team = bench->num_teams++;
     bench->threads[team] = threads;
-    bench_check(
-        ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &bench->backends[team]));
+    bench_check(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = threads},
+        &bench->backends[team]));
     bench->limits[team] = bench_limits_create(bench->backends[team]->team);
     if (team == 0 || peer_is_there(&bench->peers[0]))
         peer_start(&bench->peers[team], bench->options.peers, "fbgemm");

@@ -25,7 +25,7 @@ import weakref
 
 import numpy
 
-API_VERSION = 1  # PH_HUB_API_VERSION
+API_VERSION = 2  # PH_HUB_API_VERSION
 LIBRARY = "libphloem_hub.so.0"
 
 # ---- the header's words ----------------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ DType = enum.IntEnum("DType", "F32 F64 I32 I64 U32 U8 F16 BF16", start=0)
 
 
 class Structure(ctypes.Structure):
-    """Of C, zero but for what is named; text and paths are given as Python has them."""
+    """Of C, zero but for its size and what is named; text and paths are given as Python has them."""
 
     def __init__(self, **members):
         known = {name for name, _ in self._fields_}
@@ -57,6 +57,8 @@ class Structure(ctypes.Structure):
             if name not in known:
                 raise TypeError(f"{type(self).__name__} has no member '{name}'")
             members[name] = os.fsencode(value) if isinstance(value, (str, os.PathLike)) else value
+        if "size" in known:
+            members["size"] = ctypes.sizeof(self)
         super().__init__(**members)
 
 
@@ -78,18 +80,19 @@ class Optimizer(Structure):
 class Service(Structure):
     """struct ph_hub_service."""
 
-    _fields_ = [("name", ctypes.c_char_p), ("nonce", ctypes.c_uint64), ("num_workers", ctypes.c_uint32),
-                ("mode", ctypes.c_int), ("staleness", ctypes.c_uint32), ("order", ctypes.c_int),
-                ("on_death", ctypes.c_int), ("is_mean", ctypes.c_bool), ("clip_norm", ctypes.c_float),
-                ("chunk_bytes", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("checkpoint_every", ctypes.c_uint64),
-                ("optimizers", ctypes.POINTER(Optimizer)), ("num_optimizers", ctypes.c_size_t)]
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("nonce", ctypes.c_uint64),
+                ("num_workers", ctypes.c_uint32), ("mode", ctypes.c_int), ("staleness", ctypes.c_uint32),
+                ("order", ctypes.c_int), ("on_death", ctypes.c_int), ("is_mean", ctypes.c_bool),
+                ("clip_norm", ctypes.c_float), ("chunk_bytes", ctypes.c_uint32), ("depth", ctypes.c_uint32),
+                ("checkpoint_every", ctypes.c_uint64), ("optimizers", ctypes.POINTER(Optimizer)),
+                ("num_optimizers", ctypes.c_size_t)]
 
 
 class Options(Structure):
     """struct ph_hub_options."""
 
-    _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("transport", ctypes.c_int),
-                ("wait", ctypes.c_int), ("timeout_ms", ctypes.c_uint32),
+    _fields_ = [("size", ctypes.c_size_t), ("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p),
+                ("transport", ctypes.c_int), ("wait", ctypes.c_int), ("timeout_ms", ctypes.c_uint32),
                 ("connect_timeout_ms", ctypes.c_uint32), ("has_no_thread", ctypes.c_bool),
                 ("has_own_parameters", ctypes.c_bool), ("stop_signal", ctypes.POINTER(ctypes.c_int))]
 
@@ -112,10 +115,10 @@ class ClientInfo(Structure):
 class ServerOptions(Structure):
     """struct ph_hub_server_options."""
 
-    _fields_ = [("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p), ("num_threads", ctypes.c_uint32),
-                ("wait", ctypes.c_int), ("is_wide", ctypes.c_bool), ("results", ctypes.c_int),
-                ("max_bytes", ctypes.c_uint64), ("max_job_bytes", ctypes.c_uint64), ("max_jobs", ctypes.c_uint32),
-                ("chunk_bytes", ctypes.c_uint32), ("checkpoint_folder", ctypes.c_char_p),
+    _fields_ = [("size", ctypes.c_size_t), ("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p),
+                ("num_threads", ctypes.c_uint32), ("wait", ctypes.c_int), ("is_wide", ctypes.c_bool),
+                ("results", ctypes.c_int), ("max_bytes", ctypes.c_uint64), ("max_job_bytes", ctypes.c_uint64),
+                ("max_jobs", ctypes.c_uint32), ("chunk_bytes", ctypes.c_uint32), ("checkpoint_folder", ctypes.c_char_p),
                 ("metrics_address", ctypes.c_char_p), ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int),
                 ("is_log_json", ctypes.c_bool)]
 

@@ -71,9 +71,10 @@ static ph_status train(const struct worker *worker, struct ph_hub_client *client
 static ph_status work(const struct worker *worker)
 {
     struct ph_hub_client *client;
-    const struct ph_hub_options options = {.address = worker->address};
+    const struct ph_hub_options options = {.size = sizeof options, .address = worker->address};
     const struct ph_hub_optimizer optimizer = {.rule = {.kind = PH_SGD}, .learning_rate = 0.5f};
-    const struct ph_hub_service service = {.name = "least squares",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "least squares",
         .nonce = worker->nonce,
         .num_workers = worker->num_workers,
         .is_mean = true,
@@ -117,7 +118,8 @@ static pthread_t start(void *(*run)(void *), void *argument)
 static int run_all_here(void)
 {
     struct ph_hub_server *server;
-    const ph_status status = ph_hub_server_create(&(struct ph_hub_server_options){0}, &server);
+    const ph_status status = ph_hub_server_create(
+        &(struct ph_hub_server_options){.size = sizeof(struct ph_hub_server_options)}, &server);
     if (status != PH_OK) {
         fprintf(stderr, "hub_worker: no hub: %s\n", ph_error_text());
         return ph_status_exit_code(status);

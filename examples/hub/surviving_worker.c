@@ -34,10 +34,11 @@ struct worker {
 static ph_status connect_and_init(
     const struct worker *worker, struct ph_hub_client **client_out, uint64_t *iteration_out)
 {
-    const struct ph_hub_options options = {.address = worker->address};
+    const struct ph_hub_options options = {.size = sizeof options, .address = worker->address};
     const struct ph_hub_optimizer optimizer = {
         .rule = {.kind = PH_MOMENTUM, .momentum = 0.9}, .learning_rate = 0.01f};
-    const struct ph_hub_service service = {.name = service_name,
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = service_name,
         .nonce = worker->nonce,
         .num_workers = (uint32_t)worker->num_workers,
         .is_mean = true,
@@ -68,7 +69,7 @@ static ph_status take_step(const struct worker *worker, struct ph_hub_client *cl
 /* What was learnt stays learnt, should the hub die now. The service ends, with its checkpoint, when all have left. */
 static void finish(const struct worker *worker, struct ph_hub_client *client)
 {
-    const struct ph_hub_options options = {.address = worker->address};
+    const struct ph_hub_options options = {.size = sizeof options, .address = worker->address};
     double sum = 0;
     for (uint32_t i = 0; i < NUM_ELEMENTS; i++)
         sum += (double)((const float *)ph_hub_parameters(client, 0))[i];

@@ -116,7 +116,8 @@ static ph_status start(struct run *run)
     PH_TRY(build_scoring(&run->scoring));
     PH_TRY(ph_store_create(7, &run->store));
     PH_TRY(ph_state_create(&run->state));
-    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 0}, &run->backend));
+    PH_TRY(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options)}, &run->backend));
     PH_TRY(ph_executor_create(run->training, run->store, run->state, run->backend, &run->trainer));
     PH_TRY(ph_executor_create(run->scoring, run->store, run->state, run->backend, &run->scorer));
     PH_TRY(ph_workspace_create(run->trainer, BATCH, 2 * BATCH, &run->train_memory));

@@ -18,6 +18,7 @@ extern "C" {
 struct ph_comm;
 
 struct ph_comm_options {
+    size_t size; /* sizeof the struct: phloem/options.h */
     /* NULL or "auto": by what the launcher has put into the environment; "self": one rank, whoever started it;
      * "openmpi", "mpich": by that library, whose plugin is loaded when it is asked for. */
     const char *transport;

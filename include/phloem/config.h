@@ -36,8 +36,10 @@ const struct ph_model_settings *ph_config_model(const struct ph_config *config);
 const struct ph_train_settings *ph_config_train(const struct ph_config *config);
 const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *config);
 
-/* What a preparation takes from a config: "threads" and the keys under "prepare". The rest is zero, for the caller. */
-struct ph_prepare_options ph_config_prepare_options(const struct ph_config *config);
+/* Fills in what a preparation takes from a config: "threads" and the keys under "prepare". The rest becomes zero, for the caller,
+ * who has set the size. PH_ERROR_USAGE. */
+PH_MUST_CHECK ph_status ph_config_prepare_options(
+    const struct ph_config *config, struct ph_prepare_options *options);
 
 /* What a training takes from a config: all but folder, is_resumed, encoder and what watches it, which are zero. train_path
  * is NULL where the config names no data.train. */

@@ -162,6 +162,7 @@ struct ph_prepare_settings {
 };
 
 struct ph_prepare_options {
+    size_t size;        /* sizeof the struct: phloem/options.h */
     size_t num_threads; /* up to 4096; 0: all that it may run on. The result does not depend on it */
     struct ph_prepare_settings settings;
     bool may_resume; /* keep what an interrupted preparation has left in the folder; else it must be empty */

@@ -155,6 +155,7 @@ PH_MUST_CHECK ph_status ph_program_write_dot(const struct ph_program *program, c
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 struct ph_backend_options {
+    size_t size;        /* sizeof the struct: phloem/options.h */
     size_t num_threads; /* at most 1024; 0: all that this process may use */
     /* Gives up bit-equality between numbers of threads for the matrix library's own threading; wants PH_TEAM_OPENMP. */
     bool is_fast;

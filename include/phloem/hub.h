@@ -57,7 +57,7 @@ extern "C" {
 #endif
 
 /* What a program was compiled with; ph_hub_api_version() is what it runs with. Equal numbers fit together. */
-#define PH_HUB_API_VERSION 1
+#define PH_HUB_API_VERSION 2
 int ph_hub_api_version(void);
 
 /* ---- what becomes of gradients --------------------------------------------------------------------------------- */
@@ -111,6 +111,7 @@ struct ph_hub_optimizer {
 #define PH_HUB_MAX_CHUNK_BYTES (1u << 24)
 
 struct ph_hub_service {
+    size_t size;      /* sizeof the struct: phloem/options.h */
     const char *name; /* printable, 1 .. PH_HUB_MAX_NAME bytes; unique on its hub */
     uint64_t nonce;   /* chosen by whoever starts the job, the same for all its workers */
     uint32_t num_workers;
@@ -133,7 +134,8 @@ struct ph_hub_service {
 
 struct ph_hub_client;
 
-struct ph_hub_options {      /* zero-initialised but for address: the defaults */
+struct ph_hub_options {      /* all but size and address may be zero: the defaults */
+    size_t size;             /* sizeof the struct: phloem/options.h */
     const char *address;     /* "host:port" of the hub; of several, separated by commas: see below */
     const char *secret_file; /* NULL: none; needed unless the hub listens on loopback alone */
     enum ph_hub_transport transport;

@@ -21,7 +21,8 @@ struct ph_hub_server;
  * more than the core threads' own caches hold, else through them. */
 enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
 
-struct ph_hub_server_options { /* zero-initialised: the defaults; texts are borrowed until destroy */
+struct ph_hub_server_options { /* all but size may be zero: the defaults; texts are borrowed until destroy */
+    size_t size;               /* sizeof the struct: phloem/options.h */
     const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
     const char *secret_file;   /* needed when the address is not loopback */
     uint32_t num_threads;      /* core threads; 0: one a processor */

@@ -84,11 +84,12 @@ ph_value ph_reshape(struct ph_builder *builder, ph_value x, size_t rank, const s
 
 /* Batch norm over (B,K) with running statistics in the state (scoped names): gamma, beta parameters (K). */
 struct ph_batch_norm_options {
+    size_t size;     /* sizeof the struct: phloem/options.h */
     double epsilon;  /* added to the variance */
     double momentum; /* share of the new batch in the running statistics */
 };
 ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
-    const char *name, struct ph_batch_norm_options options);
+    const char *name, const struct ph_batch_norm_options *options);
 
 /* Layer norm over the last dimension: x (...,K) of rank 2 or more, gamma and beta parameters (K); of x's shape. epsilon > 0
  * is added to the variance. */
@@ -100,11 +101,12 @@ ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
  * bags jagged, B bags of I items: k (I,K), v (I,M), and sample b attends to the rows of bag b; q (B,n,K) gives (B,n,M), and
  * q (I,K), each history attending to itself, (I,M). An empty bag gives zeros. */
 struct ph_attention_options {
+    size_t size;      /* sizeof the struct: phloem/options.h */
     size_t num_heads; /* H */
     double scale;     /* 0: 1 / sqrt(K / H) */
 };
 ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_value v, ph_value bags,
-    struct ph_attention_options options);
+    const struct ph_attention_options *options);
 
 /* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in its bag, too. Rows
  * that are neither samples nor items of a history are PH_ERROR_CONFIG. */

@@ -19,6 +19,7 @@ extern "C" {
  * same bits in every batch, whatever its size and the number of threads. One thread at a time. */
 struct ph_scorer;
 struct ph_scorer_options {
+    size_t size; /* sizeof the struct: phloem/options.h */
     const struct ph_model_settings *model;
     const struct ph_encoder *encoder; /* all pointers are borrowed until the scorer is destroyed */
     struct ph_store *store;
@@ -55,8 +56,8 @@ struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
 /* A run folder's model, ready to score. Any number of threads may use one session at once, but not while it is closed. */
 struct ph_session;
 
-/* Zero-initialised: the defaults. */
 struct ph_session_options {
+    size_t size;        /* sizeof the struct: phloem/options.h */
     size_t max_batch;   /* rows scored together, up to 65536; 0: 64. More are scored in pieces */
     size_t num_threads; /* calls served at once, each by its own thread, up to 1024; 0: 1. More wait */
     size_t list_length; /* ids of a list that are prepared for, up to 65536; 0: 32. Longer ones take memory */

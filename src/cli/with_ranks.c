@@ -63,7 +63,8 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
 
 ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
 {
-    const struct ph_comm_options options = {.transport = ranks->parallel->transport,
+    const struct ph_comm_options options = {.size = sizeof options,
+        .transport = ranks->parallel->transport,
         .timeout_seconds = ranks->parallel->timeout_seconds,
         .ranks_per_host = (size_t)ranks->parallel->ranks_per_host,
         .has_failed = status != PH_OK,
@@ -95,7 +96,8 @@ ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
  * so instead. Where they cannot meet, the first of each host speaks. */
 static ph_status refuse(const char *task, const char *text)
 {
-    const struct ph_comm_options options = {.timeout_seconds = MEETING_SECONDS, .task = task};
+    const struct ph_comm_options options = {
+        .size = sizeof options, .timeout_seconds = MEETING_SECONDS, .task = task};
     struct ph_comm *comm = NULL;
     const ph_status meeting = ph_comm_create(&options, &comm);
     const bool disagree = meeting == PH_ERROR_CONFIG && comm != NULL;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory/caller.h"
 #include "graph/graph.h"
 
 static ph_status create_team(const struct ph_backend_options *options, struct ph__team **team_out)
@@ -14,15 +15,17 @@ static ph_status create_team(const struct ph_backend_options *options, struct ph
 
 ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_backend **backend_out)
 {
+    struct ph_backend_options own;
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_backend_options"));
     struct ph_backend *backend = calloc(1, sizeof *backend);
     if (backend == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a backend");
     enum ph__isa isa = PH_ISA_REF;
     ph_status status = ph__cpu_isa(&isa);
     if (status == PH_OK)
-        status = create_team(options, &backend->team);
+        status = create_team(&own, &backend->team);
     if (status == PH_OK)
-        status = ph__gemm_create(backend->team, options->is_fast, &backend->gemm);
+        status = ph__gemm_create(backend->team, own.is_fast, &backend->gemm);
     if (status != PH_OK) {
         ph_backend_destroy(backend);
         return status;
@@ -30,7 +33,7 @@ ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_
     backend->kernels = ph__kernels_for(isa);
     snprintf(backend->description, sizeof backend->description, "%s, %s, %zu threads (%s)%s",
         ph__isa_name(isa), ph__gemm_library(), ph__team_num_threads(backend->team),
-        ph__team_name(backend->team), options->is_fast ? ", fast" : "");
+        ph__team_name(backend->team), own.is_fast ? ", fast" : "");
     *backend_out = backend;
     return PH_OK;
 }

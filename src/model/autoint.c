@@ -81,9 +81,9 @@ static ph_value attention_layer(
     const size_t width = (size_t)own->attention_dim;
     ph__layer_push_index(builder, "attention", layer);
     const struct ph_attention_options options_of = {
-        .num_heads = (size_t)own->heads, .scale = own->has_scale ? 0 : 1};
+        .size = sizeof options_of, .num_heads = (size_t)own->heads, .scale = own->has_scale ? 0 : 1};
     ph_value y = ph_attention(builder, projected(builder, "query", x, width),
-        projected(builder, "key", x, width), projected(builder, "value", x, width), 0, options_of);
+        projected(builder, "key", x, width), projected(builder, "value", x, width), 0, &options_of);
     y = ph__layer_drop(builder, y, settings);
     if (own->has_residual)
         y = ph_add(builder, y,

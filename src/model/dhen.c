@@ -121,7 +121,8 @@ static ph_value attention_module(
     ph_value y = ph_attention(builder, ph__layer_affine(builder, "query", x, width, PH_IDENTITY),
         ph__layer_affine(builder, "key", x, width, PH_IDENTITY),
         ph__layer_affine(builder, "value", x, width, PH_IDENTITY), 0,
-        (struct ph_attention_options){.num_heads = (size_t)own->heads});
+        &(struct ph_attention_options){
+            .size = sizeof(struct ph_attention_options), .num_heads = (size_t)own->heads});
     y = ph__layer_drop(builder, ph__layer_affine(builder, "output", y, width, PH_IDENTITY), settings);
     y = ph__layer_norm(builder, "norm.0", ph_add(builder, y, x));
     ph_value z = ph__layer_affine(builder, "feed.0", y, 2 * width, PH_RELU);

@@ -76,8 +76,8 @@ ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct
         const size_t units = ph__layer_extent(builder, x, 1);
         ph_value gamma = ph_parameter(builder, "norm.gamma", 1, &units, ph__layer_ones);
         ph_value beta = ph_parameter(builder, "norm.beta", 1, &units, ph__layer_zeros);
-        struct ph_batch_norm_options options = {.epsilon = 1e-5, .momentum = 0.1};
-        x = ph_batch_norm(builder, x, gamma, beta, "norm", options);
+        struct ph_batch_norm_options options = {.size = sizeof options, .epsilon = 1e-5, .momentum = 0.1};
+        x = ph_batch_norm(builder, x, gamma, beta, "norm", &options);
     }
     return ph__layer_drop(builder, ph__layer_rectify(builder, x, settings), settings);
 }

@@ -196,7 +196,8 @@ static ph_status load_weights(struct ph__model_folder *model, const char *path)
 {
     struct ph_backend *backend;
     struct ph_executor *executor;
-    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    PH_TRY(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     ph_status status = ph_executor_create(model->program, model->store, model->state, backend, &executor);
     if (status == PH_OK)
         ph_executor_destroy(executor);

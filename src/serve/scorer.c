@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/caller.h"
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "graph/distribution.h"
@@ -108,14 +109,16 @@ static ph_status create_workspace(struct ph_scorer *scorer, size_t num_sparse)
 
 ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_scorer **scorer_out)
 {
+    struct ph_scorer_options own;
     struct ph_model_features features;
-    PH_TRY(ph__features_init(options->encoder, &features));
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_scorer_options"));
+    PH_TRY(ph__features_init(own.encoder, &features));
     struct ph_scorer *scorer = calloc(1, sizeof *scorer);
     ph_status status = scorer == NULL ? ph_fail(PH_ERROR_MEMORY, "no memory for a scorer") : PH_OK;
     if (status == PH_OK) {
-        scorer->options = *options;
+        scorer->options = own;
         status = ph__scoring_program_build(
-            options->model, &features, options->precision, options->distribution, &scorer->program);
+            own.model, &features, own.precision, own.distribution, &scorer->program);
     }
     if (status == PH_OK)
         status = create_workspace(scorer, features.num_sparse);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/caller.h"
 #include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
@@ -36,8 +37,11 @@ static ph_status context_open(struct ph__context *context, const struct ph__mode
     struct ph__lookups *lookups = &context->row.lookups;
     PH_TRY(ph__array_reserve((void **)&lookups->items, &lookups->capacity, row_ids, sizeof *lookups->items));
     PH_TRY(ph__array_reserve((void **)&context->line, &context->line_capacity, LINE_BYTES, 1));
-    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &context->backend));
+    PH_TRY(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &context->backend));
     struct ph_scorer_options options = {
+        .size = sizeof options,
         .model = settings,
         .encoder = model->encoder,
         .store = model->store,
@@ -307,7 +311,8 @@ static ph_status open_session(
 ph_status ph_session_open(
     const char *folder, const struct ph_session_options *options, struct ph_session **session_out)
 {
-    static const struct ph_session_options defaults = {0};
+    struct ph_session_options own;
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_session_options"));
     struct ph_session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a session");
@@ -315,7 +320,7 @@ ph_status ph_session_open(
     pthread_cond_init(&session->is_given_back, NULL);
     fenv_t former;
     ph__cpu_float_enter(false, &former); /* numbers are read from the files */
-    ph_status status = open_session(session, folder, options != NULL ? options : &defaults);
+    ph_status status = open_session(session, folder, &own);
     ph__cpu_float_leave(&former);
     if (status == PH_OK)
         *session_out = session;

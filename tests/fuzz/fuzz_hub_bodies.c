@@ -195,7 +195,8 @@ static void write_service(struct ph__wire_writer *writer)
     static const struct ph_hub_optimizer optimizers[] = {
         {.kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F},
         {.is_none = true}};
-    const struct ph_hub_service service = {.name = "job",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "job",
         .nonce = 7,
         .num_workers = 2,
         .chunk_bytes = 4096,

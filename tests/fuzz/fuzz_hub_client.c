@@ -459,8 +459,12 @@ static ph_status ask(const struct ph_hub_options *options)
 static ph_status create(const struct ph_hub_options *options)
 {
     static const struct ph_hub_optimizer none = {.is_none = true};
-    const struct ph_hub_service service = {
-        .name = "job", .nonce = 7, .num_workers = 2, .optimizers = &none, .num_optimizers = 1};
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "job",
+        .nonce = 7,
+        .num_workers = 2,
+        .optimizers = &none,
+        .num_optimizers = 1};
     return ph_hub_create_service(options, &service);
 }
 
@@ -469,7 +473,8 @@ static ph_status be_worker(void)
     const unsigned wish = hub.choices & WISHES;
     char both[2 * PH_ADDRESS_BYTES];
     snprintf(both, sizeof both, "%s,%s", hub.address, hub.address);
-    const struct ph_hub_options options = {.address = num_hubs() > 1 ? both : hub.address,
+    const struct ph_hub_options options = {.size = sizeof options,
+        .address = num_hubs() > 1 ? both : hub.address,
         .secret_file = (hub.choices & HAS_SECRET) != 0 ? hub.secret_file : NULL,
         .transport = wish == JOINS_TCP || num_hubs() > 1 ? PH_HUB_TCP : PH_HUB_SHARED_MEMORY,
         .wait = PH_HUB_WAIT_SLEEP,

@@ -66,8 +66,11 @@ static const struct ph_hub_key keys[] = {{.num_elements = 1000}, {.num_elements 
 
 static void start_hubs(void)
 {
-    struct ph_hub_server_options options = {
-        .num_threads = 1, .wait = PH_HUB_WAIT_SLEEP, .max_bytes = (uint64_t)1 << 20, .max_jobs = 4};
+    struct ph_hub_server_options options = {.size = sizeof options,
+        .num_threads = 1,
+        .wait = PH_HUB_WAIT_SLEEP,
+        .max_bytes = (uint64_t)1 << 20,
+        .max_jobs = 4};
     char secret_file[64];
     fuzz_folder_path("secret", secret_file);
     fuzz_put(secret_file, secret_text, strlen(secret_text));
@@ -237,7 +240,8 @@ static void put_service(struct ph__wire_writer *writer)
 {
     static const struct ph_hub_optimizer adam = {
         .kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F};
-    const struct ph_hub_service service = {.name = "job",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "job",
         .nonce = NONCE,
         .num_workers = 1,
         .chunk_bytes = 4096,

@@ -66,7 +66,8 @@ static void prepare(struct prepared *prepared)
 {
     char text[64], folder[64], path[64], digest[65];
     struct ph_prepare_summary summary;
-    const struct ph_prepare_options options = {.num_threads = 1, .part_bytes = PART_BYTES};
+    const struct ph_prepare_options options = {
+        .size = sizeof options, .num_threads = 1, .part_bytes = PART_BYTES};
     fuzz_folder_path("rows.csv", text);
     fuzz_folder_path("set", folder);
     fuzz_folder_path("set/encoder.json", path);

@@ -192,7 +192,7 @@ static void randomise_store(struct fixture *fixture)
 
 static void set_up(struct fixture *fixture, const struct gradient_case *gradient_case)
 {
-    const struct ph_backend_options options = {.num_threads = 1};
+    const struct ph_backend_options options = {.size = sizeof options, .num_threads = 1};
     *fixture = (struct fixture){.gradient_case = gradient_case, .random = {.key = {.seed = test_seed()}}};
     build_program(fixture);
     make_batch(fixture);

@@ -41,14 +41,16 @@ static ph_value over_keys(struct ph_builder *builder, ph_value x)
     ph_value q = take_columns(builder, x, 0, 2, (size_t[]){2, 4});
     ph_value k = take_columns(builder, x, 8, 2, (size_t[]){3, 4});
     ph_value v = take_columns(builder, x, 20, 2, (size_t[]){3, 2});
-    return ph_attention(builder, q, k, v, 0, (struct ph_attention_options){.num_heads = 2});
+    return ph_attention(builder, q, k, v, 0,
+        &(struct ph_attention_options){.size = sizeof(struct ph_attention_options), .num_heads = 2});
 }
 
 static ph_value over_itself(struct ph_builder *builder, ph_value x)
 {
     ph_value rows = ph_reshape(builder, x, 2, (size_t[]){5, 6});
-    return ph_attention(
-        builder, rows, rows, rows, 0, (struct ph_attention_options){.num_heads = 3, .scale = 0.4});
+    return ph_attention(builder, rows, rows, rows, 0,
+        &(struct ph_attention_options){
+            .size = sizeof(struct ph_attention_options), .num_heads = 3, .scale = 0.4});
 }
 
 static void attention_has_the_gradient_of_differences(void **state)
@@ -80,18 +82,19 @@ static ph_value over_histories(struct ph_builder *builder, ph_value x)
 {
     ph_value q = take_columns(builder, x, 0, 2, (size_t[]){2, 4});
     return ph_attention(builder, q, rows_of_ids(builder, "k", 4), rows_of_ids(builder, "v", 6),
-        ph_input_ids(builder, 1), (struct ph_attention_options){.num_heads = 2});
+        ph_input_ids(builder, 1),
+        &(struct ph_attention_options){.size = sizeof(struct ph_attention_options), .num_heads = 2});
 }
 
 /* Each history attends to itself; what comes out is read by one query a sample. */
 static ph_value within_histories(struct ph_builder *builder, ph_value x)
 {
-    const struct ph_attention_options options = {.num_heads = 2};
+    const struct ph_attention_options options = {.size = sizeof options, .num_heads = 2};
     ph_value ids = ph_input_ids(builder, 1);
     ph_value rows = ph_attention(builder, rows_of_ids(builder, "q", 6), rows_of_ids(builder, "k", 6),
-        rows_of_ids(builder, "v", 4), ids, options);
+        rows_of_ids(builder, "v", 4), ids, &options);
     ph_value q = take_columns(builder, x, 0, 2, (size_t[]){1, 4});
-    return ph_attention(builder, q, rows, rows, ids, options);
+    return ph_attention(builder, q, rows, rows, ids, &options);
 }
 
 static void attention_over_histories_has_the_gradient_of_differences(void **state)

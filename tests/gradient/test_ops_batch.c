@@ -6,8 +6,9 @@ static ph_value batch_norm(struct ph_builder *builder, ph_value x)
     const struct ph_init init = {PH_INIT_NORMAL, 1};
     ph_value gamma = ph_parameter(builder, "gamma", 1, &columns, init);
     ph_value beta = ph_parameter(builder, "beta", 1, &columns, init);
-    return ph_batch_norm(
-        builder, x, gamma, beta, "norm", (struct ph_batch_norm_options){.epsilon = 1e-3, .momentum = 0.1});
+    return ph_batch_norm(builder, x, gamma, beta, "norm",
+        &(struct ph_batch_norm_options){
+            .size = sizeof(struct ph_batch_norm_options), .epsilon = 1e-3, .momentum = 0.1});
 }
 
 /* One row more than a block has, so that partial sums meet. */

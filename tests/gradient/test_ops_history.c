@@ -198,7 +198,8 @@ static ph_value perceptron_over_items(struct ph_builder *builder, ph_value x)
     const size_t width = 5;
     y = ph_batch_norm(builder, y, ph_parameter(builder, "gamma", 1, &width, normal),
         ph_parameter(builder, "beta", 1, &width, normal), "norm",
-        (struct ph_batch_norm_options){.epsilon = 1e-2, .momentum = 0.1});
+        &(struct ph_batch_norm_options){
+            .size = sizeof(struct ph_batch_norm_options), .epsilon = 1e-2, .momentum = 0.1});
     y = ph_dropout(builder, ph_sigmoid(builder, y), 0.3);
     const ph_value half = ph_slice(builder, y, 1, 1, 3);
     y = linear(builder, ph_add(builder, half, ph_parameter(builder, "row", 1, (size_t[]){3}, normal)), 3, 3,
@@ -216,14 +217,14 @@ static void a_perceptron_over_items_has_the_gradient_of_differences(void **state
 /* Items look at each other, then a sample's query at them. */
 static ph_value attention_over_items(struct ph_builder *builder, ph_value x)
 {
-    const struct ph_attention_options options = {.num_heads = 2};
+    const struct ph_attention_options options = {.size = sizeof options, .num_heads = 2};
     const ph_value bags = bags_of(builder);
     ph_value rows = ph_embedding_rows(builder, bags, table_of(builder, "table", DIM), HISTORY, 0);
-    rows = ph_add(builder, rows, ph_attention(builder, rows, rows, rows, bags, options));
+    rows = ph_add(builder, rows, ph_attention(builder, rows, rows, rows, bags, &options));
     rows = ph_layer_norm(builder, rows, ph_parameter(builder, "gamma", 1, (size_t[]){DIM}, normal),
         ph_parameter(builder, "beta", 1, (size_t[]){DIM}, normal), 1e-2);
     const ph_value query = ph_reshape(builder, x, 2, (size_t[]){1, DIM});
-    return ph_attention(builder, query, rows, rows, bags, options);
+    return ph_attention(builder, query, rows, rows, bags, &options);
 }
 
 static void attention_over_items_has_the_gradient_of_differences(void **state)

@@ -32,7 +32,7 @@ static ph_status create(const struct ph_hub_server_options *options, struct ph_h
 static ph_status serve(const char *address, const char *folder)
 {
     const struct ph_hub_server_options options = {
-        .address = address, .checkpoint_folder = folder, .num_threads = 2};
+        .size = sizeof options, .address = address, .checkpoint_folder = folder, .num_threads = 2};
     struct ph_hub_server *server;
     PH_TRY(create(&options, &server));
     printf("listening %s\n", ph_hub_server_address(server));

@@ -19,8 +19,11 @@ const struct ph_hub_optimizer trial_momentum = {
 
 struct kept_job kept_job_make(struct ph_hub_optimizer optimizer)
 {
-    return (struct kept_job){
-        .service = {.name = "job", .nonce = TRIAL_NONCE, .num_workers = TRIAL_WORKERS, .chunk_bytes = 256},
+    return (struct kept_job){.service = {.size = sizeof(struct ph_hub_service),
+                                 .name = "job",
+                                 .nonce = TRIAL_NONCE,
+                                 .num_workers = TRIAL_WORKERS,
+                                 .chunk_bytes = 256},
         .optimizer = optimizer,
         .has_left = true};
 }

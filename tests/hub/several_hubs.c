@@ -19,7 +19,8 @@ static void join_addresses(struct several_hubs *hubs)
 void several_hubs_begin(
     struct several_hubs *hubs, uint32_t count, const struct ph_hub_server_options *options)
 {
-    *hubs = (struct several_hubs){.count = count, .all.options.timeout_ms = 20000};
+    *hubs = (struct several_hubs){
+        .count = count, .all.options = {.size = sizeof(struct ph_hub_options), .timeout_ms = 20000}};
     for (uint32_t i = 0; i < count; i++)
         hub_thread_begin(&hubs->hubs[i], options[i]);
     join_addresses(hubs);

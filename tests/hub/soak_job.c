@@ -139,7 +139,8 @@ static bool is_decided(const struct soak_job *job)
 static void draw_worker(struct soak_worker *worker, const char *address, struct ph__rng_sequence *chances)
 {
     static const enum ph_hub_transport transports[] = {PH_HUB_AUTO, PH_HUB_TCP, PH_HUB_SHARED_MEMORY};
-    worker->options = (struct ph_hub_options){.address = address,
+    worker->options = (struct ph_hub_options){.size = sizeof(struct ph_hub_options),
+        .address = address,
         .transport = transports[draw(chances, worker->job->has_several_hubs ? 2 : 3)],
         .wait = draw(chances, 3) == 0 ? PH_HUB_WAIT_SLEEP : PH_HUB_WAIT_AUTO,
         .timeout_ms = SOAK_TIMEOUT_MS,
@@ -378,8 +379,8 @@ ph_status soak_job_run(const char *address, const char *name, uint64_t seed)
 {
     struct ph__rng_sequence chances = {.key = {.seed = seed}};
     struct soak_worker workers[MAX_WORKERS] = {0};
-    struct soak_job job = {
-        .has_several_hubs = strchr(address, ',') != NULL, .service = {.name = name, .nonce = SOAK_NONCE}};
+    struct soak_job job = {.has_several_hubs = strchr(address, ',') != NULL,
+        .service = {.size = sizeof(struct ph_hub_service), .name = name, .nonce = SOAK_NONCE}};
     draw_service(&job, &chances);
     draw_keys(&job, &chances);
     draw_fate(&job, &chances);

@@ -16,14 +16,19 @@ enum { MAX_GARBAGE = 4096 };
 
 static struct ph_hub_options options_of(const struct soak_hub *hub)
 {
-    return (struct ph_hub_options){.address = hub->address, .timeout_ms = SOAK_TIMEOUT_MS};
+    return (struct ph_hub_options){
+        .size = sizeof(struct ph_hub_options), .address = hub->address, .timeout_ms = SOAK_TIMEOUT_MS};
 }
 
 static struct ph_hub_service service_of(const char *name)
 {
     static const struct ph_hub_optimizer none = {.is_none = true};
-    return (struct ph_hub_service){
-        .name = name, .nonce = SOAK_NONCE, .num_workers = 2, .optimizers = &none, .num_optimizers = 1};
+    return (struct ph_hub_service){.size = sizeof(struct ph_hub_service),
+        .name = name,
+        .nonce = SOAK_NONCE,
+        .num_workers = 2,
+        .optimizers = &none,
+        .num_optimizers = 1};
 }
 
 /* ---- strangers ---- */

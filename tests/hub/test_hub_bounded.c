@@ -175,7 +175,8 @@ static void waits_for_the_slowest(uint32_t staleness, uint32_t depth)
     const struct ph_hub_optimizer sgd = {.rule.kind = PH_SGD, .learning_rate = learning_rate};
     struct test_worker workers[NUM_WORKERS];
     struct sight sight;
-    struct bounded_job job = {.service = {.name = "job",
+    struct bounded_job job = {.service = {.size = sizeof(struct ph_hub_service),
+                                  .name = "job",
                                   .nonce = NONCE,
                                   .num_workers = NUM_WORKERS,
                                   .mode = PH_HUB_BOUNDED,

@@ -13,7 +13,8 @@
 
 static ph_status create(const struct hub_thread *hub, const char *name, uint64_t nonce, uint32_t num_workers)
 {
-    const struct ph_hub_service service = {.name = name,
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = name,
         .nonce = nonce,
         .num_workers = num_workers,
         .optimizers = &trial_momentum,
@@ -169,7 +170,8 @@ static void what_a_killed_hub_left_half_is_removed(void **state)
     struct hub_thread hub;
     struct ph_hub_server *second;
     const char *folder = test_fresh_folder();
-    const struct ph_hub_server_options options = {.checkpoint_folder = folder, .num_threads = 1};
+    const struct ph_hub_server_options options = {
+        .size = sizeof options, .checkpoint_folder = folder, .num_threads = 1};
     test_write_text(kept_job_path(folder, "x.safetensors.tmp"), "half a file");
     test_write_text(kept_job_path(folder, "notes.txt"), "somebody's");
     kept_job_begin_hub(&hub, folder);

@@ -10,7 +10,8 @@
 
 static struct ph_hub_service service_of_one(void)
 {
-    return (struct ph_hub_service){.name = "job",
+    return (struct ph_hub_service){.size = sizeof(struct ph_hub_service),
+        .name = "job",
         .nonce = TRIAL_NONCE,
         .num_workers = 1,
         .chunk_bytes = 256,

@@ -238,7 +238,8 @@ static ph_status run_until_kept(struct test_worker *worker)
 
 static struct ph_hub_service small_service(uint32_t num_workers, uint64_t checkpoint_every)
 {
-    return (struct ph_hub_service){.name = "job",
+    return (struct ph_hub_service){.size = sizeof(struct ph_hub_service),
+        .name = "job",
         .nonce = TRIAL_NONCE,
         .num_workers = num_workers,
         .chunk_bytes = SMALL * sizeof(float),

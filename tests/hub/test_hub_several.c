@@ -116,7 +116,8 @@ static ph_status hold_job(struct test_worker *worker)
 
 static void begin_large(struct large_job *job, struct hub_thread *hub, struct test_worker *workers)
 {
-    const struct ph_hub_service service = {.name = "large",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "large",
         .nonce = TRIAL_NONCE,
         .num_workers = TRIAL_WORKERS,
         .optimizers = &trial_momentum,
@@ -281,7 +282,7 @@ static void the_kill_of_one_hub_is_an_error_for_all_workers(void **state)
     hub_job_begin(&process);
     hub_job_start_hub(&process);
     hub_thread_begin(&hub, no_options[0]);
-    struct hub_thread both = {.options.timeout_ms = 20000};
+    struct hub_thread both = {.options = {.size = sizeof(struct ph_hub_options), .timeout_ms = 20000}};
     snprintf(both.address, sizeof both.address, "%s,%s", hub.options.address, process.address);
     both.options.address = both.address;
     a_hub_ends(&both, kill_hub, &process.hub, process.address);
@@ -341,7 +342,8 @@ static void a_job_may_shrink_on_all_hubs(void **state)
 
 static struct ph_hub_service plain_service(uint32_t num_workers)
 {
-    return (struct ph_hub_service){.name = "plain",
+    return (struct ph_hub_service){.size = sizeof(struct ph_hub_service),
+        .name = "plain",
         .nonce = 1,
         .num_workers = num_workers,
         .optimizers = &trial_momentum,
@@ -370,7 +372,7 @@ static void a_list_of_hubs_is_checked(void **state)
     (void)state;
     static const char *const wrong[] = {"", ",", "127.0.0.1:1,", ",127.0.0.1:1", "127.0.0.1:1,,127.0.0.1:2"};
     const struct ph_hub_service service = plain_service(1);
-    struct ph_hub_options options = {.timeout_ms = 100};
+    struct ph_hub_options options = {.size = sizeof options, .timeout_ms = 100};
     char many[65 * 2 + 1];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options.address = wrong[i];

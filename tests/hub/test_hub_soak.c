@@ -133,7 +133,7 @@ static void run_killed_job(const struct soak *soak, struct ph__rng_sequence *cha
     static const char *const optimizers[] = {"optimizer=momentum", "optimizer=adam", "optimizer=sgd"};
     const bool has_tcp = ph__rng_below(chances, 2) == 0, shrinks = ph__rng_below(chances, 2) == 0;
     const struct ph_hub_options options = {
-        .address = draw_address(soak, chances), .timeout_ms = SOAK_TIMEOUT_MS};
+        .size = sizeof options, .address = draw_address(soak, chances), .timeout_ms = SOAK_TIMEOUT_MS};
     struct hub_job job = {.addresses = options.address,
         .log = soak->hubs[0].job.log,
         .num_workers = 2 + (uint32_t)ph__rng_below(chances, 2),

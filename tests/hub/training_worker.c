@@ -265,11 +265,16 @@ static bool parse(struct worker *worker, char *argument)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {
-        .service = {.name = "worker", .nonce = 1, .num_optimizers = 1, .chunk_bytes = 4096, .is_mean = true},
+    struct worker worker = {.service = {.size = sizeof(struct ph_hub_service),
+                                .name = "worker",
+                                .nonce = 1,
+                                .num_optimizers = 1,
+                                .chunk_bytes = 4096,
+                                .is_mean = true},
         .patience_ms = 30000};
     set_optimizer(&worker, "momentum");
     worker.service.optimizers = &worker.optimizer;
+    worker.options.size = sizeof worker.options;
     worker.options.timeout_ms = 20000;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; i++) {

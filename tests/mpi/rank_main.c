@@ -6,7 +6,8 @@
 
 int rank_main(const char *program, size_t ranks_per_host, rank_run *run, int argc, char **argv)
 {
-    const struct ph_comm_options options = {.timeout_seconds = 60, .ranks_per_host = ranks_per_host};
+    const struct ph_comm_options options = {
+        .size = sizeof options, .timeout_seconds = 60, .ranks_per_host = ranks_per_host};
     struct ph_comm *comm;
     ph_status status = ph_comm_create(&options, &comm);
     if (status != PH_OK) {

@@ -15,13 +15,16 @@ static void *serve(void *context)
 
 void hub_thread_begin(struct hub_thread *hub, struct ph_hub_server_options options)
 {
+    options.size = sizeof options;
     if (options.num_threads == 0)
         options.num_threads = 2;
     *hub = (struct hub_thread){0};
     assert_ok(ph_hub_server_create(&options, &hub->server));
     snprintf(hub->address, sizeof hub->address, "%s", ph_hub_server_address(hub->server));
-    hub->options = (struct ph_hub_options){
-        .address = hub->address, .secret_file = options.secret_file, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
+    hub->options = (struct ph_hub_options){.size = sizeof(struct ph_hub_options),
+        .address = hub->address,
+        .secret_file = options.secret_file,
+        .timeout_ms = HUB_THREAD_TIMEOUT_MS};
     assert_int_equal(pthread_create(&hub->thread, NULL, serve, hub), 0);
 }
 
@@ -36,7 +39,8 @@ void hub_thread_end(struct hub_thread *hub)
 struct ph_hub_service hub_thread_service(const char *name, uint32_t num_workers)
 {
     static const struct ph_hub_optimizer none = {.is_none = true};
-    return (struct ph_hub_service){.name = name,
+    return (struct ph_hub_service){.size = sizeof(struct ph_hub_service),
+        .name = name,
         .nonce = HUB_THREAD_NONCE,
         .num_workers = num_workers,
         .optimizers = &none,

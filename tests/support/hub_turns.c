@@ -7,6 +7,7 @@
 struct ph_hub_server *hub_turns_begin(struct ph_hub_server_options options)
 {
     struct ph_hub_server *server;
+    options.size = sizeof options;
     options.num_threads = options.num_threads > 0 ? options.num_threads : 1;
     options.wait = PH_HUB_WAIT_SLEEP;
     assert_ok(ph_hub_server_create(&options, &server));

@@ -49,7 +49,7 @@ static void compare(const struct op_trial *trial, struct ph_workspace *workspace
 
 static void run_on(const struct op_trial *trial, size_t num_threads)
 {
-    const struct ph_backend_options options = {.num_threads = num_threads};
+    const struct ph_backend_options options = {.size = sizeof options, .num_threads = num_threads};
     struct ph_program *program = build_program(trial);
     struct ph_store *store = NULL;
     struct ph_state *state = NULL;

@@ -60,7 +60,8 @@ static inline void steady_nap(void)
 
 static inline struct ph_hub_options steady_options(const struct steady_job *job)
 {
-    return (struct ph_hub_options){.address = job->addresses,
+    return (struct ph_hub_options){.size = sizeof(struct ph_hub_options),
+        .address = job->addresses,
         .secret_file = job->secret_file,
         .transport = job->transport,
         .wait = job->wait,
@@ -168,8 +169,11 @@ static inline void steady_start_hubs(struct steady_job *job)
         job->secret_file = test_write_file("secret", "sixteen bytes and some more\n");
         assert_int_equal(chmod(job->secret_file, 0600), 0);
     }
-    const struct ph_hub_server_options options = {
-        .num_threads = 2, .wait = job->wait, .secret_file = job->secret_file, .is_wide = job->is_wide};
+    const struct ph_hub_server_options options = {.size = sizeof options,
+        .num_threads = 2,
+        .wait = job->wait,
+        .secret_file = job->secret_file,
+        .is_wide = job->is_wide};
     size_t used = 0;
     for (uint32_t i = 0; i < steady_num_hubs(job); i++) {
         hub_thread_begin(&job->hubs[i], options);
@@ -190,7 +194,8 @@ static inline void steady_job_begin(struct steady_job *job)
     steady_start_hubs(job);
     const struct ph_hub_optimizer momentum = {
         .rule.kind = PH_MOMENTUM, .learning_rate = .5F, .rule.momentum = .75F};
-    const struct ph_hub_service service = {.name = "steady",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "steady",
         .nonce = 1,
         .num_workers = STEADY_WORKERS,
         .mode = job->mode,

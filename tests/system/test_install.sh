@@ -41,7 +41,7 @@ cat >"$work/rank.c" <<'END'
 int main(int argc, char **argv)
 {
     struct ph_comm *comm;
-    if (argc != 2 || ph_comm_create(&(struct ph_comm_options){.transport = argv[1]}, &comm) != PH_OK)
+    if (argc != 2 || ph_comm_create(&(struct ph_comm_options){.size = sizeof(struct ph_comm_options), .transport = argv[1]}, &comm) != PH_OK)
         return printf("%s\n", ph_error_text()), 1;
     printf("%s\n", ph_comm_describe(comm));
     ph_comm_destroy(comm);

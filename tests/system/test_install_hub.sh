@@ -105,7 +105,7 @@ cat >"$work/hub.c" <<'END'
 int main(void)
 {
     struct ph_hub_server *server;
-    if (ph_hub_server_create(&(struct ph_hub_server_options){0}, &server) != PH_OK)
+    if (ph_hub_server_create(&(struct ph_hub_server_options){.size = sizeof(struct ph_hub_server_options)}, &server) != PH_OK)
         return 1;
     printf("%s\n", ph_hub_server_address(server));
     fflush(stdout);
@@ -141,7 +141,7 @@ int main(void)
 {
     struct ph_config *config;
     struct ph_hub_client *client;
-    const struct ph_hub_options nowhere = {0};
+    const struct ph_hub_options nowhere = {.size = sizeof nowhere};
     if (ph_config_read("missing.yaml", NULL, 0, &config) == PH_OK || strstr(ph_error_text(), "missing.yaml") == NULL)
         return printf("of phloem: '%s'\n", ph_error_text()), 1;
     if (ph_hub_connect(&nowhere, "job", 1, 0, &client) == PH_OK || strstr(ph_error_text(), "address") == NULL)

@@ -124,7 +124,7 @@ static void tell_operators(const struct step *step, size_t rank)
 
 void rank_process_run(const struct rank_settings *settings)
 {
-    const struct ph_comm_options options = {.timeout_seconds = timeout_seconds};
+    const struct ph_comm_options options = {.size = sizeof options, .timeout_seconds = timeout_seconds};
     struct ph_comm *comm;
     bench_check(ph_comm_create(&options, &comm));
     struct rank_model *model = rank_model_create(settings, comm);

@@ -32,7 +32,8 @@ static int pinned_processor(const struct cluster_options *options, size_t index)
 static void start_hub(struct cluster *cluster)
 {
     const struct cluster_options *options = &cluster->options;
-    struct hub_process_options hub = {.server = {.num_threads = options->num_threads,
+    struct hub_process_options hub = {.server = {.size = sizeof(struct ph_hub_server_options),
+                                          .num_threads = options->num_threads,
                                           .wait = options->wait,
                                           .results = options->results,
                                           .is_wide = options->is_wide},

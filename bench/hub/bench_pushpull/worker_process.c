@@ -46,11 +46,13 @@ static size_t count_of(const struct worker *worker, size_t key)
 static void connect_worker(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
-    const struct ph_hub_options hub = {.address = options->address,
+    const struct ph_hub_options hub = {.size = sizeof hub,
+        .address = options->address,
         .transport = options->transport,
         .wait = options->wait,
         .has_no_thread = options->has_no_thread};
-    const struct ph_hub_service service = {.name = options->job,
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = options->job,
         .nonce = NONCE,
         .num_workers = options->num_workers,
         .is_mean = true,

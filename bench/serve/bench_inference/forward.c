@@ -25,7 +25,9 @@ struct forward *forward_create(const struct dlrm_data *data, enum ph_precision p
     forward->data = data;
     forward->store = store;
     forward->program = dlrm_inference_program(&data->of, precision);
-    bench_check(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &forward->backend));
+    bench_check(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = threads},
+        &forward->backend));
     bench_check(ph_executor_create(forward->program, store, state, forward->backend, &forward->executor));
     bench_check(ph_workspace_create(
         forward->executor, data->of.batch, data->batches[0].num_ids, &forward->workspace));

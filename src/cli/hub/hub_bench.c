@@ -139,7 +139,8 @@ static ph_status make_plan(const struct request *request, struct plan *plan)
         PH_TRY(choose("--wait", request->wait, waits, sizeof waits / sizeof *waits, &wait));
     plan->num_workers = (uint32_t)num_workers;
     plan->num_rounds = (size_t)num_rounds;
-    plan->options = (struct ph_hub_options){.address = request->address,
+    plan->options = (struct ph_hub_options){.size = sizeof(struct ph_hub_options),
+        .address = request->address,
         .secret_file = request->secret_file,
         .connect_timeout_ms = CLI_HUB_CONNECT_MS,
         .wait = (enum ph_hub_wait_policy)wait,

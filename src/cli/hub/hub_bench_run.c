@@ -32,7 +32,8 @@ ph_status cli_bench_service_create(
     PH_TRY(ph__random_bytes(&bench.nonce, sizeof bench.nonce));
     snprintf(
         bench.name, sizeof bench.name, "bench-%ld-%016llx", (long)getpid(), (unsigned long long)bench.nonce);
-    const struct ph_hub_service service = {.name = bench.name,
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = bench.name,
         .nonce = bench.nonce,
         .num_workers = num_workers,
         .optimizers = &momentum,

@@ -48,7 +48,8 @@ static ph_status create_service(struct cli_hub_reducer *reducer)
         PH_TRY(ph__random_bytes(&nonce, sizeof nonce));
     if (meeting->name[0] == '\0')
         snprintf(meeting->name, sizeof meeting->name, "train-%016" PRIx64, nonce);
-    const struct ph_hub_service service = {.name = meeting->name,
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = meeting->name,
         .nonce = nonce,
         .num_workers = (uint32_t)ph_comm_world_size(reducer->comm),
         .optimizers = &none,
@@ -132,7 +133,8 @@ static ph_status wait(void *context, size_t bucket, const void **sums_out)
 static struct ph_hub_options options_of(const struct ph_parallel_settings *settings)
 {
     const uint32_t timeout_ms = (uint32_t)ceil(settings->timeout_seconds * 1000);
-    return (struct ph_hub_options){.address = settings->hub,
+    return (struct ph_hub_options){.size = sizeof(struct ph_hub_options),
+        .address = settings->hub,
         .secret_file = settings->hub_secret_file,
         .timeout_ms = timeout_ms,
         .stop_signal = cli_stop_signal_place(),

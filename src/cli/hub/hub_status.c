@@ -42,6 +42,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     *is_done = arguments.has_printed_help;
+    request->options.size = sizeof request->options;
     request->options.address = arguments.positional[0];
     request->options.connect_timeout_ms = CLI_HUB_CONNECT_MS;
     return PH_OK;

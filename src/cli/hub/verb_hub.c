@@ -9,7 +9,7 @@
 /* Runs phloem hub destroy ADDRESS SERVICE: ends a service that nobody else does. */
 static ph_status destroy(int argc, char **argv)
 {
-    struct ph_hub_options options = {.connect_timeout_ms = CLI_HUB_CONNECT_MS};
+    struct ph_hub_options options = {.size = sizeof options, .connect_timeout_ms = CLI_HUB_CONNECT_MS};
     const struct cli_flag flags[] = {
         {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "the hub's secret"},
     };

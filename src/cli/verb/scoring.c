@@ -9,9 +9,10 @@ static ph_status create_scorer(struct cli_scoring *scoring, enum ph_precision pr
 {
     const struct ph_config *config = &scoring->config;
     const struct ph_backend_options backend_options = {
-        .num_threads = config->run.num_threads, .team = config->run.team};
+        .size = sizeof backend_options, .num_threads = config->run.num_threads, .team = config->run.team};
     PH_TRY(ph_backend_create(&backend_options, &scoring->backend));
     struct ph_scorer_options options = {
+        .size = sizeof options,
         .model = &config->model.settings,
         .encoder = scoring->model.encoder,
         .store = scoring->model.store,

@@ -66,7 +66,8 @@ static ph_status prepare(struct request *request, struct ph_config *config)
     struct cli_progress progress = cli_progress_on(stderr);
     PH_TRY(cli_sets_add(&request->sets, &request->arena, "threads", request->threads));
     PH_TRY(ph__job_config_read(config, request->config, request->sets.items, request->sets.count));
-    struct ph_prepare_options options = ph_config_prepare_options(config);
+    struct ph_prepare_options options = {.size = sizeof options};
+    PH_TRY(ph_config_prepare_options(config, &options));
     options.may_resume = request->is_resumed;
     options.stop_signal = cli_stop_signal_soon();
     options.on_progress = request->is_quiet ? NULL : cli_progress_show_preparation;

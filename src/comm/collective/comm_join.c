@@ -2,6 +2,7 @@
  * them hear of each other's ends. */
 #include <string.h>
 
+#include "base/memory/caller.h"
 #include "base/sizes.h"
 #include "comm/collective/comm_inside.h"
 #include "comm/watch/watch.h"
@@ -63,9 +64,11 @@ static ph_status attach_watch(struct ph_comm *comm)
 ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out)
 {
     struct ph__transport transport;
+    struct ph_comm_options own;
     *comm_out = NULL;
-    PH_TRY(ph__transport_open(options->transport, &transport));
-    PH_TRY(ph__comm_create_on(&transport, options, comm_out));
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_comm_options"));
+    PH_TRY(ph__transport_open(own.transport, &transport));
+    PH_TRY(ph__comm_create_on(&transport, &own, comm_out));
     const ph_status status =
         attach_watch(*comm_out); /* fails on all ranks: nobody waits for another one's end */
     return status == PH_OK ? PH_OK : ph__comm_fail_early(*comm_out, 0, status, ph_error_text());

@@ -438,11 +438,12 @@ static ph_status check_request(const struct ph_data_settings *settings, const ch
 ph_status ph_prepare(const struct ph_data_settings *settings, const char *folder,
     const struct ph_prepare_options *options, struct ph_prepare_summary *summary_out)
 {
-    struct ph_prepare_options filled;
+    struct ph_prepare_options own, filled;
     struct preparation preparation = {.settings = settings, .folder = folder, .options = &filled, .lock = -1};
     struct ph_prepare_summary summary = {0};
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_prepare_options"));
     PH_TRY(check_request(settings, folder));
-    PH_TRY(ph__prepare_options_fill(options, &filled));
+    PH_TRY(ph__prepare_options_fill(&own, &filled));
     ph_status status = prepare(&preparation, &summary);
     fini(&preparation);
     if (status == PH_OK)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/caller.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
 #include "hub/shard/core.h"
@@ -120,22 +121,24 @@ static ph_status check_words(const struct ph_hub_options *options)
 ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service, uint64_t nonce,
     uint32_t rank, struct ph_hub_client **client_out)
 {
-    const struct wanted_job job = {.options = options, .service = service, .nonce = nonce};
+    struct ph_hub_options own;
+    const struct wanted_job job = {.options = &own, .service = service, .nonce = nonce};
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_hub_options"));
     PH_TRY(ph__service_check_name(service));
-    PH_TRY(check_words(options));
+    PH_TRY(check_words(&own));
     if (rank >= PH_HUB_MAX_WORKERS)
         return ph_fail(PH_ERROR_USAGE, "rank %u: a service has at most %d workers", rank, PH_HUB_MAX_WORKERS);
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
-    client->timeout = ph__client_timeout(options);
+    client->timeout = ph__client_timeout(&own);
     client->rank = rank;
-    client->has_no_thread = options->has_no_thread;
+    client->has_no_thread = own.has_no_thread;
     client->region.descriptor = client->results.descriptor = -1;
     for (size_t i = 0; i < PH_HUB_MAX_OPTIMIZERS; i++)
         client->learning_rates[i] = NAN;
-    ph__waiter_init(&client->waiter, ph__wait_policy(options->wait), false);
-    ph_status status = keep_options(client, options);
+    ph__waiter_init(&client->waiter, ph__wait_policy(own.wait), false);
+    ph_status status = keep_options(client, &own);
     if (status == PH_OK)
         status = join_all(client, &job);
     if (status != PH_OK) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory/caller.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_operator.h"
 
@@ -60,10 +61,14 @@ static ph_status create(const struct ph_hub_options *options, const struct ph__h
 
 ph_status ph_hub_create_service(const struct ph_hub_options *options, const struct ph_hub_service *service)
 {
+    struct ph_hub_options own;
+    struct ph_hub_service own_service;
     struct ph__hub_list list;
-    PH_TRY(ph__service_check(service));
-    PH_TRY(ph__hub_list_read(options->address, &list));
-    const ph_status status = create(options, &list, service);
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_hub_options"));
+    PH_TRY(ph__options_copy(&own_service, sizeof own_service, service, "ph_hub_service"));
+    PH_TRY(ph__service_check(&own_service));
+    PH_TRY(ph__hub_list_read(own.address, &list));
+    const ph_status status = create(&own, &list, &own_service);
     ph__hub_list_fini(&list);
     return status;
 }
@@ -86,11 +91,13 @@ static ph_status destroy(const struct ph__hub_list *list, uint16_t hub, void *co
 
 ph_status ph_hub_destroy_service(const struct ph_hub_options *options, const char *name, uint64_t nonce)
 {
-    struct destruction wish = {.options = options, .which.nonce = nonce};
+    struct ph_hub_options own;
+    struct destruction wish = {.options = &own, .which.nonce = nonce};
     struct ph__hub_list list;
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_hub_options"));
     PH_TRY(ph__service_check_name(name));
     strcpy(wish.which.name, name);
-    PH_TRY(ph__hub_list_read(options->address, &list));
+    PH_TRY(ph__hub_list_read(own.address, &list));
     const ph_status status = ask_each(&list, destroy, &wish);
     ph__hub_list_fini(&list);
     return status;

@@ -117,6 +117,7 @@ struct ph_hub_server_options ph__hub_server_options(
     const struct ph__hub_settings *settings, int log_descriptor)
 {
     return (struct ph_hub_server_options){
+        .size = sizeof(struct ph_hub_server_options),
         .address = settings->address,
         .secret_file = settings->secret_file,
         .num_threads = (uint32_t)settings->threads,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file/directory.h"
+#include "base/memory/caller.h"
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/thread/clock.h"
@@ -296,10 +297,12 @@ static ph_status start(struct ph_hub_server *server)
 
 ph_status ph_hub_server_create(const struct ph_hub_server_options *options, struct ph_hub_server **server_out)
 {
+    struct ph_hub_server_options own;
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_hub_server_options"));
     struct ph_hub_server *server = calloc(1, sizeof *server);
     if (server == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
-    server->options = *options;
+    server->options = own;
     server->started_ns = ph__clock_ns();
     open_log(server);
     server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;

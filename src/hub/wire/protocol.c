@@ -221,6 +221,7 @@ ph_status ph__get_service(const void *body, size_t size, struct ph__service_sett
 {
     struct ph__service_settings settings;
     struct ph_hub_service *service = &settings.service;
+    service->size = sizeof *service;
     struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, body, size);
     ph__wire_get_text(&reader, PH_HUB_MAX_NAME, settings.name);

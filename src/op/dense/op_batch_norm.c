@@ -7,6 +7,7 @@
  * The statistics are sums over x - x_0 and its square, x_0 the batch's first row, in double, per block of rows,
  * then over blocks in order. One pass is exact enough: no sample is further than sqrt(B) deviations from the mean,
  * so the shift costs at most B rounding errors of double. */
+#include "base/memory/caller.h"
 #include "op/dense/batch_norm.h"
 
 #include <math.h>
@@ -192,12 +193,15 @@ const struct ph__op ph__op_batch_norm = {
 };
 
 ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
-    const char *name, struct ph_batch_norm_options options)
+    const char *name, const struct ph_batch_norm_options *options)
 {
-    if (!(options.epsilon > 0) || !(options.momentum >= 0 && options.momentum <= 1))
+    struct ph_batch_norm_options own;
+    if (ph__options_copy(&own, sizeof own, options, "ph_batch_norm_options") != PH_OK)
+        return ph_builder_fail(builder, PH_ERROR_USAGE, "%s", ph_error_text());
+    if (!(own.epsilon > 0) || !(own.momentum >= 0 && own.momentum <= 1))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "batch norm %s: epsilon %g must be positive and momentum %g in [0,1]", name, options.epsilon,
-            options.momentum);
+            "batch norm %s: epsilon %g must be positive and momentum %g in [0,1]", name, own.epsilon,
+            own.momentum);
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     const struct ph_type type = ph_value_type(builder, x);
@@ -208,9 +212,8 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
     ph_builder_push_scope(builder, name);
     const ph_value inputs[PH_BATCH_NORM_NUM_INPUTS] = {x, gamma, beta,
         ph_state_value(builder, "mean", columns, 0), ph_state_value(builder, "variance", columns, 1)};
-    ph__emit(builder, is_training ? &ph__op_batch_norm : &ph__op_batch_norm_inference, NULL, &options,
-        sizeof options, PH_BATCH_NORM_NUM_INPUTS, inputs, is_training ? PH_BATCH_NORM_NUM_OUTPUTS : 1,
-        outputs);
+    ph__emit(builder, is_training ? &ph__op_batch_norm : &ph__op_batch_norm_inference, NULL, &own, sizeof own,
+        PH_BATCH_NORM_NUM_INPUTS, inputs, is_training ? PH_BATCH_NORM_NUM_OUTPUTS : 1, outputs);
     ph_builder_pop_scope(builder);
     return outputs[PH_BATCH_NORM_Y];
 }

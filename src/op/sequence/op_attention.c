@@ -7,6 +7,7 @@
  * probabilities anew from it. No sample looks beyond its own rows. */
 #include <math.h>
 
+#include "base/memory/caller.h"
 #include "op/attributes.h"
 
 /* ---- samples ---- */
@@ -195,22 +196,25 @@ const struct ph__op ph__op_attention = {
 };
 
 ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_value v, ph_value bags,
-    struct ph_attention_options options)
+    const struct ph_attention_options *options)
 {
+    struct ph_attention_options own;
+    if (ph__options_copy(&own, sizeof own, options, "ph_attention_options") != PH_OK)
+        return ph_builder_fail(builder, PH_ERROR_USAGE, "%s", ph_error_text());
     const ph_value inputs[PH_ATTENTION_NUM_INPUTS] = {q, k, v, bags};
     const size_t num_outputs = ph_builder_mode(builder) == PH_TRAINING ? NUM_OUTPUTS : 1;
     ph_value outputs[NUM_OUTPUTS] = {0};
-    if (options.num_heads == 0 || !(options.scale >= 0 && isfinite(options.scale)))
+    if (own.num_heads == 0 || !(own.scale >= 0 && isfinite(own.scale)))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
             "attention: %zu heads, scale %g: wants a head, and a finite scale that is not negative",
-            options.num_heads, options.scale);
+            own.num_heads, own.scale);
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     const struct ph_type type = ph_value_type(builder, q);
-    if (options.scale == 0 && type.rank > 0) /* without columns it is refused by the shape rule */
-        options.scale = sqrt((double)options.num_heads / (double)type.dims[type.rank - 1].extent);
-    ph__emit(builder, &ph__op_attention, NULL, &options, sizeof options, PH_ATTENTION_NUM_INPUTS, inputs,
-        num_outputs, outputs);
+    if (own.scale == 0 && type.rank > 0) /* without columns it is refused by the shape rule */
+        own.scale = sqrt((double)own.num_heads / (double)type.dims[type.rank - 1].extent);
+    ph__emit(builder, &ph__op_attention, NULL, &own, sizeof own, PH_ATTENTION_NUM_INPUTS, inputs, num_outputs,
+        outputs);
     return outputs[Y];
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/caller.h"
 #include "base/thread/parallel.h"
 
 #define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
@@ -149,9 +150,11 @@ const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *
     return &config->optimizer.settings;
 }
 
-struct ph_prepare_options ph_config_prepare_options(const struct ph_config *config)
+ph_status ph_config_prepare_options(const struct ph_config *config, struct ph_prepare_options *options)
 {
-    return (struct ph_prepare_options){.num_threads = config->run.num_threads, .settings = config->prepare};
+    const struct ph_prepare_options own = {
+        .size = sizeof own, .num_threads = config->run.num_threads, .settings = config->prepare};
+    return ph__options_give(&own, sizeof own, options, "ph_prepare_options");
 }
 
 struct ph_train_job ph_config_job(const struct ph_config *config)

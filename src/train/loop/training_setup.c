@@ -148,6 +148,7 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
         !job->train->progressive)
         return PH_OK;
     struct ph_scorer_options options = {
+        .size = sizeof options,
         .model = job->model,
         .encoder = job->encoder,
         .store = trainer->store,
@@ -248,8 +249,10 @@ static ph_status create_all(struct ph__trainer *trainer)
     ph__store_learn_rows(trainer->store, job->train->row_format);
     ph__store_stop_by(trainer->store, job->stop_signal);
     PH_TRY(ph_state_create(&trainer->state));
-    const struct ph_backend_options options = {
-        .num_threads = job->run.num_threads, .is_fast = !job->train->deterministic, .team = job->run.team};
+    const struct ph_backend_options options = {.size = sizeof options,
+        .num_threads = job->run.num_threads,
+        .is_fast = !job->train->deterministic,
+        .team = job->run.team};
     PH_TRY(ph_backend_create(&options, &trainer->backend));
     trainer->summary.num_threads = ph_backend_num_threads(trainer->backend);
     struct batch_size size;

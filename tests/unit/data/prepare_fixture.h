@@ -67,7 +67,8 @@ static char prepare_first_bad_row[512]; /* of the latest preparation by prepare_
 static inline ph_status prepare_into(
     const struct fixture *fixture, const char *name, size_t num_threads, struct ph_prepare_summary *summary)
 {
-    const struct ph_prepare_options options = {.num_threads = num_threads,
+    const struct ph_prepare_options options = {.size = sizeof options,
+        .num_threads = num_threads,
         .settings.part_bytes = PREPARE_PART_BYTES,
         .may_resume = true,
         .first_bad_row = {prepare_first_bad_row, sizeof prepare_first_bad_row}};

@@ -216,7 +216,9 @@ static void sparse_gradients_merge_by_slot(void **state)
     struct ph__rng_sequence random = {.key = {.seed = test_seed()}};
     for (size_t threads = 1; threads <= 3; threads += 2) {
         struct ph_backend *backend = NULL;
-        assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &backend));
+        assert_ok(ph_backend_create(
+            &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = threads},
+            &backend));
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             fill_rows(&a, &random, cases[i].num_slots, cases[i].share_a);
             fill_rows(&b, &random, cases[i].num_slots, cases[i].share_b);

@@ -206,17 +206,18 @@ struct toy_machine {
 #define TOY_MACHINE_START(machine, builder, batch_size) TOY_TEAM_START(machine, builder, batch_size, 1)
 
 /* The same with a team, for nodes that run side by side. */
-#define TOY_TEAM_START(machine, builder, batch_size, threads)                                                \
-    do {                                                                                                     \
-        assert_ok(ph_builder_finish((builder), &(machine)->program));                                        \
-        ph_builder_destroy(builder);                                                                         \
-        assert_ok(ph_store_create(1, &(machine)->store));                                                    \
-        assert_ok(ph_state_create(&(machine)->state));                                                       \
-        assert_ok(                                                                                           \
-            ph_backend_create(&(struct ph_backend_options){.num_threads = (threads)}, &(machine)->backend)); \
-        assert_ok(ph_executor_create((machine)->program, (machine)->store, (machine)->state,                 \
-            (machine)->backend, &(machine)->executor));                                                      \
-        assert_ok(ph_workspace_create((machine)->executor, (batch_size), 0, &(machine)->workspace));         \
+#define TOY_TEAM_START(machine, builder, batch_size, threads)                                               \
+    do {                                                                                                    \
+        assert_ok(ph_builder_finish((builder), &(machine)->program));                                       \
+        ph_builder_destroy(builder);                                                                        \
+        assert_ok(ph_store_create(1, &(machine)->store));                                                   \
+        assert_ok(ph_state_create(&(machine)->state));                                                      \
+        assert_ok(ph_backend_create(&(struct ph_backend_options){.size = sizeof(struct ph_backend_options), \
+                                        .num_threads = (threads)},                                          \
+            &(machine)->backend));                                                                          \
+        assert_ok(ph_executor_create((machine)->program, (machine)->store, (machine)->state,                \
+            (machine)->backend, &(machine)->executor));                                                     \
+        assert_ok(ph_workspace_create((machine)->executor, (batch_size), 0, &(machine)->workspace));        \
     } while (0)
 
 static inline void toy_machine_stop(struct toy_machine *machine)

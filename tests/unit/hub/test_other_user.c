@@ -41,7 +41,8 @@ static int be_another_user(int socket)
     struct ph_hub_client *client;
     if (recv(socket, address, sizeof address, 0) <= 0 || setuid(65534) != 0)
         return 1;
-    const struct ph_hub_options options = {.address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
+    const struct ph_hub_options options = {
+        .size = sizeof options, .address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
     if (ph_hub_connect(&options, "foreign", HUB_THREAD_NONCE, 0, &client) != PH_OK)
         return 1;
     struct ph_hub_client_info info;

@@ -172,7 +172,8 @@ static double logit_of(size_t kind, size_t num_ids, const int64_t *ids, const ph
     ph_builder_destroy(builder);
     assert_ok(ph_store_create(test_seed(), &store));
     assert_ok(ph_state_create(&state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph_executor_create(program, store, state, backend, &executor));
     assert_ok(ph_workspace_create(executor, 1, num_ids, &workspace));
 

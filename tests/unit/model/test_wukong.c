@@ -13,7 +13,7 @@ static void run(
     const struct ph_model_settings *settings, const ph_real *points, size_t num_points, double *logits_out)
 {
     const struct ph_model_features features = {.num_dense = 1, .num_tasks = 1};
-    const struct ph_backend_options options = {.num_threads = 1};
+    const struct ph_backend_options options = {.size = sizeof options, .num_threads = 1};
     const struct ph_batch batch = {.num_samples = num_points, .num_dense = 1, .dense = points};
     struct ph_builder *builder = NULL;
     struct ph_program *program = NULL;

@@ -114,7 +114,7 @@ static inline void table_model_init(struct table_model *model, const struct tabl
 {
     *model = (struct table_model){.trial = trial, .random = {.key = {.seed = test_seed()}}};
     const struct ph_backend_options options = {
-        .num_threads = trial->num_threads > 0 ? trial->num_threads : 1};
+        .size = sizeof options, .num_threads = trial->num_threads > 0 ? trial->num_threads : 1};
     table_model_build(model);
     assert_ok(ph_store_create(test_seed(), &model->store));
     ph__store_learn_rows(model->store, trial->row_format);

@@ -239,7 +239,8 @@ static double flops_of_step(ph_value (*build)(struct ph_builder *builder, ph_val
     struct ph_workspace *workspace = NULL;
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph_executor_create(program, store, state, backend, &executor));
     assert_ok(ph_workspace_create(executor, B, ITEMS, &workspace));
     assert_ok(ph_executor_profile(executor, true, 0));

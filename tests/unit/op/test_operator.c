@@ -29,8 +29,9 @@ static ph_value normalised(struct ph_builder *builder, ph_value x)
     const size_t columns = ph_value_type(builder, x).dims[1].extent;
     ph_value gamma = ph_parameter(builder, "gamma", 1, &columns, (struct ph_init){PH_INIT_CONSTANT, 1});
     ph_value beta = ph_parameter(builder, "beta", 1, &columns, (struct ph_init){PH_INIT_CONSTANT, 0});
-    return ph_batch_norm(
-        builder, x, gamma, beta, "norm", (struct ph_batch_norm_options){.epsilon = 1e-5, .momentum = 0.1});
+    return ph_batch_norm(builder, x, gamma, beta, "norm",
+        &(struct ph_batch_norm_options){
+            .size = sizeof(struct ph_batch_norm_options), .epsilon = 1e-5, .momentum = 0.1});
 }
 
 /* Vectors (B,F,D) that have looked at each other. */
@@ -40,7 +41,8 @@ static ph_value attended(struct ph_builder *builder, ph_value x)
     const struct ph_init init = {PH_INIT_NORMAL, 1};
     ph_value gamma = ph_parameter(builder, "vector_gamma", 1, &columns, init);
     ph_value beta = ph_parameter(builder, "vector_beta", 1, &columns, init);
-    ph_value y = ph_attention(builder, x, x, x, 0, (struct ph_attention_options){.num_heads = 2});
+    ph_value y = ph_attention(builder, x, x, x, 0,
+        &(struct ph_attention_options){.size = sizeof(struct ph_attention_options), .num_heads = 2});
     return ph_layer_norm(builder, ph_add(builder, x, y), gamma, beta, 1e-5);
 }
 
@@ -103,7 +105,7 @@ static void append(struct results *results, const struct ph_workspace *workspace
 
 static struct results run_with(size_t num_threads)
 {
-    const struct ph_backend_options options = {.num_threads = num_threads};
+    const struct ph_backend_options options = {.size = sizeof options, .num_threads = num_threads};
     const struct ph_batch batch = {.num_samples = NUM_SAMPLES,
         .num_dense = NUM_COLUMNS,
         .num_tasks = 1,

@@ -88,7 +88,8 @@ static inline void save_weights_as(
     assert_ok(ph__scoring_program_build(settings, &features, PH_PRECISION_FP32, NULL, &model.program));
     assert_ok(ph_store_create(11, &model.store));
     assert_ok(ph_state_create(&model.state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph_executor_create(model.program, model.store, model.state, backend, &executor));
     for (size_t i = 0; i < ph_state_num_tensors(model.state); i++)
         fill(ph_state_tensor(model.state, i));

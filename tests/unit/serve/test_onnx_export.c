@@ -19,7 +19,8 @@ static void open_folder(
     ph_builder_destroy(builder);
     assert_ok(ph_store_create(test_seed(), &folder->store));
     assert_ok(ph_state_create(&folder->state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph_executor_create(folder->program, folder->store, folder->state, backend, &executor));
     ph_executor_destroy(executor);
     ph_backend_destroy(backend);
@@ -159,8 +160,9 @@ static ph_value build_attention(struct ph_builder *builder)
     ph_value gamma = ph_parameter(builder, "gamma", 1, &columns, init);
     ph_value beta = ph_parameter(builder, "beta", 1, &columns, init);
     ph_value x = ph_reshape(builder, ph_input_dense(builder, 12), 2, (size_t[]){3, 4});
-    ph_value y =
-        ph_attention(builder, x, x, x, 0, (struct ph_attention_options){.num_heads = 2, .scale = 0.25});
+    ph_value y = ph_attention(builder, x, x, x, 0,
+        &(struct ph_attention_options){
+            .size = sizeof(struct ph_attention_options), .num_heads = 2, .scale = 0.25});
     return ph_reshape(builder, ph_layer_norm(builder, y, gamma, beta, 0.5), 1, (size_t[]){12});
 }
 
@@ -204,8 +206,8 @@ static ph_value build_histories(struct ph_builder *builder)
     ph_value ids = ph_reshape(builder, ph_input_id_weights(builder), 1, (size_t[]){1});
     ph_value rows = ph_linear(builder, ids, weight, 0, PH_IDENTITY);
     ph_value q = ph_reshape(builder, ph_input_dense(builder, 12), 2, (size_t[]){3, 4});
-    ph_value y = ph_attention(
-        builder, q, rows, rows, ph_input_ids(builder, 1), (struct ph_attention_options){.num_heads = 2});
+    ph_value y = ph_attention(builder, q, rows, rows, ph_input_ids(builder, 1),
+        &(struct ph_attention_options){.size = sizeof(struct ph_attention_options), .num_heads = 2});
     return ph_reshape(builder, y, 1, (size_t[]){12});
 }
 

@@ -102,11 +102,13 @@ static void score(const char *folder, const struct manner *manner, struct scores
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph__model_folder_open(
         &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = manner->num_threads,
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.size = sizeof(struct ph_backend_options),
+                                    .num_threads = manner->num_threads,
                                     .is_fast = manner->is_fast,
                                     .team = manner->is_fast ? PH_TEAM_OPENMP : PH_TEAM_PTHREAD},
         &backend));
-    struct ph_scorer_options options = {.model = &config.model.settings,
+    struct ph_scorer_options options = {.size = sizeof options,
+        .model = &config.model.settings,
         .encoder = model.encoder,
         .store = model.store,
         .state = model.state,

@@ -87,8 +87,10 @@ static void score_file(const char *folder, const char *path, float *probabilitie
     assert_ok(ph__model_config_read(&config, folder));
     assert_ok(ph__model_folder_open(
         &model, folder, &config.model.settings, config.data.reading.negative_rate, PH_ROWS_FP32));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
-    struct ph_scorer_options options = {.model = &config.model.settings,
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
+    struct ph_scorer_options options = {.size = sizeof options,
+        .model = &config.model.settings,
         .encoder = model.encoder,
         .store = model.store,
         .state = model.state,
@@ -121,7 +123,8 @@ static int make_fixture(void **state)
 static struct ph_session *open_session(size_t max_batch, size_t num_threads)
 {
     struct ph_session *session = NULL;
-    struct ph_session_options options = {.max_batch = max_batch, .num_threads = num_threads};
+    struct ph_session_options options = {
+        .size = sizeof options, .max_batch = max_batch, .num_threads = num_threads};
     assert_ok(ph_session_open(fixture.folder, &options, &session));
     return session;
 }
@@ -219,7 +222,8 @@ static void several_labels_give_several_probabilities(void **state)
     struct ph_session *session = NULL;
     score_file(folder, path, wanted);
     assert_true(wanted[0] != wanted[1] && wanted[0] != wanted[2]);
-    assert_ok(ph_session_open(folder, &(struct ph_session_options){.max_batch = 2}, &session));
+    assert_ok(ph_session_open(folder,
+        &(struct ph_session_options){.size = sizeof(struct ph_session_options), .max_batch = 2}, &session));
     assert_int_equal(ph_session_num_tasks(session), 2);
     assert_ok(ph_session_score(session, 3, cells, scores));
     assert_memory_equal(scores, wanted, sizeof scores);
@@ -472,7 +476,8 @@ static const struct {
 static struct ph_session *open_format(enum ph_row_format format, size_t max_batch)
 {
     struct ph_session *session = NULL;
-    struct ph_session_options options = {.max_batch = max_batch, .row_format = format};
+    struct ph_session_options options = {
+        .size = sizeof options, .max_batch = max_batch, .row_format = format};
     assert_ok(ph_session_open(fixture.folder, &options, &session));
     return session;
 }
@@ -514,7 +519,8 @@ static void bf16_layers_score_near_those_of_fp32_and_the_same_bits_in_any_batch(
 {
     (void)state;
     struct ph_session *together = NULL, *alone = NULL;
-    struct ph_session_options options = {.max_batch = NUM_ROWS, .precision = PH_PRECISION_BF16};
+    struct ph_session_options options = {
+        .size = sizeof options, .max_batch = NUM_ROWS, .precision = PH_PRECISION_BF16};
     assert_ok(ph_session_open(fixture.folder, &options, &together));
     options.max_batch = 1;
     assert_ok(ph_session_open(fixture.folder, &options, &alone));
@@ -552,14 +558,16 @@ static void options_out_of_range_are_refused(void **state)
 {
     (void)state;
     struct ph_session *session = NULL;
-    const struct ph_session_options options[] = {{.max_batch = 65537}, {.num_threads = 1025},
+    struct ph_session_options options[] = {{.max_batch = 65537}, {.num_threads = 1025},
         {.list_length = 65537}, {.max_batch = SIZE_MAX}, {.row_format = PH_ROW_FORMAT_COUNT},
         {.precision = (enum ph_precision)7}};
     static const char *const parts[] = {"max_batch 65537: at most 65536", "num_threads 1025: at most 1024",
         "list_length 65537: at most 65536", "max_batch", "row_format 6: there is none",
         "precision 7: there is none"};
-    for (size_t i = 0; i < COUNT(options); i++)
+    for (size_t i = 0; i < COUNT(options); i++) {
+        options[i].size = sizeof options[i];
         assert_fails(ph_session_open(fixture.folder, &options[i], &session), PH_ERROR_USAGE, parts[i]);
+    }
 }
 
 int main(void)

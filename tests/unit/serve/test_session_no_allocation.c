@@ -53,7 +53,7 @@ static void warm_session_allocates_nothing(void **state)
     const int64_t ids[6] = {1, 2, 3, 4, 5, 6};
     float scores[MAX_ROWS];
     struct ph_session *session = NULL;
-    struct ph_session_options options = {.max_batch = MAX_BATCH, .list_length = 5};
+    struct ph_session_options options = {.size = sizeof options, .max_batch = MAX_BATCH, .list_length = 5};
     assert_ok(ph_session_open(make_run_folder("dlrm"), &options, &session));
     fill_cells(cells, ids, 5);
     for (size_t num_rows = 0; num_rows <= MAX_ROWS; num_rows++)
@@ -105,7 +105,7 @@ static struct ph_session *open_small(const char *name, const char *data)
 {
     char config[900];
     struct ph_session *session = NULL;
-    const struct ph_session_options options = {.max_batch = 4, .list_length = 40};
+    const struct ph_session_options options = {.size = sizeof options, .max_batch = 4, .list_length = 40};
     snprintf(config, sizeof config, "data: {%s}\nmodel: {kind: fm, embedding_dim: 4}\n", data);
     assert_ok(ph_session_open(make_folder(name, config), &options, &session));
     return session;

@@ -39,7 +39,9 @@ static inline ph_status rank_model_init(struct rank_model *model, rank_model_bui
     PH_TRY(rank_model_program(build, context, PH_TRAINING, distribution, &model->program));
     PH_TRY(ph_store_create(7, &model->store));
     PH_TRY(ph_state_create(&model->state));
-    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &model->backend));
+    PH_TRY(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &model->backend));
     PH_TRY(ph_executor_create(model->program, model->store, model->state, model->backend, &model->executor));
     return distribution != NULL ? distribution->create_workspace(
                                       distribution->context, model->executor, 1, 1, &model->workspace)

@@ -236,7 +236,9 @@ static inline ph_status make_learner(
     PH_TRY(ph_store_create(7, &learner->store));
     ph__store_learn_rows(learner->store, training->row_format);
     PH_TRY(ph_state_create(&learner->state));
-    PH_TRY(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &learner->backend));
+    PH_TRY(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &learner->backend));
     PH_TRY(ph_executor_create(
         learner->program, learner->store, learner->state, learner->backend, &learner->executor));
     return distribution != NULL ? distribution->create_workspace(

@@ -39,7 +39,9 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         numbers[i] = (ph_real)(ph__rng_next_uniform(&random) - .5);
     for (size_t threads = 1; threads <= 3; threads++) {
         struct ph_backend *backend;
-        assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = threads}, &backend));
+        assert_ok(ph_backend_create(
+            &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = threads},
+            &backend));
         for (int wire = 0; wire < PH_WIRE_COUNT; wire++)
             for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
                 check(backend, (enum ph_wire_format)wire, rows[i], numbers);

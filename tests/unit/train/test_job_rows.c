@@ -135,8 +135,11 @@ static void open_fresh(
     *fresh = (struct fresh_model){0};
     assert_ok(ph_store_create(7, &fresh->store));
     assert_ok(ph_state_create(&fresh->state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &fresh->backend));
-    const struct ph_scorer_options options = {.model = model,
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &fresh->backend));
+    const struct ph_scorer_options options = {.size = sizeof options,
+        .model = model,
         .encoder = encoder,
         .store = fresh->store,
         .state = fresh->state,

@@ -93,7 +93,8 @@ static void check_warm_step(enum ph_precision precision)
     struct ph_program *program = build_dlrm(precision);
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&carried));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
     assert_ok(ph_executor_create(program, store, carried, backend, &executor));
     assert_ok(ph_workspace_create(executor, 256, NUM_SPARSE * 256 * POOLING, &workspace));
     assert_ok(ph_workspace_set_scalar(workspace, "learning_rate", 0.01));

@@ -15,7 +15,7 @@ static void *serve(void *server)
 static void workers_that_no_transport_brings_in_are_an_error(void **state)
 {
     (void)state;
-    const struct ph_hub_server_options options = {.num_threads = 1};
+    const struct ph_hub_server_options options = {.size = sizeof options, .num_threads = 1};
     struct ph_hub_server *server;
     pthread_t thread;
     void *outcome;

@@ -136,10 +136,12 @@ static void a_rank_without_a_config_comes_and_says_so(void **state)
         struct thread_rank_end ends[WORLD];
         struct ph_comm_options options[WORLD];
         for (size_t rank = 0; rank < WORLD; rank++)
-            options[rank] = rank == odd
-                                ? (struct ph_comm_options){.has_failed = true}
-                                : (struct ph_comm_options){
-                                      .transport = "auto", .timeout_seconds = 20, .ranks_per_host = 2};
+            options[rank] = rank == odd ? (struct ph_comm_options){.size = sizeof(struct ph_comm_options),
+                                              .has_failed = true}
+                                        : (struct ph_comm_options){.size = sizeof(struct ph_comm_options),
+                                              .transport = "auto",
+                                              .timeout_seconds = 20,
+                                              .ranks_per_host = 2};
         thread_ranks_run(
             &(struct thread_ranks){.world_size = WORLD, .of_rank = options}, fail_with_a_config, &odd, ends);
         for (size_t rank = 0; rank < WORLD; rank++) {

@@ -390,7 +390,8 @@ static void leaving_keeps_the_last_error(void **state)
     thread_ranks_run(&(struct thread_ranks){.world_size = 2}, fail_at_the_end, &has_ended, ends);
     assert_string_equal(ends[0].text_after, "");
     assert_string_equal(ends[1].text_after, "summary.json: cannot be written");
-    assert_ok(ph_comm_create(&(struct ph_comm_options){.transport = "self"}, &alone));
+    assert_ok(ph_comm_create(
+        &(struct ph_comm_options){.size = sizeof(struct ph_comm_options), .transport = "self"}, &alone));
     assert_int_equal(ph_comm_fail(alone, ph_fail(PH_ERROR_DATA, "the first")), PH_ERROR_DATA);
     ph_fail(PH_ERROR_DISK, "the second");
     ph_comm_destroy(alone);

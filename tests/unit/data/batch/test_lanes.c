@@ -16,8 +16,10 @@ static struct rank_data prepare(const char *folder)
 {
     struct fixture fixture;
     struct ph_prepare_summary summary;
-    const struct ph_prepare_options options = {
-        .num_threads = 2, .settings.part_bytes = PREPARE_PART_BYTES, .settings.block_rows = 50};
+    const struct ph_prepare_options options = {.size = sizeof options,
+        .num_threads = 2,
+        .settings.part_bytes = PREPARE_PART_BYTES,
+        .settings.block_rows = 50};
     char name[64];
     snprintf(name, sizeof name, "%s/train", folder);
     prepare_fixture_init(&fixture, prepare_file("lanes.csv", PREPARE_ROWS, 1));

@@ -127,7 +127,8 @@ static void blocks_have_the_rows_that_are_asked_for(void **state)
     struct ph_prepare_summary summary;
     const char *path = prepare_file("train.csv", PREPARE_ROWS, 1);
     prepare_fixture_init(&fixture, path);
-    struct ph_prepare_options options = {.num_threads = 1, .settings.block_rows = 700};
+    struct ph_prepare_options options = {
+        .size = sizeof options, .num_threads = 1, .settings.block_rows = 700};
     assert_ok(ph_prepare(&fixture.settings, test_path("blocks"), &options, &summary));
     struct ph_encoder *encoder = prepare_encoder("blocks");
     struct ph__prepared_set *set;
@@ -192,8 +193,10 @@ static void a_signal_stops_and_leaves_what_can_be_resumed(void **state)
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", PREPARE_ROWS, 1));
     volatile int stop_signal = SIGTERM;
-    struct ph_prepare_options options = {
-        .num_threads = 2, .settings.part_bytes = PREPARE_PART_BYTES, .stop_signal = &stop_signal};
+    struct ph_prepare_options options = {.size = sizeof options,
+        .num_threads = 2,
+        .settings.part_bytes = PREPARE_PART_BYTES,
+        .stop_signal = &stop_signal};
     assert_fails(ph_prepare(&fixture.settings, test_path("stopped"), &options, &summary), PH_ERROR_TERMINATED,
         "stopped by a signal");
     stop_signal = SIGINT;
@@ -213,7 +216,7 @@ static void a_folder_that_is_not_empty_is_refused_without_resume(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
-    const struct ph_prepare_options options = {.num_threads = 1};
+    const struct ph_prepare_options options = {.size = sizeof options, .num_threads = 1};
     assert_ok(ph_prepare(&fixture.settings, test_path("taken"), &options, &summary));
     assert_fails(ph_prepare(&fixture.settings, test_path("taken"), &options, &summary), PH_ERROR_USAGE,
         "taken: is not empty; --resume goes on");
@@ -252,10 +255,11 @@ static void what_has_changed_since_is_refused(void **state)
     prepare_fixture_init(&fixture, path);
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));
     const struct ph_prepare_options options = {
-        .num_threads = 1, .settings.part_bytes = 4096, .may_resume = true};
+        .size = sizeof options, .num_threads = 1, .settings.part_bytes = 4096, .may_resume = true};
     assert_fails(ph_prepare(&fixture.settings, test_path("changed"), &options, &summary), PH_ERROR_CONFIG,
         "prepare.part_bytes was 8192 and is now 4096");
-    const struct ph_prepare_options smaller = {.num_threads = 1,
+    const struct ph_prepare_options smaller = {.size = sizeof smaller,
+        .num_threads = 1,
         .settings.part_bytes = PREPARE_PART_BYTES,
         .settings.block_rows = 100,
         .may_resume = true};
@@ -287,7 +291,8 @@ static void what_has_changed_since_the_first_pass_is_refused(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     volatile int stop_signal = SIGTERM;
-    struct ph_prepare_options options = {.num_threads = 1,
+    struct ph_prepare_options options = {.size = sizeof options,
+        .num_threads = 1,
         .settings.part_bytes = PREPARE_PART_BYTES,
         .may_resume = true,
         .stop_signal = &stop_signal};
@@ -327,7 +332,8 @@ static void progress_is_told_of_both_passes(void **state)
     struct reports reports = {0};
     uint64_t size;
     const char *path = prepare_file("told.csv", PREPARE_ROWS, 1), *folder = test_path("told");
-    const struct ph_prepare_options options = {.num_threads = 2,
+    const struct ph_prepare_options options = {.size = sizeof options,
+        .num_threads = 2,
         .settings.part_bytes = PREPARE_PART_BYTES,
         .may_resume = true,
         .on_progress = take_report,
@@ -362,7 +368,7 @@ static void wrong_settings_leave_the_folder_empty(void **state)
     (void)state;
     struct fixture fixture;
     struct ph_prepare_summary summary;
-    const struct ph_prepare_options options = {.num_threads = 1};
+    const struct ph_prepare_options options = {.size = sizeof options, .num_threads = 1};
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     fixture.fields[1].name = "cuont";
     assert_fails(ph_prepare(&fixture.settings, test_path("mended"), &options, &summary), PH_ERROR_CONFIG,
@@ -413,7 +419,8 @@ static void what_cannot_be_prepared_is_named(void **state)
     assert_fails(
         prepare_into(&fixture, "without_test", 1, &summary), PH_ERROR_DATA, "missing.csv: No such file");
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
-    assert_fails(ph_prepare(&fixture.settings, "/proc/nowhere", &(struct ph_prepare_options){0}, &summary),
+    assert_fails(ph_prepare(&fixture.settings, "/proc/nowhere",
+                     &(struct ph_prepare_options){.size = sizeof(struct ph_prepare_options)}, &summary),
         PH_ERROR_DISK, "/proc/nowhere");
 }
 

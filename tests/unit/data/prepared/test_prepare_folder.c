@@ -7,7 +7,8 @@ static void check(const char *name, bool may_resume, const char *error)
 {
     struct fixture fixture;
     struct ph_prepare_summary summary;
-    const struct ph_prepare_options options = {.num_threads = 1, .may_resume = may_resume};
+    const struct ph_prepare_options options = {
+        .size = sizeof options, .num_threads = 1, .may_resume = may_resume};
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     const ph_status status = ph_prepare(&fixture.settings, test_path(name), &options, &summary);
     if (error != NULL)

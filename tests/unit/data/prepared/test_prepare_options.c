@@ -6,7 +6,7 @@
 static void options_out_of_range_are_refused(void **state)
 {
     (void)state;
-    static const struct {
+    static struct {
         struct ph_prepare_options options;
         const char *error;
     } cases[] = {
@@ -21,20 +21,24 @@ static void options_out_of_range_are_refused(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, prepare_file("train.csv", 10, 1));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cases[i].options.size = sizeof cases[i].options;
         assert_fails(ph_prepare(&fixture.settings, test_path("none"), &cases[i].options, &summary),
             PH_ERROR_USAGE, cases[i].error);
+    }
     assert_false(ph__file_exists(test_path("none")));
 }
 
 static void options_at_the_ends_of_their_ranges_are_taken(void **state)
 {
     (void)state;
-    const struct ph_prepare_options least = {.settings.part_bytes = 4096,
+    const struct ph_prepare_options least = {.size = sizeof least,
+        .settings.part_bytes = 4096,
         .settings.block_rows = 1,
         .settings.vocabulary_bytes = 65536,
         .num_threads = 1};
-    const struct ph_prepare_options most = {.settings.part_bytes = 1000000000000,
+    const struct ph_prepare_options most = {.size = sizeof most,
+        .settings.part_bytes = 1000000000000,
         .settings.block_rows = 8192,
         .settings.vocabulary_bytes = 1000000000000,
         .num_threads = 1024};
@@ -48,7 +52,7 @@ static void options_at_the_ends_of_their_ranges_are_taken(void **state)
 static void zeros_are_the_defaults_of_the_config(void **state)
 {
     (void)state;
-    const struct ph_prepare_options zeros = {0};
+    const struct ph_prepare_options zeros = {.size = sizeof zeros};
     struct ph_prepare_options filled;
     struct ph_prepare_settings settings;
     const struct ph__section section = {&ph__prepare_options, &settings};

@@ -22,7 +22,7 @@ static const size_t key_elements[NUM_KEYS] = {1, 1000, 20000, 8193};
 static void start_hub_at(struct hub_thread *hub, const char *address, const char *secret_file)
 {
     const struct ph_hub_server_options options = {
-        .address = address, .num_threads = 3, .secret_file = secret_file};
+        .size = sizeof options, .address = address, .num_threads = 3, .secret_file = secret_file};
     hub_thread_begin(hub, options);
 }
 
@@ -205,7 +205,8 @@ static void run_trial(struct trial *trial, const char *secret_file)
     trial->hub = &hub;
     work_out(trial);
     const struct ph_hub_options options = options_of(trial);
-    const struct ph_hub_service service = {.name = "trial",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "trial",
         .nonce = 4711,
         .num_workers = trial->num_workers,
         .is_mean = trial->is_mean,
@@ -285,9 +286,13 @@ static void who_does_not_know_the_secret_stays_outside(void **state)
     const char *wrong = test_write_file("wrong", "another secret, as long as it must be\n");
     assert_int_equal(chmod(wrong, 0600), 0);
     start_hub(&hub, write_secret());
-    const struct ph_hub_service service = {
-        .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
-    struct ph_hub_options options = {.address = hub.address, .timeout_ms = 5000};
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "trial",
+        .nonce = 1,
+        .num_workers = 1,
+        .optimizers = &momentum,
+        .num_optimizers = 1};
+    struct ph_hub_options options = {.size = sizeof options, .address = hub.address, .timeout_ms = 5000};
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
     options.secret_file = wrong;
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_PEER, "hub");
@@ -299,10 +304,14 @@ static void a_hub_without_the_secret_is_not_believed(void **state)
     (void)state;
     struct hub_thread hub;
     start_hub(&hub, NULL);
-    const struct ph_hub_service service = {
-        .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "trial",
+        .nonce = 1,
+        .num_workers = 1,
+        .optimizers = &momentum,
+        .num_optimizers = 1};
     const struct ph_hub_options options = {
-        .address = hub.address, .timeout_ms = 5000, .secret_file = write_secret()};
+        .size = sizeof options, .address = hub.address, .timeout_ms = 5000, .secret_file = write_secret()};
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
     hub_thread_end(&hub);
 }
@@ -311,7 +320,8 @@ static void beyond_loopback_a_hub_needs_a_secret(void **state)
 {
     (void)state;
     struct ph_hub_server *server;
-    const struct ph_hub_server_options options = {.num_threads = 1, .address = "0.0.0.0:0"};
+    const struct ph_hub_server_options options = {
+        .size = sizeof options, .num_threads = 1, .address = "0.0.0.0:0"};
     assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "secret");
 }
 
@@ -321,9 +331,13 @@ static void beyond_loopback_a_hub_with_a_secret_serves(void **state)
     (void)state;
     struct hub_thread hub;
     start_hub_at(&hub, "0.0.0.0:0", write_secret());
-    const struct ph_hub_service service = {
-        .name = "trial", .nonce = 1, .num_workers = 1, .optimizers = &momentum, .num_optimizers = 1};
-    struct ph_hub_options options = {.address = hub.address, .timeout_ms = 5000};
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "trial",
+        .nonce = 1,
+        .num_workers = 1,
+        .optimizers = &momentum,
+        .num_optimizers = 1};
+    struct ph_hub_options options = {.size = sizeof options, .address = hub.address, .timeout_ms = 5000};
     assert_fails(ph_hub_create_service(&options, &service), PH_ERROR_CONFIG, "secret");
     options.secret_file = hub.options.secret_file;
     assert_ok(ph_hub_create_service(&options, &service));

@@ -182,7 +182,7 @@ static void run_worker(struct played_hub *hub, const char *name, uint32_t timeou
     snprintf(address, sizeof address, "%s%s", name, strrchr(hub->address, ':'));
     assert_int_equal(pthread_create(&hub->thread, NULL, run_hub, hub), 0);
     const struct ph_hub_options options = {
-        .address = address, .transport = PH_HUB_TCP, .timeout_ms = timeout_ms};
+        .size = sizeof options, .address = address, .transport = PH_HUB_TCP, .timeout_ms = timeout_ms};
     num_names = 0;
     assert_ok(ph_hub_connect(&options, "job", 7, 0, &client));
     assert_fails(ph_hub_init(client, &key, 1, NULL), PH_ERROR_PEER, "worker 1 has died");

@@ -76,10 +76,15 @@ static void a_pull_is_waited_for_before_a_push_may_overwrite_it(void **state)
 {
     (void)state;
     for (uint32_t depth = 1; depth <= 2; depth++) {
-        pulls_what_nothing_overwrites((struct ph_hub_options){.transport = PH_HUB_SHARED_MEMORY}, depth);
         pulls_what_nothing_overwrites(
-            (struct ph_hub_options){.transport = PH_HUB_SHARED_MEMORY, .has_own_parameters = true}, depth);
-        pulls_what_nothing_overwrites((struct ph_hub_options){.transport = PH_HUB_TCP}, depth);
+            (struct ph_hub_options){.size = sizeof(struct ph_hub_options), .transport = PH_HUB_SHARED_MEMORY},
+            depth);
+        pulls_what_nothing_overwrites((struct ph_hub_options){.size = sizeof(struct ph_hub_options),
+                                          .transport = PH_HUB_SHARED_MEMORY,
+                                          .has_own_parameters = true},
+            depth);
+        pulls_what_nothing_overwrites(
+            (struct ph_hub_options){.size = sizeof(struct ph_hub_options), .transport = PH_HUB_TCP}, depth);
     }
 }
 
@@ -134,7 +139,7 @@ static void what_is_wrong_is_named(void **state)
     options.transport = (enum ph_hub_transport)9;
     assert_fails(
         ph_hub_connect(&options, service.name, service.nonce, 0, &client), PH_ERROR_USAGE, "transport 9");
-    options = (struct ph_hub_options){0};
+    options = (struct ph_hub_options){.size = sizeof(struct ph_hub_options)};
     assert_fails(
         ph_hub_connect(&options, service.name, service.nonce, 0, &client), PH_ERROR_CONFIG, "is missing");
     assert_ok(ph_hub_connect(&hub.options, service.name, service.nonce, 0, &client));
@@ -189,7 +194,9 @@ static _Noreturn void serve(int address, uint32_t num_threads)
 {
     struct ph_hub_server *server;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (ph_hub_server_create(&(struct ph_hub_server_options){.num_threads = num_threads}, &server) != PH_OK)
+    if (ph_hub_server_create(&(struct ph_hub_server_options){.size = sizeof(struct ph_hub_server_options),
+                                 .num_threads = num_threads},
+            &server) != PH_OK)
         _exit(1);
     const char *text = ph_hub_server_address(server);
     const size_t size = strlen(text) + 1;
@@ -230,7 +237,9 @@ static void hears_of_a_hub_that_stands_still(struct ph_hub_options options)
 {
     char address[64];
     const pid_t process = start_hub(1, address, sizeof address);
-    const struct hub_thread hub = {.options = {.address = address, .timeout_ms = SHORT_TIMEOUT_MS}};
+    const struct hub_thread hub = {
+        .options = {
+            .size = sizeof(struct ph_hub_options), .address = address, .timeout_ms = SHORT_TIMEOUT_MS}};
     struct ph_hub_service service = hub_thread_service("still", 1);
     service.chunk_bytes = 4096; /* not to be measured first */
     struct ph_hub_client *client = join_alone(&hub, &service, options);
@@ -251,9 +260,12 @@ static void hears_of_a_hub_that_stands_still(struct ph_hub_options options)
 static void tests_in_vain_end_with_the_timeout(void **state)
 {
     (void)state;
-    hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_SHARED_MEMORY});
-    hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_TCP});
-    hears_of_a_hub_that_stands_still((struct ph_hub_options){.transport = PH_HUB_TCP, .has_no_thread = true});
+    hears_of_a_hub_that_stands_still(
+        (struct ph_hub_options){.size = sizeof(struct ph_hub_options), .transport = PH_HUB_SHARED_MEMORY});
+    hears_of_a_hub_that_stands_still(
+        (struct ph_hub_options){.size = sizeof(struct ph_hub_options), .transport = PH_HUB_TCP});
+    hears_of_a_hub_that_stands_still((struct ph_hub_options){
+        .size = sizeof(struct ph_hub_options), .transport = PH_HUB_TCP, .has_no_thread = true});
 }
 
 /* ---- learning rates ---------------------------------------------------------------------------------------------- */
@@ -264,7 +276,8 @@ static void a_rate_of_an_optimizer_that_there_is_not_harms_nobody(void **state)
     struct hub_thread hub;
     const struct ph_hub_service service = hub_thread_service("rates", 1);
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
-    struct ph_hub_client *client = join_alone(&hub, &service, (struct ph_hub_options){0});
+    struct ph_hub_client *client =
+        join_alone(&hub, &service, (struct ph_hub_options){.size = sizeof(struct ph_hub_options)});
     assert_fails(
         ph_hub_set_learning_rate(client, 1, 0.5f), PH_ERROR_USAGE, "no optimizer 1: the service has 1");
     push(client, 1);
@@ -329,9 +342,12 @@ static void each_push_has_its_rate(struct ph_hub_options options)
 static void rates_before_every_push_find_room(void **state)
 {
     (void)state;
-    each_push_has_its_rate((struct ph_hub_options){.transport = PH_HUB_SHARED_MEMORY});
-    each_push_has_its_rate((struct ph_hub_options){.transport = PH_HUB_TCP});
-    each_push_has_its_rate((struct ph_hub_options){.transport = PH_HUB_TCP, .has_no_thread = true});
+    each_push_has_its_rate(
+        (struct ph_hub_options){.size = sizeof(struct ph_hub_options), .transport = PH_HUB_SHARED_MEMORY});
+    each_push_has_its_rate(
+        (struct ph_hub_options){.size = sizeof(struct ph_hub_options), .transport = PH_HUB_TCP});
+    each_push_has_its_rate((struct ph_hub_options){
+        .size = sizeof(struct ph_hub_options), .transport = PH_HUB_TCP, .has_no_thread = true});
 }
 
 int main(void)

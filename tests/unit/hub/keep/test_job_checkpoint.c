@@ -37,7 +37,8 @@ enum { NUM_OPTIMIZERS = 4, NUM_KEYS = 4, CHUNK_BYTES = 64 };
 /* They point into themselves: not to be copied. */
 static void make_settings(enum ph_hub_mode mode, struct ph__service_settings *settings_out)
 {
-    const struct ph_hub_service service = {.name = "click model / 7",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "click model / 7",
         .nonce = 0xfedcba9876543210u,
         .num_workers = 3,
         .mode = mode,

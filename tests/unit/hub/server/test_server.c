@@ -202,7 +202,8 @@ static void a_chunk_has_a_largest_size(void **state)
     assert_ok(ph_hub_create_service(&hub.options, &service));
     run_job(&hub, &service);
     hub_thread_end(&hub);
-    const struct ph_hub_server_options options = {.chunk_bytes = PH_HUB_MAX_CHUNK_BYTES + 64};
+    const struct ph_hub_server_options options = {
+        .size = sizeof options, .chunk_bytes = PH_HUB_MAX_CHUNK_BYTES + 64};
     assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "up to 16777216");
 }
 
@@ -441,7 +442,7 @@ static void another_version_of_the_interface_is_refused(void **state)
         if (version == PH_HUB_API_VERSION)
             assert_ok(status);
         else
-            assert_fails(status, PH_ERROR_PEER, "the worker has version 2 of the hub's interface, the hub 1");
+            assert_fails(status, PH_ERROR_PEER, "the worker has version 3 of the hub's interface, the hub 2");
         ph__control_stream_destroy(stream);
     }
     hub_thread_end(&hub);
@@ -482,7 +483,9 @@ static void a_signal_handler_that_stops_a_hub_leaves_errno_alone(void **state)
 {
     (void)state;
     struct ph_hub_server *server;
-    assert_ok(ph_hub_server_create(&(struct ph_hub_server_options){.num_threads = 1}, &server));
+    assert_ok(ph_hub_server_create(
+        &(struct ph_hub_server_options){.size = sizeof(struct ph_hub_server_options), .num_threads = 1},
+        &server));
     errno = 7;
     for (int i = 0; i < 100000 && errno == 7; i++)
         ph_hub_server_stop(server);

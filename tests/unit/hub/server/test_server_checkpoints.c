@@ -151,7 +151,8 @@ static void no_more_files_are_taken_up_than_there_may_be_jobs(void **state)
     (void)state;
     struct hub_thread hub;
     int log[2];
-    struct ph_hub_server_options options = {.checkpoint_folder = fresh_folder("many")};
+    struct ph_hub_server_options options = {
+        .size = sizeof options, .checkpoint_folder = fresh_folder("many")};
     const struct ph_hub_service services[] = {hub_thread_service("a", 1), hub_thread_service("b", 1)};
     hub_thread_begin(&hub, options);
     for (size_t i = 0; i < 2; i++)

@@ -109,7 +109,7 @@ static void there_is_a_limit_to_core_threads(void **state)
 {
     (void)state;
     struct ph_hub_server *server;
-    const struct ph_hub_server_options options = {.num_threads = 129};
+    const struct ph_hub_server_options options = {.size = sizeof options, .num_threads = 129};
     assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "129 core threads");
 }
 

@@ -24,7 +24,9 @@ static void memory_of_a_run_that_is_over_is_told_until_it_is_written(void **stat
     struct ph__hub_figures figures;
     struct ph__snapshot *snapshot;
     assert_ok(ph_hub_server_create(
-        &(struct ph_hub_server_options){.num_threads = 1, .max_bytes = 1 << 30}, &server));
+        &(struct ph_hub_server_options){
+            .size = sizeof(struct ph_hub_server_options), .num_threads = 1, .max_bytes = 1 << 30},
+        &server));
     struct ph__tenant *tenant = add_tenant(server);
     assert_ok(ph__snapshot_create(&tenant->settings, &key, 1, 32768, &snapshot));
     const struct ph__checkpoint_order order = {.work = PH_CHECKPOINT_WRITE, .part = PH_NO_ITERATION};

@@ -269,7 +269,7 @@ static pid_t fork_hub(struct hub_thread *hub, char address[PH_ADDRESS_BYTES])
     assert_int_equal(pipe(ends), 0);
     const pid_t process = fork();
     if (process == 0) {
-        const struct ph_hub_server_options options = {.num_threads = 1};
+        const struct ph_hub_server_options options = {.size = sizeof options, .num_threads = 1};
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
         set_limit(FEW_DESCRIPTORS);
         struct ph_hub_server *server;
@@ -281,7 +281,9 @@ static pid_t fork_hub(struct hub_thread *hub, char address[PH_ADDRESS_BYTES])
     close(ends[1]);
     assert_int_equal(read(ends[0], address, PH_ADDRESS_BYTES), PH_ADDRESS_BYTES);
     close(ends[0]);
-    *hub = (struct hub_thread){.options = {.address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS}};
+    *hub = (struct hub_thread){
+        .options = {
+            .size = sizeof(struct ph_hub_options), .address = address, .timeout_ms = HUB_THREAD_TIMEOUT_MS}};
     return process;
 }
 

@@ -354,7 +354,8 @@ static void addresses_that_cannot_be_are_refused(void **state)
     static const char *const addresses[] = {"127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x"};
     struct ph_hub_server *server;
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
-        const struct ph_hub_server_options options = {.metrics_address = addresses[i]};
+        const struct ph_hub_server_options options = {
+            .size = sizeof options, .metrics_address = addresses[i]};
         assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "127.0.0.1");
     }
 }

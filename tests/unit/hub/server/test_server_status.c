@@ -173,7 +173,8 @@ static void workers_of_several_hubs_say_so(void **state)
     for (size_t i = 0; i < 2; i++)
         hub_thread_begin(&hubs[i], (struct ph_hub_server_options){0});
     snprintf(both, sizeof both, "%s,%s", hubs[0].options.address, hubs[1].options.address);
-    const struct ph_hub_options options = {.address = both, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
+    const struct ph_hub_options options = {
+        .size = sizeof options, .address = both, .timeout_ms = HUB_THREAD_TIMEOUT_MS};
     const struct ph_hub_service service = hub_thread_service("both", 2);
     assert_ok(ph_hub_create_service(&options, &service));
     assert_ok(ph_hub_connect(&options, "both", HUB_THREAD_NONCE, 0, &client));
@@ -257,7 +258,8 @@ static void who_is_no_hub_has_no_status(void **state)
 {
     (void)state;
     struct ph__json *status;
-    const struct ph_hub_options options = {.address = "127.0.0.1:1", .timeout_ms = 1000};
+    const struct ph_hub_options options = {
+        .size = sizeof options, .address = "127.0.0.1:1", .timeout_ms = 1000};
     assert_fails(ph__hub_status(&options, NULL, &status), PH_ERROR_PEER, "127.0.0.1:1");
 }
 

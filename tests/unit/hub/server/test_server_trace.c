@@ -110,7 +110,7 @@ static void a_trace_that_cannot_be_written_is_an_error(void **state)
     (void)state;
     struct ph_hub_server *server;
     const struct ph_hub_server_options options = {
-        .num_threads = 1, .trace_path = test_path("absent/trace.json")};
+        .size = sizeof options, .num_threads = 1, .trace_path = test_path("absent/trace.json")};
     const volatile int stop_signal = 1;
     assert_ok(ph_hub_server_create(&options, &server));
     assert_fails(ph_hub_server_run(server, &stop_signal), PH_ERROR_DISK, "absent/trace.json");

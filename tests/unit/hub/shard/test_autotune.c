@@ -235,8 +235,10 @@ static struct ph_hub_client *join(const struct trial *trial, const char *address
     struct ph_hub_client *client;
     const struct ph_hub_optimizer none = {.is_none = true};
     const struct ph_hub_key key = {.num_elements = trial->num_elements, .dtype = PH_F32};
-    const struct ph_hub_options options = {.address = address, .transport = trial->transport};
-    const struct ph_hub_service service = {.name = "tuned",
+    const struct ph_hub_options options = {
+        .size = sizeof options, .address = address, .transport = trial->transport};
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "tuned",
         .num_workers = 1,
         .clip_norm = trial->clip_norm,
         .chunk_bytes = trial->chunk_bytes,
@@ -312,7 +314,8 @@ static void a_job_that_goes_on_keeps_its_size(void **state)
 static void a_hub_refuses_sizes_that_cannot_be(void **state)
 {
     struct ph_hub_server *server;
-    const struct ph_hub_server_options odd = {.chunk_bytes = 100}, large = {.chunk_bytes = 2U << 30};
+    const struct ph_hub_server_options odd = {.size = sizeof odd, .chunk_bytes = 100},
+                                       large = {.size = sizeof large, .chunk_bytes = 2U << 30};
     (void)state;
     assert_fails(ph_hub_server_create(&odd, &server), PH_ERROR_CONFIG, "100 bytes");
     assert_fails(ph_hub_server_create(&large, &server), PH_ERROR_CONFIG, "2147483648 bytes");

@@ -20,7 +20,8 @@ static struct ph__snapshot *make_snapshot(const struct trial_job *job)
     struct ph__init_key keys[MAX_KEYS];
     struct ph__service_settings settings;
     struct ph__snapshot *snapshot;
-    const struct ph_hub_service service = {.name = "trial",
+    const struct ph_hub_service service = {.size = sizeof service,
+        .name = "trial",
         .num_workers = NUM_WORKERS,
         .optimizers = job->optimizers,
         .num_optimizers = job->num_optimizers};

@@ -165,7 +165,8 @@ static void jobs_that_need_tall_are_refused(void **state)
         assert_fails(ph_hub_create_service(&hub.options, &services[i]), PH_ERROR_USAGE, "aggregates wide");
     assert_ok(ph_hub_create_service(&hub.options, &plain));
     hub_thread_end(&hub);
-    const struct ph_hub_server_options kept = {.is_wide = true, .checkpoint_folder = test_folder()};
+    const struct ph_hub_server_options kept = {
+        .size = sizeof kept, .is_wide = true, .checkpoint_folder = test_folder()};
     assert_fails(ph_hub_server_create(&kept, &none), PH_ERROR_CONFIG, "is_wide");
     assert_fails(ph_hub_server_create(&kept, &none), PH_ERROR_CONFIG, "checkpoint_folder");
 }

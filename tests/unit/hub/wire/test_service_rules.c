@@ -8,7 +8,8 @@
 
 static struct ph_hub_service service_with(const struct ph_hub_optimizer *optimizer)
 {
-    return (struct ph_hub_service){.name = "ruled",
+    return (struct ph_hub_service){.size = sizeof(struct ph_hub_service),
+        .name = "ruled",
         .num_workers = 2,
         .optimizers = optimizer,
         .num_optimizers = optimizer != NULL ? 1 : 0};

@@ -12,8 +12,9 @@ static ph_value norm(struct ph_builder *builder, ph_value x)
     const struct ph_init zeros = {PH_INIT_CONSTANT, 0};
     ph_value gamma = ph_parameter(builder, "gamma", 1, (size_t[]){2}, zeros);
     ph_value beta = ph_parameter(builder, "beta", 1, (size_t[]){2}, zeros);
-    return ph_batch_norm(
-        builder, x, gamma, beta, "norm", (struct ph_batch_norm_options){.epsilon = 0.5, .momentum = 0.1});
+    return ph_batch_norm(builder, x, gamma, beta, "norm",
+        &(struct ph_batch_norm_options){
+            .size = sizeof(struct ph_batch_norm_options), .epsilon = 0.5, .momentum = 0.1});
 }
 
 static void assert_state(const struct ph_state *state, const char *name, double first, double second)
@@ -113,7 +114,8 @@ static ph_value cube(struct ph_builder *builder, ph_value x)
 
 static ph_value bad_epsilon(struct ph_builder *builder, ph_value x)
 {
-    return ph_batch_norm(builder, x, x, x, "norm", (struct ph_batch_norm_options){.epsilon = 0});
+    return ph_batch_norm(builder, x, x, x, "norm",
+        &(struct ph_batch_norm_options){.size = sizeof(struct ph_batch_norm_options), .epsilon = 0});
 }
 
 static void batch_norm_refuses_wrong_shapes_and_options(void **state)

@@ -12,7 +12,8 @@
 enum { NUM_ROWS = 100, NUM_INPUTS = 19, NUM_HIDDEN = 37, NUM_OUTPUTS = 5 };
 
 static const struct ph_init normal = {PH_INIT_NORMAL, 0.5};
-static const struct ph_batch_norm_options options = {.epsilon = 1e-5, .momentum = 0.1};
+static const struct ph_batch_norm_options options = {
+    .size = sizeof options, .epsilon = 1e-5, .momentum = 0.1};
 
 /* ---- programs ---- */
 
@@ -41,7 +42,7 @@ static ph_value norm(struct ph_builder *builder, const char *name, ph_value x)
     const size_t units = ph_value_type(builder, x).dims[1].extent;
     ph_value gamma = ph_parameter(builder, "gamma", 1, &units, normal);
     ph_value beta = ph_parameter(builder, "beta", 1, &units, normal);
-    ph_value y = ph_batch_norm(builder, x, gamma, beta, "norm", options);
+    ph_value y = ph_batch_norm(builder, x, gamma, beta, "norm", &options);
     ph_builder_pop_scope(builder);
     return y;
 }
@@ -104,7 +105,9 @@ struct machine {
 static struct machine make_machine(struct model *model, struct ph_program *program, size_t num_threads)
 {
     struct machine machine = {.program = program};
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = num_threads}, &machine.backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = num_threads},
+        &machine.backend));
     assert_ok(ph_executor_create(program, model->store, model->state, machine.backend, &machine.executor));
     assert_ok(ph_workspace_create(machine.executor, NUM_ROWS, 0, &machine.workspace));
     return machine;

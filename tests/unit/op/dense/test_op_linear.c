@@ -161,7 +161,8 @@ static void run_two_layers(
     struct ph_workspace *workspace = NULL;
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
     assert_ok(ph_executor_create(program, store, state, backend, &executor));
     assert_ok(ph_workspace_create(executor, batch.num_samples, 0, &workspace));
     assert_ok(ph_workspace_bind(workspace, &batch, 1, 1));

@@ -133,7 +133,8 @@ static double machine_flops(size_t n, bool has_projection)
         .num_samples = SAMPLES, .num_dense = n * DIM, .num_tasks = 1, .dense = x, .labels = labels};
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph_executor_create(program, store, state, backend, &executor));
     assert_ok(ph_workspace_create(executor, SAMPLES, 0, &workspace));
     assert_ok(ph_workspace_bind(workspace, &batch, 1, 1));

@@ -43,7 +43,9 @@ static ph_value three_parts(struct ph_builder *builder, ph_value x, double scale
     q = ph_reshape(builder, q, 2, (size_t[]){2, 4});
     k = ph_reshape(builder, k, 2, (size_t[]){3, 4});
     ph_value v = ph_reshape(builder, ph_slice(builder, x, 1, 20, 18), 2, (size_t[]){3, 6});
-    return ph_attention(builder, q, k, v, 0, (struct ph_attention_options){2, scale});
+    return ph_attention(builder, q, k, v, 0,
+        &(struct ph_attention_options){
+            .size = sizeof(struct ph_attention_options), .num_heads = 2, .scale = scale});
 }
 
 static ph_value over_keys(struct ph_builder *builder, ph_value x)
@@ -105,20 +107,20 @@ static ph_value rows_of_items(struct ph_builder *builder)
         builder, weights, weight, ph_parameter(builder, "bias", 1, (size_t[]){WIDTH}, zeros), PH_IDENTITY);
 }
 
-static const struct ph_attention_options two_heads = {.num_heads = 2};
+static const struct ph_attention_options two_heads = {.size = sizeof two_heads, .num_heads = 2};
 
 static ph_value of_samples(struct ph_builder *builder, ph_value x)
 {
     ph_value rows = rows_of_items(builder);
     ph_value q = ph_reshape(builder, x, 2, (size_t[]){2, WIDTH});
-    return ph_attention(builder, q, rows, rows, ph_input_ids(builder, 1), two_heads);
+    return ph_attention(builder, q, rows, rows, ph_input_ids(builder, 1), &two_heads);
 }
 
 static ph_value of_items(struct ph_builder *builder, ph_value x)
 {
     (void)x;
     ph_value rows = rows_of_items(builder);
-    return ph_attention(builder, rows, rows, rows, ph_input_ids(builder, 1), two_heads);
+    return ph_attention(builder, rows, rows, rows, ph_input_ids(builder, 1), &two_heads);
 }
 
 static struct op_trial trial_of_histories(bool is_self, double *rows)
@@ -269,7 +271,9 @@ static void the_cost_counts_the_pairs_of_queries_and_keys(void **state)
 static ph_value thirds(struct ph_builder *builder, ph_value x, size_t num_heads, double scale)
 {
     ph_value rows = ph_reshape(builder, x, 2, (size_t[]){3, 4});
-    return ph_attention(builder, rows, rows, rows, 0, (struct ph_attention_options){num_heads, scale});
+    return ph_attention(builder, rows, rows, rows, 0,
+        &(struct ph_attention_options){
+            .size = sizeof(struct ph_attention_options), .num_heads = num_heads, .scale = scale});
 }
 
 static ph_value of_no_heads(struct ph_builder *builder, ph_value x)
@@ -291,13 +295,13 @@ static ph_value of_other_rows(struct ph_builder *builder, ph_value x)
 {
     (void)x;
     ph_value rows = ph_input_labels(builder, 4);
-    return ph_attention(builder, rows, rows, rows, ph_input_ids(builder, 1), two_heads);
+    return ph_attention(builder, rows, rows, rows, ph_input_ids(builder, 1), &two_heads);
 }
 
 static ph_value of_two_features(struct ph_builder *builder, ph_value x)
 {
     ph_value rows = rows_of_items(builder), q = ph_reshape(builder, x, 2, (size_t[]){3, 4});
-    return ph_attention(builder, q, rows, rows, ph_input_ids(builder, 2), two_heads);
+    return ph_attention(builder, q, rows, rows, ph_input_ids(builder, 2), &two_heads);
 }
 
 static void attention_refuses_what_does_not_fit(void **state)

@@ -29,8 +29,9 @@ static ph_value perceptron(struct ph_builder *builder, ph_value x)
     x = layer(builder, ph_concat(builder, 2, pair, 1), 2 * WIDTH, hidden, "a", PH_IDENTITY);
     const ph_value gamma = ph_parameter(builder, "gamma", 1, &hidden, normal);
     const ph_value beta = ph_parameter(builder, "beta", 1, &hidden, normal);
-    x = ph_batch_norm(
-        builder, x, gamma, beta, "norm", (struct ph_batch_norm_options){.epsilon = 1e-3, .momentum = 0.1});
+    x = ph_batch_norm(builder, x, gamma, beta, "norm",
+        &(struct ph_batch_norm_options){
+            .size = sizeof(struct ph_batch_norm_options), .epsilon = 1e-3, .momentum = 0.1});
     x = ph_relu(builder, x);
     x = ph_add(builder, ph_slice(builder, x, 1, 0, 20), ph_slice(builder, x, 1, 20, 20));
     x = layer(builder, x, 20, 12, "b", PH_SIGMOID);
@@ -146,7 +147,9 @@ static void run(const struct trial *trial, struct result *result_out)
     const struct ph_batch batch = make_batch(trial);
     assert_ok(ph_store_create(7, &store));
     assert_ok(ph_state_create(&state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = trial->num_threads}, &backend));
+    assert_ok(ph_backend_create(&(struct ph_backend_options){.size = sizeof(struct ph_backend_options),
+                                    .num_threads = trial->num_threads},
+        &backend));
     assert_ok(ph_executor_create(program, store, state, backend, &executor));
     if (trial->is_of_items) {
         assert_ok(ph_store_find(store, "items.history", &table));

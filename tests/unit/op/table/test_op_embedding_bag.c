@@ -39,7 +39,9 @@ static void start(struct lookup *lookup, enum ph_row_format format, enum ph_mode
     assert_ok(ph_store_create(1, &lookup->store));
     assert_ok(ph_state_create(&lookup->state));
     ph__store_set_row_format(lookup->store, format);
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &lookup->backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &lookup->backend));
     assert_ok(ph_executor_create(
         lookup->program, lookup->store, lookup->state, lookup->backend, &lookup->executor));
     assert_ok(ph_workspace_create(lookup->executor, NUM_SAMPLES, 1, &lookup->workspace));

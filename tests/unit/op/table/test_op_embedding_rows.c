@@ -49,7 +49,9 @@ static void start(struct lookup *lookup, enum ph_row_format format, enum ph_mode
         ph__store_learn_rows(lookup->store, format);
     else
         ph__store_set_row_format(lookup->store, format);
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 3}, &lookup->backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 3},
+        &lookup->backend));
     assert_ok(ph_executor_create(
         lookup->program, lookup->store, lookup->state, lookup->backend, &lookup->executor));
     assert_ok(ph_workspace_create(lookup->executor, 1, 1, &lookup->workspace));

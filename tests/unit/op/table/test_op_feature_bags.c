@@ -65,7 +65,9 @@ static void check_selection(const struct trial *trial)
     ph_builder_destroy(builder);
     assert_ok(ph_store_create(1, &model.store));
     assert_ok(ph_state_create(&model.state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &model.backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2},
+        &model.backend));
     assert_ok(ph_executor_create(model.program, model.store, model.state, model.backend, &model.executor));
     assert_ok(ph_workspace_create(model.executor, 1, 1, &model.workspace));
     table_model_next_batch(&model);
@@ -144,7 +146,9 @@ static void an_id_outside_its_slice_is_bad_data(void **state)
     ph_builder_destroy(builder);
     assert_ok(ph_store_create(1, &model.store));
     assert_ok(ph_state_create(&model.state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &model.backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2},
+        &model.backend));
     assert_ok(ph_executor_create(model.program, model.store, model.state, model.backend, &model.executor));
     assert_ok(ph_workspace_create(model.executor, 2, 8, &model.workspace));
     const struct ph_batch batch = {.num_samples = 2,

@@ -32,7 +32,7 @@ static void build_merge(struct merged *merged, const struct table_case *trial)
     ph_output(builder, "coefficients", merged->coefficients);
     assert_ok(ph_builder_finish(builder, &model->program));
     ph_builder_destroy(builder);
-    const struct ph_backend_options options = {.num_threads = trial->num_threads};
+    const struct ph_backend_options options = {.size = sizeof options, .num_threads = trial->num_threads};
     assert_ok(ph_store_create(1, &model->store));
     assert_ok(ph_state_create(&model->state));
     assert_ok(ph_backend_create(&options, &model->backend));

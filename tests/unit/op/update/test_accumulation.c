@@ -150,7 +150,9 @@ static void learner_init(struct learner *learner, add_model *add, size_t num_mic
     learner->program = make_program(add, num_micro_batches);
     assert_ok(ph_store_create(5, &learner->store));
     assert_ok(ph_state_create(&learner->state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &learner->backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2},
+        &learner->backend));
     assert_ok(ph_executor_create(
         learner->program, learner->store, learner->state, learner->backend, &learner->executor));
     assert_ok(ph_workspace_create(learner->executor, 1, 1, &learner->workspace));

@@ -26,7 +26,9 @@ static double factor_of(size_t count, double value, double l2, double max_norm)
     ph_builder_destroy(builder);
     assert_ok(ph_store_create(1, &model.store));
     assert_ok(ph_state_create(&model.state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &model.backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1},
+        &model.backend));
     assert_ok(ph_executor_create(model.program, model.store, model.state, model.backend, &model.executor));
     assert_ok(ph_workspace_create(model.executor, 1, 1, &model.workspace));
     const struct ph_batch batch = {.num_samples = 1};

@@ -101,7 +101,9 @@ static void learner_init(struct learner *learner, const struct cuts *cuts,
     assert_ok(ph_store_create(test_seed(), &model->store));
     ph__store_learn_rows(model->store, format);
     assert_ok(ph_state_create(&model->state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &model->backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2},
+        &model->backend));
     assert_ok(
         ph_executor_create(model->program, model->store, model->state, model->backend, &model->executor));
     assert_ok(ph_workspace_create(model->executor, 1, 1, &model->workspace));

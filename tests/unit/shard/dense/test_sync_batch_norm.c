@@ -52,13 +52,14 @@ static void make_samples(struct samples *samples, size_t step, size_t first, siz
 
 static ph_value norm(struct ph_builder *builder, ph_value x, const char *name)
 {
-    static const struct ph_batch_norm_options options = {.epsilon = 1e-3, .momentum = .1};
+    static const struct ph_batch_norm_options options = {
+        .size = sizeof options, .epsilon = 1e-3, .momentum = .1};
     static const size_t columns = COLUMNS;
     ph_builder_push_scope(builder, name);
     const ph_value gamma = ph_parameter(builder, "gamma", 1, &columns, (struct ph_init){PH_INIT_NORMAL, .5});
     const ph_value beta = ph_parameter(builder, "beta", 1, &columns, (struct ph_init){PH_INIT_NORMAL, .5});
     ph_builder_pop_scope(builder);
-    return ph_batch_norm(builder, x, gamma, beta, name, options);
+    return ph_batch_norm(builder, x, gamma, beta, name, &options);
 }
 
 static void build(struct ph_builder *builder, const struct ph_distribution *distribution, const void *context)

@@ -55,7 +55,8 @@ static void what_stands_in_a_config_comes_out_of_it(void **state)
     assert_true(job.optimizer->learning_rate == 0.25);
     assert_int_equal(job.optimizer->num_groups, 1);
     assert_string_equal(job.optimizer->groups[0].pattern, "x*");
-    const struct ph_prepare_options options = ph_config_prepare_options(config);
+    struct ph_prepare_options options = {.size = sizeof options};
+    assert_ok(ph_config_prepare_options(config, &options));
     assert_int_equal(options.num_threads, 3);
     assert_int_equal(options.settings.block_rows, 512);
     assert_int_equal(options.settings.part_bytes, 256 << 20);
@@ -148,7 +149,8 @@ static void a_config_is_all_that_preparing_training_and_scoring_want(void **stat
     snprintf(folder, sizeof folder, "%s/run", test_folder());
     snprintf(prepared, sizeof prepared, "%s/prepared", test_folder());
     struct ph_config *config = synthesise();
-    const struct ph_prepare_options options = ph_config_prepare_options(config);
+    struct ph_prepare_options options = {.size = sizeof options};
+    assert_ok(ph_config_prepare_options(config, &options));
     struct ph_prepare_summary preparation;
     assert_ok(ph_prepare(ph_config_data(config), prepared, &options, &preparation));
     assert_int_equal(preparation.num_rows, 1200);

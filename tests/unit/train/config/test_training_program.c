@@ -209,7 +209,8 @@ static void step_of_two_blocks(
     assert_ok(ph__training_program_build(job, &features, NULL, &training));
     assert_ok(ph_store_create(1, &store));
     assert_ok(ph_state_create(&state));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 1}, &backend));
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 1}, &backend));
     assert_ok(ph_executor_create(training.program, store, state, backend, &executor));
     assert_ok(ph_workspace_create(executor, batch->num_samples, 0, &workspace));
     for (size_t i = 0; i < ph_store_num_tensors(store); i++)

@@ -285,7 +285,7 @@ static void prepared_data_is_known_by_its_manifest(void **state)
     (void)state;
     struct ph_data_settings settings = fixture.data;
     struct ph_prepare_summary prepared;
-    const struct ph_prepare_options options = {.num_threads = 1};
+    const struct ph_prepare_options options = {.size = sizeof options, .num_threads = 1};
     const char *rows = write_rows("raw");
     settings.paths.train = rows;
     settings.paths.valid = settings.paths.test = NULL;

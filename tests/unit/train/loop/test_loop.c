@@ -161,8 +161,10 @@ static void saved_model_scores_as_the_trained_one_did(void **state)
     struct ph_scorer *scorer = NULL;
     assert_ok(ph_store_create(99, &store));
     assert_ok(ph_state_create(&carried));
-    assert_ok(ph_backend_create(&(struct ph_backend_options){.num_threads = 2}, &backend));
-    struct ph_scorer_options options = {.model = &setup->model,
+    assert_ok(ph_backend_create(
+        &(struct ph_backend_options){.size = sizeof(struct ph_backend_options), .num_threads = 2}, &backend));
+    struct ph_scorer_options options = {.size = sizeof options,
+        .model = &setup->model,
         .encoder = fixture.encoder,
         .store = store,
         .state = carried,
