@@ -12,8 +12,11 @@
 static double measure_recorded(const struct ph_encoder *encoder, const char *path,
     struct ph__read_record *record, bool is_shuffled, uint64_t epoch)
 {
-    const struct ph_batches_options options = {
-        .batch_size = BATCH, .reading.is_shuffled = is_shuffled, .seed = 1, .epoch = epoch};
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = BATCH,
+        .reading.is_shuffled = is_shuffled,
+        .seed = 1,
+        .epoch = epoch};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     size_t num_samples = 0;

@@ -62,8 +62,10 @@ static double pass(struct bench *bench, const struct ph_encoder *encoder, const 
 static struct order measure(struct bench *bench, const struct ph_encoder *encoder, const char *path,
     bool is_shuffled, size_t window_bytes)
 {
-    struct ph_batches_options options = {
-        .batch_size = BATCH, .reading.is_shuffled = is_shuffled, .reading.shuffle_bytes = window_bytes};
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = BATCH,
+        .reading.is_shuffled = is_shuffled,
+        .reading.shuffle_bytes = window_bytes};
     const size_t num_seeds = is_shuffled ? SEEDS : 1;
     struct sums sums = {0};
     double *speeds = ph__arena_alloc_array(&bench->arena, bench->rounds, sizeof *speeds);

@@ -23,7 +23,7 @@ struct source {
 static double read_all(const struct ph_encoder *encoder, const struct source *source)
 {
     const struct ph_batches_options options = {
-        .batch_size = BATCH, .reading.is_shuffled = source->is_shuffled, .seed = 1};
+        .size = sizeof options, .batch_size = BATCH, .reading.is_shuffled = source->is_shuffled, .seed = 1};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     size_t num_samples = 0;

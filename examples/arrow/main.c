@@ -95,7 +95,7 @@ static ph_status encode(struct rows *rows, const char *path)
 
 static ph_status print_batches(const struct rows *rows)
 {
-    const struct ph_batches_options options = {.batch_size = 4};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 4};
     const struct ph_batch *batch = NULL;
     struct ph_batches *batches = NULL;
     PH_TRY(ph_dataset_batches_open(rows->dataset, rows->encoder, &options, &batches));

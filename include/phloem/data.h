@@ -105,6 +105,7 @@ struct ph_position {
 };
 
 struct ph_batches_options {
+    size_t size;       /* sizeof the struct: phloem/options.h */
     size_t batch_size; /* rows, at least 1; of all ranks together */
     struct ph_reading reading;
     uint64_t seed, epoch;

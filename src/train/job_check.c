@@ -168,7 +168,8 @@ static ph_status read_labels(struct ph__label_check *check, const struct ph_trai
 
 ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile)
 {
-    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = (size_t)job->train->batch_size,
         .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->stop_signal};
     const struct ph__job_rows rows = ph__job_train(job);

@@ -35,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ph_encoder_load(fuzz_sealed_json(0, data, text_size), &encoder) != PH_OK)
         return 0;
     check_again(encoder);
-    const struct ph_batches_options options = {.batch_size = 3, .needs_no_labels = size % 2 == 1};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 3, .needs_no_labels = size % 2 == 1};
     if (end != NULL)
         fuzz_read_batches(encoder, fuzz_file(1, end + 1, size - text_size - 1), &options);
     ph_encoder_destroy(encoder);

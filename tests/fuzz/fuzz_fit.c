@@ -82,7 +82,7 @@ static void use(const struct ph_encoder *encoder, const char *text)
 {
     struct ph_encoder *again = NULL;
     char path[64];
-    const struct ph_batches_options options = {.batch_size = 3};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 3};
     fuzz_folder_path("encoder.json", path);
     if (ph_encoder_save(encoder, path) == PH_OK && ph_encoder_load(path, &again) == PH_OK)
         fuzz_read_batches(again, text, &options);

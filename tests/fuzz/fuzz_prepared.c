@@ -145,7 +145,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         prepare(&prepared);
     if (size < HEAD_BYTES)
         return 0;
-    const struct ph_batches_options options = {.batch_size = (data[1] & 1) != 0 ? 2 : 100,
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = (data[1] & 1) != 0 ? 2 : 100,
         .is_shuffled = (data[1] & 2) != 0,
         .shuffle_bytes = 256,
         .needs_no_labels = (data[1] & 4) != 0,

@@ -34,7 +34,8 @@ static const char *edited_file(const struct file *checkpoint, const uint8_t *dat
 static void go_on(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
-    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = (size_t)job->train->batch_size,
         .is_shuffled = job->is_shuffled,
         .shuffle_bytes = job->shuffle_bytes,
         .seed = job->seed,

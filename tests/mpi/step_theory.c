@@ -133,7 +133,8 @@ static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
 static ph_status add_steps(struct theory *theory)
 {
     const struct ph_train_job *job = theory->job;
-    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = (size_t)job->train->batch_size};
     struct ph_batches *batches;
     const struct ph_batch *batch;
     assert(!job->is_shuffled && job->train->epochs == 1);

@@ -48,10 +48,12 @@ train: {epochs: 1, batch_size: 100}
 
 
 class Options(ctypes.Structure):
-    """The first members of struct ph_batches_options; the others stay zero."""
+    """The first members of struct ph_batches_options, which is longer; the library takes the others as zero."""
 
-    _fields_ = [("batch_size", ctypes.c_size_t), ("is_shuffled", ctypes.c_bool), ("shuffle_bytes", ctypes.c_size_t),
-                ("seed", ctypes.c_uint64), ("epoch", ctypes.c_uint64), ("rest", ctypes.c_char * 256)]
+    _fields_ = [("size", ctypes.c_size_t), ("batch_size", ctypes.c_size_t), ("is_shuffled", ctypes.c_bool),
+                ("shuffle_bytes", ctypes.c_size_t), ("shuffle_lanes", ctypes.c_size_t),
+                ("num_prefetched", ctypes.c_size_t), ("max_bad_rows", ctypes.c_uint64),
+                ("negative_rate", ctypes.c_double), ("seed", ctypes.c_uint64), ("epoch", ctypes.c_uint64)]
 
 
 class Batch(ctypes.Structure):
@@ -181,7 +183,8 @@ def main():
         del table, batch
         assert library.functions.ph_dataset_num_rows(dataset) == NUM_ROWS
         for is_shuffled in (False, True):
-            options = Options(BATCH_SIZE, is_shuffled, 0, 5, 1)
+            options = Options(size=ctypes.sizeof(Options), batch_size=BATCH_SIZE, is_shuffled=is_shuffled, seed=5,
+                              epoch=1)
             wanted = library.contents(library.make(
                 "ph_batches_open", encoder, str(folder / "rows.csv").encode(), ctypes.byref(options)))
             actual = library.contents(library.make("ph_dataset_batches_open", dataset, encoder, ctypes.byref(options)))

@@ -149,8 +149,9 @@ static void add_sparse(struct statistics *statistics, const struct ph_batch *bat
 
 static ph_status add_file(struct statistics *statistics, const struct cli_source *source, const char *path)
 {
-    struct ph_batches_options options = {
-        .batch_size = 4096, .reading.max_bad_rows = source->config.data.reading.max_bad_rows};
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = 4096,
+        .reading.max_bad_rows = source->config.data.reading.max_bad_rows};
     struct ph_batches *batches;
     PH_TRY(ph_batches_open(source->encoder, path, &options, &batches));
     const struct ph_batch *batch = NULL;

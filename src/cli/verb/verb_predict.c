@@ -60,6 +60,7 @@ static ph_status predict_file(
     struct cli_prediction_file file;
     struct ph_batches *batches;
     struct ph_batches_options options = {
+        .size = sizeof options,
         .batch_size = (size_t)scoring->config.train.batch_size,
         .reading.num_prefetched = scoring->config.data.reading.num_prefetched,
         .needs_no_labels = true,

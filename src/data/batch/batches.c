@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/caller.h"
 #include "data/batch/batch_buffer.h"
 #include "data/batch/batches.h"
 #include "data/batch/rank_rows.h"
@@ -160,12 +161,6 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
     return PH_OK;
 }
 
-ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
-    const struct ph_batches_options *options, struct ph_batches **batches_out)
-{
-    return ph__batches_open_recorded(encoder, path, NULL, options, batches_out);
-}
-
 ph_status ph__batches_open_recorded(const struct ph_encoder *encoder, const char *path,
     struct ph__read_record *record, const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
@@ -173,11 +168,21 @@ ph_status ph__batches_open_recorded(const struct ph_encoder *encoder, const char
     return open_batches(encoder, &origin, options, batches_out);
 }
 
+ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
+    const struct ph_batches_options *options, struct ph_batches **batches_out)
+{
+    struct ph_batches_options own;
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_batches_options"));
+    return ph__batches_open_recorded(encoder, path, NULL, &own, batches_out);
+}
+
 ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
+    struct ph_batches_options own;
     const struct origin origin = {.path = PH_DATASET_NAME, .dataset = dataset};
-    return open_batches(encoder, &origin, options, batches_out);
+    PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_batches_options"));
+    return open_batches(encoder, &origin, &own, batches_out);
 }
 
 void ph_batches_close(struct ph_batches *batches)

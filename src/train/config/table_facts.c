@@ -178,7 +178,8 @@ void ph__table_list_fini(struct ph__table_list *list)
 static ph_status list_by_batch(
     const struct ph_train_job *job, const struct ph_program *program, struct ph__table_list *list)
 {
-    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = (size_t)job->train->batch_size,
         .seed = job->run.seed,
         .reading.max_bad_rows = job->reading.max_bad_rows};
     struct ph_batches *batches;

@@ -147,6 +147,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
 {
     const struct ph_train_job *job = trainer->job;
     struct ph_batches_options options = {
+        .size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
         .reading = job->reading,
         .seed = job->run.seed,

@@ -65,7 +65,8 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
         *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
         return PH_OK;
     }
-    struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = (size_t)job->train->batch_size,
         .seed = job->run.seed,
         .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->stop_signal,
@@ -169,7 +170,8 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
 static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
 {
     const struct ph_train_job *job = trainer->job;
-    const struct ph_batches_options options = {.batch_size = (size_t)job->train->batch_size,
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = (size_t)job->train->batch_size,
         .reading.max_bad_rows = job->reading.max_bad_rows,
         .stop_signal = job->stop_signal};
     struct ph_batches *batches;

@@ -211,7 +211,8 @@ static ph_status score_rows(
 {
     const struct ph_scorer_options *scorer_options = ph__scorer_options(evaluation->scorer);
     const size_t world_size = evaluation->comm != NULL ? ph_comm_world_size(evaluation->comm) : 1;
-    struct ph_batches_options options = {.batch_size = scorer_options->batch_size,
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = scorer_options->batch_size,
         .reading.num_prefetched = scorer_options->num_prefetched,
         .reading.max_bad_rows = scorer_options->max_bad_rows,
         .stop_signal = world_size == 1 ? evaluation->stop_signal : NULL,

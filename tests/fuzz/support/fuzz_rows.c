@@ -102,6 +102,7 @@ void fuzz_rows_of(struct fuzz_schema *schemas, size_t num_schemas, unsigned choi
     struct fuzz_schema *schema = &schemas[(choice & 7) % num_schemas];
     const unsigned flags = choice >> 3;
     const struct ph_batches_options options = {
+        .size = sizeof options,
         .batch_size = (flags & 1) != 0 ? 2 : 100,
         .is_shuffled = (flags & 2) != 0,
         .shuffle_bytes = 256,

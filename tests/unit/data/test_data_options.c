@@ -143,7 +143,7 @@ static void the_schema_that_synth_writes_reads_its_files(void **state)
     assert_null(settings.paths.valid);
     struct ph_encoder *encoder;
     assert_ok(ph_encoder_create(&settings, &encoder));
-    const struct ph_batches_options options = {.batch_size = 100};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 100};
     struct ph_batches *batches = fixture_open(encoder, settings.paths.test, &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->num_samples, 20);

@@ -7,7 +7,7 @@ static void assert_rows(
     const struct ph_encoder *encoder, const char *path, size_t num_rows, size_t num_positives)
 {
     const struct ph_batches_options options = {
-        .batch_size = 4096, .reading.num_prefetched = 2, .reading.is_shuffled = true};
+        .size = sizeof options, .batch_size = 4096, .reading.num_prefetched = 2, .reading.is_shuffled = true};
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     size_t rows = 0, positives = 0;
     for (const struct ph_batch *batch; (batch = fixture_next(batches)) != NULL;) {

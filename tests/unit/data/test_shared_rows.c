@@ -25,7 +25,7 @@ static void init_fixture(struct fixture *fixture, const char *path)
 static void assert_ids(
     const struct ph_encoder *encoder, const char *path, size_t num_ids, const int64_t *wanted)
 {
-    const struct ph_batches_options options = {.batch_size = 10};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->num_ids, num_ids);
@@ -91,7 +91,7 @@ static void hashed_and_raw_ids_have_the_owners_rows(void **state)
             fields[1]->shares = shares ? "item" : "";
             encoders[shares] = fixture_encoder(&fixture);
         }
-        const struct ph_batches_options options = {.batch_size = 10};
+        const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
         struct ph_batches *apart = fixture_open(encoders[0], path, &options),
                           *shared = fixture_open(encoders[1], path, &options);
         const struct ph_batch *a = fixture_next(apart), *b = fixture_next(shared);

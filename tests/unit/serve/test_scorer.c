@@ -74,8 +74,10 @@ static void collect(
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
     const ph_real *logits = NULL;
-    struct ph_batches_options options = {
-        .batch_size = manner->batch_size, .reading.is_shuffled = manner->is_shuffled, .seed = test_seed()};
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = manner->batch_size,
+        .reading.is_shuffled = manner->is_shuffled,
+        .seed = test_seed()};
     char path[600];
     snprintf(path, sizeof path, "%s/rows.csv", test_folder());
     assert_ok(ph_batches_open(encoder, path, &options, &batches));

@@ -65,7 +65,7 @@ static void score_batches(
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
     const ph_real *logits = NULL;
-    struct ph_batches_options options = {.batch_size = 100};
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 100};
     assert_ok(ph_batches_open(encoder, path, &options, &batches));
     for (;;) {
         assert_ok(ph_batches_next(batches, &batch));

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "unit/data/data_fixture.h"
 
-static const struct ph_batches_options whole_file = {.batch_size = 1000};
+static const struct ph_batches_options whole_file = {.size = sizeof whole_file, .batch_size = 1000};
 
 static void batch_is_in_the_combined_format(void **state)
 {
@@ -55,7 +55,8 @@ static void only_the_last_batch_is_smaller(void **state)
     fixture_label_and_ids(&fixture);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     assert_int_equal(ph_encoder_num_training_rows(encoder), 5);
-    const struct ph_batches_options options = {.batch_size = 2, .reading.num_prefetched = 1};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 2, .reading.num_prefetched = 1};
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     for (size_t i = 0; i < 3; i++) {
         const struct ph_batch *batch = fixture_next(batches);
@@ -246,7 +247,8 @@ static void prediction_needs_no_labels_weights_or_groups(void **state)
     fixture_field(&fixture, "g", PH_FIELD_GROUP);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     const char *bare = fixture_file("bare.csv", "a\nx\n");
-    const struct ph_batches_options options = {.batch_size = 4, .needs_no_labels = true};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 4, .needs_no_labels = true};
     struct ph_batches *batches = fixture_open(encoder, bare, &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->ids[0], 1);
@@ -296,7 +298,7 @@ static void bad_rows_are_named_by_file_line_and_field(void **state)
             fixture_field(&fixture, "w", PH_FIELD_WEIGHT);
             struct ph_encoder *encoder = fixture_encoder(&fixture);
             const struct ph_batches_options options = {
-                .batch_size = 10, .reading.num_prefetched = prefetched};
+                .size = sizeof options, .batch_size = 10, .reading.num_prefetched = prefetched};
             struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &options);
             const struct ph_batch *batch = NULL;
             assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, cases[i][1]);
@@ -316,7 +318,8 @@ static void an_error_arrives_after_the_batches_before_it(void **state)
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "d", PH_FIELD_DENSE);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    const struct ph_batches_options options = {.batch_size = 1, .reading.num_prefetched = 8};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 1, .reading.num_prefetched = 8};
     struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &options);
     for (int i = 1; i <= 3; i++)
         assert_true(fixture_next(batches)->dense[0] == (ph_real)i);
@@ -337,7 +340,7 @@ static void missing_files_and_impossible_options_are_refused(void **state)
     struct ph_batches *batches = NULL;
     assert_fails(
         ph_batches_open(encoder, "/nowhere/x.csv", &whole_file, &batches), PH_ERROR_DATA, "/nowhere/x.csv");
-    const struct ph_batches_options no_size = {0};
+    const struct ph_batches_options no_size = {.size = sizeof no_size};
     assert_fails(
         ph_batches_open(encoder, "/nowhere/x.csv", &no_size, &batches), PH_ERROR_USAGE, "batch size of 0");
     assert_null(batches);
@@ -393,7 +396,7 @@ static void order_depends_on_seed_and_epoch_alone(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     static int first[NUM_ROWS], other[NUM_ROWS];
     struct ph_batches_options options = {
-        .batch_size = 64, .reading.is_shuffled = true, .seed = 5, .epoch = 1};
+        .size = sizeof options, .batch_size = 64, .reading.is_shuffled = true, .seed = 5, .epoch = 1};
     read_order(encoder, path, &options, first);
     for (size_t prefetched = 0; prefetched < 6; prefetched += 2) {
         options.reading.num_prefetched = prefetched;
@@ -418,7 +421,7 @@ static void every_row_comes_once_and_far_from_home(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     static int order[NUM_ROWS];
     const struct ph_batches_options options = {
-        .batch_size = 100, .reading.is_shuffled = true, .seed = test_seed()};
+        .size = sizeof options, .batch_size = 100, .reading.is_shuffled = true, .seed = test_seed()};
     read_order(encoder, path, &options, order);
     static bool is_seen[NUM_ROWS];
     double distance = 0;
@@ -439,7 +442,7 @@ static void small_windows_keep_rows_near_home(void **state)
     static int order[NUM_ROWS];
     /* a row is 2 words, a start and an index: 20 bytes */
     const struct ph_batches_options options = {
-        .batch_size = 64, .reading.is_shuffled = true, .reading.shuffle_bytes = 2000};
+        .size = sizeof options, .batch_size = 64, .reading.is_shuffled = true, .reading.shuffle_bytes = 2000};
     read_order(encoder, path, &options, order);
     static bool is_seen[NUM_ROWS];
     bool is_moved = false;
@@ -459,7 +462,8 @@ static void unshuffled_rows_keep_their_order(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     static int order[NUM_ROWS];
-    const struct ph_batches_options options = {.batch_size = 7, .reading.num_prefetched = 3, .seed = 9};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 7, .reading.num_prefetched = 3, .seed = 9};
     read_order(encoder, path, &options, order);
     for (int i = 0; i < NUM_ROWS; i++)
         assert_int_equal(order[i], i);
@@ -471,7 +475,8 @@ static void closing_early_stops_the_thread(void **state)
     (void)state;
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
-    const struct ph_batches_options options = {.batch_size = 7, .reading.num_prefetched = 2};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 7, .reading.num_prefetched = 2};
     for (int taken = 0; taken < 4; taken++) {
         struct ph_batches *batches = fixture_open(encoder, path, &options);
         for (int i = 0; i < taken; i++)
@@ -487,9 +492,11 @@ static void a_batch_has_rows_and_no_more_than_1024_are_made_ahead(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     struct ph_batches *batches = NULL;
-    const struct ph_batches_options none = {.reading.num_prefetched = 1};
-    const struct ph_batches_options most = {.batch_size = 7, .reading.num_prefetched = 1024};
-    const struct ph_batches_options more = {.batch_size = 7, .reading.num_prefetched = 1025};
+    const struct ph_batches_options none = {.size = sizeof none, .reading.num_prefetched = 1};
+    const struct ph_batches_options most = {
+        .size = sizeof most, .batch_size = 7, .reading.num_prefetched = 1024};
+    const struct ph_batches_options more = {
+        .size = sizeof more, .batch_size = 7, .reading.num_prefetched = 1025};
     assert_int_equal(ph_batches_open(encoder, path, &none, &batches), PH_ERROR_USAGE);
     assert_int_equal(ph_batches_open(encoder, path, &more, &batches), PH_ERROR_USAGE);
     assert_null(batches);

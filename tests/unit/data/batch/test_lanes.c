@@ -34,7 +34,8 @@ static void destroy(const struct rank_data *data)
 
 static struct ph_batches_options in_lanes(size_t num_lanes, size_t batch_size, size_t window_bytes)
 {
-    return (struct ph_batches_options){.batch_size = batch_size,
+    return (struct ph_batches_options){.size = sizeof(struct ph_batches_options),
+        .batch_size = batch_size,
         .reading.is_shuffled = true,
         .reading.shuffle_bytes = window_bytes,
         .reading.shuffle_lanes = num_lanes,

@@ -18,7 +18,8 @@ static const size_t batch_sizes[] = {5, 64, 1000};
 /* In the order of the data, shuffled in small windows, and as a whole. */
 static struct ph_batches_options order(int number, size_t batch_size)
 {
-    return (struct ph_batches_options){.batch_size = batch_size,
+    return (struct ph_batches_options){.size = sizeof(struct ph_batches_options),
+        .batch_size = batch_size,
         .reading.is_shuffled = number > 0,
         .reading.shuffle_bytes = number == 1 ? 4096 : 0,
         .seed = test_seed(),
@@ -289,7 +290,8 @@ static void the_first_row_decides_for_every_rank(void **state)
     fixture_field(&fixture, "a", PH_FIELD_ID);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     const struct rank_data data = {.encoder = encoder, .path = fixture_file("mixed.csv", "x\n1,y\n")};
-    const struct ph_batches_options options = {.batch_size = 2, .needs_no_labels = true};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 2, .needs_no_labels = true};
     for (size_t rank = 0; rank < 2; rank++) {
         struct ph_batches *batches = ranks_open_one(&data, &options, rank, 2);
         const struct ph_batch *batch = NULL;
@@ -460,7 +462,7 @@ static void ranks_that_are_none_and_pipes_are_refused(void **state)
     struct ph_encoder *encoder = number_encoder();
     struct ph_batches *batches = NULL;
     const char *path = rows_with_bad_ones("refused.csv"), *pipe = test_path("pipe");
-    struct ph_batches_options options = {.batch_size = 8, .rank = 3, .world_size = 3};
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 8, .rank = 3, .world_size = 3};
     assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE, "rank 3 of 3");
     options.world_size = 0;
     assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE, "rank 3 of 0");

@@ -72,8 +72,11 @@ static void all_positives_and_the_share_of_negatives_are_kept(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     static const double rates[] = {0, 0.05, 0.1, 0.5, 0.9, 1};
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-        const struct ph_batches_options options = {
-            .batch_size = 100, .seed = test_seed(), .epoch = r, .reading.negative_rate = rates[r]};
+        const struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 100,
+            .seed = test_seed(),
+            .epoch = r,
+            .reading.negative_rate = rates[r]};
         struct taken *taken = take_all(encoder, path, &options);
         double positives = 0, negatives = 0;
         for (size_t i = 0; i < taken->count; i++)
@@ -92,7 +95,7 @@ static void the_same_rows_are_kept_in_any_order_and_batch_size(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     const struct ph_batches_options plain = {
-        .batch_size = 1, .seed = 5, .epoch = 2, .reading.negative_rate = 0.2};
+        .size = sizeof plain, .batch_size = 1, .seed = 5, .epoch = 2, .reading.negative_rate = 0.2};
     struct taken *expected = take_all(encoder, path, &plain);
     for (size_t i = 1; i < expected->count; i++)
         assert_true(expected->rows[i - 1] < expected->rows[i]);
@@ -118,8 +121,11 @@ static void every_epoch_keeps_others(void **state)
     (void)state;
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
-    struct ph_batches_options options = {
-        .batch_size = 100, .seed = test_seed(), .epoch = 1, .reading.negative_rate = 0.3};
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = 100,
+        .seed = test_seed(),
+        .epoch = 1,
+        .reading.negative_rate = 0.3};
     struct taken *first = take_all(encoder, path, &options);
     options.epoch = 2;
     struct taken *second = take_all(encoder, path, &options);
@@ -139,7 +145,8 @@ static void a_sampled_pass_goes_on_where_it_was_left(void **state)
     const char *path = numbered_rows();
     struct ph_encoder *encoder = numbered_encoder();
     for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
-        struct ph_batches_options options = {.batch_size = 50,
+        struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 50,
             .reading.is_shuffled = is_shuffled,
             .reading.shuffle_bytes = 5000,
             .seed = 3,
@@ -172,7 +179,8 @@ static void a_share_that_is_none_is_refused(void **state)
     struct ph_encoder *encoder = numbered_encoder();
     static const double rates[] = {-0.1, 1.1, (double)NAN, (double)INFINITY};
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-        const struct ph_batches_options options = {.batch_size = 1, .reading.negative_rate = rates[r]};
+        const struct ph_batches_options options = {
+            .size = sizeof options, .batch_size = 1, .reading.negative_rate = rates[r]};
         struct ph_batches *batches = NULL;
         assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE,
             "a share lies between 0 and 1");

@@ -85,7 +85,7 @@ static void a_loaded_encoder_encodes_as_the_saved_one(void **state)
         assert_string_equal(ph_encoder_sparse(loaded, f)->name, ph_encoder_sparse(encoder, f)->name);
         assert_int_equal(ph_encoder_sparse(loaded, f)->num_rows, ph_encoder_sparse(encoder, f)->num_rows);
     }
-    const struct ph_batches_options options = {.batch_size = 10};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     struct ph_batches *a = fixture_open(encoder, path, &options);
     struct ph_batches *b = fixture_open(loaded, path, &options);
     assert_same_batch(fixture_next(a), fixture_next(b));

@@ -130,7 +130,7 @@ static void a_header_that_does_not_fit_is_named_by_its_line(void **state)
     assert_refused(&fixture, PH_ERROR_CONFIG, "late.csv:3: the header has no column 'c'");
     fixture.settings.fields.count = 3;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    const struct ph_batches_options options = {.batch_size = 2};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 2};
     struct ph_batches *batches = NULL;
     const char *other = fixture_file("other.csv", "\nlabel,b\n1,2\n");
     assert_fails(ph_batches_open(encoder, other, &options, &batches), PH_ERROR_DATA,
@@ -194,7 +194,7 @@ static void blanks_around_names_are_not_part_of_them(void **state)
     fixture_field(&fixture, " d ", PH_FIELD_ID);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     assert_int_equal(ph_encoder_num_sparse(encoder), 3);
-    const struct ph_batches_options options = {.batch_size = 2};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 2};
     struct ph_batches *batches =
         fixture_open(encoder, fixture_file("other.csv", "\" d \",b c,label ,a\n1,1,1,1\n"), &options);
     assert_int_equal(fixture_next(batches)->num_samples, 1);
@@ -245,7 +245,7 @@ static void features_are_made_from_a_column_under_other_names(void **state)
         ph_encoder_sparse(encoder, 2)->num_rows, 5); /* blank, and four between three boundaries */
     assert_int_equal(ph_encoder_num_dense(encoder), 2);
     assert_string_equal(ph_encoder_dense_name(encoder, 1), "price.missing");
-    const struct ph_batches_options options = {.batch_size = 2};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 2};
     struct ph_batches *batches = fixture_open(encoder, fixture.settings.paths.train, &options);
     const struct ph_batch *batch = fixture_next(batches);
     static const int64_t ids[] = {1, 2, 1, 2, 3, 0}; /* hours 5 and 6, Tuesday and Saturday, 2.5 and blank */
@@ -288,7 +288,7 @@ static void an_avazu_file_without_its_header_says_so(void **state)
     fixture.settings.format = PH_DATA_AVAZU;
     struct ph_encoder *encoder = fixture_encoder(&fixture);
     struct ph_batches *batches;
-    const struct ph_batches_options options = {.batch_size = 2};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 2};
     assert_fails(ph_batches_open(encoder, fixture_file("headless.csv", rows[0]), &options, &batches),
         PH_ERROR_DATA, "headless.csv:1: this is no header of Avazu's");
     ph_encoder_destroy(encoder);

@@ -89,7 +89,8 @@ static void the_rows_are_those_of_the_text(void **state)
     assert_int_equal(summary.num_kept_parts, 0);
     struct ph_encoder *encoder = prepare_encoder("rows");
     for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
-        struct ph_batches_options options = {.batch_size = 97,
+        struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 97,
             .reading.is_shuffled = is_shuffled,
             .seed = 5,
             .epoch = 2,
@@ -137,7 +138,7 @@ static void blocks_have_the_rows_that_are_asked_for(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(ph__prepared_set_block(set, i)->num_rows, i < 4 ? 700 : 200);
     ph__prepared_set_close(set);
-    const struct ph_batches_options batches = {.batch_size = 97};
+    const struct ph_batches_options batches = {.size = sizeof batches, .batch_size = 97};
     assert_passes_equal(
         fixture_open(encoder, path, &batches), fixture_open(encoder, test_path("blocks/train"), &batches));
     ph_encoder_destroy(encoder);
@@ -155,7 +156,7 @@ static void several_files_and_compressed_ones_are_one_split(void **state)
     assert_ok(prepare_into(&fixture, "days", 3, &summary));
     assert_int_equal(summary.num_rows, 2010);
     struct ph_encoder *encoder = prepare_encoder("days");
-    const struct ph_batches_options options = {.batch_size = 100};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 100};
     assert_passes_equal(fixture_open(encoder, test_path("day_*"), &options),
         fixture_open(encoder, test_path("days/train"), &options));
     ph_encoder_destroy(encoder);
@@ -432,8 +433,9 @@ static void assert_refused_as_raw(
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
     char manifest[256];
-    const struct ph_batches_options options = {
-        .batch_size = 10, .reading.max_bad_rows = fixture->settings.reading.max_bad_rows};
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = 10,
+        .reading.max_bad_rows = fixture->settings.reading.max_bad_rows};
     prepare_file("good.csv", 10, 1);
     struct fixture good = *fixture;
     good.settings.paths.train = test_path("good.csv");

@@ -64,7 +64,7 @@ static void another_file_to_measure_with_is_read_by_the_encoder(void **state)
     struct ph_data_settings settings;
     struct ph_encoder *encoder;
     struct fixture fixture;
-    const struct ph_batches_options options = {.batch_size = 64};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 64};
     prepare_all();
     const char *other = prepare_file("other.csv", 200, 4), *later = prepare_file("later.csv.gz", 200, 5);
     assert_ok(finish(NULL, other, later, &settings));

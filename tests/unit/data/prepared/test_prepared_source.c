@@ -54,7 +54,8 @@ static void a_shuffled_pass_gives_every_row_once(void **state)
     struct ph_encoder *encoder = prepare("once");
     static const size_t windows[] = {1, 50000, 65536, 100000, 1 << 30};
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
-        struct ph_batches_options options = {.batch_size = 64,
+        struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 64,
             .reading.is_shuffled = true,
             .reading.shuffle_bytes = windows[w],
             .seed = test_seed()};
@@ -81,8 +82,11 @@ static void the_blocks_of_a_window_come_from_all_over(void **state)
     (void)state;
     static int64_t numbers[PREPARE_ROWS];
     struct ph_encoder *encoder = prepare("over");
-    const struct ph_batches_options options = {
-        .batch_size = 64, .reading.is_shuffled = true, .reading.shuffle_bytes = 100000, .seed = test_seed()};
+    const struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = 64,
+        .reading.is_shuffled = true,
+        .reading.shuffle_bytes = 100000,
+        .seed = test_seed()};
     row_numbers(encoder, train_of("over"), &options, numbers);
     /* the first 500 rows are of a window of at most 5 blocks: neither the first rows, nor one block alone */
     size_t num_far = 0, num_early = 0;
@@ -101,7 +105,7 @@ static void a_pass_in_order_gives_the_rows_as_they_lie(void **state)
     (void)state;
     static int64_t numbers[PREPARE_ROWS];
     struct ph_encoder *encoder = prepare("order");
-    const struct ph_batches_options options = {.batch_size = 1000};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 1000};
     assert_int_equal(row_numbers(encoder, train_of("order"), &options, numbers), PREPARE_ROWS);
     assert_int_equal(num_in_place(numbers), PREPARE_ROWS);
     ph_encoder_destroy(encoder);
@@ -137,7 +141,8 @@ static void a_pass_can_be_left_and_taken_up_anywhere(void **state)
     static const size_t windows[] = {1, 50000, 65536, 100000, 1 << 30};
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
         for (int is_downsampled = 0; is_downsampled < 2; is_downsampled++) {
-            struct ph_batches_options options = {.batch_size = 101,
+            struct ph_batches_options options = {.size = sizeof options,
+                .batch_size = 101,
                 .reading.is_shuffled = true,
                 .reading.shuffle_bytes = windows[w],
                 .seed = test_seed(),
@@ -172,7 +177,8 @@ static void what_just_fits_in_the_window_has_the_order_of_the_text(void **state)
     /* a window over text reads on while its rows take less than its bytes: all but the last row must */
     size_t all_but_one = window_bytes(encoder, train_of("fits"), PREPARE_ROWS - 1);
     for (int more = 0; more < 3; more++) {
-        const struct ph_batches_options options = {.batch_size = 100,
+        const struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 100,
             .reading.is_shuffled = true,
             .reading.shuffle_bytes = all_but_one + (size_t)more,
             .seed = test_seed()};
@@ -192,7 +198,7 @@ static void a_position_of_other_data_is_refused(void **state)
     struct ph_encoder *encoder = prepare("position");
     struct ph_batches *batches = NULL;
     const struct ph_position beyond = {{1000}}, far = {{0, 0, 0, 0, 0, 0, 100000}};
-    struct ph_batches_options options = {.batch_size = 10, .start = &beyond};
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 10, .start = &beyond};
     assert_fails(ph_batches_open(encoder, train_of("position"), &options, &batches), PH_ERROR_DATA,
         "fewer than the 1000 that were read");
     options.start = &far;
@@ -317,7 +323,8 @@ static void damage_in_the_rows_arrives_as_an_error_of_the_pass(void **state)
     bytes[size / 2] ^= 1;
     write_bytes(path, bytes, size);
     free(bytes);
-    const struct ph_batches_options options = {.batch_size = 100, .reading.num_prefetched = 2};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 100, .reading.num_prefetched = 2};
     struct ph_batches *batches = fixture_open(encoder, test_path("damaged/train"), &options);
     const struct ph_batch *batch = NULL;
     size_t num_samples = 0;

@@ -188,7 +188,8 @@ static void a_dataset_and_text_give_the_same_batches(void **state)
     struct ph_dataset *dataset = make_dataset(&rows);
     for (int variant = 0; variant < 4; variant++) {
         struct ph_batches *batches = NULL;
-        const struct ph_batches_options options = {.batch_size = 70,
+        const struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 70,
             .reading.is_shuffled = (variant & 1) != 0,
             .seed = 3,
             .reading.shuffle_bytes = 8192,
@@ -260,8 +261,10 @@ static void a_pass_goes_on_where_it_was_left(void **state)
     for (int is_shuffled = 0; is_shuffled <= 1; is_shuffled++) {
         struct ph_batches *whole = NULL, *rest = NULL;
         struct ph_position position;
-        struct ph_batches_options options = {
-            .batch_size = 64, .reading.is_shuffled = is_shuffled != 0, .reading.shuffle_bytes = 8192};
+        struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 64,
+            .reading.is_shuffled = is_shuffled != 0,
+            .reading.shuffle_bytes = 8192};
         assert_ok(ph_dataset_batches_open(dataset, encoder, &options, &whole));
         for (int i = 0; i < 9; i++)
             fixture_next(whole);
@@ -302,7 +305,7 @@ static void a_wanted_column_must_be_there_once(void **state)
     struct ph_encoder *encoder = NULL;
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch;
-    const struct ph_batches_options options = {.batch_size = 4};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 4};
     assert_ok(ph_dataset_create(&dataset));
     for (int i = 0; i < 3;
          i++) { /* the second has a column twice that nobody wants, the third one that is wanted */
@@ -358,7 +361,7 @@ static void items_of_a_weighted_list_are_not_cut(void **state)
     struct ph_dataset *dataset = NULL;
     struct ph_encoder *encoder = NULL;
     struct ph_batches *batches = NULL;
-    const struct ph_batches_options options = {.batch_size = 2};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 2};
     struct arrow_pair batch = arrow_batch(2, 0);
     arrow_add_child(&batch, ARROW_COLUMN("label", "i", 2, 0, NULL, labels));
     arrow_add_child(&batch, arrow_with_child(ARROW_COLUMN("item", "+l", 2, 0, NULL, starts),
@@ -390,7 +393,7 @@ static void rows_that_are_bad_are_named_by_their_place(void **state)
     struct ph_dataset *dataset = NULL;
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch;
-    const struct ph_batches_options options = {.batch_size = 4};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 4};
     assert_ok(ph_dataset_create(&dataset));
     for (int i = 0; i < 2; i++) {
         struct arrow_pair pair = small_batch();

@@ -61,7 +61,7 @@ static struct ph_batches *open_recorded(const struct ph_encoder *encoder, const 
 {
     struct ph_batches *batches;
     const struct ph_batches_options options = {
-        .batch_size = BATCH, .reading.num_prefetched = 3, .start = start};
+        .size = sizeof options, .batch_size = BATCH, .reading.num_prefetched = 3, .start = start};
     assert_ok(ph__batches_open_recorded(encoder, path, record, &options, &batches));
     return batches;
 }

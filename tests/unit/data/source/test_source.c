@@ -91,7 +91,7 @@ static void many_files_are_one_stream(void **state)
     const char *one = fixture_file("one.csv", text);
     static const char *const endings[] = {"", ".gz", ".zst"};
     for (size_t i = 0; i < 3; i++) {
-        const struct ph_batches_options options = {.batch_size = 64};
+        const struct ph_batches_options options = {.size = sizeof options, .batch_size = 64};
         assert_int_equal(
             assert_same_pass(fixture_open(encoder, write_files("many", endings[i], false), &options),
                 fixture_open(encoder, one, &options)),
@@ -105,7 +105,8 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
     (void)state;
     struct ph_encoder *encoder = make_encoder();
     const char *pattern = write_files("bad", "", true);
-    struct ph_batches_options options = {.batch_size = 1000, .reading.max_bad_rows = 60};
+    struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 1000, .reading.max_bad_rows = 60};
     struct ph_batches *batches = fixture_open(encoder, pattern, &options);
     assert_int_equal(fixture_next(batches)->num_samples, 540);
     assert_null(fixture_next(batches));
@@ -140,7 +141,8 @@ static void bad_rows_are_counted_up_to_the_limit(void **state)
 /* A pass left behind any batch and taken up again gives the batches that would have followed. */
 static void assert_resumes(const struct ph_encoder *encoder, const char *path, bool is_shuffled)
 {
-    struct ph_batches_options options = {.batch_size = 37,
+    struct ph_batches_options options = {.size = sizeof options,
+        .batch_size = 37,
         .reading.is_shuffled = is_shuffled,
         .seed = 11,
         .epoch = 2,
@@ -215,7 +217,8 @@ static void a_position_counts_bad_rows_on(void **state)
     struct ph_encoder *encoder = make_encoder();
     const char *pattern = write_files("counted", "", true);
     struct ph_position position;
-    struct ph_batches_options options = {.batch_size = 100, .reading.max_bad_rows = 60};
+    struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 100, .reading.max_bad_rows = 60};
     struct ph_batches *batches = fixture_open(encoder, pattern, &options);
     fixture_next(batches);
     ph_batches_position(batches, &position);
@@ -338,7 +341,7 @@ static void a_start_beyond_the_files_is_refused(void **state)
     const char *pattern = write_files("fewer", "", false);
     struct ph_batches *batches = NULL;
     const struct ph_position position = {{7, 0, 0, 0, 0, 0, 0, 0}};
-    const struct ph_batches_options options = {.batch_size = 8, .start = &position};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 8, .start = &position};
     assert_fails(ph_batches_open(encoder, pattern, &options, &batches), PH_ERROR_DATA, "there are 3 files");
     ph_encoder_destroy(encoder);
 }

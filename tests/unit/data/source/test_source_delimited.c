@@ -15,11 +15,13 @@ static void files_without_a_header_go_by_position(void **state)
     fixture_field(&fixture, "a", PH_FIELD_ID);
     fixture_field(&fixture, "d", PH_FIELD_DENSE);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    struct ph_batches *batches = fixture_open(encoder, path, &(struct ph_batches_options){.batch_size = 4});
+    struct ph_batches *batches = fixture_open(encoder, path,
+        &(struct ph_batches_options){.size = sizeof(struct ph_batches_options), .batch_size = 4});
     const struct ph_batch *batch = fixture_next(batches);
     assert_true(batch->labels[0] == 1 && batch->ids[1] == 2 && batch->dense[1] == 4);
     ph_batches_close(batches);
-    const struct ph_batches_options options = {.batch_size = 4, .needs_no_labels = true};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 4, .needs_no_labels = true};
     batches = fixture_open(encoder, fixture_file("unlabelled.tsv", "y\t5\n"), &options);
     batch = fixture_next(batches);
     assert_true(batch->labels[0] == 0 && batch->ids[0] == 2 && batch->dense[0] == 5);
@@ -40,7 +42,8 @@ static void quoted_separators_do_not_count_as_cells(void **state)
     fixture_field(&fixture, "a", PH_FIELD_ID);
     fixture_field(&fixture, "b", PH_FIELD_ID);
     struct ph_encoder *encoder = fixture_encoder(&fixture);
-    const struct ph_batches_options options = {.batch_size = 4, .needs_no_labels = true};
+    const struct ph_batches_options options = {
+        .size = sizeof options, .batch_size = 4, .needs_no_labels = true};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct ph_batches *batches = fixture_open(encoder, fixture_file("bare.csv", rows[i]), &options);
         const struct ph_batch *batch = fixture_next(batches);

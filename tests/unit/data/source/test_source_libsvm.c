@@ -31,7 +31,7 @@ static void a_libsvm_row_is_one_weighted_list(void **state)
     assert_int_equal(ph_encoder_num_sparse(encoder), 1);
     assert_string_equal(ph_encoder_sparse(encoder, 0)->name, "features");
     assert_int_equal(ph_encoder_sparse(encoder, 0)->num_rows, 4); /* 7, 3 and 9, and row 0 */
-    const struct ph_batches_options options = {.batch_size = 10};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     const struct ph_batch *batch = fixture_next(batches);
     static const int32_t lengths[] = {2, 1, 0, 2};
@@ -54,7 +54,7 @@ static void libffm_fields_are_lists_of_their_own(void **state)
     struct ph_encoder *encoder = make_encoder(path, PH_DATA_LIBFFM);
     assert_int_equal(ph_encoder_num_sparse(encoder), 3);
     assert_string_equal(ph_encoder_sparse(encoder, 2)->name, "2");
-    const struct ph_batches_options options = {.batch_size = 10};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     const struct ph_batch *batch = fixture_next(batches);
     static const int32_t lengths[] = {1, 0, 0, 1, 2, 0};
@@ -71,7 +71,7 @@ static void a_missing_label_is_fine_for_prediction_only(void **state)
     (void)state;
     struct ph_encoder *encoder = make_encoder(fixture_file("labelled.libsvm", "1 7:1\n"), PH_DATA_LIBSVM);
     const char *path = fixture_file("unlabelled.libsvm", "7:1\n");
-    struct ph_batches_options options = {.batch_size = 10};
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     const struct ph_batch *batch;
     struct ph_batches *batches = fixture_open(encoder, path, &options);
     assert_fails(
@@ -108,7 +108,7 @@ static void malformed_rows_are_named(void **state)
         struct ph_encoder *encoder = make_encoder(fixture_file("good.txt", good), cases[i].format);
         snprintf(text, sizeof text, "%s%s\n", good, cases[i].line);
         snprintf(place, sizeof place, "bad.txt:2: %s%s", i == 1 ? "field 'label': " : "", cases[i].problem);
-        const struct ph_batches_options options = {.batch_size = 10};
+        const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
         const struct ph_batch *batch;
         struct ph_batches *batches = fixture_open(encoder, fixture_file("bad.txt", text), &options);
         assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA, place);
@@ -148,7 +148,7 @@ static void an_encoder_for_other_rows_is_refused(void **state)
     const char *path = fixture_file("good.ffm", "1 0:7:1 1:8:1\n");
     struct ph_encoder *encoder = make_encoder(path, PH_DATA_LIBFFM);
     struct ph_batches *batches = NULL;
-    const struct ph_batches_options options = {.batch_size = 10};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     encoder->columns[1].is_list = false;
     assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_DATA,
         "field '0': in rows of libsvm or libffm it is a list of weighted ids");

@@ -77,7 +77,8 @@ static void arrays_and_text_give_the_same_batches(void **state)
         struct ph_encoder *csv = twin_encoder(twins.csv, PH_DATA_CSV, true);
         struct ph_encoder *npz = twin_encoder(twins.npz, PH_DATA_NPY, false);
         for (int is_shuffled = 0; is_shuffled <= 1; is_shuffled++) {
-            struct ph_batches_options options = {.batch_size = 64,
+            struct ph_batches_options options = {.size = sizeof options,
+                .batch_size = 64,
                 .reading.is_shuffled = is_shuffled != 0,
                 .seed = 5,
                 .reading.shuffle_bytes = 4096};
@@ -97,8 +98,10 @@ static void a_pass_goes_on_where_it_was_left(void **state)
         struct twins twins = write_twins((variant & 1) != 0);
         struct ph_encoder *encoder = twin_encoder(twins.npz, PH_DATA_NPY, true);
         struct ph_position position;
-        struct ph_batches_options options = {
-            .batch_size = 50, .reading.is_shuffled = (variant & 2) != 0, .reading.shuffle_bytes = 4096};
+        struct ph_batches_options options = {.size = sizeof options,
+            .batch_size = 50,
+            .reading.is_shuffled = (variant & 2) != 0,
+            .reading.shuffle_bytes = 4096};
         struct ph_batches *whole = fixture_open(encoder, twins.npz, &options);
         for (int i = 0; i < 7; i++)
             fixture_next(whole);
@@ -174,7 +177,7 @@ static void a_pattern_of_labels_is_many_days(void **state)
     assert_string_equal(ph_encoder_sparse(encoder, 2)->name, "C3");
     assert_false(encoder->sparse_columns[0]->is_list);
     assert_true(encoder->sparse_columns[2]->is_list);
-    const struct ph_batches_options options = {.batch_size = 4};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 4};
     struct ph_batches *batches = fixture_open(encoder, path_of("day_*_labels.npy"), &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->num_samples, 4);
@@ -212,7 +215,7 @@ static void prediction_needs_no_labels(void **state)
     struct ph_encoder *encoder = mlperf_encoder(path_of("day_3"));
     assert_int_equal(unlink(path_of("day_3_labels.npy")), 0);
     struct ph_batches *batches = NULL;
-    struct ph_batches_options options = {.batch_size = 4};
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 4};
     assert_fails(
         ph_batches_open(encoder, path_of("day_3"), &options, &batches), PH_ERROR_DATA, "day_3_labels.npy: ");
     options.needs_no_labels = true;
@@ -268,7 +271,7 @@ static void a_bad_row_is_named_by_its_number(void **state)
     const int32_t labels[2] = {1, 7};
     npy_file("day_6_labels.npy", "<i4", "(2,)", labels, sizeof labels);
     const struct ph_batch *batch;
-    struct ph_batches_options options = {.batch_size = 4};
+    struct ph_batches_options options = {.size = sizeof options, .batch_size = 4};
     struct ph_batches *batches = fixture_open(encoder, path_of("day_6_labels.npy"), &options);
     assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA,
         "day_6_labels.npy: row 2: field 'label': 7 is not a label in [0, 1]");
@@ -289,8 +292,8 @@ static void nan_is_a_blank(void **state)
     npy_file("day_7_labels.npy", "<f4", "(2,)", labels, sizeof labels);
     npy_file("day_7_dense.npy", "<f4", "(2, 2)", dense, sizeof dense);
     struct ph_encoder *encoder = mlperf_encoder(path_of("day_7"));
-    struct ph_batches *batches =
-        fixture_open(encoder, path_of("day_7"), &(struct ph_batches_options){.batch_size = 4});
+    struct ph_batches *batches = fixture_open(encoder, path_of("day_7"),
+        &(struct ph_batches_options){.size = sizeof(struct ph_batches_options), .batch_size = 4});
     const struct ph_batch *batch = fixture_next(batches);
     assert_non_null(batch->label_mask);
     assert_true(batch->label_mask[0] == 0 && batch->label_mask[1] == 1 && batch->labels[1] == 1);

@@ -122,7 +122,7 @@ static void the_reader_takes_what_was_written(void **state)
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
     assert_ok(ph_synth_write(&settings, test_path("read"), truth));
     struct ph_encoder *encoder = encoder_of(&settings, test_path("read/train.tsv.zst"));
-    const struct ph_batches_options options = {.batch_size = 100000};
+    const struct ph_batches_options options = {.size = sizeof options, .batch_size = 100000};
     struct ph_batches *batches = fixture_open(encoder, test_path("read/train.tsv.zst"), &options);
     const struct ph_batch *batch = fixture_next(batches);
     assert_int_equal(batch->num_samples, 4000);
