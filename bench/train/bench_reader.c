@@ -49,7 +49,8 @@ static struct ph_config *read_config(void)
 static struct ph_train_summary train(struct bench *bench, const struct ph_config *config,
     const struct ph_encoder *encoder, const struct source *source, size_t round)
 {
-    struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    bench_check(ph_config_job(config, &job));
     struct ph_train_summary summary;
     job.encoder = encoder;
     job.paths.train = source->path;

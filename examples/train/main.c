@@ -12,7 +12,8 @@
 /* Everything is borrowed by the job, and may go when the training has ended. */
 static ph_status train(const struct ph_config *config, const char *folder)
 {
-    struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    PH_TRY(ph_config_job(config, &job));
     struct ph_encoder *encoder = NULL;
     struct ph_train_summary summary;
     if (job.paths.train == NULL)

@@ -41,9 +41,9 @@ const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *
 PH_MUST_CHECK ph_status ph_config_prepare_options(
     const struct ph_config *config, struct ph_prepare_options *options);
 
-/* What a training takes from a config: all but folder, is_resumed, encoder and what watches it, which are zero. train_path
- * is NULL where the config names no data.train. */
-struct ph_train_job ph_config_job(const struct ph_config *config);
+/* Fills in what a training takes from a config: all but folder, is_resumed, encoder and what watches it, which become zero; the
+ * caller has set the size. paths.train is NULL where the config names no data.train. PH_ERROR_USAGE. */
+PH_MUST_CHECK ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job);
 
 /* Writes the config of a training as it takes effect (all keys but those under "prepare" and "synth"), as YAML that
  * ph_config_read takes: a file that is replaced in one moment, or "-" for standard output. As config.yaml in the

@@ -177,8 +177,9 @@ struct ph_first_bad_rows {
     struct ph_buffer train, valid, test;
 };
 
-/* A training to run; ph_config_job of phloem/config.h makes one of a config. All pointers are borrowed. */
+/* A training to run; ph_config_job of phloem/config.h fills one in by a config. All pointers are borrowed. */
 struct ph_train_job {
+    size_t size; /* sizeof the struct: phloem/options.h */
     struct ph_run_settings run;
     const struct ph_model_settings *model;
     const struct ph_train_settings *train;

@@ -190,7 +190,8 @@ static ph_status train_by_config(struct steps *steps, const struct step_case *of
 {
     char folder[4096];
     struct ph_encoder *encoder;
-    struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    PH_TRY(ph_config_job(config, &job));
     snprintf(
         folder, sizeof folder, "%s/%s_%s_%s", steps->folder, of->model, of->kind, ph__wire_name(of->wire));
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));

@@ -138,7 +138,8 @@ static void losses_of_lr_are_those_of_numpy(void **state)
         .rule.momentum = 0.9,
         .embedding_learning_rate_factor = 1,
         .embedding_scope = PH_SCOPE_WHOLE};
-    const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
+    const struct ph_train_job job = {
+        .size = sizeof job, .model = &model, .train = &train, .optimizer = &optimizer};
     check_model(&job, "lr");
 }
 
@@ -160,7 +161,8 @@ static void losses_of_dnn_are_those_of_numpy(void **state)
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 0.05,
         .embedding_scope = PH_SCOPE_WHOLE};
-    const struct ph_train_job job = {.model = &model, .train = &train, .optimizer = &optimizer};
+    const struct ph_train_job job = {
+        .size = sizeof job, .model = &model, .train = &train, .optimizer = &optimizer};
     check_model(&job, "dnn");
 }
 

@@ -288,7 +288,8 @@ static ph_status tell_plan(const struct planning *planning)
 static ph_status plan(void *context, struct ph_comm *comm)
 {
     struct planning *planning = context;
-    struct ph_train_job job = ph_config_job(&planning->source.config);
+    struct ph_train_job job = {.size = sizeof job};
+    PH_TRY(ph_config_job(&planning->source.config, &job));
     job.encoder = planning->source.encoder;
     PH_TRY(settle_topology(planning, comm));
     PH_TRY(ph__table_list_of_job(&job, &planning->list));

@@ -157,9 +157,10 @@ ph_status ph_config_prepare_options(const struct ph_config *config, struct ph_pr
     return ph__options_give(&own, sizeof own, options, "ph_prepare_options");
 }
 
-struct ph_train_job ph_config_job(const struct ph_config *config)
+ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job)
 {
-    return (struct ph_train_job){
+    const struct ph_train_job own = {
+        .size = sizeof own,
         .run = config->run,
         .model = &config->model.settings,
         .train = &config->train,
@@ -168,6 +169,7 @@ struct ph_train_job ph_config_job(const struct ph_config *config)
         .paths = config->data.paths,
         .reading = config->data.reading,
     };
+    return ph__options_give(&own, sizeof own, job, "ph_train_job");
 }
 
 /* ---- writing and comparing -------------------------------------------------------------------------------- */

@@ -357,12 +357,14 @@ static ph_status tell_others(const struct ph_train_job *job, ph_status status)
 
 ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out)
 {
+    struct ph_train_job own;
     struct ph__trainer *trainer;
-    ph_status status = ph__trainer_create(job, &trainer);
+    PH_TRY(ph__options_copy(&own, sizeof own, job, "ph_train_job"));
+    ph_status status = ph__trainer_create(&own, &trainer);
     if (status != PH_OK)
-        return tell_others(job, status);
+        return tell_others(&own, status);
     if (!trainer->summary.was_finished)
-        status = tell_others(job, train(trainer));
+        status = tell_others(&own, train(trainer));
     if (status == PH_OK)
         tell_end(trainer, summary_out);
     ph__trainer_destroy(trainer);

@@ -82,7 +82,8 @@ static ph_status train(
     const struct ph__config_run *run = watch->run;
     const struct ph_train_observer observer = {
         .context = watch, .on_progress = show_progress, .on_start = start, .on_note = show_note};
-    struct ph_train_job job = ph_config_job(run->config);
+    struct ph_train_job job = {.size = sizeof job};
+    PH_TRY(ph_config_job(run->config, &job));
     job.encoder = encoder;
     job.comm = run->comm;
     job.reducer = run->reducer;

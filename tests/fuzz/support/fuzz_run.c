@@ -42,7 +42,8 @@ void fuzz_run_init(struct fuzz_run *run, const char *model_kind)
 
 struct ph_train_job fuzz_run_job(const struct fuzz_run *run)
 {
-    struct ph_train_job job = ph_config_job(run->config);
+    struct ph_train_job job = {.size = sizeof job};
+    fuzz_require(ph_config_job(run->config, &job) == PH_OK);
     job.encoder = run->encoder;
     job.folder = run->folder;
     return job;

@@ -118,7 +118,8 @@ static ph_status train_config(const struct training *training, struct ph_comm *c
         .plan = training->plan, .sync = PH_SYNC_ALLREDUCE, .bucket_bytes = 1 << 20, .overlap = true};
     struct ph_encoder *encoder;
     struct ph_train_summary summary;
-    struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    PH_TRY(ph_config_job(config, &job));
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
     job.encoder = encoder;
     job.folder = training->folder;

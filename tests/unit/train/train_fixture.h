@@ -91,7 +91,8 @@ static inline struct setup *set_up(const char *model, const char *folder)
         .embedding_learning_rate_factor = 1,
         .embedding_l2 = 1e-4,
         .embedding_scope = PH_SCOPE_WHOLE};
-    setup->job = (struct ph_train_job){.run.seed = test_seed(),
+    setup->job = (struct ph_train_job){.size = sizeof(struct ph_train_job),
+        .run.seed = test_seed(),
         .model = &setup->model,
         .train = &setup->train,
         .optimizer = &setup->optimizer,

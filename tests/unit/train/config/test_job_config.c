@@ -36,7 +36,8 @@ static void what_stands_in_a_config_comes_out_of_it(void **state)
         "model: {kind: fm, hidden_units: [8, 4]}\ntrain: {batch_size: 10}\n"
         "optimizer: {learning_rate: 0.25, groups: [{name: g, pattern: 'x*', l2: 1}]}\n");
     struct ph_config *config = read_config(path, COUNT(sets), sets);
-    const struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    assert_ok(ph_config_job(config, &job));
     assert_int_equal(job.run.seed, 9);
     assert_int_equal(job.run.num_threads, 3);
     assert_string_equal(job.paths.train, "a.csv");
@@ -64,11 +65,29 @@ static void what_stands_in_a_config_comes_out_of_it(void **state)
     ph_config_destroy(config);
 }
 
+static void structs_without_their_size_are_refused(void **state)
+{
+    (void)state;
+    struct ph_config *config = read_config(NULL, 0, NULL);
+    struct ph_train_job job = {0};
+    struct ph_prepare_options options = {0};
+    struct ph_train_summary training;
+    struct ph_prepare_summary preparation;
+    const char *why = "set .size = sizeof(struct ph_train_job)";
+    assert_fails(ph_config_job(config, &job), PH_ERROR_USAGE, why);
+    assert_fails(ph_train(&job, &training), PH_ERROR_USAGE, why);
+    why = "set .size = sizeof(struct ph_prepare_options)";
+    assert_fails(ph_config_prepare_options(config, &options), PH_ERROR_USAGE, why);
+    assert_fails(ph_prepare(ph_config_data(config), "none", &options, &preparation), PH_ERROR_USAGE, why);
+    ph_config_destroy(config);
+}
+
 static void no_file_is_the_defaults(void **state)
 {
     (void)state;
     struct ph_config *config = read_config(NULL, 0, NULL);
-    const struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    assert_ok(ph_config_job(config, &job));
     assert_int_equal(job.run.seed, 1);
     assert_int_equal(job.train->epochs, 1);
     assert_null(job.paths.train);
@@ -90,7 +109,9 @@ static void what_is_written_reads_back_the_same(void **state)
     ph_config_destroy(config);
     config = read_config(first, 0, NULL);
     assert_int_equal(ph_config_model(config)->kind, ph_model_find("lr"));
-    assert_string_equal(ph_config_job(config).paths.train, "$x y.csv");
+    struct ph_train_job job = {.size = sizeof job};
+    assert_ok(ph_config_job(config, &job));
+    assert_string_equal(job.paths.train, "$x y.csv");
     assert_ok(ph_config_write(config, second));
     char *text = read_text(first), *again = read_text(second);
     assert_string_equal(text, again);
@@ -157,7 +178,8 @@ static void a_config_is_all_that_preparing_training_and_scoring_want(void **stat
     struct ph_encoder *encoder = NULL;
     assert_ok(ph_encoder_create(ph_config_data(config), &encoder));
     assert_int_equal(ph_encoder_num_sparse(encoder), 3);
-    struct ph_train_job job = ph_config_job(config);
+    struct ph_train_job job = {.size = sizeof job};
+    assert_ok(ph_config_job(config, &job));
     struct ph_train_summary summary;
     job.encoder = encoder;
     job.folder = folder;
@@ -178,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_stands_in_a_config_comes_out_of_it),
+        cmocka_unit_test(structs_without_their_size_are_refused),
         cmocka_unit_test(no_file_is_the_defaults),
         cmocka_unit_test(what_is_written_reads_back_the_same),
         cmocka_unit_test(what_cannot_be_read_is_named),

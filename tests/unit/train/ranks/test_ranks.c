@@ -13,7 +13,7 @@
 
 static ph_status init(struct ph_comm *comm, void *context)
 {
-    const struct ph_train_job job = {.comm = comm, .parallel = context};
+    const struct ph_train_job job = {.size = sizeof job, .comm = comm, .parallel = context};
     struct ph__ranks ranks;
     const ph_status status = ph__ranks_init(&ranks, &job);
     ph__ranks_fini(&ranks);
