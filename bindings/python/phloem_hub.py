@@ -41,6 +41,8 @@ Order = enum.IntEnum("Order", "WORKER_ORDER ARRIVAL_ORDER", start=0)
 OnDeath = enum.IntEnum("OnDeath", "ABORT SHRINK", start=0)
 WaitPolicy = enum.IntEnum("WaitPolicy", "AUTO SPIN SPIN_THEN_SLEEP SLEEP", start=0)
 Transport = enum.IntEnum("Transport", "AUTO SHARED_MEMORY TCP", start=0)
+Aggregation = enum.IntEnum("Aggregation", "TALL WIDE", start=0)
+Log = enum.IntEnum("Log", "TEXT JSON NONE", start=0)
 Results = enum.IntEnum("Results", "AUTO CACHED NON_TEMPORAL", start=0)
 OptimizerKind = enum.IntEnum("OptimizerKind", "SGD MOMENTUM ADAGRAD ROWWISE_ADAGRAD ADAM ADAMW", start=0)
 DType = enum.IntEnum("DType", "F32 F64 I32 I64 U32 U8 F16 BF16", start=0)
@@ -116,11 +118,11 @@ class ServerOptions(Structure):
     """struct ph_hub_server_options."""
 
     _fields_ = [("size", ctypes.c_size_t), ("address", ctypes.c_char_p), ("secret_file", ctypes.c_char_p),
-                ("num_threads", ctypes.c_uint32), ("wait", ctypes.c_int), ("is_wide", ctypes.c_bool),
+                ("num_threads", ctypes.c_uint64), ("wait", ctypes.c_int), ("aggregation", ctypes.c_int),
                 ("results", ctypes.c_int), ("max_bytes", ctypes.c_uint64), ("max_job_bytes", ctypes.c_uint64),
-                ("max_jobs", ctypes.c_uint32), ("chunk_bytes", ctypes.c_uint32), ("checkpoint_folder", ctypes.c_char_p),
-                ("metrics_address", ctypes.c_char_p), ("trace_path", ctypes.c_char_p), ("log_descriptor", ctypes.c_int),
-                ("is_log_json", ctypes.c_bool)]
+                ("max_jobs", ctypes.c_uint64), ("chunk_bytes", ctypes.c_uint64), ("checkpoint_folder", ctypes.c_char_p),
+                ("metrics_address", ctypes.c_char_p), ("trace_path", ctypes.c_char_p), ("log", ctypes.c_int),
+                ("log_descriptor", ctypes.c_int)]
 
 
 # ---- the library -----------------------------------------------------------------------------------------------------

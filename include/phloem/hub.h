@@ -104,6 +104,7 @@ struct ph_hub_optimizer {
 
 #define PH_HUB_MAX_OPTIMIZERS 16
 #define PH_HUB_MAX_WORKERS 1024
+#define PH_HUB_MAX_JOBS 1024           /* on one hub */
 #define PH_HUB_MAX_HUBS 64             /* that share a job's keys */
 #define PH_HUB_MAX_NAME 127            /* bytes of a service's name */
 #define PH_HUB_MAX_PERIOD (1ull << 40) /* iterations from one checkpoint to the next */

@@ -21,25 +21,33 @@ struct ph_hub_server;
  * more than the core threads' own caches hold, else through them. */
 enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
 
-struct ph_hub_server_options { /* all but size may be zero: the defaults; texts are borrowed until destroy */
-    size_t size;               /* sizeof the struct: phloem/options.h */
-    const char *address;       /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
-    const char *secret_file;   /* needed when the address is not loopback */
-    uint32_t num_threads;      /* core threads; 0: one a processor */
+/* WIDE: all core threads work on each key together, to compare with; no checkpoint_folder. */
+enum ph_hub_aggregation { PH_HUB_TALL, PH_HUB_WIDE };
+
+/* Lines of "key=value", a JSON object each, or none at all. */
+enum ph_hub_log { PH_HUB_LOG_TEXT, PH_HUB_LOG_JSON, PH_HUB_LOG_NONE };
+
+/* The keys under "hub" of a config that `phloem hub` reads, and where its log goes. All but size may be zero: the defaults. Texts
+ * are borrowed until destroy. */
+struct ph_hub_server_options {
+    size_t size;             /* sizeof the struct: phloem/options.h */
+    const char *address;     /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
+    const char *secret_file; /* needed when the address is not loopback */
+    uint64_t num_threads;    /* core threads; 0: one a processor */
     enum ph_hub_wait_policy wait;
-    bool is_wide; /* all core threads work on each key together, to compare; no checkpoint_folder */
+    enum ph_hub_aggregation aggregation;
     enum ph_hub_results results;
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
     uint64_t max_job_bytes; /* of one job; 0: no other limit */
-    uint32_t max_jobs;      /* 0: 64 */
+    uint64_t max_jobs;      /* up to PH_HUB_MAX_JOBS; 0: 64 */
     /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job
      * begins, and less for small jobs. */
-    uint32_t chunk_bytes;
+    uint64_t chunk_bytes;
     const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
-    const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL: none */
+    const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL or "": none */
     const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
-    int log_descriptor;     /* structured log lines go there; 0: nowhere */
-    bool is_log_json;       /* a JSON object a line instead of key=value */
+    enum ph_hub_log log;
+    int log_descriptor; /* structured log lines go there; 0: nowhere */
 };
 
 /* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER: the addresses cannot be

@@ -356,7 +356,7 @@ static void what_several_hubs_cannot_do_is_refused(void **state)
     struct several_hubs hubs;
     struct ph_hub_client *client;
     struct ph_hub_service service = plain_service(1);
-    const struct ph_hub_server_options options[2] = {{.num_threads = 2}, {.is_wide = true}};
+    const struct ph_hub_server_options options[2] = {{.num_threads = 2}, {.aggregation = PH_HUB_WIDE}};
     several_hubs_begin(&hubs, 2, options);
     assert_fails(ph_hub_create_service(&hubs.all.options, &service), PH_ERROR_USAGE, "wide");
     assert_non_null(strstr(ph_error_text(), hubs.hubs[1].options.address));

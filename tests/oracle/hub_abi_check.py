@@ -25,7 +25,8 @@ STRUCTURES = {"ph_update_rule": "UpdateRule", "ph_hub_optimizer": "Optimizer", "
 ENUMERATIONS = {  # name: the class, and what its members' names begin with in C
     "ph_hub_mode": ("Mode", "PH_HUB_"), "ph_hub_order": ("Order", "PH_HUB_"), "ph_hub_on_death": ("OnDeath", "PH_HUB_"),
     "ph_hub_wait_policy": ("WaitPolicy", "PH_HUB_WAIT_"), "ph_hub_transport": ("Transport", "PH_HUB_"),
-    "ph_hub_results": ("Results", "PH_HUB_RESULTS_"),
+    "ph_hub_results": ("Results", "PH_HUB_RESULTS_"), "ph_hub_aggregation": ("Aggregation", "PH_HUB_"),
+    "ph_hub_log": ("Log", "PH_HUB_LOG_"),
     "ph_optimizer_kind": ("OptimizerKind", "PH_"), "ph_dtype": ("DType", "PH_"), "ph_status_code": ("Status", "PH_")}
 OF_C = {"size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float,
         "int": ctypes.c_int, "ph_status": "status", "void": None}

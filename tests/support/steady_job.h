@@ -173,7 +173,7 @@ static inline void steady_start_hubs(struct steady_job *job)
         .num_threads = 2,
         .wait = job->wait,
         .secret_file = job->secret_file,
-        .is_wide = job->is_wide};
+        .aggregation = job->is_wide ? PH_HUB_WIDE : PH_HUB_TALL};
     size_t used = 0;
     for (uint32_t i = 0; i < steady_num_hubs(job); i++) {
         hub_thread_begin(&job->hubs[i], options);

@@ -36,7 +36,7 @@ static void start_hub(struct cluster *cluster)
                                           .num_threads = options->num_threads,
                                           .wait = options->wait,
                                           .results = options->results,
-                                          .is_wide = options->is_wide},
+                                          .aggregation = options->is_wide ? PH_HUB_WIDE : PH_HUB_TALL},
         .processor = pinned_processor(options, 1)};
     cluster->hub = child_start("bench hub", hub_process, &hub);
     child_hear(&cluster->hub, cluster->address, sizeof cluster->address);

@@ -13,8 +13,8 @@
 struct request {
     const char *config, *address, *threads, *secret_file, *metrics, *trace;
     struct cli_texts sets;
-    struct ph__arena arena; /* of texts in sets that argv does not hold, and of the settings */
-    struct ph__hub_settings settings;
+    struct ph__arena arena; /* of texts in sets that argv does not hold, and of the options */
+    struct ph_hub_server_options options;
 };
 
 static ph_status add_sets(struct request *request)
@@ -48,11 +48,14 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return *is_done ? PH_OK : add_sets(request);
 }
 
-static ph_status read_settings(struct request *request)
+static ph_status read_options(struct request *request)
 {
-    const struct ph__section section = {&ph__hub_options, &request->settings};
-    return ph__config_read(
-        request->config, request->sets.items, request->sets.count, &section, 1, &request->arena);
+    const struct ph__section section = {&ph__hub_options, &request->options};
+    PH_TRY(ph__config_read(
+        request->config, request->sets.items, request->sets.count, &section, 1, &request->arena));
+    request->options.size = sizeof request->options;
+    request->options.log_descriptor = STDERR_FILENO;
+    return PH_OK;
 }
 
 static void print_address(const struct ph_hub_server *server)
@@ -85,12 +88,12 @@ static void raise_descriptor_limit(void)
 
 static ph_status serve(const struct request *request)
 {
-    const struct ph_hub_server_options options = ph__hub_server_options(&request->settings, STDERR_FILENO);
+    const struct ph_hub_server_options *options = &request->options;
     struct ph_hub_server *server;
     raise_descriptor_limit();
-    if (options.trace_path != NULL)
-        PH_TRY(cli_output_try(options.trace_path));
-    PH_TRY(ph_hub_server_create(&options, &server));
+    if (options->trace_path != NULL)
+        PH_TRY(cli_output_try(options->trace_path));
+    PH_TRY(ph_hub_server_create(options, &server));
     const ph_status status = run_until_stopped(server);
     ph_hub_server_destroy(server);
     return status;
@@ -102,7 +105,7 @@ ph_status cli_hub_serve(int argc, char **argv)
     bool is_done;
     ph_status status = parse(argc, argv, &request, &is_done);
     if (status == PH_OK && !is_done)
-        status = read_settings(&request);
+        status = read_options(&request);
     if (status == PH_OK && !is_done)
         status = serve(&request);
     ph__arena_fini(&request.arena);

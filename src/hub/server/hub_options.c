@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#define HUB(member) offsetof(struct ph__hub_settings, member)
+#define HUB(member) offsetof(struct ph_hub_server_options, member)
 #define MAX_BYTES 9e15
 
 static const struct ph__option options[] = {
@@ -19,7 +19,7 @@ static const struct ph__option options[] = {
         .help = "File of 16 to 1024 random bytes that workers have too; nobody but its owner may read it."},
     {.key = "threads",
         .type = PH_OPTION_INTEGER,
-        .offset = HUB(threads),
+        .offset = HUB(num_threads),
         .default_text = "0",
         .min = 0,
         .max = 128,
@@ -67,7 +67,7 @@ static const struct ph__option options[] = {
         .offset = HUB(max_jobs),
         .default_text = "64",
         .min = 1,
-        .max = 1024,
+        .max = PH_HUB_MAX_JOBS,
         .help = "Services that there may be at a time."},
     {.key = "chunk_bytes",
         .type = PH_OPTION_INTEGER,
@@ -93,7 +93,7 @@ static const struct ph__option options[] = {
                 "anybody who reaches it. Empty: none."},
     {.key = "trace",
         .type = PH_OPTION_PATH,
-        .offset = HUB(trace),
+        .offset = HUB(trace_path),
         .default_text = "",
         .help = "File that gets a Chrome trace of the first chunks' ways when the hub stops; with tall "
                 "aggregation."},
@@ -110,28 +110,5 @@ const struct ph__option_table ph__hub_options = {
     .help = "What phloem hub starts with: a config of its own.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
-    .settings_size = sizeof(struct ph__hub_settings),
+    .settings_size = sizeof(struct ph_hub_server_options),
 };
-
-struct ph_hub_server_options ph__hub_server_options(
-    const struct ph__hub_settings *settings, int log_descriptor)
-{
-    return (struct ph_hub_server_options){
-        .size = sizeof(struct ph_hub_server_options),
-        .address = settings->address,
-        .secret_file = settings->secret_file,
-        .num_threads = (uint32_t)settings->threads,
-        .wait = (enum ph_hub_wait_policy)settings->wait,
-        .is_wide = settings->aggregation != 0,
-        .results = (enum ph_hub_results)settings->results,
-        .max_bytes = (uint64_t)settings->max_bytes,
-        .max_job_bytes = (uint64_t)settings->max_job_bytes,
-        .max_jobs = (uint32_t)settings->max_jobs,
-        .chunk_bytes = (uint32_t)settings->chunk_bytes,
-        .checkpoint_folder = settings->checkpoint_folder,
-        .metrics_address = *settings->metrics_address != '\0' ? settings->metrics_address : NULL,
-        .trace_path = settings->trace,
-        .log_descriptor = settings->log != PH_HUB_LOG_NONE ? log_descriptor : 0,
-        .is_log_json = settings->log == PH_HUB_LOG_JSON,
-    };
-}

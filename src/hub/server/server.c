@@ -216,8 +216,10 @@ static void open_log(struct ph_hub_server *server)
 {
     server->log_settings = (struct ph__log){.descriptor = server->options.log_descriptor,
         .least_level = PH_LOG_INFO,
-        .format = server->options.is_log_json ? PH_LOG_JSON : PH_LOG_LOGFMT};
-    server->log = server->options.log_descriptor > 0 ? &server->log_settings : NULL;
+        .format = server->options.log == PH_HUB_LOG_JSON ? PH_LOG_JSON : PH_LOG_LOGFMT};
+    server->log = server->options.log != PH_HUB_LOG_NONE && server->options.log_descriptor > 0
+                      ? &server->log_settings
+                      : NULL;
 }
 
 static void log_start(const struct ph_hub_server *server)
@@ -254,25 +256,25 @@ static ph_status read_secret(struct ph_hub_server *server)
 
 static ph_status choose_chunks(struct ph_hub_server *server)
 {
-    const uint32_t chunk_bytes = server->options.chunk_bytes;
+    const uint64_t chunk_bytes = server->options.chunk_bytes;
     if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
-        return ph__server_name_option(
-            "chunk_bytes", ph_fail(PH_ERROR_CONFIG, "chunks of %u bytes: a multiple of %d up to %u is wanted",
-                               chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
+        return ph__server_name_option("chunk_bytes",
+            ph_fail(PH_ERROR_CONFIG, "chunks of %llu bytes: a multiple of %d up to %u is wanted",
+                (unsigned long long)chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
     /* A hub that is wide works with whole keys: their chunks are only sent. */
-    const uint32_t of_wide = server->options.is_wide ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
+    const uint32_t of_wide = server->options.aggregation == PH_HUB_WIDE ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
     server->tuning = (struct ph__autotune){.kernels = server->kernels,
         .results = server->options.results,
-        .hub_bytes = chunk_bytes > 0 ? chunk_bytes : of_wide};
+        .hub_bytes = chunk_bytes > 0 ? (uint32_t)chunk_bytes : of_wide};
     return PH_OK;
 }
 
 static ph_status start(struct ph_hub_server *server)
 {
     enum ph__isa isa;
-    if (server->options.is_wide && server->options.checkpoint_folder != NULL)
+    if (server->options.aggregation == PH_HUB_WIDE && server->options.checkpoint_folder != NULL)
         return ph_fail(PH_ERROR_CONFIG,
-            "is_wide (hub.aggregation: wide) is there to compare with: it keeps no "
+            "PH_HUB_WIDE (hub.aggregation: wide) is there to compare with: it keeps no "
             "checkpoints in a checkpoint_folder (hub.checkpoint_folder)");
     PH_TRY(ph__server_check_first_worker(server));
     PH_TRY(read_secret(server));
@@ -281,6 +283,10 @@ static ph_status start(struct ph_hub_server *server)
     PH_TRY(choose_chunks(server));
     if (server->options.max_jobs == 0)
         server->options.max_jobs = DEFAULT_MAX_JOBS;
+    if (server->options.max_jobs > PH_HUB_MAX_JOBS)
+        return ph__server_name_option(
+            "max_jobs", ph_fail(PH_ERROR_CONFIG, "%llu services; there are up to %d",
+                            (unsigned long long)server->options.max_jobs, PH_HUB_MAX_JOBS));
     server->max_bytes = server->options.max_bytes;
     if (server->max_bytes == 0)
         PH_TRY(ph__memory_available_bytes(&server->max_bytes));
@@ -303,6 +309,8 @@ ph_status ph_hub_server_create(const struct ph_hub_server_options *options, stru
     if (server == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
     server->options = own;
+    if (own.metrics_address != NULL && own.metrics_address[0] == '\0')
+        server->options.metrics_address = NULL;
     server->started_ns = ph__clock_ns();
     open_log(server);
     server->listening = server->listening_local = server->bell[0] = server->bell[1] = -1;

@@ -155,7 +155,7 @@ static ph_status send_layout(struct ph__tenant *tenant, uint32_t rank)
 static const char *trace_name_for(struct ph_hub_server *server, const char *job)
 {
     struct ph__server_trace *trace = &server->trace;
-    if (server->options.is_wide || trace->num_jobs == PH_HUB_MAX_TRACED_JOBS ||
+    if (server->options.aggregation == PH_HUB_WIDE || trace->num_jobs == PH_HUB_MAX_TRACED_JOBS ||
         ph__trace_is_full(trace->events))
         return NULL;
     return strcpy(trace->names[trace->num_jobs++], job);
@@ -169,7 +169,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph__tena
         .num_cores = server->num_cores,
         .kernels = server->kernels,
         .tuning = &server->tuning,
-        .is_wide = server->options.is_wide,
+        .is_wide = server->options.aggregation == PH_HUB_WIDE,
         .results = server->options.results,
         .max_bytes = ph__server_bytes_left(server),
         .failure = ph__server_note_failure,

@@ -279,7 +279,7 @@ static ph_status create_service(
     if (server->num_tenants >= server->options.max_jobs)
         return ph_fail(
             PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
-    if (server->options.is_wide)
+    if (server->options.aggregation == PH_HUB_WIDE)
         PH_TRY(check_wide(settings));
     PH_TRY(ph__tenant_create(settings, tenant_out));
     ph__server_add_tenant(server, *tenant_out);

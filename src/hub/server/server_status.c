@@ -217,12 +217,12 @@ static struct ph__json *status_of(
     const bool is_of_one = *service != '\0';
     ph__json_set_text(json, "address", server->address);
     ph__json_set_number(json, "seconds", figures->seconds);
-    ph__json_set_text(json, "aggregation", server->options.is_wide ? "wide" : "tall");
+    ph__json_set_text(json, "aggregation", server->options.aggregation == PH_HUB_WIDE ? "wide" : "tall");
     ph__json_set_bool(json, "is_crowded", server->is_crowded);
     set_count(json, "connections", figures->num_connections);
     set_count(json, "max_bytes", server->max_bytes);
     set_count(json, "used_bytes", figures->used_bytes);
-    ph__json_set_integer(json, "max_jobs", server->options.max_jobs);
+    ph__json_set_integer(json, "max_jobs", (int64_t)server->options.max_jobs);
     ph__json_set(json, "cores", cores_of(server));
     ph__json_set(json, "links", links_of(&figures->traffic));
     for (size_t i = 0; i < figures->num_tenants; i++) {

@@ -1,6 +1,5 @@
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hub/server/hub_options.h"
 #include "support/test_support.h"
@@ -8,10 +7,10 @@
 static struct ph_hub_server_options read_options(
     struct ph__arena *arena, const char *const *sets, size_t num_sets)
 {
-    static struct ph__hub_settings settings;
-    const struct ph__section section = {&ph__hub_options, &settings};
+    struct ph_hub_server_options options;
+    const struct ph__section section = {&ph__hub_options, &options};
     assert_ok(ph__config_read(NULL, sets, num_sets, &section, 1, arena));
-    return ph__hub_server_options(&settings, STDERR_FILENO);
+    return options;
 }
 
 static void defaults_bind_to_the_loopback_and_log(void **state)
@@ -21,14 +20,13 @@ static void defaults_bind_to_the_loopback_and_log(void **state)
     const struct ph_hub_server_options options = read_options(&arena, NULL, 0);
     assert_string_equal(options.address, "127.0.0.1:0");
     assert_null(options.secret_file);
-    assert_null(options.metrics_address);
+    assert_string_equal(options.metrics_address, "");
     assert_null(options.checkpoint_folder);
     assert_null(options.trace_path);
     assert_int_equal(options.num_threads, 0);
     assert_int_equal(options.wait, PH_HUB_WAIT_AUTO);
-    assert_false(options.is_wide);
-    assert_int_equal(options.log_descriptor, STDERR_FILENO);
-    assert_false(options.is_log_json);
+    assert_int_equal(options.aggregation, PH_HUB_TALL);
+    assert_int_equal(options.log, PH_HUB_LOG_TEXT);
     ph__arena_fini(&arena);
 }
 
@@ -61,7 +59,9 @@ static void each_key_reaches_the_server(void **state)
     assert_string_equal(options.secret_file, "s");
     assert_int_equal(options.num_threads, 3);
     assert_int_equal(options.wait, PH_HUB_WAIT_SPIN_THEN_SLEEP);
-    assert_true(options.is_wide && options.is_log_json && options.results == PH_HUB_RESULTS_NON_TEMPORAL);
+    assert_int_equal(options.aggregation, PH_HUB_WIDE);
+    assert_int_equal(options.results, PH_HUB_RESULTS_NON_TEMPORAL);
+    assert_int_equal(options.log, PH_HUB_LOG_JSON);
     assert_true(options.max_bytes == 9000000000u);
     assert_int_equal(options.max_job_bytes, 8);
     assert_int_equal(options.max_jobs, 5);
@@ -77,7 +77,7 @@ static void a_hub_may_be_quiet(void **state)
     (void)state;
     static const char *const sets[] = {"hub.log=none"};
     struct ph__arena arena = {0};
-    assert_int_equal(read_options(&arena, sets, 1).log_descriptor, 0);
+    assert_int_equal(read_options(&arena, sets, 1).log, PH_HUB_LOG_NONE);
     ph__arena_fini(&arena);
 }
 

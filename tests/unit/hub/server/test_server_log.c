@@ -17,7 +17,8 @@ static void make_history(int log, bool is_json)
     struct hub_thread hub;
     struct hub_workers workers;
     struct ph_hub_client *client;
-    hub_thread_begin(&hub, (struct ph_hub_server_options){.log_descriptor = log, .is_log_json = is_json});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){
+                               .log_descriptor = log, .log = is_json ? PH_HUB_LOG_JSON : PH_HUB_LOG_TEXT});
     const struct ph_hub_service service = hub_thread_service("a job", 2);
     assert_ok(ph_hub_create_service(&hub.options, &service));
     hub_workers_begin(&workers, &hub, &service, &a_key, 1, 2, PH_HUB_SHARED_MEMORY);

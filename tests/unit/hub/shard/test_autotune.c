@@ -276,7 +276,7 @@ static void workers_are_told_what_was_named(void **state)
         {{.server.chunk_bytes = 960}, 960},
         {{.server.chunk_bytes = 960, .transport = PH_HUB_TCP, .clip_norm = 1}, 960},
         {{.transport = PH_HUB_TCP, .clip_norm = 1}, 32 * KIB},
-        {{.server.is_wide = true}, 32 * KIB},
+        {{.server.aggregation = PH_HUB_WIDE}, 32 * KIB},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -21,8 +21,8 @@ static void run_job(
     const struct job *job, bool is_wide, const struct ph_hub_key *keys, struct hub_workers *workers)
 {
     struct hub_thread hub;
-    hub_thread_begin(
-        &hub, (struct ph_hub_server_options){.is_wide = is_wide, .num_threads = job->num_threads});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.aggregation = is_wide ? PH_HUB_WIDE : PH_HUB_TALL,
+                               .num_threads = job->num_threads});
     hub.options.has_own_parameters = job->has_own_parameters;
     struct ph_hub_service service = hub_thread_service("job", job->num_workers);
     service.optimizers = &job->optimizer;
@@ -160,14 +160,14 @@ static void jobs_that_need_tall_are_refused(void **state)
     services[1].order = PH_HUB_ARRIVAL_ORDER;
     services[2].on_death = PH_HUB_SHRINK;
     services[3].clip_norm = 1;
-    hub_thread_begin(&hub, (struct ph_hub_server_options){.is_wide = true});
+    hub_thread_begin(&hub, (struct ph_hub_server_options){.aggregation = PH_HUB_WIDE});
     for (size_t i = 0; i < sizeof services / sizeof *services; i++)
         assert_fails(ph_hub_create_service(&hub.options, &services[i]), PH_ERROR_USAGE, "aggregates wide");
     assert_ok(ph_hub_create_service(&hub.options, &plain));
     hub_thread_end(&hub);
     const struct ph_hub_server_options kept = {
-        .size = sizeof kept, .is_wide = true, .checkpoint_folder = test_folder()};
-    assert_fails(ph_hub_server_create(&kept, &none), PH_ERROR_CONFIG, "is_wide");
+        .size = sizeof kept, .aggregation = PH_HUB_WIDE, .checkpoint_folder = test_folder()};
+    assert_fails(ph_hub_server_create(&kept, &none), PH_ERROR_CONFIG, "PH_HUB_WIDE");
     assert_fails(ph_hub_server_create(&kept, &none), PH_ERROR_CONFIG, "checkpoint_folder");
 }
 
