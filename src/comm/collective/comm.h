@@ -14,6 +14,7 @@
 #ifndef PH_COMM_COMM_H
 #define PH_COMM_COMM_H
 
+#include "base/thread/stop.h"
 #include "comm/wire/wire_format.h"
 #include "phloem/comm.h"
 
@@ -94,6 +95,11 @@ ph_status ph__comm_broadcast_once(
 /* From one rank to another one: only these two take part. Nothing of data is written where it is sent. */
 ph_status ph__comm_pass_once(
     struct ph_comm *comm, const char *what, size_t from, size_t to, void *data, size_t bytes);
+/* Replaces counts (count), as many on all ranks, by their sums over the ranks; alone (comm NULL) they stay. After PH_ERROR_MEMORY
+ * or an error of ph__comm_wait, numbers that did not arrive are unchanged. */
+ph_status ph__comm_sum_once(struct ph_comm *comm, size_t count, uint64_t *counts);
+/* The same for bits: sets each that any rank has set. */
+ph_status ph__comm_unite_once(struct ph_comm *comm, size_t num_words, uint64_t *words);
 
 /* PH_ERROR_CONFIG on all ranks unless all give the same text, which is lines "name=value\n" and no name twice: "train.epochs
  * differs between ranks 0 ('3') and 2 ('4')", of the lowest rank that differs and the first such line. Once, of the job. */
@@ -104,6 +110,24 @@ ph_status ph__comm_agree(struct ph_comm *comm, const char *text);
 ph_status ph__comm_share(struct ph_comm *comm, ph_status status);
 /* The largest of the numbers that the ranks give, on all of them: of signals, one that any rank has got. */
 ph_status ph__comm_largest(struct ph_comm *comm, int number, int *largest_out);
+
+/* ---- work that ranks wait for, however long it takes: comm_work.c ---- */
+
+/* A rank that works tells the others now and then that it goes on, so that nobody takes it for one that hangs: the work calls
+ * ph__meanwhile several times within timeout_seconds, which is cheap; that fails when no rank needs the work any more. */
+typedef ph_status ph__comm_work(void *context, const struct ph__meanwhile *meanwhile);
+/* Lets the first rank do the work. A failure of it ends the job of all. */
+ph_status ph__comm_work_by_first(struct ph_comm *comm, ph__comm_work *work, void *context);
+/* Lets each rank do its own work; all return the status of the lowest rank that fails, and the job goes on. comm NULL: alone. */
+ph_status ph__comm_work_by_all(struct ph_comm *comm, ph__comm_work *work, void *context);
+
+/* Takes the text of each rank, in their order, on the first rank; it ends with a NUL behind its `size` bytes and is borrowed. */
+typedef ph_status ph__comm_text_reader(void *context, size_t rank, const char *text, size_t size);
+/* Sends this rank's text to the first rank's reader. `what` is the same on all ranks, and named in errors. However many ranks
+ * there are, none waits longer than one text takes. A failure of the reader ends the job of all. PH_ERROR_MEMORY; errors of
+ * ph__comm_wait. */
+ph_status ph__comm_read_texts(struct ph_comm *comm, const char *what, const char *text, size_t size,
+    ph__comm_text_reader *reader, void *context);
 
 /* What this rank has sent and waited for since it was created, for reports. */
 struct ph__comm_figures {

@@ -17,7 +17,6 @@
 #include "train/folder/resume_file.h"
 #include "train/folder/summary.h"
 #include "train/job_rows.h"
-#include "train/ranks/rank_exchange.h"
 
 /* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
 static const char *path_in(const char *folder, const char *name, char path[PH_CHECKPOINT_PATH_BYTES])
@@ -93,7 +92,7 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
     PH_TRY(ph__resume_file_read(path, trainer));
     if (trainer->summary.steps != step)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: is of step %" PRIu64, path, trainer->summary.steps);
-    return ph__rank_work_by_all(trainer->ranks.comm, check_best, trainer);
+    return ph__comm_work_by_all(trainer->ranks.comm, check_best, trainer);
 }
 
 /* Ranks that see different checkpoints have not one folder. */
@@ -267,7 +266,7 @@ static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhi
 /* The record goes on with the first rank, which saves it. */
 static ph_status resume_data(struct ph__trainer *trainer)
 {
-    PH_TRY(ph__rank_work_by_all(trainer->ranks.comm, compare_data, trainer));
+    PH_TRY(ph__comm_work_by_all(trainer->ranks.comm, compare_data, trainer));
     if (!ph__ranks_is_first(&trainer->ranks))
         ph__data_record_fini(&trainer->data);
     return PH_OK;

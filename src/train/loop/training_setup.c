@@ -8,13 +8,13 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/thread/stop.h"
+#include "comm/collective/comm.h"
 #include "serve/model_identity.h"
 #include "serve/scorer.h"
 #include "store/store.h"
 #include "train/config/job_config.h"
 #include "train/folder/train_folder.h"
 #include "train/ranks/memory_check.h"
-#include "train/ranks/rank_exchange.h"
 
 #define TRACE_EVENTS 100000
 
@@ -198,7 +198,7 @@ static ph_status check_labels(struct ph__trainer *trainer)
     if (ph__job_rows_flow(ph__job_train(job)))
         return ph__label_check_init(&trainer->labels, trainer->features.num_tasks);
     return trainer->ranks.comm != NULL
-               ? ph__rank_work_by_first(trainer->ranks.comm, look_at_labels, (void *)job)
+               ? ph__comm_work_by_first(trainer->ranks.comm, look_at_labels, (void *)job)
                : ph__label_check_look(job, &(struct ph__meanwhile){0});
 }
 

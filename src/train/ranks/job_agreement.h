@@ -1,5 +1,5 @@
-/* Whether the ranks of a job are about to do the same thing: found out before anything is learnt, so that none of them works by
- * another config, program or data than the others. PH_ERROR_CONFIG on all ranks names what differs, between which of them.
+/* Checks, before anything is learnt, that the ranks of a job are about to do the same thing: that none of them works by another
+ * config, program or data than the others. PH_ERROR_CONFIG on all ranks names what differs, between which of them.
  *
  * A rank's own are threads, data.prefetch, where its files are (not what is in them), what it prints and profiles, and
  * where its trace goes (not whether there is one). Files are compared by their sizes and a few blocks of their bytes: a cheap

@@ -7,7 +7,6 @@
 #include "comm/collective/comm.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
-#include "train/ranks/rank_exchange.h"
 
 enum { WORD_BITS = 64 };
 
@@ -176,7 +175,7 @@ static ph_status find_other(const struct ph__ranks *ranks, const char *path, con
         const size_t tensor = ph__folder_find(folder, list->tensors[i].name);
         wanted[tensor / WORD_BITS] |= (uint64_t)1 << tensor % WORD_BITS;
     }
-    PH_TRY(ph__rank_numbers_unite(ranks->comm, num_tensors / WORD_BITS + 1, wanted));
+    PH_TRY(ph__comm_unite_once(ranks->comm, num_tensors / WORD_BITS + 1, wanted));
     for (size_t tensor = 0; tensor < num_tensors; tensor++)
         if ((wanted[tensor / WORD_BITS] >> tensor % WORD_BITS & 1) == 0)
             return ph_fail(PH_ERROR_CHECKPOINT, "%s: the model has no tensor '%s'", path,
@@ -199,11 +198,11 @@ ph_status ph__rank_checkpoint_read(
     struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list)
 {
     struct reading reading = {ranks, path, list, NULL};
-    ph_status status = ph__rank_work_by_all(ranks->comm, open_and_check, &reading);
+    ph_status status = ph__comm_work_by_all(ranks->comm, open_and_check, &reading);
     if (status == PH_OK)
         status = check_no_others(ranks, path, reading.folder, list);
     if (status == PH_OK)
-        status = ph__rank_work_by_all(ranks->comm, load, &reading);
+        status = ph__comm_work_by_all(ranks->comm, load, &reading);
     ph__folder_close(reading.folder);
     return status;
 }
@@ -228,6 +227,6 @@ ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, 
 {
     struct digesting digesting = {path, hex_out};
     memset(hex_out, 0, 65);
-    PH_TRY(ph__rank_work_by_first(ranks->comm, digest_folder, &digesting));
+    PH_TRY(ph__comm_work_by_first(ranks->comm, digest_folder, &digesting));
     return ph__comm_broadcast_once(ranks->comm, "digest of the model", 0, hex_out, 65);
 }

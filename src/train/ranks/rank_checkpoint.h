@@ -1,5 +1,5 @@
-/* Checkpoints of several ranks: a folder that all of them write at once, each what it alone has, and that any number of others
- * reads (store/checkpoint_folder.h). What every rank has – dense parameters, replicated tables, states – the first one
+/* Writes and reads checkpoints of several ranks: a folder that all of them write at once, each what it alone has, and that any
+ * number of others reads (store/checkpoint_folder.h). What every rank has – dense parameters, replicated tables, states – the first one
  * writes. All ranks call these alike; a failure of one is a failure of all, which ends the job where it is one of writing:
  * of checkpoints that cannot be read there may be others. */
 #ifndef PH_TRAIN_RANK_CHECKPOINT_H

@@ -6,7 +6,7 @@
 
 #include "base/format/json_fields.h"
 #include "base/thread/clock.h"
-#include "train/ranks/rank_exchange.h"
+#include "comm/collective/comm.h"
 
 /* Of a larger world summary.json has what each rank sends and receives, but not each link. */
 enum { MOST_RANKS_OF_LINKS = 64 };
@@ -353,7 +353,7 @@ static void gathering_fini(struct gathering *gathering)
 static ph_status gather_text(struct gathering *gathering, const char *text, struct ph__json **json_out)
 {
     const struct ph__ranks *ranks = gathering->ranks;
-    PH_TRY(ph__rank_texts_read(ranks->comm, "figures of the ranks", text, strlen(text), read_one, gathering));
+    PH_TRY(ph__comm_read_texts(ranks->comm, "figures of the ranks", text, strlen(text), read_one, gathering));
     if (!ph__ranks_is_first(ranks))
         return PH_OK;
     struct ph__json *object = ph__json_object();

@@ -1,4 +1,4 @@
-/* What a step of many ranks costs each of them: time, waiting for others, bytes to each other; gathered for summary.json.
+/* Counts what steps cost each rank (time, waits for others, bytes to each other) and gathers that for summary.json.
  *
  * Figures are of the steps that this process has taken: from behind the wait for a batch until the ranks have agreed on what
  * comes next. Exposed communication is the time that a rank waited for others with nothing else to do, that it took to start

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/thread/clock.h"
-#include "train/ranks/rank_exchange.h"
+#include "comm/collective/comm.h"
 
 enum { NUM_QUESTIONS = 8 };
 
@@ -236,7 +236,7 @@ static ph_status merge(struct ph_comm *comm, struct ph__writer *writer, const ch
     struct merging merging = {.writer = writer};
     if (writer != NULL)
         PH_TRY(ph__trace_merge_begin(writer));
-    PH_TRY(ph__rank_texts_read(comm, "timelines of the ranks", text, size, append, &merging));
+    PH_TRY(ph__comm_read_texts(comm, "timelines of the ranks", text, size, append, &merging));
     if (writer == NULL)
         return PH_OK;
     PH_TRY(ph__trace_merge_end(writer, merging.num_dropped));

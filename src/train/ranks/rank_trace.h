@@ -1,4 +1,4 @@
-/* The merged timeline: one Chrome trace of all ranks' steps, operators, and exchanges.
+/* Merges the timelines of all ranks (steps, operators, exchanges) into one Chrome trace.
  *
  * Each rank is a process of the file. Its tracks: the threads that run operators; its steps; its waits for others, and polls
  * that took some time; and what it has in flight, on as many tracks as are in flight at once. An arrow leads from the start of

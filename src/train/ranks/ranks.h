@@ -1,5 +1,5 @@
-/* The ranks that train one model together, as a training sees them: who they are, what the plan is, how its programs are spread
- * and what all of them agree on. Zero-initialised, a training is alone. */
+/* The ranks that train one model together, as a training sees them: who they are, their plan, how its programs are spread, and
+ * what all of them agree on. Zero-initialised, a training is alone. */
 #ifndef PH_TRAIN_RANKS_H
 #define PH_TRAIN_RANKS_H
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/text/name_index.h"
+#include "comm/collective/comm.h"
 #include "store/store.h"
 #include "train/config/optimizer_groups.h"
-#include "train/ranks/rank_exchange.h"
 
 static bool slots_tell(const struct ph_parameter *parameter, const struct ph_optimizer_settings *settings)
 {
@@ -133,7 +133,7 @@ static ph_status gather_marks(struct ph_comm *comm, struct ph__id_coverage *cove
         if (coverage->seen[f] == NULL)
             continue;
         const size_t num_words = ph__id_coverage_words(coverage, f);
-        PH_TRY(ph__rank_numbers_unite(comm, num_words, coverage->seen[f]));
+        PH_TRY(ph__comm_unite_once(comm, num_words, coverage->seen[f]));
         coverage->num_seen[f] = count_bits(num_words, coverage->seen[f]);
     }
     coverage->has_news = false;
@@ -145,7 +145,7 @@ static ph_status gather(struct ph_comm *comm, struct ph__id_coverage *coverage, 
 {
     if (coverage->has_news)
         set_flag(flags, 0);
-    PH_TRY(ph__rank_numbers_unite(comm, flags->num_words, flags->words));
+    PH_TRY(ph__comm_unite_once(comm, flags->num_words, flags->words));
     return has_flag(flags, 0) ? gather_marks(comm, coverage) : PH_OK;
 }
 
@@ -205,7 +205,7 @@ ph_status ph__rank_coverage_sum(struct ph_comm *comm, size_t num_features, struc
         numbers[f][UNKNOWN] = counts[f].unknown;
         numbers[f][UNSEEN] = counts[f].unseen;
     }
-    ph_status status = ph__rank_numbers_sum(comm, num_features * NUM_NUMBERS, numbers[0]);
+    ph_status status = ph__comm_sum_once(comm, num_features * NUM_NUMBERS, numbers[0]);
     for (size_t f = 0; f < num_features && status == PH_OK; f++) {
         counts[f].ids = numbers[f][IDS];
         counts[f].unknown = numbers[f][UNKNOWN];

@@ -1,4 +1,4 @@
-/* The rows that training has learnt from: what optimizer slots tell of them, and what all ranks know together.
+/* Marks the rows that training has learnt from, by what optimizer slots tell, and joins the marks of all ranks.
  *
  * A slot begins as zeros, and only a gradient changes it, where an optimizer with slots updates the rows that a batch touches, or
  * decays none of the others; so too in a training that was resumed, since slots are resumed with it.

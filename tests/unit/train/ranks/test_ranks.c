@@ -3,12 +3,12 @@
 
 #include <string.h>
 
+#include "comm/collective/comm.h"
 #include "plan/plan_cost.h"
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 #include "train/config/parallel_options.h"
 #include "train/config/table_facts.h"
-#include "train/ranks/rank_exchange.h"
 #include "unit/train/train_fixture.h"
 
 static ph_status init(struct ph_comm *comm, void *context)
@@ -67,9 +67,9 @@ static ph_status agree_and_sum(struct ph_comm *comm, void *context)
     RANK_CHECK(moment.is_due && moment.stop_signal == (world_size > 1 ? 15 : 0));
     PH_TRY(ph__ranks_sum(&ranks, (double)own + .5, &sum));
     RANK_CHECK(sum == (double)(world_size * world_size) / 2);
-    PH_TRY(ph__rank_numbers_sum(comm, 2, counts));
+    PH_TRY(ph__comm_sum_once(comm, 2, counts));
     RANK_CHECK(counts[0] == world_size * (world_size - 1) / 2 && counts[1] == world_size);
-    PH_TRY(ph__rank_numbers_unite(comm, 1, &bits));
+    PH_TRY(ph__comm_unite_once(comm, 1, &bits));
     RANK_CHECK(bits == (UINT64_C(1) << world_size) - 1);
     return PH_OK;
 }

@@ -1,12 +1,11 @@
 /* Ranks that wait for work of others for longer than they wait for anything else. */
-#include "train/ranks/rank_exchange.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/thread/clock.h"
+#include "comm/collective/comm.h"
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
 
@@ -44,7 +43,7 @@ static ph_status work_for_long(void *context, const struct ph__meanwhile *meanwh
 static ph_status take_part(struct ph_comm *comm, void *context)
 {
     struct own_work own = {context, ph_comm_rank(comm)};
-    return (own.work->is_of_all ? ph__rank_work_by_all : ph__rank_work_by_first)(comm, work_for_long, &own);
+    return (own.work->is_of_all ? ph__comm_work_by_all : ph__comm_work_by_first)(comm, work_for_long, &own);
 }
 
 static void outlast_the_timeout(struct long_work *work, struct thread_rank_end ends[3])
@@ -117,7 +116,7 @@ static void work_alone_is_done(void **state)
     (void)state;
     struct long_work work = {.status = PH_ERROR_CHECKPOINT};
     struct own_work own = {.work = &work};
-    assert_fails(ph__rank_work_by_all(NULL, work_for_long, &own), PH_ERROR_CHECKPOINT, "the work has failed");
+    assert_fails(ph__comm_work_by_all(NULL, work_for_long, &own), PH_ERROR_CHECKPOINT, "the work has failed");
 }
 
 enum { BYTES_A_RANK = 1000 };
@@ -147,7 +146,7 @@ static ph_status give_text(struct ph_comm *comm, void *context)
     RANK_CHECK(text != NULL);
     memset(text, (int)('a' + own), own * BYTES_A_RANK);
     text[own * BYTES_A_RANK] = '\0';
-    const ph_status status = ph__rank_texts_read(comm, "texts", text, own * BYTES_A_RANK, read_text, context);
+    const ph_status status = ph__comm_read_texts(comm, "texts", text, own * BYTES_A_RANK, read_text, context);
     free(text);
     return status;
 }

@@ -1,10 +1,9 @@
-#include "train/ranks/rank_exchange.h"
-
+/* Work of some ranks that the others wait for, however long it takes. Whoever works tells the others every TELL_NS that it goes on;
+ * the first rank does so, too, while it reads texts of all. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/sizes.h"
 #include "base/thread/clock.h"
+#include "comm/collective/comm.h"
 
 #define TELL_NS 50000000u /* between two signs of life */
 
@@ -28,7 +27,7 @@ static ph_status tell(void *context)
     return status;
 }
 
-static ph_status work_and_tell(struct ph_comm *comm, ph__rank_work *work, void *context)
+static ph_status work_and_tell(struct ph_comm *comm, ph__comm_work *work, void *context)
 {
     struct telling telling = {comm, ph__clock_ns()};
     return work(context, &(struct ph__meanwhile){tell, &telling});
@@ -43,13 +42,13 @@ static ph_status wait_for_all(struct ph_comm *comm)
     return PH_OK;
 }
 
-ph_status ph__rank_work_by_first(struct ph_comm *comm, ph__rank_work *work, void *context)
+ph_status ph__comm_work_by_first(struct ph_comm *comm, ph__comm_work *work, void *context)
 {
     const ph_status status = ph_comm_rank(comm) == 0 ? work_and_tell(comm, work, context) : PH_OK;
     return status == PH_OK ? wait_for_all(comm) : ph_comm_fail(comm, status);
 }
 
-ph_status ph__rank_work_by_all(struct ph_comm *comm, ph__rank_work *work, void *context)
+ph_status ph__comm_work_by_all(struct ph_comm *comm, ph__comm_work *work, void *context)
 {
     if (comm == NULL)
         return work(context, &(struct ph__meanwhile){0});
@@ -67,7 +66,7 @@ struct texts {
     struct ph_comm *comm;
     const char *what, *own;
     size_t own_size;
-    ph__rank_text_reader *reader;
+    ph__comm_text_reader *reader;
     void *context;
     uint64_t told_ns;
 };
@@ -133,8 +132,8 @@ static ph_status do_as_told(const struct texts *texts, size_t rank)
     return PH_OK;
 }
 
-ph_status ph__rank_texts_read(struct ph_comm *comm, const char *what, const char *text, size_t size,
-    ph__rank_text_reader *reader, void *context)
+ph_status ph__comm_read_texts(struct ph_comm *comm, const char *what, const char *text, size_t size,
+    ph__comm_text_reader *reader, void *context)
 {
     const size_t rank = ph_comm_rank(comm);
     struct texts texts = {comm, what, text, size, reader, context, ph__clock_ns()};
@@ -142,58 +141,4 @@ ph_status ph__rank_texts_read(struct ph_comm *comm, const char *what, const char
         return do_as_told(&texts, rank);
     const ph_status status = read_all(&texts);
     return status == PH_OK ? PH_OK : ph_comm_fail(comm, status);
-}
-
-/* ---- numbers, some at a time, so that many of many ranks take little memory -------------------------------------------- */
-
-enum { BLOCK_NUMBERS = 1 << 16 };
-
-typedef void join_function(size_t count, const uint64_t *from, uint64_t *into);
-
-static void add(size_t count, const uint64_t *from, uint64_t *into)
-{
-    for (size_t i = 0; i < count; i++)
-        into[i] += from[i];
-}
-
-static void unite(size_t count, const uint64_t *from, uint64_t *into)
-{
-    for (size_t i = 0; i < count; i++)
-        into[i] |= from[i];
-}
-
-/* Joins `count` numbers of all ranks. all: (world, count) at least. */
-static ph_status join_block(
-    struct ph_comm *comm, size_t count, uint64_t *numbers, uint64_t *all, join_function *join)
-{
-    PH_TRY(ph__comm_gather_once(comm, "counts of all ranks", numbers, count * sizeof *numbers, all));
-    memcpy(numbers, all, count * sizeof *numbers);
-    for (size_t rank = 1; rank < ph_comm_world_size(comm); rank++)
-        join(count, all + rank * count, numbers);
-    return PH_OK;
-}
-
-static ph_status join_all(struct ph_comm *comm, size_t count, uint64_t *numbers, join_function *join)
-{
-    if (comm == NULL || count == 0)
-        return PH_OK;
-    const size_t world_size = ph_comm_world_size(comm);
-    uint64_t *all = calloc(ph__min(count, BLOCK_NUMBERS) * world_size, sizeof *all);
-    ph_status status = PH_OK;
-    if (all == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the counts of %zu ranks", world_size);
-    for (size_t at = 0; at < count && status == PH_OK; at += BLOCK_NUMBERS)
-        status = join_block(comm, ph__min(BLOCK_NUMBERS, count - at), numbers + at, all, join);
-    free(all);
-    return status;
-}
-
-ph_status ph__rank_numbers_sum(struct ph_comm *comm, size_t count, uint64_t *counts)
-{
-    return join_all(comm, count, counts, add);
-}
-
-ph_status ph__rank_numbers_unite(struct ph_comm *comm, size_t num_words, uint64_t *words)
-{
-    return join_all(comm, num_words, words, unite);
 }
