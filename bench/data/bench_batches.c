@@ -8,9 +8,9 @@
 
 #define BATCH 2048
 
-/* Samples a second of a whole pass; record NULL: none. */
-static double measure_recorded(const struct ph_encoder *encoder, const char *path,
-    struct ph__read_record *record, bool is_shuffled, uint64_t epoch)
+/* Samples a second of a whole pass; fingerprint NULL: none. */
+static double measure_fingerprinted(const struct ph_encoder *encoder, const char *path,
+    struct ph__fingerprint *fingerprint, bool is_shuffled, uint64_t epoch)
 {
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = BATCH,
@@ -21,7 +21,7 @@ static double measure_recorded(const struct ph_encoder *encoder, const char *pat
     const struct ph_batch *batch;
     size_t num_samples = 0;
     double start = bench_cpu_seconds();
-    bench_check(ph__batches_open_recorded(encoder, path, record, &options, &batches));
+    bench_check(ph__batches_open_fingerprinted(encoder, path, fingerprint, &options, &batches));
     for (bench_check(ph_batches_next(batches, &batch)); batch != NULL;
          bench_check(ph_batches_next(batches, &batch)))
         num_samples += batch->num_samples;
@@ -31,16 +31,16 @@ static double measure_recorded(const struct ph_encoder *encoder, const char *pat
 
 static double measure(const struct ph_encoder *encoder, const char *path, bool is_shuffled, uint64_t epoch)
 {
-    return measure_recorded(encoder, path, NULL, is_shuffled, epoch);
+    return measure_fingerprinted(encoder, path, NULL, is_shuffled, epoch);
 }
 
 /* Every byte is summed. */
 static double measure_text_recorded(const struct ph_encoder *encoder, const char *path)
 {
-    struct ph__read_record record;
-    bench_check(ph__read_record_look(&record, path, false));
-    const double rate = measure_recorded(encoder, path, &record, false, 0);
-    ph__read_record_fini(&record);
+    struct ph__fingerprint fingerprint;
+    bench_check(ph__fingerprint_look(&fingerprint, path, false));
+    const double rate = measure_fingerprinted(encoder, path, &fingerprint, false, 0);
+    ph__fingerprint_fini(&fingerprint);
     return rate;
 }
 

@@ -58,8 +58,8 @@ struct ph_dim {
 struct ph_type {
     enum ph_kind kind;
     enum ph_dtype dtype;
-    uint32_t rank;
-    struct ph_dim dims[PH_MAX_RANK];
+    uint32_t num_dims;
+    struct ph_dim dims[PH_MAX_DIMS];
 };
 
 /* ---- building ------------------------------------------------------------------------------------------ */
@@ -108,7 +108,7 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name); /* set b
 /* Learnt values, in the store under the scoped name. A table is given one slice a feature; features whose slices have the
  * same name, and then the same number of rows, share it. Slice names are scoped too. */
 ph_value ph_parameter(
-    struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init);
+    struct ph_builder *builder, const char *name, size_t num_dims, const size_t *dims, struct ph_init init);
 ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_features,
     const struct ph_table_slice *slices, size_t dim, struct ph_init init);
 /* n reals carried from step to step, in the state under the scoped name; operators that write it say so. */
@@ -181,7 +181,7 @@ void ph_executor_destroy(struct ph_executor *executor);
 PH_MUST_CHECK ph_status ph_program_missing_bytes(
     const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out);
 
-struct ph_memory_report {
+struct ph_memory_usage {
     uint64_t planned_bytes;  /* of the workspace, with buffers reused */
     uint64_t no_reuse_bytes; /* what one buffer a value would cost */
     uint64_t live_bytes;     /* most bytes live at once: no plan can do with less */
@@ -193,7 +193,7 @@ struct ph_memory_report {
 PH_MUST_CHECK ph_status ph_workspace_create(
     struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out);
 void ph_workspace_destroy(struct ph_workspace *workspace);
-struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace);
+struct ph_memory_usage ph_workspace_memory(const struct ph_workspace *workspace);
 
 /* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. A batch larger
  * than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller batches run as before.

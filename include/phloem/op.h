@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* activation(x W^T + bias): x (...,K) of rank 2 or more, weight parameter (M,K), bias parameter (M) or 0; (...,M). */
+/* activation(x W^T + bias): x (...,K) of 2 dims or more, weight parameter (M,K), bias parameter (M) or 0; (...,M). */
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 
@@ -73,14 +73,14 @@ ph_value ph_field_aware(struct ph_builder *builder, ph_value x);
 ph_value ph_bilinear_head(struct ph_builder *builder, ph_value x, ph_value y, ph_value weight);
 
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
-ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) of rank 3 or more -> (B,...) */
+ph_value ph_sum_last(struct ph_builder *builder, ph_value x);     /* (B,...,K) of 3 dims or more -> (B,...) */
 
 /* Joins along dimension `axis` (>= 1); all other dimensions agree. */
 ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value *values, size_t axis);
 /* x[.., begin : begin + size, ..] along dimension `axis` (>= 1). */
 ph_value ph_slice(struct ph_builder *builder, ph_value x, size_t axis, size_t begin, size_t size);
 /* The same elements in another shape behind the batch: dims are those after B; no copy. */
-ph_value ph_reshape(struct ph_builder *builder, ph_value x, size_t rank, const size_t *dims);
+ph_value ph_reshape(struct ph_builder *builder, ph_value x, size_t num_dims, const size_t *dims);
 
 /* Batch norm over (B,K) with running statistics in the state (scoped names): gamma, beta parameters (K). */
 struct ph_batch_norm_options {
@@ -91,7 +91,7 @@ struct ph_batch_norm_options {
 ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
     const char *name, const struct ph_batch_norm_options *options);
 
-/* Layer norm over the last dimension: x (...,K) of rank 2 or more, gamma and beta parameters (K); of x's shape. epsilon > 0
+/* Layer norm over the last dimension: x (...,K) of 2 dims or more, gamma and beta parameters (K); of x's shape. epsilon > 0
  * is added to the variance. */
 ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta, double epsilon);
 

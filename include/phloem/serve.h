@@ -49,7 +49,7 @@ void ph_scorer_destroy(struct ph_scorer *scorer); /* NULL is fine */
  * table; PH_ERROR_MEMORY: a batch larger than any before, and no memory for it. */
 PH_MUST_CHECK ph_status ph_scorer_score(
     struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
-struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer);
+struct ph_memory_usage ph_scorer_memory(const struct ph_scorer *scorer);
 
 /* ---- sessions: a trained model in a program that serves ------------------------------------------------- */
 

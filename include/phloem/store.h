@@ -57,7 +57,7 @@ struct ph_tensor {
     uint16_t *low;                 /* the low words of bf16_split, in data's order; NULL else */
     /* Of a matrix, a store may hold a part alone (training on many ranks): these rows and columns of the whole. */
     size_t first_row, first_column;
-    struct ph_shape whole; /* rank 0: this is all of it */
+    struct ph_shape whole; /* no dims: this is all of it */
 };
 size_t ph_store_num_tensors(const struct ph_store *store);
 struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */

@@ -58,14 +58,14 @@ enum ph_row_format { PH_ROW_FORMAT_LIST(PH_ROW_FORMAT_ENUM) PH_ROW_FORMAT_COUNT 
 
 const char *ph_row_format_name(enum ph_row_format format); /* "int8", "unknown" else; static */
 
-#define PH_MAX_RANK 4
+#define PH_MAX_DIMS 4
 
 struct ph_shape {
-    size_t rank; /* 0: a single number */
-    size_t dims[PH_MAX_RANK];
+    size_t num_dims; /* 0: a single number */
+    size_t dims[PH_MAX_DIMS];
 };
 
-size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims, unchecked; 1 for rank 0 */
+size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims, unchecked; 1 without dims */
 
 /* One batch in the combined format: all features' lengths in one array, all ids in another, feature-major.
  * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]).

@@ -84,7 +84,7 @@ static const struct ph__option field_options[] = {
         .type = PH_OPTION_CHOICE,
         .offset = FIELD(part),
         .default_text = "whole",
-        .choices = PH_TIME_PART_WORDS,
+        .choices = PH_TIME_COMPONENT_WORDS,
         .help = "Of an id that is a time, written YYMMDDHH or YYYY-MM-DD HH:MM:SS: what becomes the id in "
                 "its place."},
     {.key = "buckets",

@@ -52,8 +52,8 @@ enum ph__dense_transform {
 };
 #define PH_TRANSFORM_WORDS "none|log1p|standardise|log1p_standardise"
 
-enum ph__time_part { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_WEEKEND };
-#define PH_TIME_PART_WORDS "whole|hour|weekday|weekend"
+enum ph__time_component { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_WEEKEND };
+#define PH_TIME_COMPONENT_WORDS "whole|hour|weekday|weekend"
 
 struct ph__field_settings {
     const char *name;       /* of the column; a trailing '*' matches every column that starts so */
@@ -66,7 +66,7 @@ struct ph__field_settings {
     const char *shares;     /* the id field whose rows this one has, and all above but its name; "": none */
     bool is_list;           /* several ids a cell, cut at data.list_separator */
     bool is_weighted;       /* of a list: each id is written id:weight */
-    int part;               /* ph__time_part */
+    int part;               /* ph__time_component */
     int64_t num_buckets;    /* bucket: quantiles of the training file */
     const char *boundaries; /* bucket: in their place, numbers separated by commas; "": none */
     int64_t max_length;     /* of a list, the rest is dropped; 0: no limit */

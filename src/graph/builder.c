@@ -247,7 +247,7 @@ ph_value ph_input_ids(struct ph_builder *builder, size_t num_sparse)
 {
     struct ph_type type = {.kind = PH_JAGGED,
         .dtype = PH_I64,
-        .rank = 2,
+        .num_dims = 2,
         .dims = {ph__dim_of(num_sparse, PH_SYMBOL_BATCH), ph__dim_of(1, PH_SYMBOL_IDS)}};
     return batch_input(builder, PH_INPUT_IDS, "ids", &type);
 }
@@ -280,7 +280,7 @@ ph_value ph__input_requested_ids(struct ph_builder *builder, size_t num_streams)
 {
     struct ph_type type = {.kind = PH_JAGGED,
         .dtype = PH_I64,
-        .rank = 2,
+        .num_dims = 2,
         .dims = {ph__dim_of(num_streams, PH_SYMBOL_GLOBAL_BATCH), ph__dim_of(1, PH_SYMBOL_REQUESTS)}};
     return batch_input(builder, PH_INPUT_REQUESTED_IDS, "requested_ids", &type);
 }

@@ -41,8 +41,8 @@ ph_value ph__builder_declare(struct ph_builder *builder, const struct ph__declar
         .storage = PH_STORAGE_PARAMETER,
         .producer = PH_NO_NODE,
         .source = (uint32_t)graph->num_declarations,
-        .type = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = (uint32_t)declaration->shape.rank}};
-    for (size_t i = 0; i < declaration->shape.rank; i++)
+        .type = {.kind = PH_DENSE, .dtype = PH_REAL, .num_dims = (uint32_t)declaration->shape.num_dims}};
+    for (size_t i = 0; i < declaration->shape.num_dims; i++)
         info.type.dims[i] = ph__dim(declaration->shape.dims[i]);
     ph_value value = ph__builder_add_value(builder, &info);
     graph->declarations[graph->num_declarations] = *declaration;
@@ -51,14 +51,14 @@ ph_value ph__builder_declare(struct ph_builder *builder, const struct ph__declar
 }
 
 ph_value ph_parameter(
-    struct ph_builder *builder, const char *name, size_t rank, const size_t *dims, struct ph_init init)
+    struct ph_builder *builder, const char *name, size_t num_dims, const size_t *dims, struct ph_init init)
 {
-    if (rank > PH_MAX_RANK)
+    if (num_dims > PH_MAX_DIMS)
         return ph_builder_fail(
-            builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_RANK);
+            builder, PH_ERROR_USAGE, "parameter '%s' has more than %d dimensions", name, PH_MAX_DIMS);
     struct ph__declaration declaration = {
-        .name = ph__builder_scoped(builder, name), .shape = {.rank = rank}, .init = init};
-    for (size_t i = 0; i < rank; i++)
+        .name = ph__builder_scoped(builder, name), .shape = {.num_dims = num_dims}, .init = init};
+    for (size_t i = 0; i < num_dims; i++)
         declaration.shape.dims[i] = dims[i];
     return ph__builder_declare(builder, &declaration);
 }
@@ -101,7 +101,7 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
         return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
     struct ph__declaration declaration = {.name = ph__builder_scoped(builder, name),
         .is_table = true,
-        .shape = {.rank = 2, .dims = {0, dim}},
+        .shape = {.num_dims = 2, .dims = {0, dim}},
         .init = init,
         .slices = copies,
         .num_features = num_features,

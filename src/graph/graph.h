@@ -183,7 +183,7 @@ struct ph__memory_plan {
     size_t *value_bytes;    /* by value: from data_offset on, offsets or slots included */
     size_t *scratch_offset; /* by node */
     size_t *scratch_bytes;  /* by node */
-    struct ph_memory_report report;
+    struct ph_memory_usage memory;
 };
 /* capacities by symbol. backend for output_bytes. */
 ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,

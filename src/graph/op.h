@@ -82,7 +82,7 @@ struct ph__infer {
     const char *name; /* of the node */
     const void *attributes;
     size_t num_inputs, num_outputs;
-    const struct ph_type *inputs; /* an absent input (0) has kind PH_TOKEN and rank 0 */
+    const struct ph_type *inputs; /* an absent input (0) has kind PH_TOKEN and no dims */
     struct ph_type *outputs;      /* zeroed */
 };
 
@@ -153,7 +153,7 @@ void ph__builder_forget(struct ph_builder *builder, ph_value parameter);
 struct ph_dim ph__dim(size_t extent);                     /* fixed */
 struct ph_dim ph__dim_of(size_t extent, uint32_t symbol); /* extent * symbol */
 /* Dense ph_real type with these dimensions. */
-struct ph_type ph__dense_type(uint32_t rank, const struct ph_dim *dims);
+struct ph_type ph__dense_type(uint32_t num_dims, const struct ph_dim *dims);
 struct ph_type ph__scalar_type(void);
 struct ph_type ph__token_type(void);
 bool ph__dim_equal(struct ph_dim a, struct ph_dim b);

@@ -101,7 +101,7 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
         size_t index_bytes = 0, data_bytes = 0;
         PH_TRY(output_size(&call, k, &index_bytes, &data_bytes));
         planner->data_bytes[value] = data_bytes;
-        planner->plan->report.no_reuse_bytes += data_bytes + index_bytes;
+        planner->plan->memory.no_reuse_bytes += data_bytes + index_bytes;
         size_t last =
             is_kept || graph->values[value].is_output ? graph->num_nodes : planner->last_reader[value];
         ph_value taken = k == 0 ? input_to_take(planner, index, data_bytes + index_bytes) : 0;
@@ -116,7 +116,7 @@ static ph_status add_node_buffers(struct planner *planner, size_t index)
     }
     size_t scratch = node->op->scratch_bytes != NULL ? ph__size_align(node->op->scratch_bytes(&call)) : 0;
     if (scratch != 0) {
-        planner->plan->report.no_reuse_bytes += scratch;
+        planner->plan->memory.no_reuse_bytes += scratch;
         planner->scratch_buffer[index] = planner->num_buffers;
         planner->buffers[planner->num_buffers++] =
             (struct buffer){.size = scratch, .first = index, .last = index};
@@ -181,8 +181,8 @@ static ph_status place_buffers(struct planner *planner)
             placed[at] = placed[at - 1];
         placed[at] = order[i];
         size_t end = order[i]->offset + order[i]->size;
-        if (end > planner->plan->report.planned_bytes)
-            planner->plan->report.planned_bytes = end;
+        if (end > planner->plan->memory.planned_bytes)
+            planner->plan->memory.planned_bytes = end;
     }
     free(order);
     return PH_OK;
@@ -232,7 +232,7 @@ static ph_status plan_buffers(struct planner *planner)
     for (size_t i = 0; i < graph->num_nodes; i++)
         PH_TRY(add_node_buffers(planner, i));
     PH_TRY(place_buffers(planner));
-    planner->plan->report.live_bytes = most_live_bytes(planner);
+    planner->plan->memory.live_bytes = most_live_bytes(planner);
     write_places(planner);
     return PH_OK;
 }

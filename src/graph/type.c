@@ -14,10 +14,10 @@ struct ph_dim ph__dim_of(size_t extent, uint32_t symbol)
     return (struct ph_dim){.extent = extent, .symbol = symbol};
 }
 
-struct ph_type ph__dense_type(uint32_t rank, const struct ph_dim *dims)
+struct ph_type ph__dense_type(uint32_t num_dims, const struct ph_dim *dims)
 {
-    struct ph_type type = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = rank};
-    for (uint32_t i = 0; i < rank; i++)
+    struct ph_type type = {.kind = PH_DENSE, .dtype = PH_REAL, .num_dims = num_dims};
+    for (uint32_t i = 0; i < num_dims; i++)
         type.dims[i] = dims[i];
     return type;
 }
@@ -39,9 +39,9 @@ bool ph__dim_equal(struct ph_dim a, struct ph_dim b)
 
 bool ph__type_equal(const struct ph_type *a, const struct ph_type *b)
 {
-    if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank)
+    if (a->kind != b->kind || a->dtype != b->dtype || a->num_dims != b->num_dims)
         return false;
-    for (uint32_t i = 0; i < a->rank; i++)
+    for (uint32_t i = 0; i < a->num_dims; i++)
         if (!ph__dim_equal(a->dims[i], b->dims[i]))
             return false;
     return true;
@@ -50,7 +50,7 @@ bool ph__type_equal(const struct ph_type *a, const struct ph_type *b)
 size_t ph__type_elements_from(const struct ph_type *type, uint32_t first)
 {
     size_t elements = 1;
-    for (uint32_t i = first; i < type->rank; i++) {
+    for (uint32_t i = first; i < type->num_dims; i++) {
         assert(type->dims[i].symbol == 0);
         elements *= type->dims[i].extent;
     }
@@ -59,8 +59,8 @@ size_t ph__type_elements_from(const struct ph_type *type, uint32_t first)
 
 void ph__type_shape(const struct ph_type *type, const uint64_t *extents, struct ph_shape *shape_out)
 {
-    shape_out->rank = type->rank;
-    for (uint32_t i = 0; i < type->rank; i++) {
+    shape_out->num_dims = type->num_dims;
+    for (uint32_t i = 0; i < type->num_dims; i++) {
         struct ph_dim dim = type->dims[i];
         shape_out->dims[i] = dim.symbol == 0 ? dim.extent : dim.extent * (size_t)extents[dim.symbol];
     }
@@ -103,9 +103,9 @@ const char *ph__type_text(const struct ph_type *type, char buffer[96])
 {
     static const char *const kinds[] = {"", "jagged", "sparse_rows", "scalar", "token"};
     size_t used = (size_t)snprintf(buffer, 96, "%s", kinds[type->kind]);
-    if (type->rank == 0)
+    if (type->num_dims == 0)
         return buffer;
-    for (uint32_t i = 0; i < type->rank && used < 80; i++) {
+    for (uint32_t i = 0; i < type->num_dims && used < 80; i++) {
         buffer[used++] = i == 0 ? '(' : ',';
         used += (size_t)print_dim(type->dims[i], buffer + used, 96 - used);
     }

@@ -25,7 +25,7 @@ struct place {
     bool is_written;
 };
 
-enum { MOST_PLACES = 2 * PH_MAX_OPERANDS * (PH_MAX_RANK + 3) + 1 };
+enum { MOST_PLACES = 2 * PH_MAX_OPERANDS * (PH_MAX_DIMS + 3) + 1 };
 
 struct places {
     size_t count;
@@ -41,7 +41,7 @@ static void add_place(struct places *places, const void *begin, size_t bytes, bo
 static void add_symbols(
     const struct ph_workspace *workspace, const struct ph_type *type, bool is_output, struct places *places)
 {
-    for (uint32_t i = 0; i < type->rank; i++)
+    for (uint32_t i = 0; i < type->num_dims; i++)
         if (type->dims[i].symbol >= PH_NUM_BATCH_SYMBOLS)
             add_place(
                 places, &workspace->extents[type->dims[i].symbol], sizeof *workspace->extents, is_output);

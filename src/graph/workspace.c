@@ -94,7 +94,7 @@ static void adopt(struct ph_workspace *workspace, const struct ph__memory_plan *
     ph__memory_plan_fini(&workspace->plan);
     workspace->plan = *plan;
     workspace->memory = memory;
-    workspace->memory_bytes = (size_t)plan->report.planned_bytes;
+    workspace->memory_bytes = (size_t)plan->memory.planned_bytes;
     for (ph_value value = 1; value < graph->num_values; value++)
         place_value(workspace, value);
     memset(workspace->versions, 0, (graph->num_nodes + 1) * sizeof *workspace->versions);
@@ -114,7 +114,7 @@ static ph_status plan_workspace(
     struct ph__memory_plan plan = {0};
     void *memory = NULL;
     PH_TRY(ph__plan_memory(executor->program, executor->backend, capacities, &plan));
-    ph_status status = ph__memory_alloc((size_t)plan.report.planned_bytes, "the workspace", &memory);
+    ph_status status = ph__memory_alloc((size_t)plan.memory.planned_bytes, "the workspace", &memory);
     if (status != PH_OK) {
         ph__memory_plan_fini(&plan);
         return status;
@@ -177,11 +177,11 @@ void ph_workspace_destroy(struct ph_workspace *workspace)
     free(workspace);
 }
 
-struct ph_memory_report ph_workspace_memory(const struct ph_workspace *workspace)
+struct ph_memory_usage ph_workspace_memory(const struct ph_workspace *workspace)
 {
-    struct ph_memory_report report = workspace->plan.report;
-    report.num_growths = workspace->num_growths;
-    return report;
+    struct ph_memory_usage usage = workspace->plan.memory;
+    usage.num_growths = workspace->num_growths;
+    return usage;
 }
 
 /* ---- binding a batch ----------------------------------------------------------------------------------- */

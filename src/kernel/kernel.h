@@ -46,7 +46,7 @@ struct ph__embedding_bag_args {
  * off is rounded by chance (tensor/float16.h), so that steps too small for a row's last bit count on average; bf16_split cuts
  * nothing off. The random bits of element d of row r of slice k are a pure function of seed, step, k's name, r and d, of
  * no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of the block (r, d / 8) of base/rng.h. r and d are counted
- * in the whole logical slice, of which a table may hold a part. */
+ * in the whole logical slice, of which a table may hold a shard. */
 struct ph__row_slice {
     uint64_t stream;     /* of the slice's logical name */
     size_t end_row;      /* its rows end here, in the table */
@@ -87,7 +87,7 @@ struct ph__embedding_update_args {
     size_t num_unique;
     const struct ph__table_rows *table;
     ph_real *m, *s; /* NULL where the optimizer has none */
-    /* ROWWISE_ADAGRAD of a part of the columns: the sum of squares of each run's whole row, and its columns. */
+    /* ROWWISE_ADAGRAD of a shard of the columns: the sum of squares of each run's whole row, and its columns. */
     const ph_real *square_sums; /* (num_unique); NULL: rows are whole, and their squares are summed here */
     size_t whole_dim;           /* 0: dim */
 };
@@ -212,10 +212,10 @@ static inline struct ph__optimizer_step ph__optimizer_step(const struct ph_updat
  *   + (a_(4i+1) + a_(4i+3)), and the row's sum is (c_0 + c_2) + (c_1 + c_3).
  * - g = fma(l2, w, gradient * gradient_scale), where l2 is 0 without w; the step is fma(-rate, g, w); all else is rounded by
  *   itself.
- * So the block sums of parts that begin at multiples of PH_SQUARES_COLUMNS (row_squares, embedding_squares), one behind the
- * other, make the sum of the whole row (ph__square_sums), and steps of the parts by its mean over all columns
+ * So the block sums of shards that begin at multiples of PH_SQUARES_COLUMNS (row_squares, embedding_squares), one behind the
+ * other, make the sum of the whole row (ph__square_sums), and steps of the shards by its mean over all columns
  * (rowwise_adagrad_step, embedding_update with square_sums) have the bits of the whole row's: weights, and the s that each
- * part has for itself. */
+ * shard has for itself. */
 #define PH_SQUARES_COLUMNS 4
 #define PH_SQUARES_SUMS 16
 static inline size_t ph__square_blocks(size_t dim)
@@ -315,11 +315,11 @@ struct ph__kernels {
     /* One row of dim weights with a single accumulator *s. */
     void (*rowwise_adagrad_update)(
         const struct ph__optimizer_step *step, size_t dim, const ph_real *grad, ph_real *weight, ph_real *s);
-    /* The block sums of squares (ph__square_blocks(dim)) of a row's columns, or of a part of them; grad NULL: zeros; weight may
+    /* The block sums of squares (ph__square_blocks(dim)) of a row's columns, or of a shard of them; grad NULL: zeros; weight may
      * be NULL where l2 is 0. */
     void (*row_squares)(const struct ph__optimizer_step *step, size_t dim, const ph_real *grad,
         const ph_real *weight, ph_real *blocks_out);
-    /* The rest of rowwise_adagrad_update, of a part of the columns too: mean_square is the whole row's sum of squares
+    /* The rest of rowwise_adagrad_update, of a shard of the columns too: mean_square is the whole row's sum of squares
      * divided by (ph_real) its columns. */
     void (*rowwise_adagrad_step)(const struct ph__optimizer_step *step, ph_real mean_square, size_t dim,
         const ph_real *grad, ph_real *weight, ph_real *s);
@@ -440,14 +440,14 @@ static inline ph_real ph__add_square_sums(const ph_real sums[PH_SQUARES_SUMS])
     return (c[0] + c[2]) + (c[1] + c[3]);
 }
 
-/* Rows' sums of squares from their block sums: sums_out[r] for r in [first, last), of parts in the order of their columns,
+/* Rows' sums of squares from their block sums: sums_out[r] for r in [first, last), of shards in the order of their columns,
  * each but the last of a multiple of PH_SQUARES_COLUMNS. */
-struct ph__square_part {
+struct ph__square_shard {
     const ph_real *blocks; /* (rows, num_blocks) */
     size_t num_blocks;
 };
 void ph__square_sums(
-    const struct ph__square_part *parts, size_t num_parts, size_t first, size_t last, ph_real *sums_out);
+    const struct ph__square_shard *shards, size_t num_shards, size_t first, size_t last, ph_real *sums_out);
 
 /* The layout of row_product's weights, the same for every ISA. */
 size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, bool is_bf16);

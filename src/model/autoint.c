@@ -7,7 +7,7 @@
 
 struct autoint_keys {
     int64_t layers, attention_dim, heads;
-    bool has_scale, has_residual, has_norm, has_linear_part;
+    bool has_scale, has_residual, has_norm, has_linear_term;
 };
 
 #define FIELD(member) offsetof(struct autoint_keys, member)
@@ -52,7 +52,7 @@ static const struct ph__option options[] = {
         .help = "Layer norm behind each layer, before the rectifier."},
     {.key = "linear_part",
         .type = PH_OPTION_BOOL,
-        .offset = FIELD(has_linear_part),
+        .offset = FIELD(has_linear_term),
         .default_text = "false",
         .help = "Logistic regression beside the rest."},
 };
@@ -112,8 +112,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     if (settings->num_hidden_units > 0)
         logits = ph_add(builder, logits,
             ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features));
-    if (own->has_linear_part)
-        logits = ph_add(builder, logits, ph__feature_linear_part(builder, settings, features));
+    if (own->has_linear_term)
+        logits = ph_add(builder, logits, ph__feature_linear_term(builder, settings, features));
     return logits;
 }
 

@@ -6,7 +6,7 @@
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    ph_value linear = ph__feature_linear_part(builder, settings, features);                /* (B,T) */
+    ph_value linear = ph__feature_linear_term(builder, settings, features);                /* (B,T) */
     ph_value vectors = ph__feature_field_vectors(builder, settings, features);             /* (B,F,D) */
     ph_value fm = ph__layer_copies(builder, ph_fm(builder, vectors), features->num_tasks); /* (B,T) */
     ph_value deep = ph__layer_deep(builder, ph__layer_flatten(builder, vectors), settings, features);

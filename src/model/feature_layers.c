@@ -132,7 +132,7 @@ ph_value ph__feature_vectors_and_bottom(struct ph_builder *builder, const struct
     return ph__layer_beside(builder, vectors, bottom);
 }
 
-ph_value ph__feature_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
+ph_value ph__feature_linear_term(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
     size_t num_tasks = features->num_tasks;

@@ -44,7 +44,7 @@ ph_value ph__feature_vectors_and_bottom(struct ph_builder *builder, const struct
 /* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:
  * (B,T). Parameters "linear.<feature>", "linear_part.weight", "linear_part.bias": scopes apart, so that a feature may
  * have any name. */
-ph_value ph__feature_linear_part(struct ph_builder *builder, const struct ph_model_settings *settings,
+ph_value ph__feature_linear_term(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
 #endif

@@ -10,7 +10,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const size_t num_fields = features->num_sparse + features->num_dense;
     struct ph_model_settings wide = *settings;
     wide.embedding_dim = settings->embedding_dim * (int64_t)num_fields;
-    ph_value linear = ph__feature_linear_part(builder, settings, features); /* (B,T) */
+    ph_value linear = ph__feature_linear_term(builder, settings, features); /* (B,T) */
     ph_value vectors = ph__feature_field_vectors(builder, &wide, features); /* (B,F,F*D) */
     ph_value products = ph__layer_copies(builder, ph_field_aware(builder, vectors), features->num_tasks);
     return ph_add(builder, linear, products);

@@ -7,7 +7,7 @@
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    ph_value linear = ph__feature_linear_part(builder, settings, features);    /* (B,T) */
+    ph_value linear = ph__feature_linear_term(builder, settings, features);    /* (B,T) */
     ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
     return ph_add(
         builder, linear, ph__layer_copies(builder, ph_fm(builder, vectors), features->num_tasks)); /* (B,T) */

@@ -22,7 +22,7 @@ void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t i
 /* The extent of the last dimension. */
 static size_t width_of(struct ph_builder *builder, ph_value x)
 {
-    return x != 0 ? ph__layer_extent(builder, x, ph_value_type(builder, x).rank - 1) : 1;
+    return x != 0 ? ph__layer_extent(builder, x, ph_value_type(builder, x).num_dims - 1) : 1;
 }
 
 static ph_value affine(struct ph_builder *builder, ph_value x, size_t units, enum ph_activation activation)

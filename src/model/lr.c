@@ -5,7 +5,7 @@
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    return ph__feature_linear_part(builder, settings, features);
+    return ph__feature_linear_term(builder, settings, features);
 }
 
 const struct ph__model ph__model_lr = {

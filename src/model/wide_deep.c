@@ -5,7 +5,7 @@
 static ph_value build(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
-    ph_value wide = ph__feature_linear_part(builder, settings, features); /* (B,T) */
+    ph_value wide = ph__feature_linear_term(builder, settings, features); /* (B,T) */
     ph_value deep = ph__model_dnn.build(builder, settings, features);     /* (B,T) */
     return ph_add(builder, wide, deep);
 }

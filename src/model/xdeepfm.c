@@ -59,7 +59,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct ph_model_features *features)
 {
     const struct xdeepfm_keys *own = settings->own;
-    ph_value logits = ph__feature_linear_part(builder, settings, features);    /* (B,T) */
+    ph_value logits = ph__feature_linear_term(builder, settings, features);    /* (B,T) */
     ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
     if (own->cin_units.count > 0)
         logits = ph_add(builder, logits, cin(builder, &own->cin_units, vectors, features->num_tasks));

@@ -5,17 +5,17 @@
 
 bool ph__type_is_real(const struct ph_type *type)
 {
-    return type->kind == PH_DENSE && type->dtype == PH_REAL && type->rank >= 1;
+    return type->kind == PH_DENSE && type->dtype == PH_REAL && type->num_dims >= 1;
 }
 
-bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank)
+bool ph__type_is_real_of_dims(const struct ph_type *type, uint32_t num_dims)
 {
-    return ph__type_is_real(type) && type->rank == rank;
+    return ph__type_is_real(type) && type->num_dims == num_dims;
 }
 
 bool ph__has_fixed_dims(const struct ph_type *type, uint32_t first)
 {
-    for (uint32_t i = first; i < type->rank; i++)
+    for (uint32_t i = first; i < type->num_dims; i++)
         if (type->dims[i].symbol != 0 || type->dims[i].extent == 0)
             return false;
     return true;
@@ -24,18 +24,18 @@ bool ph__has_fixed_dims(const struct ph_type *type, uint32_t first)
 bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs)
 {
     return bias->kind == PH_TOKEN ||
-           (ph__type_is_real_of_rank(bias, 1) && ph__dim_equal(bias->dims[0], outputs));
+           (ph__type_is_real_of_dims(bias, 1) && ph__dim_equal(bias->dims[0], outputs));
 }
 
 struct ph_dim ph__last_dim(const struct ph_type *type)
 {
-    return type->dims[type->rank - 1];
+    return type->dims[type->num_dims - 1];
 }
 
 struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last)
 {
     struct ph_type changed = *type;
-    changed.dims[type->rank - 1] = last;
+    changed.dims[type->num_dims - 1] = last;
     return changed;
 }
 
@@ -85,7 +85,7 @@ size_t ph__rows(const struct ph__operand *operand)
 size_t ph__row_elements(const struct ph__operand *operand)
 {
     size_t elements = 1;
-    for (size_t i = 1; i < operand->shape.rank; i++)
+    for (size_t i = 1; i < operand->shape.num_dims; i++)
         elements *= operand->shape.dims[i];
     return elements;
 }
@@ -93,14 +93,14 @@ size_t ph__row_elements(const struct ph__operand *operand)
 size_t ph__vectors(const struct ph__operand *operand)
 {
     size_t vectors = 1;
-    for (size_t i = 0; i + 1 < operand->shape.rank; i++)
+    for (size_t i = 0; i + 1 < operand->shape.num_dims; i++)
         vectors *= operand->shape.dims[i];
     return vectors;
 }
 
 size_t ph__row_width(const struct ph__operand *operand)
 {
-    return operand->shape.dims[operand->shape.rank - 1];
+    return operand->shape.dims[operand->shape.num_dims - 1];
 }
 
 size_t ph__block_rows(size_t row_elements)
@@ -227,12 +227,12 @@ struct ph__axis_view ph__axis_view(const struct ph_shape *shape, size_t axis)
     struct ph__axis_view view = {1, 1};
     for (size_t i = 0; i < axis; i++)
         view.rows *= shape->dims[i];
-    for (size_t i = axis + 1; i < shape->rank; i++)
+    for (size_t i = axis + 1; i < shape->num_dims; i++)
         view.inner *= shape->dims[i];
     return view;
 }
 
 bool ph__axis_is_valid(const struct ph_type *x, size_t axis)
 {
-    return ph__type_is_real(x) && axis >= 1 && axis < x->rank && x->dims[axis].symbol == 0;
+    return ph__type_is_real(x) && axis >= 1 && axis < x->num_dims && x->dims[axis].symbol == 0;
 }

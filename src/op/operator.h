@@ -16,12 +16,12 @@
 /* ---- types ---- */
 
 bool ph__type_is_real(const struct ph_type *type); /* dense, of ph_real */
-bool ph__type_is_real_of_rank(const struct ph_type *type, uint32_t rank);
+bool ph__type_is_real_of_dims(const struct ph_type *type, uint32_t num_dims);
 /* The dimensions from `first` on are known when the model is built, and none is 0. */
 bool ph__has_fixed_dims(const struct ph_type *type, uint32_t first);
 /* A bias is absent, or has a number for each output. */
 bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs);
-struct ph_dim ph__last_dim(const struct ph_type *type); /* of a type of rank >= 1 */
+struct ph_dim ph__last_dim(const struct ph_type *type); /* of a type of 1 dim or more */
 /* The type with another last dimension: (...,K) becomes (...,M). */
 struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last);
 /* Fails with "<node>: wants <wants>; got <types of all inputs>". */

@@ -75,7 +75,7 @@ struct ph__table_facts {
     bool has_whole_rows; /* its columns are not cut: the optimizer sums over all rows whole, at every step */
 };
 
-/* A part of a table on one rank. */
+/* A shard of a table, on one rank. */
 struct ph__table_shard {
     uint32_t table; /* index into the plan's tables */
     uint32_t rank;
@@ -150,7 +150,7 @@ struct ph__plan_step {
     struct ph__plan_wire gradient_wire;
 };
 
-/* A machine, as far as it costs a step time: by nominal figures (plan_cost.h), or measured ones. */
+/* A machine, as far as it costs a step time: by nominal rates (plan_cost.h), or measured ones. */
 struct ph__plan_machine {
     double memory_bytes_per_s;  /* of one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */

@@ -49,14 +49,14 @@ size_t ph__num_hosts(const struct ph__topology *topology)
 }
 
 /* As far as their number goes. */
-static size_t most_column_parts(const struct ph__table_facts *table)
+static size_t most_column_shards(const struct ph__table_facts *table)
 {
     return table->dim >= PH_SHARD_COLUMNS ? table->dim / PH_SHARD_COLUMNS : 1;
 }
 
-size_t ph__column_parts(const struct ph__table_facts *table)
+size_t ph__most_column_shards(const struct ph__table_facts *table)
 {
-    return table->has_whole_rows ? 1 : most_column_parts(table);
+    return table->has_whole_rows ? 1 : most_column_shards(table);
 }
 
 static ph_status check_place(
@@ -81,12 +81,12 @@ ph_status ph__choice_check(const struct ph__topology *topology, const struct ph_
     const bool cuts_columns = goes_by_columns || choice->kind == PH_SHARD_TABLE_COLUMN_WISE;
     for (size_t i = 0; i < choice->num_places; i++)
         PH_TRY(check_place(topology, choice, i));
-    if (cuts_columns && table->has_whole_rows && most_column_parts(table) > 1)
+    if (cuts_columns && table->has_whole_rows && most_column_shards(table) > 1)
         return ph_fail(PH_ERROR_CONFIG,
             "the columns of '%s' cannot be cut: row-wise Adagrad whose l2 acts on all rows "
             "(optimizer.embedding_scope: whole) needs the whole of each",
             table->name);
-    if (goes_by_columns && choice->num_places > ph__column_parts(table))
+    if (goes_by_columns && choice->num_places > ph__most_column_shards(table))
         return ph_fail(PH_ERROR_CONFIG, "%zu %s for the %zu columns of '%s': one for each %d of them at most",
             choice->num_places, ph__place_name(ph__shard_kind_place(choice->kind)), table->dim, table->name,
             PH_SHARD_COLUMNS);

@@ -18,16 +18,16 @@ struct ph__plan_choice {
     size_t num_places;      /* 0: wherever ph__plan_read says */
 };
 
-/* Parts that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
-size_t ph__column_parts(const struct ph__table_facts *table);
+/* Shards that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
+size_t ph__most_column_shards(const struct ph__table_facts *table);
 
-/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than ph__column_parts of the
+/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than ph__most_column_shards of the
  * table, or a kind that cuts columns which stay together. */
 ph_status ph__choice_check(const struct ph__topology *topology, const struct ph__table_facts *table,
     const struct ph__plan_choice *choice);
 
 /* Bytes of a shard, or of `num_rows` rows and `num_columns` columns of the table, with slots. */
-uint64_t ph__part_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns);
+uint64_t ph__table_shard_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns);
 
 /* The plan of such choices (num_tables). What it points to is its own. PH_ERROR_MEMORY. */
 ph_status ph__plan_build(const struct ph__topology *topology, const struct ph__table_facts *tables,

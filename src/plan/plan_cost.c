@@ -7,35 +7,34 @@
 
 /* ---- the machine ----------------------------------------------------------------------------------------- */
 
-#define FIGURE(member) offsetof(struct ph__plan_machine, member)
+#define RATE(member) offsetof(struct ph__plan_machine, member)
 
 /* Rows are looked up by one core, since plans must not depend on the number of threads, which is each rank's own. By Little's law a
  * core reads (cache lines under way) (bytes of a line) / latency: 12 x 64 B / 96 ns, by the L1 fill buffers of Ice Lake. */
-const struct ph__plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES] = {
+const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES] = {
     {"rows at random, each rank", 8e9, "one core of Intel's Ice Lake, memory at 96 ns (assumed)",
-        FIGURE(memory_bytes_per_s)},
+        RATE(memory_bytes_per_s)},
     {"two ranks of a host, each way", 5e9, "a copy by one core: read, written, at 10 GB/s (assumed)",
-        FIGURE(host_bytes_per_s)},
-    {"two hosts, each way, all ranks", 1.25e9, "10 Gb/s Ethernet (IEEE 802.3ae)",
-        FIGURE(network_bytes_per_s)},
+        RATE(host_bytes_per_s)},
+    {"two hosts, each way, all ranks", 1.25e9, "10 Gb/s Ethernet (IEEE 802.3ae)", RATE(network_bytes_per_s)},
 };
 
-double ph__plan_machine_figure(const struct ph__plan_machine *machine, const struct ph__plan_figure *figure)
+double ph__plan_machine_rate(const struct ph__plan_machine *machine, const struct ph__plan_rate *rate)
 {
-    return *(const double *)(const void *)((const char *)machine + figure->offset);
+    return *(const double *)(const void *)((const char *)machine + rate->offset);
 }
 
 void ph__plan_machine_set(
-    struct ph__plan_machine *machine, const struct ph__plan_figure *figure, double bytes_per_s)
+    struct ph__plan_machine *machine, const struct ph__plan_rate *rate, double bytes_per_s)
 {
-    *(double *)(void *)((char *)machine + figure->offset) = bytes_per_s;
+    *(double *)(void *)((char *)machine + rate->offset) = bytes_per_s;
 }
 
 struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes)
 {
     struct ph__plan_machine machine = {.rank_bytes = rank_bytes};
-    for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++)
-        ph__plan_machine_set(&machine, &ph__plan_figures[i], ph__plan_figures[i].nominal);
+    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++)
+        ph__plan_machine_set(&machine, &ph__plan_rates[i], ph__plan_rates[i].nominal);
     return machine;
 }
 
@@ -127,7 +126,7 @@ static void use_shards(const struct ph__plan *plan, const struct ph__plan_table 
             (double)facts->num_features * (double)step->batch_size, counts->distinct_rows[i]};
         for (size_t row = 0; row < facts->num_features * plan->topology.world_size; row++)
             work.num_ids += counts->ids[row * table->num_shards + i];
-        usage[shard->rank].held_bytes += ph__part_bytes(facts, shard->num_rows, shard->num_columns);
+        usage[shard->rank].held_bytes += ph__table_shard_bytes(facts, shard->num_rows, shard->num_columns);
         usage[shard->rank].touched_bytes += touched_bytes(facts, &work);
     }
 }
@@ -141,7 +140,7 @@ static void use_replicas(const struct ph__plan *plan, const struct ph__table_fac
         const double num_samples = (double)ph__plan_samples(&plan->topology, step->batch_size, rank);
         const struct part_work work = {facts->dim, facts->ids_per_sample * num_samples,
             (double)facts->num_features * num_samples, num_rows};
-        usage[rank].held_bytes += ph__part_bytes(facts, facts->num_rows, facts->dim);
+        usage[rank].held_bytes += ph__table_shard_bytes(facts, facts->num_rows, facts->dim);
         usage[rank].touched_bytes += touched_bytes(facts, &work);
     }
 }

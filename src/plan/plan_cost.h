@@ -25,25 +25,25 @@
 
 /* ---- the machine ----------------------------------------------------------------------------------------- */
 
-/* A figure of links or processors, in bytes a second. The nominal figures of the machine that a plan is made for stand in one
+/* A rate of links or processors, in bytes a second. The nominal rates of the machine that a plan is made for stand in one
  * table, so that the same command makes the same plan whatever else the machine does, and whichever of its processors a rank
  * gets. */
-struct ph__plan_figure {
+struct ph__plan_rate {
     const char *name;   /* "two ranks of a host, each way"; static, as `source` */
     double nominal;     /* bytes a second */
     const char *source; /* where the nominal value is from */
     size_t offset;      /* of the double that it fills in struct ph__plan_machine */
 };
 
-enum { PH_PLAN_NUM_FIGURES = 3 };
-extern const struct ph__plan_figure ph__plan_figures[PH_PLAN_NUM_FIGURES];
+enum { PH_PLAN_NUM_RATES = 3 };
+extern const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES];
 
 /* Reads and writes what a row of the table says of a machine. */
-double ph__plan_machine_figure(const struct ph__plan_machine *machine, const struct ph__plan_figure *figure);
+double ph__plan_machine_rate(const struct ph__plan_machine *machine, const struct ph__plan_rate *rate);
 void ph__plan_machine_set(
-    struct ph__plan_machine *machine, const struct ph__plan_figure *figure, double bytes_per_s);
+    struct ph__plan_machine *machine, const struct ph__plan_rate *rate, double bytes_per_s);
 
-/* The machine of the nominal figures, whose ranks may spend rank_bytes each (0: no limit). */
+/* The machine of the nominal rates, whose ranks may spend rank_bytes each (0: no limit). */
 struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
 
 /* ---- the cost -------------------------------------------------------------------------------------------- */

@@ -160,9 +160,9 @@ static uint64_t largest_shard(const struct trials *trials, const struct ph__tabl
     if (kind == PH_SHARD_COLUMN_WISE || kind == PH_SHARD_GRID)
         column_runs = num_places;
     if (kind == PH_SHARD_TABLE_COLUMN_WISE)
-        column_runs = ph__min(num_local, ph__column_parts(table));
+        column_runs = ph__min(num_local, ph__most_column_shards(table));
     const size_t blocks = ph__divide_up(ph__divide_up(table->dim, PH_SHARD_COLUMNS), column_runs);
-    return ph__part_bytes(
+    return ph__table_shard_bytes(
         table, ph__divide_up(table->num_rows, row_runs), ph__min(blocks * PH_SHARD_COLUMNS, table->dim));
 }
 
@@ -273,7 +273,7 @@ static bool has_host_kinds(const struct search *search)
 static ph_status try_on_host(struct search *search, size_t table)
 {
     PH_TRY(try_kind(search, table, PH_SHARD_TABLE_ROW_WISE, 1));
-    if (ph__column_parts(&search->tables[table]) == 1)
+    if (ph__most_column_shards(&search->tables[table]) == 1)
         return PH_OK;
     return try_kind(search, table, PH_SHARD_TABLE_COLUMN_WISE, 1);
 }
@@ -281,7 +281,7 @@ static ph_status try_on_host(struct search *search, size_t table)
 static ph_status try_everywhere(struct search *search, size_t table)
 {
     const size_t world_size = search->topology->world_size;
-    const size_t columns = ph__column_parts(&search->tables[table]);
+    const size_t columns = ph__most_column_shards(&search->tables[table]);
     PH_TRY(try_counts(search, table, PH_SHARD_COLUMN_WISE, ph__min(columns, world_size)));
     PH_TRY(try_counts(search, table, PH_SHARD_ROW_WISE, world_size));
     if (!has_host_kinds(search))
@@ -335,7 +335,7 @@ static ph_status refuse_table(const struct search *search, size_t table)
     return ph_fail(PH_ERROR_MEMORY,
         "table '%s' (%s with its optimizer's slots) fits nowhere: cut by rows over all %zu ranks, %s are "
         "missing on rank %zu, where other tables take %s of %s",
-        facts->name, ph__bytes_text(ph__part_bytes(facts, facts->num_rows, facts->dim), whole),
+        facts->name, ph__bytes_text(ph__table_shard_bytes(facts, facts->num_rows, facts->dim), whole),
         search->topology->world_size, ph__bytes_text(after[fullest].held_bytes - limit, missing), fullest,
         ph__bytes_text(search->trials.usage[fullest].held_bytes, taken), ph__bytes_text(limit, allowed));
 }

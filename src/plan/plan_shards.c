@@ -47,7 +47,7 @@ static struct cut cut_of(const struct ph__topology *topology, const struct ph__t
     case PH_SHARD_TABLE_ROW_WISE:
         return (struct cut){num_local, 1, NULL, choice->places};
     case PH_SHARD_TABLE_COLUMN_WISE:
-        return (struct cut){1, ph__min(num_local, ph__column_parts(table)), NULL, NULL};
+        return (struct cut){1, ph__min(num_local, ph__most_column_shards(table)), NULL, NULL};
     case PH_SHARD_GRID:
         return (struct cut){num_local, choice->num_places, NULL, choice->places};
     case PH_SHARD_DATA_PARALLEL:
@@ -88,7 +88,7 @@ static size_t table_shards(const struct ph__topology *topology, const struct ph_
     return count;
 }
 
-uint64_t ph__part_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns)
+uint64_t ph__table_shard_bytes(const struct ph__table_facts *table, uint64_t num_rows, size_t num_columns)
 {
     const uint64_t by_column = table->weight_bytes + table->slot_bytes - table->row_slot_bytes;
     return num_rows * (ph__divide_up(by_column * num_columns, table->dim) + table->row_slot_bytes);
@@ -112,9 +112,9 @@ static ph_status build_table(
     struct ph__table_shard *shards = plan->shards + plan->num_shards;
     table->num_shards = table_shards(&plan->topology, facts, choice, (uint32_t)index, shards);
     for (size_t i = 0; i < table->num_shards; i++)
-        table->bytes += ph__part_bytes(facts, shards[i].num_rows, shards[i].num_columns);
+        table->bytes += ph__table_shard_bytes(facts, shards[i].num_rows, shards[i].num_columns);
     if (table->num_shards == 0)
-        table->bytes = ph__part_bytes(facts, facts->num_rows, facts->dim);
+        table->bytes = ph__table_shard_bytes(facts, facts->num_rows, facts->dim);
     plan->num_shards += table->num_shards;
     plan->num_tables++;
     return ph__name_index_add(&plan->names, name);
@@ -196,7 +196,7 @@ static size_t count_all(const struct placing *placing, enum ph__shard_kind kind)
 /* Counts the places that a table of the kind takes. */
 static size_t count_places(const struct placing *placing, size_t table, enum ph__shard_kind kind)
 {
-    const size_t columns = ph__column_parts(&placing->tables[table]);
+    const size_t columns = ph__most_column_shards(&placing->tables[table]);
     switch (kind) {
     case PH_SHARD_ROW_WISE:
         return placing->topology->world_size;
@@ -221,7 +221,7 @@ static void add_bytes(struct placing *placing, size_t table)
     const size_t count = table_shards(placing->topology, facts, &placing->choices[table], 0, placing->shards);
     for (size_t i = 0; i < count; i++)
         placing->rank_bytes[placing->shards[i].rank] +=
-            ph__part_bytes(facts, placing->shards[i].num_rows, placing->shards[i].num_columns);
+            ph__table_shard_bytes(facts, placing->shards[i].num_rows, placing->shards[i].num_columns);
 }
 
 static uint64_t bytes_at(const struct placing *placing, bool is_host, size_t place)
@@ -286,7 +286,7 @@ static size_t largest_left(const struct placing *placing)
         if (choice->num_places > 0 || choice->kind == PH_SHARD_DATA_PARALLEL)
             continue;
         const uint64_t bytes =
-            ph__part_bytes(&placing->tables[i], placing->tables[i].num_rows, placing->tables[i].dim);
+            ph__table_shard_bytes(&placing->tables[i], placing->tables[i].num_rows, placing->tables[i].dim);
         if (largest == placing->num_tables || bytes > most) {
             largest = i;
             most = bytes;
@@ -335,7 +335,7 @@ static uint64_t bytes_on(
         return planned->bytes;
     for (size_t i = 0; i < planned->num_shards; i++)
         if (shards[i].rank == rank)
-            return ph__part_bytes(&tables[table], shards[i].num_rows, shards[i].num_columns);
+            return ph__table_shard_bytes(&tables[table], shards[i].num_rows, shards[i].num_columns);
     return 0;
 }
 
@@ -360,7 +360,8 @@ static void sum_bytes(const struct ph__plan *plan, const struct ph__table_facts 
 {
     for (size_t i = 0; i < plan->num_shards; i++) {
         const struct ph__table_shard *shard = &plan->shards[i];
-        held[shard->rank] += ph__part_bytes(&tables[shard->table], shard->num_rows, shard->num_columns);
+        held[shard->rank] +=
+            ph__table_shard_bytes(&tables[shard->table], shard->num_rows, shard->num_columns);
     }
     for (size_t i = 0; i < plan->num_tables; i++)
         for (size_t r = 0; plan->tables[i].kind == PH_SHARD_DATA_PARALLEL && r < plan->topology.world_size;

@@ -28,7 +28,7 @@ bool ph__shard_is_summed_on_host(
 size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, size_t rank)
 {
     const size_t world_size = topology->world_size;
-    return ph__part_start(batch_size, rank + 1, world_size) - ph__part_start(batch_size, rank, world_size);
+    return ph__range_start(batch_size, rank + 1, world_size) - ph__range_start(batch_size, rank, world_size);
 }
 
 /* ---- messages of one table ------------------------------------------------------------------------------- */

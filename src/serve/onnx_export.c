@@ -30,7 +30,7 @@ static ph_status add_state(struct ph__onnx_walk *walk, struct ph_state *state,
     PH_TRY(ph__state_add(
         state, declaration->name, declaration->elements, (ph_real)declaration->initial, &array));
     const struct ph__onnx_tensor tensor = {
-        declaration->name, PH_ONNX_REAL, {.rank = 1, .dims = {declaration->elements}}, array->data};
+        declaration->name, PH_ONNX_REAL, {.num_dims = 1, .dims = {declaration->elements}}, array->data};
     walk->names[value] = ph__onnx_model_tensor(walk->model, &tensor);
     return PH_OK;
 }
@@ -98,7 +98,7 @@ static void add_shifted(struct ph__onnx_walk *walk, const char *logits, size_t n
     }
     shifts[0] = (ph_real)shift;
     const struct ph__onnx_tensor tensor = {
-        "logit_shift", PH_ONNX_REAL, {.rank = 1, .dims = {num_tasks}}, shifts};
+        "logit_shift", PH_ONNX_REAL, {.num_dims = 1, .dims = {num_tasks}}, shifts};
     const char *const inputs[] = {logits, ph__onnx_model_tensor(walk->model, &tensor), NULL};
     ph__onnx_model_node(walk->model, LOGITS, &(struct ph__onnx_node){"Add", inputs, NULL});
 }

@@ -17,26 +17,26 @@ static const char *feature_name(const struct ph_encoder *encoder, size_t feature
     return encoder->sparse[feature].name;
 }
 
-/* "<node>/<feature>/<part>" */
-static const char *list_part(
-    struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, const char *part)
+/* "<node>/<feature>/<suffix>" */
+static const char *list_name(
+    struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, const char *suffix)
 {
     return ph__onnx_model_text(
-        walk->model, "%s/%s/%s", node->name, feature_name(walk->encoder, feature), part);
+        walk->model, "%s/%s/%s", node->name, feature_name(walk->encoder, feature), suffix);
 }
 
-static const char *list_integer(
-    struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, const char *part, int64_t value)
+static const char *list_integer(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
+    const char *suffix, int64_t value)
 {
-    return ph__onnx_model_integers(walk->model, list_part(walk, node, feature, part), 1, &value);
+    return ph__onnx_model_integers(walk->model, list_name(walk, node, feature, suffix), 1, &value);
 }
 
 /* A node of that name. */
 static const char *list_emit(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
-    const char *part, const char *operator_name, const char *const *inputs,
+    const char *suffix, const char *operator_name, const char *const *inputs,
     const struct ph__onnx_attribute *attributes)
 {
-    return ph__onnx_model_node(walk->model, list_part(walk, node, feature, part),
+    return ph__onnx_model_node(walk->model, list_name(walk, node, feature, suffix),
         &(struct ph__onnx_node){operator_name, inputs, attributes});
 }
 
@@ -77,7 +77,7 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph__node *
         if (!encoder->sparse_columns[feature]->is_list)
             offsets[count++] = (int64_t)ranges[feature].first_row;
     const char *constant =
-        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "offsets"), count, offsets);
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "offsets"), count, offsets);
     ph__onnx_emit(walk, node, "single", "Add", PH_ONNX_INPUTS("ids", constant), NULL);
 }
 
@@ -121,11 +121,11 @@ static const char *list_factors(struct ph__onnx_walk *walk, const struct ph__nod
 {
     const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);
     if (node->inputs[WEIGHTS] == 0 || !walk->encoder->sparse_columns[feature]->is_weighted)
-        return list_part(walk, slots_node, feature, "mask");
-    const char *is_id = list_part(walk, slots_node, feature, "is_id"); /* (B,L) */
+        return list_name(walk, slots_node, feature, "mask");
+    const char *is_id = list_name(walk, slots_node, feature, "is_id"); /* (B,L) */
     const char *name = ph__onnx_model_text(walk->model, "weights.%s", feature_name(walk->encoder, feature));
     const char *nothing =
-        ph__onnx_model_real(walk->model, list_part(walk, node, feature, "no_weight"), (ph_real)0);
+        ph__onnx_model_real(walk->model, list_name(walk, node, feature, "no_weight"), (ph_real)0);
     const char *axis = list_integer(walk, node, feature, "weight_axis", 2);
     const char *weights =
         list_emit(walk, node, feature, "weights", "Where", PH_ONNX_INPUTS(is_id, name, nothing), NULL);
@@ -136,7 +136,7 @@ static const char *list_factors(struct ph__onnx_walk *walk, const struct ph__nod
 static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
     const char *sum, const char *mask, const char *axis)
 {
-    const char *one = ph__onnx_model_real(walk->model, list_part(walk, node, feature, "one"), (ph_real)1);
+    const char *one = ph__onnx_model_real(walk->model, list_name(walk, node, feature, "one"), (ph_real)1);
     const char *length = list_emit(walk, node, feature, "length", "ReduceSum", PH_ONNX_INPUTS(mask, axis),
         PH_ONNX_ATTRIBUTE("keepdims", 1)); /* (B,1,1) */
     const char *divisor = list_emit(walk, node, feature, "divisor", "Max", PH_ONNX_INPUTS(length, one), NULL);
@@ -148,8 +148,8 @@ static const char *pool_list(struct ph__onnx_walk *walk, const struct ph__node *
 {
     const struct ph__embedding_bag_attributes *attributes = node->attributes;
     const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);
-    const char *slots = list_part(walk, slots_node, feature, "slots");
-    const char *mask = list_part(walk, slots_node, feature, "mask");
+    const char *slots = list_name(walk, slots_node, feature, "slots");
+    const char *mask = list_name(walk, slots_node, feature, "mask");
     const char *axis = list_integer(walk, node, feature, "axis", 1);
     const char *rows = list_emit(walk, node, feature, "rows", "Gather",
         PH_ONNX_INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,L,D) */
@@ -178,7 +178,7 @@ static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph__nod
     if (is_in_order)
         return parts;
     const char *constant =
-        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "order"), encoder->num_sparse, order);
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "order"), encoder->num_sparse, order);
     return ph__onnx_emit(
         walk, node, "ordered", "Gather", PH_ONNX_INPUTS(parts, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
@@ -193,7 +193,7 @@ static void embedding_bag(struct ph__onnx_walk *walk, const struct ph__node *nod
     }
     size_t count = 0;
     if (num_single(encoder) > 0) {
-        const char *slots = ph__onnx_part(walk, producer(walk, node->inputs[SLOTS]), "single");
+        const char *slots = ph__onnx_name(walk, producer(walk, node->inputs[SLOTS]), "single");
         parts[count++] = ph__onnx_emit(walk, node, "single", "Gather",
             PH_ONNX_INPUTS(walk->names[node->inputs[TABLE]], slots), NULL); /* (B,S,D) */
     }

@@ -39,7 +39,7 @@ void ph__onnx_model_fini(struct ph__onnx_model *model)
     ph__protobuf_fini(&model->tail);
     ph__protobuf_fini(&model->metadata);
     ph__protobuf_fini(&model->node);
-    ph__protobuf_fini(&model->part);
+    ph__protobuf_fini(&model->nested);
     free(model->tensors);
     ph__arena_fini(&model->arena);
     *model = (struct ph__onnx_model){0};
@@ -110,8 +110,8 @@ const char *ph__onnx_model_node(
     ph__protobuf_text(&model->node, NODE_NAME, output);
     ph__protobuf_text(&model->node, NODE_OPERATOR, node->operator_name);
     for (size_t i = 0; node->attributes != NULL && node->attributes[i].name != NULL; i++) {
-        write_attribute(&model->part, &node->attributes[i]);
-        ph__protobuf_message(&model->node, NODE_ATTRIBUTE, &model->part);
+        write_attribute(&model->nested, &node->attributes[i]);
+        ph__protobuf_message(&model->node, NODE_ATTRIBUTE, &model->nested);
     }
     ph__protobuf_message(&model->nodes, GRAPH_NODE, &model->node);
     return output;
@@ -143,22 +143,22 @@ static const char *add_copy(struct ph__onnx_model *model, struct ph__onnx_tensor
 const char *ph__onnx_model_integers(
     struct ph__onnx_model *model, const char *name, size_t count, const int64_t *integers)
 {
-    const struct ph__onnx_tensor tensor = {name, PH_ONNX_INT64, {.rank = 1, .dims = {count}}, integers};
+    const struct ph__onnx_tensor tensor = {name, PH_ONNX_INT64, {.num_dims = 1, .dims = {count}}, integers};
     return add_copy(model, tensor, count * sizeof *integers);
 }
 
 const char *ph__onnx_model_real(struct ph__onnx_model *model, const char *name, ph_real value)
 {
-    const struct ph__onnx_tensor tensor = {name, PH_ONNX_REAL, {.rank = 0}, &value};
+    const struct ph__onnx_tensor tensor = {name, PH_ONNX_REAL, {.num_dims = 0}, &value};
     return add_copy(model, tensor, sizeof value);
 }
 
 /* TypeProto { Tensor { elem_type, TensorShapeProto { dim … } } }, from the inside out. */
 static void write_type(
-    struct ph__protobuf *message, enum ph__onnx_type type, size_t rank, const struct ph__onnx_dim *dims)
+    struct ph__protobuf *message, enum ph__onnx_type type, size_t num_dims, const struct ph__onnx_dim *dims)
 {
     struct ph__protobuf dim = {0}, shape = {0}, tensor = {0};
-    for (size_t i = 0; i < rank; i++) {
+    for (size_t i = 0; i < num_dims; i++) {
         if (dims[i].symbol != NULL)
             ph__protobuf_text(&dim, DIM_PARAM, dims[i].symbol);
         else
@@ -174,24 +174,24 @@ static void write_type(
 }
 
 static void add_value(struct ph__onnx_model *model, uint32_t field, const char *name, enum ph__onnx_type type,
-    size_t rank, const struct ph__onnx_dim *dims)
+    size_t num_dims, const struct ph__onnx_dim *dims)
 {
-    write_type(&model->part, type, rank, dims);
+    write_type(&model->nested, type, num_dims, dims);
     ph__protobuf_text(&model->node, VALUE_NAME, name);
-    ph__protobuf_message(&model->node, VALUE_TYPE, &model->part);
+    ph__protobuf_message(&model->node, VALUE_TYPE, &model->nested);
     ph__protobuf_message(&model->tail, field, &model->node);
 }
 
 void ph__onnx_model_input(struct ph__onnx_model *model, const char *name, enum ph__onnx_type type,
-    size_t rank, const struct ph__onnx_dim *dims)
+    size_t num_dims, const struct ph__onnx_dim *dims)
 {
-    add_value(model, GRAPH_INPUT, name, type, rank, dims);
+    add_value(model, GRAPH_INPUT, name, type, num_dims, dims);
 }
 
 void ph__onnx_model_output(struct ph__onnx_model *model, const char *name, enum ph__onnx_type type,
-    size_t rank, const struct ph__onnx_dim *dims)
+    size_t num_dims, const struct ph__onnx_dim *dims)
 {
-    add_value(model, GRAPH_OUTPUT, name, type, rank, dims);
+    add_value(model, GRAPH_OUTPUT, name, type, num_dims, dims);
 }
 
 void ph__onnx_model_metadata(struct ph__onnx_model *model, const char *key, const char *value)
@@ -218,7 +218,7 @@ static void fill_tensor_head(struct tensor_head *head, const struct ph__onnx_ten
 {
     const uint64_t size = data_bytes(tensor);
     head->frame.size = head->fields.size = 0;
-    for (size_t i = 0; i < tensor->shape.rank; i++)
+    for (size_t i = 0; i < tensor->shape.num_dims; i++)
         ph__protobuf_integer(&head->fields, TENSOR_DIMS, tensor->shape.dims[i]);
     ph__protobuf_integer(&head->fields, TENSOR_DATA_TYPE, (uint64_t)tensor->type);
     ph__protobuf_text(&head->fields, TENSOR_NAME, tensor->name);

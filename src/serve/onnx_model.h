@@ -47,11 +47,11 @@ struct ph__onnx_dim {
 
 struct ph__onnx_model { /* zero-initialised is empty */
     struct ph__arena arena;
-    ph_status status;               /* the first error; its text is recorded */
-    struct ph__protobuf nodes;      /* fields of the graph: its nodes */
-    struct ph__protobuf tail;       /* fields of the graph: its inputs and outputs */
-    struct ph__protobuf metadata;   /* fields of the model */
-    struct ph__protobuf node, part; /* messages being written: empty between calls */
+    ph_status status;                 /* the first error; its text is recorded */
+    struct ph__protobuf nodes;        /* fields of the graph: its nodes */
+    struct ph__protobuf tail;         /* fields of the graph: its inputs and outputs */
+    struct ph__protobuf metadata;     /* fields of the model */
+    struct ph__protobuf node, nested; /* messages being written: empty between calls */
     struct ph__onnx_tensor *tensors;
     size_t num_tensors, tensors_capacity;
 };
@@ -72,12 +72,12 @@ const char *ph__onnx_model_node(
 const char *ph__onnx_model_tensor(struct ph__onnx_model *model, const struct ph__onnx_tensor *tensor);
 const char *ph__onnx_model_integers(/* (count), copied */
     struct ph__onnx_model *model, const char *name, size_t count, const int64_t *integers);
-const char *ph__onnx_model_real(struct ph__onnx_model *model, const char *name, ph_real value); /* rank 0 */
+const char *ph__onnx_model_real(struct ph__onnx_model *model, const char *name, ph_real value); /* no dims */
 
 void ph__onnx_model_input(struct ph__onnx_model *model, const char *name, enum ph__onnx_type type,
-    size_t rank, const struct ph__onnx_dim *dims);
+    size_t num_dims, const struct ph__onnx_dim *dims);
 void ph__onnx_model_output(struct ph__onnx_model *model, const char *name, enum ph__onnx_type type,
-    size_t rank, const struct ph__onnx_dim *dims);
+    size_t num_dims, const struct ph__onnx_dim *dims);
 void ph__onnx_model_metadata(struct ph__onnx_model *model, const char *key, const char *value);
 
 /* Writes the file atomically, the graph under this name. PH_ERROR_USAGE above the 2 GiB that a protobuf message may

@@ -6,29 +6,29 @@
 
 /* ---- small words --------------------------------------------------------------------------------------------- */
 
-const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part)
+const char *ph__onnx_name(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix)
 {
-    return ph__onnx_model_text(walk->model, "%s/%s", node->name, part);
+    return ph__onnx_model_text(walk->model, "%s/%s", node->name, suffix);
 }
 
-const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes)
 {
     const struct ph__onnx_node written = {operator_name, inputs, attributes};
-    return ph__onnx_model_node(walk->model, ph__onnx_part(walk, node, part), &written);
+    return ph__onnx_model_node(walk->model, ph__onnx_name(walk, node, suffix), &written);
 }
 
 const char *ph__onnx_integer(
-    struct ph__onnx_walk *walk, const struct ph__node *node, const char *part, int64_t value)
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix, int64_t value)
 {
-    return ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, part), 1, &value);
+    return ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, suffix), 1, &value);
 }
 
 /* Adds a constant () of that name. */
 static const char *number_of(
-    struct ph__onnx_walk *walk, const struct ph__node *node, const char *part, ph_real value)
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix, ph_real value)
 {
-    return ph__onnx_model_real(walk->model, ph__onnx_part(walk, node, part), value);
+    return ph__onnx_model_real(walk->model, ph__onnx_name(walk, node, suffix), value);
 }
 
 const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index)
@@ -46,19 +46,20 @@ void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph__node *node
     walk->names[node->outputs[0]] = name;
 }
 
-const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, const char *axis, bool keeps_dim)
 {
     return ph__onnx_emit(
-        walk, node, part, "ReduceSum", PH_ONNX_INPUTS(x, axis), PH_ONNX_ATTRIBUTE("keepdims", keeps_dim));
+        walk, node, suffix, "ReduceSum", PH_ONNX_INPUTS(x, axis), PH_ONNX_ATTRIBUTE("keepdims", keeps_dim));
 }
 
-const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
-    const char *x, size_t rank, const int64_t *order)
+const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
+    const char *x, size_t num_dims, const int64_t *order)
 {
     const struct ph__onnx_attribute permutation[] = {
-        {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = rank, .integers = order}, {.name = NULL}};
-    return ph__onnx_emit(walk, node, part, "Transpose", PH_ONNX_INPUTS(x), permutation);
+        {.name = "perm", .kind = PH_ONNX_INTEGERS, .num_integers = num_dims, .integers = order},
+        {.name = NULL}};
+    return ph__onnx_emit(walk, node, suffix, "Transpose", PH_ONNX_INPUTS(x), permutation);
 }
 
 /* ---- operators ----------------------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static const char *product(struct ph__onnx_walk *walk, const struct ph__node *no
 {
     const char *x = ph__onnx_input(walk, node, 0), *weight = ph__onnx_input(walk, node, 1),
                *bias = ph__onnx_input(walk, node, 2);
-    if (type_of(walk, node->inputs[0])->rank == 2)
+    if (type_of(walk, node->inputs[0])->num_dims == 2)
         return ph__onnx_emit(
             walk, node, "product", "Gemm", PH_ONNX_INPUTS(x, weight, bias), PH_ONNX_ATTRIBUTE("transB", 1));
     const char *turned = ph__onnx_emit(walk, node, "turned", "Transpose", PH_ONNX_INPUTS(weight), NULL);
@@ -170,11 +171,11 @@ static void sum_features(struct ph__onnx_walk *walk, const struct ph__node *node
 static void reshape(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_type *type = type_of(walk, node->outputs[0]);
-    int64_t dims[PH_MAX_RANK] = {0};
-    for (uint32_t i = 1; i < type->rank; i++)
+    int64_t dims[PH_MAX_DIMS] = {0};
+    for (uint32_t i = 1; i < type->num_dims; i++)
         dims[i] = (int64_t)type->dims[i].extent;
     const char *shape =
-        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), type->rank, dims);
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "shape"), type->num_dims, dims);
     ph__onnx_set_output(walk, node,
         ph__onnx_emit(
             walk, node, "out", "Reshape", PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), shape), NULL));
@@ -232,7 +233,7 @@ static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph__n
         for (size_t j = 0; j < i; j++)
             positions[next++] = (int64_t)(i * num_fields + j);
     return ph__onnx_model_integers(
-        walk->model, ph__onnx_part(walk, node, "lower_triangle"), count, positions);
+        walk->model, ph__onnx_name(walk, node, "lower_triangle"), count, positions);
 }
 
 /* (B,P): the products of all pairs of vectors (B,F,D), as one batched matrix product v v^T of which the strictly lower
@@ -243,7 +244,7 @@ static const char *pair_products(
 {
     const int64_t shape[] = {0, (int64_t)(num_fields * num_fields)};
     const char *flat_shape =
-        ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 2, shape);
+        ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "shape"), 2, shape);
     const char *turned = ph__onnx_transpose(walk, node, "turned", vectors, 3, (const int64_t[]){0, 2, 1});
     const char *products =
         ph__onnx_emit(walk, node, "products", "MatMul", PH_ONNX_INPUTS(vectors, turned), NULL);
@@ -315,7 +316,7 @@ static const char *heads_of(struct ph__onnx_walk *walk, const struct ph__node *n
     const size_t columns = type_of(walk, node->inputs[index])->dims[2].extent;
     const int64_t dims[] = {0, 0, (int64_t)options->num_heads, (int64_t)(columns / options->num_heads)};
     const char *shape = ph__onnx_model_integers(walk->model,
-        ph__onnx_model_text(walk->model, "%s_shape", ph__onnx_part(walk, node, parts[0])), 4, dims);
+        ph__onnx_model_text(walk->model, "%s_shape", ph__onnx_name(walk, node, parts[0])), 4, dims);
     const char *split = ph__onnx_emit(
         walk, node, parts[0], "Reshape", PH_ONNX_INPUTS(ph__onnx_input(walk, node, index), shape), NULL);
     return ph__onnx_transpose(walk, node, parts[1], split, 4, order);
@@ -342,7 +343,7 @@ static void attention(struct ph__onnx_walk *walk, const struct ph__node *node)
         walk, node, "weights", "Softmax", PH_ONNX_INPUTS(scores), PH_ONNX_ATTRIBUTE("axis", -1));
     const char *means = ph__onnx_emit(walk, node, "means", "MatMul", PH_ONNX_INPUTS(weights, v), NULL);
     const int64_t dims[] = {0, 0, (int64_t)type_of(walk, node->outputs[0])->dims[2].extent};
-    const char *shape = ph__onnx_model_integers(walk->model, ph__onnx_part(walk, node, "shape"), 3, dims);
+    const char *shape = ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, "shape"), 3, dims);
     const char *rows = ph__onnx_transpose(walk, node, "rows", means, 4, by_head);
     ph__onnx_set_output(
         walk, node, ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(rows, shape), NULL));

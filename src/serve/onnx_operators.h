@@ -41,24 +41,24 @@ ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is no
         }                                                                   \
     }
 
-/* "<node>/<part>", a name that no other node uses. */
-const char *ph__onnx_part(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part);
+/* "<node>/<suffix>", a name that no other node uses. */
+const char *ph__onnx_name(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix);
 /* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name, or NULL. */
-const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes);
 /* A constant (1) or () of that name. */
 const char *ph__onnx_integer(
-    struct ph__onnx_walk *walk, const struct ph__node *node, const char *part, int64_t value);
+    struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix, int64_t value);
 
 /* What the model calls an input of the node; NULL: it is absent. */
 const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index);
 /* Names the node's first output. */
 void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph__node *node, const char *name);
 /* x summed along the dimension that a constant (1) names. */
-const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, const char *axis, bool keeps_dim);
-const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
-    const char *x, size_t rank, const int64_t *order);
+const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
+    const char *x, size_t num_dims, const int64_t *order);
 
 /* The operators that other files write, ended by one without a name: table lookups, in onnx_lookup.c, and products among vectors,
  * in onnx_products.c. */

@@ -12,26 +12,26 @@ static int64_t extent(const struct ph__onnx_walk *walk, ph_value value, uint32_t
     return (int64_t)dims_of(walk, value)[dim].extent;
 }
 
-static const char *binary(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+static const char *binary(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *operator_name, const char *a, const char *b)
 {
-    return ph__onnx_emit(walk, node, part, operator_name, PH_ONNX_INPUTS(a, b), NULL);
+    return ph__onnx_emit(walk, node, suffix, operator_name, PH_ONNX_INPUTS(a, b), NULL);
 }
 
 /* x (B,...) as (B, dims[1], ...): 0 in front keeps the batch's dimension. */
-static const char *reshape(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
-    const char *x, size_t rank, const int64_t *dims)
+static const char *reshape(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
+    const char *x, size_t num_dims, const int64_t *dims)
 {
-    const char *name = ph__onnx_model_text(walk->model, "%s/%s_shape", node->name, part);
-    const char *shape = ph__onnx_model_integers(walk->model, name, rank, dims);
-    return binary(walk, node, part, "Reshape", x, shape);
+    const char *name = ph__onnx_model_text(walk->model, "%s/%s_shape", node->name, suffix);
+    const char *shape = ph__onnx_model_integers(walk->model, name, num_dims, dims);
+    return binary(walk, node, suffix, "Reshape", x, shape);
 }
 
 /* x with a dimension of extent 1 at `axis`, a constant. */
-static const char *spread(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+static const char *spread(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, const char *axis)
 {
-    return binary(walk, node, part, "Unsqueeze", x, axis);
+    return binary(walk, node, suffix, "Unsqueeze", x, axis);
 }
 
 /* y (B,m,d) with bias (m), if there is one, on every number of a vector; it is the node's output. */
@@ -48,10 +48,10 @@ static void set_biased(
 
 /* ---- products of two matrices of a sample, and with a weight ----------------------------------------------------- */
 
-static const char *matrix(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
+static const char *matrix(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, bool is_transposed)
 {
-    return is_transposed ? ph__onnx_transpose(walk, node, part, x, 3, (const int64_t[]){0, 2, 1}) : x;
+    return is_transposed ? ph__onnx_transpose(walk, node, suffix, x, 3, (const int64_t[]){0, 2, 1}) : x;
 }
 
 static void batch_product(struct ph__onnx_walk *walk, const struct ph__node *node)
@@ -97,8 +97,8 @@ static void convolution(struct ph__onnx_walk *walk, const struct ph__node *node)
 /* ---- sums of products -------------------------------------------------------------------------------------------- */
 
 /* The vectors v_ij, i < j, of x (B,F*F,D), or where is_changed their partners v_ji, in the same order. */
-static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph__node *node, const char *part,
-    const char *x, size_t num_fields, bool is_changed)
+static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph__node *node,
+    const char *suffix, const char *x, size_t num_fields, bool is_changed)
 {
     const size_t count = num_fields * (num_fields - 1) / 2;
     int64_t *positions = ph__arena_alloc_array(&walk->model->arena, count + 1, sizeof *positions);
@@ -110,10 +110,10 @@ static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph_
     for (size_t i = 0; i < num_fields; i++)
         for (size_t j = i + 1; j < num_fields; j++)
             positions[next++] = (int64_t)(is_changed ? j * num_fields + i : i * num_fields + j);
-    const char *name = ph__onnx_model_text(walk->model, "%s/%s_positions", node->name, part);
+    const char *name = ph__onnx_model_text(walk->model, "%s/%s_positions", node->name, suffix);
     const char *constant = ph__onnx_model_integers(walk->model, name, count, positions);
     return ph__onnx_emit(
-        walk, node, part, "Gather", PH_ONNX_INPUTS(x, constant), PH_ONNX_ATTRIBUTE("axis", 1));
+        walk, node, suffix, "Gather", PH_ONNX_INPUTS(x, constant), PH_ONNX_ATTRIBUTE("axis", 1));
 }
 
 static void field_aware(struct ph__onnx_walk *walk, const struct ph__node *node)

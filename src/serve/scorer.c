@@ -183,7 +183,7 @@ ph_status ph_scorer_score(struct ph_scorer *scorer, const struct ph_batch *batch
     return status;
 }
 
-struct ph_memory_report ph_scorer_memory(const struct ph_scorer *scorer)
+struct ph_memory_usage ph_scorer_memory(const struct ph_scorer *scorer)
 {
     return ph_workspace_memory(scorer->workspace);
 }

@@ -125,7 +125,7 @@ struct ph__sharding {
 /* Gives the first of rank's samples in a global batch of n; of rank world_size: n. */
 static inline size_t ph__sharding_bound(const struct ph__sharding *sharding, size_t num_samples, size_t rank)
 {
-    return ph__part_start(num_samples, rank, sharding->world_size);
+    return ph__range_start(num_samples, rank, sharding->world_size);
 }
 
 /* Counts the samples of a rank in the batch that is bound. */

@@ -1,6 +1,6 @@
 /* Checkpoints: the logical tensors of store and state, as a safetensors file and as a digest. */
 #include "store/tensor_list.h"
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 
 static ph_status list_model(
     struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
@@ -21,7 +21,7 @@ static ph_status list_whole_model(
     }
     PH_TRY(list_model(list, store, state));
     for (size_t i = 0; i < list->count; i++)
-        if (ph__tensor_is_part(&list->tensors[i]))
+        if (ph__tensor_is_shard(&list->tensors[i]))
             return ph_fail(PH_ERROR_USAGE,
                 "the store holds a part of '%s' alone: the whole model is elsewhere", list->tensors[i].name);
     return PH_OK;

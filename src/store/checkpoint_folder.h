@@ -1,7 +1,7 @@
-/* Checkpoints in a folder: written by many at once, each its own tensors or parts of tensors, and read by any number of
- * others that want other parts.
+/* Checkpoints in a folder: written by many at once, each its own tensors or shards of tensors, and read by any number of
+ * others that want other shards.
  *
- *   part-00001-of-00004.safetensors   what one writer has; a part under a name that says which, "embedding.user[0:500,0:32]"
+ *   part-00001-of-00004.safetensors   what one writer has; a shard under a name that says which, "embedding.user[0:500,0:32]"
  *   model.safetensors.index.json      a sealed JSON document (base/format/seal.h), written last:
  *     "metadata"    texts, and "total_size": the tensors' bytes
  *     "weight_map"  for each name in the files, its file
@@ -72,7 +72,7 @@ bool ph__folder_next_metadata(const struct ph__folder *folder, struct ph__json_m
 /* Of all tensors. */
 uint64_t ph__folder_tensor_bytes(const struct ph__folder *folder);
 
-/* PH_ERROR_CHECKPOINT unless each of the tensors, or the whole one that it is a part of, is there with its shape and a dtype
+/* PH_ERROR_CHECKPOINT unless each of the tensors, or the whole one that it is a shard of, is there with its shape and a dtype
  * that converts (store/tensor_list.h). */
 ph_status ph__folder_check_tensors(
     const struct ph__folder *folder, size_t num_tensors, const struct ph_tensor *tensors);

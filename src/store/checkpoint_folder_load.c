@@ -1,4 +1,4 @@
-/* Tensors and parts of them out of a checkpoint's folder, whatever pieces it has them in; and the sum over all of it. */
+/* Tensors and shards of them out of a checkpoint's folder, whatever pieces it has them in; and the sum over all of it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static ph_status read_through(const struct piece_read *read)
     const size_t before = (common->first_column - area->first_column) * read->element;
     for (size_t row = 0, count; row < common->num_rows; row += count) {
         count = ph__min(BLOCK_BYTES / row_bytes, common->num_rows - row);
-        PH_TRY(ph__safetensors_read_part(read->file, read->piece->index,
+        PH_TRY(ph__safetensors_read_range(read->file, read->piece->index,
             place_in_piece(read, common->first_row + row, area->first_column), count * row_bytes, block));
         for (size_t i = 0; i < count; i++)
             memcpy(read->out + (row + i) * read->out_row_bytes, block + i * row_bytes + before, wanted);
@@ -57,7 +57,7 @@ static ph_status read_rows(const struct piece_read *read)
 {
     const struct ph__area *common = &read->common;
     for (size_t row = 0; row < common->num_rows; row++)
-        PH_TRY(ph__safetensors_read_part(read->file, read->piece->index,
+        PH_TRY(ph__safetensors_read_range(read->file, read->piece->index,
             place_in_piece(read, common->first_row + row, common->first_column),
             common->num_columns * read->element, read->out + row * read->out_row_bytes));
     return PH_OK;
@@ -68,7 +68,7 @@ static ph_status read_piece(const struct piece_read *read)
     const size_t row_bytes = read->piece->area.num_columns * read->element;
     const bool has_whole_rows = read->common.num_columns == read->piece->area.num_columns;
     if (has_whole_rows && read->out_row_bytes == row_bytes)
-        return ph__safetensors_read_part(read->file, read->piece->index,
+        return ph__safetensors_read_range(read->file, read->piece->index,
             place_in_piece(read, read->common.first_row, read->common.first_column),
             read->common.num_rows * row_bytes, read->out);
     return row_bytes <= PAGE_BYTES ? read_through(read) : read_rows(read);
@@ -106,7 +106,7 @@ static size_t stretch_rows(size_t row_bytes)
 static void describe(enum ph_dtype dtype, const struct ph_shape *shape, char text[128])
 {
     int length = snprintf(text, 128, "%s (", ph_dtype_name(dtype));
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->num_dims; i++)
         length += snprintf(text + length, 128 - (size_t)length, "%s%zu", i > 0 ? "," : "", shape->dims[i]);
     snprintf(text + length, 128 - (size_t)length, ")");
 }

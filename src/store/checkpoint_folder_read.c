@@ -139,7 +139,7 @@ static ph_status read_piece(
         !ph__layout_get_area(said, &area) || !ph__area_is_within(&area, &whole))
         return fail_part(folder, name, key.stored);
     const struct ph__area stored = ph__shape_area(&piece->shape);
-    if (piece->shape.rank != shape->rank || stored.num_rows != area.num_rows ||
+    if (piece->shape.num_dims != shape->num_dims || stored.num_rows != area.num_rows ||
         stored.num_columns != area.num_columns)
         return fail_part(folder, name, key.stored);
     piece->name = name;
@@ -154,8 +154,8 @@ static ph_status read_cut(struct ph__folder *folder, const char *name, const str
 {
     const struct ph__json *pieces = ph__json_get(said, "pieces");
     struct ph_shape shape;
-    if (!ph__layout_get_shape(ph__json_get(said, "shape"), &shape) || shape.rank == 0 || shape.rank > 2 ||
-        ph__json_size(pieces) == 0)
+    if (!ph__layout_get_shape(ph__json_get(said, "shape"), &shape) || shape.num_dims == 0 ||
+        shape.num_dims > 2 || ph__json_size(pieces) == 0)
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s: '%s' is not {dtype, shape, pieces}", folder->index_path, name);
     for (size_t i = 0; i < ph__json_size(pieces); i++)

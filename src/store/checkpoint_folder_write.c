@@ -1,7 +1,7 @@
 /* Writing a checkpoint's folder: the writers' files, and the index over them.
  *
  * A description is the JSON text {"file", "bytes", "sha256", "tensors": [{"name", "stored", "dtype", "shape", and the
- * area of a part}]}: what the index has to know of a file. */
+ * area of a shard}]}: what the index has to know of a file. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -70,12 +70,12 @@ ph_status ph__folder_begin(const char *path)
 
 /* ---- a writer's file --------------------------------------------------------------------------------------- */
 
-/* What is written by this writer: not the numbers of rows that others have as well, and no part without elements. */
+/* What is written by this writer: not the numbers of rows that others have as well, and no shard without elements. */
 static bool is_written(const struct ph_tensor *tensor)
 {
-    if (!ph__tensor_is_part(tensor))
+    if (!ph__tensor_is_shard(tensor))
         return true;
-    return ph_shape_elements(&tensor->shape) > 0 && (tensor->shape.rank > 1 || tensor->first_column == 0);
+    return ph_shape_elements(&tensor->shape) > 0 && (tensor->shape.num_dims > 1 || tensor->first_column == 0);
 }
 
 /* The tensor as the file names it, in *tensor, and what the index says of it. */

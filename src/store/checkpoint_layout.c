@@ -144,17 +144,17 @@ bool ph__layout_get_area(const struct ph__json *object, struct ph__area *area_ou
 struct ph__json *ph__layout_shape_json(const struct ph_shape *shape)
 {
     struct ph__json *array = ph__json_array();
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->num_dims; i++)
         ph__json_append_integer(array, (int64_t)shape->dims[i]);
     return array;
 }
 
 bool ph__layout_get_shape(const struct ph__json *array, struct ph_shape *shape_out)
 {
-    struct ph_shape shape = {.rank = ph__json_size(array)};
-    if (!ph__json_is_array(array) || shape.rank > PH_MAX_RANK)
+    struct ph_shape shape = {.num_dims = ph__json_size(array)};
+    if (!ph__json_is_array(array) || shape.num_dims > PH_MAX_DIMS)
         return false;
-    for (size_t i = 0; i < shape.rank; i++) {
+    for (size_t i = 0; i < shape.num_dims; i++) {
         const int64_t extent = ph__json_as_integer(ph__json_at(array, i), -1);
         if (extent < 0)
             return false;

@@ -5,7 +5,7 @@
 #include "base/format/json.h"
 #include "base/thread/stop.h"
 #include "store/safetensors.h"
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 
 #define PH_FOLDER_INDEX "model.safetensors.index.json"
 #define PH_FOLDER_FILE_FORMAT "part-%05zu-of-%05zu.safetensors" /* writers counted from 1 */
@@ -17,7 +17,7 @@ struct ph__layout_piece {
     enum ph_dtype dtype;
     struct ph_shape shape;
     struct ph__area area; /* of the logical tensor, which it is within */
-    bool is_cut;          /* stored as a part */
+    bool is_cut;          /* stored as a shard */
     size_t file, index;   /* index: of the tensor in the file */
 };
 

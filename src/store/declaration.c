@@ -5,20 +5,20 @@
 #include "base/memory/memory.h"
 #include "base/rng.h"
 
-/* Which part the slice is; of a whole one all of it. */
-static struct ph__slice_part part_of(const struct ph__declaration *declaration, size_t slice)
+/* Which shard the slice is; of a whole one all of it. */
+static struct ph__slice_shard shard_of(const struct ph__declaration *declaration, size_t slice)
 {
-    if (declaration->parts != NULL)
-        return declaration->parts[slice];
-    return (struct ph__slice_part){
+    if (declaration->shards != NULL)
+        return declaration->shards[slice];
+    return (struct ph__slice_shard){
         .whole_rows = declaration->slices[slice].num_rows, .whole_columns = declaration->shape.dims[1]};
 }
 
-/* The slice of the parameter is that of the declaration, and the same part of it. */
+/* The slice of the parameter is that of the declaration, and the same shard of it. */
 static bool is_same_slice(
     const struct ph_parameter *parameter, const struct ph__declaration *declaration, size_t slice)
 {
-    const struct ph__slice_part *a = &parameter->parts[slice], b = part_of(declaration, slice);
+    const struct ph__slice_shard *a = &parameter->shards[slice], b = shard_of(declaration, slice);
     return strcmp(parameter->slices[slice].name, declaration->slices[slice].name) == 0 &&
            parameter->slices[slice].num_rows == declaration->slices[slice].num_rows &&
            a->first_row == b.first_row && a->whole_rows == b.whole_rows &&
@@ -41,16 +41,16 @@ ph_status ph__declaration_check_same(
 
 /* ---- new ones ---------------------------------------------------------------------------------------------- */
 
-static ph_status check_part(const struct ph__declaration *declaration, size_t slice)
+static ph_status check_shard(const struct ph__declaration *declaration, size_t slice)
 {
-    const struct ph__slice_part part = part_of(declaration, slice);
+    const struct ph__slice_shard shard = shard_of(declaration, slice);
     const size_t rows = declaration->slices[slice].num_rows, columns = declaration->shape.dims[1];
-    if (part.first_row > part.whole_rows || rows > part.whole_rows - part.first_row ||
-        part.first_column > part.whole_columns || columns > part.whole_columns - part.first_column ||
-        part.first_column % PH_PART_COLUMNS != 0)
+    if (shard.first_row > shard.whole_rows || rows > shard.whole_rows - shard.first_row ||
+        shard.first_column > shard.whole_columns || columns > shard.whole_columns - shard.first_column ||
+        shard.first_column % PH_SHARD_COLUMN_STEP != 0)
         return ph_fail(PH_ERROR_BUG, "table '%s': slice '%s' is no part of a whole one", declaration->name,
             declaration->slices[slice].name);
-    if (part.whole_rows > UINT32_MAX)
+    if (shard.whole_rows > UINT32_MAX)
         return ph_fail(
             PH_ERROR_CONFIG, "slice '%s' has more than 2^32 - 1 rows", declaration->slices[slice].name);
     return PH_OK;
@@ -58,8 +58,8 @@ static ph_status check_part(const struct ph__declaration *declaration, size_t sl
 
 struct ph_tensor ph__declaration_tensor(const struct ph__declaration *declaration, size_t slice)
 {
-    const struct ph__slice_part part = part_of(declaration, slice);
-    return ph__slice_tensor(&declaration->slices[slice], &part, declaration->shape.dims[1]);
+    const struct ph__slice_shard shard = shard_of(declaration, slice);
+    return ph__slice_tensor(&declaration->slices[slice], &shard, declaration->shape.dims[1]);
 }
 
 ph_status ph__declaration_check_slices(const struct ph__declaration *declaration)
@@ -67,11 +67,11 @@ ph_status ph__declaration_check_slices(const struct ph__declaration *declaration
     size_t rows = 0;
     for (size_t i = 0; i < declaration->num_slices; i++) {
         const struct ph_table_slice *slice = &declaration->slices[i];
-        PH_TRY(check_part(declaration, i));
+        PH_TRY(check_shard(declaration, i));
         if (!ph__size_add(rows, slice->num_rows, &rows) || rows > UINT32_MAX)
             return ph_fail(PH_ERROR_CONFIG, "table '%s' has more than 2^32 - 1 rows", declaration->name);
     }
-    if (declaration->shape.rank != 2 || declaration->shape.dims[0] != rows)
+    if (declaration->shape.num_dims != 2 || declaration->shape.dims[0] != rows)
         return ph_fail(PH_ERROR_BUG, "table '%s' is not the sum of its slices", declaration->name);
     return PH_OK;
 }
@@ -111,9 +111,9 @@ static struct ph__row_slice *make_row_slices(
         const char *name = ph__arena_printf(arena, "rounding:%s", declaration->slices[i].name);
         if (name == NULL)
             return NULL;
-        const struct ph__slice_part part = part_of(declaration, i);
+        const struct ph__slice_shard shard = shard_of(declaration, i);
         end_row += declaration->slices[i].num_rows;
-        slices[i] = (struct ph__row_slice){ph__hash_name(name), end_row, part.first_row, part.first_column};
+        slices[i] = (struct ph__row_slice){ph__hash_name(name), end_row, shard.first_row, shard.first_column};
     }
     return slices;
 }
@@ -124,13 +124,13 @@ struct ph_parameter *ph__declaration_copy(struct ph__arena *arena, const struct 
     const char *name = ph__arena_strdup(arena, declaration->name);
     const char *family = declaration->family != NULL ? ph__arena_strdup(arena, declaration->family) : name;
     struct ph_table_slice *slices = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *slices);
-    struct ph__slice_part *parts = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *parts);
+    struct ph__slice_shard *shards = ph__arena_alloc_array(arena, declaration->num_slices, sizeof *shards);
     struct ph__row_slice *row_slices = make_row_slices(arena, declaration);
-    if (parameter == NULL || name == NULL || family == NULL || slices == NULL || parts == NULL ||
+    if (parameter == NULL || name == NULL || family == NULL || slices == NULL || shards == NULL ||
         row_slices == NULL)
         return NULL;
     for (size_t i = 0; i < declaration->num_slices; i++) {
-        parts[i] = part_of(declaration, i);
+        shards[i] = shard_of(declaration, i);
         slices[i].num_rows = declaration->slices[i].num_rows;
         slices[i].name = ph__arena_strdup(arena, declaration->slices[i].name);
         if (slices[i].name == NULL)
@@ -144,7 +144,7 @@ struct ph_parameter *ph__declaration_copy(struct ph__arena *arena, const struct 
         .init = declaration->init,
         .num_slices = declaration->num_slices,
         .slices = slices,
-        .parts = parts,
+        .shards = shards,
         .row_slices = row_slices,
         .version = 1,
     };

@@ -4,7 +4,7 @@
 
 #include "base/memory/arena.h"
 #include "kernel/kernel.h"
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 
 #define PH_MAX_SLOTS 2
 
@@ -17,9 +17,9 @@ struct ph__declaration {
     struct ph_init init;
     size_t num_slices; /* tables only */
     const struct ph_table_slice *slices;
-    const struct ph__slice_part *parts; /* (num_slices); NULL: the slices are whole */
-    size_t num_features;                /* that have their rows in a table */
-    const size_t *feature_slices;       /* (num_features) the slice of each: several may have the same */
+    const struct ph__slice_shard *shards; /* (num_slices); NULL: the slices are whole */
+    size_t num_features;                  /* that have their rows in a table */
+    const size_t *feature_slices;         /* (num_features) the slice of each: several may have the same */
 };
 
 /* Optimizer memory of a parameter. */
@@ -44,9 +44,9 @@ struct ph_parameter {
     struct ph_init init;
     size_t num_slices;
     struct ph_table_slice *slices;
-    const struct ph__slice_part *parts; /* (num_slices) */
-    struct ph__row_slice *row_slices;   /* (num_slices) whose rows are whose, for what rounds them */
-    uint64_t version;                   /* grows with every update; packed copies compare it */
+    const struct ph__slice_shard *shards; /* (num_slices) */
+    struct ph__row_slice *row_slices;     /* (num_slices) whose rows are whose, for what rounds them */
+    uint64_t version;                     /* grows with every update; packed copies compare it */
     size_t num_slots;
     struct ph__slot slots[PH_MAX_SLOTS];
 };
@@ -54,9 +54,9 @@ struct ph_parameter {
 /* PH_ERROR_CONFIG unless the parameter, which has the declaration's name, is what it declares. */
 ph_status ph__declaration_check_same(
     const struct ph__declaration *declaration, const struct ph_parameter *parameter);
-/* The logical tensor that a slice of the table is, or a part of: all but its values. */
+/* The logical tensor that a slice of the table is, or a shard of: all but its values. */
 struct ph_tensor ph__declaration_tensor(const struct ph__declaration *table, size_t slice);
-/* PH_ERROR_BUG where a slice or its part does not fit, PH_ERROR_CONFIG where it has too many rows. */
+/* PH_ERROR_BUG where a slice or its shard does not fit, PH_ERROR_CONFIG where it has too many rows. */
 ph_status ph__declaration_check_slices(const struct ph__declaration *table);
 
 /* Gives the rows that the slices of a table begin at, ascending, and then the number of all rows: (num_slices + 1) numbers in

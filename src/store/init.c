@@ -178,8 +178,8 @@ void ph__init_fill(
 void ph__init_matrix(const struct ph_shape *shape, size_t *rows_out, size_t *columns_out)
 {
     size_t columns = 1;
-    for (size_t i = shape->rank < 2 ? 0 : 1; i < shape->rank; i++)
+    for (size_t i = shape->num_dims < 2 ? 0 : 1; i < shape->num_dims; i++)
         columns *= shape->dims[i];
-    *rows_out = shape->rank < 2 ? 1 : shape->dims[0];
+    *rows_out = shape->num_dims < 2 ? 1 : shape->dims[0];
     *columns_out = columns;
 }

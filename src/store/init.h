@@ -5,11 +5,11 @@
 #include "base/thread/parallel.h"
 #include "phloem/store.h"
 
-/* One logical tensor, a dense parameter seen as a matrix or one slice of a table; or a part of it. */
+/* One logical tensor, a dense parameter seen as a matrix or one slice of a table; or a shard of it. */
 struct ph__init_target {
     const char *name;
     size_t rows, columns;
-    size_t first_row, first_column;   /* of the part; first_column a multiple of 4 */
+    size_t first_row, first_column;   /* of the shard; first_column a multiple of 4 */
     size_t whole_rows, whole_columns; /* what the fans are counted in */
     enum ph_row_format row_format;    /* one that is learnt */
     void *data;                       /* (rows, columns) in this format, zeroed */
@@ -21,7 +21,7 @@ struct ph__init_target {
 void ph__init_fill(
     const struct ph_init *init, uint64_t seed, const struct ph__init_target *target, struct ph__team *team);
 
-/* Sees a shape as a matrix: rank 0 and 1 are one row, rank 2 is itself, more dimensions are joined into
+/* Sees a shape as a matrix: no dims and one are one row, two are itself, more dimensions are joined into
  * columns. */
 void ph__init_matrix(const struct ph_shape *shape, size_t *rows_out, size_t *columns_out);
 

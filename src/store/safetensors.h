@@ -52,7 +52,7 @@ size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name
 /* Reads a tensor's bytes into data, which has room for them. */
 ph_status ph__safetensors_read(const struct ph__safetensors *file, size_t index, void *data);
 /* Reads some of them: `size` from the tensor's byte `first` on, all of them inside of it. */
-ph_status ph__safetensors_read_part(
+ph_status ph__safetensors_read_range(
     const struct ph__safetensors *file, size_t index, uint64_t first, size_t size, void *data);
 
 /* Text of a metadata key, NULL when it is missing; borrowed until close. */

@@ -160,11 +160,11 @@ static ph_status parse_shape(
     const struct ph__safetensors *file, const struct ph__json *description, struct entry *entry)
 {
     const struct ph__json *shape = ph__json_get(description, "shape");
-    if (!ph__json_is_array(shape) || ph__json_size(shape) > PH_MAX_RANK)
+    if (!ph__json_is_array(shape) || ph__json_size(shape) > PH_MAX_DIMS)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has no shape of at most %d dimensions",
-            file->path, entry->name, PH_MAX_RANK);
-    entry->shape.rank = ph__json_size(shape);
-    for (size_t i = 0; i < entry->shape.rank; i++) {
+            file->path, entry->name, PH_MAX_DIMS);
+    entry->shape.num_dims = ph__json_size(shape);
+    for (size_t i = 0; i < entry->shape.num_dims; i++) {
         const int64_t extent = ph__json_as_integer(ph__json_at(shape, i), -1);
         if (extent < 0)
             return ph_fail(
@@ -194,7 +194,7 @@ static ph_status check_size(const struct ph__safetensors *file, const struct ent
 {
     size_t bytes = ph_dtype_size(entry->dtype);
     bool is_fit = true;
-    for (size_t i = 0; i < entry->shape.rank; i++)
+    for (size_t i = 0; i < entry->shape.num_dims; i++)
         is_fit = is_fit && ph__size_mul(bytes, entry->shape.dims[i], &bytes);
     if (is_fit && bytes == entry->end - entry->begin)
         return PH_OK;
@@ -390,10 +390,10 @@ size_t ph__safetensors_find(const struct ph__safetensors *file, const char *name
 ph_status ph__safetensors_read(const struct ph__safetensors *file, size_t index, void *data)
 {
     const struct entry *entry = &file->entries[index];
-    return ph__safetensors_read_part(file, index, 0, (size_t)(entry->end - entry->begin), data);
+    return ph__safetensors_read_range(file, index, 0, (size_t)(entry->end - entry->begin), data);
 }
 
-ph_status ph__safetensors_read_part(
+ph_status ph__safetensors_read_range(
     const struct ph__safetensors *file, size_t index, uint64_t first, size_t size, void *data)
 {
     const struct entry *entry = &file->entries[index];

@@ -66,7 +66,7 @@ static void print_tensor(FILE *file, const struct ph_tensor *tensor, uint64_t be
     putc_unlocked(',', file);
     ph__json_print_text(file, tensor->name, strlen(tensor->name));
     fprintf(file, ":{\"dtype\":\"%s\",\"shape\":[", ph_dtype_name(tensor->dtype));
-    for (size_t i = 0; i < tensor->shape.rank; i++)
+    for (size_t i = 0; i < tensor->shape.num_dims; i++)
         fprintf(file, i == 0 ? "%zu" : ",%zu", tensor->shape.dims[i]);
     fprintf(file, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", begin, begin + tensor_bytes(tensor));
 }

@@ -68,7 +68,7 @@ static ph_status add_tensor(
     *array = (struct ph__state_array){.data = data};
     state->arrays[state->num_tensors] = array;
     state->tensors[state->num_tensors++] = (struct ph_tensor){
-        .name = owned_name, .dtype = PH_REAL, .shape = {.rank = 1, .dims = {n}}, .data = data};
+        .name = owned_name, .dtype = PH_REAL, .shape = {.num_dims = 1, .dims = {n}}, .data = data};
     *array_out = array;
     return PH_OK;
 }

@@ -13,7 +13,7 @@
 #include "base/text/name_index.h"
 #include "base/thread/stop.h"
 #include "store/init.h"
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 #include "tensor/row_format.h"
 
 struct ph_store {
@@ -26,7 +26,7 @@ struct ph_store {
     struct ph__name_index parameter_names;
     struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
     size_t num_tensors, tensors_capacity;
-    struct ph__name_index tensor_names; /* parts of one logical tensor have one name */
+    struct ph__name_index tensor_names; /* shards of one logical tensor have one name */
     const volatile int *stop_signal;    /* NULL: none */
 };
 
@@ -93,7 +93,7 @@ struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index)
 }
 
 /* Finds the index, for ph_store_tensor, of the first logical tensor of a name, and of the next one of the same name, which is
- * another part of it. SIZE_MAX: there is none. */
+ * another shard of it. SIZE_MAX: there is none. */
 static size_t find_tensor(const struct ph_store *store, const char *name)
 {
     return ph__name_index_find(&store->tensor_names, name);
@@ -166,7 +166,7 @@ static struct ph_parameter *find_parameter(const struct ph_store *store, const c
 static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
 {
     size_t elements = 1, bytes;
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->num_dims; i++)
         if (!ph__size_mul(elements, shape->dims[i], &elements))
             return false;
     if (!ph__size_mul(elements, sizeof(ph_real), &bytes))
@@ -213,7 +213,7 @@ static void list_tensors(struct ph_store *store, const struct ph_parameter *para
     char *data = parameter->memory;
     uint16_t *low = parameter->low;
     for (size_t i = 0; i < parameter->num_slices; i++) {
-        struct ph_tensor tensor = ph__slice_tensor(&parameter->slices[i], &parameter->parts[i], dim);
+        struct ph_tensor tensor = ph__slice_tensor(&parameter->slices[i], &parameter->shards[i], dim);
         tensor.dtype = dtype_of(parameter->row_format);
         tensor.data = data;
         tensor.row_format = parameter->row_format;
@@ -283,7 +283,7 @@ static ph_status add_parameter(struct ph_store *store, const struct ph__declarat
     return PH_OK;
 }
 
-/* The tensor's name is not that of another one, but for another part of the same. */
+/* The tensor's name is not that of another one, but for another shard of the same. */
 static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
 {
     for (size_t i = find_tensor(store, tensor->name); i != SIZE_MAX; i = next_tensor(store, i)) {

@@ -16,8 +16,8 @@ void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal);
 /* Parameters in order of creation. Borrowed until the store is destroyed. */
 size_t ph__store_num_parameters(const struct ph_store *store);
 const struct ph_parameter *ph__store_parameter(const struct ph_store *store, size_t index);
-/* Finds the parameter or adds it, initialised. The same name with another shape, kind, slices or parts is
- * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are parts of one whole that do not overlap. team may be
+/* Finds the parameter or adds it, initialised. The same name with another shape, kind, slices or shards is
+ * PH_ERROR_CONFIG, and so is a slice whose name is taken, unless both are shards of one whole that do not overlap. team may be
  * NULL (serial initialisation); the values do not depend on it. */
 ph_status ph__store_add(struct ph_store *store, const struct ph__declaration *declaration,
     struct ph__team *team, struct ph_parameter **parameter_out);

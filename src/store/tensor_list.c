@@ -8,7 +8,7 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "store/checkpoint_folder.h"
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 #include "tensor/float16.h"
 #include "tensor/row_format.h"
 
@@ -141,13 +141,13 @@ ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct p
 /* One number a row of the tensor. Every part of some columns has those of its rows: first_column tells them apart. */
 static void keep_rows(struct ph_tensor *tensor)
 {
-    if (tensor->shape.rank < 2) /* one row to the optimizer */
+    if (tensor->shape.num_dims < 2) /* one row to the optimizer */
         tensor->shape.dims[0] = 1;
-    tensor->shape.rank = 1;
-    if (ph__tensor_is_part(tensor))
-        tensor->whole.rank = 1;
+    tensor->shape.num_dims = 1;
+    if (ph__tensor_is_shard(tensor))
+        tensor->whole.num_dims = 1;
     if (tensor->first_column == 0 && tensor->whole.dims[0] == tensor->shape.dims[0])
-        tensor->whole.rank = 0;
+        tensor->whole.num_dims = 0;
 }
 
 /* One slot of one logical tensor, or of the part of it that there is; its numbers begin at *data, which moves behind
@@ -180,7 +180,7 @@ static ph_status add_parameter_slots(struct ph__tensor_list *list, const struct 
             PH_TRY(add_slot(list, slot, &dense, &data));
         for (size_t i = 0; parameter->is_table && i < parameter->num_slices; i++) {
             const struct ph_tensor slice =
-                ph__slice_tensor(&parameter->slices[i], &parameter->parts[i], parameter->shape.dims[1]);
+                ph__slice_tensor(&parameter->slices[i], &parameter->shards[i], parameter->shape.dims[1]);
             PH_TRY(add_slot(list, slot, &slice, &data));
         }
     }
@@ -257,8 +257,9 @@ static ph_status digest_bytes(void *digest, const void *bytes, size_t size)
 ph_status ph__digest_tensor_head(struct ph__digest *digest, const struct ph_tensor *tensor)
 {
     char head[128];
-    int length = snprintf(head, sizeof head, "\n%s %zu", ph_dtype_name(tensor->dtype), tensor->shape.rank);
-    for (size_t i = 0; i < tensor->shape.rank; i++)
+    int length =
+        snprintf(head, sizeof head, "\n%s %zu", ph_dtype_name(tensor->dtype), tensor->shape.num_dims);
+    for (size_t i = 0; i < tensor->shape.num_dims; i++)
         length += snprintf(head + length, sizeof head - (size_t)length, " %zu", tensor->shape.dims[i]);
     length += snprintf(head + length, sizeof head - (size_t)length, "\n");
     PH_TRY(ph__digest_update(digest, tensor->name, strlen(tensor->name)));

@@ -19,7 +19,7 @@ ph_status ph__tensor_list_add(struct ph__tensor_list *list, const struct ph_tens
 ph_status ph__tensor_list_add_store(struct ph__tensor_list *list, const struct ph_store *store);
 ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct ph_state *state);
 /* Of the slot "m" of each logical tensor: "slot.m:embedding.user", shaped as the tensor, or (rows) where the slot holds
- * one number a row. The slot of a part is the part of a slot; of one number a row, a part of columns has what the part that
+ * one number a row. The slot of a shard is the shard of a slot; of one number a row, a shard of columns has what the shard that
  * begins with column 0 has: first_column says which one it is. */
 ph_status ph__tensor_list_add_slots(struct ph__tensor_list *list, const struct ph_store *store);
 void ph__tensor_list_fini(struct ph__tensor_list *list);
@@ -54,7 +54,7 @@ bool ph__dtype_converts(enum ph_dtype from, enum ph_dtype to);
 /* Gives rows of a matrix, as its dtype has them: num_rows from first_row on into bytes. */
 typedef ph_status (*ph__rows_read)(const void *context, size_t first_row, size_t num_rows, void *bytes);
 
-/* Fills the tensor, seen as a matrix (store/tensor_part.h), from rows of its shape whose dtype converts. */
+/* Fills the tensor, seen as a matrix (store/tensor_shard.h), from rows of its shape whose dtype converts. */
 ph_status ph__tensor_fill(
     const struct ph_tensor *tensor, enum ph_dtype dtype, ph__rows_read read, const void *context);
 

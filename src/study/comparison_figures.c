@@ -6,10 +6,10 @@
 
 #include "base/statistics.h"
 
-#define FIGURE(member) offsetof(struct ph__figures, member)
+#define FIGURE(member) offsetof(struct ph__comparison_figures, member)
 #define SUMMARY(member) offsetof(struct ph_train_summary, member)
 
-const struct ph__json_field ph__figure_fields[] = {
+const struct ph__json_field ph__comparison_fields[] = {
     {"finished", PH_JSON_COUNT, FIGURE(num_finished), 0},
     {"failed", PH_JSON_COUNT, FIGURE(num_failed), 0},
     {"test_auc", PH_JSON_NUMBER, FIGURE(test_auc.mean), 0},
@@ -40,7 +40,7 @@ const struct ph__json_field ph__figure_fields[] = {
     {"published_logloss_difference", PH_JSON_NUMBER, FIGURE(published_logloss_difference), 0},
     {"bar_auc", PH_JSON_NUMBER, FIGURE(bar_auc), 0},
 };
-const size_t ph__num_figure_fields = sizeof ph__figure_fields / sizeof *ph__figure_fields;
+const size_t ph__num_comparison_fields = sizeof ph__comparison_fields / sizeof *ph__comparison_fields;
 
 /* ---- over seeds ------------------------------------------------------------------------------------------- */
 
@@ -89,18 +89,18 @@ static struct ph__difference difference_of(const struct ph__comparison *comparis
 /* ---- the row ---------------------------------------------------------------------------------------------- */
 
 /* Nothing is measured yet: every number is NaN, every count 0. */
-static struct ph__figures no_figures(void)
+static struct ph__comparison_figures no_figures(void)
 {
-    struct ph__figures figures = {0};
+    struct ph__comparison_figures figures = {0};
     const double none = (double)NAN;
-    for (size_t i = 0; i < ph__num_figure_fields; i++)
-        if (ph__figure_fields[i].kind == PH_JSON_NUMBER)
-            memcpy((char *)&figures + ph__figure_fields[i].offset, &none, sizeof none);
+    for (size_t i = 0; i < ph__num_comparison_fields; i++)
+        if (ph__comparison_fields[i].kind == PH_JSON_NUMBER)
+            memcpy((char *)&figures + ph__comparison_fields[i].offset, &none, sizeof none);
     return figures;
 }
 
-static void count_runs(
-    const struct ph__comparison *comparison, const struct ph__compared *row, struct ph__figures *figures)
+static void count_runs(const struct ph__comparison *comparison, const struct ph__compared *row,
+    struct ph__comparison_figures *figures)
 {
     const struct ph__compared *base = &comparison->rows[row->base];
     for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
@@ -112,7 +112,7 @@ static void count_runs(
 }
 
 static void pair(const struct ph__comparison *comparison, const struct ph__compared *row, double *values,
-    struct ph__figures *figures)
+    struct ph__comparison_figures *figures)
 {
     const struct ph__compared *base = &comparison->rows[row->base];
     const bool have_tests = row->config->data.paths.test != NULL && base->config->data.paths.test != NULL;
@@ -132,7 +132,7 @@ static void pair(const struct ph__comparison *comparison, const struct ph__compa
 }
 
 static void measure(const struct ph__comparison *comparison, const struct ph__compared *row, double *values,
-    struct ph__figures *figures)
+    struct ph__comparison_figures *figures)
 {
     const struct {
         size_t offset;
@@ -152,7 +152,7 @@ static void measure(const struct ph__comparison *comparison, const struct ph__co
 }
 
 static ph_status cost(const struct ph__comparison *comparison, const struct ph__compared *row, double *values,
-    struct ph__figures *figures)
+    struct ph__comparison_figures *figures)
 {
     double epochs = 0;
     for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
@@ -175,7 +175,7 @@ static double or_none(double number)
 }
 
 /* What is published is of the config as it is. */
-static void set_published(const struct ph__compared *row, struct ph__figures *figures)
+static void set_published(const struct ph__compared *row, struct ph__comparison_figures *figures)
 {
     const struct ph__published_settings *published = &row->config->published;
     if (row->is_variant)
@@ -188,10 +188,10 @@ static void set_published(const struct ph__compared *row, struct ph__figures *fi
 }
 
 ph_status ph__comparison_figures(
-    const struct ph__comparison *comparison, size_t row, struct ph__figures *figures_out)
+    const struct ph__comparison *comparison, size_t row, struct ph__comparison_figures *figures_out)
 {
     const struct ph__compared *compared = &comparison->rows[row];
-    struct ph__figures figures = no_figures();
+    struct ph__comparison_figures figures = no_figures();
     double *values = calloc(comparison->num_seeds, sizeof *values);
     if (values == NULL)
         return ph_fail(PH_ERROR_MEMORY, "out of memory: the figures of %zu runs", comparison->num_seeds);
@@ -206,7 +206,7 @@ ph_status ph__comparison_figures(
     return status;
 }
 
-const char *ph__bar_word(const struct ph__figures *figures)
+const char *ph__bar_word(const struct ph__comparison_figures *figures)
 {
     if (!figures->has_all_seeds || isnan(figures->bar_auc) || isnan(figures->test_auc.mean))
         return NULL;

@@ -28,7 +28,7 @@ enum ph__pairing {
 };
 
 /* Of one row; what was not measured is NaN. */
-struct ph__figures {
+struct ph__comparison_figures {
     uint64_t num_finished, num_failed;
     bool has_all_seeds; /* have finished */
     struct ph__spread test_auc, test_logloss, test_ne, test_calibration, valid_auc, valid_logloss;
@@ -43,14 +43,14 @@ struct ph__figures {
 };
 
 /* Each number of them by its name: of a machine's table. */
-extern const struct ph__json_field ph__figure_fields[];
-extern const size_t ph__num_figure_fields;
+extern const struct ph__json_field ph__comparison_fields[];
+extern const size_t ph__num_comparison_fields;
 
 /* PH_ERROR_MEMORY. */
 ph_status ph__comparison_figures(
-    const struct ph__comparison *comparison, size_t row, struct ph__figures *figures_out);
+    const struct ph__comparison *comparison, size_t row, struct ph__comparison_figures *figures_out);
 
 /* "reached" or "missed"; NULL where there is no bar, or nothing to hold against it yet: that takes all seeds. */
-const char *ph__bar_word(const struct ph__figures *figures);
+const char *ph__bar_word(const struct ph__comparison_figures *figures);
 
 #endif

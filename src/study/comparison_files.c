@@ -27,8 +27,8 @@ static ph_status list_singles(const struct ph__comparison *comparison, const str
     return PH_OK;
 }
 
-static ph_status list_rows(const struct ph__comparison *comparison, const struct ph__figures *figures,
-    struct ph__arena *arena, struct ph__plot_row **rows_out)
+static ph_status list_rows(const struct ph__comparison *comparison,
+    const struct ph__comparison_figures *figures, struct ph__arena *arena, struct ph__plot_row **rows_out)
 {
     struct ph__plot_row *rows = ph__arena_alloc_array(arena, comparison->num_rows, sizeof *rows);
     if (rows == NULL)
@@ -130,8 +130,8 @@ static ph_status write_page_file(const struct ph__comparison_tables *tables, con
 
 /* ---- compare.csv: one line a config ------------------------------------------------------------------------- */
 
-static ph_status write_csv_figure(
-    struct ph__writer *writer, const struct ph__json_field *field, const struct ph__figures *figures)
+static ph_status write_csv_figure(struct ph__writer *writer, const struct ph__json_field *field,
+    const struct ph__comparison_figures *figures)
 {
     const char *at = (const char *)figures + field->offset;
     if (field->kind == PH_JSON_COUNT) {
@@ -146,14 +146,14 @@ static ph_status write_csv_figure(
 }
 
 static ph_status write_csv_row(
-    struct ph__writer *writer, const struct ph__compared *row, const struct ph__figures *figures)
+    struct ph__writer *writer, const struct ph__compared *row, const struct ph__comparison_figures *figures)
 {
     const char *word = ph__bar_word(figures);
     PH_TRY(ph__csv_write_text(writer, row->name));
     PH_TRY(ph__writer_write(writer, ",", 1));
     PH_TRY(ph__csv_write_text(writer, row->path));
-    for (size_t i = 0; i < ph__num_figure_fields; i++)
-        PH_TRY(write_csv_figure(writer, &ph__figure_fields[i], figures));
+    for (size_t i = 0; i < ph__num_comparison_fields; i++)
+        PH_TRY(write_csv_figure(writer, &ph__comparison_fields[i], figures));
     PH_TRY(ph__writer_printf(writer, ",%s,", word != NULL ? word : ""));
     PH_TRY(ph__csv_write_text(writer, row->config->published.source));
     return ph__writer_write(writer, "\n", 1);
@@ -163,8 +163,8 @@ static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph
 {
     const struct ph__comparison *comparison = tables->comparison;
     PH_TRY(ph__writer_printf(writer, "config,path"));
-    for (size_t i = 0; i < ph__num_figure_fields; i++)
-        PH_TRY(ph__writer_printf(writer, ",%s", ph__figure_fields[i].key));
+    for (size_t i = 0; i < ph__num_comparison_fields; i++)
+        PH_TRY(ph__writer_printf(writer, ",%s", ph__comparison_fields[i].key));
     PH_TRY(ph__writer_printf(writer, ",bar,published_source\n"));
     for (size_t i = 0; i < comparison->num_rows; i++)
         PH_TRY(write_csv_row(writer, &comparison->rows[i], &tables->figures[i]));
@@ -206,7 +206,7 @@ static struct ph__json *run_json(const struct ph__compared_run *run, int64_t see
 }
 
 static struct ph__json *row_json(
-    const struct ph__comparison *comparison, size_t row, const struct ph__figures *figures)
+    const struct ph__comparison *comparison, size_t row, const struct ph__comparison_figures *figures)
 {
     const struct ph__compared *compared = &comparison->rows[row];
     struct ph__json *object = ph__json_object(), *runs = ph__json_array();
@@ -215,7 +215,7 @@ static struct ph__json *row_json(
     ph__json_set_text(object, "key", compared->key);
     ph__json_set_text(object, "base", comparison->rows[compared->base].name);
     ph__json_set_bool(object, "is_paired", figures->pairing == PH_PAIRED);
-    ph__json_set_fields(object, ph__figure_fields, ph__num_figure_fields, figures);
+    ph__json_set_fields(object, ph__comparison_fields, ph__num_comparison_fields, figures);
     ph__json_set_text(object, "bar", ph__bar_word(figures));
     ph__json_set_text(object, "published_source", compared->config->published.source);
     for (size_t seed = 0; seed < comparison->num_seeds; seed++)

@@ -50,8 +50,8 @@ static void add_spread(struct ph__text_table *table, struct ph__spread spread)
         ph__text_table_cell(table, "–");
 }
 
-static void add_difference(
-    struct ph__text_table *table, const struct ph__figures *figures, struct ph__difference difference)
+static void add_difference(struct ph__text_table *table, const struct ph__comparison_figures *figures,
+    struct ph__difference difference)
 {
     if (figures->pairing == PH_PAIR_IS_BASE)
         ph__text_table_cell(table, "base");
@@ -87,7 +87,7 @@ static void add_count(struct ph__text_table *table, double number)
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 static void add_accuracy(struct ph__text_table *table, const struct ph__comparison *comparison,
-    const struct ph__compared *row, const struct ph__figures *figures)
+    const struct ph__compared *row, const struct ph__comparison_figures *figures)
 {
     ph__text_table_cell(table, "%s", row->name);
     if (figures->has_all_seeds)
@@ -103,8 +103,8 @@ static void add_accuracy(struct ph__text_table *table, const struct ph__comparis
     add_spread(table, figures->valid_auc);
 }
 
-static void add_published(
-    struct ph__text_table *table, const struct ph__compared *row, const struct ph__figures *figures)
+static void add_published(struct ph__text_table *table, const struct ph__compared *row,
+    const struct ph__comparison_figures *figures)
 {
     const char *word = ph__bar_word(figures);
     const bool has_none =
@@ -125,8 +125,8 @@ static void add_published(
     ph__text_table_number(table, "%+.4f", figures->published_logloss_difference);
 }
 
-static void add_cost(
-    struct ph__text_table *table, const struct ph__compared *row, const struct ph__figures *figures)
+static void add_cost(struct ph__text_table *table, const struct ph__compared *row,
+    const struct ph__comparison_figures *figures)
 {
     ph__text_table_cell(table, "%s", row->name);
     add_count(table, figures->parameters);
@@ -205,8 +205,8 @@ static const char *why_unpaired(const struct ph__compared *row, const struct ph_
     return base->config->data.paths.test == NULL ? "that one names no test data" : "their test data differ";
 }
 
-static ph_status add_note(
-    struct ph__comparison *comparison, size_t row, const struct ph__figures *figures, const char **notes)
+static ph_status add_note(struct ph__comparison *comparison, size_t row,
+    const struct ph__comparison_figures *figures, const char **notes)
 {
     const struct ph__compared *compared = &comparison->rows[row];
     if (figures->pairing == PH_PAIR_OF_OTHER_DATA)
@@ -240,7 +240,7 @@ ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struc
         return PH_ERROR_MEMORY;
     for (size_t i = 0; i < comparison->num_rows; i++) {
         const struct ph__compared *row = &comparison->rows[i];
-        struct ph__figures *figures = &tables->figures[i];
+        struct ph__comparison_figures *figures = &tables->figures[i];
         PH_TRY(ph__comparison_figures(comparison, i, figures));
         add_accuracy(&all[PH_TABLE_ACCURACY], comparison, row, figures);
         add_published(&all[PH_TABLE_PUBLISHED], row, figures);

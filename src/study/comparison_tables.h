@@ -14,7 +14,7 @@ enum ph__comparison_table_kind {
 
 struct ph__comparison_tables {
     const struct ph__comparison *comparison; /* borrowed */
-    struct ph__figures *figures;             /* (num_rows), in the comparison's arena */
+    struct ph__comparison_figures *figures;  /* (num_rows), in the comparison's arena */
     const char *about;                       /* a sentence or two on what the figures are; in that arena */
     const char *notes; /* what is missing and why, a line each, "- ..."; "" when nothing is */
     const char *titles[PH_NUM_COMPARISON_TABLES];

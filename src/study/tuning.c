@@ -31,7 +31,7 @@ static double merit_of(const struct ph__trial *trial, bool is_by_logloss)
     return isnan(merit) ? -INFINITY : merit;
 }
 
-/* Orders failed trials last, and the others as ph__tuning_ranking says. */
+/* Orders failed trials last, and the others as ph__tuning_order says. */
 static int compare_trials(const struct ph__trial *left, const struct ph__trial *right, bool is_by_logloss)
 {
     const bool left_fails = left->failure != NULL, right_fails = right->failure != NULL;
@@ -57,8 +57,8 @@ static int compare_by_logloss(const void *left, const void *right)
         *(const struct ph__trial *const *)left, *(const struct ph__trial *const *)right, true);
 }
 
-ph_status ph__tuning_ranking(
-    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_ranked_out)
+ph_status ph__tuning_order(
+    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_finished_out)
 {
     const struct ph__trial **trials =
         ph__arena_alloc_array(&tuning->arena, tuning->num_trials, sizeof *trials);
@@ -68,12 +68,12 @@ ph_status ph__tuning_ranking(
         trials[i] = &tuning->trials[i];
     qsort(trials, tuning->num_trials, sizeof *trials,
         ph__tuning_is_by_logloss(tuning) ? compare_by_logloss : compare_by_auc);
-    size_t num_ranked = 0;
-    while (num_ranked < tuning->num_trials && trials[num_ranked]->num_rungs > 0 &&
-           trials[num_ranked]->failure == NULL)
-        num_ranked++;
+    size_t num_finished = 0;
+    while (num_finished < tuning->num_trials && trials[num_finished]->num_rungs > 0 &&
+           trials[num_finished]->failure == NULL)
+        num_finished++;
     *trials_out = trials;
-    *num_ranked_out = num_ranked;
+    *num_finished_out = num_finished;
     return PH_OK;
 }
 
@@ -370,12 +370,12 @@ static ph_status run_trial(struct ph__tuning *tuning, const struct ph__tuning_wa
 /* The best of those that have come as far as anybody go on. */
 static ph_status promote(struct ph__tuning *tuning, size_t num_finished_rungs, size_t num_promoted)
 {
-    const struct ph__trial **ranked;
-    size_t num_ranked;
-    PH_TRY(ph__tuning_ranking(tuning, &ranked, &num_ranked));
+    const struct ph__trial **ordered;
+    size_t num_finished;
+    PH_TRY(ph__tuning_order(tuning, &ordered, &num_finished));
     for (size_t i = 0; i < tuning->num_trials; i++) {
-        struct ph__trial *trial = &tuning->trials[ranked[i]->index];
-        trial->is_promoted = i < num_ranked && i < num_promoted && trial->num_rungs == num_finished_rungs &&
+        struct ph__trial *trial = &tuning->trials[ordered[i]->index];
+        trial->is_promoted = i < num_finished && i < num_promoted && trial->num_rungs == num_finished_rungs &&
                              trial->failure == NULL;
     }
     return PH_OK;

@@ -82,16 +82,16 @@ ph_status ph__tuning_read_trial(
 /* Tells whether trials are compared by logloss; else by AUC. */
 bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);
 
-/* Ranks the trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
+/* Orders the trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
  * arena, with those behind them that have not. PH_ERROR_MEMORY. */
-ph_status ph__tuning_ranking(
-    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_ranked_out);
+ph_status ph__tuning_order(
+    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_finished_out);
 
-/* ---- what a search leaves in its folder, also when it was stopped: trials.csv and best.yaml (tuning_report.c) ------------ */
+/* ---- what a search leaves in its folder, also when it was stopped: trials.csv and best.yaml (tuning_files.c) ------------ */
 
 /* Writes DIR/trials.csv, a line a trial, the best first; and, once a trial has finished a rung, DIR/best.yaml: the config with the best
  * values and its test data, whole; before that, a former one is removed. PH_ERROR_DISK, PH_ERROR_MEMORY. */
-ph_status ph__tuning_report_write(struct ph__tuning *tuning);
+ph_status ph__tuning_files_write(struct ph__tuning *tuning);
 
 /* Fills a table of the same for people; its last column is the values. */
 ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph__text_table *table_out);

@@ -21,9 +21,9 @@ const char *ph_dtype_name(enum ph_dtype dtype)
 
 size_t ph_shape_elements(const struct ph_shape *shape)
 {
-    assert(shape->rank <= PH_MAX_RANK);
+    assert(shape->num_dims <= PH_MAX_DIMS);
     size_t product = 1;
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->num_dims; i++)
         product *= shape->dims[i];
     return product;
 }

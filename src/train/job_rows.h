@@ -10,8 +10,8 @@
 /* Neither: the job does not have the split. */
 struct ph__job_rows {
     const char *path;
-    const struct ph_dataset *dataset; /* goes before the path */
-    struct ph__read_record *record;   /* of the path's files, carried on while they are read; NULL: none */
+    const struct ph_dataset *dataset;    /* goes before the path */
+    struct ph__fingerprint *fingerprint; /* of the path's files, carried on while they are read; NULL: none */
 };
 
 static inline struct ph__job_rows ph__job_train(const struct ph_train_job *job)
@@ -50,7 +50,7 @@ static inline ph_status ph__job_rows_open(struct ph__job_rows rows, const struct
 {
     if (rows.dataset != NULL)
         return ph_dataset_batches_open(rows.dataset, encoder, options, batches_out);
-    return ph__batches_open_recorded(encoder, rows.path, rows.record, options, batches_out);
+    return ph__batches_open_fingerprinted(encoder, rows.path, rows.fingerprint, options, batches_out);
 }
 
 #endif

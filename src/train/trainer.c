@@ -36,7 +36,7 @@ void ph__trainer_observe_memory(struct ph__trainer *trainer)
         trainer->summary.memory.peak_anonymous_bytes = now;
 }
 
-static void add_plan(struct ph_train_memory *memory, struct ph_memory_report plan)
+static void add_plan(struct ph_train_memory *memory, struct ph_memory_usage plan)
 {
     memory->plan_bytes += plan.planned_bytes;
     memory->no_reuse_bytes += plan.no_reuse_bytes;
@@ -98,11 +98,11 @@ static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
     };
 }
 
-ph_status ph__trainer_report(struct ph__trainer *trainer)
+ph_status ph__trainer_log_progress(struct ph__trainer *trainer)
 {
     struct ph_train_progress progress = progress_now(trainer);
     PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
-    PH_TRY(ph__report_progress(&trainer->report, &progress));
+    PH_TRY(ph__metrics_log_progress(&trainer->metrics_log, &progress));
     ph__trainer_observe_memory(trainer);
     trainer->summary.train_seconds += ph__clock_seconds() - trainer->tally.started;
     trainer->reported_step = trainer->summary.steps;
@@ -111,25 +111,25 @@ ph_status ph__trainer_report(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_best)
+ph_status ph__trainer_log_evaluation(struct ph__trainer *trainer, bool is_best)
 {
     struct ph_train_progress progress = progress_now(trainer);
     progress.valid = trainer->metrics;
     progress.is_best = is_best;
     PH_TRY(ph__recent_auc(&trainer->recent, &progress.auc));
-    PH_TRY(ph__report_metrics(
-        &trainer->report, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
+    PH_TRY(ph__metrics_log_evaluation(
+        &trainer->metrics_log, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
     if (is_best)
-        PH_TRY(ph__trainer_report_calibration(trainer, "valid"));
+        PH_TRY(ph__trainer_log_calibration(trainer, "valid"));
     return observe(trainer, &progress);
 }
 
-ph_status ph__trainer_report_calibration(struct ph__trainer *trainer, const char *what)
+ph_status ph__trainer_log_calibration(struct ph__trainer *trainer, const char *what)
 {
-    if (!trainer->record.is_on)
+    if (!trainer->statistics.is_on)
         return PH_OK;
-    return ph__report_calibration(
-        &trainer->report, what, trainer->epoch, trainer->summary.steps, &trainer->record.calibration);
+    return ph__metrics_log_calibration(&trainer->metrics_log, what, trainer->epoch, trainer->summary.steps,
+        &trainer->statistics.calibration);
 }
 
 void ph__trainer_note(const struct ph__trainer *trainer, const char *text)

@@ -8,9 +8,9 @@
 #include "serve/scorer.h"
 #include "train/config/schedule.h"
 #include "train/config/training_program.h"
-#include "train/folder/data_record.h"
+#include "train/folder/data_fingerprint.h"
 #include "train/folder/metrics_file.h"
-#include "train/folder/run_record.h"
+#include "train/folder/run_statistics.h"
 #include "train/folder/summary.h"
 #include "train/job_check.h"
 #include "train/loop/micro_batch.h"
@@ -55,7 +55,7 @@ struct ph__trainer {
     struct ph__micro_batch micro_batch; /* that is bound */
     struct ph_scorer *scorer;           /* NULL when there is nothing to evaluate on */
     struct ph_metrics *metrics;         /* (T) of the evaluation at hand */
-    struct ph__report report;
+    struct ph__metrics_log metrics_log;
     struct ph__state_snapshot snapshot;
     char model_path[PH_MODEL_PATH_BYTES]; /* DIR/model.safetensors */
     char encoder_sha256[65];              /* of DIR/encoder.json */
@@ -73,21 +73,21 @@ struct ph__trainer {
     struct ph__protocol protocol;
     struct ph__tally tally;
     uint64_t epoch;
-    bool is_in_epoch;                /* false: the next step begins epoch + 1 */
-    struct ph_position position;     /* in the epoch, behind the latest step */
-    struct ph__data_record data;     /* kept by the first rank */
-    struct ph__label_check labels;   /* on while rows that can be read only once are learnt from */
-    bool has_noted_incomparable;     /* that evaluations compare nothing */
-    uint64_t epoch_first_step;       /* steps before the epoch */
-    uint64_t steps_per_epoch;        /* 0 in the first epoch */
-    uint64_t num_updates;            /* steps less those that were skipped */
-    uint64_t evaluated_step;         /* of the latest evaluation */
-    uint64_t reported_step;          /* of the latest report */
-    uint64_t best_step;              /* that model.safetensors is of; 0: there is none yet */
-    char best_seal[65];              /* that model.safetensors carries */
-    uint64_t report_bytes;           /* of metrics.jsonl */
-    double learning_rate;            /* of the latest step */
-    struct ph_train_summary summary; /* in part */
+    bool is_in_epoch;                 /* false: the next step begins epoch + 1 */
+    struct ph_position position;      /* in the epoch, behind the latest step */
+    struct ph__data_fingerprint data; /* kept by the first rank */
+    struct ph__label_check labels;    /* on while rows that can be read only once are learnt from */
+    bool has_noted_incomparable;      /* that evaluations compare nothing */
+    uint64_t epoch_first_step;        /* steps before the epoch */
+    uint64_t steps_per_epoch;         /* 0 in the first epoch */
+    uint64_t num_updates;             /* steps less those that were skipped */
+    uint64_t evaluated_step;          /* of the latest evaluation */
+    uint64_t reported_step;           /* of the latest report */
+    uint64_t best_step;               /* that model.safetensors is of; 0: there is none yet */
+    char best_seal[65];               /* that model.safetensors carries */
+    uint64_t report_bytes;            /* of metrics.jsonl */
+    double learning_rate;             /* of the latest step */
+    struct ph_train_summary summary;  /* in part */
     struct ph__split_bad_rows bad_rows;
 
     /* checkpoints */
@@ -99,7 +99,7 @@ struct ph__trainer {
     /* measurements of this process alone */
     double former_seconds;      /* of training, by those before it */
     double reader_wait_seconds; /* that steps waited for their batches */
-    struct ph__run_record record;
+    struct ph__run_statistics statistics;
     struct ph__rank_figures figures;
     struct ph__rank_clock clock; /* before the first step, where there is to be a trace */
 };
@@ -120,19 +120,19 @@ void ph__trainer_observe_memory(struct ph__trainer *trainer);
 /* Takes the plans of both workspaces as they are now, grown or not, into the summary. */
 void ph__trainer_observe_plans(struct ph__trainer *trainer);
 
-/* ---- what it reports ------------------------------------------------------------------------------------------------- */
+/* ---- what it logs --------------------------------------------------------------------------------------------------- */
 
 /* Begins a new tally: nothing has happened since the last report. */
 void ph__trainer_restart_tally(struct ph__trainer *trainer);
 
-/* Reports the tally, counts its seconds as training, and begins a new one. */
-ph_status ph__trainer_report(struct ph__trainer *trainer);
+/* Logs the tally, counts its seconds as training, and begins a new one. */
+ph_status ph__trainer_log_progress(struct ph__trainer *trainer);
 
-/* Reports trainer->metrics, which have just been measured on data.valid. */
-ph_status ph__trainer_report_evaluation(struct ph__trainer *trainer, bool is_best);
+/* Logs trainer->metrics, which have just been measured on data.valid. */
+ph_status ph__trainer_log_evaluation(struct ph__trainer *trainer, bool is_best);
 
-/* Reports how far the probabilities of the latest evaluation, which was on `what`, can be believed. */
-ph_status ph__trainer_report_calibration(struct ph__trainer *trainer, const char *what);
+/* Logs how far the probabilities of the latest evaluation, which was on `what`, can be believed. */
+ph_status ph__trainer_log_calibration(struct ph__trainer *trainer, const char *what);
 
 /* Tells the observer something that does not stop the training. */
 void ph__trainer_note(const struct ph__trainer *trainer, const char *text);

@@ -42,10 +42,10 @@ static void load(const struct ph__folder *folder)
         tensor.data = malloc(ph_shape_elements(&tensor.shape) * ph_dtype_size(tensor.dtype) + 1);
         fuzz_require(tensor.data != NULL && ph__folder_load(folder, 1, &tensor) == PH_OK);
         tensor.whole = tensor.shape;
-        for (size_t k = 0; k < tensor.shape.rank; k++)
+        for (size_t k = 0; k < tensor.shape.num_dims; k++)
             tensor.shape.dims[k] -= tensor.shape.dims[k] > 0;
         tensor.first_row = tensor.whole.dims[0] > tensor.shape.dims[0];
-        tensor.first_column = tensor.shape.rank == 2 && tensor.whole.dims[1] > tensor.shape.dims[1];
+        tensor.first_column = tensor.shape.num_dims == 2 && tensor.whole.dims[1] > tensor.shape.dims[1];
         fuzz_require(ph__folder_load(folder, 1, &tensor) == PH_OK);
         free(tensor.data);
     }

@@ -52,7 +52,7 @@ static ph_value loss_of(struct ph_builder *builder, ph_value result)
     if (result == 0 || type.kind == PH_SCALAR)
         return result;
     size_t columns = ph__type_elements_from(&type, 1);
-    ph_value logits = type.rank == 2 ? result : ph_reshape(builder, result, 1, &columns);
+    ph_value logits = type.num_dims == 2 ? result : ph_reshape(builder, result, 1, &columns);
     return ph_bce_with_logits(builder, logits, ph_input_labels(builder, columns), 0, 0);
 }
 

@@ -105,7 +105,7 @@ static ph_status read_whole(const struct ph__folder *folder, const char *name, s
 /* Of a matrix, or of a vector as a matrix of one column: the rows and columns that the rank has of it. */
 static bool has_same_bytes(const struct ph_tensor *part, const struct ph_tensor *whole)
 {
-    const bool is_vector = part->shape.rank == 1;
+    const bool is_vector = part->shape.num_dims == 1;
     const size_t columns = is_vector ? 1 : part->shape.dims[1], first = is_vector ? 0 : part->first_column;
     const size_t whole_columns = is_vector ? 1 : whole->shape.dims[1];
     const ph_real *own = part->data, *all = whole->data;

@@ -55,26 +55,26 @@ static struct order receive_order(struct ph_comm *comm)
     return order;
 }
 
-static uint64_t sum_sent(const struct ph__comm_record *record)
+static uint64_t sum_sent(const struct ph__comm_profile *profile)
 {
     uint64_t sum = 0;
-    for (size_t rank = 0; rank < record->world_size; rank++)
-        sum += record->sent_bytes[rank];
+    for (size_t rank = 0; rank < profile->world_size; rank++)
+        sum += profile->sent_bytes[rank];
     return sum;
 }
 
 /* Polls count as waits do: what is copied between operators would else be hidden by having been moved there. */
 static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, const struct order *order)
 {
-    struct ph__comm_record *record;
-    bench_check(ph__comm_record_create(comm, 0, &record));
+    struct ph__comm_profile *profile;
+    bench_check(ph__comm_profile_create(comm, 0, &profile));
     bench_check(ph__comm_barrier(comm));
-    ph__comm_record_begin(record);
+    ph__comm_profile_begin(profile);
     const double seconds = rank_model_train(model, order->verb == VERB_OVERLAPPED, order->count);
     const struct turn turn = {.seconds = seconds / order->count,
-        .exposed = 1e-9 * (double)(record->waited_ns + record->polled_ns) / order->count,
-        .sent = sum_sent(record) / order->count};
-    ph__comm_record_destroy(record);
+        .exposed = 1e-9 * (double)(profile->waited_ns + profile->polled_ns) / order->count,
+        .sent = sum_sent(profile) / order->count};
+    ph__comm_profile_destroy(profile);
     return turn;
 }
 

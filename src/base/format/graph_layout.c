@@ -11,21 +11,21 @@
 /* ---- layers ----------------------------------------------------------------------------------------------- */
 
 /* The longest way from a source; a source then moves down to just above the first that reads it. */
-static void rank_nodes(const struct ph__graph_drawing *drawing, size_t *ranks)
+static void layer_nodes(const struct ph__graph_drawing *drawing, size_t *layers)
 {
     for (size_t v = 0; v < drawing->num_nodes; v++)
         for (size_t e = 0; e < drawing->num_edges; e++) {
             const struct ph__graph_edge *edge = &drawing->edges[e];
-            if (edge->from == v && ranks[edge->to] < ranks[v] + 1)
-                ranks[edge->to] = ranks[v] + 1;
+            if (edge->from == v && layers[edge->to] < layers[v] + 1)
+                layers[edge->to] = layers[v] + 1;
         }
     for (size_t v = 0; v < drawing->num_nodes; v++) {
         size_t least = SIZE_MAX;
         for (size_t e = 0; e < drawing->num_edges; e++)
-            if (drawing->edges[e].from == v && ranks[drawing->edges[e].to] < least)
-                least = ranks[drawing->edges[e].to];
-        if (ranks[v] == 0 && least != SIZE_MAX)
-            ranks[v] = least - 1;
+            if (drawing->edges[e].from == v && layers[drawing->edges[e].to] < least)
+                least = layers[drawing->edges[e].to];
+        if (layers[v] == 0 && least != SIZE_MAX)
+            layers[v] = least - 1;
     }
 }
 
@@ -38,12 +38,12 @@ static bool is_repeated(const struct ph__graph_drawing *drawing, size_t index)
     return false;
 }
 
-static size_t count_places(const struct ph__graph_drawing *drawing, const size_t *ranks)
+static size_t count_places(const struct ph__graph_drawing *drawing, const size_t *layers)
 {
     size_t count = drawing->num_nodes;
     for (size_t e = 0; e < drawing->num_edges; e++)
         if (!is_repeated(drawing, e))
-            count += ranks[drawing->edges[e].to] - ranks[drawing->edges[e].from] - 1;
+            count += layers[drawing->edges[e].to] - layers[drawing->edges[e].from] - 1;
     return count;
 }
 
@@ -117,17 +117,18 @@ static ph_status fill_layers(struct ph__layout *layout, struct ph__arena *arena)
 static ph_status build_layers(const struct ph__graph_drawing *drawing, const double *widths,
     struct ph__arena *arena, struct ph__layout *layout)
 {
-    size_t *ranks = ph__arena_alloc_array(arena, drawing->num_nodes, sizeof *ranks);
-    if (ranks == NULL)
+    size_t *layers = ph__arena_alloc_array(arena, drawing->num_nodes, sizeof *layers);
+    if (layers == NULL)
         return PH_ERROR_MEMORY;
-    rank_nodes(drawing, ranks);
-    size_t max_places = count_places(drawing, ranks), num_links = 0;
+    layer_nodes(drawing, layers);
+    size_t max_places = count_places(drawing, layers), num_links = 0;
     struct link *links = ph__arena_alloc_array(arena, max_places + drawing->num_edges, sizeof *links);
     layout->places = ph__arena_alloc_array(arena, max_places, sizeof *layout->places);
     if (layout->places == NULL || links == NULL)
         return PH_ERROR_MEMORY;
     for (size_t v = 0; v < drawing->num_nodes; v++)
-        layout->places[v] = (struct ph__layout_place){.layer = ranks[v], .width = widths[v], .is_node = true};
+        layout->places[v] =
+            (struct ph__layout_place){.layer = layers[v], .width = widths[v], .is_node = true};
     layout->num_places = drawing->num_nodes;
     for (size_t e = 0; e < drawing->num_edges; e++)
         if (!is_repeated(drawing, e))

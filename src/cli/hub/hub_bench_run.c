@@ -8,7 +8,7 @@
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
-#include "cli/hub/hub_parts.h"
+#include "cli/hub/hub_verbs.h"
 
 #define WARM_UP_ROUNDS 3
 #define FAREWELL_MS 2000                      /* for an answer of a hub that may be what has failed */

@@ -5,7 +5,7 @@
 
 #include "base/thread/stop.h"
 #include "cli/arguments.h"
-#include "cli/hub/hub_parts.h"
+#include "cli/hub/hub_verbs.h"
 #include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "hub/server/hub_options.h"

@@ -9,7 +9,7 @@
 #include "base/format/text_table.h"
 #include "base/text/number.h"
 #include "cli/arguments.h"
-#include "cli/hub/hub_parts.h"
+#include "cli/hub/hub_verbs.h"
 #include "cli/output.h"
 #include "hub/client/client_operator.h"
 #include "train/ranks/memory_check.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "cli/hub/hub_parts.h"
+#include "cli/hub/hub_verbs.h"
 #include "cli/verb.h"
 #include "hub/client/client_operator.h"
 

@@ -31,7 +31,7 @@ static void print_shape(const struct ph_shape *shape)
 {
     char text[96] = "(";
     size_t length = 1;
-    for (size_t i = 0; i < shape->rank; i++)
+    for (size_t i = 0; i < shape->num_dims; i++)
         length +=
             (size_t)snprintf(text + length, sizeof text - length, "%s%zu", i > 0 ? "," : "", shape->dims[i]);
     snprintf(text + length, sizeof text - length, ")");
@@ -192,7 +192,7 @@ static void print_declaration(
 {
     struct ph_optimizer optimizer = ph__optimizer_for(settings, declaration->name, declaration->is_table);
     char shape[64];
-    if (declaration->shape.rank == 2)
+    if (declaration->shape.num_dims == 2)
         snprintf(shape, sizeof shape, "(%zu,%zu)", declaration->shape.dims[0], declaration->shape.dims[1]);
     else
         snprintf(shape, sizeof shape, "(%zu)", declaration->shape.dims[0]);

@@ -141,10 +141,10 @@ static ph_status settle_machine(struct planning *planning)
     PH_TRY(settle_rank_bytes(planning, &rank_bytes));
     struct ph__plan_machine *machine = &planning->machine;
     *machine = ph__plan_machine_nominal(rank_bytes);
-    for (size_t i = 0; planning->request->is_measured && i < PH_PLAN_NUM_FIGURES; i++) {
-        const double measured = ph__plan_machine_figure(&planning->measured, &ph__plan_figures[i]);
+    for (size_t i = 0; planning->request->is_measured && i < PH_PLAN_NUM_RATES; i++) {
+        const double measured = ph__plan_machine_rate(&planning->measured, &ph__plan_rates[i]);
         if (!isnan(measured))
-            ph__plan_machine_set(machine, &ph__plan_figures[i], measured);
+            ph__plan_machine_set(machine, &ph__plan_rates[i], measured);
     }
     return PH_OK;
 }
@@ -194,12 +194,12 @@ static ph_status make_plan(const struct ph_train_job *job, struct planning *plan
 
 /* ---- what is said about it ------------------------------------------------------------------------------------ */
 
-static void figure_cell(struct ph__text_table *text, double bytes_per_s)
+static void rate_cell(struct ph__text_table *text, double bytes_per_s)
 {
     ph__text_table_number(text, "%.2f GB/s", bytes_per_s / 1e9);
 }
 
-static ph_status print_figures(const struct planning *planning, struct ph__writer *writer)
+static ph_status print_rates(const struct planning *planning, struct ph__writer *writer)
 {
     static const struct ph__text_column nominal[] = {
         {"figure", false}, {"nominal", true}, {"nominal is", false}};
@@ -208,13 +208,13 @@ static ph_status print_figures(const struct planning *planning, struct ph__write
     const bool is_measured = planning->request->is_measured;
     struct ph__text_table text;
     ph__text_table_init(&text, is_measured ? both : nominal, is_measured ? 4 : 3);
-    for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
-        const struct ph__plan_figure *figure = &ph__plan_figures[i];
-        ph__text_table_cell(&text, "%s", figure->name);
-        figure_cell(&text, figure->nominal);
+    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++) {
+        const struct ph__plan_rate *rate = &ph__plan_rates[i];
+        ph__text_table_cell(&text, "%s", rate->name);
+        rate_cell(&text, rate->nominal);
         if (is_measured)
-            figure_cell(&text, ph__plan_machine_figure(&planning->measured, figure));
-        ph__text_table_cell(&text, "%s", figure->source);
+            rate_cell(&text, ph__plan_machine_rate(&planning->measured, rate));
+        ph__text_table_cell(&text, "%s", rate->source);
     }
     const ph_status status = ph__text_table_write(&text, writer);
     ph__text_table_fini(&text);
@@ -242,7 +242,7 @@ static ph_status print_plan(const void *what, struct ph__writer *writer)
         PH_TRY(ph__writer_printf(writer, " A rank may spend %s on tables and optimizer slots.",
             ph__bytes_text(planning->machine.rank_bytes, rank_bytes)));
     PH_TRY(ph__writer_printf(writer, "\n\n"));
-    PH_TRY(print_figures(planning, writer));
+    PH_TRY(print_rates(planning, writer));
     const bool is_by_measured = planning->request->is_measured && planning->request->plan == NULL;
     return is_by_measured ? ph__writer_printf(writer, "\n%s\n", by_measured) : PH_OK;
 }

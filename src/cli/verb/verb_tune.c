@@ -84,9 +84,9 @@ static ph_status print_table(struct ph__tuning *tuning)
 static ph_status print_outcome(const struct request *request, struct ph__tuning *tuning)
 {
     const struct ph__trial **trials;
-    size_t num_ranked;
-    PH_TRY(ph__tuning_ranking(tuning, &trials, &num_ranked));
-    if (num_ranked > 0) {
+    size_t num_finished;
+    PH_TRY(ph__tuning_order(tuning, &trials, &num_finished));
+    if (num_finished > 0) {
         PH_TRY(print_table(tuning));
         printf("\nthe best by valid %s: %s/best.yaml; all: %s/trials.csv\n",
             ph__tuning_is_by_logloss(tuning) ? "logloss" : "AUC", request->folder, request->folder);
@@ -100,7 +100,7 @@ static ph_status print_outcome(const struct request *request, struct ph__tuning 
 static ph_status end_early(struct request *request, struct ph__tuning *tuning, ph_status status)
 {
     const char *reason = ph__arena_strdup(&request->arena, ph_error_text());
-    PH_TRY(ph__tuning_report_write(tuning));
+    PH_TRY(ph__tuning_files_write(tuning));
     if (ph__is_stop_status(status))
         return ph_fail(status,
             "stopped by a signal; what is finished is in %s/trials.csv, and the same command goes on",
@@ -119,7 +119,7 @@ static ph_status search(
     ph_status status = ph__tuning_run(tuning, &watcher);
     if (status != PH_OK)
         return end_early(request, tuning, status);
-    PH_TRY(ph__tuning_report_write(tuning));
+    PH_TRY(ph__tuning_files_write(tuning));
     return print_outcome(request, tuning);
 }
 

@@ -84,7 +84,7 @@ ph_status ph__comm_barrier(struct ph_comm *comm);
 ph_status ph__comm_gather_once(
     struct ph_comm *comm, const char *what, const void *own, size_t size, void *all_out);
 /* The same of bytes_of[rank] bytes of each rank, one behind the other. */
-ph_status ph__comm_gather_parts_once(
+ph_status ph__comm_gather_varied_once(
     struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out);
 /* The same for rank 0 alone; all_out of the others is not looked at. */
 ph_status ph__comm_collect_once(
@@ -130,13 +130,13 @@ ph_status ph__comm_read_texts(struct ph_comm *comm, const char *what, const char
     ph__comm_text_reader *reader, void *context);
 
 /* What this rank has sent and waited for since it was created, for reports. */
-struct ph__comm_figures {
+struct ph__comm_counters {
     const uint64_t *sent_bytes;    /* by rank: payload, this one's own 0 */
     const uint64_t *sent_messages; /* by rank */
     double waited_seconds;         /* in ph__comm_wait: communication that nothing overlapped */
     uint64_t num_operations;
 };
-struct ph__comm_figures ph__comm_figures(const struct ph_comm *comm);
+struct ph__comm_counters ph__comm_counters(const struct ph_comm *comm);
 
 /* For reports: "Open MPI 4.1.4"; and which of the hosts this rank is on. */
 const char *ph__comm_transport(const struct ph_comm *comm);
@@ -148,17 +148,17 @@ bool ph__comm_are_neighbours(const struct ph_comm *comm, size_t a, size_t b);
 size_t ph__comm_num_neighbours(const struct ph_comm *comm);
 const char *ph__comm_machine_name(const struct ph_comm *comm, size_t rank);
 
-/* ---- records ---- */
+/* ---- profiles ---- */
 
-/* What a rank's operations cost while somebody records them: what they were about, what they sent, how long the rank waited for
+/* What a rank's operations cost while somebody profiles them: what they were about, what they sent, how long the rank waited for
  * them with nothing else to do, and when each was in flight.
  *
- * A record is attached to the communicator for as long as what it does is of interest; operations that are started then are
- * recorded until they have been waited for. Nothing is allocated but for what an operation is about for the first time. */
+ * A profile is attached to the communicator for as long as what it does is of interest; operations that are started then are
+ * profiled until they have been waited for. Nothing is allocated but for what an operation is about for the first time. */
 
 /* All operations with one `what`. */
 struct ph__comm_topic {
-    const char *what; /* the record's own copy */
+    const char *what; /* the profile's own copy */
     uint64_t num_operations, sent_bytes;
     uint64_t waited_ns; /* in ph__comm_wait: what nothing overlapped */
 };
@@ -176,7 +176,7 @@ struct ph__comm_poll {
     uint64_t began_ns, duration_ns;
 };
 
-struct ph__comm_record {
+struct ph__comm_profile {
     struct ph_comm *comm;
     size_t world_size;
     uint64_t *sent_bytes; /* (world_size) by rank: payload, this one's own 0 */
@@ -193,22 +193,22 @@ struct ph__comm_record {
 };
 
 /* max_flights 0: none is kept, and no poll. The communicator is borrowed. PH_ERROR_MEMORY. */
-ph_status ph__comm_record_create(
-    struct ph_comm *comm, size_t max_flights, struct ph__comm_record **record_out);
+ph_status ph__comm_profile_create(
+    struct ph_comm *comm, size_t max_flights, struct ph__comm_profile **profile_out);
 /* Ends it, too. NULL is fine. */
-void ph__comm_record_destroy(struct ph__comm_record *record);
+void ph__comm_profile_destroy(struct ph__comm_profile *profile);
 
-/* From now on the record counts, or it does not. One at a time does for a communicator. */
-void ph__comm_record_begin(struct ph__comm_record *record);
-void ph__comm_record_end(struct ph__comm_record *record);
+/* From now on the profile counts, or it does not. One at a time does for a communicator. */
+void ph__comm_profile_begin(struct ph__comm_profile *profile);
+void ph__comm_profile_end(struct ph__comm_profile *profile);
 
-/* Around a wait for an operation that somebody else carries out, such as a hub, into the record that counts now, if one does. Its
+/* Around a wait for an operation that somebody else carries out, such as a hub, into the profile that counts now, if one does. Its
  * bytes are on no link between ranks. PH_ERROR_MEMORY. */
 struct ph__comm_other {
     const char *what;
     uint64_t started_ns, sent_bytes, received_bytes;
 };
-void ph__comm_record_wait_begin(struct ph_comm *comm);
-ph_status ph__comm_record_wait_end(struct ph_comm *comm, const struct ph__comm_other *other);
+void ph__comm_profile_wait_begin(struct ph_comm *comm);
+ph_status ph__comm_profile_wait_end(struct ph_comm *comm, const struct ph__comm_other *other);
 
 #endif

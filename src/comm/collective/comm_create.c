@@ -176,9 +176,9 @@ const struct ph__group *ph__comm_peers(const struct ph_comm *comm)
     return &comm->places.peers;
 }
 
-struct ph__comm_figures ph__comm_figures(const struct ph_comm *comm)
+struct ph__comm_counters ph__comm_counters(const struct ph_comm *comm)
 {
-    return (struct ph__comm_figures){.sent_bytes = comm->sent_bytes,
+    return (struct ph__comm_counters){.sent_bytes = comm->sent_bytes,
         .sent_messages = comm->sent_messages,
         .waited_seconds = (double)comm->waited_ns * 1e-9,
         .num_operations = comm->operations.num_started};

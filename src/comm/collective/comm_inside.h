@@ -6,7 +6,7 @@
  *   comm_operation.c  operations in flight: their requests, stages and memory
  *   comm_wait.c       progress and waiting, and how it ends when a rank fails
  *   comm_patience.c   how a rank passes its time until something comes
- *   comm_record.c     what is recorded of operations
+ *   comm_profile.c     what operations cost
  *   comm_exchange.c, comm_reduce.c   the operations themselves
  *   comm_once.c       those that are waited for at once
  *   comm_agree.c      what ranks have to have alike */
@@ -78,8 +78,8 @@ struct ph__operation {
     bool is_taken, is_done; /* is_done: all but waited for */
     uint64_t ticket;
     const char *what;
-    struct ph__comm_record *record; /* NULL: it is not recorded */
-    struct ph__comm_flight flight;  /* of the latest that was */
+    struct ph__comm_profile *profile; /* NULL: it is not profiled */
+    struct ph__comm_flight flight;    /* of the latest that was */
     int stage;
     /* Begins the next stage; NULL: there is none. */
     ph_status (*advance)(struct ph_comm *comm, struct ph__operation *operation);
@@ -119,7 +119,7 @@ struct ph_comm {
     struct ph__operations operations;
     struct ph__patience patience;
     struct ph__comm_failure failure;
-    struct ph__comm_record *record;       /* that counts now; NULL: none does */
+    struct ph__comm_profile *profile;     /* that counts now; NULL: none does */
     uint64_t *sent_bytes, *sent_messages; /* by rank */
     uint64_t waited_ns;
     char description[192];
@@ -191,16 +191,16 @@ void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out,
 /* A barrier that is called so where a rank is waited for in vain. */
 ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what);
 
-/* ---- comm_record.c ---- */
+/* ---- comm_profile.c ---- */
 
 /* An operation begins; sends or receives a message; has been found done; has been waited for, from since_ns on. What is not
  * recorded costs no time. take: PH_ERROR_MEMORY. */
-ph_status ph__record_take(struct ph_comm *comm, struct ph__operation *operation);
-void ph__record_message(struct ph__operation *operation, size_t rank, bool is_send, uint64_t bytes);
-void ph__record_done(struct ph__operation *operation);
-void ph__record_waited(struct ph__operation *operation, uint64_t since_ns, uint64_t waited_ns);
+ph_status ph__comm_profile_take(struct ph_comm *comm, struct ph__operation *operation);
+void ph__comm_profile_message(struct ph__operation *operation, size_t rank, bool is_send, uint64_t bytes);
+void ph__comm_profile_done(struct ph__operation *operation);
+void ph__comm_profile_waited(struct ph__operation *operation, uint64_t since_ns, uint64_t waited_ns);
 /* An operation has been started, or all that is in flight polled, between two computations, from since_ns on. */
-void ph__record_polled(struct ph__comm_record *record, uint64_t since_ns);
+void ph__comm_profile_polled(struct ph__comm_profile *profile, uint64_t since_ns);
 
 /* ---- comm_wait.c ---- */
 

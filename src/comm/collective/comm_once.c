@@ -84,7 +84,7 @@ ph_status ph__comm_gather_once(
     return gather(comm, what, own, &sizes, all_out);
 }
 
-ph_status ph__comm_gather_parts_once(
+ph_status ph__comm_gather_varied_once(
     struct ph_comm *comm, const char *what, const void *own, const uint64_t *bytes_of, void *all_out)
 {
     const struct sizes sizes = {.bytes_of = bytes_of, .world_size = comm->transport.world_size};

@@ -84,7 +84,7 @@ ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *c
         sizeof *operation->pending));
     PH_TRY(reserve_staging(operations, operation, staging_bytes));
     operation->what = call->what;
-    PH_TRY(ph__record_take(comm, operation));
+    PH_TRY(ph__comm_profile_take(comm, operation));
     operation->is_taken = true;
     operation->is_done = false;
     operation->ticket += (uint64_t)1 << SLOT_BITS;
@@ -183,7 +183,7 @@ ph_status ph__operation_receive(
         if (!transport->receive(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
             return fail_between(comm, operation, rank, error);
-        ph__record_message(operation, rank, false, size);
+        ph__comm_profile_message(operation, rank, false, size);
     }
     return PH_OK;
 }
@@ -202,7 +202,7 @@ ph_status ph__operation_send(
         if (!transport->send(
                 transport->context, rank, tag_of(operation), part, size, &request->request, error))
             return fail_between(comm, operation, rank, error);
-        ph__record_message(operation, rank, true, size);
+        ph__comm_profile_message(operation, rank, true, size);
         comm->sent_bytes[rank] += size;
         comm->sent_messages[rank]++;
     }
@@ -253,7 +253,7 @@ ph_status ph__operation_poll(struct ph_comm *comm, struct ph__operation *operati
     while (operation->num_pending == 0) {
         if (operation->advance == NULL) {
             operation->is_done = true;
-            ph__record_done(operation);
+            ph__comm_profile_done(operation);
             return PH_OK;
         }
         operation->num_requests = 0;
@@ -266,8 +266,8 @@ ph_status ph__operation_poll(struct ph_comm *comm, struct ph__operation *operati
 ph_status ph__operation_launch(struct ph_comm *comm, struct ph__operation *operation, uint64_t *ticket_out)
 {
     PH_TRY(ph__operation_poll(comm, operation));
-    if (operation->record != NULL)
-        ph__record_polled(operation->record, operation->flight.started_ns);
+    if (operation->profile != NULL)
+        ph__comm_profile_polled(operation->profile, operation->flight.started_ns);
     if (!operation->is_done)
         comm->operations.flying[comm->operations.num_flying++] = operation;
     *ticket_out = operation->ticket;

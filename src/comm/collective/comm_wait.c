@@ -151,11 +151,11 @@ static ph_status look_and_poll(struct ph_comm *comm)
 
 ph_status ph__comm_progress(struct ph_comm *comm)
 {
-    if (comm->record == NULL || comm->operations.num_flying == 0)
+    if (comm->profile == NULL || comm->operations.num_flying == 0)
         return look_and_poll(comm);
     const uint64_t since_ns = ph__clock_ns();
     const ph_status status = look_and_poll(comm);
-    ph__record_polled(comm->record, since_ns);
+    ph__comm_profile_polled(comm->profile, since_ns);
     return status;
 }
 
@@ -209,7 +209,7 @@ ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket)
         comm->waited_ns += waited_ns;
         PH_TRY(status);
     }
-    ph__record_waited(operation, since_ns, waited_ns);
+    ph__comm_profile_waited(operation, since_ns, waited_ns);
     operation->is_taken = false;
     return PH_OK;
 }

@@ -34,7 +34,7 @@ struct ph_batches {
     /* the maker's */
     const struct ph_encoder *encoder;
     struct ph__rank_rows rows;
-    struct ph__read_record *record; /* or NULL */
+    struct ph__fingerprint *fingerprint; /* or NULL */
     /* shared */
     struct slot *slots;
     size_t num_slots;
@@ -75,8 +75,8 @@ static bool make(struct ph_batches *batches, struct slot *slot)
     slot->status = fill_slot(batches, slot);
     if (slot->status != PH_OK)
         snprintf(slot->error, sizeof slot->error, "%s", ph_error_text());
-    if (batches->record != NULL)
-        ph__read_record_tell(batches->record, &slot->read);
+    if (batches->fingerprint != NULL)
+        ph__fingerprint_tell(batches->fingerprint, &slot->read);
     slot->num_bad_rows = ph__rank_rows_num_bad(&batches->rows);
     snprintf(slot->first_bad_row, sizeof slot->first_bad_row, "%s", ph__rank_rows_first_bad(&batches->rows));
     return slot->status == PH_OK && !slot->is_end;
@@ -120,10 +120,10 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-/* Names where rows come from: files with their record or, where dataset is not NULL, a dataset that errors call `path`. */
+/* Names where rows come from: files with their fingerprint or, where dataset is not NULL, a dataset that errors call `path`. */
 struct origin {
     const char *path;
-    struct ph__read_record *record;
+    struct ph__fingerprint *fingerprint;
     const struct ph_dataset *dataset;
 };
 
@@ -142,13 +142,13 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
             PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->reading.num_prefetched + 1);
     }
     batches->encoder = encoder;
-    batches->record = origin->record;
+    batches->fingerprint = origin->fingerprint;
     batches->slots = slots;
     batches->num_slots = options->reading.num_prefetched + 1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
-    ph_status status =
-        ph__rank_rows_open(&batches->rows, encoder, origin->path, origin->dataset, origin->record, options);
+    ph_status status = ph__rank_rows_open(
+        &batches->rows, encoder, origin->path, origin->dataset, origin->fingerprint, options);
     if (status == PH_OK && options->start != NULL)
         batches->position = *options->start;
     if (status == PH_OK && options->reading.num_prefetched > 0)
@@ -161,10 +161,11 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
     return PH_OK;
 }
 
-ph_status ph__batches_open_recorded(const struct ph_encoder *encoder, const char *path,
-    struct ph__read_record *record, const struct ph_batches_options *options, struct ph_batches **batches_out)
+ph_status ph__batches_open_fingerprinted(const struct ph_encoder *encoder, const char *path,
+    struct ph__fingerprint *fingerprint, const struct ph_batches_options *options,
+    struct ph_batches **batches_out)
 {
-    const struct origin origin = {.path = path, .record = record};
+    const struct origin origin = {.path = path, .fingerprint = fingerprint};
     return open_batches(encoder, &origin, options, batches_out);
 }
 
@@ -173,7 +174,7 @@ ph_status ph_batches_open(const struct ph_encoder *encoder, const char *path,
 {
     struct ph_batches_options own;
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_batches_options"));
-    return ph__batches_open_recorded(encoder, path, NULL, &own, batches_out);
+    return ph__batches_open_fingerprinted(encoder, path, NULL, &own, batches_out);
 }
 
 ph_status ph_dataset_batches_open(const struct ph_dataset *dataset, const struct ph_encoder *encoder,

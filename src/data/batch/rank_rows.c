@@ -74,7 +74,7 @@ static void deal_rows(struct ph__lanes *lanes, size_t num_rows)
             if (lane->num_left == lane->share)
                 continue;
             uint64_t has = lane->num_left - lane->share;
-            size_t wanted = ph__part_start(rest, part + 1, num_open) - ph__part_start(rest, part, num_open);
+            size_t wanted = ph__range_start(rest, part + 1, num_open) - ph__range_start(rest, part, num_open);
             size_t given = wanted < has ? wanted : (size_t)has;
             lane->share += given;
             missing -= given;
@@ -96,8 +96,8 @@ static uint64_t count_even_batches(struct ph__lanes *lanes, size_t batch_size)
 {
     uint64_t count = UINT64_MAX;
     for (size_t i = 0; i < lanes->num_lanes; i++) {
-        size_t part = ph__part_start(batch_size, i + 1, lanes->num_lanes) -
-                      ph__part_start(batch_size, i, lanes->num_lanes);
+        size_t part = ph__range_start(batch_size, i + 1, lanes->num_lanes) -
+                      ph__range_start(batch_size, i, lanes->num_lanes);
         uint64_t batches = lanes->lanes[i].num_left / part;
         count = batches < count ? batches : count;
     }
@@ -226,7 +226,7 @@ static ph_status check_options(
 }
 
 ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, struct ph__read_record *record,
+    const struct ph_dataset *dataset, struct ph__fingerprint *fingerprint,
     const struct ph_batches_options *options)
 {
     *rows = (struct ph__rank_rows){.rank = options->rank,
@@ -238,7 +238,7 @@ ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder
                       ph__input_is_prepared(path);
     if (rows->has_lanes)
         return ph__lanes_open(&rows->lanes, encoder, path, options, rows->num_given);
-    return ph__window_open(&rows->window, encoder, path, dataset, record, options);
+    return ph__window_open(&rows->window, encoder, path, dataset, fingerprint, options);
 }
 
 void ph__rank_rows_close(struct ph__rank_rows *rows)
@@ -255,12 +255,12 @@ void ph__rank_rows_close(struct ph__rank_rows *rows)
 /* Tells where the part of the rank in a batch of n rows begins, and where the next one's does. */
 static size_t part_first(const struct ph__rank_rows *rows, size_t n)
 {
-    return ph__part_start(n, rows->rank, rows->world_size);
+    return ph__range_start(n, rows->rank, rows->world_size);
 }
 
 static size_t part_end(const struct ph__rank_rows *rows, size_t n)
 {
-    return ph__part_start(n, rows->rank + 1, rows->world_size);
+    return ph__range_start(n, rows->rank + 1, rows->world_size);
 }
 
 static ph_status take_lanes(struct ph__rank_rows *rows, struct ph__rank_batch *batch)

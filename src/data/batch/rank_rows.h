@@ -68,10 +68,10 @@ struct ph__rank_batch {
     size_t num_global; /* rows of the batch on all ranks; 0: the pass has ended */
 };
 
-/* Opens a pass. With a dataset (else NULL) its rows are taken, and the path is its name in errors; a record of the path's files (else NULL) is
+/* Opens a pass. With a dataset (else NULL) its rows are taken, and the path is its name in errors; a fingerprint of the path's files (else NULL) is
  * carried on. Errors are ph_batches_open's. To be closed also on failure. */
 ph_status ph__rank_rows_open(struct ph__rank_rows *rows, const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, struct ph__read_record *record,
+    const struct ph_dataset *dataset, struct ph__fingerprint *fingerprint,
     const struct ph_batches_options *options);
 void ph__rank_rows_close(struct ph__rank_rows *rows);
 

@@ -183,7 +183,7 @@ static ph_status open_prepared(struct ph__window *window, const struct ph_batche
 }
 
 static ph_status open_rows(struct ph__window *window, const struct ph_dataset *dataset,
-    struct ph__read_record *record, const struct ph_batches_options *options)
+    struct ph__fingerprint *fingerprint, const struct ph_batches_options *options)
 {
     if (dataset == NULL && ph__input_is_prepared(window->path))
         return open_prepared(window, options);
@@ -191,7 +191,7 @@ static ph_status open_rows(struct ph__window *window, const struct ph_dataset *d
     if (options->start != NULL)
         start = position_start(options->start);
     struct ph__source_options source_options = {.dataset = dataset,
-        .record = record,
+        .fingerprint = fingerprint,
         .needs_no_labels = options->needs_no_labels,
         .max_bad_rows = options->reading.max_bad_rows,
         .stop_signal = options->stop_signal,
@@ -218,11 +218,11 @@ static ph_status init(struct ph__window *window, const struct ph_encoder *encode
 }
 
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, struct ph__read_record *record,
+    const struct ph_dataset *dataset, struct ph__fingerprint *fingerprint,
     const struct ph_batches_options *options)
 {
     PH_TRY(init(window, encoder, path, options));
-    PH_TRY(open_rows(window, dataset, record, options));
+    PH_TRY(open_rows(window, dataset, fingerprint, options));
     return options->start != NULL ? restore(window, options->start) : PH_OK;
 }
 

@@ -40,10 +40,10 @@ struct ph__window {
 };
 
 /* Only seed, epoch, world_size and the options of order, labels, bad and negative rows are read. With a dataset (else NULL)
- * its rows are taken, and the path is its name in errors; a record of the path's files (else NULL) is carried on. To be closed also on
+ * its rows are taken, and the path is its name in errors; a fingerprint of the path's files (else NULL) is carried on. To be closed also on
  * failure. */
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
-    const struct ph_dataset *dataset, struct ph__read_record *record,
+    const struct ph_dataset *dataset, struct ph__fingerprint *fingerprint,
     const struct ph_batches_options *options);
 /* A lazy window over some blocks, whose source becomes the window's; the start is not looked at. */
 ph_status ph__window_open_blocks(struct ph__window *window, const struct ph_encoder *encoder,

@@ -211,16 +211,16 @@ static bool is_in_range(const struct written_time *time)
            time->minute <= 59 && time->second <= 60;
 }
 
-int ph__time_part(enum ph__time_part part, const char *text, size_t length)
+int ph__time_component(enum ph__time_component component, const char *text, size_t length)
 {
     struct written_time time;
     if (!read_short(text, length, &time) && !read_long(text, length, &time))
         return -1;
     if (!is_in_range(&time))
         return -1;
-    if (part == PH_TIME_HOUR)
+    if (component == PH_TIME_HOUR)
         return time.hour; /* NO_HOUR is no such time */
     const int64_t day = ph__date_days(time.year, time.month, time.day);
     const int weekday = (int)((day + 2) % 7); /* 1 March of year 0 was a Wednesday */
-    return part == PH_TIME_WEEKDAY ? weekday : weekday >= 5;
+    return component == PH_TIME_WEEKDAY ? weekday : weekday >= 5;
 }

@@ -21,6 +21,6 @@ bool ph__decimal_parse_id(const char *text, size_t length, uint64_t *number_out)
  * (a T may stand for the blank, a Z at the end), or a date YYYY-MM-DD, which has no hour. Nothing else is a time: groups
  * have all their digits, so that no other number is taken for one.
  * hour: 0 to 23; weekday: 0, Monday, to 6; weekend: 1 on Saturday and Sunday, else 0. -1: the text is no such time. */
-int ph__time_part(enum ph__time_part part, const char *text, size_t length);
+int ph__time_component(enum ph__time_component component, const char *text, size_t length);
 
 #endif

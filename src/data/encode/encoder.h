@@ -45,7 +45,7 @@ struct ph__column {
     bool is_weighted;  /* each id of the list carries a weight */
     size_t max_length; /* SIZE_MAX: no limit */
     bool is_group;
-    enum ph__time_part part;
+    enum ph__time_component component;
     struct ph__vocabulary vocabulary;
     size_t num_buckets; /* wanted of quantiles; 0: the boundaries are given */
     double *boundaries; /* (num_boundaries) ascending, owned */

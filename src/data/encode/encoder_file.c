@@ -54,7 +54,7 @@ static void set_list(struct ph__json *json, const struct ph__column *column)
     ph__json_set_integer(
         json, "max_length", column->max_length == SIZE_MAX ? 0 : (int64_t)column->max_length);
     ph__json_set_bool(json, "group", column->is_group);
-    ph__json_set_text(json, "part", ph__data_word(PH_TIME_PART_WORDS, (int)column->part, word));
+    ph__json_set_text(json, "part", ph__data_word(PH_TIME_COMPONENT_WORDS, (int)column->component, word));
 }
 
 static ph_status set_id(struct ph__json *json, const struct ph__column *column)
@@ -264,15 +264,15 @@ static ph_status get_boundaries(const struct ph__json *json, const char *path, s
 static ph_status get_list(const struct ph__json *json, const char *path, struct ph__column *column)
 {
     uint64_t max_length = 0;
-    int part = 0;
+    int component = 0;
     PH_TRY(get_integer(json, path, "max_length", 0, INT32_MAX, &max_length));
-    PH_TRY(get_word(json, path, "part", PH_TIME_PART_WORDS, &part));
+    PH_TRY(get_word(json, path, "part", PH_TIME_COMPONENT_WORDS, &component));
     column->max_length = max_length == 0 ? SIZE_MAX : (size_t)max_length;
     column->is_list = ph__json_as_bool(ph__json_get(json, "list"), false);
     column->is_weighted = ph__json_as_bool(ph__json_get(json, "weighted"), false);
     column->is_group = ph__json_as_bool(ph__json_get(json, "group"), false);
-    column->part = (enum ph__time_part)part;
-    bool is_single_only = column->part != PH_TIME_WHOLE || ph__column_is_bucket(column);
+    column->component = (enum ph__time_component)component;
+    bool is_single_only = column->component != PH_TIME_WHOLE || ph__column_is_bucket(column);
     if ((column->is_weighted && !column->is_list) || (column->is_list && is_single_only))
         return fail_key(path, "list");
     return PH_OK;

@@ -181,11 +181,11 @@ static ph_status encode_single(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length)
 {
     size_t target = row->encoder->sparse_word + column->slot;
-    if (column->part != PH_TIME_WHOLE && length > 0) {
-        int part = ph__time_part(column->part, word, length);
-        if (part < 0)
+    if (column->component != PH_TIME_WHOLE && length > 0) {
+        int component = ph__time_component(column->component, word, length);
+        if (component < 0)
             return fail_cell(column, word, length, "is not a time as YYMMDDHH or YYYY-MM-DD HH:MM:SS");
-        return encode_number(row, column, part, target);
+        return encode_number(row, column, component, target);
     }
     if (length > 0)
         return encode_id(row, column, word, length, target);
@@ -369,7 +369,7 @@ static ph_status encode_whole(
         encode_group(row, text, length);
     if (column->kind == PH_FIELD_GROUP)
         return PH_OK;
-    if (column->part != PH_TIME_WHOLE)
+    if (column->component != PH_TIME_WHOLE)
         return encode_single(row, column, text, length);
     if (column->is_list)
         PH_TRY(ph__row_add_item(row, column, 1, &target));
@@ -381,7 +381,7 @@ ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *
     char text[PH_LOOKUP_DIGITS];
     if (column->kind != PH_FIELD_ID && column->kind != PH_FIELD_GROUP)
         return ph__row_real(row, column, (double)number);
-    if (column->kind == PH_FIELD_GROUP || column->is_group || column->part != PH_TIME_WHOLE)
+    if (column->kind == PH_FIELD_GROUP || column->is_group || column->component != PH_TIME_WHOLE)
         return encode_whole(row, column, text, (size_t)snprintf(text, sizeof text, "%" PRId64, number));
     if (column->is_list)
         return ph__row_integer_item(row, column, number, 1);

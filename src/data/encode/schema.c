@@ -20,10 +20,10 @@ static const struct ph__field_settings criteo_fields[] = {
 
 /* As the click models of the literature use Avazu: the time as hour, weekday and weekend, the impression's own id not at
  * all. */
-#define AVAZU_ID(column, part_of_time, file_column)                                                    \
+#define AVAZU_ID(column, time_component, file_column)                                                  \
     {                                                                                                  \
         .name = (column), .from = (file_column), .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, \
-        .hash_seed = -1, .part = (part_of_time)                                                        \
+        .hash_seed = -1, .part = (time_component)                                                      \
     }
 static const struct ph__field_settings avazu_fields[] = {
     {.name = "id", .from = "", .kind = PH_FIELD_IGNORE},

@@ -168,7 +168,7 @@ static ph_status set_list(const struct ph_data_settings *settings, const struct 
     column->is_list = field->is_list || is_libsvm;
     column->is_weighted = field->is_weighted || is_libsvm;
     column->max_length = field->max_length == 0 ? SIZE_MAX : (size_t)field->max_length;
-    column->part = (enum ph__time_part)field->part;
+    column->component = (enum ph__time_component)field->part;
     if (column->is_weighted && !column->is_list)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
@@ -176,12 +176,12 @@ static ph_status set_list(const struct ph_data_settings *settings, const struct 
         return ph_fail(PH_ERROR_CONFIG,
             "data.list_separator: ':' stands between id and weight in the list '%s'", column->name);
     bool is_bucket = ph__column_is_bucket(column);
-    if (column->is_list && (is_bucket || column->part != PH_TIME_WHOLE))
+    if (column->is_list && (is_bucket || column->component != PH_TIME_WHOLE))
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list has neither buckets nor parts of a time",
             column->name);
     if (is_bucket && column->is_group)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a number in buckets is no group", column->name);
-    if (is_bucket && column->part != PH_TIME_WHOLE)
+    if (is_bucket && column->component != PH_TIME_WHOLE)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': the part of a time has no buckets", column->name);
     return PH_OK;
 }

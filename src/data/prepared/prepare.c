@@ -189,13 +189,13 @@ static ph_status make_parts(struct preparation *preparation)
     preparation->buffers = calloc(preparation->num_threads, sizeof *preparation->buffers);
     if (preparation->results == NULL || preparation->buffers == NULL)
         return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", plan->num_tasks);
-    struct ph__prepare_reporter reporter = ph__prepare_reporter_of(preparation->options, false);
+    struct ph__prepare_pass pass = ph__prepare_pass_begin(preparation->options, false);
     preparation->tasks = (struct ph__tasks){.run = run_task,
         .argument = preparation,
         .num_tasks = plan->num_tasks,
         .stop_signal = preparation->options->stop_signal,
-        .on_progress = ph__prepare_report,
-        .progress_context = &reporter,
+        .on_progress = ph__prepare_pass_tell,
+        .progress_context = &pass,
         .progress.total_bytes = ph__prepare_plan_text_bytes(plan, plan->num_tasks)};
     return ph__tasks_run(&preparation->tasks, preparation->num_threads);
 }

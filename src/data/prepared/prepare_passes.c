@@ -93,13 +93,13 @@ static ph_status learn(struct learning *learning, const char *folder,
     PH_TRY(name_tasks(learning, folder));
     learning->max_bytes =
         options->settings.vocabulary_bytes / (2 * num_threads); /* sorting takes as much again */
-    struct ph__prepare_reporter reporter = ph__prepare_reporter_of(options, true);
+    struct ph__prepare_pass pass = ph__prepare_pass_begin(options, true);
     learning->tasks = (struct ph__tasks){.run = learn_task,
         .argument = learning,
         .num_tasks = learning->num_tasks,
         .stop_signal = options->stop_signal,
-        .on_progress = ph__prepare_report,
-        .progress_context = &reporter,
+        .on_progress = ph__prepare_pass_tell,
+        .progress_context = &pass,
         .progress.total_bytes = ph__prepare_plan_text_bytes(learning->plan, learning->num_tasks)};
     PH_TRY(ph__tasks_run(&learning->tasks, num_threads));
     return ph__learn_finish(learning->settings->paths.train, learning->prefixes, learning->num_tasks,

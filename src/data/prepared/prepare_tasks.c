@@ -102,27 +102,25 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
 
 /* ---- telling --------------------------------------------------------------------------------------------- */
 
-struct ph__prepare_reporter ph__prepare_reporter_of(
-    const struct ph_prepare_options *options, bool is_learning)
+struct ph__prepare_pass ph__prepare_pass_begin(const struct ph_prepare_options *options, bool is_learning)
 {
     const uint64_t now_ns = ph__clock_ns();
-    return (struct ph__prepare_reporter){
+    return (struct ph__prepare_pass){
         .options = options, .is_learning = is_learning, .start_ns = now_ns, .told_ns = now_ns};
 }
 
-void ph__prepare_report(void *context, const struct ph__tasks_progress *progress)
+void ph__prepare_pass_tell(void *context, const struct ph__tasks_progress *progress)
 {
-    struct ph__prepare_reporter *reporter = context;
-    const struct ph_prepare_options *options = reporter->options;
+    struct ph__prepare_pass *pass = context;
+    const struct ph_prepare_options *options = pass->options;
     const uint64_t now_ns = ph__clock_ns();
-    if (options->on_progress == NULL ||
-        (double)(now_ns - reporter->told_ns) * 1e-9 < options->progress_seconds)
+    if (options->on_progress == NULL || (double)(now_ns - pass->told_ns) * 1e-9 < options->progress_seconds)
         return;
-    reporter->told_ns = now_ns;
-    const struct ph_prepare_progress told = {.is_learning = reporter->is_learning,
+    pass->told_ns = now_ns;
+    const struct ph_prepare_progress told = {.is_learning = pass->is_learning,
         .num_rows = progress->num_rows,
         .num_text_bytes = progress->num_bytes,
         .total_text_bytes = progress->total_bytes,
-        .seconds = (double)(now_ns - reporter->start_ns) * 1e-9};
+        .seconds = (double)(now_ns - pass->start_ns) * 1e-9};
     options->on_progress(options->progress_context, &told);
 }

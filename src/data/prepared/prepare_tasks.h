@@ -46,17 +46,16 @@ bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, 
 void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes);
 
 /* How far a pass of a preparation is, for whoever wants to be told. */
-struct ph__prepare_reporter {
+struct ph__prepare_pass {
     const struct ph_prepare_options *options; /* borrowed */
     bool is_learning;
     uint64_t start_ns, told_ns;
 };
 
-/* Reports on a pass that begins now. */
-struct ph__prepare_reporter ph__prepare_reporter_of(
-    const struct ph_prepare_options *options, bool is_learning);
+/* Begins a pass. */
+struct ph__prepare_pass ph__prepare_pass_begin(const struct ph_prepare_options *options, bool is_learning);
 
-/* Tells how far the pass is, now and then: struct ph__tasks' on_progress; the context is a reporter. */
-void ph__prepare_report(void *context, const struct ph__tasks_progress *progress);
+/* Tells how far the pass is, now and then: struct ph__tasks' on_progress; the context is a struct ph__prepare_pass. */
+void ph__prepare_pass_tell(void *context, const struct ph__tasks_progress *progress);
 
 #endif

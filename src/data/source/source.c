@@ -57,8 +57,8 @@ static ph_status list_paths(struct ph__source *source, const char *path)
 
 static ph_status open_file(struct ph__source *source, const struct ph__source_position *position)
 {
-    if (source->options.record != NULL)
-        PH_TRY(ph__read_record_begin(source->options.record, source->file));
+    if (source->options.fingerprint != NULL)
+        PH_TRY(ph__fingerprint_begin(source->options.fingerprint, source->file));
     source->is_open = true;
     return source->format->open(source, position);
 }
@@ -104,8 +104,8 @@ void ph__source_close(struct ph__source *source)
 
 struct ph__running_checksum *ph__source_checksum(const struct ph__source *source, const char *name)
 {
-    struct ph__read_record *record = source->options.record;
-    return record != NULL ? ph__read_record_checksum(record, source->file, name) : NULL;
+    struct ph__fingerprint *fingerprint = source->options.fingerprint;
+    return fingerprint != NULL ? ph__fingerprint_checksum(fingerprint, source->file, name) : NULL;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */

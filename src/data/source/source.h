@@ -11,7 +11,7 @@
 
 #include "base/memory/arena.h"
 #include "data/encode/row_encoder.h"
-#include "data/source/read_record.h"
+#include "data/source/fingerprint.h"
 
 struct ph__source;
 
@@ -38,10 +38,10 @@ struct ph__format {
 };
 
 struct ph__source_options {
-    bool needs_no_labels;             /* labels, weights and groups may be missing from the file */
-    uint64_t max_bad_rows;            /* more are an error; the error is the one bad row too many */
-    const struct ph_dataset *dataset; /* NULL, or whose rows are read, its batches in the place of files */
-    struct ph__read_record *record;   /* NULL, or of the path's files, and carried on */
+    bool needs_no_labels;                /* labels, weights and groups may be missing from the file */
+    uint64_t max_bad_rows;               /* more are an error; the error is the one bad row too many */
+    const struct ph_dataset *dataset;    /* NULL, or whose rows are read, its batches in the place of files */
+    struct ph__fingerprint *fingerprint; /* NULL, or of the path's files, and carried on */
     const volatile int
         *stop_signal;    /* NULL, or once it is not 0 reading text fails with PH_ERROR_INTERRUPTED */
     struct ph__fit *fit; /* NULL, or learns from the rows instead of encoding them */

@@ -27,8 +27,8 @@ struct writing {
     char *line;
     struct ph__mass *masses; /* of the file being written */
     size_t masses_capacity;
-    double *parts; /* (rows, steps) of the staircase, likewise */
-    size_t parts_capacity;
+    double *components; /* (rows, steps) of the staircase, likewise */
+    size_t components_capacity;
     const char *paths[PH_SYNTH_FILE_COUNT]; /* NULL: not written */
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
 };
@@ -128,7 +128,7 @@ static ph_status write_rows(struct writing *writing, size_t file, struct ph__wri
         ph__synth_row_draw(&writing->teacher, stream, i, time, &writing->row);
         writing->masses[i] = (struct ph__mass){writing->row.probability, writing->row.label};
         for (size_t step = 0; step < num_steps; step++)
-            writing->parts[i * num_steps + step] = writing->row.parts[step];
+            writing->components[i * num_steps + step] = writing->row.components[step];
         PH_TRY(ph__writer_write(writer, writing->line, put_row(writing, writing->line)));
     }
     return ph__writer_finish(writer);
@@ -146,7 +146,7 @@ static void find_truth(struct writing *writing, size_t num_rows, struct ph_synth
         struct ph_synth_order_truth *order = &orders[num_orders++];
         order->order = (int64_t)1 << step;
         ph__synth_order_truth(
-            writing->masses, writing->parts, staircase->num_steps, num_rows, step + 1, order);
+            writing->masses, writing->components, staircase->num_steps, num_rows, step + 1, order);
     }
     ph__synth_truth(writing->masses, num_rows, truth_out);
     truth_out->num_orders = num_orders;
@@ -170,8 +170,8 @@ static ph_status write_file(struct writing *writing, size_t file)
         (void **)&writing->masses, &writing->masses_capacity, num_rows, sizeof *writing->masses));
     size_t num_steps = writing->teacher.staircase.num_steps;
     if (num_steps > 0)
-        PH_TRY(ph__array_reserve((void **)&writing->parts, &writing->parts_capacity, num_rows,
-            num_steps * sizeof *writing->parts));
+        PH_TRY(ph__array_reserve((void **)&writing->components, &writing->components_capacity, num_rows,
+            num_steps * sizeof *writing->components));
     struct ph__writer *writer;
     PH_TRY(ph__writer_open(writing->paths[file], &writer));
     ph_status status = write_rows(writing, file, writer);
@@ -371,7 +371,7 @@ ph_status ph_synth_write(
     ph__synth_teacher_fini(&writing->teacher);
     ph__arena_fini(&writing->arena);
     free(writing->masses);
-    free(writing->parts);
+    free(writing->components);
     free(writing);
     return status;
 }

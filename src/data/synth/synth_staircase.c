@@ -79,14 +79,14 @@ static void draw_numbers(const struct ph__rng_key *key, size_t num_rows, size_t 
     }
 }
 
-/* The share of an id among those that rows have, by its rank. */
+/* The share of an id among those that rows have, by its popularity. */
 static void fill_shares(double exponent, size_t num_rows, uint64_t scatter, double *shares)
 {
     double total = 0;
-    for (size_t rank = 1; rank <= num_rows; rank++)
-        total += pow((double)rank, -exponent);
-    for (size_t rank = 1; rank <= num_rows; rank++)
-        shares[rank * scatter % num_rows] = pow((double)rank, -exponent) / total;
+    for (size_t item = 1; item <= num_rows; item++)
+        total += pow((double)item, -exponent);
+    for (size_t item = 1; item <= num_rows; item++)
+        shares[item * scatter % num_rows] = pow((double)item, -exponent) / total;
 }
 
 /* Mean product of two columns; NULL stands for a column of ones. */
@@ -229,7 +229,7 @@ void ph__staircase_fini(struct ph__staircase *staircase)
     *staircase = (struct ph__staircase){0};
 }
 
-/* ---- the parts of a row ----------------------------------------------------------------------------------- */
+/* ---- the components of a row ----------------------------------------------------------------------------------- */
 
 struct field_numbers {
     double weight;
@@ -260,7 +260,7 @@ static double pair_term(const double *one, const double *other, size_t dim)
 
 /* Adds the sums of one round's terms of orders 2, 4, 8. */
 static void add_round(const struct ph__staircase *staircase, const uint32_t *round,
-    const struct field_numbers *fields, double *parts)
+    const struct field_numbers *fields, double *components)
 {
     double terms[PH_SYNTH_MAX_FIELDS / 2];
     size_t num_terms = staircase->num_fields / 2;
@@ -269,27 +269,27 @@ static void add_round(const struct ph__staircase *staircase, const uint32_t *rou
             pair_term(fields[round[2 * i]].vector, fields[round[2 * i + 1]].vector, staircase->latent_dim);
     for (size_t step = 1; step < staircase->num_steps; step++) {
         for (size_t i = 0; i < num_terms; i++)
-            parts[step] += terms[i];
+            components[step] += terms[i];
         num_terms /= 2;
         for (size_t i = 0; i < num_terms; i++)
             terms[i] = terms[2 * i] * terms[2 * i + 1];
     }
 }
 
-void ph__staircase_parts(
-    const struct ph__staircase *staircase, const uint64_t *ids, const size_t *bag_sizes, double *parts_out)
+void ph__staircase_components(const struct ph__staircase *staircase, const uint64_t *ids,
+    const size_t *bag_sizes, double *components_out)
 {
     struct field_numbers fields[PH_SYNTH_MAX_FIELDS];
-    memset(parts_out, 0, staircase->num_steps * sizeof *parts_out);
+    memset(components_out, 0, staircase->num_steps * sizeof *components_out);
     for (size_t f = 0; f < staircase->num_fields; f++) {
         gather(staircase, f, ids, bag_sizes[f], &fields[f]);
-        parts_out[0] += fields[f].weight;
+        components_out[0] += fields[f].weight;
         ids += bag_sizes[f];
     }
     for (size_t round = 0; round < staircase->num_rounds; round++)
-        add_round(staircase, staircase->rounds[round], fields, parts_out);
+        add_round(staircase, staircase->rounds[round], fields, components_out);
     double num_terms = (double)(staircase->num_fields * staircase->num_rounds);
-    parts_out[0] /= sqrt((double)staircase->num_fields);
+    components_out[0] /= sqrt((double)staircase->num_fields);
     for (size_t step = 1; step < staircase->num_steps; step++)
-        parts_out[step] /= sqrt(num_terms / (double)(1 << step));
+        components_out[step] /= sqrt(num_terms / (double)(1 << step));
 }

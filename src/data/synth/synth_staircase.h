@@ -9,10 +9,10 @@
  *     order 2:   s_ab = v_a . v_b / sqrt(K)                    P/2 terms
  *     order 2k:  the product of two neighbouring terms of order k   P/2k terms
  *
- *     part 1 = sum_f a_f / sqrt(P)      part k = sum of all rounds' terms of order k / sqrt(their number)
+ *     component 1 = sum_f a_f / sqrt(P)      component k = sum of all rounds' terms of order k / sqrt(their number)
  *
- * Given all but one of its fields a term has mean 0, and no two terms of an order have the same fields: so each part has
- * variance 1, the parts are uncorrelated, and part k is an interaction of exactly k fields (a component of the analysis
+ * Given all but one of its fields a term has mean 0, and no two terms of an order have the same fields: so each component has
+ * variance 1, the components are uncorrelated, and component k is an interaction of exactly k fields (a component of the analysis
  * of variance): sums of functions of fewer fields have nothing of it.
  *
  * Why products of what is there: of a product of eight hidden signs alone, a parity, gradient descent sees nothing until
@@ -37,13 +37,13 @@ struct ph__staircase {
 };
 
 /* PH_ERROR_CONFIG where settings contradict each other. The arrays, one number a field, say how many ids it has and what
- * turns a rank into an id: id = rank * scatter % table_rows. On failure there is nothing to give back. */
+ * turns an item into an id: id = item * scatter % table_rows. On failure there is nothing to give back. */
 ph_status ph__staircase_init(struct ph__staircase *staircase, const struct ph_synth_settings *settings,
     const uint64_t *table_rows, const uint64_t *scatter);
 void ph__staircase_fini(struct ph__staircase *staircase);
 
-/* Part 2^i into parts_out[i], (num_steps). ids: field after field, bag_sizes[f] of field f. */
-void ph__staircase_parts(
-    const struct ph__staircase *staircase, const uint64_t *ids, const size_t *bag_sizes, double *parts_out);
+/* Component 2^i into components_out[i], (num_steps). ids: field after field, bag_sizes[f] of field f. */
+void ph__staircase_components(const struct ph__staircase *staircase, const uint64_t *ids,
+    const size_t *bag_sizes, double *components_out);
 
 #endif

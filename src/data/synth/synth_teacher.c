@@ -13,7 +13,7 @@
 #define QUARTER_TURN 1.5707963267948966
 #define NUM_ELEMENTS (PH_SYNTH_MAX_LATENT_DIM + 1) /* of w0; those of w1 follow */
 
-/* ---- ranks by a power law -------------------------------------------------------------------------------- */
+/* ---- items by a power law -------------------------------------------------------------------------------- */
 
 /* The integral of x^-s from 1 to x, (x^(1-s) - 1) / (1-s), which is log x at s = 1; and its inverse. */
 static double integral(const struct ph__zipf *zipf, double x)
@@ -30,17 +30,17 @@ static double integral_inverse(const struct ph__zipf *zipf, double area)
     return exp(fabs(power) < 1e-8 ? area * (1 - power / 2) : log1p(power) / (1 - zipf->exponent));
 }
 
-static double mass(const struct ph__zipf *zipf, double rank)
+static double mass(const struct ph__zipf *zipf, double item)
 {
-    return exp(-zipf->exponent * log(rank));
+    return exp(-zipf->exponent * log(item));
 }
 
-void ph__zipf_init(struct ph__zipf *zipf, double exponent, uint64_t num_ranks)
+void ph__zipf_init(struct ph__zipf *zipf, double exponent, uint64_t num_items)
 {
     zipf->exponent = exponent;
-    zipf->num_ranks = (double)num_ranks;
+    zipf->num_items = (double)num_items;
     zipf->first = integral(zipf, 1.5) - 1;
-    zipf->last = integral(zipf, zipf->num_ranks + 0.5);
+    zipf->last = integral(zipf, zipf->num_items + 0.5);
     zipf->accept = 2 - integral_inverse(zipf, integral(zipf, 2.5) - mass(zipf, 2));
 }
 
@@ -49,10 +49,10 @@ uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph__rng_sequence *ran
     for (;;) {
         double area = zipf->last + ph__rng_next_uniform(random) * (zipf->first - zipf->last);
         double x = integral_inverse(zipf, area);
-        double rank = floor(x + 0.5);
-        rank = rank < 1 ? 1 : rank > zipf->num_ranks ? zipf->num_ranks : rank;
-        if (rank - x <= zipf->accept || area >= integral(zipf, rank + 0.5) - mass(zipf, rank))
-            return (uint64_t)rank;
+        double item = floor(x + 0.5);
+        item = item < 1 ? 1 : item > zipf->num_items ? zipf->num_items : item;
+        if (item - x <= zipf->accept || area >= integral(zipf, item + 0.5) - mass(zipf, item))
+            return (uint64_t)item;
     }
 }
 
@@ -104,7 +104,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* A factor near the golden section of the table, without a common divisor: rank -> rank * factor is a bijection. */
+/* A factor near the golden section of the table, without a common divisor: item -> item * factor is a bijection. */
 static uint64_t scatter_factor(uint64_t table_rows)
 {
     uint64_t factor = (uint64_t)((double)table_rows * 0.6180339887498949);
@@ -154,23 +154,23 @@ static void init_dense(struct ph__synth_teacher *teacher)
     teacher->dense_deviation = sqrt(squares / total - teacher->dense_mean * teacher->dense_mean);
 }
 
-/* ---- the parts of the logit ------------------------------------------------------------------------------- */
+/* ---- the components of the logit ------------------------------------------------------------------------------- */
 
-static void init_part_scales(struct ph__synth_teacher *teacher)
+static void init_component_scales(struct ph__synth_teacher *teacher)
 {
     const struct ph_synth_settings *settings = teacher->settings;
     double num_planted = (double)settings->num_planted;
-    double num_parts =
+    double num_components =
         (settings->num_planted > 0 ? (double)settings->order : 0) + (settings->num_planted_dense > 0);
-    double scale = num_parts > 0 ? settings->scale / sqrt(num_parts) : 0;
+    double scale = num_components > 0 ? settings->scale / sqrt(num_components) : 0;
     if (settings->num_planted_dense > 0)
-        teacher->part_scales[0] = scale / sqrt((double)settings->num_planted_dense);
+        teacher->component_scales[0] = scale / sqrt((double)settings->num_planted_dense);
     if (settings->num_planted > 0)
-        teacher->part_scales[1] = scale / sqrt(num_planted);
+        teacher->component_scales[1] = scale / sqrt(num_planted);
     double binomial = num_planted;
     for (int k = 2; k <= settings->order && settings->num_planted > 0; k++) {
         binomial = binomial * (num_planted - k + 1) / k;
-        teacher->part_scales[k] = scale / sqrt((double)settings->latent_dim * binomial);
+        teacher->component_scales[k] = scale / sqrt((double)settings->latent_dim * binomial);
     }
 }
 
@@ -190,14 +190,14 @@ static double weight(
     return row->mix[0] * first + row->mix[1] * ph__rng_normal(key, index, NUM_ELEMENTS + element);
 }
 
-static double dense_part(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
+static double dense_component(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
 {
     double sum = 0;
     for (size_t j = 0; j < (size_t)teacher->settings->num_planted_dense; j++) {
         double value = (log1p((double)row->counts[j]) - teacher->dense_mean) / teacher->dense_deviation;
         sum += weight(row, &teacher->dense_key, j, 0) * value;
     }
-    return teacher->part_scales[0] * sum;
+    return teacher->component_scales[0] * sum;
 }
 
 /* Element 0 of an id is its weight, elements 1 .. K its vector. */
@@ -211,7 +211,7 @@ static double bag_element(const struct ph__synth_teacher *teacher, const struct 
     return num_ids == 1 ? sum : sum / sqrt((double)num_ids);
 }
 
-static double linear_part(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
+static double linear_component(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row)
 {
     double sum = 0;
     const uint64_t *ids = row->ids;
@@ -219,11 +219,11 @@ static double linear_part(const struct ph__synth_teacher *teacher, const struct 
         sum += bag_element(teacher, row, f, ids, 0);
         ids += teacher->bag_sizes[f];
     }
-    return teacher->part_scales[1] * sum;
+    return teacher->component_scales[1] * sum;
 }
 
 /* All orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1) of f-1. */
-static double interaction_part(
+static double interaction_component(
     const struct ph__synth_teacher *teacher, const struct ph__synth_row *row, uint32_t dimension)
 {
     const uint64_t *ids = row->ids;
@@ -237,17 +237,17 @@ static double interaction_part(
     }
     double sum = 0;
     for (size_t k = 2; k <= order; k++)
-        sum += teacher->part_scales[k] * products[k];
+        sum += teacher->component_scales[k] * products[k];
     return sum;
 }
 
 static double staircase_logit(const struct ph__synth_teacher *teacher, struct ph__synth_row *row)
 {
     const struct ph__staircase *staircase = &teacher->staircase;
-    ph__staircase_parts(staircase, row->ids, teacher->bag_sizes, row->parts);
+    ph__staircase_components(staircase, row->ids, teacher->bag_sizes, row->components);
     double logit = teacher->bias;
     for (size_t step = 0; step < staircase->num_steps; step++)
-        logit += staircase->weights[step] * row->parts[step];
+        logit += staircase->weights[step] * row->components[step];
     return logit;
 }
 
@@ -255,11 +255,11 @@ static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth
 {
     if (teacher->staircase.num_steps > 0)
         return staircase_logit(teacher, row);
-    double logit = teacher->bias + dense_part(teacher, row) + linear_part(teacher, row);
+    double logit = teacher->bias + dense_component(teacher, row) + linear_component(teacher, row);
     if (teacher->settings->order < 2 || teacher->settings->num_planted < 2)
         return logit;
     for (uint32_t d = 0; d < (uint32_t)teacher->settings->latent_dim; d++)
-        logit += interaction_part(teacher, row, d);
+        logit += interaction_component(teacher, row, d);
     return logit;
 }
 
@@ -356,7 +356,7 @@ ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct
     teacher->drift_angle = settings->drift * QUARTER_TURN;
     init_fields(teacher);
     init_dense(teacher);
-    init_part_scales(teacher);
+    init_component_scales(teacher);
     if (settings->staircase.count > 0)
         PH_TRY(ph__staircase_init(&teacher->staircase, settings, teacher->table_rows, teacher->scatter));
     ph_status status = find_bias(teacher);

@@ -3,18 +3,18 @@
  * With P planted sparse fields, id x_f of field f has a weight a_f(x_f) and a vector v_f(x_f) of K numbers, all from
  * N(0,1). A bag of n ids has their sums divided by sqrt(n).
  *
- *     part 0  dense:        sum_j c_j (log1p(count_j) - mean) / deviation / sqrt(planted dense)
- *     part 1  linear:       sum_f a_f / sqrt(P)
- *     part k  order k >= 2: sum_d e_k(v_1d, ..., v_Pd) / sqrt(K binomial(P, k))
+ *     component 0  dense:        sum_j c_j (log1p(count_j) - mean) / deviation / sqrt(planted dense)
+ *     component 1  linear:       sum_f a_f / sqrt(P)
+ *     component k  order k >= 2: sum_d e_k(v_1d, ..., v_Pd) / sqrt(K binomial(P, k))
  *
- * e_k is the elementary symmetric polynomial: all products of k different fields. Each part has variance 1 over
- * random weights, so   logit = bias + scale * (sum of parts) / sqrt(number of parts). The bias is found so that the
+ * e_k is the elementary symmetric polynomial: all products of k different fields. Each component has variance 1 over
+ * random weights, so   logit = bias + scale * (sum of components) / sqrt(number of components). The bias is found so that the
  * mean probability is the base rate. Everything is a function of seed, file, row: rows can be made in any order.
  *
  * With drift, c_j, a_f and v_f are those of a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of two numbers
  * from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly.
  *
- * With a staircase (synth_staircase.h) its parts take the place of these, each with its own weight. */
+ * With a staircase (synth_staircase.h) its components take the place of these, each with its own weight. */
 #ifndef PH_DATA_SYNTH_TEACHER_H
 #define PH_DATA_SYNTH_TEACHER_H
 
@@ -33,14 +33,14 @@
  * hat has too much. */
 struct ph__zipf {
     double exponent;
-    double num_ranks;
+    double num_items;
     double first, last; /* of the hat's integral */
-    double accept;      /* a rank this near to its x needs no test */
+    double accept;      /* an item this near to its x needs no test */
 };
 
-void ph__zipf_init(struct ph__zipf *zipf, double exponent, uint64_t num_ranks);
+void ph__zipf_init(struct ph__zipf *zipf, double exponent, uint64_t num_items);
 
-/* Draws a rank in [1, num_ranks]. */
+/* Draws an item in [1, num_items]. */
 uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph__rng_sequence *random);
 
 struct ph__synth_teacher {
@@ -54,17 +54,17 @@ struct ph__synth_teacher {
     struct ph__rng_key dense_key;
     size_t num_ids; /* a row */
     double dense_mean, dense_deviation;
-    double part_scales[PH_SYNTH_MAX_ORDER + 1]; /* with scale / sqrt(parts) */
-    double drift_angle;                         /* from time 0 to 1, in radians */
-    struct ph__staircase staircase;             /* no steps: the parts above */
+    double component_scales[PH_SYNTH_MAX_ORDER + 1]; /* with scale / sqrt(components) */
+    double drift_angle;                              /* from time 0 to 1, in radians */
+    struct ph__staircase staircase;                  /* no steps: the components above */
     double bias;
 };
 
 struct ph__synth_row {
-    uint64_t *counts;                 /* (num_dense) */
-    uint64_t *ids;                    /* (num_ids), field after field, in [0, table_rows) */
-    double mix[2];                    /* shares of w0 and w1 in the true model's weights at the row's time */
-    double parts[PH_SYNTH_MAX_STEPS]; /* of the staircase: order 2^i in parts[i] */
+    uint64_t *counts; /* (num_dense) */
+    uint64_t *ids;    /* (num_ids), field after field, in [0, table_rows) */
+    double mix[2];    /* shares of w0 and w1 in the true model's weights at the row's time */
+    double components[PH_SYNTH_MAX_STEPS]; /* of the staircase: order 2^i in components[i] */
     double probability;
     int label;
 };

@@ -83,8 +83,8 @@ void ph__synth_truth(struct ph__mass *masses, size_t count, struct ph_synth_trut
 
 struct fit {
     const struct ph__mass *masses;
-    const double *parts;
-    size_t stride, count, num_columns; /* 1 + num_parts: the constant first */
+    const double *components;
+    size_t stride, count, num_columns; /* 1 + num_components: the constant first */
     double coefficients[MAX_COLUMNS];
 };
 
@@ -92,7 +92,7 @@ static double logit_of(const struct fit *fit, size_t row)
 {
     double logit = fit->coefficients[0];
     for (size_t i = 1; i < fit->num_columns; i++)
-        logit += fit->coefficients[i] * fit->parts[row * fit->stride + i - 1];
+        logit += fit->coefficients[i] * fit->components[row * fit->stride + i - 1];
     return logit;
 }
 
@@ -114,7 +114,7 @@ struct curvature {
 static void add_row(const struct fit *fit, size_t row, struct curvature *sum)
 {
     double x[MAX_COLUMNS] = {1};
-    memcpy(x + 1, fit->parts + row * fit->stride, (fit->num_columns - 1) * sizeof *x);
+    memcpy(x + 1, fit->components + row * fit->stride, (fit->num_columns - 1) * sizeof *x);
     double logit = logit_of(fit, row), probability = ph__synth_sigmoid(logit);
     double error = probability - fit->masses[row].probability;
     double weight = probability * (1 - probability);
@@ -204,11 +204,14 @@ static void measure(const struct fit *fit, struct ph_synth_order_truth *truth_ou
     truth_out->expected_ne = truth_out->expected_logloss / entropy_of(probabilities / count);
 }
 
-void ph__synth_order_truth(const struct ph__mass *masses, const double *parts, size_t stride, size_t count,
-    size_t num_parts, struct ph_synth_order_truth *truth_out)
+void ph__synth_order_truth(const struct ph__mass *masses, const double *components, size_t stride,
+    size_t count, size_t num_components, struct ph_synth_order_truth *truth_out)
 {
-    struct fit fit = {
-        .masses = masses, .parts = parts, .stride = stride, .count = count, .num_columns = 1 + num_parts};
+    struct fit fit = {.masses = masses,
+        .components = components,
+        .stride = stride,
+        .count = count,
+        .num_columns = 1 + num_components};
     minimise(&fit);
     measure(&fit, truth_out);
 }

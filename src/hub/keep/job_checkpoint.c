@@ -171,7 +171,7 @@ static ph_status add_tensor(
 {
     const struct ph_tensor tensor = {.name = ph__arena_printf(&list->arena, "key.%zu.%s", key, what),
         .dtype = PH_F32,
-        .shape = {.rank = 1, .dims = {num_elements}},
+        .shape = {.num_dims = 1, .dims = {num_elements}},
         .data = data};
     return tensor.name != NULL ? ph__tensor_list_add(list, &tensor) : PH_ERROR_MEMORY;
 }
@@ -181,7 +181,7 @@ static ph_status list_tensors(
 {
     const struct ph_tensor tensor = {.name = "versions",
         .dtype = PH_I64,
-        .shape = {.rank = 1, .dims = {snapshot->layout->sizes.num_chunks}},
+        .shape = {.num_dims = 1, .dims = {snapshot->layout->sizes.num_chunks}},
         .data = versions};
     PH_TRY(ph__tensor_list_add(list, &tensor));
     for (size_t i = 0; i < snapshot->num_keys; i++) {

@@ -259,7 +259,7 @@ void ph__server_go_on(struct ph_hub_server *server)
 
 /* ---- strangers ---- */
 
-void ph__session_part(struct ph_session *session)
+void ph__session_detach(struct ph_session *session)
 {
     session->tenant = NULL;
     session->stranger_ns = ph__clock_ns();

@@ -35,7 +35,7 @@ static void dismiss_members(struct ph__tenant *tenant, const struct ph__wire_wri
         tenant->members[i] = (struct ph__member){0};
         if (session == NULL)
             continue;
-        ph__session_part(session);
+        ph__session_detach(session);
         session->awaited = NULL; /* what it waits for ends, too */
         ph__session_send(session, PH_FRAME_FAILED, why, NULL, 0);
     }
@@ -82,7 +82,7 @@ static void end_worker(
     struct ph_session *session = tenant->members[rank].session;
     log_failed(server, tenant, rank, why);
     if (session != NULL)
-        ph__session_part(session);
+        ph__session_detach(session);
     if (tenant->state == PH_TENANT_GATHERING) {
         forget_member(tenant, rank);
         return;
@@ -131,7 +131,7 @@ ph_status ph__server_request_leave(struct ph_session *session)
         ph__session_answer(session, PH_OK);
         return PH_OK;
     }
-    ph__session_part(session);
+    ph__session_detach(session);
     log_left(session->server, tenant, session->rank);
     if (!tenant->is_going) {
         end_worker(session->server, tenant, session->rank, "it has left before the job began");

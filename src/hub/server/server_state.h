@@ -134,7 +134,7 @@ void ph__session_send(struct ph_session *session, enum ph__hub_frame type, const
     const int *descriptors, size_t num_descriptors);
 void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
 /* It is no worker's any more, and has nothing long to say. */
-void ph__session_part(struct ph_session *session);
+void ph__session_detach(struct ph_session *session);
 /* Closes a stranger later, having said why. */
 void ph__session_give_up(struct ph_session *session, const char *why);
 /* How large a frame of it may be from now on. What was kept for larger ones is given back. */

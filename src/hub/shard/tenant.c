@@ -125,7 +125,7 @@ static ph_status check_quota(struct ph__tenant *tenant, const struct ph__tenant_
 
 /* ---- creation ---- */
 
-struct ph__tenant_part {
+struct ph__tenant_listener {
     struct ph__tenant *tenant;
     uint16_t core;
     ph__tenant_failure failure;
@@ -295,35 +295,35 @@ static ph_status build_memory(struct ph__tenant *tenant, const struct ph__tenant
 
 static void wake_others(void *context)
 {
-    const struct ph__tenant_part *part = context;
-    ph__core_wake_others(part->tenant->cores[part->core]);
+    const struct ph__tenant_listener *listener = context;
+    ph__core_wake_others(listener->tenant->cores[listener->core]);
 }
 
 static void worker_failed(void *context, uint32_t worker)
 {
-    const struct ph__tenant_part *part = context;
-    part->failure(part->context, part->tenant, worker);
+    const struct ph__tenant_listener *listener = context;
+    listener->failure(listener->context, listener->tenant, worker);
 }
 
 static void touched(void *context)
 {
-    const struct ph__tenant_part *part = context;
-    if (atomic_fetch_add(&part->tenant->num_touched, 1) + 1 == part->tenant->num_cores)
-        part->has_news(part->context);
+    const struct ph__tenant_listener *listener = context;
+    if (atomic_fetch_add(&listener->tenant->num_touched, 1) + 1 == listener->tenant->num_cores)
+        listener->has_news(listener->context);
 }
 
 static void copied(void *context)
 {
-    const struct ph__tenant_part *part = context;
-    if (atomic_fetch_sub(&part->tenant->saves.num_shards, 1) == 1)
-        part->has_news(part->context);
+    const struct ph__tenant_listener *listener = context;
+    if (atomic_fetch_sub(&listener->tenant->saves.num_shards, 1) == 1)
+        listener->has_news(listener->context);
 }
 
 static void reached(void *context)
 {
-    const struct ph__tenant_part *part = context;
-    atomic_store(&part->tenant->saves.has_reached, true);
-    part->has_news(part->context);
+    const struct ph__tenant_listener *listener = context;
+    atomic_store(&listener->tenant->saves.has_reached, true);
+    listener->has_news(listener->context);
 }
 
 /* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever they lie. */
@@ -367,16 +367,16 @@ static ph_status build_shards(struct ph__tenant *tenant, const struct ph__tenant
         PH_TRY(ph__wide_create(
             tenant->num_keys, tenant->settings.service.num_workers, tenant->num_cores, &tenant->job.wide));
     tenant->shards = calloc(tenant->num_cores, sizeof *tenant->shards);
-    tenant->parts = calloc(tenant->num_cores, sizeof *tenant->parts);
-    if (tenant->shards == NULL || tenant->parts == NULL)
+    tenant->listeners = calloc(tenant->num_cores, sizeof *tenant->listeners);
+    if (tenant->shards == NULL || tenant->listeners == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for %u shards", tenant->num_cores);
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
-        tenant->parts[core] = (struct ph__tenant_part){.tenant = tenant,
+        tenant->listeners[core] = (struct ph__tenant_listener){.tenant = tenant,
             .core = core,
             .failure = options->failure,
             .has_news = options->has_news,
             .context = options->context};
-        const struct ph__shard_callbacks callbacks = {.context = &tenant->parts[core],
+        const struct ph__shard_callbacks callbacks = {.context = &tenant->listeners[core],
             .wake_others = wake_others,
             .worker_failed = worker_failed,
             .touched = touched,

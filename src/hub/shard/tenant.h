@@ -47,7 +47,7 @@ typedef void (*ph__tenant_failure)(void *context, struct ph__tenant *tenant, uin
  * them. */
 typedef void (*ph__tenant_news)(void *context);
 
-struct ph__tenant_part; /* what a shard's callbacks know */
+struct ph__tenant_listener; /* what a shard's callbacks know */
 
 /* What is left of shards and links that are no more. */
 struct ph__tenant_past {
@@ -115,9 +115,9 @@ struct ph__tenant {
     uint64_t num_bytes; /* of memory, all workers' and its books included */
     struct ph__job_memory *memory;
     struct ph__shard_job job;
-    struct ph__shard **shards;     /* (num_cores) */
-    struct ph__tenant_part *parts; /* (num_cores) */
-    struct ph__core *const *cores; /* (num_cores), the hub's */
+    struct ph__shard **shards;             /* (num_cores) */
+    struct ph__tenant_listener *listeners; /* (num_cores) */
+    struct ph__core *const *cores;         /* (num_cores), the hub's */
     uint16_t num_cores;
     struct ph__autotune_job chunks; /* what their size depends on */
     _Atomic uint16_t num_touched;   /* core threads that have touched its memory */

@@ -203,7 +203,7 @@ void ph__tenant_stop(struct ph__tenant *tenant)
     ph__job_memory_destroy(tenant->memory);
     ph__layout_destroy(tenant->layout);
     free(tenant->shards);
-    free(tenant->parts);
+    free(tenant->listeners);
     free(tenant->core_of_chunk);
     ph__chunk_lists_fini(&tenant->chunks_of_core);
     free(tenant->optimizer_of_key);
@@ -218,7 +218,7 @@ void ph__tenant_stop(struct ph__tenant *tenant)
     tenant->is_restored = tenant->is_going = false;
     tenant->first_iteration = 0;
     tenant->shards = NULL;
-    tenant->parts = NULL;
+    tenant->listeners = NULL;
     tenant->job.trace = NULL;
     tenant->job.wide = NULL;
     tenant->memory = NULL;

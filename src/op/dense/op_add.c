@@ -5,8 +5,8 @@ static ph_status add_infer(struct ph__infer *infer)
 {
     const struct ph_type *a = &infer->inputs[0], *b = &infer->inputs[1];
     bool is_same = ph__type_is_real(a) && ph__type_equal(a, b);
-    bool is_row = ph__type_is_real(a) && ph__type_is_real_of_rank(b, 1) &&
-                  ph__dim_equal(a->dims[a->rank - 1], b->dims[0]) && b->dims[0].symbol == 0;
+    bool is_row = ph__type_is_real(a) && ph__type_is_real_of_dims(b, 1) &&
+                  ph__dim_equal(a->dims[a->num_dims - 1], b->dims[0]) && b->dims[0].symbol == 0;
     if (!is_same && !is_row)
         return ph__infer_fail(infer, "two arrays of one shape, or (...,K) and (K)");
     infer->outputs[0] = *a;
@@ -48,7 +48,7 @@ static void add_row(void *argument, size_t first, size_t last, size_t worker)
 static ph_status add_run(struct ph__call *call)
 {
     const struct ph__operand *a = &call->inputs[0], *b = &call->inputs[1];
-    if (a->shape.rank == b->shape.rank)
+    if (a->shape.num_dims == b->shape.num_dims)
         return ph__run_binary(call, call->backend->kernels->add, 0, 1);
     struct add_call add = {call->backend->kernels, b->shape.dims[0], a->data, b->data, call->outputs[0].data};
     const size_t rows = add.columns > 0 ? ph__elements(a) / add.columns : 0;

@@ -31,9 +31,9 @@ void ph__batch_norm_combine(size_t num_blocks, size_t n, const double *partials,
 ph_status ph__batch_norm_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_BATCH_NORM_X];
-    bool is_right = ph__type_is_real_of_rank(x, 2) && x->dims[1].symbol == 0;
+    bool is_right = ph__type_is_real_of_dims(x, 2) && x->dims[1].symbol == 0;
     for (size_t i = PH_BATCH_NORM_GAMMA; i < PH_BATCH_NORM_NUM_INPUTS && is_right; i++)
-        is_right = ph__type_is_real_of_rank(&infer->inputs[i], 1) &&
+        is_right = ph__type_is_real_of_dims(&infer->inputs[i], 1) &&
                    ph__dim_equal(infer->inputs[i].dims[0], x->dims[1]);
     if (!is_right)
         return ph__infer_fail(infer, "x (B,K), gamma (K), beta (K)");
@@ -206,7 +206,7 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
         return 0;
     const struct ph_type type = ph_value_type(builder, x);
     const size_t columns =
-        type.rank == 2 ? type.dims[1].extent : 1; /* another rank is refused by the shape rule */
+        type.num_dims == 2 ? type.dims[1].extent : 1; /* other dims are refused by the shape rule */
     const bool is_training = ph_builder_mode(builder) == PH_TRAINING;
     ph_value outputs[PH_BATCH_NORM_NUM_OUTPUTS] = {0};
     ph_builder_push_scope(builder, name);
@@ -234,7 +234,7 @@ struct gradient_sums_call {
 ph_status ph__batch_norm_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_BATCH_NORM_BACKWARD_X];
-    if (!ph__type_is_real_of_rank(x, 2) || !ph__type_equal(x, &infer->inputs[PH_BATCH_NORM_DY]))
+    if (!ph__type_is_real_of_dims(x, 2) || !ph__type_equal(x, &infer->inputs[PH_BATCH_NORM_DY]))
         return ph__infer_fail(infer, "dy (B,K), x (B,K), mean (K), inv_std (K), gamma (K)");
     infer->outputs[PH_BATCH_NORM_DX] = *x;
     infer->outputs[PH_BATCH_NORM_D_GAMMA] = infer->outputs[PH_BATCH_NORM_D_BETA] =

@@ -4,10 +4,10 @@
 
 static bool agree_but_axis(const struct ph_type *a, const struct ph_type *b, size_t axis)
 {
-    for (uint32_t i = 0; i < a->rank; i++)
+    for (uint32_t i = 0; i < a->num_dims; i++)
         if (i != axis && !ph__dim_equal(a->dims[i], b->dims[i]))
             return false;
-    return a->rank == b->rank;
+    return a->num_dims == b->num_dims;
 }
 
 static ph_status concat_infer(struct ph__infer *infer)
@@ -17,7 +17,7 @@ static ph_status concat_infer(struct ph__infer *infer)
     size_t extent = 0;
     for (size_t i = 0; i < infer->num_inputs; i++) {
         const struct ph_type *x = &infer->inputs[i];
-        if (!ph__axis_is_valid(x, attributes->axis) || x->rank != joined.rank ||
+        if (!ph__axis_is_valid(x, attributes->axis) || x->num_dims != joined.num_dims ||
             !agree_but_axis(x, &joined, attributes->axis))
             return ph__infer_fail(infer, "arrays that agree but in the joined dimension, not the first");
         extent += x->dims[attributes->axis].extent;

@@ -16,8 +16,8 @@ static ph_status convolution_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
-    if (!ph__type_is_real_of_rank(x, 4) || !ph__has_fixed_dims(x, 1) ||
-        !ph__type_is_real_of_rank(weight, 4) || !ph__has_fixed_dims(weight, 0) ||
+    if (!ph__type_is_real_of_dims(x, 4) || !ph__has_fixed_dims(x, 1) ||
+        !ph__type_is_real_of_dims(weight, 4) || !ph__has_fixed_dims(weight, 0) ||
         weight->dims[1].extent != x->dims[1].extent || weight->dims[2].extent % 2 == 0 ||
         weight->dims[3].extent % 2 == 0 || !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,c,n,d), weight (k,c,r,s) with odd r and s, bias (k) or none");
@@ -230,7 +230,7 @@ enum { DY };
 static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *weight = &infer->inputs[WEIGHT];
-    if (!ph__type_is_real_of_rank(dy, 4) || !ph__type_is_real_of_rank(weight, 4) ||
+    if (!ph__type_is_real_of_dims(dy, 4) || !ph__type_is_real_of_dims(weight, 4) ||
         !ph__dim_equal(dy->dims[1], weight->dims[0]))
         return ph__infer_fail(infer, "dy (B,k,n,d), weight (k,c,r,s)");
     infer->outputs[0] =
@@ -286,7 +286,7 @@ static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct kernel_attributes *kernel = infer->attributes;
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X];
-    if (!ph__type_is_real_of_rank(dy, 4) || !ph__type_is_real_of_rank(x, 4) ||
+    if (!ph__type_is_real_of_dims(dy, 4) || !ph__type_is_real_of_dims(x, 4) ||
         !ph__dim_equal(dy->dims[2], x->dims[2]) || !ph__dim_equal(dy->dims[3], x->dims[3]))
         return ph__infer_fail(infer, "dy (B,k,n,d), x (B,c,n,d)");
     infer->outputs[0] = ph__dense_type(

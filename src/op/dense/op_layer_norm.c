@@ -15,16 +15,16 @@ enum { Y, STATISTICS, NUM_OUTPUTS };
 static ph_status norm_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X];
-    bool is_right = ph__type_is_real(x) && x->rank >= 2 && ph__has_fixed_dims(x, x->rank - 1);
+    bool is_right = ph__type_is_real(x) && x->num_dims >= 2 && ph__has_fixed_dims(x, x->num_dims - 1);
     for (size_t i = GAMMA; i < NUM_INPUTS && is_right; i++)
-        is_right = ph__type_is_real_of_rank(&infer->inputs[i], 1) &&
+        is_right = ph__type_is_real_of_dims(&infer->inputs[i], 1) &&
                    ph__dim_equal(infer->inputs[i].dims[0], ph__last_dim(x));
     if (!is_right)
         return ph__infer_fail(infer, "x (...,K) of rank 2 at least, gamma (K), beta (K)");
     infer->outputs[Y] = *x;
     if (infer->num_outputs > STATISTICS) {
         infer->outputs[STATISTICS] = *x;
-        infer->outputs[STATISTICS].dims[x->rank - 1] = ph__dim(2);
+        infer->outputs[STATISTICS].dims[x->num_dims - 1] = ph__dim(2);
     }
     return PH_OK;
 }

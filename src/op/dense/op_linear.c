@@ -1,6 +1,6 @@
 /* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own node
  * behind the layer becomes the layer's. In inference a row of y does not depend on the batch that it is in (packing
- * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of rank 2 or more, whose rows
+ * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of 2 dims or more, whose rows
  * are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the
  * activation first, by y alone:
  *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum of the rows of dy (linear_backward_weight). */
@@ -20,7 +20,7 @@ struct pack_attributes {
 
 static ph_status pack_infer(struct ph__infer *infer)
 {
-    if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
+    if (!ph__type_is_real_of_dims(&infer->inputs[0], 2) || infer->inputs[0].dims[0].symbol != 0)
         return ph__infer_fail(infer, "a weight parameter (M,K)");
     const struct pack_attributes *attributes = infer->attributes;
     infer->outputs[0] = infer->inputs[0];
@@ -103,7 +103,7 @@ struct backward_data_attributes {
 static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DATA_DY], *weight = &infer->inputs[DATA_PACKED];
-    if (!ph__type_is_real(dy) || dy->rank < 2 || !ph__type_is_real_of_rank(weight, 2) ||
+    if (!ph__type_is_real(dy) || dy->num_dims < 2 || !ph__type_is_real_of_dims(weight, 2) ||
         !ph__dim_equal(ph__last_dim(dy), weight->dims[0]))
         return ph__infer_fail(infer, "dy (...,M), weight (M,K)");
     infer->outputs[0] = ph__type_with_last(dy, weight->dims[1]);
@@ -192,7 +192,7 @@ enum { WEIGHT_DY, WEIGHT_X };
 static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[WEIGHT_DY], *x = &infer->inputs[WEIGHT_X];
-    if (!ph__type_is_real(dy) || !ph__type_is_real(x) || x->rank < 2)
+    if (!ph__type_is_real(dy) || !ph__type_is_real(x) || x->num_dims < 2)
         return ph__infer_fail(infer, "dy (...,M), x (...,K)");
     const struct ph_dim last[] = {ph__last_dim(dy), ph__last_dim(x)};
     const struct ph_type like_dy = ph__type_with_last(x, last[WEIGHT_DY]);
@@ -248,7 +248,7 @@ static ph_status linear_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[PH_LINEAR_X], *weight = &infer->inputs[PH_LINEAR_PACKED],
                          *bias = &infer->inputs[PH_LINEAR_BIAS];
-    if (!ph__type_is_real(x) || x->rank < 2 || !ph__dim_equal(ph__last_dim(x), weight->dims[1]) ||
+    if (!ph__type_is_real(x) || x->num_dims < 2 || !ph__dim_equal(ph__last_dim(x), weight->dims[1]) ||
         !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (...,K), weight (M,K), bias (M) or none");
     infer->outputs[0] = ph__type_with_last(x, weight->dims[0]);

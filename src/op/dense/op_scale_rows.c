@@ -21,7 +21,7 @@ static struct rows_call rows_call_of(const struct ph__call *call)
 static ph_status scale_rows_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0], *s = &infer->inputs[1];
-    if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_real_of_rank(s, 2) ||
+    if (!ph__type_is_real_of_dims(x, 2) || !ph__type_is_real_of_dims(s, 2) ||
         !ph__dim_equal(x->dims[0], s->dims[0]) || !ph__dim_equal(s->dims[1], ph__dim(1)))
         return ph__infer_fail(infer, "x (B,K), s (B,1)");
     infer->outputs[0] = *x;
@@ -80,7 +80,7 @@ ph_value ph_scale_rows(struct ph_builder *builder, ph_value x, ph_value s)
 static ph_status row_dots_infer(struct ph__infer *infer)
 {
     const struct ph_type *a = &infer->inputs[0];
-    if (!ph__type_is_real_of_rank(a, 2) || !ph__type_equal(a, &infer->inputs[1]))
+    if (!ph__type_is_real_of_dims(a, 2) || !ph__type_equal(a, &infer->inputs[1]))
         return ph__infer_fail(infer, "two arrays (B,K)");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){a->dims[0], ph__dim(1)});
     return PH_OK;

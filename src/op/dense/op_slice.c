@@ -106,7 +106,7 @@ ph_value ph_slice(struct ph_builder *builder, ph_value x, size_t axis, size_t be
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     struct ph_type type = ph_value_type(builder, x);
-    size_t full = axis < type.rank ? type.dims[axis].extent : 0;
+    size_t full = axis < type.num_dims ? type.dims[axis].extent : 0;
     const struct ph__slice_attributes attributes = {axis, begin, size, full};
     return ph__emit1(builder, &ph__op_slice, NULL, &attributes, sizeof attributes, 1, &x);
 }

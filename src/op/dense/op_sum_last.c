@@ -1,12 +1,12 @@
-/* Sums over the last dimension: x (...,K) -> (...), a rank of at least 3. dx repeats each number of dy K times. */
+/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats each number of dy K times. */
 #include "op/operator.h"
 
 static ph_status sum_last_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
-    if (!ph__type_is_real(x) || x->rank < 3)
+    if (!ph__type_is_real(x) || x->num_dims < 3)
         return ph__infer_fail(infer, "x (B,...,K)");
-    infer->outputs[0] = ph__dense_type(x->rank - 1, x->dims);
+    infer->outputs[0] = ph__dense_type(x->num_dims - 1, x->dims);
     return PH_OK;
 }
 
@@ -75,10 +75,10 @@ static ph_status sum_last_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[0];
     const struct repeat_attributes *attributes = infer->attributes;
-    if (!ph__type_is_real(dy) || dy->rank == PH_MAX_RANK)
+    if (!ph__type_is_real(dy) || dy->num_dims == PH_MAX_DIMS)
         return ph__infer_fail(infer, "dy (B,...)");
     struct ph_type dx = *dy;
-    dx.dims[dx.rank++] = ph__dim(attributes->columns);
+    dx.dims[dx.num_dims++] = ph__dim(attributes->columns);
     infer->outputs[0] = dx;
     return PH_OK;
 }

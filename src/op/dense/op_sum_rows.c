@@ -16,15 +16,15 @@ struct sum_call {
 static ph_status sum_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
-    if (!ph__type_is_real(x) || x->dims[x->rank - 1].symbol != 0)
+    if (!ph__type_is_real(x) || x->dims[x->num_dims - 1].symbol != 0)
         return ph__infer_fail(infer, "x (...,K)");
-    infer->outputs[0] = ph__dense_type(1, &x->dims[x->rank - 1]);
+    infer->outputs[0] = ph__dense_type(1, &x->dims[x->num_dims - 1]);
     return PH_OK;
 }
 
 static size_t num_rows(const struct ph__operand *x)
 {
-    const size_t columns = x->shape.dims[x->shape.rank - 1];
+    const size_t columns = x->shape.dims[x->shape.num_dims - 1];
     return columns > 0 ? ph__elements(x) / columns : 0;
 }
 
@@ -41,7 +41,7 @@ static void sum_cost(const struct ph__call *call, struct ph__cost *cost_out)
 static size_t sum_scratch_bytes(const struct ph__call *call)
 {
     const struct ph_shape *shape = &call->inputs[0].shape;
-    return num_blocks(&call->inputs[0]) * shape->dims[shape->rank - 1] * sizeof(ph_real);
+    return num_blocks(&call->inputs[0]) * shape->dims[shape->num_dims - 1] * sizeof(ph_real);
 }
 
 static void sum_block(void *argument, size_t first, size_t last, size_t worker)

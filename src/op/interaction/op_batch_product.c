@@ -22,7 +22,7 @@ static ph_status product_infer(struct ph__infer *infer)
     const struct ph__batch_product_attributes *attributes = infer->attributes;
     const struct ph_type *a = &infer->inputs[A], *b = &infer->inputs[B];
     const char *wants = "a (B,p,r) and b (B,r,q), or either transposed";
-    if (!ph__type_is_real_of_rank(a, 3) || !ph__type_is_real_of_rank(b, 3))
+    if (!ph__type_is_real_of_dims(a, 3) || !ph__type_is_real_of_dims(b, 3))
         return ph__infer_fail(infer, wants);
     const struct ph_dim rows = a->dims[attributes->is_a_transposed ? 2 : 1],
                         inner = a->dims[attributes->is_a_transposed ? 1 : 2],

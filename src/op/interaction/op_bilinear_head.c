@@ -46,7 +46,7 @@ enum { GRADIENT_DZ, GRADIENT_X, GRADIENT_Y, GRADIENT_WEIGHT };
 static bool has_shape(
     const struct ph_type *vectors, struct ph_dim samples, struct ph_dim heads, struct ph_dim dim)
 {
-    return ph__type_is_real_of_rank(vectors, 2) && ph__dim_equal(vectors->dims[0], samples) &&
+    return ph__type_is_real_of_dims(vectors, 2) && ph__dim_equal(vectors->dims[0], samples) &&
            ph__dim_equal(vectors->dims[1], ph__dim(heads.extent * dim.extent));
 }
 
@@ -54,7 +54,7 @@ static bool has_shape(
 static bool are_head_types(const struct ph_type *x, const struct ph_type *y, const struct ph_type *weight)
 {
     const struct ph_dim *dims = weight->dims;
-    return ph__type_is_real_of_rank(weight, 4) && ph__has_fixed_dims(weight, 0) &&
+    return ph__type_is_real_of_dims(weight, 4) && ph__has_fixed_dims(weight, 0) &&
            has_shape(x, x->dims[0], dims[1], dims[2]) && has_shape(y, x->dims[0], dims[1], dims[3]);
 }
 
@@ -92,7 +92,7 @@ static void product_cost(
 static ph_status check_gradient(const struct ph__infer *infer)
 {
     const struct ph_type *inputs = infer->inputs;
-    if (!ph__type_is_real_of_rank(&inputs[GRADIENT_DZ], 2) ||
+    if (!ph__type_is_real_of_dims(&inputs[GRADIENT_DZ], 2) ||
         !are_head_types(&inputs[GRADIENT_X], &inputs[GRADIENT_Y], &inputs[GRADIENT_WEIGHT]))
         return ph__infer_fail(infer, "dz (B,T), x (B,K), y (B,M), weight (T,heads,K/heads,M/heads)");
     return PH_OK;

@@ -13,7 +13,7 @@ enum { CHUNK_ROWS = 64 }; /* about: of some samples they stay in the first cache
 
 static bool are_vectors(const struct ph_type *x, const struct ph_type *first)
 {
-    return ph__type_is_real_of_rank(x, 3) && ph__type_is_real_of_rank(first, 3) &&
+    return ph__type_is_real_of_dims(x, 3) && ph__type_is_real_of_dims(first, 3) &&
            ph__dim_equal(x->dims[0], first->dims[0]) && ph__dim_equal(x->dims[2], first->dims[2]) &&
            ph__has_fixed_dims(x, 1) && ph__has_fixed_dims(first, 1);
 }
@@ -22,7 +22,7 @@ static ph_status cin_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *first = &infer->inputs[FIRST],
                          *weight = &infer->inputs[WEIGHT], *bias = &infer->inputs[BIAS];
-    if (!are_vectors(x, first) || !ph__type_is_real_of_rank(weight, 2) || !ph__has_fixed_dims(weight, 0) ||
+    if (!are_vectors(x, first) || !ph__type_is_real_of_dims(weight, 2) || !ph__has_fixed_dims(weight, 0) ||
         !ph__dim_equal(weight->dims[1], ph__dim(x->dims[1].extent * first->dims[1].extent)) ||
         !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,h,d), first (B,m,d), weight (k,h*m), bias (k) or none");
@@ -179,7 +179,7 @@ enum { DY, DATA_X, DATA_FIRST, DATA_WEIGHT };
 
 static ph_status backward_data_infer(struct ph__infer *infer)
 {
-    if (!ph__type_is_real_of_rank(&infer->inputs[DY], 3) ||
+    if (!ph__type_is_real_of_dims(&infer->inputs[DY], 3) ||
         !are_vectors(&infer->inputs[DATA_X], &infer->inputs[DATA_FIRST]) || infer->num_outputs != 2)
         return ph__infer_fail(infer, "dy (B,k,d), x (B,h,d), first (B,m,d), weight (k,h*m)");
     infer->outputs[0] = infer->inputs[DATA_X];
@@ -288,7 +288,7 @@ static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X],
                          *first = &infer->inputs[DATA_FIRST];
-    if (!ph__type_is_real_of_rank(dy, 3) || !are_vectors(x, first))
+    if (!ph__type_is_real_of_dims(dy, 3) || !are_vectors(x, first))
         return ph__infer_fail(infer, "dy (B,k,d), x (B,h,d), first (B,m,d)");
     const struct ph_dim products = ph__dim(x->dims[1].extent * first->dims[1].extent);
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){dy->dims[1], products});

@@ -24,9 +24,9 @@ static ph_status dot_infer(struct ph__infer *infer)
     const struct ph_type *first = &infer->inputs[0], *x = &infer->inputs[1];
     const char *wants = "first (B,D) or none, x (B,F,D), at least two vectors";
     bool has_first = first->kind != PH_TOKEN;
-    if (!ph__type_is_real_of_rank(x, 3) || x->dims[1].symbol != 0 || x->dims[2].symbol != 0)
+    if (!ph__type_is_real_of_dims(x, 3) || x->dims[1].symbol != 0 || x->dims[2].symbol != 0)
         return ph__infer_fail(infer, wants);
-    if (has_first && (!ph__type_is_real_of_rank(first, 2) || !ph__dim_equal(first->dims[0], x->dims[0]) ||
+    if (has_first && (!ph__type_is_real_of_dims(first, 2) || !ph__dim_equal(first->dims[0], x->dims[0]) ||
                          !ph__dim_equal(first->dims[1], x->dims[2])))
         return ph__infer_fail(infer, wants);
     size_t num_fields = x->dims[1].extent + (has_first ? 1 : 0);
@@ -110,7 +110,7 @@ const struct ph__op ph__op_dot_interaction = {
 static ph_status dot_backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *first = &infer->inputs[1], *x = &infer->inputs[2];
-    if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || !ph__type_is_real_of_rank(x, 3) ||
+    if (!ph__type_is_real_of_dims(&infer->inputs[0], 2) || !ph__type_is_real_of_dims(x, 3) ||
         infer->num_outputs != (first->kind == PH_TOKEN ? 1 : 2))
         return ph__infer_fail(infer, "dy (B,D+P), first (B,D) or none, x (B,F,D)");
     infer->outputs[0] = *x;

@@ -16,7 +16,7 @@ struct field_aware_call {
 
 static bool are_vectors_of_pairs(const struct ph_type *x)
 {
-    return ph__type_is_real_of_rank(x, 3) && x->dims[1].symbol == 0 && x->dims[2].symbol == 0 &&
+    return ph__type_is_real_of_dims(x, 3) && x->dims[1].symbol == 0 && x->dims[2].symbol == 0 &&
            x->dims[1].extent > 0 && x->dims[2].extent % x->dims[1].extent == 0;
 }
 
@@ -104,7 +104,7 @@ const struct ph__op ph__op_field_aware = {
 /* inputs: dy (B,1), x (B,F,F*D) */
 static ph_status backward_infer(struct ph__infer *infer)
 {
-    if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || !are_vectors_of_pairs(&infer->inputs[1]))
+    if (!ph__type_is_real_of_dims(&infer->inputs[0], 2) || !are_vectors_of_pairs(&infer->inputs[1]))
         return ph__infer_fail(infer, "dy (B,1), x (B,F,F*D)");
     infer->outputs[0] = infer->inputs[1];
     return PH_OK;

@@ -12,7 +12,7 @@ struct fm_call {
 static ph_status fm_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
-    if (!ph__type_is_real_of_rank(x, 3))
+    if (!ph__type_is_real_of_dims(x, 3))
         return ph__infer_fail(infer, "x (B,F,D)");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){x->dims[0], ph__dim(1)});
     return PH_OK;
@@ -62,7 +62,7 @@ const struct ph__op ph__op_fm = {
 /* inputs: dy (B,1), x (B,F,D); dx_fd = dy (sum_f' x_f'd - x_fd) */
 static ph_status fm_backward_infer(struct ph__infer *infer)
 {
-    if (!ph__type_is_real_of_rank(&infer->inputs[0], 2) || !ph__type_is_real_of_rank(&infer->inputs[1], 3))
+    if (!ph__type_is_real_of_dims(&infer->inputs[0], 2) || !ph__type_is_real_of_dims(&infer->inputs[1], 3))
         return ph__infer_fail(infer, "dy (B,1), x (B,F,D)");
     infer->outputs[0] = infer->inputs[1];
     return PH_OK;

@@ -13,8 +13,8 @@ static ph_status mix_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *weight = &infer->inputs[WEIGHT],
                          *bias = &infer->inputs[BIAS];
-    if (!ph__type_is_real_of_rank(x, 3) || !ph__has_fixed_dims(x, 1) ||
-        !ph__type_is_real_of_rank(weight, 2) || !ph__has_fixed_dims(weight, 0) ||
+    if (!ph__type_is_real_of_dims(x, 3) || !ph__has_fixed_dims(x, 1) ||
+        !ph__type_is_real_of_dims(weight, 2) || !ph__has_fixed_dims(weight, 0) ||
         !ph__dim_equal(x->dims[1], weight->dims[1]) || !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (B,n,d), weight (m,n), bias (m) or none");
     infer->outputs[0] = ph__dense_type(3, (struct ph_dim[]){x->dims[0], weight->dims[0], x->dims[2]});
@@ -133,7 +133,7 @@ enum { DY };
 static ph_status backward_data_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *weight = &infer->inputs[WEIGHT];
-    if (!ph__type_is_real_of_rank(dy, 3) || !ph__type_is_real_of_rank(weight, 2) ||
+    if (!ph__type_is_real_of_dims(dy, 3) || !ph__type_is_real_of_dims(weight, 2) ||
         !ph__dim_equal(dy->dims[1], weight->dims[0]))
         return ph__infer_fail(infer, "dy (B,m,d), weight (m,n)");
     infer->outputs[0] = ph__dense_type(3, (struct ph_dim[]){dy->dims[0], weight->dims[1], dy->dims[2]});
@@ -185,7 +185,7 @@ enum { DATA_X = 1 };
 static ph_status backward_weight_infer(struct ph__infer *infer)
 {
     const struct ph_type *dy = &infer->inputs[DY], *x = &infer->inputs[DATA_X];
-    if (!ph__type_is_real_of_rank(dy, 3) || !ph__type_is_real_of_rank(x, 3) ||
+    if (!ph__type_is_real_of_dims(dy, 3) || !ph__type_is_real_of_dims(x, 3) ||
         !ph__dim_equal(dy->dims[0], x->dims[0]) || !ph__dim_equal(dy->dims[2], x->dims[2]))
         return ph__infer_fail(infer, "dy (B,m,d), x (B,n,d)");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){dy->dims[1], x->dims[1]});

@@ -17,7 +17,7 @@ struct sum_call {
 static ph_status sum_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[0];
-    if (!ph__type_is_real_of_rank(x, 3) || x->dims[1].symbol != 0)
+    if (!ph__type_is_real_of_dims(x, 3) || x->dims[1].symbol != 0)
         return ph__infer_fail(infer, "x (B,F,D)");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){x->dims[0], x->dims[2]});
     return PH_OK;
@@ -68,7 +68,7 @@ static ph_status spread_infer(struct ph__infer *infer)
 {
     const struct spread_attributes *attributes = infer->attributes;
     const struct ph_type *dy = &infer->inputs[0];
-    if (!ph__type_is_real_of_rank(dy, 2))
+    if (!ph__type_is_real_of_dims(dy, 2))
         return ph__infer_fail(infer, "dy (B,D)");
     infer->outputs[0] =
         ph__dense_type(3, (struct ph_dim[]){dy->dims[0], ph__dim(attributes->num_features), dy->dims[1]});

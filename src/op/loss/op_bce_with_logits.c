@@ -22,10 +22,10 @@ struct bce_call {
 static bool are_operands_right(const struct ph_type *operands)
 {
     const struct ph_type *logits = &operands[LOGITS], *mask = &operands[MASK], *weights = &operands[WEIGHTS];
-    return ph__type_is_real_of_rank(logits, 2) && ph__type_equal(logits, &operands[LABELS]) &&
+    return ph__type_is_real_of_dims(logits, 2) && ph__type_equal(logits, &operands[LABELS]) &&
            (mask->kind == PH_TOKEN || ph__type_equal(mask, logits)) &&
            (weights->kind == PH_TOKEN ||
-               (ph__type_is_real_of_rank(weights, 1) && ph__dim_equal(weights->dims[0], logits->dims[0])));
+               (ph__type_is_real_of_dims(weights, 1) && ph__dim_equal(weights->dims[0], logits->dims[0])));
 }
 
 static const char wants[] = "logits (B,T), labels (B,T), mask (B,T) or none, weights (B) or none";

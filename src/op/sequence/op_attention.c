@@ -25,7 +25,7 @@ static struct attention_samples describe_samples(
 {
     const struct ph__operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
     const struct ph__operand *v = &inputs[PH_ATTENTION_V], *bags = &inputs[PH_ATTENTION_BAGS];
-    const bool has_bags = bags->type->kind == PH_JAGGED, is_self = q->shape.rank == 2;
+    const bool has_bags = bags->type->kind == PH_JAGGED, is_self = q->shape.num_dims == 2;
     return (struct attention_samples){.num_samples = ph__rows(has_bags ? bags : q),
         .bags = has_bags ? bags->index : NULL,
         .is_self = is_self,
@@ -46,8 +46,9 @@ static double num_pairs(const struct ph__operand *inputs, const struct ph_attent
     const struct ph__operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
     const struct ph__operand *bags = &inputs[PH_ATTENTION_BAGS];
     const double heads = (double)options->num_heads, rows = (double)ph__rows(k);
-    if (q->shape.rank == 3)
-        return heads * (double)q->shape.dims[1] * rows * (k->shape.rank == 3 ? (double)k->shape.dims[1] : 1);
+    if (q->shape.num_dims == 3)
+        return heads * (double)q->shape.dims[1] * rows *
+               (k->shape.num_dims == 3 ? (double)k->shape.dims[1] : 1);
     return ph__rows(bags) > 0 ? heads * rows * rows / (double)ph__rows(bags) : 0;
 }
 
@@ -107,13 +108,13 @@ static void run_kernel(const struct ph_backend *backend, const struct attention_
 
 enum { Y, LOG_SUM, NUM_OUTPUTS };
 
-static bool is_array_of_heads(const struct ph_type *type, uint32_t rank, size_t num_heads)
+static bool is_array_of_heads(const struct ph_type *type, uint32_t num_dims, size_t num_heads)
 {
-    if (!ph__type_is_real_of_rank(type, rank))
+    if (!ph__type_is_real_of_dims(type, num_dims))
         return false;
-    const struct ph_dim columns = type->dims[rank - 1];
+    const struct ph_dim columns = type->dims[num_dims - 1];
     return columns.symbol == 0 && columns.extent > 0 && columns.extent % num_heads == 0 &&
-           (rank == 2 || type->dims[1].symbol == 0);
+           (num_dims == 2 || type->dims[1].symbol == 0);
 }
 
 static bool is_dense(const struct ph_type inputs[PH_ATTENTION_NUM_INPUTS], size_t num_heads)
@@ -135,8 +136,8 @@ static bool is_jagged(const struct ph_type inputs[PH_ATTENTION_NUM_INPUTS], size
         !(is_array_of_heads(q, 2, num_heads) || is_array_of_heads(q, 3, num_heads)))
         return false;
     return ph__dim_equal(k->dims[0], bags->dims[1]) && ph__dim_equal(v->dims[0], bags->dims[1]) &&
-           ph__dim_equal(q->dims[0], bags->dims[q->rank == 2 ? 1 : 0]) &&
-           ph__dim_equal(q->dims[q->rank - 1], k->dims[1]);
+           ph__dim_equal(q->dims[0], bags->dims[q->num_dims == 2 ? 1 : 0]) &&
+           ph__dim_equal(q->dims[q->num_dims - 1], k->dims[1]);
 }
 
 static ph_status attention_infer(struct ph__infer *infer)
@@ -151,10 +152,10 @@ static ph_status attention_infer(struct ph__infer *infer)
         return ph__infer_fail(
             infer, "q (B,n,K) or (I,K), k (I,K), v (I,M), B bags of I items; K and M divisible by the heads");
     infer->outputs[Y] = *q;
-    infer->outputs[Y].dims[q->rank - 1] = v->dims[v->rank - 1];
+    infer->outputs[Y].dims[q->num_dims - 1] = v->dims[v->num_dims - 1];
     if (infer->num_outputs > LOG_SUM) {
         const struct ph_dim dims[] = {q->dims[0], ph__dim(options->num_heads), q->dims[1]};
-        infer->outputs[LOG_SUM] = ph__dense_type(q->rank, dims);
+        infer->outputs[LOG_SUM] = ph__dense_type(q->num_dims, dims);
     }
     return PH_OK;
 }
@@ -211,8 +212,8 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     const struct ph_type type = ph_value_type(builder, q);
-    if (own.scale == 0 && type.rank > 0) /* without columns it is refused by the shape rule */
-        own.scale = sqrt((double)own.num_heads / (double)type.dims[type.rank - 1].extent);
+    if (own.scale == 0 && type.num_dims > 0) /* without columns it is refused by the shape rule */
+        own.scale = sqrt((double)own.num_heads / (double)type.dims[type.num_dims - 1].extent);
     ph__emit(builder, &ph__op_attention, NULL, &own, sizeof own, PH_ATTENTION_NUM_INPUTS, inputs, num_outputs,
         outputs);
     return outputs[Y];
@@ -229,7 +230,7 @@ enum { DQ, DK, DV };
 static ph_status backward_infer(struct ph__infer *infer)
 {
     const struct ph_type *forward = &infer->inputs[FORWARD_INPUTS];
-    if (!ph__type_is_real_of_rank(&infer->inputs[BACKWARD_DY], forward[PH_ATTENTION_Q].rank))
+    if (!ph__type_is_real_of_dims(&infer->inputs[BACKWARD_DY], forward[PH_ATTENTION_Q].num_dims))
         return ph__infer_fail(infer, "dy, log_sum, and the inputs of its attention");
     infer->outputs[DQ] = forward[PH_ATTENTION_Q];
     infer->outputs[DK] = forward[PH_ATTENTION_K];

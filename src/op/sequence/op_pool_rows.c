@@ -13,7 +13,7 @@ static ph_status pool_rows_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *bags = &infer->inputs[BAGS],
                          *weights = &infer->inputs[WEIGHTS];
-    if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_bags(bags) ||
+    if (!ph__type_is_real_of_dims(x, 2) || !ph__type_is_bags(bags) ||
         !ph__dim_equal(x->dims[0], bags->dims[1]) || !ph__are_item_weights(weights, bags))
         return ph__infer_fail(infer, "x (I,K), bags of I items, weights (I,1) or none");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){bags->dims[0], x->dims[1]});

@@ -12,7 +12,7 @@ static ph_status repeat_rows_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *bags = &infer->inputs[BAGS],
                          *factors = &infer->inputs[FACTORS];
-    if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_bags(bags) ||
+    if (!ph__type_is_real_of_dims(x, 2) || !ph__type_is_bags(bags) ||
         !ph__dim_equal(x->dims[0], bags->dims[0]) || !ph__are_item_weights(factors, bags))
         return ph__infer_fail(infer, "x (B,K), bags of B samples, factors (I,1) or none");
     infer->outputs[0] = ph__dense_type(2, (struct ph_dim[]){bags->dims[1], x->dims[1]});

@@ -14,7 +14,7 @@ enum { BLOCK_SAMPLES = 256 };
 static ph_status dense_embedding_infer(struct ph__infer *infer)
 {
     const struct ph_type *x = &infer->inputs[X], *vectors = &infer->inputs[VECTORS];
-    if (!ph__type_is_real_of_rank(x, 2) || !ph__type_is_real_of_rank(vectors, 2) ||
+    if (!ph__type_is_real_of_dims(x, 2) || !ph__type_is_real_of_dims(vectors, 2) ||
         !ph__dim_equal(x->dims[1], vectors->dims[0]))
         return ph__infer_fail(infer, "x (B,F) and vectors (F,D)");
     infer->outputs[0] = ph__dense_type(3, (struct ph_dim[]){x->dims[0], x->dims[1], vectors->dims[1]});

@@ -10,10 +10,10 @@
 static ph_status embedding_gradient_infer(struct ph__infer *infer)
 {
     const struct ph_type *unique = &infer->inputs[PH_LOOKUP_UNIQUE], *dy = &infer->inputs[PH_LOOKUP_GRADIENT];
-    if (!ph__type_is_real(dy) || dy->rank < 2)
+    if (!ph__type_is_real(dy) || dy->num_dims < 2)
         return ph__infer_fail(infer, "merged slots and the gradient (B,F,D) or (N,D) of their lookup");
     infer->outputs[0] = (struct ph_type){
-        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {unique->dims[0], ph__last_dim(dy)}};
+        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .num_dims = 2, .dims = {unique->dims[0], ph__last_dim(dy)}};
     return PH_OK;
 }
 

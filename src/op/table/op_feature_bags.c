@@ -154,7 +154,7 @@ enum { IDS, BAGS, WEIGHTS, NUM_INPUTS };
 static ph_status feature_weights_infer(struct ph__infer *infer)
 {
     const struct ph_type *weights = &infer->inputs[WEIGHTS];
-    if (!ph__type_is_real_of_rank(weights, 1) || !ph__dim_equal(weights->dims[0], infer->inputs[IDS].dims[1]))
+    if (!ph__type_is_real_of_dims(weights, 1) || !ph__dim_equal(weights->dims[0], infer->inputs[IDS].dims[1]))
         return ph__infer_fail(infer, "ids, some of their bags, weights (N)");
     infer->outputs[0] = ph__dense_type(1, &infer->inputs[BAGS].dims[1]);
     return PH_OK;

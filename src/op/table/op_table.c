@@ -36,8 +36,8 @@ ph_status ph__embedding_check(const struct ph__infer *infer)
                          *weights = &infer->inputs[PH_EMBEDDING_WEIGHTS];
     const bool are_weights_right =
         weights->kind == PH_TOKEN ||
-        (ph__type_is_real_of_rank(weights, 1) && ph__dim_equal(weights->dims[0], slots->dims[1]));
-    if (slots->kind != PH_JAGGED || slots->dtype != PH_U32 || !ph__type_is_real_of_rank(table, 2) ||
+        (ph__type_is_real_of_dims(weights, 1) && ph__dim_equal(weights->dims[0], slots->dims[1]));
+    if (slots->kind != PH_JAGGED || slots->dtype != PH_U32 || !ph__type_is_real_of_dims(table, 2) ||
         !are_weights_right)
         return ph__infer_fail(infer, "slots, a table (rows,D), weights (N) or none");
     return PH_OK;
@@ -206,7 +206,7 @@ ph_value ph__bags_of(const struct ph_builder *builder, const struct ph_type *typ
 bool ph__are_item_weights(const struct ph_type *weights, const struct ph_type *bags)
 {
     return weights->kind == PH_TOKEN ||
-           (ph__type_is_real_of_rank(weights, 2) && ph__dim_equal(weights->dims[0], bags->dims[1]) &&
+           (ph__type_is_real_of_dims(weights, 2) && ph__dim_equal(weights->dims[0], bags->dims[1]) &&
                ph__dim_equal(weights->dims[1], ph__dim(1)));
 }
 

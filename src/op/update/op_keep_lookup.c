@@ -31,7 +31,7 @@ static struct ph_dim kept_dim(const struct ph__infer *infer, const char *name, s
 static ph_status keep_infer(struct ph__infer *infer)
 {
     const struct ph_type *slots = &infer->inputs[SLOTS], *gradient = &infer->inputs[GRADIENT];
-    if (slots->kind != PH_JAGGED || !ph__type_is_real(gradient) || gradient->rank < 2)
+    if (slots->kind != PH_JAGGED || !ph__type_is_real(gradient) || gradient->num_dims < 2)
         return ph__infer_fail(infer, "slots, weights or none, the gradient (B,F,D) or (N,D), a scalar");
     const struct ph_dim positions = kept_dim(infer, "kept positions", slots->dims[1]);
     infer->outputs[PH_KEPT_SLOTS] = *slots;

@@ -83,7 +83,7 @@ struct ph__update_target ph__update_target(const struct ph__call *call)
     const struct ph_parameter *parameter = call->inputs[PH_UPDATE_PARAMETER].parameter;
     struct ph__update_target target = {.step = make_step(call), .table = ph__table_rows(call, parameter)};
     ph__init_matrix(&parameter->shape, &target.rows, &target.columns);
-    target.whole_columns = parameter->num_slices > 0 ? parameter->parts[0].whole_columns : target.columns;
+    target.whole_columns = parameter->num_slices > 0 ? parameter->shards[0].whole_columns : target.columns;
     target.m = has_momentum(optimizer->rule.kind) ? slot_data(parameter, "m") : NULL;
     target.s = has_sum(optimizer->rule.kind) ? slot_data(parameter, "s") : NULL;
     return target;
@@ -265,7 +265,7 @@ static ph_status update_table_infer(struct ph__infer *infer)
         (gradient->kind != PH_SPARSE_ROWS || !ph__dim_equal(gradient->dims[1], table->dims[1])))
         return ph__infer_fail(infer, "a sparse_rows gradient of the table's width or none");
     if (sums->kind != PH_TOKEN &&
-        (!ph__type_is_real_of_rank(sums, 1) || !ph__dim_equal(sums->dims[0], gradient->dims[0])))
+        (!ph__type_is_real_of_dims(sums, 1) || !ph__dim_equal(sums->dims[0], gradient->dims[0])))
         return ph__infer_fail(infer, "a sum of squares for each row of the gradient or none");
     infer->outputs[0] = ph__token_type();
     return PH_OK;

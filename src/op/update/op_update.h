@@ -26,7 +26,7 @@ uint64_t ph__update_slot_bytes(const struct ph__node *node, const struct ph__dec
 struct ph__update_target {
     struct ph__optimizer_step step;
     size_t rows, columns;
-    size_t whole_columns;        /* of the logical tables that it has parts of */
+    size_t whole_columns;        /* of the logical tables that it has shards of */
     struct ph__table_rows table; /* the weights, columns a row */
     ph_real *m, *s;              /* NULL where the optimizer has none */
 };

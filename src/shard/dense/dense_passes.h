@@ -49,7 +49,7 @@ void ph__sync_batch_norms(struct ph__sharding *sharding, struct ph_builder *buil
  * Row-wise Adagrad of tables whose columns are cut: the state of a row moves by the mean square of its whole gradient, which
  * no rank has. The pass adds, before the updates of such tables, block sums of squares and their exchange with the ranks
  * that have the other columns (square_exchange.h), and gives the updates the rows' sums: state and weights then have the bits
- * of the table that is not cut. Each part of a row has the row's state for itself, the same on every rank.
+ * of the table that is not cut. Each shard of a row has the row's state for itself, the same on every rank.
  *
  * Tables of other optimizers, and cuts between rows alone, need nothing. */
 

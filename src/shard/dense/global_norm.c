@@ -70,7 +70,7 @@ static const struct ph__op global_norm = {
 
 static bool is_of_shards(const struct ph_builder *builder, const struct ph__node *norm)
 {
-    return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->parts != NULL;
+    return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->shards != NULL;
 }
 
 /* Takes the chain of sums that ends in `last` apart into one of shards and one of replicas, from their ends on: each sum is

@@ -64,16 +64,16 @@ static ph_status wait_infer(struct ph__infer *infer)
     return ph__bucket_wait_infer(infer, NUM_BETWEEN);
 }
 
-static ph_status wait_recorded(const struct ph__call *call, const void **sums_out)
+static ph_status wait_profiled(const struct ph__call *call, const void **sums_out)
 {
     const struct ph__gradient_bucket *bucket = ph__bucket_of(call);
     const struct ph__sharding *sharding = bucket->sharding;
     const uint64_t bytes = ph__wire_bytes(sharding->dense, 1, bucket->num_elements);
     const struct ph__comm_other other = {
         "dense gradients at the hub", (uint64_t)*call->inputs[0].scalar, bytes, bytes};
-    ph__comm_record_wait_begin(sharding->comm);
+    ph__comm_profile_wait_begin(sharding->comm);
     PH_TRY(sharding->reducer->wait(sharding->reducer->context, bucket->index, sums_out));
-    return ph__comm_record_wait_end(sharding->comm, &other);
+    return ph__comm_profile_wait_end(sharding->comm, &other);
 }
 
 static ph_status wait_run(struct ph__call *call)
@@ -81,7 +81,7 @@ static ph_status wait_run(struct ph__call *call)
     const struct ph__gradient_bucket *bucket = ph__bucket_of(call);
     const enum ph_wire_format wire = bucket->sharding->dense;
     const void *sums;
-    PH_TRY(wait_recorded(call, &sums));
+    PH_TRY(wait_profiled(call, &sums));
     const unsigned char *next = sums;
     for (size_t i = 0; i < bucket->count; i++) {
         const size_t elements = bucket->elements[i];

@@ -219,7 +219,7 @@ static void reduce_dense(struct ph__sharding *sharding, struct ph_builder *build
 static bool is_replicated(const struct ph_builder *builder, ph_value parameter)
 {
     const struct ph__declaration *table = ph__builder_declaration(builder, parameter);
-    return table != NULL && table->is_table && table->parts == NULL;
+    return table != NULL && table->is_table && table->shards == NULL;
 }
 
 static void gather_tables(struct ph__sharding *sharding, struct ph_builder *builder, size_t count,

@@ -35,8 +35,8 @@ static bool is_column_update(const struct ph_builder *builder, const struct ph__
         return false;
     const struct ph_optimizer *optimizer = node->attributes;
     const struct ph__declaration *table = ph__builder_declaration(builder, node->inputs[PH_UPDATE_PARAMETER]);
-    return optimizer->rule.kind == PH_ROWWISE_ADAGRAD && table->parts != NULL &&
-           table->shape.dims[1] < table->parts[0].whole_columns;
+    return optimizer->rule.kind == PH_ROWWISE_ADAGRAD && table->shards != NULL &&
+           table->shape.dims[1] < table->shards[0].whole_columns;
 }
 
 /* The first such update's node; num_nodes: there is none. */
@@ -87,21 +87,21 @@ static void add_slice(struct square_pass *pass, struct ph__square_exchange *exch
     const struct ph__sharding *sharding = pass->lookup.sharding;
     const struct ph__table_shard *own = ph__pass_shard_of(&pass->lookup, table, sharding->rank);
     const struct ph__table_shard *shards = sharding->plan->shards + table->first_shard;
-    slice->first_part = exchange->num_parts;
+    slice->first_shard = exchange->num_shards;
     for (size_t i = 0; i < table->num_shards; i++) { /* by their columns, those of other rows between them */
         if (shards[i].first_row != own->first_row || shards[i].num_rows != own->num_rows)
             continue;
         if (&shards[i] == own)
-            slice->own_part = exchange->num_parts;
+            slice->own_shard = exchange->num_shards;
         else
             shares[exchange->num_shares++] = (struct ph__square_share){.rank = shards[i].rank,
                 .plan_table = (uint32_t)(table - sharding->plan->tables),
                 .slice = (uint32_t)exchange->num_slices,
                 .num_blocks = (uint32_t)ph__square_blocks(shards[i].num_columns),
-                .part = exchange->num_parts};
-        exchange->num_parts++;
+                .shard = exchange->num_shards};
+        exchange->num_shards++;
     }
-    slice->num_parts = exchange->num_parts - slice->first_part;
+    slice->num_shards = exchange->num_shards - slice->first_shard;
     exchange->num_slices++;
 }
 

@@ -1,4 +1,4 @@
-/* The way back of host_sums.c: the gradient of a sum is that of each of its parts, so that what has come once from another host
+/* The way back of host_sums.c: the gradient of a sum is that of each of its partials, so that what has come once from another host
  * goes to all owners of this one. */
 #include <string.h>
 
@@ -20,9 +20,9 @@ static ph_status start_infer(struct ph__infer *infer)
     infer->outputs[PH_BACK_TICKET] = ph__scalar_type();
     infer->outputs[PH_BACK_RECEIVED] = ph__dense_type(1, &samples);
     for (size_t i = 0; i < sums->own_count; i++) {
-        const struct ph__host_part *part = &sums->parts[sums->own_first + i];
+        const struct ph__host_partial *partial = &sums->partials[sums->own_first + i];
         const struct ph_dim dims[] = {
-            samples, ph__dim(part->count), ph__dim(sums->blocks[part->block].width)};
+            samples, ph__dim(partial->count), ph__dim(sums->blocks[partial->block].width)};
         infer->outputs[PH_BACK_GRADIENTS + i] = ph__dense_type(3, dims);
     }
     return PH_OK;
@@ -44,7 +44,7 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
         cost_out->bytes += 2 * (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
-/* Scratch: the numbers of the largest part where they are packed in fewer bytes, messages. */
+/* Scratch: the numbers of the largest partial where they are packed in fewer bytes, messages. */
 static size_t numbers_bytes(const struct ph__call *call)
 {
     const size_t num_samples =
@@ -52,20 +52,20 @@ static size_t numbers_bytes(const struct ph__call *call)
     return ph__host_sharding(call)->backward == PH_WIRE_FP32
                ? 0
                : ph__size_align(
-                     ph__host_part_most_numbers(ph__host_sums_of(call), num_samples) * sizeof(ph_real));
+                     ph__host_partial_most_numbers(ph__host_sums_of(call), num_samples) * sizeof(ph_real));
 }
 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
-    const size_t num_messages = (sums->own_count + sums->num_parts) * ph__host_sharding(call)->world_size;
+    const size_t num_messages = (sums->own_count + sums->num_partials) * ph__host_sharding(call)->world_size;
     return numbers_bytes(call) + num_messages * sizeof(struct ph__message);
 }
 
-/* The gradients of one part's vectors, for one peer. */
+/* The gradients of one partial's vectors, for one peer. */
 struct cut {
     const struct ph__call *call;
-    const struct ph__host_part *part;
+    const struct ph__host_partial *partial;
     size_t first_sample; /* of the peer, among all peers' */
     ph_real *vectors;
 };
@@ -73,31 +73,31 @@ struct cut {
 static void cut_samples(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct cut *cut = argument;
-    const struct ph__host_part *part = cut->part;
-    const struct ph__block *block = &ph__host_sums_of(cut->call)->blocks[part->block];
-    const ph_real *dy = (const ph_real *)cut->call->inputs[part->block].data +
+    const struct ph__host_partial *partial = cut->partial;
+    const struct ph__block *block = &ph__host_sums_of(cut->call)->blocks[partial->block];
+    const ph_real *dy = (const ph_real *)cut->call->inputs[partial->block].data +
                         (cut->first_sample + first) * block->count * block->width;
-    ph_real *vector = cut->vectors + first * part->count * block->width;
+    ph_real *vector = cut->vectors + first * partial->count * block->width;
     (void)worker;
     for (size_t b = first; b < last; b++, dy += block->count * block->width)
-        for (size_t i = 0; i < part->count; i++, vector += block->width)
-            memcpy(vector, dy + part->pieces[i] * block->width, block->width * sizeof *vector);
+        for (size_t i = 0; i < partial->count; i++, vector += block->width)
+            memcpy(vector, dy + partial->pieces[i] * block->width, block->width * sizeof *vector);
 }
 
-/* What goes to a part's owner for one peer's samples, at `place`. */
-static struct ph__message cut_part(
-    const struct ph__call *call, const struct ph__host_part *part, size_t peer, char *place)
+/* What goes to a partial's owner for one peer's samples, at `place`. */
+static struct ph__message cut_partial(
+    const struct ph__call *call, const struct ph__host_partial *partial, size_t peer, char *place)
 {
     const struct ph__sharding *sharding = ph__host_sharding(call);
     const enum ph_wire_format wire = sharding->backward;
-    const size_t rows = ph__host_part_rows(ph__host_sums_of(call), part, peer);
-    const size_t width = ph__host_sums_of(call)->blocks[part->block].width;
-    struct cut cut = {call, part, ph__peer_samples_before(sharding, peer),
+    const size_t rows = ph__host_partial_rows(ph__host_sums_of(call), partial, peer);
+    const size_t width = ph__host_sums_of(call)->blocks[partial->block].width;
+    struct cut cut = {call, partial, ph__peer_samples_before(sharding, peer),
         wire == PH_WIRE_FP32 ? (void *)place : call->scratch};
     ph__for_blocks(call->backend, ph__sharding_samples(sharding, peer), BLOCK_SAMPLES, cut_samples, &cut);
     if (wire != PH_WIRE_FP32)
         ph__pack_rows(call->backend, wire, rows, width, cut.vectors, place);
-    return (struct ph__message){part->rank, place, ph__wire_bytes(wire, rows, width)};
+    return (struct ph__message){partial->rank, place, ph__wire_bytes(wire, rows, width)};
 }
 
 static size_t list_sends(const struct ph__call *call, struct ph__message *messages)
@@ -107,23 +107,23 @@ static size_t list_sends(const struct ph__call *call, struct ph__message *messag
     char *place = call->outputs[PH_BACK_SENT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
-        for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_parts; i++) {
-            messages[count] = cut_part(call, &sums->parts[i], peer, place);
+        for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_partials; i++) {
+            messages[count] = cut_partial(call, &sums->partials[i], peer, place);
             place += ph__size_align(messages[count++].bytes);
         }
     return count;
 }
 
-/* Where a rank's part of an own lookup's gradient comes to stand in RECEIVED. */
+/* Where a rank's partial of an own lookup's gradient comes to stand in RECEIVED. */
 static size_t received_offset(const struct ph__host_sums *sums, size_t own, size_t rank)
 {
     const struct ph__sharding *sharding = sums->exchange->sharding;
     size_t offset = 0;
     for (size_t i = 0; i <= own; i++) {
-        const struct ph__host_part *part = &sums->parts[sums->own_first + i];
+        const struct ph__host_partial *partial = &sums->partials[sums->own_first + i];
         for (size_t from = 0; from < (i < own ? sharding->world_size : rank); from++)
-            offset += ph__block_wire_bytes(
-                &sums->blocks[part->block], sharding->backward, ph__host_part_rows(sums, part, from));
+            offset += ph__block_wire_bytes(&sums->blocks[partial->block], sharding->backward,
+                ph__host_partial_rows(sums, partial, from));
     }
     return offset;
 }
@@ -137,14 +137,14 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
     size_t count = 0;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
         for (size_t i = 0; i < sums->own_count; i++) {
-            const struct ph__host_part *part = &sums->parts[sums->own_first + i];
-            const size_t width = sums->blocks[part->block].width;
+            const struct ph__host_partial *partial = &sums->partials[sums->own_first + i];
+            const size_t width = sums->blocks[partial->block].width;
             void *place = wire == PH_WIRE_FP32
                               ? (void *)((ph_real *)call->outputs[PH_BACK_GRADIENTS + i].data +
-                                         sharding->bounds[rank] * part->count * width)
+                                         sharding->bounds[rank] * partial->count * width)
                               : (char *)call->outputs[PH_BACK_RECEIVED].data + received_offset(sums, i, rank);
             messages[count++] = (struct ph__message){ph__host_rank_for(sharding, rank), place,
-                ph__wire_bytes(wire, ph__host_part_rows(sums, part, rank), width)};
+                ph__wire_bytes(wire, ph__host_partial_rows(sums, partial, rank), width)};
         }
     return count;
 }
@@ -185,13 +185,13 @@ static void unpack(const struct ph__call *call)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
     const struct ph__sharding *sharding = ph__host_sharding(call);
-    const size_t own = ((const struct ph__host_attributes *)call->attributes)->part;
-    const struct ph__host_part *part = &sums->parts[sums->own_first + own];
-    const size_t width = sums->blocks[part->block].width;
+    const size_t own = ((const struct ph__host_attributes *)call->attributes)->partial;
+    const struct ph__host_partial *partial = &sums->partials[sums->own_first + own];
+    const size_t width = sums->blocks[partial->block].width;
     for (size_t rank = 0; rank < sharding->world_size; rank++)
-        ph__unpack_rows(call->backend, sharding->backward, ph__host_part_rows(sums, part, rank), width,
+        ph__unpack_rows(call->backend, sharding->backward, ph__host_partial_rows(sums, partial, rank), width,
             (const char *)call->inputs[PH_BACK_WAIT_RECEIVED].data + received_offset(sums, own, rank),
-            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * part->count * width);
+            (ph_real *)call->outputs[0].data + sharding->bounds[rank] * partial->count * width);
 }
 
 static ph_status wait_run(struct ph__call *call)
@@ -214,8 +214,8 @@ ph_value ph__host_gradient_wait(
         .wait = &host_gradients_wait,
         .attributes = attributes,
         .attributes_size = sizeof *attributes,
-        .has_lookup = attributes->part < attributes->sums->own_count,
-        .lookup = attributes->part,
+        .has_lookup = attributes->partial < attributes->sums->own_count,
+        .lookup = attributes->partial,
         .what = attributes->sums->what};
     return ph__back_wait_emit(builder, &wait, sent);
 }

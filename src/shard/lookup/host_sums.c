@@ -7,7 +7,7 @@
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 
-/* Samples at a time: what is unpacked of a part stays in a cache. */
+/* Samples at a time: what is unpacked of a partial stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
 /* ---- how many rows ------------------------------------------------------------------------------------------------- */
@@ -18,20 +18,20 @@ size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank)
     return sharding->rank - sharding->rank % num_local + rank % num_local;
 }
 
-size_t ph__host_part_rows(
-    const struct ph__host_sums *sums, const struct ph__host_part *part, size_t sample_rank)
+size_t ph__host_partial_rows(
+    const struct ph__host_sums *sums, const struct ph__host_partial *partial, size_t sample_rank)
 {
-    return ph__sharding_samples(sums->exchange->sharding, sample_rank) * part->count;
+    return ph__sharding_samples(sums->exchange->sharding, sample_rank) * partial->count;
 }
 
-/* Bytes of the parts [first, last), each in num_runs runs that have num_samples samples together. */
+/* Bytes of the partials [first, last), each in num_runs runs that have num_samples samples together. */
 static size_t most_bytes(const struct ph__host_sums *sums, size_t first, size_t last, size_t num_samples,
     size_t num_runs, enum ph_wire_format wire)
 {
     size_t bytes = 0;
     for (size_t i = first; i < last; i++) {
-        const struct ph__host_part *part = &sums->parts[i];
-        bytes += ph__block_wire_bytes(&sums->blocks[part->block], wire, num_samples * part->count) +
+        const struct ph__host_partial *partial = &sums->partials[i];
+        bytes += ph__block_wire_bytes(&sums->blocks[partial->block], wire, num_samples * partial->count) +
                  num_runs * PH_RUN_BYTES;
     }
     return bytes;
@@ -42,7 +42,7 @@ size_t ph__host_most_bytes(
 {
     const struct ph__sharding *sharding = sums->exchange->sharding;
     const size_t num_samples = ph__peer_samples_most(sharding, call->extents[PH_SYMBOL_GLOBAL_BATCH]);
-    return most_bytes(sums, 0, sums->num_parts, num_samples, sharding->world_size, wire);
+    return most_bytes(sums, 0, sums->num_partials, num_samples, sharding->world_size, wire);
 }
 
 size_t ph__host_own_most_bytes(
@@ -54,11 +54,11 @@ size_t ph__host_own_most_bytes(
         call->extents[PH_SYMBOL_GLOBAL_BATCH], sums->exchange->sharding->world_size, wire);
 }
 
-size_t ph__host_part_most_numbers(const struct ph__host_sums *sums, size_t num_samples)
+size_t ph__host_partial_most_numbers(const struct ph__host_sums *sums, size_t num_samples)
 {
     size_t most = 0;
-    for (size_t i = 0; i < sums->num_parts; i++)
-        most = ph__max(most, sums->parts[i].count * sums->blocks[sums->parts[i].block].width);
+    for (size_t i = 0; i < sums->num_partials; i++)
+        most = ph__max(most, sums->partials[i].count * sums->blocks[sums->partials[i].block].width);
     return most * num_samples;
 }
 
@@ -84,19 +84,20 @@ static ph_status start_output_bytes(const struct ph__call *call, size_t output, 
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
-    return (sums->own_count + sums->num_parts) * ph__host_sharding(call)->world_size *
+    return (sums->own_count + sums->num_partials) * ph__host_sharding(call)->world_size *
            sizeof(struct ph__message);
 }
 
-/* A rank's rows of an own part: as they are, or packed at *packed, which moves behind them. */
-static struct ph__message pack_part(const struct ph__call *call, size_t own, size_t rank, char **packed)
+/* A rank's rows of an own partial: as they are, or packed at *packed, which moves behind them. */
+static struct ph__message pack_partial(const struct ph__call *call, size_t own, size_t rank, char **packed)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
     const struct ph__sharding *sharding = ph__host_sharding(call);
-    const struct ph__host_part *part = &sums->parts[sums->own_first + own];
-    const size_t width = sums->blocks[part->block].width, rows = ph__host_part_rows(sums, part, rank);
+    const struct ph__host_partial *partial = &sums->partials[sums->own_first + own];
+    const size_t width = sums->blocks[partial->block].width,
+                 rows = ph__host_partial_rows(sums, partial, rank);
     const ph_real *numbers =
-        (const ph_real *)call->inputs[own].data + sharding->bounds[rank] * part->count * width;
+        (const ph_real *)call->inputs[own].data + sharding->bounds[rank] * partial->count * width;
     struct ph__message message = {ph__host_rank_for(sharding, rank), (void *)(uintptr_t)numbers,
         ph__wire_bytes(sharding->forward, rows, width)};
     if (sharding->forward == PH_WIRE_FP32)
@@ -113,7 +114,7 @@ static size_t list_sends(const struct ph__call *call, struct ph__message *messag
     size_t count = 0;
     for (size_t rank = 0; rank < ph__host_sharding(call)->world_size; rank++)
         for (size_t i = 0; i < ph__host_sums_of(call)->own_count; i++)
-            messages[count++] = pack_part(call, i, rank, &packed);
+            messages[count++] = pack_partial(call, i, rank, &packed);
     return count;
 }
 
@@ -124,12 +125,12 @@ static size_t list_receives(const struct ph__call *call, struct ph__message *mes
     char *place = call->outputs[PH_HOST_IN_FLIGHT].data;
     size_t count = 0;
     for (size_t peer = 0; peer < sharding->world_size; peer++)
-        for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_parts; i++) {
-            const struct ph__host_part *part = &sums->parts[i];
-            const struct ph__block *block = &sums->blocks[part->block];
-            const size_t rows = ph__host_part_rows(sums, part, peer);
+        for (size_t i = 0; ph__is_peer(sharding, peer) && i < sums->num_partials; i++) {
+            const struct ph__host_partial *partial = &sums->partials[i];
+            const struct ph__block *block = &sums->blocks[partial->block];
+            const size_t rows = ph__host_partial_rows(sums, partial, peer);
             messages[count++] = (struct ph__message){
-                part->rank, place, ph__wire_bytes(sharding->forward, rows, block->width)};
+                partial->rank, place, ph__wire_bytes(sharding->forward, rows, block->width)};
             place += ph__block_wire_bytes(block, sharding->forward, rows);
         }
     return count;
@@ -153,7 +154,7 @@ static void start_gradient(struct ph__gradient *gradient)
     struct ph__host_attributes attributes = *(const struct ph__host_attributes *)node.attributes;
     const ph_value sent = gradient->output_gradients[PH_HOST_IN_FLIGHT];
     for (size_t i = 0; i < node.num_inputs; i++) {
-        attributes.part = i;
+        attributes.partial = i;
         if (gradient->is_wanted[i])
             gradient->input_gradients[i] = ph__host_gradient_wait(gradient->builder, &attributes, sent);
     }
@@ -191,23 +192,23 @@ static ph_status wait_output_bytes(const struct ph__call *call, size_t output, s
     return PH_OK;
 }
 
-/* Of each part, a number read and one added. */
+/* Of each partial, a number read and one added. */
 static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
-    for (size_t i = 0; i < sums->num_parts; i++) {
-        const struct ph__host_part *part = &sums->parts[i];
-        const double numbers =
-            (double)ph__rows(&call->outputs[part->block]) * part->count * sums->blocks[part->block].width;
+    for (size_t i = 0; i < sums->num_partials; i++) {
+        const struct ph__host_partial *partial = &sums->partials[i];
+        const double numbers = (double)ph__rows(&call->outputs[partial->block]) * partial->count *
+                               sums->blocks[partial->block].width;
         cost_out->flops += numbers;
         cost_out->bytes += 2 * numbers * sizeof(ph_real);
     }
 }
 
-/* Room for BLOCK_SAMPLES of the largest part, as numbers, on a line of its own for each thread. */
+/* Room for BLOCK_SAMPLES of the largest partial, as numbers, on a line of its own for each thread. */
 static size_t unpacked_bytes(const struct ph__host_sums *sums)
 {
-    return ph__size_align(ph__host_part_most_numbers(sums, BLOCK_SAMPLES) * sizeof(ph_real));
+    return ph__size_align(ph__host_partial_most_numbers(sums, BLOCK_SAMPLES) * sizeof(ph_real));
 }
 
 static size_t wait_scratch_bytes(const struct ph__call *call)
@@ -221,39 +222,39 @@ static size_t wait_scratch_bytes(const struct ph__call *call)
 struct summing {
     const struct ph__call *call;
     size_t num_samples, first_sample; /* of it, and where they are among all peers' */
-    const char *bytes;                /* of the parts, one behind the other */
+    const char *bytes;                /* of the partials, one behind the other */
 };
 
-/* The samples [first, last) of a part that has come in the wire format, as numbers. */
-static const ph_real *unpack_rows(const struct summing *summing, const struct ph__host_part *part,
+/* The samples [first, last) of a partial that has come in the wire format, as numbers. */
+static const ph_real *unpack_rows(const struct summing *summing, const struct ph__host_partial *partial,
     const char *bytes, size_t first, size_t last, size_t worker)
 {
     const struct ph__call *call = summing->call;
-    const size_t width = ph__host_sums_of(call)->blocks[part->block].width;
+    const size_t width = ph__host_sums_of(call)->blocks[partial->block].width;
     const enum ph_wire_format wire = ph__host_sharding(call)->forward;
     if (wire == PH_WIRE_FP32)
-        return (const ph_real *)(const void *)bytes + first * part->count * width;
+        return (const ph_real *)(const void *)bytes + first * partial->count * width;
     ph_real *numbers = (void *)((char *)call->scratch + worker * unpacked_bytes(ph__host_sums_of(call)));
-    ph__wire_unpack_rows(call->backend->kernels, wire, summing->num_samples * part->count, width, bytes,
-        first * part->count, (last - first) * part->count, numbers);
+    ph__wire_unpack_rows(call->backend->kernels, wire, summing->num_samples * partial->count, width, bytes,
+        first * partial->count, (last - first) * partial->count, numbers);
     return numbers;
 }
 
-/* sum += vectors of the samples [first, last); the first part of a block has all of its pieces. */
-static void add_part(const struct summing *summing, const struct ph__host_part *part, size_t first,
+/* sum += vectors of the samples [first, last); the first partial of a block has all of its pieces. */
+static void add_partial(const struct summing *summing, const struct ph__host_partial *partial, size_t first,
     size_t last, const ph_real *vectors)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(summing->call);
-    const struct ph__block *block = &sums->blocks[part->block];
-    ph_real *sum = (ph_real *)summing->call->outputs[part->block].data +
+    const struct ph__block *block = &sums->blocks[partial->block];
+    ph_real *sum = (ph_real *)summing->call->outputs[partial->block].data +
                    (summing->first_sample + first) * block->count * block->width;
-    if (part->rank == sums->parts[0].rank) {
+    if (partial->rank == sums->partials[0].rank) {
         memcpy(sum, vectors, (last - first) * block->count * block->width * sizeof *sum);
         return;
     }
     for (size_t b = first; b < last; b++, sum += block->count * block->width)
-        for (size_t i = 0; i < part->count; i++, vectors += block->width) {
-            ph_real *target = sum + part->pieces[i] * block->width;
+        for (size_t i = 0; i < partial->count; i++, vectors += block->width) {
+            ph_real *target = sum + partial->pieces[i] * block->width;
             summing->call->backend->kernels->add(block->width, target, vectors, target);
         }
 }
@@ -263,20 +264,20 @@ static void sum_samples(void *argument, size_t first, size_t last, size_t worker
     const struct summing *summing = argument;
     const struct ph__host_sums *sums = ph__host_sums_of(summing->call);
     const char *bytes = summing->bytes;
-    for (size_t i = 0; i < sums->num_parts; i++) {
-        const struct ph__host_part *part = &sums->parts[i];
-        add_part(summing, part, first, last, unpack_rows(summing, part, bytes, first, last, worker));
-        bytes += ph__block_wire_bytes(&sums->blocks[part->block], ph__host_sharding(summing->call)->forward,
-            summing->num_samples * part->count);
+    for (size_t i = 0; i < sums->num_partials; i++) {
+        const struct ph__host_partial *partial = &sums->partials[i];
+        add_partial(summing, partial, first, last, unpack_rows(summing, partial, bytes, first, last, worker));
+        bytes += ph__block_wire_bytes(&sums->blocks[partial->block],
+            ph__host_sharding(summing->call)->forward, summing->num_samples * partial->count);
     }
 }
 
-static size_t parts_bytes(const struct ph__host_sums *sums, enum ph_wire_format wire, size_t num_samples)
+static size_t partials_bytes(const struct ph__host_sums *sums, enum ph_wire_format wire, size_t num_samples)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < sums->num_parts; i++)
+    for (size_t i = 0; i < sums->num_partials; i++)
         bytes += ph__block_wire_bytes(
-            &sums->blocks[sums->parts[i].block], wire, num_samples * sums->parts[i].count);
+            &sums->blocks[sums->partials[i].block], wire, num_samples * sums->partials[i].count);
     return bytes;
 }
 
@@ -291,7 +292,7 @@ static ph_status wait_run(struct ph__call *call)
         summing.num_samples = ph__sharding_samples(sharding, peer);
         ph__for_blocks(call->backend, summing.num_samples, BLOCK_SAMPLES, sum_samples, &summing);
         summing.first_sample += summing.num_samples;
-        summing.bytes += parts_bytes(ph__host_sums_of(call), sharding->forward, summing.num_samples);
+        summing.bytes += partials_bytes(ph__host_sums_of(call), sharding->forward, summing.num_samples);
     }
     call->extents[ph__host_sums_of(call)->exchange->peer_samples.symbol] = summing.first_sample;
     return PH_OK;

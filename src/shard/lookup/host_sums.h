@@ -1,5 +1,5 @@
 /* Lookups of tables whose rows are cut over the ranks of one host: their vectors are added up inside that host, so that one
- * sum crosses to each other host, not one part for each owner.
+ * sum crosses to each other host, not one partial for each owner.
  *
  *   host_sums_start        each owner's vectors go to the rank of the host that has the place of who asks for them
  *   host_sums_wait         the sums of what has come, in the order of ranks: (P, count, width) for each block of the host,
@@ -20,14 +20,14 @@ extern const struct ph__op ph__op_host_sums_start;
 extern const struct ph__op ph__op_host_sums_wait;
 
 /* Of a block's vectors, those that some rank of this host has rows of. */
-struct ph__host_part {
+struct ph__host_partial {
     uint32_t rank;
     uint32_t block; /* of the host's */
     uint32_t count;
     const uint32_t *pieces; /* (count) of the block, in the order of the owner's lookup */
 };
 
-/* The host's blocks, whose first part has all of their pieces, in their order. The first own_count parts from own_first on are
+/* The host's blocks, whose first partial has all of their pieces, in their order. The first own_count partials from own_first on are
  * this rank's, each made by one local lookup. */
 struct ph__host_sums {
     const struct ph__vector_exchange *exchange;
@@ -35,15 +35,15 @@ struct ph__host_sums {
     const char *what, *what_gradient;
     const struct ph__block *blocks; /* of the exchange: some of those that this rank gives */
     size_t num_blocks;
-    const struct ph__host_part *parts; /* by rank and then by block */
-    size_t num_parts, own_first, own_count;
+    const struct ph__host_partial *partials; /* by rank and then by block */
+    size_t num_partials, own_first, own_count;
     ph_value in_flight; /* what its lookups give, on its way */
 };
 
 /* Attributes of all four. */
 struct ph__host_attributes {
     const struct ph__host_sums *sums;
-    size_t part; /* of host_gradients_wait: which of this rank's */
+    size_t partial; /* of host_gradients_wait: which of this rank's */
 };
 
 static inline const struct ph__host_sums *ph__host_sums_of(const struct ph__call *call)
@@ -68,16 +68,16 @@ ph_value ph__host_gradient_wait(
 
 /* The rank of this host that has the place of `rank`. */
 size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank);
-/* Rows of a part, in the batch that is bound, for the samples of one rank. */
-size_t ph__host_part_rows(
-    const struct ph__host_sums *sums, const struct ph__host_part *part, size_t sample_rank);
-/* Bytes of what all parts have for this rank's peers, at most, for the extents of the call. */
+/* Rows of a partial sum, in the batch that is bound, for the samples of one rank. */
+size_t ph__host_partial_rows(
+    const struct ph__host_sums *sums, const struct ph__host_partial *partial, size_t sample_rank);
+/* Bytes of what all partials have for this rank's peers, at most, for the extents of the call. */
 size_t ph__host_most_bytes(
     const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
-/* Bytes of what this rank's parts are for all samples, at most; 0 where numbers travel as they are. */
+/* Bytes of what this rank's partials are for all samples, at most; 0 where numbers travel as they are. */
 size_t ph__host_own_most_bytes(
     const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
-/* Numbers of the largest part for `num_samples` samples. */
-size_t ph__host_part_most_numbers(const struct ph__host_sums *sums, size_t num_samples);
+/* Numbers of the largest partial for `num_samples` samples. */
+size_t ph__host_partial_most_numbers(const struct ph__host_sums *sums, size_t num_samples);
 
 #endif

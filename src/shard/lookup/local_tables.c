@@ -58,7 +58,7 @@ static void add_slices(struct ph__lookup_pass *pass, const struct ph__declaratio
     const struct ph__shard_key *key, struct ph__declaration *local, size_t *local_of)
 {
     struct ph_table_slice *slices = ph__pass_take(pass, table->num_slices, sizeof *slices);
-    struct ph__slice_part *parts = ph__pass_take(pass, table->num_slices, sizeof *parts);
+    struct ph__slice_shard *shards = ph__pass_take(pass, table->num_slices, sizeof *shards);
     size_t *features = ph__pass_take(pass, table->num_slices, sizeof *features);
     for (size_t i = 0; i < table->num_slices && ph_builder_status(pass->builder) == PH_OK; i++) {
         const struct ph__plan_table *plan = ph__pass_find_plan(pass, table->slices[i].name);
@@ -72,7 +72,7 @@ static void add_slices(struct ph__lookup_pass *pass, const struct ph__declaratio
         const size_t at = local->num_slices++;
         slices[at] = (struct ph_table_slice){
             table->slices[i].name, shard != NULL ? (size_t)shard->num_rows : table->slices[i].num_rows};
-        parts[at] = (struct ph__slice_part){.first_row = shard != NULL ? (size_t)shard->first_row : 0,
+        shards[at] = (struct ph__slice_shard){.first_row = shard != NULL ? (size_t)shard->first_row : 0,
             .whole_rows = table->slices[i].num_rows,
             .first_column = shard != NULL ? shard->first_column : 0,
             .whole_columns = table->shape.dims[1]};
@@ -80,7 +80,7 @@ static void add_slices(struct ph__lookup_pass *pass, const struct ph__declaratio
         local_of[i] = features[at] = at;
     }
     local->slices = slices;
-    local->parts = key != NULL ? parts : NULL;
+    local->shards = key != NULL ? shards : NULL;
     local->feature_slices = features;
     local->num_features = local->num_slices;
 }
@@ -94,7 +94,7 @@ ph_value ph__local_table(struct ph__lookup_pass *pass, const struct ph__declarat
                                                 : ph__arena_printf(pass->arena, "%s/replicas", table->name),
         .family = table->name,
         .is_table = true,
-        .shape = {.rank = 2, .dims = {0, key != NULL ? key->width : table->shape.dims[1]}},
+        .shape = {.num_dims = 2, .dims = {0, key != NULL ? key->width : table->shape.dims[1]}},
         .init = table->init};
     add_slices(pass, table, key, &local, local_of);
     if (ph_builder_status(builder) != PH_OK || local.name == NULL)

@@ -228,17 +228,17 @@ static uint32_t find_piece(const struct ph__block *block, uint32_t feature)
 }
 
 static ph_status add_part(struct ph__lookup_pass *pass, struct ph__host_sums *sums, size_t rank,
-    const struct ph__shard_group *group, struct ph__host_part *part)
+    const struct ph__shard_group *group, struct ph__host_partial *part)
 {
     uint32_t *pieces = ph__pass_take(pass, group->count, sizeof *pieces);
     PH_TRY(ph_builder_status(pass->builder));
-    *part = (struct ph__host_part){.rank = (uint32_t)rank,
+    *part = (struct ph__host_partial){.rank = (uint32_t)rank,
         .block = find_block(sums, group->key.width),
         .count = (uint32_t)group->count,
         .pieces = pieces};
     for (size_t i = 0; i < group->count; i++)
         pieces[i] = find_piece(&sums->blocks[part->block], group->pieces[i].feature);
-    sums->num_parts++;
+    sums->num_partials++;
     sums->own_count += rank == pass->sharding->rank;
     return PH_OK;
 }
@@ -249,19 +249,19 @@ static ph_status add_parts(
     const struct ph__sharding *sharding = pass->sharding;
     const size_t num_local = sharding->plan->topology.ranks_per_host;
     const size_t first_of_host = sharding->rank - sharding->rank % num_local;
-    struct ph__host_part *parts = ph__pass_take(pass, num_local * sums->num_blocks, sizeof *parts);
+    struct ph__host_partial *parts = ph__pass_take(pass, num_local * sums->num_blocks, sizeof *parts);
     struct ph__shard_group *groups = ph__pass_take(pass, lookup->num_features, sizeof *groups);
     PH_TRY(ph_builder_status(pass->builder));
     for (size_t rank = first_of_host; rank < first_of_host + num_local; rank++) {
         size_t num_groups;
         PH_TRY(group_shards(pass, lookup, rank, groups, &num_groups));
         if (rank == sharding->rank)
-            sums->own_first = sums->num_parts;
+            sums->own_first = sums->num_partials;
         for (size_t g = 0; g < num_groups; g++)
             if (groups[g].is_of_host)
-                PH_TRY(add_part(pass, sums, rank, &groups[g], &parts[sums->num_parts]));
+                PH_TRY(add_part(pass, sums, rank, &groups[g], &parts[sums->num_partials]));
     }
-    sums->parts = parts;
+    sums->partials = parts;
     return PH_OK;
 }
 

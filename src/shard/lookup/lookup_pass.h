@@ -59,7 +59,7 @@ void *ph__pass_take(struct ph__lookup_pass *pass, size_t count, size_t size);
 
 /* NULL after failure: the plan does not name the table. */
 const struct ph__plan_table *ph__pass_find_plan(struct ph__lookup_pass *pass, const char *name);
-/* The part of a table that a rank has; NULL: none, or all of it, as every rank. */
+/* The shard of a table that a rank has; NULL: none, or all of it, as every rank. */
 const struct ph__table_shard *ph__pass_shard_of(
     const struct ph__lookup_pass *pass, const struct ph__plan_table *table, size_t rank);
 bool ph__plan_is_replica(const struct ph__plan_table *table);

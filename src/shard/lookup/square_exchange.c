@@ -73,10 +73,10 @@ static size_t blocks_to_come(const struct ph__square_exchange *exchange, size_t 
     return num_blocks;
 }
 
-/* Blocks that go: this rank's, to each rank that has other parts. */
+/* Blocks that go: this rank's, to each rank that has other shards. */
 static size_t blocks_to_go(const struct ph__square_exchange *exchange, size_t slice, size_t own_blocks)
 {
-    return (exchange->slices[slice].num_parts - 1) * own_blocks;
+    return (exchange->slices[slice].num_shards - 1) * own_blocks;
 }
 
 /* All rows of a table may be of the slice for which there is most. */
@@ -205,12 +205,12 @@ static size_t wait_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__square_exchange *exchange = exchange_of(call);
     return exchange->num_slices * sizeof(struct segment) +
-           exchange->num_parts * sizeof(struct ph__square_part);
+           exchange->num_shards * sizeof(struct ph__square_shard);
 }
 
-/* Where the blocks of each slice's rows are, part by part. */
-static void place_parts(
-    const struct ph__call *call, const struct segment *segments, struct ph__square_part *parts)
+/* Where the blocks of each slice's rows are, shard by shard. */
+static void place_shards(
+    const struct ph__call *call, const struct segment *segments, struct ph__square_shard *shards)
 {
     const struct ph__square_exchange *exchange = exchange_of(call);
     const ph_real *come = call->inputs[PH_SQUARES_IN_FLIGHT].data;
@@ -218,12 +218,12 @@ static void place_parts(
         const struct ph__operand *blocks =
             operand_of(call->inputs + PH_SQUARES_OUTPUTS, exchange->slices[i].table, PH_SQUARES_BLOCKS);
         const size_t width = ph__row_width(blocks);
-        parts[exchange->slices[i].own_part] =
-            (struct ph__square_part){(const ph_real *)blocks->data + segments[i].first * width, width};
+        shards[exchange->slices[i].own_shard] =
+            (struct ph__square_shard){(const ph_real *)blocks->data + segments[i].first * width, width};
     }
     for (size_t i = 0; i < exchange->num_shares; i++) {
         const struct ph__square_share *share = &exchange->shares[i];
-        parts[share->part] = (struct ph__square_part){come, share->num_blocks};
+        shards[share->shard] = (struct ph__square_shard){come, share->num_blocks};
         come += segments[share->slice].count * share->num_blocks;
     }
 }
@@ -231,7 +231,7 @@ static void place_parts(
 struct summing {
     const struct ph__square_exchange *exchange;
     const struct segment *segments;
-    const struct ph__square_part *parts;
+    const struct ph__square_shard *shards;
     size_t table;
     ph_real *sums; /* of the table's rows */
 };
@@ -248,7 +248,7 @@ static void sum_rows(void *argument, size_t first, size_t last, size_t worker)
         const size_t begin = ph__max(first, segment->first);
         const size_t end = ph__min(last, segment->first + segment->count);
         if (begin < end)
-            ph__square_sums(summing->parts + slice->first_part, slice->num_parts, begin - segment->first,
+            ph__square_sums(summing->shards + slice->first_shard, slice->num_shards, begin - segment->first,
                 end - segment->first, summing->sums + segment->first);
     }
 }
@@ -256,16 +256,16 @@ static void sum_rows(void *argument, size_t first, size_t last, size_t worker)
 static ph_status wait_run(struct ph__call *call)
 {
     const struct ph__square_exchange *exchange = exchange_of(call);
-    struct ph__square_part *parts = call->scratch;
-    struct segment *segments = (void *)(parts + exchange->num_parts);
+    struct ph__square_shard *shards = call->scratch;
+    struct segment *segments = (void *)(shards + exchange->num_shards);
     PH_TRY(ph__comm_wait(exchange->sharding->comm, (uint64_t)*call->inputs[PH_SQUARES_TICKET].scalar));
     find_segments(exchange, call->inputs + PH_SQUARES_OUTPUTS, segments);
-    place_parts(call, segments, parts);
+    place_shards(call, segments, shards);
     for (size_t t = 0; t < exchange->num_tables; t++) {
         const struct ph__operand *sums = &call->outputs[t];
         const size_t width =
             ph__row_width(operand_of(call->inputs + PH_SQUARES_OUTPUTS, t, PH_SQUARES_BLOCKS));
-        struct summing summing = {exchange, segments, parts, t, sums->data};
+        struct summing summing = {exchange, segments, shards, t, sums->data};
         ph__for_blocks(call->backend, ph__rows(sums), ph__block_rows(width), sum_rows, &summing);
     }
     return PH_OK;

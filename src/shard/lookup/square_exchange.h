@@ -17,28 +17,28 @@
 extern const struct ph__op ph__op_exchange_squares_start;
 extern const struct ph__op ph__op_exchange_squares_wait;
 
-/* A slice of one of the exchange's tables. A row has num_parts parts, by their columns, of which one is here. */
+/* A slice of one of the exchange's tables. A row has num_shards shards, by their columns, of which one is here. */
 struct ph__square_slice {
     uint32_t table;
-    size_t end_slot;              /* its rows end here in the table */
-    size_t first_part, num_parts; /* among all parts of the exchange */
-    size_t own_part;              /* >= first_part */
+    size_t end_slot;                /* its rows end here in the table */
+    size_t first_shard, num_shards; /* among all shards of the exchange */
+    size_t own_shard;               /* >= first_shard */
 };
 
-/* A part that another rank has. */
+/* A shard that another rank has. */
 struct ph__square_share {
     uint32_t rank;
-    uint32_t plan_table; /* of the plan: in this order a rank's parts come */
+    uint32_t plan_table; /* of the plan: in this order a rank's shards come */
     uint32_t slice;
     uint32_t num_blocks;
-    size_t part;
+    size_t shard;
 };
 
 struct ph__square_exchange {
     struct ph__sharding *sharding;
     uint32_t channel;
     const char *what;
-    size_t num_tables, num_slices, num_parts, num_shares;
+    size_t num_tables, num_slices, num_shards, num_shares;
     const size_t *first_slices; /* (num_tables + 1) */
     const struct ph__square_slice *slices;
     const struct ph__square_share *shares; /* by rank and then by table of the plan */

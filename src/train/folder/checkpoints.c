@@ -248,7 +248,7 @@ static ph_status prepare_checkpoint(struct ph__trainer *trainer)
     if (trainer->best_step > 0)
         PH_TRY(ph__checkpoint_link(
             trainer->model_path, ph__checkpoint_best_path(folder, trainer->best_step, path)));
-    return ph__report_sync(&trainer->report, &trainer->report_bytes);
+    return ph__metrics_log_sync(&trainer->metrics_log, &trainer->report_bytes);
 }
 
 ph_status ph__trainer_prune(const struct ph__trainer *trainer)

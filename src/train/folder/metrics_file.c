@@ -14,79 +14,80 @@
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-static ph_status cannot_write(const struct ph__report *report)
+static ph_status cannot_write(const struct ph__metrics_log *metrics_log)
 {
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", report->path, strerror(errno));
+    return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", metrics_log->path, strerror(errno));
 }
 
-static ph_status cut(const struct ph__report *report, uint64_t kept_bytes)
+static ph_status cut(const struct ph__metrics_log *metrics_log, uint64_t kept_bytes)
 {
     struct stat status;
-    if (fstat(fileno(report->file), &status) != 0)
-        return cannot_write(report);
-    if ((uint64_t)status.st_size > kept_bytes && ftruncate(fileno(report->file), (off_t)kept_bytes) != 0)
-        return cannot_write(report);
+    if (fstat(fileno(metrics_log->file), &status) != 0)
+        return cannot_write(metrics_log);
+    if ((uint64_t)status.st_size > kept_bytes && ftruncate(fileno(metrics_log->file), (off_t)kept_bytes) != 0)
+        return cannot_write(metrics_log);
     return PH_OK;
 }
 
-ph_status ph__report_open(
-    const char *folder, struct ph__event_place place, bool has_events, struct ph__report *report_out)
+ph_status ph__metrics_log_open(const char *folder, struct ph__event_place place, bool has_events,
+    struct ph__metrics_log *metrics_log_out)
 {
-    struct ph__report report = {0};
-    snprintf(report.path, sizeof report.path, "%s/metrics.jsonl", folder);
-    report.file = fopen(report.path, "ab");
-    if (report.file == NULL)
-        return cannot_write(&report);
-    ph_status status = cut(&report, place.metrics_bytes);
+    struct ph__metrics_log metrics_log = {0};
+    snprintf(metrics_log.path, sizeof metrics_log.path, "%s/metrics.jsonl", folder);
+    metrics_log.file = fopen(metrics_log.path, "ab");
+    if (metrics_log.file == NULL)
+        return cannot_write(&metrics_log);
+    ph_status status = cut(&metrics_log, place.metrics_bytes);
     if (status == PH_OK)
         status = ph__event_files_cut(folder, place.metrics_bytes);
     if (status == PH_OK && has_events)
-        status = ph__event_file_open(folder, place, &report.events);
+        status = ph__event_file_open(folder, place, &metrics_log.events);
     if (status == PH_OK)
-        *report_out = report;
+        *metrics_log_out = metrics_log;
     else
-        ph__report_close(&report);
+        ph__metrics_log_close(&metrics_log);
     return status;
 }
 
-ph_status ph__report_sync(struct ph__report *report, uint64_t *bytes_out)
+ph_status ph__metrics_log_sync(struct ph__metrics_log *metrics_log, uint64_t *bytes_out)
 {
     struct stat status;
-    if (fflush(report->file) != 0 || fsync(fileno(report->file)) != 0 ||
-        fstat(fileno(report->file), &status) != 0)
-        return cannot_write(report);
+    if (fflush(metrics_log->file) != 0 || fsync(fileno(metrics_log->file)) != 0 ||
+        fstat(fileno(metrics_log->file), &status) != 0)
+        return cannot_write(metrics_log);
     *bytes_out = (uint64_t)status.st_size;
     return PH_OK;
 }
 
-void ph__report_close(struct ph__report *report)
+void ph__metrics_log_close(struct ph__metrics_log *metrics_log)
 {
-    if (report->file != NULL)
-        fclose(report->file);
-    report->file = NULL;
-    ph__event_file_close(&report->events);
+    if (metrics_log->file != NULL)
+        fclose(metrics_log->file);
+    metrics_log->file = NULL;
+    ph__event_file_close(&metrics_log->events);
 }
 
 /* Takes the object; one line, at once on its way to the disk. */
-static ph_status write_line(struct ph__report *report, struct ph__json *object)
+static ph_status write_line(struct ph__metrics_log *metrics_log, struct ph__json *object)
 {
     char *text = NULL;
-    if (report->file == NULL) {
+    if (metrics_log->file == NULL) {
         ph__json_destroy(object);
         return PH_OK;
     }
     ph_status status = ph__json_text(object, 0, &text);
     ph__json_destroy(object);
-    if (status == PH_OK && (fprintf(report->file, "%s\n", text) < 0 || fflush(report->file) != 0))
-        status = cannot_write(report);
+    if (status == PH_OK && (fprintf(metrics_log->file, "%s\n", text) < 0 || fflush(metrics_log->file) != 0))
+        status = cannot_write(metrics_log);
     free(text);
     return status;
 }
 
 /* Where the line that was written last belongs, as an event. */
-static struct ph__event_place place_of(const struct ph__report *report, uint64_t step)
+static struct ph__event_place place_of(const struct ph__metrics_log *metrics_log, uint64_t step)
 {
-    return (struct ph__event_place){step, report->file != NULL ? (uint64_t)ftello(report->file) : 0};
+    return (struct ph__event_place){
+        step, metrics_log->file != NULL ? (uint64_t)ftello(metrics_log->file) : 0};
 }
 
 static struct ph__json *line_object(const char *event, uint64_t epoch, uint64_t step)
@@ -98,22 +99,23 @@ static struct ph__json *line_object(const char *event, uint64_t epoch, uint64_t 
     return object;
 }
 
-ph_status ph__report_progress(struct ph__report *report, const struct ph_train_progress *progress)
+ph_status ph__metrics_log_progress(
+    struct ph__metrics_log *metrics_log, const struct ph_train_progress *progress)
 {
     struct ph__json *object = line_object("train", progress->epoch, progress->step);
     ph__json_set_number(object, "loss", progress->loss);
     ph__json_set_number(object, "auc", progress->auc);
     ph__json_set_number(object, "learning_rate", progress->learning_rate);
     ph__json_set_number(object, "samples_per_s", progress->samples_per_s);
-    PH_TRY(write_line(report, object));
+    PH_TRY(write_line(metrics_log, object));
     const struct ph__scalar scalars[] = {{"train/loss", progress->loss}, {"train/auc", progress->auc},
         {"train/learning_rate", progress->learning_rate}, {"train/samples_per_s", progress->samples_per_s}};
-    return ph__event_file_write(
-        &report->events, place_of(report, progress->step), scalars, sizeof scalars / sizeof *scalars);
+    return ph__event_file_write(&metrics_log->events, place_of(metrics_log, progress->step), scalars,
+        sizeof scalars / sizeof *scalars);
 }
 
 static ph_status write_metric_events(
-    struct ph__report *report, const char *what, uint64_t step, const struct ph_metrics *metrics)
+    struct ph__metrics_log *metrics_log, const char *what, uint64_t step, const struct ph_metrics *metrics)
 {
     const struct {
         const char *name;
@@ -127,36 +129,36 @@ static ph_status write_metric_events(
         scalars[i] = (struct ph__scalar){tags[i], numbers[i].number};
     }
     return ph__event_file_write(
-        &report->events, place_of(report, step), scalars, sizeof scalars / sizeof *scalars);
+        &metrics_log->events, place_of(metrics_log, step), scalars, sizeof scalars / sizeof *scalars);
 }
 
-ph_status ph__report_metrics(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
-    const struct ph_metrics *metrics)
+ph_status ph__metrics_log_evaluation(struct ph__metrics_log *metrics_log, const char *what, uint64_t epoch,
+    uint64_t step, const struct ph_metrics *metrics)
 {
     struct ph__json *object = line_object(what, epoch, step);
     ph__metrics_set(object, metrics);
-    PH_TRY(write_line(report, object));
-    return write_metric_events(report, what, step, metrics);
+    PH_TRY(write_line(metrics_log, object));
+    return write_metric_events(metrics_log, what, step, metrics);
 }
 
-ph_status ph__report_calibration(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
-    const struct ph__calibration *calibration)
+ph_status ph__metrics_log_calibration(struct ph__metrics_log *metrics_log, const char *what, uint64_t epoch,
+    uint64_t step, const struct ph__calibration *calibration)
 {
     struct ph__json *object = line_object("calibration", epoch, step);
     ph__json_set_text(object, "of", what);
     ph__json_set(object, "bins", ph__calibration_json(calibration));
-    return write_line(report, object);
+    return write_line(metrics_log, object);
 }
 
-ph_status ph__report_window(
-    struct ph__report *report, uint64_t epoch, uint64_t step, const struct ph__progressive_window *window)
+ph_status ph__metrics_log_window(struct ph__metrics_log *metrics_log, uint64_t epoch, uint64_t step,
+    const struct ph__progressive_window *window)
 {
     struct ph__json *object = line_object("progressive", epoch, step);
     ph__json_set_integer(object, "first_row", (int64_t)window->first_row);
     ph__json_set_integer(object, "rows", (int64_t)window->num_rows);
     ph__metrics_set(object, &window->metrics);
-    PH_TRY(write_line(report, object));
-    return write_metric_events(report, "progressive", step, &window->metrics);
+    PH_TRY(write_line(metrics_log, object));
+    return write_metric_events(metrics_log, "progressive", step, &window->metrics);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */

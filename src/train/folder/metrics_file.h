@@ -47,7 +47,7 @@ void ph__metrics_file_fini(struct ph__metrics_file *metrics);
 
 /* ---- writing -------------------------------------------------------------------------------------------------------------- */
 
-struct ph__report {
+struct ph__metrics_log {
     FILE *file;
     char path[1024];
     struct ph__event_file events;
@@ -55,19 +55,20 @@ struct ph__report {
 
 /* Opens DIR/metrics.jsonl to append to its first place.metrics_bytes (all, where it is shorter); what follows them is cut,
  * there and in event files. has_events: a new one is begun. */
-ph_status ph__report_open(
-    const char *folder, struct ph__event_place place, bool has_events, struct ph__report *report_out);
-ph_status ph__report_progress(struct ph__report *report, const struct ph_train_progress *progress);
+ph_status ph__metrics_log_open(const char *folder, struct ph__event_place place, bool has_events,
+    struct ph__metrics_log *metrics_log_out);
+ph_status ph__metrics_log_progress(
+    struct ph__metrics_log *metrics_log, const struct ph_train_progress *progress);
 /* what: "valid" or "test". */
-ph_status ph__report_metrics(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
-    const struct ph_metrics *metrics);
-ph_status ph__report_window(
-    struct ph__report *report, uint64_t epoch, uint64_t step, const struct ph__progressive_window *window);
-/* Reports how far the probabilities of the evaluation on `what` whose metrics were reported last can be believed. */
-ph_status ph__report_calibration(struct ph__report *report, const char *what, uint64_t epoch, uint64_t step,
-    const struct ph__calibration *calibration);
+ph_status ph__metrics_log_evaluation(struct ph__metrics_log *metrics_log, const char *what, uint64_t epoch,
+    uint64_t step, const struct ph_metrics *metrics);
+ph_status ph__metrics_log_window(struct ph__metrics_log *metrics_log, uint64_t epoch, uint64_t step,
+    const struct ph__progressive_window *window);
+/* Logs how far the probabilities of the evaluation on `what` whose metrics were logged last can be believed. */
+ph_status ph__metrics_log_calibration(struct ph__metrics_log *metrics_log, const char *what, uint64_t epoch,
+    uint64_t step, const struct ph__calibration *calibration);
 /* Makes what has been written durable, and gives its length. */
-ph_status ph__report_sync(struct ph__report *report, uint64_t *bytes_out);
-void ph__report_close(struct ph__report *report); /* a zeroed one is fine */
+ph_status ph__metrics_log_sync(struct ph__metrics_log *metrics_log, uint64_t *bytes_out);
+void ph__metrics_log_close(struct ph__metrics_log *metrics_log); /* a zeroed one is fine */
 
 #endif

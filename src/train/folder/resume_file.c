@@ -118,7 +118,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
 /* The window at hand, if it has begun. */
 static ph_status list_stream(struct ph__tensor_list *list, const struct ph__progressive *progressive)
 {
-    const struct ph_shape shape = {.rank = 1, .dims = {progressive->count}};
+    const struct ph_shape shape = {.num_dims = 1, .dims = {progressive->count}};
     const struct ph_tensor scores = {
         .name = "stream:scores", .dtype = PH_REAL, .shape = shape, .data = progressive->scores};
     const struct ph_tensor labels = {
@@ -132,7 +132,7 @@ static ph_status list_stream(struct ph__tensor_list *list, const struct ph__prog
 static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__trainer *trainer)
 {
     const struct ph__recent *recent = &trainer->recent;
-    const struct ph_shape shape = {.rank = 1, .dims = {recent->count}};
+    const struct ph_shape shape = {.num_dims = 1, .dims = {recent->count}};
     const struct ph_tensor scores = {
         .name = "recent:scores", .dtype = PH_REAL, .shape = shape, .data = recent->scores};
     const struct ph_tensor labels = {
@@ -166,7 +166,7 @@ static ph_status write_list(const char *path, struct ph__trainer *trainer, struc
         status = fields_text(
             carried_fields, sizeof carried_fields / sizeof *carried_fields, trainer, &carried_text);
     if (status == PH_OK && trainer->data.is_kept)
-        status = ph__data_record_text(&trainer->data, trainer->job, &data_text);
+        status = ph__data_fingerprint_text(&trainer->data, trainer->job, &data_text);
     if (status == PH_OK) {
         const char *const metadata[] = {"format", FORMAT, "version", VERSION, VALUES_KEY, trainer->values,
             "job", job_text, "carried", carried_text, data_text != NULL ? DATA_KEY : NULL, data_text, NULL};

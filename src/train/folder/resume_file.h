@@ -4,7 +4,7 @@
  * samples' scores and labels, "recent:scores" and "recent:labels"; those of the window of progressive validation,
  * "stream:scores" and "stream:labels". Metadata: "format", "version", "values" (lines
  * "train.batch_size=64" of the settings that a resumed training keeps), and JSON objects:
- * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_record.h; older files lack it). What a
+ * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_fingerprint.h; older files lack it). What a
  * training is to carry beside is a line in the table of resume_file.c, or a tensor in its list. */
 #ifndef PH_TRAIN_RESUME_FILE_H
 #define PH_TRAIN_RESUME_FILE_H

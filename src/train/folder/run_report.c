@@ -241,7 +241,7 @@ static void write_page(struct ph__html *html, struct ph__trainer *trainer,
 /* A training that has ended early: others cannot be asked any more what they have learnt from. */
 static ph_status mark_rows(struct ph__trainer *trainer)
 {
-    struct ph__id_coverage *coverage = &trainer->record.coverage;
+    struct ph__id_coverage *coverage = &trainer->statistics.coverage;
     if (trainer->ranks.comm == NULL)
         return ph__rows_learnt_mark(trainer->store, trainer->job->optimizer, coverage);
     ph__id_coverage_miss(coverage);
@@ -256,7 +256,7 @@ ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why)
     struct ph__html *html;
     snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
     snprintf(path, sizeof path, "%s/report.html", folder);
-    PH_TRY(ph__metrics_file_read(trainer->report.path, &metrics));
+    PH_TRY(ph__metrics_file_read(trainer->metrics_log.path, &metrics));
     ph_status status = why == NULL ? PH_OK : mark_rows(trainer);
     if (status == PH_OK)
         status = ph__html_open(path, title, &html);

@@ -1,5 +1,5 @@
 /* DIR/report.html: one page that shows how a training went, made of metrics.jsonl, the summary, the program and its
- * profile, the store, and what the process has gathered (run_record.h). docs/REPORTS.md says what is on it.
+ * profile, the store, and what the process has gathered (run_statistics.h). docs/REPORTS.md says what is on it.
  *
  * It is written at the end of each process's part, however that ends: curves and calibration are of the whole training,
  * operators' times of this process's part of it. The coverage of ids is of the whole training, too,

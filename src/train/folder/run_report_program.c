@@ -288,7 +288,7 @@ static void write_rows(
 
 static void write_tables(struct ph__html *html, const struct ph__trainer *trainer, struct row *rows)
 {
-    double steps = (double)trainer->record.profiled_steps;
+    double steps = (double)trainer->statistics.profiled_steps;
     size_t count = gather(trainer->executor, true, rows);
     write_rows(html, "operator-table", rows, count, steps);
     count = gather(trainer->executor, false, rows);
@@ -299,26 +299,26 @@ static void write_tables(struct ph__html *html, const struct ph__trainer *traine
 
 void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *trainer)
 {
-    const struct ph__run_record *record = &trainer->record;
+    const struct ph__run_statistics *statistics = &trainer->statistics;
     char note[256];
-    if (record->profiled_steps == 0)
+    if (statistics->profiled_steps == 0)
         snprintf(note, sizeof note,
             "No step was measured: this process took %" PRIu64 " of them, and the first one is left out.",
-            record->taken_steps);
-    else if (record->profiled_steps == record->taken_steps)
+            statistics->taken_steps);
+    else if (statistics->profiled_steps == statistics->taken_steps)
         snprintf(note, sizeof note,
             "Of a training step, measured on all %" PRIu64 " steps that this process took.",
-            record->taken_steps);
+            statistics->taken_steps);
     else
         snprintf(note, sizeof note,
             "Of a training step, measured on %" PRIu64 " of the %" PRIu64
             " steps that this process took: some at the beginning but not the very first, then one in many.",
-            record->profiled_steps, record->taken_steps);
+            statistics->profiled_steps, statistics->taken_steps);
     ph__html_begin_section(html, "operators", "Time by operator", note);
     struct row *rows = calloc(trainer->executor->program->graph.num_nodes + 1, sizeof *rows);
     if (rows == NULL)
         ph__html_fail(html, ph_fail(PH_ERROR_MEMORY, "no memory to show a profile"));
-    else if (record->profiled_steps > 0)
+    else if (statistics->profiled_steps > 0)
         write_tables(html, trainer, rows);
     free(rows);
     ph__html_end_section(html);

@@ -136,8 +136,9 @@ static double share_of(bool is_known, uint64_t part, uint64_t whole)
 
 static void write_counts(struct ph__html *html, const struct ph__trainer *trainer, size_t feature)
 {
-    const struct ph__run_record *record = &trainer->record;
-    const struct ph__id_counts *valid = &record->valid_ids[feature], *test = &record->test_ids[feature];
+    const struct ph__run_statistics *statistics = &trainer->statistics;
+    const struct ph__id_counts *valid = &statistics->valid_ids[feature],
+                               *test = &statistics->test_ids[feature];
     bool has_unknown = trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY;
     ph__html_number_cell(html, "%.2f%%", share_of(has_unknown, valid->unknown, valid->ids));
     ph__html_number_cell(html, "%.2f%%", share_of(has_unknown, test->unknown, test->ids));
@@ -147,7 +148,7 @@ static void write_counts(struct ph__html *html, const struct ph__trainer *traine
 
 static void write_feature(struct ph__html *html, const struct ph__trainer *trainer, size_t feature)
 {
-    const struct ph__id_coverage *coverage = &trainer->record.coverage;
+    const struct ph__id_coverage *coverage = &trainer->statistics.coverage;
     const struct ph_table_slice *slice = &trainer->features.sparse[feature];
     double share = ph__id_coverage_share(coverage, feature);
     char rows[PH_TICK_TEXT_BYTES];
@@ -170,7 +171,7 @@ void ph__run_report_ids(struct ph__html *html, const struct ph__trainer *trainer
         {"unknown, test", true, NULL},
         {"unlearnt, validation", true, "ids whose row training has not learnt from"},
         {"unlearnt, test", true, NULL}};
-    size_t count = trainer->record.coverage.num_features;
+    size_t count = trainer->statistics.coverage.num_features;
     if (count == 0)
         return;
     ph__html_begin_section(html, "ids", "Ids",

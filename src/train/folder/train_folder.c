@@ -235,17 +235,17 @@ static ph_status begin(struct ph__trainer *trainer)
     if (!ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
     PH_TRY(ph__checkpoints_clean(job->folder));
-    PH_TRY(ph__data_record_begin(&trainer->data, job));
+    PH_TRY(ph__data_fingerprint_begin(&trainer->data, job));
     PH_TRY(tell_start(trainer));
     PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
     PH_TRY(keep_plan(trainer));
     PH_TRY(ph__file_sync_name(job->folder));
     PH_TRY(digest_encoder(trainer));
-    return ph__report_open(
-        job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->report);
+    return ph__metrics_log_open(
+        job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->metrics_log);
 }
 
-/* Compares this rank's data with the checkpoint's record: each rank may have files of its own. */
+/* Compares this rank's data with the checkpoint's fingerprint: each rank may have files of its own. */
 static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhile)
 {
     struct ph__trainer *trainer = context;
@@ -253,22 +253,22 @@ static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhi
     char path[PH_CHECKPOINT_PATH_BYTES];
     const char *text;
     ph__checkpoint_path(job->folder, trainer->summary.steps, path);
-    PH_TRY(ph__data_record_begin(&trainer->data, job));
+    PH_TRY(ph__data_fingerprint_begin(&trainer->data, job));
     PH_TRY(ph__resume_file_data(path, &trainer->arena, &text));
     if (text != NULL)
-        return ph__data_record_resume(&trainer->data, job, text, path, meanwhile);
+        return ph__data_fingerprint_resume(&trainer->data, job, text, path, meanwhile);
     ph__trainer_note(trainer, "the checkpoint was written by an older version and does not say what "
                               "data.train and data.valid held: "
                               "whether they have changed since is not checked");
     return PH_OK;
 }
 
-/* The record goes on with the first rank, which saves it. */
+/* The fingerprint goes on with the first rank, which saves it. */
 static ph_status resume_data(struct ph__trainer *trainer)
 {
     PH_TRY(ph__comm_work_by_all(trainer->ranks.comm, compare_data, trainer));
     if (!ph__ranks_is_first(&trainer->ranks))
-        ph__data_record_fini(&trainer->data);
+        ph__data_fingerprint_fini(&trainer->data);
     return PH_OK;
 }
 
@@ -299,7 +299,7 @@ static ph_status put_back(struct ph__trainer *trainer)
         return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
     PH_TRY(put_model_back(trainer));
     const struct ph__event_place place = {trainer->summary.steps, trainer->report_bytes};
-    return ph__report_open(folder, place, trainer->job->train->tensorboard, &trainer->report);
+    return ph__metrics_log_open(folder, place, trainer->job->train->tensorboard, &trainer->metrics_log);
 }
 
 /* Whether nothing is left to do, and what summary.json says of a training that is over. One that is lost or damaged is made once

@@ -37,11 +37,11 @@ static ph_status first_step_done(struct ph__trainer *trainer)
 /* One step, measured operator by operator where the profile is wanted as a whole, or the report samples it. */
 static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
-    bool is_sampled = !is_profile_wanted(trainer) && ph__run_record_profiles_next(&trainer->record);
+    bool is_sampled = !is_profile_wanted(trainer) && ph__run_statistics_profiles_next(&trainer->statistics);
     if (is_sampled)
         PH_TRY(ph_executor_profile(trainer->executor, true, 0));
     PH_TRY(ph__trainer_step(trainer, batch));
-    ph__run_record_step(&trainer->record, batch, is_sampled || is_profile_wanted(trainer));
+    ph__run_statistics_step(&trainer->statistics, batch, is_sampled || is_profile_wanted(trainer));
     if (trainer->summary.steps == 1)
         PH_TRY(first_step_done(trainer));
     return is_sampled ? ph_executor_profile(trainer->executor, false, 0) : PH_OK;
@@ -70,7 +70,7 @@ static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
         return ph__trainer_evaluate(trainer, is_stop);
     if (trainer->reported_step != steps &&
         ph__clock_seconds() - trainer->tally.started >= settings->report_seconds)
-        return ph__trainer_report(trainer);
+        return ph__trainer_log_progress(trainer);
     return PH_OK;
 }
 
@@ -159,7 +159,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
     };
     struct ph_batches *batches;
     ph_status status =
-        ph__job_rows_open(ph__data_record_train(&trainer->data, job), job->encoder, &options, &batches);
+        ph__job_rows_open(ph__data_fingerprint_train(&trainer->data, job), job->encoder, &options, &batches);
     if (status != PH_OK)
         return data_failed(trainer, status);
     status = train_batches(trainer, batches, is_stop);
@@ -185,7 +185,7 @@ static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
         trainer->steps_per_epoch = trainer->summary.steps - trainer->epoch_first_step;
     bool is_whole = !*is_stop;
     if (is_whole && is_from_start)
-        ph__run_record_pass(&trainer->record, trainer->job->reading.negative_rate);
+        ph__run_statistics_pass(&trainer->statistics, trainer->job->reading.negative_rate);
     PH_TRY(ph__trainer_evaluate(trainer, is_stop));
     if (!is_whole && ph__trainer_is_out_of_steps(trainer))
         return PH_OK; /* saved before the evaluation */
@@ -212,12 +212,12 @@ static ph_status train_all(struct ph__trainer *trainer)
 /* All ranks' in one file. */
 static ph_status write_rank_trace(const struct ph__trainer *trainer)
 {
-    struct ph__rank_trace_parts parts = {.trace = trainer->executor->trace,
-        .record = trainer->figures.record,
+    struct ph__rank_trace_sources sources = {.trace = trainer->executor->trace,
+        .profile = trainer->figures.profile,
         .num_threads = trainer->summary.num_threads,
         .first = trainer->clock};
-    PH_TRY(ph__rank_clock_read(trainer->ranks.comm, &parts.last));
-    return ph__rank_trace_write(&parts, trainer->ranks.comm, trainer->job->trace_path);
+    PH_TRY(ph__rank_clock_read(trainer->ranks.comm, &sources.last));
+    return ph__rank_trace_write(&sources, trainer->ranks.comm, trainer->job->trace_path);
 }
 
 static ph_status write_trace(const struct ph__trainer *trainer)
@@ -283,7 +283,7 @@ static ph_status write_all(struct ph__trainer *trainer)
 {
     const bool is_first = ph__ranks_is_first(&trainer->ranks);
     struct ph__json *ranks;
-    if (is_first && trainer->record.is_on)
+    if (is_first && trainer->statistics.is_on)
         PH_TRY(ph__run_report_write(trainer, NULL));
     PH_TRY(gather_figures(trainer, &ranks));
     if (is_first)
@@ -305,8 +305,8 @@ static ph_status finish(struct ph__trainer *trainer)
     summary->epochs = trainer->epoch;
     summary->ended_by = end_of(trainer);
     PH_TRY(ph__trainer_end_stream(trainer));
-    PH_TRY(ph__rank_coverage_mark(
-        trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->record.coverage));
+    PH_TRY(ph__rows_learnt_mark_all(
+        trainer->ranks.comm, trainer->store, trainer->job->optimizer, &trainer->statistics.coverage));
     PH_TRY(ph__trainer_test_best(trainer));
     PH_TRY(digest_model(trainer));
     summary->samples_per_s = (double)summary->samples / summary->train_seconds;
@@ -333,7 +333,7 @@ static ph_status train(struct ph__trainer *trainer)
     ph_status status = train_all(trainer);
     if (status == PH_OK)
         status = finish(trainer);
-    if (status != PH_OK && trainer->record.is_on && trainer->summary.steps > 0 &&
+    if (status != PH_OK && trainer->statistics.is_on && trainer->summary.steps > 0 &&
         ph__ranks_is_first(&trainer->ranks))
         report_as_far_as_it_got(trainer, status);
     return status;

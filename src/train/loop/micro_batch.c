@@ -104,7 +104,7 @@ ph_status ph__micro_batch_cut(struct ph__micro_batch *micro, const struct ph_bat
 {
     const size_t num_global = global_samples(whole), each = num_global / world_size;
     const bool is_last = number + 1 == count;
-    const size_t first = ph__part_start(each, number, count), end = ph__part_start(each, number + 1, count);
+    const size_t first = ph__range_start(each, number, count), end = ph__range_start(each, number + 1, count);
     const size_t last = is_last ? whole->num_samples : end;
     micro->batch = *whole;
     if (count == 1)

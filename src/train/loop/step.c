@@ -63,11 +63,11 @@ void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot)
 
 /* ---- scores ahead --------------------------------------------------------------------------------------------------- */
 
-static ph_status report_window(struct ph__trainer *trainer)
+static ph_status log_window(struct ph__trainer *trainer)
 {
     struct ph__progressive_window window;
     PH_TRY(ph__progressive_end_window(&trainer->progressive, &window));
-    return ph__report_window(&trainer->report, trainer->epoch, trainer->summary.steps, &window);
+    return ph__metrics_log_window(&trainer->metrics_log, trainer->epoch, trainer->summary.steps, &window);
 }
 
 /* (B,T) of this rank's samples, by the micro-batches that they are learnt from in. */
@@ -97,7 +97,7 @@ static ph_status add_rows(struct ph__trainer *trainer, const struct ph_batch *ba
     for (size_t next = 0; next < batch->num_samples;) {
         next = ph__progressive_add(&trainer->progressive, batch, logits, next);
         if (ph__progressive_is_full(&trainer->progressive))
-            PH_TRY(report_window(trainer));
+            PH_TRY(log_window(trainer));
     }
     return PH_OK;
 }
@@ -119,7 +119,7 @@ ph_status ph__trainer_end_stream(struct ph__trainer *trainer)
     if (!trainer->job->train->progressive)
         return PH_OK;
     if (trainer->progressive.num_rows > 0)
-        PH_TRY(report_window(trainer));
+        PH_TRY(log_window(trainer));
     trainer->summary.has_progressive = true;
     trainer->summary.progressive = ph__progressive_metrics(&trainer->progressive);
     return PH_OK;

@@ -269,14 +269,14 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(check_memory(trainer, available_bytes));
     PH_TRY(ph__recent_init(&trainer->recent));
     if (job->train->report)
-        PH_TRY(ph__run_record_init(&trainer->features, &trainer->record));
+        PH_TRY(ph__run_statistics_init(&trainer->features, &trainer->statistics));
     if (job->train->progressive)
         PH_TRY(ph__progressive_init(&trainer->progressive, (size_t)job->train->progressive_rows));
     PH_TRY(prepare_measurements(trainer));
     PH_TRY(check_signal(trainer));
     PH_TRY(ph__trainer_open_folder(trainer));
     if (trainer->summary.steps > 0)
-        ph__id_coverage_miss(&trainer->record.coverage);
+        ph__id_coverage_miss(&trainer->statistics.coverage);
     return PH_OK;
 }
 
@@ -305,10 +305,10 @@ void ph__trainer_destroy(struct ph__trainer *trainer)
     ph__progressive_fini(&trainer->progressive);
     ph__gathered_scores_fini(&trainer->scored_ahead);
     free(trainer->own_scores);
-    ph__run_record_fini(&trainer->record);
-    ph__data_record_fini(&trainer->data);
+    ph__run_statistics_fini(&trainer->statistics);
+    ph__data_fingerprint_fini(&trainer->data);
     ph__label_check_fini(&trainer->labels);
-    ph__report_close(&trainer->report);
+    ph__metrics_log_close(&trainer->metrics_log);
     ph_scorer_destroy(trainer->scorer);
     ph_workspace_destroy(trainer->workspace);
     ph__micro_batch_fini(&trainer->micro_batch);

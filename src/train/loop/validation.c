@@ -117,21 +117,21 @@ static ph_status keep_last(struct ph__trainer *trainer)
 static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decision_out)
 {
     const struct ph_train_job *job = trainer->job;
-    const struct ph__evaluation_details details = ph__run_record_valid(&trainer->record);
+    const struct ph__evaluation_details details = ph__run_statistics_valid(&trainer->statistics);
     int signal;
     *decision_out = (struct ph__decision){.is_best = true};
     if (!ph__job_rows_exist(ph__job_valid(job)))
         return PH_OK;
-    PH_TRY(ph__rank_coverage_gather(trainer->ranks.comm, &trainer->record.coverage));
-    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__data_record_valid(&trainer->data, job), job->stop_signal,
-        &signal, trainer->metrics, &trainer->bad_rows.valid, &details));
+    PH_TRY(ph__rows_learnt_gather(trainer->ranks.comm, &trainer->statistics.coverage));
+    PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__data_fingerprint_valid(&trainer->data, job),
+        job->stop_signal, &signal, trainer->metrics, &trainer->bad_rows.valid, &details));
     if (signal != 0)
         return ph__trainer_stop(trainer, signal);
-    PH_TRY(ph__rank_coverage_sum(
-        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.valid_ids));
+    PH_TRY(ph__rows_learnt_sum(
+        trainer->ranks.comm, trainer->statistics.coverage.num_features, trainer->statistics.valid_ids));
     PH_TRY(check_scores(trainer, "data.valid"));
     *decision_out = ph__protocol_evaluated(&trainer->protocol, job->train, trainer->metrics);
-    return ph__trainer_report_evaluation(trainer, decision_out->is_best);
+    return ph__trainer_log_evaluation(trainer, decision_out->is_best);
 }
 
 ph_status ph__trainer_evaluate(struct ph__trainer *trainer, bool *is_stop)
@@ -139,7 +139,7 @@ ph_status ph__trainer_evaluate(struct ph__trainer *trainer, bool *is_stop)
     if (trainer->evaluated_step == trainer->summary.steps)
         return PH_OK;
     if (trainer->tally.steps > 0)
-        PH_TRY(ph__trainer_report(trainer));
+        PH_TRY(ph__trainer_log_progress(trainer));
     struct ph__decision decision;
     PH_TRY(measure(trainer, &decision));
     trainer->evaluated_step = trainer->summary.steps;
@@ -166,17 +166,17 @@ ph_status ph__trainer_test_best(struct ph__trainer *trainer)
     if (!summary->has_test)
         return PH_OK;
     int signal;
-    const struct ph__evaluation_details details = ph__run_record_test(&trainer->record);
+    const struct ph__evaluation_details details = ph__run_statistics_test(&trainer->statistics);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
         &signal, trainer->metrics, &trainer->bad_rows.test, &details));
     if (signal !=
         0) /* the weights are the best ones now, but the last ones were saved at the training's end */
         return ph__trainer_stop_saved(trainer, signal);
-    PH_TRY(ph__rank_coverage_sum(
-        trainer->ranks.comm, trainer->record.coverage.num_features, trainer->record.test_ids));
+    PH_TRY(ph__rows_learnt_sum(
+        trainer->ranks.comm, trainer->statistics.coverage.num_features, trainer->statistics.test_ids));
     PH_TRY(check_scores(trainer, "data.test"));
     summary->test = trainer->metrics[0];
-    PH_TRY(
-        ph__report_metrics(&trainer->report, "test", summary->best_epoch, summary->steps, trainer->metrics));
-    return ph__trainer_report_calibration(trainer, "test");
+    PH_TRY(ph__metrics_log_evaluation(
+        &trainer->metrics_log, "test", summary->best_epoch, summary->steps, trainer->metrics));
+    return ph__trainer_log_calibration(trainer, "test");
 }

@@ -14,8 +14,8 @@ enum { LOGITS, LABELS, MASK, NUM_ARRAYS };
 
 static size_t samples_of(const struct ph_batch *batch, const struct ph__group *world, size_t rank)
 {
-    return ph__part_start(batch->num_global_samples, rank + 1, world->size) -
-           ph__part_start(batch->num_global_samples, rank, world->size);
+    return ph__range_start(batch->num_global_samples, rank + 1, world->size) -
+           ph__range_start(batch->num_global_samples, rank, world->size);
 }
 
 static ph_status reserve(
@@ -43,7 +43,7 @@ static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *co
     const struct ph__group *world = ph__comm_world(comm);
     for (size_t rank = 0; rank < world->size; rank++)
         gathered->bytes[rank] = samples_of(batch, world, rank) * sample_bytes;
-    return (gathered->are_for_first ? ph__comm_collect_once : ph__comm_gather_parts_once)(
+    return (gathered->are_for_first ? ph__comm_collect_once : ph__comm_gather_varied_once)(
         comm, "scores of an evaluation", data, gathered->bytes, all);
 }
 

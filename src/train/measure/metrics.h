@@ -3,7 +3,7 @@
 #define PH_TRAIN_METRICS_H
 
 #include "phloem/train.h"
-#include "tensor/rank.h"
+#include "tensor/auc.h"
 
 /* What metrics without an order need, row by row. Zero-initialised is empty. */
 struct ph__metric_sums {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tensor/rank.h"
+#include "tensor/auc.h"
 
 ph_status ph__progressive_init(struct ph__progressive *progressive, size_t window_rows)
 {

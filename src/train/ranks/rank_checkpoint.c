@@ -66,7 +66,7 @@ static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *
     all->bytes = malloc(total);
     if (all->bytes == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
-    PH_TRY(ph__comm_gather_parts_once(ranks->comm, descriptions_name, own, all->sizes, all->bytes));
+    PH_TRY(ph__comm_gather_varied_once(ranks->comm, descriptions_name, own, all->sizes, all->bytes));
     for (size_t rank = 0, at = 0; rank < ranks->world_size; at += all->sizes[rank++])
         all->texts[rank] = all->bytes + at;
     return PH_OK;

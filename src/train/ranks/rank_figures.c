@@ -15,20 +15,20 @@ ph_status ph__rank_figures_init(
     struct ph__rank_figures *figures, const struct ph__ranks *ranks, size_t max_flights)
 {
     *figures = (struct ph__rank_figures){0};
-    return ranks->comm != NULL ? ph__comm_record_create(ranks->comm, max_flights, &figures->record) : PH_OK;
+    return ranks->comm != NULL ? ph__comm_profile_create(ranks->comm, max_flights, &figures->profile) : PH_OK;
 }
 
 void ph__rank_figures_fini(struct ph__rank_figures *figures)
 {
-    ph__comm_record_destroy(figures->record);
+    ph__comm_profile_destroy(figures->profile);
     *figures = (struct ph__rank_figures){0};
 }
 
 void ph__rank_figures_begin_step(struct ph__rank_figures *figures)
 {
-    if (figures->record == NULL)
+    if (figures->profile == NULL)
         return;
-    ph__comm_record_begin(figures->record);
+    ph__comm_profile_begin(figures->profile);
     figures->begun_ns = ph__clock_ns();
 }
 
@@ -39,13 +39,13 @@ void ph__rank_figures_bound(struct ph__rank_figures *figures, uint64_t num_reque
 
 void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_samples)
 {
-    if (figures->record == NULL)
+    if (figures->profile == NULL)
         return;
     figures->latest_ns = ph__clock_ns() - figures->begun_ns;
     figures->step_ns += figures->latest_ns;
     figures->num_steps++;
     figures->num_samples += num_samples;
-    ph__comm_record_end(figures->record);
+    ph__comm_profile_end(figures->profile);
 }
 
 /* ---- one rank's ------------------------------------------------------------------------------------------------------ */
@@ -89,7 +89,7 @@ static struct ph__json *topic_json(const struct topic *topic)
 
 static struct ph__json *own_json(const struct ph__rank_figures *figures, const struct ph__ranks *ranks)
 {
-    const struct ph__comm_record *record = figures->record;
+    const struct ph__comm_profile *profile = figures->profile;
     const struct one_rank own = {.host = ph__comm_own_host(ranks->comm),
         .num_steps = figures->num_steps,
         .num_samples = figures->num_samples,
@@ -97,16 +97,16 @@ static struct ph__json *own_json(const struct ph__rank_figures *figures, const s
         .held_bytes = figures->held_bytes,
         .train_seconds = figures->train_seconds,
         .step_seconds = 1e-9 * (double)figures->step_ns,
-        .exposed_seconds = 1e-9 * (double)(record->waited_ns + record->polled_ns),
-        .polling_seconds = 1e-9 * (double)record->polled_ns,
+        .exposed_seconds = 1e-9 * (double)(profile->waited_ns + profile->polled_ns),
+        .polling_seconds = 1e-9 * (double)profile->polled_ns,
         .reader_wait_seconds = figures->reader_wait_seconds};
     struct ph__json *object = ph__json_object();
     struct ph__json *sent = ph__json_array(), *topics = ph__json_array();
     ph__json_set_fields(object, one_fields, NUM_ONE_FIELDS, &own);
-    for (size_t rank = 0; rank < record->world_size; rank++)
-        ph__json_append_integer(sent, (int64_t)record->sent_bytes[rank]);
-    for (size_t i = 0; i < record->num_topics; i++) {
-        const struct ph__comm_topic *one = &record->topics[i];
+    for (size_t rank = 0; rank < profile->world_size; rank++)
+        ph__json_append_integer(sent, (int64_t)profile->sent_bytes[rank]);
+    for (size_t i = 0; i < profile->num_topics; i++) {
+        const struct ph__comm_topic *one = &profile->topics[i];
         const struct topic topic = {
             one->what, (double)one->num_operations, (double)one->sent_bytes, 1e-9 * (double)one->waited_ns};
         ph__json_append(topics, topic_json(&topic));
@@ -371,7 +371,7 @@ ph_status ph__rank_figures_gather(
     struct gathering gathering;
     char *text = NULL;
     *json_out = NULL;
-    if (figures->record == NULL)
+    if (figures->profile == NULL)
         return PH_OK;
     struct ph__json *own = own_json(figures, ranks);
     ph_status status = ph__json_text(own, 0, &text);

@@ -13,7 +13,7 @@
 
 /* Zero-initialised, the training is alone and nothing is counted. */
 struct ph__rank_figures {
-    struct ph__comm_record *record;
+    struct ph__comm_profile *profile;
     uint64_t num_steps, num_samples;
     uint64_t num_requested_ids;   /* that all ranks' samples have asked this one's tables for */
     uint64_t begun_ns, latest_ns; /* when the latest step began, and how long it took */

@@ -73,7 +73,7 @@ struct ph__trace_clock ph__rank_clock_between(
 void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures *figures, uint64_t step)
 {
     const struct ph__trace_argument argument = {"step", step};
-    if (figures->record != NULL)
+    if (figures->profile != NULL)
         ph__trace_add_with(
             trace, "step", "step", PH_RANK_TRACK_STEPS, figures->begun_ns, figures->latest_ns, &argument, 1);
 }
@@ -108,10 +108,10 @@ static uint32_t take_lane(struct lanes *lanes, const struct ph__comm_flight *fli
 
 /* ---- events ------------------------------------------------------------------------------------------------------------ */
 
-static ph_status write_flight(const struct ph__trace_process *process, const struct ph__comm_record *record,
+static ph_status write_flight(const struct ph__trace_process *process, const struct ph__comm_profile *profile,
     const struct ph__comm_flight *flight, uint32_t track, uint64_t flow)
 {
-    const char *what = record->topics[flight->topic].what;
+    const char *what = profile->topics[flight->topic].what;
     const struct ph__trace_event event = {what, "in flight", flight->started_ns,
         flight->done_ns - flight->started_ns, track, 3,
         {{"sent_bytes", flight->sent_bytes}, {"received_bytes", flight->received_bytes},
@@ -125,22 +125,22 @@ static ph_status write_flight(const struct ph__trace_process *process, const str
     return ph__trace_process_flow(process, flow, &event, &wait);
 }
 
-static ph_status write_flights(const struct ph__trace_process *process, const struct ph__comm_record *record,
-    struct ph__comm_flight *flights, struct lanes *lanes)
+static ph_status write_flights(const struct ph__trace_process *process,
+    const struct ph__comm_profile *profile, struct ph__comm_flight *flights, struct lanes *lanes)
 {
-    memcpy(flights, record->flights, record->num_flights * sizeof *flights);
-    qsort(flights, record->num_flights, sizeof *flights, by_start);
-    for (size_t i = 0; i < record->num_flights; i++) {
+    memcpy(flights, profile->flights, profile->num_flights * sizeof *flights);
+    qsort(flights, profile->num_flights, sizeof *flights, by_start);
+    for (size_t i = 0; i < profile->num_flights; i++) {
         const uint64_t flow = (uint64_t)process->id << 32 | i;
-        PH_TRY(write_flight(process, record, &flights[i], take_lane(lanes, &flights[i]), flow));
+        PH_TRY(write_flight(process, profile, &flights[i], take_lane(lanes, &flights[i]), flow));
     }
     return PH_OK;
 }
 
-static ph_status write_polls(const struct ph__trace_process *process, const struct ph__comm_record *record)
+static ph_status write_polls(const struct ph__trace_process *process, const struct ph__comm_profile *profile)
 {
-    for (size_t i = 0; i < record->num_polls; i++) {
-        const struct ph__comm_poll *poll = &record->polls[i];
+    for (size_t i = 0; i < profile->num_polls; i++) {
+        const struct ph__comm_poll *poll = &profile->polls[i];
         const struct ph__trace_event event = {
             "poll", "poll", poll->began_ns, poll->duration_ns, PH_RANK_TRACK_WAITS, 0, {{0}}};
         PH_TRY(ph__trace_process_event(process, &event));
@@ -148,13 +148,13 @@ static ph_status write_polls(const struct ph__trace_process *process, const stru
     return PH_OK;
 }
 
-static ph_status write_record(
-    const struct ph__trace_process *process, const struct ph__comm_record *record, size_t *num_lanes_out)
+static ph_status write_profile(
+    const struct ph__trace_process *process, const struct ph__comm_profile *profile, size_t *num_lanes_out)
 {
-    struct ph__comm_flight *flights = calloc(record->num_flights + 1, sizeof *flights);
-    struct lanes lanes = {.ends = calloc(record->num_flights + 1, sizeof *lanes.ends)};
+    struct ph__comm_flight *flights = calloc(profile->num_flights + 1, sizeof *flights);
+    struct lanes lanes = {.ends = calloc(profile->num_flights + 1, sizeof *lanes.ends)};
     const ph_status status = flights != NULL && lanes.ends != NULL
-                                 ? write_flights(process, record, flights, &lanes)
+                                 ? write_flights(process, profile, flights, &lanes)
                                  : ph_fail(PH_ERROR_MEMORY, "no memory for a trace of what ranks exchange");
     *num_lanes_out = lanes.count;
     free(flights);
@@ -184,29 +184,29 @@ static ph_status name_tracks(
 
 /* Its first line is how many events there were no room for. */
 static ph_status write_own(
-    const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, struct ph__writer *writer)
+    const struct ph__rank_trace_sources *sources, const struct ph_comm *comm, struct ph__writer *writer)
 {
     const struct ph__trace_process process = {
-        (uint32_t)ph_comm_rank(comm), ph__rank_clock_between(&parts->first, &parts->last), writer};
-    uint64_t num_dropped = ph__trace_num_dropped(parts->trace) + parts->record->num_dropped;
+        (uint32_t)ph_comm_rank(comm), ph__rank_clock_between(&sources->first, &sources->last), writer};
+    uint64_t num_dropped = ph__trace_num_dropped(sources->trace) + sources->profile->num_dropped;
     char rank[64];
     size_t num_lanes;
     snprintf(rank, sizeof rank, "rank %zu of %zu, host %zu", ph_comm_rank(comm), ph_comm_world_size(comm),
         ph__comm_own_host(comm));
     PH_TRY(ph__writer_printf(writer, "%" PRIu64 "\n", num_dropped));
-    PH_TRY(ph__trace_process_events(&process, parts->trace));
-    PH_TRY(write_polls(&process, parts->record));
-    PH_TRY(write_record(&process, parts->record, &num_lanes));
-    PH_TRY(name_tracks(&process, rank, parts->num_threads, num_lanes));
+    PH_TRY(ph__trace_process_events(&process, sources->trace));
+    PH_TRY(write_polls(&process, sources->profile));
+    PH_TRY(write_profile(&process, sources->profile, &num_lanes));
+    PH_TRY(name_tracks(&process, rank, sources->num_threads, num_lanes));
     return ph__writer_finish(writer);
 }
 
-static ph_status own_text(
-    const struct ph__rank_trace_parts *parts, const struct ph_comm *comm, char **text_out, size_t *size_out)
+static ph_status own_text(const struct ph__rank_trace_sources *sources, const struct ph_comm *comm,
+    char **text_out, size_t *size_out)
 {
     struct ph__writer *writer;
     PH_TRY(ph__writer_open_memory("trace of a rank", MOST_TEXT_BYTES, &writer));
-    const ph_status status = write_own(parts, comm, writer);
+    const ph_status status = write_own(sources, comm, writer);
     if (status == PH_OK)
         *text_out = ph__writer_take(writer, size_out);
     ph__writer_close(writer);
@@ -244,12 +244,12 @@ static ph_status merge(struct ph_comm *comm, struct ph__writer *writer, const ch
 }
 
 ph_status ph__rank_trace_write(
-    const struct ph__rank_trace_parts *parts, struct ph_comm *comm, const char *path)
+    const struct ph__rank_trace_sources *sources, struct ph_comm *comm, const char *path)
 {
     struct ph__writer *writer = NULL;
     char *text;
     size_t size;
-    PH_TRY(own_text(parts, comm, &text, &size));
+    PH_TRY(own_text(sources, comm, &text, &size));
     ph_status status = ph_comm_rank(comm) == 0 ? ph__writer_open(path, &writer) : PH_OK;
     if (status == PH_OK)
         status = merge(comm, writer, text, size);

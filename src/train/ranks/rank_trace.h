@@ -38,15 +38,15 @@ enum ph__rank_track { PH_RANK_TRACK_STEPS = 2000, PH_RANK_TRACK_WAITS, PH_RANK_T
 /* Adds the latest step that figures have counted to the trace of its operators. NULL trace: nothing. */
 void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures *figures, uint64_t step);
 
-struct ph__rank_trace_parts {
-    const struct ph__trace *trace;        /* of operators and steps; NULL: none */
-    const struct ph__comm_record *record; /* of what was in flight */
+struct ph__rank_trace_sources {
+    const struct ph__trace *trace;          /* of operators and steps; NULL: none */
+    const struct ph__comm_profile *profile; /* of what was in flight */
     size_t num_threads;
     struct ph__rank_clock first, last; /* readings before and behind it all */
 };
 
 /* All ranks call it; the first one writes the file. Errors: PH_ERROR_DISK, PH_ERROR_MEMORY, those of ph__comm_wait. */
 ph_status ph__rank_trace_write(
-    const struct ph__rank_trace_parts *parts, struct ph_comm *comm, const char *path);
+    const struct ph__rank_trace_sources *sources, struct ph_comm *comm, const char *path);
 
 #endif

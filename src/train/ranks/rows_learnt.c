@@ -60,7 +60,7 @@ static void mark_slices(const struct ph_parameter *parameter, const struct ph__n
         const size_t feature = feature_of(parameter, s, features);
         for (size_t row = 0; is_wanted(coverage, feature) && row < slice->num_rows; row++)
             if (has_changed(parameter, first_row + row))
-                ph__id_coverage_mark(coverage, feature, parameter->parts[s].first_row + row);
+                ph__id_coverage_mark(coverage, feature, parameter->shards[s].first_row + row);
         first_row += slice->num_rows;
     }
     /* A feature may have several parts: it is known behind all of them. */
@@ -149,7 +149,7 @@ static ph_status gather(struct ph_comm *comm, struct ph__id_coverage *coverage, 
     return has_flag(flags, 0) ? gather_marks(comm, coverage) : PH_OK;
 }
 
-ph_status ph__rank_coverage_gather(struct ph_comm *comm, struct ph__id_coverage *coverage)
+ph_status ph__rows_learnt_gather(struct ph_comm *comm, struct ph__id_coverage *coverage)
 {
     struct flags unknown;
     if (comm == NULL || coverage->num_features == 0)
@@ -167,7 +167,7 @@ ph_status ph__rank_coverage_gather(struct ph_comm *comm, struct ph__id_coverage 
 
 /* ---- slots ------------------------------------------------------------------------------------------------- */
 
-/* Gathers what slots have told some ranks, behind ph__rank_coverage_gather, so that ranks know of the same features. */
+/* Gathers what slots have told some ranks, behind ph__rows_learnt_gather, so that ranks know of the same features. */
 static ph_status gather_told(struct ph_comm *comm, struct ph__id_coverage *coverage)
 {
     struct flags known;
@@ -182,17 +182,17 @@ static ph_status gather_told(struct ph_comm *comm, struct ph__id_coverage *cover
     return status;
 }
 
-ph_status ph__rank_coverage_mark(struct ph_comm *comm, const struct ph_store *store,
+ph_status ph__rows_learnt_mark_all(struct ph_comm *comm, const struct ph_store *store,
     const struct ph_optimizer_settings *settings, struct ph__id_coverage *coverage)
 {
-    PH_TRY(ph__rank_coverage_gather(comm, coverage));
+    PH_TRY(ph__rows_learnt_gather(comm, coverage));
     PH_TRY(ph__rows_learnt_mark(store, settings, coverage));
     return comm != NULL && coverage->num_features > 0 ? gather_told(comm, coverage) : PH_OK;
 }
 
 /* ---- counts ------------------------------------------------------------------------------------------------ */
 
-ph_status ph__rank_coverage_sum(struct ph_comm *comm, size_t num_features, struct ph__id_counts *counts)
+ph_status ph__rows_learnt_sum(struct ph_comm *comm, size_t num_features, struct ph__id_counts *counts)
 {
     enum { IDS, UNKNOWN, UNSEEN, NUM_NUMBERS };
     if (comm == NULL || num_features == 0)

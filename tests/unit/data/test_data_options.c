@@ -98,8 +98,8 @@ static void words_and_indices_belong_together(void **state)
 static void every_word_is_found_again(void **state)
 {
     (void)state;
-    static const char *const lists[] = {
-        PH_DATA_FORMAT_WORDS, PH_FIELD_KIND_WORDS, PH_ENCODING_WORDS, PH_TRANSFORM_WORDS, PH_TIME_PART_WORDS};
+    static const char *const lists[] = {PH_DATA_FORMAT_WORDS, PH_FIELD_KIND_WORDS, PH_ENCODING_WORDS,
+        PH_TRANSFORM_WORDS, PH_TIME_COMPONENT_WORDS};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         int count = 1;
         for (const char *at = lists[i]; (at = strchr(at, '|')) != NULL; at++)

@@ -155,7 +155,7 @@ static void fill_rows(struct rows *rows, struct ph__rng_sequence *random, uint32
 static struct ph__operand rows_operand(const struct ph_type *type, struct rows *rows)
 {
     return (struct ph__operand){.type = type,
-        .shape = {.rank = 2, .dims = {rows->count, DIM}},
+        .shape = {.num_dims = 2, .dims = {rows->count, DIM}},
         .data = rows->data,
         .index = rows->slots};
 }
@@ -168,7 +168,7 @@ static void check_union(struct ph_backend *backend, struct rows *a, struct rows 
     static size_t begins[MOST_SLOTS];
     static bool is_there[MOST_SLOTS];
     const struct ph_type type = {
-        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .rank = 2, .dims = {{1, 3}, {DIM, 0}}};
+        .kind = PH_SPARSE_ROWS, .dtype = PH_REAL, .num_dims = 2, .dims = {{1, 3}, {DIM, 0}}};
     struct ph__operand inputs[] = {rows_operand(&type, a), rows_operand(&type, b)};
     struct ph__operand output = rows_operand(&type, &sum);
     uint64_t extents[PH_MAX_SYMBOLS] = {0};

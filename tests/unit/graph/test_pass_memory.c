@@ -97,15 +97,15 @@ static void reuse_never_changes_a_result(void **state)
             assert_ok(ph_workspace_run(machine.workspace, "forward"));
             assert_outputs(&graph, &machine, rows[i], dense);
         }
-        struct ph_memory_report report = ph_workspace_memory(machine.workspace);
-        assert_int_equal(report.num_growths, 1);
-        assert_true(report.live_bytes <= report.planned_bytes);
-        assert_true(report.planned_bytes <= report.no_reuse_bytes);
+        struct ph_memory_usage usage = ph_workspace_memory(machine.workspace);
+        assert_int_equal(usage.num_growths, 1);
+        assert_true(usage.live_bytes <= usage.planned_bytes);
+        assert_true(usage.planned_bytes <= usage.no_reuse_bytes);
         toy_machine_stop(&machine);
     }
 }
 
-static struct ph_memory_report report_of_chain(size_t length, const struct ph__op *op)
+static struct ph_memory_usage usage_of_chain(size_t length, const struct ph__op *op)
 {
     struct ph_builder *builder = NULL;
     assert_ok(ph_builder_create(PH_TRAINING, &builder));
@@ -115,25 +115,25 @@ static struct ph_memory_report report_of_chain(size_t length, const struct ph__o
     ph_output(builder, "end", x);
     struct toy_machine machine = {0};
     TOY_MACHINE_START(&machine, builder, 64);
-    struct ph_memory_report report = ph_workspace_memory(machine.workspace);
+    struct ph_memory_usage usage = ph_workspace_memory(machine.workspace);
     toy_machine_stop(&machine);
-    return report;
+    return usage;
 }
 
 static void chain_in_place_takes_one_buffer(void **state)
 {
     (void)state;
-    struct ph_memory_report report = report_of_chain(10, &toy_twice);
-    assert_int_equal(report.planned_bytes, 64 * 16 * sizeof(ph_real));
-    assert_int_equal(report.no_reuse_bytes, 10 * 64 * 16 * sizeof(ph_real));
+    struct ph_memory_usage usage = usage_of_chain(10, &toy_twice);
+    assert_int_equal(usage.planned_bytes, 64 * 16 * sizeof(ph_real));
+    assert_int_equal(usage.no_reuse_bytes, 10 * 64 * 16 * sizeof(ph_real));
 }
 
 static void chain_of_copies_takes_two_buffers(void **state)
 {
     (void)state;
-    struct ph_memory_report report = report_of_chain(10, &toy_product);
-    assert_int_equal(report.planned_bytes, 2 * 64 * 16 * sizeof(ph_real));
-    assert_int_equal(report.live_bytes, report.planned_bytes);
+    struct ph_memory_usage usage = usage_of_chain(10, &toy_product);
+    assert_int_equal(usage.planned_bytes, 2 * 64 * 16 * sizeof(ph_real));
+    assert_int_equal(usage.live_bytes, usage.planned_bytes);
 }
 
 int main(void)

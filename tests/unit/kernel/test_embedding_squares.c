@@ -122,12 +122,12 @@ static void the_sweep_has_the_block_sums_of_its_rows(void **state)
 /* A whole table's update beside that of its two parts, which exchange their block sums. */
 static void update_parts(const struct ph__kernels *kernels, struct shard parts[2], size_t whole_dim)
 {
-    struct ph__square_part squares[2];
+    struct ph__square_shard squares[2];
     float *sums = filled_floats(SAMPLES, NAN);
     for (size_t part = 0; part < 2; part++) {
         square(kernels, &parts[part]);
         squares[part] =
-            (struct ph__square_part){parts[part].blocks, ph__square_blocks(parts[part].source.dim)};
+            (struct ph__square_shard){parts[part].blocks, ph__square_blocks(parts[part].source.dim)};
     }
     ph__square_sums(squares, 2, 0, parts[0].args.num_unique, sums);
     for (size_t part = 0; part < 2; part++) {

@@ -148,7 +148,7 @@ static size_t cut_columns(size_t dim, size_t *first_out)
 static float sum_of_parts(const struct ph__kernels *kernels, const struct ph__optimizer_step *other,
     const struct row *row, const size_t *first, size_t num_parts)
 {
-    struct ph__square_part parts[MOST_BLOCKS];
+    struct ph__square_shard parts[MOST_BLOCKS];
     float sum;
     for (size_t part = 0; part < num_parts; part++) {
         const size_t begin = first[part], width = first[part + 1] - begin;
@@ -156,7 +156,7 @@ static float sum_of_parts(const struct ph__kernels *kernels, const struct ph__op
         const struct ph__kernels *used = part % 2 == 0 ? kernels : ph__kernels_for(PH_ISA_REF);
         used->row_squares(
             other, width, row->grad != NULL ? row->grad + begin : NULL, row->weight + begin, blocks);
-        parts[part] = (struct ph__square_part){blocks, ph__square_blocks(width)};
+        parts[part] = (struct ph__square_shard){blocks, ph__square_blocks(width)};
     }
     ph__square_sums(parts, num_parts, 0, 1, &sum);
     return sum;

@@ -14,7 +14,7 @@ static float written_sum(const float *blocks, size_t count)
 }
 
 /* blocks (ROWS, count) cut into random parts. */
-static size_t cut(const float *blocks, size_t count, struct ph__square_part *parts)
+static size_t cut(const float *blocks, size_t count, struct ph__square_shard *parts)
 {
     size_t num_parts = 0;
     for (size_t first = 0; first < count;) {
@@ -22,7 +22,7 @@ static size_t cut(const float *blocks, size_t count, struct ph__square_part *par
         float *part = new_array(ROWS * width, sizeof *part);
         for (size_t row = 0; row < ROWS; row++)
             memcpy(part + row * width, blocks + row * count + first, width * sizeof *part);
-        parts[num_parts++] = (struct ph__square_part){part, width};
+        parts[num_parts++] = (struct ph__square_shard){part, width};
         first += width;
     }
     return num_parts;
@@ -34,7 +34,7 @@ static void sums_do_not_depend_on_the_parts(void **state)
     (void)state;
     for (size_t count = 1; count <= MOST_BLOCKS; count++) {
         reset_arrays(NULL);
-        struct ph__square_part parts[MOST_BLOCKS];
+        struct ph__square_shard parts[MOST_BLOCKS];
         const float *blocks = random_floats(ROWS * count, 0, 1);
         const size_t num_parts = cut(blocks, count, parts);
         float sums[ROWS] = {-1, -1, -1, -1, -1};

@@ -34,7 +34,7 @@ static size_t elements_of(const struct ph_builder *builder, ph_value value)
 {
     struct ph_type type = ph_value_type(builder, value);
     size_t elements = 1;
-    for (uint32_t i = 0; i < type.rank; i++)
+    for (uint32_t i = 0; i < type.num_dims; i++)
         elements *= type.dims[i].extent;
     return elements;
 }
@@ -47,7 +47,7 @@ static size_t weights_of(const struct ph_model_settings *settings, const struct 
     ph_value logits = ph_model_build(builder, settings, features);
     assert_ok(ph_builder_status(builder));
     struct ph_type type = ph_value_type(builder, logits);
-    assert_int_equal(type.rank, 2);
+    assert_int_equal(type.num_dims, 2);
     assert_int_equal(type.dims[0].symbol, PH_SYMBOL_BATCH);
     assert_int_equal(type.dims[1].extent, features->num_tasks);
     size_t weights = 0;

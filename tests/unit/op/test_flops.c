@@ -193,7 +193,7 @@ static struct ph_program *program_of(
     assert_ok(ph_builder_status(builder));
     const struct ph_type type = ph_value_type(builder, y);
     *num_tasks_out = 1;
-    for (size_t i = 1; i < type.rank; i++)
+    for (size_t i = 1; i < type.num_dims; i++)
         *num_tasks_out *= type.dims[i].extent;
     y = ph_reshape(builder, y, 1, num_tasks_out);
     ph_value loss = ph_bce_with_logits(builder, y, ph_input_labels(builder, *num_tasks_out), 0, 0);

@@ -81,8 +81,8 @@ static inline void draw_choice(struct drawing *drawing, size_t table, enum ph__s
     const size_t count = is_host ? num_hosts : drawing->topology.world_size;
     size_t most = place == PH_PLACE_RANKS || place == PH_PLACE_HOSTS ? count : 1;
     if ((kind == PH_SHARD_COLUMN_WISE || kind == PH_SHARD_GRID) &&
-        most > ph__column_parts(&drawing->tables[table]))
-        most = ph__column_parts(&drawing->tables[table]);
+        most > ph__most_column_shards(&drawing->tables[table]))
+        most = ph__most_column_shards(&drawing->tables[table]);
     uint32_t order[MAX_WORLD];
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;

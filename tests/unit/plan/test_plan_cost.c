@@ -103,13 +103,13 @@ static void every_nominal_figure_has_a_name_a_value_and_a_source(void **state)
 {
     (void)state;
     const struct ph__plan_machine nominal = ph__plan_machine_nominal(0);
-    for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
-        const struct ph__plan_figure *figure = &ph__plan_figures[i];
-        assert_true(figure->name[0] != '\0' && figure->source[0] != '\0');
-        assert_true(isfinite(figure->nominal) && figure->nominal > 0);
-        assert_true(ph__plan_machine_figure(&nominal, figure) == figure->nominal);
+    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++) {
+        const struct ph__plan_rate *rate = &ph__plan_rates[i];
+        assert_true(rate->name[0] != '\0' && rate->source[0] != '\0');
+        assert_true(isfinite(rate->nominal) && rate->nominal > 0);
+        assert_true(ph__plan_machine_rate(&nominal, rate) == rate->nominal);
         for (size_t other = 0; other < i; other++)
-            assert_true(ph__plan_figures[other].offset != figure->offset);
+            assert_true(ph__plan_rates[other].offset != rate->offset);
     }
 }
 
@@ -126,12 +126,12 @@ static void the_nominal_machine_has_all_of_them_and_the_limit(void **state)
 static void a_measured_figure_takes_the_place_of_one_nominal_figure(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < PH_PLAN_NUM_FIGURES; i++) {
+    for (size_t i = 0; i < PH_PLAN_NUM_RATES; i++) {
         struct ph__plan_machine nominal = ph__plan_machine_nominal(0);
-        ph__plan_machine_set(&nominal, &ph__plan_figures[i], 7);
-        for (size_t other = 0; other < PH_PLAN_NUM_FIGURES; other++) {
-            const struct ph__plan_figure *figure = &ph__plan_figures[other];
-            assert_true(ph__plan_machine_figure(&nominal, figure) == (other == i ? 7 : figure->nominal));
+        ph__plan_machine_set(&nominal, &ph__plan_rates[i], 7);
+        for (size_t other = 0; other < PH_PLAN_NUM_RATES; other++) {
+            const struct ph__plan_rate *rate = &ph__plan_rates[other];
+            assert_true(ph__plan_machine_rate(&nominal, rate) == (other == i ? 7 : rate->nominal));
         }
     }
 }

@@ -59,7 +59,8 @@ static uint64_t bytes_of_all(const struct drawing *drawing)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < drawing->num_tables; i++)
-        bytes += ph__part_bytes(&drawing->tables[i], drawing->tables[i].num_rows, drawing->tables[i].dim);
+        bytes +=
+            ph__table_shard_bytes(&drawing->tables[i], drawing->tables[i].num_rows, drawing->tables[i].dim);
     return bytes;
 }
 

@@ -134,8 +134,8 @@ static void ranks_behind_the_last_row_have_no_shard(void **state)
 static void bytes_count_a_number_a_row_once_for_each_column_shard(void **state)
 {
     (void)state;
-    assert_int_equal(ph__part_bytes(&ten_by_ten, 10, 10), 440);
-    assert_int_equal(ph__part_bytes(&ten_by_ten, 10, 8), 10 * (32 + 4));
+    assert_int_equal(ph__table_shard_bytes(&ten_by_ten, 10, 10), 440);
+    assert_int_equal(ph__table_shard_bytes(&ten_by_ten, 10, 8), 10 * (32 + 4));
     static const uint32_t two[] = {2, 0};
     struct ph__plan plan;
     const struct ph__plan_choice choice = {PH_SHARD_COLUMN_WISE, two, 2};

@@ -21,7 +21,7 @@ static char *path_of(struct ph__arena *arena, const char *name)
 static void add_product(struct ph__onnx_model *model, const ph_real *weight)
 {
     const struct ph__onnx_dim x[] = {{0, "batch"}, {3, NULL}}, y[] = {{0, "batch"}, {2, NULL}};
-    const struct ph__onnx_tensor tensor = {"w", PH_ONNX_REAL, {.rank = 2, .dims = {2, 3}}, weight};
+    const struct ph__onnx_tensor tensor = {"w", PH_ONNX_REAL, {.num_dims = 2, .dims = {2, 3}}, weight};
     const struct ph__onnx_attribute attributes[] = {{.name = "transB", .kind = PH_ONNX_INTEGER, .integer = 1},
         {.name = "alpha", .kind = PH_ONNX_NUMBER, .number = 1.0f}, {.name = NULL}};
     const char *const inputs[] = {"x", "w", NULL};
@@ -137,7 +137,7 @@ static void a_model_above_2_gib_is_refused_and_leaves_no_file(void **state)
     struct ph__onnx_model model = {0};
     const float nothing = 0; /* never read */
     const struct ph__onnx_tensor tensor = {
-        "embedding.table", PH_ONNX_FLOAT, {.rank = 2, .dims = {1u << 26, 8}}, &nothing};
+        "embedding.table", PH_ONNX_FLOAT, {.num_dims = 2, .dims = {1u << 26, 8}}, &nothing};
     const char *path = path_of(&arena, "large.onnx");
     ph__onnx_model_tensor(&model, &tensor);
     assert_fails(ph__onnx_model_write(&model, "large", path), PH_ERROR_USAGE, "2147483647 bytes");

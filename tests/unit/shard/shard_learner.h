@@ -341,7 +341,7 @@ static inline double number_at(const struct ph_tensor *tensor, size_t i)
 static inline ph_status compare_tensor(
     const struct comparison *comparison, const struct ph_tensor *part, const struct ph_tensor *whole)
 {
-    const bool is_per_row = part->shape.rank == 1;
+    const bool is_per_row = part->shape.num_dims == 1;
     const size_t columns = is_per_row ? 1 : part->shape.dims[1], whole_columns = is_per_row ? 1 : DIM;
     const size_t first_column = is_per_row ? 0 : part->first_column;
     for (size_t i = 0; i < ph_shape_elements(&part->shape); i++) {
@@ -401,7 +401,7 @@ static inline ph_status train_and_compare(const struct comparison *comparison, s
         PH_TRY(compare_vectors(comparison, learner, step, first, last));
     }
     for (size_t i = 0; i < world_size && comparison->sent_bytes != NULL; i++)
-        comparison->sent_bytes[rank] += ph__comm_figures(comm).sent_bytes[i];
+        comparison->sent_bytes[rank] += ph__comm_counters(comm).sent_bytes[i];
     return compare_stores(comparison, learner);
 }
 

@@ -35,7 +35,7 @@ static ph_status run_until_summed(struct ph_comm *comm, struct rank_model *model
     PH_TRY(rank_model_run(model, &batch, 0, entries));
     PH_TRY(ph__comm_all_reduce_start(comm, &(struct ph__comm_call){CHANNEL, "a sum"}, ph__comm_world(comm),
         PH_WIRE_FP32, NUM_NUMBERS / 10, 10, numbers, &ticket));
-    const double waited = ph__comm_figures(comm).waited_seconds, began = ph__clock_seconds();
+    const double waited = ph__comm_counters(comm).waited_seconds, began = ph__clock_seconds();
     while (comm->operations.num_flying > 0) {
         RANK_CHECK(ph__clock_seconds() - began < THREAD_RANKS_TIMEOUT_SECONDS);
         PH_TRY(ph_workspace_run(model->workspace, "forward"));
@@ -43,7 +43,7 @@ static ph_status run_until_summed(struct ph_comm *comm, struct rank_model *model
     for (size_t i = 0; i < NUM_NUMBERS; i++)
         RANK_CHECK(numbers[i] == (ph_real)(world_size * i + world_size * (world_size - 1) / 2));
     PH_TRY(ph__comm_wait(comm, ticket));
-    RANK_CHECK(ph__comm_figures(comm).waited_seconds == waited);
+    RANK_CHECK(ph__comm_counters(comm).waited_seconds == waited);
     return PH_OK;
 }
 

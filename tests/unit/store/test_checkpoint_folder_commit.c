@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/memory/arena.h"
-#include "unit/store/parts_fixture.h"
+#include "unit/store/shards_fixture.h"
 
 enum { ROWS = 10, COLUMNS = 12 };
 
@@ -148,7 +148,7 @@ static void what_is_opened_says_its_tensors_and_metadata(void **state)
     struct ph__folder *folder;
     cut_model_init(&model, 4, (struct ph_init){PH_INIT_NORMAL, 1}, PH_ROWS_FP32, 3);
     assert_ok(ph__folder_begin(path));
-    parts_save(&model, path);
+    shards_save(&model, path);
     assert_ok(ph__folder_open(path, &folder));
     assert_int_equal(ph__folder_num_files(folder), 4);
     assert_int_equal(ph__folder_num_tensors(folder), 3 * (2 + NUM_SLICES));
@@ -157,7 +157,7 @@ static void what_is_opened_says_its_tensors_and_metadata(void **state)
     assert_int_equal(user.shape.dims[0], 67);
     assert_int_equal(user.shape.dims[1], 20);
     const struct ph_tensor rows = ph__folder_tensor(folder, ph__folder_find(folder, "slot.s:embedding.user"));
-    assert_int_equal(rows.shape.rank, 1);
+    assert_int_equal(rows.shape.num_dims, 1);
     assert_int_equal(rows.shape.dims[0], 67);
     assert_int_equal(ph__folder_find(folder, "embedding"), ph__folder_num_tensors(folder));
     assert_string_equal(ph__folder_metadata(folder, "step"), "7");

@@ -3,15 +3,15 @@
 #include "store/checkpoint_names.h"
 
 #include "store/safetensors.h"
-#include "unit/store/parts_fixture.h"
+#include "unit/store/shards_fixture.h"
 
 static const struct ph_init normal = {PH_INIT_NORMAL, 1};
 static const enum ph_row_format formats[] = {PH_ROWS_FP32, PH_ROWS_FP16, PH_ROWS_BF16, PH_ROWS_BF16_SPLIT};
 
 static struct ph_store *filled_whole(enum ph_row_format format)
 {
-    struct ph_store *store = parts_whole_store(normal, format);
-    parts_fill_slots(store);
+    struct ph_store *store = shards_whole_store(normal, format);
+    shards_fill_slots(store);
     return store;
 }
 
@@ -20,17 +20,17 @@ static void save_cut(const char *folder, size_t num_ranks, enum ph_row_format fo
     struct cut_model model;
     cut_model_init(&model, num_ranks, normal, format, number);
     for (size_t rank = 0; rank < num_ranks; rank++)
-        parts_fill_slots(model.ranks[rank]);
+        shards_fill_slots(model.ranks[rank]);
     assert_ok(ph__folder_begin(folder));
-    parts_save(&model, folder);
+    shards_save(&model, folder);
     cut_model_fini(&model);
 }
 
 static void check_whole(const char *path, const struct ph_store *whole, enum ph_row_format format)
 {
-    struct ph_store *store = parts_whole_store(normal, format);
-    struct ph__tensor_list list = parts_list(store);
-    parts_clear(&list);
+    struct ph_store *store = shards_whole_store(normal, format);
+    struct ph__tensor_list list = shards_list(store);
+    shards_clear(&list);
     assert_ok(ph__tensor_list_load(&list, path));
     assert_same_parts(&list, whole);
     ph__tensor_list_fini(&list);
@@ -44,9 +44,9 @@ static void check_parts(const char *path, const struct ph_store *whole, size_t n
     struct cut_model model;
     cut_model_init(&model, num_ranks, normal, format, number);
     for (size_t rank = 0; rank < num_ranks; rank++) {
-        struct ph__tensor_list list = parts_list(model.ranks[rank]);
+        struct ph__tensor_list list = shards_list(model.ranks[rank]);
         struct ph__folder *folder;
-        parts_clear(&list);
+        shards_clear(&list);
         assert_ok(ph__folder_open(path, &folder));
         assert_ok(ph__folder_check_seals(folder, rank, num_ranks));
         assert_ok(ph__folder_load(folder, list.count, list.tensors));
@@ -77,7 +77,7 @@ static ph_status give_up(void *context)
 /* Each way of reading a tensor's bytes calls it, and ends with what it fails with. */
 static void check_meanwhile(const char *path, const struct ph_store *whole)
 {
-    struct ph__tensor_list all = parts_list(whole);
+    struct ph__tensor_list all = shards_list(whole);
     struct ph__folder *folder;
     char digits[65];
     size_t num_calls = 0;
@@ -103,7 +103,7 @@ static void check_meanwhile(const char *path, const struct ph_store *whole)
 
 static void check_digests(const char *path, const struct ph_store *whole)
 {
-    struct ph__tensor_list all = parts_list(whole);
+    struct ph__tensor_list all = shards_list(whole);
     struct ph__folder *folder;
     char weights[65], wanted_weights[65], everything[65], wanted[65];
     assert_ok(ph__folder_open(path, &folder));
@@ -140,7 +140,7 @@ static void a_single_file_is_loaded_in_parts(void **state)
     const char *path = test_path("single.safetensors");
     for (size_t i = 0; i < 4; i++) {
         struct ph_store *whole = filled_whole(formats[i]);
-        struct ph__tensor_list list = parts_list(whole);
+        struct ph__tensor_list list = shards_list(whole);
         assert_ok(ph__safetensors_write(path, list.count, list.tensors, NULL));
         check_parts(path, whole, 3, formats[i], 100 + i);
         check_digests(path, whole);
@@ -159,16 +159,16 @@ static void rows_are_converted_as_from_a_single_file(void **state)
     for (size_t i = 0; i < 24; i++) {
         const char *file = test_path("converted.safetensors");
         struct ph_store *whole = filled_whole(formats[i / 6]);
-        struct ph__tensor_list list = parts_list(whole);
+        struct ph__tensor_list list = shards_list(whole);
         assert_ok(ph__safetensors_write(file, list.count, list.tensors, NULL));
         save_cut(folder, 5, formats[i / 6], i);
         struct ph_store *stores[2];
         for (size_t k = 0; k < 2; k++) {
             assert_ok(ph_store_create(1, &stores[k]));
             ph__store_set_row_format(stores[k], kinds[i % 6]);
-            parts_add_dense(stores[k], normal);
-            parts_add_table(stores[k], "embedding", normal, 20, 1, &logical_slices[0].slice, NULL);
-            struct ph__tensor_list wanted = parts_list(stores[k]);
+            shards_add_dense(stores[k], normal);
+            shards_add_table(stores[k], "embedding", normal, 20, 1, &logical_slices[0].slice, NULL);
+            struct ph__tensor_list wanted = shards_list(stores[k]);
             struct ph__folder *opened;
             assert_ok(ph__folder_open(k == 0 ? file : folder, &opened));
             assert_ok(ph__folder_load(opened, wanted.count, wanted.tensors));
@@ -241,19 +241,19 @@ static void long_tables_are_read_in_blocks(void **state)
     static const struct ph_table_slice slice = {"embedding.user", 150000};
     const size_t cut = 8, dim = 12, rows = slice.num_rows;
     const char *path = test_path("long");
-    struct ph_store *whole = parts_new_store(PH_ROWS_FP32), *halves = parts_new_store(PH_ROWS_FP32);
-    struct ph_store *loaded = parts_new_store(PH_ROWS_BF16_SPLIT);
-    parts_add_table(whole, "embedding", normal, dim, 1, &slice, NULL);
-    parts_add_table(halves, "left", normal, cut, 1, &slice, &(struct ph__slice_part){0, rows, 0, dim});
-    parts_add_table(
-        halves, "right", normal, dim - cut, 1, &slice, &(struct ph__slice_part){0, rows, cut, dim});
-    parts_add_table(loaded, "embedding", (struct ph_init){0}, dim, 1, &slice, NULL);
-    parts_fill_slots(whole);
-    parts_fill_slots(halves);
+    struct ph_store *whole = shards_new_store(PH_ROWS_FP32), *halves = shards_new_store(PH_ROWS_FP32);
+    struct ph_store *loaded = shards_new_store(PH_ROWS_BF16_SPLIT);
+    shards_add_table(whole, "embedding", normal, dim, 1, &slice, NULL);
+    shards_add_table(halves, "left", normal, cut, 1, &slice, &(struct ph__slice_shard){0, rows, 0, dim});
+    shards_add_table(
+        halves, "right", normal, dim - cut, 1, &slice, &(struct ph__slice_shard){0, rows, cut, dim});
+    shards_add_table(loaded, "embedding", (struct ph_init){0}, dim, 1, &slice, NULL);
+    shards_fill_slots(whole);
+    shards_fill_slots(halves);
     assert_ok(ph__folder_begin(path));
-    char *description = parts_write(halves, path, 0, 1);
+    char *description = shards_write(halves, path, 0, 1);
     assert_ok(ph__folder_commit(path, 1, (const char *const *)(uintptr_t)&description, NULL));
-    struct ph__tensor_list list = parts_list(loaded);
+    struct ph__tensor_list list = shards_list(loaded);
     char digest[65], wanted[65];
     check_digests(path, whole);
     assert_ok(ph__tensor_list_load(&list, path));
@@ -273,14 +273,14 @@ static void a_model_that_does_not_fit_stays_as_it_was(void **state)
     const char *path = test_path("foreign");
     char before[65], after[65];
     save_cut(path, 3, PH_ROWS_FP32, 1);
-    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
-    parts_add_dense(store, normal);
-    parts_add_table(store, "embedding", normal, 20, 2,
+    struct ph_store *store = shards_new_store(PH_ROWS_FP32);
+    shards_add_dense(store, normal);
+    shards_add_table(store, "embedding", normal, 20, 2,
         (const struct ph_table_slice[]){{"embedding.user", 67}, {"embedding.item", 10}}, NULL);
     assert_ok(ph_checkpoint_digest(store, NULL, before));
     assert_fails(ph_checkpoint_load(path, store, NULL), PH_ERROR_CHECKPOINT,
         "tensor 'embedding.item' is F32 (9,20), but the model's is F32 (10,20)");
-    parts_add_table(
+    shards_add_table(
         store, "other", normal, 8, 1, (const struct ph_table_slice[]){{"embedding.page", 5}}, NULL);
     assert_ok(ph_checkpoint_digest(store, NULL, before));
     assert_fails(ph_checkpoint_load(path, store, NULL), PH_ERROR_CHECKPOINT, "'embedding.item'");
@@ -294,11 +294,11 @@ static void missing_and_surplus_tensors_are_named(void **state)
     (void)state;
     const char *path = test_path("others");
     save_cut(path, 4, PH_ROWS_FP32, 2);
-    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
-    parts_add_dense(store, normal);
+    struct ph_store *store = shards_new_store(PH_ROWS_FP32);
+    shards_add_dense(store, normal);
     assert_fails(ph_checkpoint_load(path, store, NULL), PH_ERROR_CHECKPOINT,
         "the model has no tensor 'embedding.item'");
-    parts_add_table(
+    shards_add_table(
         store, "other", normal, 8, 1, (const struct ph_table_slice[]){{"embedding.page", 5}}, NULL);
     assert_fails(
         ph_checkpoint_load(path, store, NULL), PH_ERROR_CHECKPOINT, "tensor 'embedding.page' is missing");

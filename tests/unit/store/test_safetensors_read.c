@@ -49,7 +49,7 @@ static void a_file_written_by_hand_is_read(void **state)
     const struct ph_tensor tensor = ph__safetensors_tensor(file, b);
     assert_string_equal(tensor.name, "b");
     assert_int_equal(tensor.dtype, PH_U8);
-    assert_int_equal(tensor.shape.rank, 2);
+    assert_int_equal(tensor.shape.num_dims, 2);
     assert_int_equal(tensor.shape.dims[1], 2);
 
     int32_t integers[2];

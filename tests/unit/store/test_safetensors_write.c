@@ -152,7 +152,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
     unlink(temporary);
     struct ph__safetensors *file;
     assert_ok(ph__safetensors_open(path, &file));
-    assert_int_equal(ph__safetensors_tensor(file, 0).shape.rank, 0);
+    assert_int_equal(ph__safetensors_tensor(file, 0).shape.num_dims, 0);
     ph__safetensors_close(file);
     free(large);
 }

@@ -47,8 +47,8 @@ static void expect_tensor(
     const struct ph__tensor_list *list, const char *name, struct ph_shape shape, const ph_real *first)
 {
     struct ph_tensor tensor = find(list, name);
-    assert_int_equal(tensor.shape.rank, shape.rank);
-    for (size_t i = 0; i < shape.rank; i++)
+    assert_int_equal(tensor.shape.num_dims, shape.num_dims);
+    for (size_t i = 0; i < shape.num_dims; i++)
         assert_int_equal(tensor.shape.dims[i], shape.dims[i]);
     assert_ptr_equal(tensor.data, first);
 }
@@ -69,17 +69,17 @@ static void slots_are_listed_by_logical_name_and_cut_as_their_tensors(void **sta
     ph_store_destroy(model.store);
 }
 
-/* Of a part per weight its part, of a part per row its rows: all the parts of some columns have those. */
+/* Of a shard per weight its shard, of a shard per row its rows: all the shards of some columns have those. */
 static void slots_of_parts_are_parts_of_slots(void **state)
 {
     (void)state;
-    const struct ph__slice_part parts[] = {{10, 40, 0, 9}, {0, 5, 4, 9}};
+    const struct ph__slice_shard shards[] = {{10, 40, 0, 9}, {0, 5, 4, 9}};
     const struct ph__declaration table = {.name = "embedding",
         .is_table = true,
         .shape = {2, {12, 3}},
         .num_slices = 2,
         .slices = slices,
-        .parts = parts};
+        .shards = shards};
     struct ph_store *store;
     struct ph_parameter *parameter;
     struct ph__slot *slot;
@@ -93,14 +93,14 @@ static void slots_of_parts_are_parts_of_slots(void **state)
     const struct ph_tensor user_s = find(&list, "slot.s:embedding.user");
     const struct ph_tensor item_s = find(&list, "slot.s:embedding.item");
     assert_int_equal(user_m.first_row, 10);
-    assert_int_equal(user_m.whole.rank, 2);
+    assert_int_equal(user_m.whole.num_dims, 2);
     assert_int_equal(user_m.whole.dims[1], 9);
     assert_int_equal(user_s.first_row, 10);
-    assert_int_equal(user_s.shape.rank, 1);
-    assert_int_equal(user_s.whole.rank, 1);
+    assert_int_equal(user_s.shape.num_dims, 1);
+    assert_int_equal(user_s.whole.num_dims, 1);
     assert_int_equal(user_s.whole.dims[0], 40);
     assert_int_equal(item_s.first_column, 4);
-    assert_int_equal(item_s.whole.rank, 1);
+    assert_int_equal(item_s.whole.num_dims, 1);
     assert_ptr_equal(item_s.data, slot->data + 7);
     ph__tensor_list_fini(&list);
     ph_store_destroy(store);

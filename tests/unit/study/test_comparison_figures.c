@@ -36,9 +36,9 @@ static int begin(void **state)
     return 0;
 }
 
-static struct ph__figures figures_of(size_t row)
+static struct ph__comparison_figures figures_of(size_t row)
 {
-    struct ph__figures figures;
+    struct ph__comparison_figures figures;
     assert_ok(ph__comparison_figures(&comparison, row, &figures));
     return figures;
 }
@@ -54,7 +54,7 @@ static void differences_are_paired_over_common_seeds(void **state)
     finish(1, 1, 0.74, 0.3);
     finish(1, 2, 0.72, 0.3);
     finish(1, 3, 0.99, 0.1);
-    const struct ph__figures figures = figures_of(1);
+    const struct ph__comparison_figures figures = figures_of(1);
     assert_int_equal(figures.pairing, PH_PAIRED);
     assert_int_equal(figures.num_pairs, 3);
     assert_int_equal(figures.num_finished, 4);
@@ -74,7 +74,7 @@ static void one_seed_has_no_spread(void **state)
     (void)state;
     finish(0, 2, 0.70, 0.4);
     finish(1, 2, 0.75, 0.5);
-    const struct ph__figures figures = figures_of(1);
+    const struct ph__comparison_figures figures = figures_of(1);
     assert_near(figures.test_auc.mean, 0.75, 0, 0);
     assert_near(figures.auc_difference.mean, 0.05, 1e-15, 0);
     assert_true(isnan(figures.test_auc.deviation) && isnan(figures.auc_difference.half_width));
@@ -86,7 +86,7 @@ static void what_has_other_test_data_is_not_paired(void **state)
     finish(0, 0, 0.70, 0.4);
     finish(1, 0, 0.75, 0.5);
     snprintf(rows[1].test_key, sizeof rows[1].test_key, "other");
-    const struct ph__figures figures = figures_of(1);
+    const struct ph__comparison_figures figures = figures_of(1);
     assert_int_equal(figures.pairing, PH_PAIR_OF_OTHER_DATA);
     assert_int_equal(figures.num_pairs, 0);
     assert_true(isnan(figures.auc_difference.mean));
@@ -99,7 +99,7 @@ static void what_failed_is_counted_and_not_measured(void **state)
     finish(0, 0, 0.70, 0.4);
     runs[1][0].state = PH_RUN_FAILED;
     runs[1][0].summary.test.auc = 0.1;
-    struct ph__figures figures = figures_of(1);
+    struct ph__comparison_figures figures = figures_of(1);
     assert_int_equal(figures.pairing, PH_PAIR_HAS_NO_SEED);
     assert_int_equal(figures.num_failed, 1);
     assert_int_equal(figures.num_finished, 0);
@@ -111,9 +111,9 @@ static void what_is_published_stands_beside_it(void **state)
     (void)state;
     for (size_t seed = 0; seed < 4; seed++)
         finish(0, seed, 0.70, 0.4);
-    assert_null(ph__bar_word(&(struct ph__figures){.bar_auc = (double)NAN}));
+    assert_null(ph__bar_word(&(struct ph__comparison_figures){.bar_auc = (double)NAN}));
     config.published = (struct ph__published_settings){.auc = 0.69, .bar_auc = 0.70};
-    struct ph__figures figures = figures_of(0);
+    struct ph__comparison_figures figures = figures_of(0);
     assert_near(figures.published_auc_difference, 0.01, 1e-15, 0);
     assert_true(isnan(figures.published_logloss) && isnan(figures.published_logloss_difference));
     assert_string_equal(ph__bar_word(&figures), "reached");

@@ -15,17 +15,17 @@ static struct ph__trial trials[] = {
     {.index = 6, .num_rungs = 2, .valid_auc = (double)NAN, .valid_logloss = (double)NAN},
 };
 
-static void assert_ranked(int metric, int selection, const uint64_t *wanted)
+static void assert_ordered(int metric, int selection, const uint64_t *wanted)
 {
     struct ph_config config = {.tune.metric = metric, .train.selection = selection};
     struct ph__tuning tuning = {
         .config = &config, .trials = trials, .num_trials = sizeof trials / sizeof *trials};
-    const struct ph__trial **ranked;
-    size_t num_ranked;
-    assert_ok(ph__tuning_ranking(&tuning, &ranked, &num_ranked));
-    assert_int_equal(num_ranked, 5);
+    const struct ph__trial **ordered;
+    size_t num_finished;
+    assert_ok(ph__tuning_order(&tuning, &ordered, &num_finished));
+    assert_int_equal(num_finished, 5);
     for (size_t i = 0; i < tuning.num_trials; i++)
-        assert_int_equal(ranked[i]->index, wanted[i]);
+        assert_int_equal(ordered[i]->index, wanted[i]);
     ph__arena_fini(&tuning.arena);
 }
 
@@ -33,10 +33,10 @@ static void who_came_furthest_is_best_and_then_the_metric_decides(void **state)
 {
     (void)state;
     static const uint64_t by_auc[] = {2, 5, 1, 6, 0, 4, 3}, by_logloss[] = {1, 2, 5, 6, 0, 4, 3};
-    assert_ranked(PH_TUNE_AUC, PH_SELECT_LOGLOSS, by_auc);
-    assert_ranked(PH_TUNE_LOGLOSS, PH_SELECT_AUC, by_logloss);
-    assert_ranked(PH_TUNE_SELECTION, PH_SELECT_AUC, by_auc);
-    assert_ranked(PH_TUNE_SELECTION, PH_SELECT_LOGLOSS, by_logloss);
+    assert_ordered(PH_TUNE_AUC, PH_SELECT_LOGLOSS, by_auc);
+    assert_ordered(PH_TUNE_LOGLOSS, PH_SELECT_AUC, by_logloss);
+    assert_ordered(PH_TUNE_SELECTION, PH_SELECT_AUC, by_auc);
+    assert_ordered(PH_TUNE_SELECTION, PH_SELECT_LOGLOSS, by_logloss);
 }
 
 int main(void)

@@ -26,9 +26,9 @@ static void elements_are_the_product_of_the_dimensions(void **state)
 {
     (void)state;
     assert_int_equal(ph_shape_elements(&(struct ph_shape){0}), 1);
-    assert_int_equal(ph_shape_elements(&(struct ph_shape){.rank = 1, .dims = {7}}), 7);
-    assert_int_equal(ph_shape_elements(&(struct ph_shape){.rank = 3, .dims = {2, 3, 5}}), 30);
-    assert_int_equal(ph_shape_elements(&(struct ph_shape){.rank = 2, .dims = {0, 5}}), 0);
+    assert_int_equal(ph_shape_elements(&(struct ph_shape){.num_dims = 1, .dims = {7}}), 7);
+    assert_int_equal(ph_shape_elements(&(struct ph_shape){.num_dims = 3, .dims = {2, 3, 5}}), 30);
+    assert_int_equal(ph_shape_elements(&(struct ph_shape){.num_dims = 2, .dims = {0, 5}}), 0);
 }
 
 int main(void)

@@ -145,7 +145,7 @@ static ph_status run_rank(struct ph_comm *comm, void *context)
     const ph_status status = train_config(training, comm, config);
     ph_config_destroy(config);
     for (size_t i = 0; comm != NULL && training->sent_bytes != NULL && i < ph_comm_world_size(comm); i++)
-        __atomic_add_fetch(training->sent_bytes, ph__comm_figures(comm).sent_bytes[i], __ATOMIC_RELAXED);
+        __atomic_add_fetch(training->sent_bytes, ph__comm_counters(comm).sent_bytes[i], __ATOMIC_RELAXED);
     return status;
 }
 

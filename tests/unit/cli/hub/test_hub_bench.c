@@ -1,5 +1,5 @@
 /* What phloem hub bench leaves out, and what is an error. */
-#include "cli/hub/hub_parts.h"
+#include "cli/hub/hub_verbs.h"
 
 #include <pthread.h>
 

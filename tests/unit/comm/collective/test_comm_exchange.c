@@ -109,13 +109,13 @@ static ph_status count_what_was_sent(struct ph_comm *comm, void *context)
     const size_t own = ph_comm_rank(comm), other = 1 - own;
     const struct ph__message sends[] = {{other, data, BYTES}, {own, data, BYTES}, {other, NULL, 0}};
     const struct ph__message receives[] = {{own, got, BYTES}, {other, got, BYTES}, {other, NULL, 0}};
-    const struct ph__comm_figures before = ph__comm_figures(comm);
+    const struct ph__comm_counters before = ph__comm_counters(comm);
     const uint64_t bytes = before.sent_bytes[other], messages = before.sent_messages[other];
     uint64_t ticket;
     PH_TRY(ph__comm_exchange_start(
         comm, &(struct ph__comm_call){0, "counted"}, &(struct ph__exchange){sends, receives, 3, 3}, &ticket));
     PH_TRY(ph__comm_wait(comm, ticket));
-    const struct ph__comm_figures after = ph__comm_figures(comm);
+    const struct ph__comm_counters after = ph__comm_counters(comm);
     RANK_CHECK(after.num_operations == before.num_operations + 1);
     RANK_CHECK(after.sent_bytes[other] == bytes + BYTES);
     RANK_CHECK(after.sent_messages[other] == messages + 4 + 1); /* cut at 30 bytes, and one of none */
@@ -222,7 +222,7 @@ static uint64_t sent_to_others(const struct ph_comm *comm)
 {
     uint64_t sum = 0;
     for (size_t rank = 1; rank < ph_comm_world_size(comm); rank++)
-        sum += ph__comm_figures(comm).sent_bytes[rank];
+        sum += ph__comm_counters(comm).sent_bytes[rank];
     return sum;
 }
 

@@ -193,9 +193,9 @@ static ph_status leave_again(struct ph_comm *comm, void *context)
 {
     (void)context;
     PH_TRY(ph_comm_leave(comm));
-    const uint64_t num_operations = ph__comm_figures(comm).num_operations;
+    const uint64_t num_operations = ph__comm_counters(comm).num_operations;
     PH_TRY(ph_comm_leave(comm));
-    RANK_CHECK(ph__comm_figures(comm).num_operations == num_operations);
+    RANK_CHECK(ph__comm_counters(comm).num_operations == num_operations);
     return PH_OK;
 }
 

@@ -39,7 +39,7 @@ static ph_status gather_parts(struct ph_comm *comm, size_t scale)
     for (size_t rank = 0; rank < world_size; rank++)
         bytes_of[rank] = (rank * 2 + 1) % 3 * scale; /* 1, 0, 2 ... */
     fill(own_rank, (size_t)bytes_of[own_rank], own);
-    PH_TRY(ph__comm_gather_parts_once(comm, "descriptions", own, bytes_of, all));
+    PH_TRY(ph__comm_gather_varied_once(comm, "descriptions", own, bytes_of, all));
     for (size_t rank = 0, at = 0; rank < world_size; rank++)
         for (size_t i = 0; i < bytes_of[rank]; i++)
             RANK_CHECK(all[at++] == byte_of(rank, i));
@@ -112,7 +112,7 @@ static ph_status wait_for_rank_one(struct ph_comm *comm, void *context)
     memset(data, 0xEE, sizeof data);
     const ph_status status = *way == GATHER ? ph__comm_gather_once(comm, "in vain", "12345678", 8, data)
                              : *way == GATHER_PARTS
-                                 ? ph__comm_gather_parts_once(comm, "in vain", "12345678", bytes_of, data)
+                                 ? ph__comm_gather_varied_once(comm, "in vain", "12345678", bytes_of, data)
                              : *way == BROADCAST ? ph__comm_broadcast_once(comm, "in vain", 1, data, 16)
                                                  : ph__comm_pass_once(comm, "in vain", 1, 0, data, 16);
     for (size_t i = 0; i < sizeof data; i++)

@@ -103,9 +103,9 @@ static ph_status poll_until_there(struct ph_comm *comm, void *context)
         comm, &(struct ph__comm_call){0, "polled"}, world, PH_WIRE_BF16, 5, 10, data, &ticket));
     while (comm->operations.num_flying > 0)
         PH_TRY(ph__comm_progress(comm));
-    const double waited = ph__comm_figures(comm).waited_seconds;
+    const double waited = ph__comm_counters(comm).waited_seconds;
     PH_TRY(ph__comm_wait(comm, ticket));
-    RANK_CHECK(ph__comm_figures(comm).waited_seconds == waited);
+    RANK_CHECK(ph__comm_counters(comm).waited_seconds == waited);
     return PH_OK;
 }
 
@@ -167,10 +167,10 @@ static ph_status step(struct ph_comm *comm)
 
 static ph_status count_in_steps(struct ph_comm *comm, void *context)
 {
-    struct ph__comm_record *record = NULL;
+    struct ph__comm_profile *profile = NULL;
     if (context != NULL) {
-        PH_TRY(ph__comm_record_create(comm, 100, &record));
-        ph__comm_record_begin(record);
+        PH_TRY(ph__comm_profile_create(comm, 100, &profile));
+        ph__comm_profile_begin(profile);
     }
     PH_TRY(step(comm));
     PH_TRY(ph__comm_barrier(comm));
@@ -185,8 +185,8 @@ static ph_status count_in_steps(struct ph_comm *comm, void *context)
     if (ph_comm_rank(comm) == 0)
         count_allocations(false);
     RANK_CHECK(comm->operations.num_growths == num_growths);
-    RANK_CHECK(record == NULL || record->num_dropped > 0);
-    ph__comm_record_destroy(record);
+    RANK_CHECK(profile == NULL || profile->num_dropped > 0);
+    ph__comm_profile_destroy(profile);
     return PH_OK;
 }
 

@@ -121,9 +121,9 @@ static void ids_are_plain_digits(void **state)
 
 /* ---- times ----------------------------------------------------------------------------------------------- */
 
-static int part_of(enum ph__time_part part, const char *text)
+static int part_of(enum ph__time_component part, const char *text)
 {
-    return ph__time_part(part, text, strlen(text));
+    return ph__time_component(part, text, strlen(text));
 }
 
 static int month_length(int year, int month)
@@ -201,7 +201,7 @@ static void other_numbers_are_no_times(void **state)
         "2020.04.10", "14-10-21 05"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (int part = PH_TIME_HOUR; part <= PH_TIME_WEEKEND; part++)
-            assert_int_equal(part_of((enum ph__time_part)part, texts[i]), -1);
+            assert_int_equal(part_of((enum ph__time_component)part, texts[i]), -1);
 }
 
 int main(void)

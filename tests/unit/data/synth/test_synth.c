@@ -215,7 +215,7 @@ static void the_orders_of_a_staircase_are_written_beside_the_files(void **state)
     ph__arena_fini(&arena);
 }
 
-/* The logit is made of the parts that the row keeps. */
+/* The logit is made of the components that the row keeps. */
 static void a_staircases_logit_is_the_weighted_sum_of_its_parts(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void a_staircases_logit_is_the_weighted_sum_of_its_parts(void **state)
         ph__synth_row_draw(&teacher, 1, i, 0, &row);
         double logit = teacher.bias;
         for (size_t step = 0; step < 4; step++)
-            logit += 1.5 * row.parts[step]; /* the scale by the square root of four parts */
+            logit += 1.5 * row.components[step]; /* the scale by the square root of four components */
         assert_near(row.probability, 1 / (1 + exp(-logit)), 0, 1e-9);
         ph__synth_row_fini(&row);
     }
@@ -405,7 +405,7 @@ static void ids_cover_their_table_by_the_power_law(void **state)
     double total = 0;
     for (int k = 1; k <= IDS; k++)
         total += pow(k, -1.05);
-    for (uint64_t k = 1; k <= IDS; k++) { /* the id of rank k */
+    for (uint64_t k = 1; k <= IDS; k++) { /* the id of item k */
         double expected = ROWS * pow((double)k, -1.05) / total;
         assert_near(counts[k * teacher.scatter[4] % IDS], expected, 5 * sqrt(expected), 0);
     }

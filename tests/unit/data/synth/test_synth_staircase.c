@@ -33,23 +33,23 @@ static const uint64_t table_rows[PH_SYNTH_MAX_FIELDS] = {
 static const uint64_t scatter[PH_SYNTH_MAX_FIELDS] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
 static const size_t single[PH_SYNTH_MAX_FIELDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-/* How often an id appears, from the power law of its rank: id = rank * 3 % 4. */
+/* How often an id appears, from the power law of its popularity: id = item * 3 % 4. */
 static double share_of(uint64_t id, double exponent)
 {
     double total = 0, share = 0;
-    for (int rank = 1; rank <= IDS; rank++) {
-        total += pow(rank, -exponent);
-        if ((uint64_t)rank * 3 % IDS == id)
-            share = pow(rank, -exponent);
+    for (int item = 1; item <= IDS; item++) {
+        total += pow(item, -exponent);
+        if ((uint64_t)item * 3 % IDS == id)
+            share = pow(item, -exponent);
     }
     return share / total;
 }
 
-/* Every row, how likely it is, and its parts. */
+/* Every row, how likely it is, and its components. */
 struct world {
     struct ph__staircase staircase;
     double probability[ROWS];
-    double parts[ROWS][STEPS];
+    double components[ROWS][STEPS];
 };
 
 static uint64_t id_of(size_t row, size_t field)
@@ -68,7 +68,7 @@ static struct world *world_of(const struct ph_synth_settings *settings)
             ids[f] = id_of(row, f);
             world.probability[row] *= share_of(ids[f], settings->exponent);
         }
-        ph__staircase_parts(&world.staircase, ids, single, world.parts[row]);
+        ph__staircase_components(&world.staircase, ids, single, world.components[row]);
     }
     return &world;
 }
@@ -81,12 +81,12 @@ static void parts_have_mean_0_variance_1_and_no_correlation(void **state)
     for (size_t i = 0; i < STEPS; i++) {
         double mean = 0;
         for (size_t row = 0; row < ROWS; row++)
-            mean += world->probability[row] * world->parts[row][i];
+            mean += world->probability[row] * world->components[row][i];
         assert_near(mean, 0, 1e-10, 0);
         for (size_t j = 0; j <= i; j++) {
             double product = 0;
             for (size_t row = 0; row < ROWS; row++)
-                product += world->probability[row] * world->parts[row][i] * world->parts[row][j];
+                product += world->probability[row] * world->components[row][i] * world->components[row][j];
             assert_near(product, i == j, 1e-10, 0);
         }
     }
@@ -111,14 +111,14 @@ static size_t size_of_set(size_t fields)
     return size;
 }
 
-/* The mean of a part given the ids of the fields of a set is 0 whatever they are. */
+/* The mean of a component given the ids of the fields of a set is 0 whatever they are. */
 static void assert_nothing_is_seen(const struct world *world, size_t step, size_t fields)
 {
     static double sums[ROWS];
     size_t bits = bits_of(fields);
     memset(sums, 0, sizeof sums);
     for (size_t row = 0; row < ROWS; row++)
-        sums[row & bits] += world->probability[row] * world->parts[row][step];
+        sums[row & bits] += world->probability[row] * world->components[row][step];
     for (size_t row = 0; row < ROWS; row++)
         assert_near(sums[row], 0, 1e-12, 0);
 }
@@ -224,12 +224,12 @@ static void parts_are_sums_of_products_over_neighbours(void **state)
     struct ph__rng_sequence random = {.key.seed = test_seed()};
     for (int trial = 0; trial < 50; trial++) {
         uint64_t ids[WIDE * BAG];
-        double parts[STEPS];
+        double components[STEPS];
         for (size_t i = 0; i < WIDE * BAG; i++)
             ids[i] = ph__rng_below(&random, IDS);
-        ph__staircase_parts(&staircase, ids, bag_sizes, parts);
+        ph__staircase_components(&staircase, ids, bag_sizes, components);
         for (size_t step = 0; step < STEPS; step++)
-            assert_near(parts[step], part_of(&staircase, ids, (size_t)1 << step), 1e-12, 1e-12);
+            assert_near(components[step], part_of(&staircase, ids, (size_t)1 << step), 1e-12, 1e-12);
     }
     ph__staircase_fini(&staircase);
 }

@@ -8,26 +8,26 @@
 #define NUM_DRAWS 400000
 
 /* Chi-squared of draws against P(k) ~ k^-s, in standard deviations above what chance gives. */
-static double excess(double exponent, size_t num_ranks)
+static double excess(double exponent, size_t num_items)
 {
     struct ph__zipf zipf;
-    ph__zipf_init(&zipf, exponent, num_ranks);
+    ph__zipf_init(&zipf, exponent, num_items);
     struct ph__rng_sequence random = {.key.seed = test_seed()};
-    double *counts = calloc(num_ranks + 1, sizeof *counts);
+    double *counts = calloc(num_items + 1, sizeof *counts);
     for (size_t i = 0; i < NUM_DRAWS; i++) {
-        uint64_t rank = ph__zipf_draw(&zipf, &random);
-        assert_in_range(rank, 1, num_ranks);
-        counts[rank]++;
+        uint64_t item = ph__zipf_draw(&zipf, &random);
+        assert_in_range(item, 1, num_items);
+        counts[item]++;
     }
     double total = 0, chi_squared = 0;
-    for (size_t k = 1; k <= num_ranks; k++)
+    for (size_t k = 1; k <= num_items; k++)
         total += pow((double)k, -exponent);
-    for (size_t k = 1; k <= num_ranks; k++) {
+    for (size_t k = 1; k <= num_items; k++) {
         double expected = NUM_DRAWS * pow((double)k, -exponent) / total;
         chi_squared += (counts[k] - expected) * (counts[k] - expected) / expected;
     }
     free(counts);
-    double freedom = (double)num_ranks - 1;
+    double freedom = (double)num_items - 1;
     return (chi_squared - freedom) / sqrt(2 * freedom);
 }
 
@@ -42,8 +42,8 @@ static void ranks_follow_the_power_law(void **state)
 static void small_tables_follow_it_too(void **state)
 {
     (void)state;
-    for (size_t num_ranks = 2; num_ranks < 6; num_ranks++)
-        assert_true(excess(1.05, num_ranks) < 6);
+    for (size_t num_items = 2; num_items < 6; num_items++)
+        assert_true(excess(1.05, num_items) < 6);
 }
 
 static void one_rank_is_always_drawn(void **state)
@@ -64,9 +64,9 @@ static void huge_tables_stay_in_range_and_keep_the_head(void **state)
     struct ph__rng_sequence random = {.key.seed = test_seed()};
     size_t num_first = 0;
     for (int i = 0; i < 100000; i++) {
-        uint64_t rank = ph__zipf_draw(&zipf, &random);
-        assert_in_range(rank, 1, 4000000000u);
-        num_first += rank == 1;
+        uint64_t item = ph__zipf_draw(&zipf, &random);
+        assert_in_range(item, 1, 4000000000u);
+        num_first += item == 1;
     }
     assert_near((double)num_first / 100000, 1 / (5.591582 - 5 * pow(4e9, -0.2)), 0.005,
         0); /* zeta(1.2) less the tail */

@@ -338,7 +338,7 @@ static void other_files_and_other_jobs_are_refused(void **state)
     struct ph__job_checkpoint_head head;
     float number = 1;
     const struct ph_tensor tensor = {
-        .name = "w", .dtype = PH_F32, .shape = {.rank = 1, .dims = {1}}, .data = &number};
+        .name = "w", .dtype = PH_F32, .shape = {.num_dims = 1, .dims = {1}}, .data = &number};
     assert_ok(ph__safetensors_write(foreign, 1, &tensor, NULL));
     assert_fails(ph__job_checkpoint_read_head(foreign, &head), PH_ERROR_CHECKPOINT, "not the checkpoint");
 

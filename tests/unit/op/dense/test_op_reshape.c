@@ -11,7 +11,7 @@ static void assert_shape(struct ph_workspace *workspace, const struct ph_state *
     const ph_real *data = NULL;
     struct ph_shape shape;
     assert_ok(ph_workspace_output(workspace, "y", &data, &shape));
-    assert_int_equal(shape.rank, 3);
+    assert_int_equal(shape.num_dims, 3);
     assert_int_equal(shape.dims[0], 2);
     assert_int_equal(shape.dims[1], 3);
     assert_int_equal(shape.dims[2], 2);

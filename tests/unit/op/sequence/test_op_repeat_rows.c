@@ -59,8 +59,9 @@ static void a_row_stands_once_for_each_item_of_its_bag(void **state)
 static void bags_cost_where_they_begin(void **state)
 {
     (void)state;
-    const struct ph_type dense = {.kind = PH_DENSE, .dtype = PH_REAL, .rank = 2},
-                         jagged = {.kind = PH_JAGGED, .dtype = PH_I64, .rank = 2}, none = {.kind = PH_TOKEN};
+    const struct ph_type dense = {.kind = PH_DENSE, .dtype = PH_REAL, .num_dims = 2},
+                         jagged = {.kind = PH_JAGGED, .dtype = PH_I64, .num_dims = 2},
+                         none = {.kind = PH_TOKEN};
     ph_real data[1];
     struct ph__operand inputs[] = {{.type = &dense, .shape = {2, {3, 4}}, .data = data},
         {.type = &jagged, .shape = {2, {3, 5}}, .data = data}, {.type = &none}};

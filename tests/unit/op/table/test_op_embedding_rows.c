@@ -116,7 +116,7 @@ static void check_rows(enum ph_row_format format, enum ph_mode mode, int weights
     run(&lookup, &random, weights > 1, lengths);
     assert_ok(ph_workspace_output(lookup.workspace, "pooled", &pooled, &shape));
     assert_ok(ph_workspace_output(lookup.workspace, "rows", &rows, &shape));
-    assert_int_equal(shape.rank, 2);
+    assert_int_equal(shape.num_dims, 2);
     assert_int_equal(shape.dims[1], DIM);
     size_t item = 0;
     for (size_t sample = 0; sample < NUM_SAMPLES; sample++) {

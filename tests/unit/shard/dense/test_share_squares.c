@@ -95,7 +95,7 @@ static size_t count_rows(const struct samples *samples, size_t feature)
 static void four_columns_of_a_row_are_one_number_for_each_other_rank(void **state)
 {
     (void)state;
-    static const size_t num_parts[NUM_FEATURES] = {3, 2, 3, 3, 1, 4}; /* of column_cuts */
+    static const size_t num_partials[NUM_FEATURES] = {3, 2, 3, 3, 1, 4}; /* of column_cuts */
     uint64_t sent[4] = {0}, without[4] = {0}, squares = 0, wanted = 0;
     struct training training = {.plan = column_cuts, .optimizer = PH_ROWWISE_ADAGRAD};
     check_counting(&training, 4, 0, sent);
@@ -107,7 +107,7 @@ static void four_columns_of_a_row_are_one_number_for_each_other_rank(void **stat
         struct samples samples;
         make_samples(&samples, &training, step, 0, batch_sizes[step]);
         for (size_t f = 0; f < NUM_FEATURES; f++)
-            wanted += count_rows(&samples, f) * (num_parts[f] - 1) * (DIM / 4) * sizeof(ph_real);
+            wanted += count_rows(&samples, f) * (num_partials[f] - 1) * (DIM / 4) * sizeof(ph_real);
     }
     assert_int_equal(squares, wanted);
 }

@@ -102,8 +102,8 @@ static void check_rank(size_t num_global, size_t world_size, size_t rank, size_t
 {
     struct samples samples;
     struct ph__micro_batch micro = {0};
-    const size_t first = ph__part_start(num_global, rank, world_size);
-    const size_t last = ph__part_start(num_global, rank + 1, world_size);
+    const size_t first = ph__range_start(num_global, rank, world_size);
+    const size_t last = ph__range_start(num_global, rank + 1, world_size);
     size_t next = first, sum = 0;
     make_samples(&samples, first, last, num_global);
     const size_t count = ph__micro_batch_count(&samples.batch, world_size, wanted);
@@ -112,7 +112,7 @@ static void check_rank(size_t num_global, size_t world_size, size_t rank, size_t
         assert_ok(ph__micro_batch_cut(&micro, &samples.batch, world_size, i, count));
         const size_t global = micro.batch.num_global_samples;
         assert_int_equal(micro.batch.num_samples,
-            ph__part_start(global, rank + 1, world_size) - ph__part_start(global, rank, world_size));
+            ph__range_start(global, rank + 1, world_size) - ph__range_start(global, rank, world_size));
         assert_true(
             micro.batch.num_samples <= ph__micro_batch_most_samples(last - first, world_size, wanted));
         assert_true(num_global < world_size || micro.batch.num_samples > 0);

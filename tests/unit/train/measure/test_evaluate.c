@@ -88,7 +88,7 @@ static ph_status train_and_count(struct ph_comm *comm, void *context)
     struct counted_training *counted = context;
     const size_t rank = ph_comm_rank(comm);
     PH_TRY(train_as_rank(comm, &counted->training));
-    counted->sent_bytes[rank] = ph__comm_figures(comm).sent_bytes[1 - rank];
+    counted->sent_bytes[rank] = ph__comm_counters(comm).sent_bytes[1 - rank];
     return PH_OK;
 }
 

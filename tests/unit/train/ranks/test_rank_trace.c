@@ -24,7 +24,7 @@ static struct ph__comm_poll polls[] = {{6000, 700}};
 static ph_status write_hand_made(struct ph_comm *comm, void *context)
 {
     const uint64_t rank = ph_comm_rank(comm);
-    struct ph__comm_record record = {.comm = comm,
+    struct ph__comm_profile profile = {.comm = comm,
         .world_size = WORLD,
         .topics = topics,
         .num_topics = sizeof topics / sizeof *topics,
@@ -33,18 +33,18 @@ static ph_status write_hand_made(struct ph_comm *comm, void *context)
         .polls = polls,
         .num_polls = sizeof polls / sizeof *polls,
         .num_dropped = 10 + rank};
-    const struct ph__rank_figures figures = {.record = &record, .begun_ns = 1000, .latest_ns = 9500};
+    const struct ph__rank_figures figures = {.profile = &profile, .begun_ns = 1000, .latest_ns = 9500};
     struct ph__trace *trace;
     PH_TRY(ph__trace_create(2, &trace));
     ph__trace_add(trace, "linear", "forward", 1, 2500, 500);
     ph__rank_trace_step(trace, &figures, 7);
     ph__trace_add(trace, "dropped", "forward", 0, 1, 1);
-    const struct ph__rank_trace_parts parts = {.trace = trace,
-        .record = &record,
+    const struct ph__rank_trace_sources sources = {.trace = trace,
+        .profile = &profile,
         .num_threads = 2,
         .first = {0, (double)(rank * OFFSET_NS)},
         .last = {1000, (double)(rank * OFFSET_NS)}};
-    const ph_status status = ph__rank_trace_write(&parts, comm, context);
+    const ph_status status = ph__rank_trace_write(&sources, comm, context);
     ph__trace_destroy(trace);
     return status;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "tensor/rank.h"
+#include "tensor/auc.h"
 
 #define MOST 300
 

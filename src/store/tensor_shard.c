@@ -1,4 +1,4 @@
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,22 +7,22 @@
 
 bool ph__shape_equal(const struct ph_shape *a, const struct ph_shape *b)
 {
-    if (a->rank != b->rank)
+    if (a->num_dims != b->num_dims)
         return false;
-    for (size_t i = 0; i < a->rank; i++)
+    for (size_t i = 0; i < a->num_dims; i++)
         if (a->dims[i] != b->dims[i])
             return false;
     return true;
 }
 
-bool ph__tensor_is_part(const struct ph_tensor *tensor)
+bool ph__tensor_is_shard(const struct ph_tensor *tensor)
 {
-    return tensor->whole.rank > 0;
+    return tensor->whole.num_dims > 0;
 }
 
 struct ph_shape ph__tensor_whole(const struct ph_tensor *tensor)
 {
-    return ph__tensor_is_part(tensor) ? tensor->whole : tensor->shape;
+    return ph__tensor_is_shard(tensor) ? tensor->whole : tensor->shape;
 }
 
 bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b)
@@ -30,7 +30,7 @@ bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b)
     if (strcmp(a->name, b->name) != 0)
         return false;
     const struct ph_shape whole = ph__tensor_whole(a), other = ph__tensor_whole(b);
-    if ((!ph__tensor_is_part(a) && !ph__tensor_is_part(b)) || !ph__shape_equal(&whole, &other))
+    if ((!ph__tensor_is_shard(a) && !ph__tensor_is_shard(b)) || !ph__shape_equal(&whole, &other))
         return true;
     const struct ph__area area = ph__tensor_area(a), other_area = ph__tensor_area(b);
     return ph__area_common(&area, &other_area).num_rows > 0;
@@ -40,8 +40,8 @@ bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b)
 
 struct ph__area ph__shape_area(const struct ph_shape *shape)
 {
-    struct ph__area area = {.num_rows = shape->rank > 0 ? shape->dims[0] : 1, .num_columns = 1};
-    for (size_t i = 1; i < shape->rank; i++)
+    struct ph__area area = {.num_rows = shape->num_dims > 0 ? shape->dims[0] : 1, .num_columns = 1};
+    for (size_t i = 1; i < shape->num_dims; i++)
         area.num_columns *= shape->dims[i];
     return area;
 }
@@ -50,7 +50,7 @@ struct ph__area ph__tensor_area(const struct ph_tensor *tensor)
 {
     struct ph__area area = ph__shape_area(&tensor->shape);
     area.first_row = tensor->first_row;
-    area.first_column = tensor->shape.rank > 1 ? tensor->first_column : 0;
+    area.first_column = tensor->shape.num_dims > 1 ? tensor->first_column : 0;
     return area;
 }
 
@@ -87,7 +87,7 @@ const char *ph__area_name(
     struct ph__arena *arena, const char *name, const struct ph_shape *shape, const struct ph__area *area)
 {
     const size_t end_row = area->first_row + area->num_rows;
-    if (shape->rank < 2)
+    if (shape->num_dims < 2)
         return ph__arena_printf(arena, "%s[%zu:%zu]", name, area->first_row, end_row);
     return ph__arena_printf(arena, "%s[%zu:%zu,%zu:%zu]", name, area->first_row, end_row, area->first_column,
         area->first_column + area->num_columns);
@@ -159,13 +159,13 @@ bool ph__areas_cover(const struct ph__area *whole, struct ph__area *areas, size_
 /* ---- slices ------------------------------------------------------------------------------------------------ */
 
 struct ph_tensor ph__slice_tensor(
-    const struct ph_table_slice *slice, const struct ph__slice_part *part, size_t dim)
+    const struct ph_table_slice *slice, const struct ph__slice_shard *shard, size_t dim)
 {
-    struct ph_tensor tensor = {.name = slice->name, .shape = {.rank = 2, .dims = {slice->num_rows, dim}}};
-    if (part->whole_rows == slice->num_rows && part->whole_columns == dim)
+    struct ph_tensor tensor = {.name = slice->name, .shape = {.num_dims = 2, .dims = {slice->num_rows, dim}}};
+    if (shard->whole_rows == slice->num_rows && shard->whole_columns == dim)
         return tensor;
-    tensor.first_row = part->first_row;
-    tensor.first_column = part->first_column;
-    tensor.whole = (struct ph_shape){.rank = 2, .dims = {part->whole_rows, part->whole_columns}};
+    tensor.first_row = shard->first_row;
+    tensor.first_column = shard->first_column;
+    tensor.whole = (struct ph_shape){.num_dims = 2, .dims = {shard->whole_rows, shard->whole_columns}};
     return tensor;
 }

@@ -1,4 +1,4 @@
-#include "train/folder/data_record.h"
+#include "train/folder/data_fingerprint.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,39 +7,41 @@
 #include "data/encode/encoder.h"
 
 static ph_status look(
-    struct ph__read_record *record, const struct ph_train_job *job, struct ph__job_rows rows)
+    struct ph__fingerprint *fingerprint, const struct ph_train_job *job, struct ph__job_rows rows)
 {
     if (rows.path == NULL || rows.dataset != NULL)
         return PH_OK;
     const bool is_arrays = job->encoder->format == PH_DATA_NPY && !ph__job_rows_are_prepared(rows);
-    return ph__read_record_look(record, rows.path, is_arrays);
+    return ph__fingerprint_look(fingerprint, rows.path, is_arrays);
 }
 
-ph_status ph__data_record_begin(struct ph__data_record *record, const struct ph_train_job *job)
+ph_status ph__data_fingerprint_begin(struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job)
 {
-    *record = (struct ph__data_record){.is_kept = true};
-    PH_TRY(look(&record->train, job, ph__job_train(job)));
-    return look(&record->valid, job, ph__job_valid(job));
+    *fingerprint = (struct ph__data_fingerprint){.is_kept = true};
+    PH_TRY(look(&fingerprint->train, job, ph__job_train(job)));
+    return look(&fingerprint->valid, job, ph__job_valid(job));
 }
 
-void ph__data_record_fini(struct ph__data_record *record)
+void ph__data_fingerprint_fini(struct ph__data_fingerprint *fingerprint)
 {
-    ph__read_record_fini(&record->train);
-    ph__read_record_fini(&record->valid);
-    *record = (struct ph__data_record){.is_kept = false};
+    ph__fingerprint_fini(&fingerprint->train);
+    ph__fingerprint_fini(&fingerprint->valid);
+    *fingerprint = (struct ph__data_fingerprint){.is_kept = false};
 }
 
-struct ph__job_rows ph__data_record_train(struct ph__data_record *record, const struct ph_train_job *job)
+struct ph__job_rows ph__data_fingerprint_train(
+    struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job)
 {
     struct ph__job_rows rows = ph__job_train(job);
-    rows.record = record->is_kept ? &record->train : NULL;
+    rows.fingerprint = fingerprint->is_kept ? &fingerprint->train : NULL;
     return rows;
 }
 
-struct ph__job_rows ph__data_record_valid(struct ph__data_record *record, const struct ph_train_job *job)
+struct ph__job_rows ph__data_fingerprint_valid(
+    struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job)
 {
     struct ph__job_rows rows = ph__job_valid(job);
-    rows.record = record->is_kept ? &record->valid : NULL;
+    rows.fingerprint = fingerprint->is_kept ? &fingerprint->valid : NULL;
     return rows;
 }
 
@@ -47,27 +49,27 @@ struct ph__job_rows ph__data_record_valid(struct ph__data_record *record, const 
 
 /* Files are an array, a dataset an object; a pipe, and what is not there, null. */
 static void set_rows(struct ph__json *json, const char *key, struct ph__job_rows rows,
-    const struct ph__read_record *record, const struct ph__read_place *place)
+    const struct ph__fingerprint *fingerprint, const struct ph__read_place *place)
 {
     if (rows.dataset != NULL) {
         struct ph__json *dataset = ph__json_object();
         ph__json_set_integer(dataset, "rows", (int64_t)ph_dataset_num_rows(rows.dataset));
         ph__json_set(json, key, dataset);
-    } else if (record->num_files > 0) {
-        ph__json_set(json, key, ph__read_record_json(record, place));
+    } else if (fingerprint->num_files > 0) {
+        ph__json_set(json, key, ph__fingerprint_json(fingerprint, place));
     } else {
         ph__json_set_null(json, key);
     }
 }
 
-ph_status ph__data_record_text(
-    struct ph__data_record *record, const struct ph_train_job *job, char **text_out)
+ph_status ph__data_fingerprint_text(
+    struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job, char **text_out)
 {
     struct ph__read_place valid_place;
     struct ph__json *json = ph__json_object();
-    ph__read_record_tell(&record->valid, &valid_place);
-    set_rows(json, "train", ph__job_train(job), &record->train, &record->train_place);
-    set_rows(json, "valid", ph__job_valid(job), &record->valid, &valid_place);
+    ph__fingerprint_tell(&fingerprint->valid, &valid_place);
+    set_rows(json, "train", ph__job_train(job), &fingerprint->train, &fingerprint->train_place);
+    set_rows(json, "valid", ph__job_valid(job), &fingerprint->valid, &valid_place);
     const ph_status status = ph__json_text(json, 0, text_out);
     ph__json_destroy(json);
     return status;
@@ -92,7 +94,7 @@ static ph_status go_on(void *context)
 }
 
 static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows rows,
-    struct ph__read_record *record, const struct ph__meanwhile *meanwhile)
+    struct ph__fingerprint *fingerprint, const struct ph__meanwhile *meanwhile)
 {
     if (rows.dataset != NULL && ph__json_is_object(saved)) {
         const uint64_t before = (uint64_t)ph__json_as_integer(ph__json_get(saved, "rows"), 0);
@@ -103,29 +105,29 @@ static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows 
                          "a dataset: had %" PRIu64 " rows when the training was begun and has %" PRIu64,
                          before, now);
     }
-    if (record->num_files == 0 || !ph__json_is_array(saved))
+    if (fingerprint->num_files == 0 || !ph__json_is_array(saved))
         return PH_OK;
-    PH_TRY(ph__read_record_compare(record, saved, rows.path));
-    return ph__read_record_check(record, meanwhile);
+    PH_TRY(ph__fingerprint_compare(fingerprint, saved, rows.path));
+    return ph__fingerprint_check(fingerprint, meanwhile);
 }
 
-static ph_status compare(struct ph__data_record *record, const struct ph_train_job *job,
+static ph_status compare(struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job,
     const struct ph__json *saved, const struct ph__meanwhile *meanwhile)
 {
     const struct reading reading = {job, meanwhile};
     const struct ph__meanwhile going_on = {go_on, (void *)&reading};
-    PH_TRY(compare_rows(ph__json_get(saved, "train"), ph__job_train(job), &record->train, &going_on));
-    PH_TRY(compare_rows(ph__json_get(saved, "valid"), ph__job_valid(job), &record->valid, &going_on));
-    ph__read_record_tell(&record->train, &record->train_place);
+    PH_TRY(compare_rows(ph__json_get(saved, "train"), ph__job_train(job), &fingerprint->train, &going_on));
+    PH_TRY(compare_rows(ph__json_get(saved, "valid"), ph__job_valid(job), &fingerprint->valid, &going_on));
+    ph__fingerprint_tell(&fingerprint->train, &fingerprint->train_place);
     return PH_OK;
 }
 
-ph_status ph__data_record_resume(struct ph__data_record *record, const struct ph_train_job *job,
-    const char *text, const char *path, const struct ph__meanwhile *meanwhile)
+ph_status ph__data_fingerprint_resume(struct ph__data_fingerprint *fingerprint,
+    const struct ph_train_job *job, const char *text, const char *path, const struct ph__meanwhile *meanwhile)
 {
     struct ph__json *saved;
     PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &saved));
-    const ph_status status = compare(record, job, saved, meanwhile);
+    const ph_status status = compare(fingerprint, job, saved, meanwhile);
     ph__json_destroy(saved);
     if (status != PH_ERROR_DATA)
         return status;

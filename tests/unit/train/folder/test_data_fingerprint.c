@@ -1,5 +1,5 @@
 /* Trainings that are stopped and resumed while something happens to their data. */
-#include "train/folder/data_record.h"
+#include "train/folder/data_fingerprint.h"
 
 #include <signal.h>
 
@@ -308,7 +308,7 @@ static void forget_data(struct setup *setup)
 {
     struct ph__trainer *trainer;
     assert_ok(ph__trainer_create(&setup->job, &trainer));
-    ph__data_record_fini(&trainer->data);
+    ph__data_fingerprint_fini(&trainer->data);
     assert_ok(ph__trainer_save(trainer));
     ph__trainer_destroy(trainer);
 }
@@ -335,19 +335,20 @@ static void signal_ends_the_comparing(void **state)
     (void)state;
     const char *path = write_rows("compared");
     struct setup *setup = set_up_watched("compared", path);
-    struct ph__data_record record;
+    struct ph__data_fingerprint fingerprint;
     char *text;
-    assert_ok(ph__data_record_begin(&record, &setup->job));
-    assert_ok(ph__read_record_begin(&record.train, 0));
-    ph__running_checksum_add(ph__read_record_checksum(&record.train, 0, path), 0, "label", 5);
-    ph__read_record_tell(&record.train, &record.train_place);
-    assert_ok(ph__data_record_text(&record, &setup->job, &text));
-    ph__data_record_fini(&record);
+    assert_ok(ph__data_fingerprint_begin(&fingerprint, &setup->job));
+    assert_ok(ph__fingerprint_begin(&fingerprint.train, 0));
+    ph__running_checksum_add(ph__fingerprint_checksum(&fingerprint.train, 0, path), 0, "label", 5);
+    ph__fingerprint_tell(&fingerprint.train, &fingerprint.train_place);
+    assert_ok(ph__data_fingerprint_text(&fingerprint, &setup->job, &text));
+    ph__data_fingerprint_fini(&fingerprint);
     watch.signal = SIGINT;
-    assert_ok(ph__data_record_begin(&record, &setup->job));
-    assert_fails(ph__data_record_resume(&record, &setup->job, text, "c", &(struct ph__meanwhile){0}),
+    assert_ok(ph__data_fingerprint_begin(&fingerprint, &setup->job));
+    assert_fails(
+        ph__data_fingerprint_resume(&fingerprint, &setup->job, text, "c", &(struct ph__meanwhile){0}),
         PH_ERROR_INTERRUPTED, "while the data was compared");
-    ph__data_record_fini(&record);
+    ph__data_fingerprint_fini(&fingerprint);
     free(text);
     free(setup);
 }

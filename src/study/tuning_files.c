@@ -85,18 +85,18 @@ static ph_status write_best(struct ph__tuning *tuning, const struct ph__trial *b
     return status;
 }
 
-ph_status ph__tuning_report_write(struct ph__tuning *tuning)
+ph_status ph__tuning_files_write(struct ph__tuning *tuning)
 {
     const char *path = ph__path_join(&tuning->arena, tuning->plan->folder, "trials.csv");
     const struct ph__trial **trials;
-    size_t num_ranked;
+    size_t num_finished;
     struct ph__writer *writer;
     if (path == NULL)
         return PH_ERROR_MEMORY;
-    PH_TRY(ph__tuning_ranking(tuning, &trials, &num_ranked));
+    PH_TRY(ph__tuning_order(tuning, &trials, &num_finished));
     PH_TRY(ph__writer_open_atomic(path, &writer));
     PH_TRY(ph__writer_end(writer, write_trials(tuning, trials, writer)));
-    return write_best(tuning, num_ranked > 0 ? trials[0] : NULL);
+    return write_best(tuning, num_finished > 0 ? trials[0] : NULL);
 }
 
 /* ---- for people ------------------------------------------------------------------------------------------- */
@@ -144,9 +144,9 @@ static ph_status add_row(
 ph_status ph__tuning_table(struct ph__tuning *tuning, struct ph__text_table *table_out)
 {
     const struct ph__trial **trials;
-    size_t num_ranked;
+    size_t num_finished;
     ph__text_table_init(table_out, columns, sizeof columns / sizeof *columns);
-    PH_TRY(ph__tuning_ranking(tuning, &trials, &num_ranked));
+    PH_TRY(ph__tuning_order(tuning, &trials, &num_finished));
     for (size_t i = 0; i < tuning->num_trials; i++)
         if (trials[i]->num_rungs > 0 || trials[i]->failure != NULL)
             PH_TRY(add_row(tuning, trials[i], table_out));

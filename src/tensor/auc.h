@@ -1,6 +1,6 @@
-/* Rank statistics of scores, exact ones and ones by bins. */
-#ifndef PH_TENSOR_RANK_H
-#define PH_TENSOR_RANK_H
+/* The area under the ROC curve, an order statistic of scores: exact, and by bins. */
+#ifndef PH_TENSOR_AUC_H
+#define PH_TENSOR_AUC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
-/* What a process gathers, beside metrics.jsonl, for the report at its end (run_report.h). Where train.report is off, or for
+/* Statistics that a process gathers, beside metrics.jsonl, for the report at its end (run_report.h). Where train.report is off, or for
  * a zero-initialised one, nothing is gathered. */
-#ifndef PH_TRAIN_RUN_RECORD_H
-#define PH_TRAIN_RUN_RECORD_H
+#ifndef PH_TRAIN_RUN_STATISTICS_H
+#define PH_TRAIN_RUN_STATISTICS_H
 
 #include "train/measure/evaluate.h"
 
-struct ph__run_record {
+struct ph__run_statistics {
     bool is_on;
     struct ph__id_coverage coverage;
     struct ph__id_counts *valid_ids, *test_ids; /* (F) of the latest evaluation */
@@ -15,21 +15,23 @@ struct ph__run_record {
 };
 
 /* features: borrowed until fini. PH_ERROR_MEMORY. */
-ph_status ph__run_record_init(const struct ph_model_features *features, struct ph__run_record *record_out);
-void ph__run_record_fini(struct ph__run_record *record);
+ph_status ph__run_statistics_init(
+    const struct ph_model_features *features, struct ph__run_statistics *statistics_out);
+void ph__run_statistics_fini(struct ph__run_statistics *statistics);
 
 /* Whether the next step is to be measured, operator by operator: not the first one, which finds caches cold and memory
  * untouched; then some in a row, so that a short training has them, and one of many in a long one. */
-bool ph__run_record_profiles_next(const struct ph__run_record *record);
+bool ph__run_statistics_profiles_next(const struct ph__run_statistics *statistics);
 /* A step has been taken on this batch. Allocates nothing. */
-void ph__run_record_step(struct ph__run_record *record, const struct ph_batch *batch, bool is_profiled);
+void ph__run_statistics_step(
+    struct ph__run_statistics *statistics, const struct ph_batch *batch, bool is_profiled);
 
 /* A whole pass over the training data has been learnt from. negative_rate: as of struct ph_train_job; where it leaves rows
  * out, other passes bring others. */
-void ph__run_record_pass(struct ph__run_record *record, double negative_rate);
+void ph__run_statistics_pass(struct ph__run_statistics *statistics, double negative_rate);
 
 /* For ph__scorer_evaluate on data.valid and data.test. */
-struct ph__evaluation_details ph__run_record_valid(struct ph__run_record *record);
-struct ph__evaluation_details ph__run_record_test(struct ph__run_record *record);
+struct ph__evaluation_details ph__run_statistics_valid(struct ph__run_statistics *statistics);
+struct ph__evaluation_details ph__run_statistics_test(struct ph__run_statistics *statistics);
 
 #endif

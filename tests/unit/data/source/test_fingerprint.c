@@ -1,5 +1,5 @@
 /* What is remembered of files while rows are read from them. */
-#include "data/source/read_record.h"
+#include "data/source/fingerprint.h"
 
 #include "base/file/file.h"
 #include "base/file/stream.h"
@@ -57,17 +57,17 @@ static struct ph_encoder *encoder_of(const char *path, bool is_arrays)
 }
 
 static struct ph_batches *open_recorded(const struct ph_encoder *encoder, const char *path,
-    struct ph__read_record *record, const struct ph_position *start)
+    struct ph__fingerprint *fingerprint, const struct ph_position *start)
 {
     struct ph_batches *batches;
     const struct ph_batches_options options = {
         .size = sizeof options, .batch_size = BATCH, .reading.num_prefetched = 3, .start = start};
-    assert_ok(ph__batches_open_recorded(encoder, path, record, &options, &batches));
+    assert_ok(ph__batches_open_fingerprinted(encoder, path, fingerprint, &options, &batches));
     return batches;
 }
 
 /* The whole file has been read. */
-static void expect_whole(const struct ph__read_part *part, const char *path)
+static void expect_whole(const struct ph__read_prefix *part, const char *path)
 {
     struct ph__arena arena = {0};
     char *text;
@@ -85,17 +85,17 @@ static void files_are_known_by_their_bytes_as_they_lie(void **state)
     for (size_t i = 0; i < 3; i++) {
         const char *path = write_text(names[i]);
         struct ph_encoder *encoder = encoder_of(path, false);
-        struct ph__read_record record;
+        struct ph__fingerprint fingerprint;
         struct ph__read_place place;
-        assert_ok(ph__read_record_look(&record, path, false));
-        struct ph_batches *batches = open_recorded(encoder, path, &record, NULL);
+        assert_ok(ph__fingerprint_look(&fingerprint, path, false));
+        struct ph_batches *batches = open_recorded(encoder, path, &fingerprint, NULL);
         while (fixture_next(batches) != NULL)
             ;
         ph__batches_read_place(batches, &place);
         assert_int_equal(place.front, 0);
-        expect_whole(&place.parts[0], path);
+        expect_whole(&place.prefixes[0], path);
         ph_batches_close(batches);
-        ph__read_record_fini(&record);
+        ph__fingerprint_fini(&fingerprint);
         ph_encoder_destroy(encoder);
     }
 }
@@ -106,50 +106,51 @@ static void arrays_are_known_file_by_file(void **state)
     static const char *const files[] = {"set_labels.npy", "set_dense.npy", "set_sparse.npy"};
     const char *path = write_arrays();
     struct ph_encoder *encoder = encoder_of(path, true);
-    struct ph__read_record record;
+    struct ph__fingerprint fingerprint;
     struct ph__read_place place;
-    assert_ok(ph__read_record_look(&record, path, true));
-    assert_int_equal(record.num_files, 3);
-    struct ph_batches *batches = open_recorded(encoder, path, &record, NULL);
+    assert_ok(ph__fingerprint_look(&fingerprint, path, true));
+    assert_int_equal(fingerprint.num_files, 3);
+    struct ph_batches *batches = open_recorded(encoder, path, &fingerprint, NULL);
     while (fixture_next(batches) != NULL)
         ;
     ph__batches_read_place(batches, &place);
     for (size_t i = 0; i < 3; i++)
-        expect_whole(&place.parts[i], test_path(files[i]));
+        expect_whole(&place.prefixes[i], test_path(files[i]));
     ph_batches_close(batches);
-    ph__read_record_fini(&record);
+    ph__fingerprint_fini(&fingerprint);
     ph_encoder_destroy(encoder);
 }
 
-/* Half a pass, then a record that takes up what was saved of it, and the other half. */
+/* Half a pass, then a fingerprint that takes up what was saved of it, and the other half. */
 static void expect_carried_on(const char *path, bool is_arrays)
 {
     struct ph_encoder *encoder = encoder_of(path, is_arrays);
-    struct ph__read_record record;
+    struct ph__fingerprint fingerprint;
     struct ph__read_place place;
     struct ph_position position;
-    assert_ok(ph__read_record_look(&record, path, is_arrays));
-    struct ph_batches *batches = open_recorded(encoder, path, &record, NULL);
+    assert_ok(ph__fingerprint_look(&fingerprint, path, is_arrays));
+    struct ph_batches *batches = open_recorded(encoder, path, &fingerprint, NULL);
     for (int i = 0; i < NUM_ROWS / BATCH / 2; i++)
         assert_non_null(fixture_next(batches));
     ph__batches_read_place(batches, &place);
     ph_batches_position(batches, &position);
     ph_batches_close(batches);
-    struct ph__json *saved = ph__read_record_json(&record, &place);
-    ph__read_record_fini(&record);
+    struct ph__json *saved = ph__fingerprint_json(&fingerprint, &place);
+    ph__fingerprint_fini(&fingerprint);
 
-    assert_ok(ph__read_record_look(&record, path, is_arrays));
-    assert_ok(ph__read_record_compare(&record, saved, path));
-    assert_ok(ph__read_record_check(&record, &(struct ph__meanwhile){0}));
+    assert_ok(ph__fingerprint_look(&fingerprint, path, is_arrays));
+    assert_ok(ph__fingerprint_compare(&fingerprint, saved, path));
+    assert_ok(ph__fingerprint_check(&fingerprint, &(struct ph__meanwhile){0}));
     ph__json_destroy(saved);
-    batches = open_recorded(encoder, path, &record, &position);
+    batches = open_recorded(encoder, path, &fingerprint, &position);
     while (fixture_next(batches) != NULL)
         ;
     ph__batches_read_place(batches, &place);
     ph_batches_close(batches);
-    for (size_t i = record.first[record.front]; i < record.num_files; i++)
-        expect_whole(&place.parts[i - record.first[record.front]], record.files[i].file.path);
-    ph__read_record_fini(&record);
+    for (size_t i = fingerprint.first[fingerprint.front]; i < fingerprint.num_files; i++)
+        expect_whole(
+            &place.prefixes[i - fingerprint.first[fingerprint.front]], fingerprint.files[i].file.path);
+    ph__fingerprint_fini(&fingerprint);
     ph_encoder_destroy(encoder);
 }
 
@@ -171,7 +172,7 @@ static void a_pass_that_begins_within_a_file_is_not_recorded(void **state)
     const char *path = write_rows("within.csv", 80000);
     uint64_t num_bytes;
     struct ph_encoder *encoder = encoder_of(path, false);
-    struct ph__read_record record = {0};
+    struct ph__fingerprint fingerprint = {0};
     struct ph__read_place place;
     struct ph_position position;
     struct ph_batches *batches = open_recorded(encoder, path, NULL, NULL);
@@ -179,21 +180,21 @@ static void a_pass_that_begins_within_a_file_is_not_recorded(void **state)
         assert_non_null(fixture_next(batches));
     ph_batches_position(batches, &position);
     ph_batches_close(batches);
-    assert_ok(ph__read_record_look(&record, path, false));
-    batches = open_recorded(encoder, path, &record, &position);
+    assert_ok(ph__fingerprint_look(&fingerprint, path, false));
+    batches = open_recorded(encoder, path, &fingerprint, &position);
     while (fixture_next(batches) != NULL)
         ;
     ph__batches_read_place(batches, &place);
     assert_ok(ph__file_size(path, &num_bytes));
-    assert_true(place.parts[0].num_bytes < num_bytes / 2);
+    assert_true(place.prefixes[0].num_bytes < num_bytes / 2);
     ph_batches_close(batches);
-    batches = open_recorded(encoder, path, &record, NULL); /* the next pass is */
+    batches = open_recorded(encoder, path, &fingerprint, NULL); /* the next pass is */
     while (fixture_next(batches) != NULL)
         ;
     ph__batches_read_place(batches, &place);
-    expect_whole(&place.parts[0], path);
+    expect_whole(&place.prefixes[0], path);
     ph_batches_close(batches);
-    ph__read_record_fini(&record);
+    ph__fingerprint_fini(&fingerprint);
     ph_encoder_destroy(encoder);
 }
 
@@ -203,26 +204,26 @@ static void what_is_no_record_is_refused(void **state)
     static const char *const texts[] = {"[{}]", "[{\"bytes\": 1, \"checksum\": \"0\", \"read_bytes\": 1}]"};
     const char *path = write_text("saved.csv");
     for (size_t i = 0; i < 2; i++) {
-        struct ph__read_record record;
+        struct ph__fingerprint fingerprint;
         struct ph__json *saved;
         assert_ok(ph__json_parse(texts[i], strlen(texts[i]), "saved", PH_ERROR_CHECKPOINT, &saved));
-        assert_ok(ph__read_record_look(&record, path, false));
-        assert_fails(ph__read_record_compare(&record, saved, path), PH_ERROR_CHECKPOINT,
+        assert_ok(ph__fingerprint_look(&fingerprint, path, false));
+        assert_fails(ph__fingerprint_compare(&fingerprint, saved, path), PH_ERROR_CHECKPOINT,
             "saved.csv: the checkpoint's record of it lacks");
         ph__json_destroy(saved);
-        ph__read_record_fini(&record);
+        ph__fingerprint_fini(&fingerprint);
     }
 }
 
 static void pipes_are_not_recorded(void **state)
 {
     (void)state;
-    struct ph__read_record record;
-    assert_ok(ph__read_record_look(&record, "-", false));
-    assert_int_equal(record.num_files, 0);
-    assert_ok(ph__read_record_begin(&record, 0));
-    assert_null(ph__read_record_checksum(&record, 0, "-"));
-    ph__read_record_fini(&record);
+    struct ph__fingerprint fingerprint;
+    assert_ok(ph__fingerprint_look(&fingerprint, "-", false));
+    assert_int_equal(fingerprint.num_files, 0);
+    assert_ok(ph__fingerprint_begin(&fingerprint, 0));
+    assert_null(ph__fingerprint_checksum(&fingerprint, 0, "-"));
+    ph__fingerprint_fini(&fingerprint);
 }
 
 int main(void)

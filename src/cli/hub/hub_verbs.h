@@ -1,6 +1,6 @@
-/* What `phloem hub` is made of: one file a part. argv[0] is the part's name. */
-#ifndef PH_CLI_HUB_PARTS_H
-#define PH_CLI_HUB_PARTS_H
+/* The verbs of `phloem hub`, one file each. argv[0] is the verb's name. */
+#ifndef PH_CLI_HUB_VERBS_H
+#define PH_CLI_HUB_VERBS_H
 
 #include <stddef.h>
 

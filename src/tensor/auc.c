@@ -1,6 +1,6 @@
 /* Exact AUC in linear time: positives and negatives are sorted apart, by radix over the bits of their scores, then
  * counted against each other in one merge. */
-#include "tensor/rank.h"
+#include "tensor/auc.h"
 
 #include <math.h>
 #include <stdbool.h>

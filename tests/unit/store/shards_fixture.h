@@ -14,7 +14,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/store.h"
 #include "store/tensor_list.h"
-#include "store/tensor_part.h"
+#include "store/tensor_shard.h"
 #include "support/test_support.h"
 #include "tensor/row_format.h"
 
@@ -28,7 +28,7 @@ static const struct {
 
 struct piece {
     struct ph_table_slice slice; /* its rows */
-    struct ph__slice_part part;
+    struct ph__slice_shard shard;
     size_t num_columns, rank;
 };
 
@@ -41,7 +41,7 @@ struct cut_model {
     struct ph_store *ranks[MAX_RANKS];
 };
 
-static inline struct ph_store *parts_new_store(enum ph_row_format format)
+static inline struct ph_store *shards_new_store(enum ph_row_format format)
 {
     struct ph_store *store;
     assert_ok(ph_store_create(test_seed(), &store));
@@ -49,14 +49,14 @@ static inline struct ph_store *parts_new_store(enum ph_row_format format)
     return store;
 }
 
-static inline void parts_add_slots(struct ph_store *store, struct ph_parameter *parameter)
+static inline void shards_add_slots(struct ph_store *store, struct ph_parameter *parameter)
 {
     struct ph__slot *slot;
     assert_ok(ph__store_add_slot(store, parameter, "m", false, &slot));
     assert_ok(ph__store_add_slot(store, parameter, "s", parameter->is_table, &slot));
 }
 
-static inline void parts_add_dense(struct ph_store *store, struct ph_init init)
+static inline void shards_add_dense(struct ph_store *store, struct ph_init init)
 {
     const struct ph__declaration dense[] = {
         {.name = "deep.weight", .shape = {2, {5, 7}}, .init = init},
@@ -65,13 +65,13 @@ static inline void parts_add_dense(struct ph_store *store, struct ph_init init)
     for (size_t i = 0; i < 2; i++) {
         struct ph_parameter *parameter;
         assert_ok(ph__store_add(store, &dense[i], NULL, &parameter));
-        parts_add_slots(store, parameter);
+        shards_add_slots(store, parameter);
     }
 }
 
-/* A table of these slices; parts NULL: whole ones. */
-static inline void parts_add_table(struct ph_store *store, const char *name, struct ph_init init, size_t dim,
-    size_t num_slices, const struct ph_table_slice *slices, const struct ph__slice_part *parts)
+/* A table of these slices; shards NULL: whole ones. */
+static inline void shards_add_table(struct ph_store *store, const char *name, struct ph_init init, size_t dim,
+    size_t num_slices, const struct ph_table_slice *slices, const struct ph__slice_shard *shards)
 {
     struct ph__declaration table = {.name = name,
         .family = "embedding.table",
@@ -80,28 +80,28 @@ static inline void parts_add_table(struct ph_store *store, const char *name, str
         .init = init,
         .num_slices = num_slices,
         .slices = slices,
-        .parts = parts};
+        .shards = shards};
     struct ph_parameter *parameter;
     for (size_t i = 0; i < num_slices; i++)
         table.shape.dims[0] += slices[i].num_rows;
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_string_equal(parameter->family, "embedding.table");
-    parts_add_slots(store, parameter);
+    shards_add_slots(store, parameter);
 }
 
-static inline struct ph_store *parts_whole_store(struct ph_init init, enum ph_row_format format)
+static inline struct ph_store *shards_whole_store(struct ph_init init, enum ph_row_format format)
 {
-    struct ph_store *store = parts_new_store(format);
-    parts_add_dense(store, init);
+    struct ph_store *store = shards_new_store(format);
+    shards_add_dense(store, init);
     for (size_t i = 0; i < NUM_SLICES; i += 2) {
         const struct ph_table_slice slices[] = {logical_slices[i].slice, logical_slices[i + 1].slice};
-        parts_add_table(store, i == 0 ? "embedding" : "wide", init, logical_slices[i].dim, 2, slices, NULL);
+        shards_add_table(store, i == 0 ? "embedding" : "wide", init, logical_slices[i].dim, 2, slices, NULL);
     }
     return store;
 }
 
 /* Ascending cuts 0 .. extent, in steps of `unit`; some runs may be empty. Returns the runs. */
-static inline size_t parts_cut(
+static inline size_t shards_cut(
     struct ph__rng_sequence *random, size_t extent, size_t unit, size_t max_runs, size_t cuts_out[])
 {
     const size_t num_runs = 1 + ph__rng_below(random, max_runs);
@@ -117,37 +117,37 @@ static inline size_t parts_cut(
 }
 
 /* A strip of a slice's columns, cut into runs of rows. */
-static inline void parts_cut_strip(
+static inline void shards_cut_strip(
     struct cut_model *model, size_t slice, size_t first_column, size_t num_columns)
 {
     const size_t rows = logical_slices[slice].slice.num_rows;
     size_t cuts[MAX_RUNS + 1];
-    const size_t num_runs = parts_cut(&model->random, rows, 1, MAX_RUNS, cuts);
+    const size_t num_runs = shards_cut(&model->random, rows, 1, MAX_RUNS, cuts);
     for (size_t i = 0; i < num_runs && num_columns > 0; i++) {
         assert_true(model->num_pieces < MAX_PIECES);
         model->pieces[model->num_pieces++] =
             (struct piece){.slice = {logical_slices[slice].slice.name, cuts[i + 1] - cuts[i]},
-                .part = {cuts[i], rows, first_column, logical_slices[slice].dim},
+                .shard = {cuts[i], rows, first_column, logical_slices[slice].dim},
                 .num_columns = num_columns,
                 .rank = ph__rng_below(&model->random, model->num_ranks)};
     }
 }
 
 /* The rank's pieces of this width as one table. */
-static inline void parts_add_width(struct cut_model *model, size_t rank, size_t num_columns)
+static inline void shards_add_width(struct cut_model *model, size_t rank, size_t num_columns)
 {
     struct ph_table_slice slices[MAX_PIECES];
-    struct ph__slice_part parts[MAX_PIECES];
+    struct ph__slice_shard shards[MAX_PIECES];
     char name[64];
     size_t count = 0;
     for (size_t i = 0; i < model->num_pieces; i++)
         if (model->pieces[i].rank == rank && model->pieces[i].num_columns == num_columns) {
             slices[count] = model->pieces[i].slice;
-            parts[count++] = model->pieces[i].part;
+            shards[count++] = model->pieces[i].shard;
         }
     snprintf(name, sizeof name, "table.%zu", num_columns);
     if (count > 0)
-        parts_add_table(model->ranks[rank], name, model->init, num_columns, count, slices, parts);
+        shards_add_table(model->ranks[rank], name, model->init, num_columns, count, slices, shards);
 }
 
 static inline void cut_model_init(struct cut_model *model, size_t num_ranks, struct ph_init init,
@@ -160,15 +160,15 @@ static inline void cut_model_init(struct cut_model *model, size_t num_ranks, str
     for (size_t slice = 0; slice < NUM_SLICES; slice++) {
         size_t cuts[MAX_STRIPS + 1];
         const size_t num_strips =
-            parts_cut(&model->random, logical_slices[slice].dim, PH_PART_COLUMNS, MAX_STRIPS, cuts);
+            shards_cut(&model->random, logical_slices[slice].dim, PH_SHARD_COLUMN_STEP, MAX_STRIPS, cuts);
         for (size_t i = 0; i < num_strips; i++)
-            parts_cut_strip(model, slice, cuts[i], cuts[i + 1] - cuts[i]);
+            shards_cut_strip(model, slice, cuts[i], cuts[i + 1] - cuts[i]);
     }
     for (size_t rank = 0; rank < num_ranks; rank++) {
-        model->ranks[rank] = parts_new_store(format);
-        parts_add_dense(model->ranks[rank], init);
+        model->ranks[rank] = shards_new_store(format);
+        shards_add_dense(model->ranks[rank], init);
         for (size_t num_columns = 1; num_columns <= 76; num_columns++)
-            parts_add_width(model, rank, num_columns);
+            shards_add_width(model, rank, num_columns);
     }
 }
 
@@ -181,7 +181,7 @@ static inline void cut_model_fini(struct cut_model *model)
 /* ---- values ------------------------------------------------------------------------------------------------ */
 
 /* All that a checkpoint of a store holds. */
-static inline struct ph__tensor_list parts_list(const struct ph_store *store)
+static inline struct ph__tensor_list shards_list(const struct ph_store *store)
 {
     struct ph__tensor_list list = {0};
     assert_ok(ph__tensor_list_add_store(&list, store));
@@ -200,7 +200,7 @@ static inline bool is_dense(const char *name)
 }
 
 /* Optimizer slots as a function of name, row and column of the whole. */
-static inline void parts_fill_slots(const struct ph_store *store)
+static inline void shards_fill_slots(const struct ph_store *store)
 {
     struct ph__tensor_list list = {0};
     assert_ok(ph__tensor_list_add_slots(&list, store));
@@ -217,7 +217,7 @@ static inline void parts_fill_slots(const struct ph_store *store)
 }
 
 /* Other numbers than any that are loaded. */
-static inline void parts_clear(const struct ph__tensor_list *list)
+static inline void shards_clear(const struct ph__tensor_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct ph_tensor *tensor = &list->tensors[i];
@@ -228,27 +228,28 @@ static inline void parts_clear(const struct ph__tensor_list *list)
     }
 }
 
-/* The numbers of the part are those of the whole tensor there, bit for bit. */
-static inline void assert_same_numbers(const struct ph_tensor *part, const struct ph_tensor *whole)
+/* The numbers of the shard are those of the whole tensor there, bit for bit. */
+static inline void assert_same_numbers(const struct ph_tensor *shard, const struct ph_tensor *whole)
 {
-    const size_t bytes = part->row_format == PH_ROWS_FP32 ? ph_dtype_size(part->dtype) : sizeof(uint16_t);
-    const bool is_matrix = part->shape.rank == 2;
-    const size_t rows = is_matrix ? part->shape.dims[0] : 1;
-    const size_t columns = part->shape.dims[is_matrix ? 1 : 0], stride = whole->shape.dims[is_matrix ? 1 : 0];
+    const size_t bytes = shard->row_format == PH_ROWS_FP32 ? ph_dtype_size(shard->dtype) : sizeof(uint16_t);
+    const bool is_matrix = shard->shape.num_dims == 2;
+    const size_t rows = is_matrix ? shard->shape.dims[0] : 1;
+    const size_t columns = shard->shape.dims[is_matrix ? 1 : 0],
+                 stride = whole->shape.dims[is_matrix ? 1 : 0];
     for (size_t row = 0; row < rows; row++) {
         const size_t place =
-            is_matrix ? (part->first_row + row) * stride + part->first_column : part->first_row;
-        assert_memory_equal((const char *)part->data + row * columns * bytes,
+            is_matrix ? (shard->first_row + row) * stride + shard->first_column : shard->first_row;
+        assert_memory_equal((const char *)shard->data + row * columns * bytes,
             (const char *)whole->data + place * bytes, columns * bytes);
-        if (part->low != NULL)
-            assert_memory_equal(part->low + row * columns, whole->low + place, columns * sizeof *part->low);
+        if (shard->low != NULL)
+            assert_memory_equal(shard->low + row * columns, whole->low + place, columns * sizeof *shard->low);
     }
 }
 
-/* All of the list are parts of the whole store's tensors. */
+/* All of the list are shards of the whole store's tensors. */
 static inline void assert_same_parts(const struct ph__tensor_list *list, const struct ph_store *whole)
 {
-    struct ph__tensor_list wanted = parts_list(whole);
+    struct ph__tensor_list wanted = shards_list(whole);
     for (size_t i = 0; i < list->count; i++) {
         size_t k = 0;
         while (k < wanted.count && strcmp(wanted.tensors[k].name, list->tensors[i].name) != 0)
@@ -261,11 +262,11 @@ static inline void assert_same_parts(const struct ph__tensor_list *list, const s
 
 /* ---- folders ----------------------------------------------------------------------------------------------- */
 
-/* What rank `rank` writes: its parts, and of what all have the first one alone. */
-static inline char *parts_write(
+/* What rank `rank` writes: its shards, and of what all have the first one alone. */
+static inline char *shards_write(
     const struct ph_store *store, const char *folder, size_t rank, size_t num_ranks)
 {
-    struct ph__tensor_list all = parts_list(store), written = {0};
+    struct ph__tensor_list all = shards_list(store), written = {0};
     char *description;
     for (size_t i = 0; i < all.count; i++)
         if (rank == 0 || !is_dense(all.tensors[i].name))
@@ -276,12 +277,12 @@ static inline char *parts_write(
     return description;
 }
 
-static inline void parts_save(const struct cut_model *model, const char *folder)
+static inline void shards_save(const struct cut_model *model, const char *folder)
 {
     static const char *const metadata[] = {"format", "pt", "step", "7", NULL};
     char *descriptions[MAX_RANKS];
     for (size_t rank = model->num_ranks; rank-- > 0;)
-        descriptions[rank] = parts_write(model->ranks[rank], folder, rank, model->num_ranks);
+        descriptions[rank] = shards_write(model->ranks[rank], folder, rank, model->num_ranks);
     assert_ok(
         ph__folder_commit(folder, model->num_ranks, (const char *const *)(uintptr_t)descriptions, metadata));
     for (size_t rank = 0; rank < model->num_ranks; rank++)

@@ -1,4 +1,4 @@
-#include "data/source/read_record.h"
+#include "data/source/fingerprint.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,52 +14,53 @@
 
 /* ---- looking --------------------------------------------------------------------------------------------- */
 
-static ph_status add_path(struct ph__read_record *record, const char *path, bool is_arrays)
+static ph_status add_path(struct ph__fingerprint *fingerprint, const char *path, bool is_arrays)
 {
     struct ph__input_files files;
-    PH_TRY(ph__input_files_look(&record->arena, path, is_arrays, &files));
+    PH_TRY(ph__input_files_look(&fingerprint->arena, path, is_arrays, &files));
     for (size_t i = 0; i < files.count; i++)
-        record->files[record->num_files++].file = files.items[i];
-    record->first[++record->num_paths] = record->num_files;
+        fingerprint->files[fingerprint->num_files++].file = files.items[i];
+    fingerprint->first[++fingerprint->num_paths] = fingerprint->num_files;
     return PH_OK;
 }
 
 static ph_status add_paths(
-    struct ph__read_record *record, const char *const *paths, size_t num_paths, bool is_arrays)
+    struct ph__fingerprint *fingerprint, const char *const *paths, size_t num_paths, bool is_arrays)
 {
-    record->files =
-        ph__arena_alloc_array(&record->arena, num_paths * PH_INPUT_MAX_FILES, sizeof *record->files);
-    record->first = ph__arena_alloc_array(&record->arena, num_paths + 1, sizeof *record->first);
-    if (record->files == NULL || record->first == NULL)
+    fingerprint->files = ph__arena_alloc_array(
+        &fingerprint->arena, num_paths * PH_INPUT_MAX_FILES, sizeof *fingerprint->files);
+    fingerprint->first =
+        ph__arena_alloc_array(&fingerprint->arena, num_paths + 1, sizeof *fingerprint->first);
+    if (fingerprint->files == NULL || fingerprint->first == NULL)
         return PH_ERROR_MEMORY;
-    memset(record->files, 0, num_paths * PH_INPUT_MAX_FILES * sizeof *record->files);
-    record->first[0] = 0;
+    memset(fingerprint->files, 0, num_paths * PH_INPUT_MAX_FILES * sizeof *fingerprint->files);
+    fingerprint->first[0] = 0;
     for (size_t i = 0; i < num_paths; i++)
-        PH_TRY(add_path(record, paths[i], is_arrays));
+        PH_TRY(add_path(fingerprint, paths[i], is_arrays));
     return PH_OK;
 }
 
-ph_status ph__read_record_look(struct ph__read_record *record, const char *path, bool is_arrays)
+ph_status ph__fingerprint_look(struct ph__fingerprint *fingerprint, const char *path, bool is_arrays)
 {
     const char **paths;
     size_t num_paths;
-    *record = (struct ph__read_record){.num_files = 0};
+    *fingerprint = (struct ph__fingerprint){.num_files = 0};
     if (ph__file_is_pipe(path))
         return PH_OK;
     if (ph__input_is_prepared(path)) {
-        const char *manifest = ph__path_join(&record->arena, path, PH_MANIFEST_NAME);
-        return manifest != NULL ? add_paths(record, &manifest, 1, false) : (ph_status)PH_ERROR_MEMORY;
+        const char *manifest = ph__path_join(&fingerprint->arena, path, PH_MANIFEST_NAME);
+        return manifest != NULL ? add_paths(fingerprint, &manifest, 1, false) : (ph_status)PH_ERROR_MEMORY;
     }
-    PH_TRY(ph__input_list(&record->arena, path, &paths, &num_paths));
-    return add_paths(record, paths, num_paths, is_arrays);
+    PH_TRY(ph__input_list(&fingerprint->arena, path, &paths, &num_paths));
+    return add_paths(fingerprint, paths, num_paths, is_arrays);
 }
 
-void ph__read_record_fini(struct ph__read_record *record)
+void ph__fingerprint_fini(struct ph__fingerprint *fingerprint)
 {
-    for (size_t i = 0; i < record->num_files; i++)
-        ph__running_checksum_fini(&record->files[i].checksum);
-    ph__arena_fini(&record->arena);
-    *record = (struct ph__read_record){.num_files = 0};
+    for (size_t i = 0; i < fingerprint->num_files; i++)
+        ph__running_checksum_fini(&fingerprint->files[i].checksum);
+    ph__arena_fini(&fingerprint->arena);
+    *fingerprint = (struct ph__fingerprint){.num_files = 0};
 }
 
 /* ---- while rows are read --------------------------------------------------------------------------------- */
@@ -73,48 +74,50 @@ static void settle(struct ph__read_file *file)
     file->read.checksum = ph__running_checksum_value(&file->checksum);
 }
 
-static void leave_front(struct ph__read_record *record)
+static void leave_front(struct ph__fingerprint *fingerprint)
 {
-    for (size_t i = record->first[record->front]; i < record->first[record->front + 1]; i++) {
-        settle(&record->files[i]);
-        ph__running_checksum_fini(&record->files[i].checksum);
+    for (size_t i = fingerprint->first[fingerprint->front]; i < fingerprint->first[fingerprint->front + 1];
+         i++) {
+        settle(&fingerprint->files[i]);
+        ph__running_checksum_fini(&fingerprint->files[i].checksum);
     }
 }
 
-ph_status ph__read_record_begin(struct ph__read_record *record, size_t path)
+ph_status ph__fingerprint_begin(struct ph__fingerprint *fingerprint, size_t path)
 {
-    const size_t next = record->has_front ? record->front + 1 : 0;
-    if (path != next || path >= record->num_paths)
+    const size_t next = fingerprint->has_front ? fingerprint->front + 1 : 0;
+    if (path != next || path >= fingerprint->num_paths)
         return PH_OK;
-    if (record->has_front)
-        leave_front(record);
-    record->front = path;
-    record->has_front = true;
-    for (size_t i = record->first[path]; i < record->first[path + 1]; i++)
-        PH_TRY(ph__running_checksum_init(&record->files[i].checksum));
+    if (fingerprint->has_front)
+        leave_front(fingerprint);
+    fingerprint->front = path;
+    fingerprint->has_front = true;
+    for (size_t i = fingerprint->first[path]; i < fingerprint->first[path + 1]; i++)
+        PH_TRY(ph__running_checksum_init(&fingerprint->files[i].checksum));
     return PH_OK;
 }
 
-struct ph__running_checksum *ph__read_record_checksum(
-    struct ph__read_record *record, size_t path, const char *name)
+struct ph__running_checksum *ph__fingerprint_checksum(
+    struct ph__fingerprint *fingerprint, size_t path, const char *name)
 {
-    if (!record->has_front || path != record->front)
+    if (!fingerprint->has_front || path != fingerprint->front)
         return NULL;
-    for (size_t i = record->first[path]; i < record->first[path + 1]; i++)
-        if (strcmp(record->files[i].file.path, name) == 0)
-            return &record->files[i].checksum;
+    for (size_t i = fingerprint->first[path]; i < fingerprint->first[path + 1]; i++)
+        if (strcmp(fingerprint->files[i].file.path, name) == 0)
+            return &fingerprint->files[i].checksum;
     return NULL;
 }
 
-void ph__read_record_tell(struct ph__read_record *record, struct ph__read_place *place_out)
+void ph__fingerprint_tell(struct ph__fingerprint *fingerprint, struct ph__read_place *place_out)
 {
-    *place_out = (struct ph__read_place){.front = record->front};
-    if (!record->has_front)
+    *place_out = (struct ph__read_place){.front = fingerprint->front};
+    if (!fingerprint->has_front)
         return;
-    const size_t first = record->first[record->front], end = record->first[record->front + 1];
+    const size_t first = fingerprint->first[fingerprint->front],
+                 end = fingerprint->first[fingerprint->front + 1];
     for (size_t i = first; i < end; i++) {
-        settle(&record->files[i]);
-        place_out->parts[i - first] = record->files[i].read;
+        settle(&fingerprint->files[i]);
+        place_out->prefixes[i - first] = fingerprint->files[i].read;
     }
 }
 
@@ -133,7 +136,7 @@ static const struct ph__json_field saved_fields[] = {
 };
 #define NUM_SAVED_FIELDS (sizeof saved_fields / sizeof *saved_fields)
 
-static struct ph__json *file_json(const struct ph__read_file *file, struct ph__read_part read)
+static struct ph__json *file_json(const struct ph__read_file *file, struct ph__read_prefix read)
 {
     struct saved_file saved = {.bytes = file->file.num_bytes, .read_bytes = read.num_bytes};
     memcpy(saved.checksum, file->file.checksum, sizeof saved.checksum);
@@ -143,18 +146,18 @@ static struct ph__json *file_json(const struct ph__read_file *file, struct ph__r
     return json;
 }
 
-struct ph__json *ph__read_record_json(
-    const struct ph__read_record *record, const struct ph__read_place *place)
+struct ph__json *ph__fingerprint_json(
+    const struct ph__fingerprint *fingerprint, const struct ph__read_place *place)
 {
     struct ph__json *json = ph__json_array();
-    for (size_t path = 0; path < record->num_paths; path++)
-        for (size_t i = record->first[path]; i < record->first[path + 1]; i++) {
-            struct ph__read_part read = {0};
+    for (size_t path = 0; path < fingerprint->num_paths; path++)
+        for (size_t i = fingerprint->first[path]; i < fingerprint->first[path + 1]; i++) {
+            struct ph__read_prefix read = {0};
             if (path < place->front)
-                read = record->files[i].read;
+                read = fingerprint->files[i].read;
             else if (path == place->front)
-                read = place->parts[i - record->first[path]];
-            ph__json_append(json, file_json(&record->files[i], read));
+                read = place->prefixes[i - fingerprint->first[path]];
+            ph__json_append(json, file_json(&fingerprint->files[i], read));
         }
     return json;
 }
@@ -177,38 +180,38 @@ static ph_status compare_file(struct ph__read_file *file, const struct ph__json 
     if (saved.read_bytes > saved.bytes)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint says that more was read of it than there was",
             before.path);
-    file->read = (struct ph__read_part){saved.read_bytes, strtoull(saved.read_checksum, NULL, 16)};
+    file->read = (struct ph__read_prefix){saved.read_bytes, strtoull(saved.read_checksum, NULL, 16)};
     return PH_OK;
 }
 
 /* Finds the front: the last path of which something was read. */
-static void find_front(struct ph__read_record *record)
+static void find_front(struct ph__fingerprint *fingerprint)
 {
-    for (size_t path = 0; path < record->num_paths; path++)
-        for (size_t i = record->first[path]; i < record->first[path + 1]; i++)
-            if (record->files[i].read.num_bytes > 0) {
-                record->front = path;
-                record->has_front = true;
+    for (size_t path = 0; path < fingerprint->num_paths; path++)
+        for (size_t i = fingerprint->first[path]; i < fingerprint->first[path + 1]; i++)
+            if (fingerprint->files[i].read.num_bytes > 0) {
+                fingerprint->front = path;
+                fingerprint->has_front = true;
             }
 }
 
-ph_status ph__read_record_compare(
-    struct ph__read_record *record, const struct ph__json *saved, const char *path)
+ph_status ph__fingerprint_compare(
+    struct ph__fingerprint *fingerprint, const struct ph__json *saved, const char *path)
 {
     const size_t num_saved = ph__json_size(saved);
     size_t same = 0;
     ph_status status = PH_OK;
-    while (status == PH_OK && same < record->num_files && same < num_saved) {
-        status = compare_file(&record->files[same], ph__json_at(saved, same));
+    while (status == PH_OK && same < fingerprint->num_files && same < num_saved) {
+        status = compare_file(&fingerprint->files[same], ph__json_at(saved, same));
         same += status == PH_OK;
     }
-    if (num_saved != record->num_files && (status == PH_OK || status == PH_ERROR_DATA))
+    if (num_saved != fingerprint->num_files && (status == PH_OK || status == PH_ERROR_DATA))
         return ph_fail(PH_ERROR_DATA, "%s: %zu files when " SINCE ", and %zu now%s%s", path, num_saved,
-            record->num_files,
-            same < record->num_files ? ", of which this is the first new or changed one: " : "",
-            same < record->num_files ? record->files[same].file.path : "");
+            fingerprint->num_files,
+            same < fingerprint->num_files ? ", of which this is the first new or changed one: " : "",
+            same < fingerprint->num_files ? fingerprint->files[same].file.path : "");
     PH_TRY(status);
-    find_front(record);
+    find_front(fingerprint);
     return PH_OK;
 }
 
@@ -244,19 +247,19 @@ static ph_status check_file(
     return status;
 }
 
-ph_status ph__read_record_check(struct ph__read_record *record, const struct ph__meanwhile *meanwhile)
+ph_status ph__fingerprint_check(struct ph__fingerprint *fingerprint, const struct ph__meanwhile *meanwhile)
 {
-    if (!record->has_front)
+    if (!fingerprint->has_front)
         return PH_OK;
     unsigned char *buffer = malloc(CHECK_BYTES);
     if (buffer == NULL)
         return ph_fail(PH_ERROR_MEMORY, "no memory to compare the data with what was read");
     ph_status status = PH_OK;
-    for (size_t path = 0; path <= record->front && status == PH_OK; path++)
-        for (size_t i = record->first[path]; i < record->first[path + 1] && status == PH_OK; i++) {
-            status = check_file(&record->files[i], buffer, meanwhile);
-            if (path < record->front)
-                ph__running_checksum_fini(&record->files[i].checksum);
+    for (size_t path = 0; path <= fingerprint->front && status == PH_OK; path++)
+        for (size_t i = fingerprint->first[path]; i < fingerprint->first[path + 1] && status == PH_OK; i++) {
+            status = check_file(&fingerprint->files[i], buffer, meanwhile);
+            if (path < fingerprint->front)
+                ph__running_checksum_fini(&fingerprint->files[i].checksum);
         }
     free(buffer);
     return status;

@@ -1,4 +1,4 @@
-#include "train/folder/run_record.h"
+#include "train/folder/run_statistics.h"
 
 #include "support/count_allocations.h"
 #include "support/test_support.h"
@@ -13,49 +13,49 @@ static const struct ph_batch batch = {
 static void never_the_first_step_is_measured_then_some_then_few(void **state)
 {
     (void)state;
-    struct ph__run_record record = {0};
-    assert_ok(ph__run_record_init(&features, &record));
+    struct ph__run_statistics statistics = {0};
+    assert_ok(ph__run_statistics_init(&features, &statistics));
     uint64_t measured = 0, early = 0;
     for (int step = 1; step <= 10000; step++) {
         count_allocations(true);
-        bool is_measured = ph__run_record_profiles_next(&record);
+        bool is_measured = ph__run_statistics_profiles_next(&statistics);
         assert_false(step == 1 && is_measured);
         measured += is_measured;
         early += is_measured && step <= 20;
-        ph__run_record_step(&record, &batch, is_measured);
+        ph__run_statistics_step(&statistics, &batch, is_measured);
         count_allocations(false);
     }
     assert_int_equal(num_allocations(ALLOCATOR_OURS), 0);
-    assert_int_equal(record.taken_steps, 10000);
-    assert_int_equal(record.profiled_steps, measured);
+    assert_int_equal(statistics.taken_steps, 10000);
+    assert_int_equal(statistics.profiled_steps, measured);
     assert_true(early >= 8);
     assert_true(measured >= 100 && measured <= 10000 / 40);
-    assert_int_equal(record.coverage.num_seen[0], 2);
-    ph__run_record_fini(&record);
+    assert_int_equal(statistics.coverage.num_seen[0], 2);
+    ph__run_statistics_fini(&statistics);
 }
 
 static void a_pass_is_whole_unless_rows_were_left_out(void **state)
 {
     (void)state;
-    struct ph__run_record record = {0};
-    assert_ok(ph__run_record_init(&features, &record));
-    ph__run_record_pass(&record, 0.5);
-    assert_false(record.coverage.is_over);
-    ph__run_record_pass(&record, 1);
-    assert_true(record.coverage.is_over);
-    ph__run_record_fini(&record);
+    struct ph__run_statistics statistics = {0};
+    assert_ok(ph__run_statistics_init(&features, &statistics));
+    ph__run_statistics_pass(&statistics, 0.5);
+    assert_false(statistics.coverage.is_over);
+    ph__run_statistics_pass(&statistics, 1);
+    assert_true(statistics.coverage.is_over);
+    ph__run_statistics_fini(&statistics);
 }
 
 static void one_that_is_off_gathers_nothing(void **state)
 {
     (void)state;
-    struct ph__run_record record = {0};
-    ph__run_record_step(&record, &batch, false);
-    assert_false(ph__run_record_profiles_next(&record));
-    struct ph__evaluation_details details = ph__run_record_valid(&record);
+    struct ph__run_statistics statistics = {0};
+    ph__run_statistics_step(&statistics, &batch, false);
+    assert_false(ph__run_statistics_profiles_next(&statistics));
+    struct ph__evaluation_details details = ph__run_statistics_valid(&statistics);
     assert_null(details.calibration);
     assert_null(details.coverage);
-    ph__run_record_fini(&record);
+    ph__run_statistics_fini(&statistics);
 }
 
 int main(void)

@@ -13,7 +13,7 @@ struct cuts {
     size_t dim, num_runs;
     size_t rows[MAX_RUNS + 1];
     size_t num_pieces[MAX_RUNS], columns[MAX_RUNS][MAX_COLUMN_CUTS];
-    struct ph__slice_part parts[MAX_RUNS][MAX_COLUMN_CUTS];
+    struct ph__slice_shard shards[MAX_RUNS][MAX_COLUMN_CUTS];
 };
 
 struct learner {
@@ -42,7 +42,7 @@ static ph_value piece_of(
     snprintf(name, sizeof name, "piece%zu.%zu", run, piece);
     const ph_value table =
         ph_table(builder, name, 1, &slice, cuts->columns[run][piece], (struct ph_init){PH_INIT_NORMAL, 0.5});
-    builder->graph.declarations[builder->graph.num_declarations - 1].parts = &cuts->parts[run][piece];
+    builder->graph.declarations[builder->graph.num_declarations - 1].shards = &cuts->shards[run][piece];
     const ph_value bags = ph_select_features(builder, ids, 1, &run);
     return ph_embedding_bag(builder, bags, table, PH_POOL_SUM, 0);
 }
@@ -157,12 +157,12 @@ static void draw_input(struct ph__rng_sequence *random, size_t dim, struct step_
 /* ---- comparing --------------------------------------------------------------------------------------------- */
 
 static void assert_same_piece(
-    const struct ph_parameter *piece, const struct ph_parameter *whole, const struct ph__slice_part *part)
+    const struct ph_parameter *piece, const struct ph_parameter *whole, const struct ph__slice_shard *shard)
 {
     const size_t rows = piece->shape.dims[0], columns = piece->shape.dims[1], dim = whole->shape.dims[1];
     const size_t number = piece->row_format == PH_ROWS_FP32 ? sizeof(ph_real) : sizeof(uint16_t);
     for (size_t row = 0; row < rows; row++) {
-        const size_t place = (part->first_row + row) * dim + part->first_column;
+        const size_t place = (shard->first_row + row) * dim + shard->first_column;
         assert_memory_equal((const char *)piece->memory + row * columns * number,
             (const char *)whole->memory + place * number, columns * number);
         if (piece->low != NULL)
@@ -170,7 +170,7 @@ static void assert_same_piece(
         for (size_t s = 0; s < piece->num_slots; s++) {
             const bool is_per_row = piece->slots[s].is_per_row;
             assert_memory_equal(piece->slots[s].data + (is_per_row ? row : row * columns),
-                whole->slots[s].data + (is_per_row ? part->first_row + row : place),
+                whole->slots[s].data + (is_per_row ? shard->first_row + row : place),
                 (is_per_row ? 1 : columns) * sizeof(ph_real));
         }
     }
@@ -184,7 +184,7 @@ static void assert_same_table(struct learner *pieces, struct learner *whole)
         for (size_t piece = 0; piece < cuts->num_pieces[run]; piece++) {
             char name[64];
             snprintf(name, sizeof name, "piece%zu.%zu", run, piece);
-            assert_same_piece(table_model_parameter(&pieces->model, name), table, &cuts->parts[run][piece]);
+            assert_same_piece(table_model_parameter(&pieces->model, name), table, &cuts->shards[run][piece]);
         }
 }
 
@@ -197,7 +197,7 @@ static struct cuts no_cuts(size_t dim)
         .rows = {0, ROWS},
         .num_pieces = {1},
         .columns = {{dim}},
-        .parts = {{{0, ROWS, 0, dim}}}};
+        .shards = {{{0, ROWS, 0, dim}}}};
 }
 
 /* At most MAX_COLUMN_CUTS runs of columns that begin at multiples of 4, none empty. */
@@ -205,11 +205,11 @@ static void draw_columns(struct ph__rng_sequence *random, struct cuts *cuts, siz
 {
     size_t column = 0, piece = 0;
     while (column < cuts->dim) {
-        const size_t left = cuts->dim - column, steps = (left - 1) / PH_PART_COLUMNS;
+        const size_t left = cuts->dim - column, steps = (left - 1) / PH_SHARD_COLUMN_STEP;
         const bool is_last = !may_cut_columns || steps == 0 || piece + 1 == MAX_COLUMN_CUTS;
-        const size_t columns = is_last ? left : (1 + ph__rng_below(random, steps)) * PH_PART_COLUMNS;
+        const size_t columns = is_last ? left : (1 + ph__rng_below(random, steps)) * PH_SHARD_COLUMN_STEP;
         cuts->columns[run][piece] = columns;
-        cuts->parts[run][piece++] = (struct ph__slice_part){cuts->rows[run], ROWS, column, cuts->dim};
+        cuts->shards[run][piece++] = (struct ph__slice_shard){cuts->rows[run], ROWS, column, cuts->dim};
         column += columns;
     }
     cuts->num_pieces[run] = piece;

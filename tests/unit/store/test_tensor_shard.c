@@ -1,14 +1,14 @@
-/* Stores that hold parts of tables: the same values as the whole table's, wherever the cuts are. */
-#include "store/tensor_part.h"
+/* Stores that hold shards of tables: the same values as the whole table's, wherever the cuts are. */
+#include "store/tensor_shard.h"
 
 #include "store/tensor_list.h"
-#include "unit/store/parts_fixture.h"
+#include "unit/store/shards_fixture.h"
 
 static const struct ph_init normal = {PH_INIT_NORMAL, 1};
 
 static void check_initial_values(struct ph_init init, enum ph_row_format format, uint64_t number)
 {
-    struct ph_store *whole = parts_whole_store(init, format);
+    struct ph_store *whole = shards_whole_store(init, format);
     struct cut_model model;
     cut_model_init(&model, 1 + number % MAX_RANKS, init, format, number);
     uint64_t count = 0;
@@ -42,7 +42,7 @@ static void parts_begin_with_the_values_of_the_whole(void **state)
 }
 
 static struct ph__declaration table_of(
-    const char *name, size_t rows, const struct ph_table_slice *slices, const struct ph__slice_part *parts)
+    const char *name, size_t rows, const struct ph_table_slice *slices, const struct ph__slice_shard *shards)
 {
     return (struct ph__declaration){.name = name,
         .is_table = true,
@@ -50,23 +50,23 @@ static struct ph__declaration table_of(
         .init = normal,
         .num_slices = 2,
         .slices = slices,
-        .parts = parts};
+        .shards = shards};
 }
 
 static void a_slice_that_is_all_of_it_is_whole(void **state)
 {
     (void)state;
-    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_store *store = shards_new_store(PH_ROWS_FP32);
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
-    const struct ph__slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
-    const struct ph__declaration table = table_of("table", 50, slices, parts);
+    const struct ph__slice_shard shards[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
+    const struct ph__declaration table = table_of("table", 50, slices, shards);
     struct ph_parameter *parameter;
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_string_equal(parameter->family, "table");
-    assert_memory_equal(parameter->parts, parts, sizeof parts);
+    assert_memory_equal(parameter->shards, shards, sizeof shards);
     const struct ph_tensor user = ph_store_tensor(store, 0), item = ph_store_tensor(store, 1);
-    assert_false(ph__tensor_is_part(&user));
-    assert_true(ph__tensor_is_part(&item));
+    assert_false(ph__tensor_is_shard(&user));
+    assert_true(ph__tensor_is_shard(&item));
     assert_int_equal(item.first_row, 5);
     assert_int_equal(item.whole.dims[0], 25);
     ph_store_destroy(store);
@@ -75,25 +75,25 @@ static void a_slice_that_is_all_of_it_is_whole(void **state)
 static void parts_of_one_name_must_not_overlap(void **state)
 {
     (void)state;
-    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_store *store = shards_new_store(PH_ROWS_FP32);
     struct ph_parameter *parameter;
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.user", 20}};
-    const struct ph__slice_part apart[] = {{0, 50, 0, 16}, {30, 50, 0, 16}};
-    const struct ph__slice_part touching[] = {{0, 50, 0, 16}, {29, 50, 0, 16}};
-    const struct ph__slice_part beside[] = {{0, 50, 8, 16}, {30, 50, 8, 16}};
-    const struct ph__slice_part foreign[] = {{0, 51, 8, 16}, {31, 51, 8, 16}};
+    const struct ph__slice_shard apart[] = {{0, 50, 0, 16}, {30, 50, 0, 16}};
+    const struct ph__slice_shard touching[] = {{0, 50, 0, 16}, {29, 50, 0, 16}};
+    const struct ph__slice_shard beside[] = {{0, 50, 8, 16}, {30, 50, 8, 16}};
+    const struct ph__slice_shard foreign[] = {{0, 51, 8, 16}, {31, 51, 8, 16}};
     struct ph__declaration table = table_of("table", 50, slices, touching);
     assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "two slices");
-    table.parts = apart;
+    table.shards = apart;
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
-    table.parts = touching;
+    table.shards = touching;
     assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "other slices");
     struct ph__declaration second = table_of("second", 50, slices, foreign);
     assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "two tensors");
-    second.parts = NULL;
+    second.shards = NULL;
     assert_fails(ph__store_add(store, &second, NULL, &parameter), PH_ERROR_CONFIG, "two tensors");
-    second.parts = beside;
+    second.shards = beside;
     assert_ok(ph__store_add(store, &second, NULL, &parameter));
     ph_store_destroy(store);
 }
@@ -101,17 +101,17 @@ static void parts_of_one_name_must_not_overlap(void **state)
 static void what_is_no_part_of_the_whole_is_a_bug(void **state)
 {
     (void)state;
-    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_store *store = shards_new_store(PH_ROWS_FP32);
     struct ph_parameter *parameter;
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
-    static const struct ph__slice_part wrong[] = {
+    static const struct ph__slice_shard wrong[] = {
         {21, 40, 0, 8}, {41, 40, 0, 8}, {0, 40, 0, 7}, {0, 40, 2, 12}, {0, 40, 8, 12}, {SIZE_MAX, 40, 0, 8}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const struct ph__slice_part parts[] = {{0, 30, 0, 8}, wrong[i]};
-        const struct ph__declaration table = table_of("table", 50, slices, parts);
+        const struct ph__slice_shard shards[] = {{0, 30, 0, 8}, wrong[i]};
+        const struct ph__declaration table = table_of("table", 50, slices, shards);
         assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_BUG, "'embedding.item'");
     }
-    const struct ph__slice_part large[] = {{0, 30, 0, 8}, {0, (size_t)UINT32_MAX + 1, 0, 8}};
+    const struct ph__slice_shard large[] = {{0, 30, 0, 8}, {0, (size_t)UINT32_MAX + 1, 0, 8}};
     const struct ph__declaration table = table_of("table", 50, slices, large);
     assert_fails(ph__store_add(store, &table, NULL, &parameter), PH_ERROR_CONFIG, "2^32 - 1 rows");
     ph_store_destroy(store);
@@ -160,9 +160,9 @@ static void areas_cover_when_each_element_is_there_once(void **state)
             .num_columns = ph__rng_below(&random, MAX_EXTENT + 1)};
         struct ph__area areas[MAX_AREAS], fault;
         size_t count = 0, columns[MAX_STRIPS + 1], rows[MAX_RUNS + 1];
-        const size_t num_strips = parts_cut(&random, whole.num_columns, 1, MAX_STRIPS, columns);
+        const size_t num_strips = shards_cut(&random, whole.num_columns, 1, MAX_STRIPS, columns);
         for (size_t i = 0; i < num_strips; i++) {
-            const size_t num_runs = parts_cut(&random, whole.num_rows, 1, MAX_RUNS, rows);
+            const size_t num_runs = shards_cut(&random, whole.num_rows, 1, MAX_RUNS, rows);
             for (size_t k = 0; k < num_runs; k++)
                 areas[count++] = (struct ph__area){
                     rows[k], rows[k + 1] - rows[k], columns[i], columns[i + 1] - columns[i]};
@@ -202,11 +202,11 @@ static void an_area_is_within_or_not_whatever_its_numbers(void **state)
 static void a_store_of_parts_is_no_model_to_save(void **state)
 {
     (void)state;
-    struct ph_store *store = parts_new_store(PH_ROWS_FP32);
+    struct ph_store *store = shards_new_store(PH_ROWS_FP32);
     struct ph_parameter *parameter;
     const struct ph_table_slice slices[] = {{"embedding.user", 30}, {"embedding.item", 20}};
-    const struct ph__slice_part parts[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
-    const struct ph__declaration table = table_of("table", 50, slices, parts);
+    const struct ph__slice_shard shards[] = {{0, 30, 0, 8}, {5, 25, 0, 8}};
+    const struct ph__declaration table = table_of("table", 50, slices, shards);
     char digits[65];
     assert_ok(ph__store_add(store, &table, NULL, &parameter));
     assert_fails(
