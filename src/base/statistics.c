@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
+
 double ph__mean(const double *values, size_t count)
 {
     double sum = 0;
@@ -34,7 +36,7 @@ ph_status ph__median(const double *values, size_t count, double *median_out)
         return PH_OK;
     double *sorted = calloc(count, sizeof *sorted);
     if (sorted == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the median of %zu numbers", count);
+        return ph__out_of_memory("the median of %zu numbers", count);
     memcpy(sorted, values, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_numbers);
     *median_out = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;

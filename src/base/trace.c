@@ -21,12 +21,12 @@ ph_status ph__trace_create(size_t max_events, struct ph__trace **trace_out)
 {
     struct ph__trace *trace = calloc(1, sizeof *trace);
     if (trace == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: a trace");
+        return ph__out_of_memory("a trace");
     void *events = NULL;
     trace->max_events = max_events;
     bool fits = ph__size_mul(max_events, sizeof(struct ph__trace_event), &trace->events_bytes);
     ph_status status = fits ? ph__memory_alloc(trace->events_bytes, "trace events", &events)
-                            : ph_fail(PH_ERROR_MEMORY, "out of memory: a trace of %zu events", max_events);
+                            : ph__out_of_memory("a trace of %zu events", max_events);
     if (status != PH_OK) {
         free(trace);
         return status;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory/caller.h"
+#include "base/memory/memory.h"
 #include "graph/graph.h"
 
 static ph_status create_team(const struct ph_backend_options *options, struct ph__team **team_out)
@@ -19,7 +20,7 @@ ph_status ph_backend_create(const struct ph_backend_options *options, struct ph_
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_backend_options"));
     struct ph_backend *backend = calloc(1, sizeof *backend);
     if (backend == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a backend");
+        return ph__out_of_memory("a backend");
     enum ph__isa isa = PH_ISA_REF;
     ph_status status = ph__cpu_isa(&isa);
     if (status == PH_OK)

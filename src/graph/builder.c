@@ -15,7 +15,7 @@ ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out)
 {
     struct ph_builder *builder = calloc(1, sizeof *builder);
     if (builder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a graph builder");
+        return ph__out_of_memory("a graph builder");
     struct ph__graph *graph = &builder->graph;
     builder->mode = mode;
     builder->scope = "";

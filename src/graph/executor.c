@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "graph/distribution.h"
 
@@ -58,7 +59,7 @@ ph_status ph_executor_create(struct ph_program *program, struct ph_store *store,
     const struct ph__graph *graph = &program->graph;
     struct ph_executor *executor = calloc(1, sizeof *executor);
     if (executor == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for an executor");
+        return ph__out_of_memory("an executor");
     executor->program = program;
     executor->backend = backend;
     executor->parameters = calloc(graph->num_declarations + 1, sizeof(struct ph_parameter *));
@@ -66,7 +67,7 @@ ph_status ph_executor_create(struct ph_program *program, struct ph_store *store,
     executor->profile = calloc(graph->num_nodes + 1, sizeof *executor->profile);
     ph_status status = PH_OK;
     if (executor->parameters == NULL || executor->states == NULL || executor->profile == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for an executor");
+        status = ph__out_of_memory("an executor");
     if (status == PH_OK)
         status = bind_parameters(executor, store, state);
     if (status == PH_OK)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "graph/graph.h"
 
 /* ---- dead code and order ---- */
@@ -21,7 +22,7 @@ static ph_status prune_graph(struct ph__graph *graph)
 {
     bool *is_read = calloc(graph->num_values, sizeof *is_read);
     if (is_read == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+        return ph__out_of_memory("a pass over the graph");
     for (size_t i = graph->num_nodes; i-- > 0;) {
         struct ph__node *node = &graph->nodes[i];
         if (node->is_dead || !is_needed(graph, node, is_read)) {
@@ -41,7 +42,7 @@ static ph_status compact_graph(struct ph__graph *graph, uint32_t entry_begin[PH_
 {
     struct ph__node *live = malloc((graph->num_nodes + 1) * sizeof *live);
     if (live == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+        return ph__out_of_memory("a pass over the graph");
     uint32_t count = 0;
     for (uint32_t entry = 0; entry < PH_MAX_ENTRIES; entry++) {
         entry_begin[entry] = count;
@@ -146,7 +147,7 @@ static ph_status finish(struct ph_builder *builder, bool is_fused, struct ph_pro
         return ph_fail(builder->status, "%s", builder->error);
     struct ph_program *program = calloc(1, sizeof *program);
     if (program == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a program");
+        return ph__out_of_memory("a program");
     ph_status status = run_passes(builder, is_fused, program);
     if (status != PH_OK) {
         free(program);

@@ -46,7 +46,7 @@ uint32_t *ph__graph_count_readers(const struct ph__graph *graph)
 {
     uint32_t *readers = calloc(graph->num_values, sizeof *readers);
     if (readers == NULL) {
-        ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+        ph__out_of_memory("a pass over the graph");
         return NULL;
     }
     for (size_t i = 0; i < graph->num_nodes; i++) {
@@ -75,7 +75,7 @@ ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t be
         return PH_OK;
     struct ph__node *moved = malloc(count * sizeof *moved);
     if (moved == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+        return ph__out_of_memory("a pass over the graph");
     memcpy(moved, graph->nodes + begin, count * sizeof *moved);
     memmove(graph->nodes + index + count, graph->nodes + index, (begin - index) * sizeof *moved);
     memcpy(graph->nodes + index, moved, count * sizeof *moved);

@@ -169,7 +169,7 @@ static ph_status place_buffers(struct planner *planner)
     size_t count = planner->num_buffers;
     struct buffer **order = calloc(2 * count + 1, sizeof *order);
     if (order == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the memory plan");
+        return ph__out_of_memory("the memory plan");
     struct buffer **placed = order + count;
     for (size_t i = 0; i < count; i++)
         order[i] = &planner->buffers[i];
@@ -267,7 +267,7 @@ static ph_status planner_init(struct planner *planner)
                        planner->data_bytes != NULL && planner->operands != NULL &&
                        plan->data_offset != NULL && plan->index_offset != NULL && plan->value_bytes != NULL &&
                        plan->scratch_offset != NULL && plan->scratch_bytes != NULL;
-    return is_complete ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for the memory plan");
+    return is_complete ? PH_OK : ph__out_of_memory("the memory plan");
 }
 
 ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,

@@ -4,6 +4,7 @@
  * real. */
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "graph/graph.h"
 
 /* ---- convert ---- */
@@ -116,7 +117,7 @@ ph_status ph__pass_precision(struct ph_builder *builder)
     struct ph__graph *graph = &builder->graph;
     bool *is_bf16 = calloc(graph->num_values, sizeof *is_bf16);
     if (is_bf16 == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over the graph");
+        return ph__out_of_memory("a pass over the graph");
     find_bf16(graph, is_bf16);
     set_types(graph, is_bf16);
     free(is_bf16);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file/stream.h"
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "graph/executor.h"
 
@@ -92,7 +93,7 @@ ph_status ph__profile_write(const struct ph_executor *executor, struct ph__write
     const struct ph__graph *graph = &executor->program->graph;
     struct profile_row *rows = calloc(graph->num_nodes + 1, sizeof *rows);
     if (rows == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to print a profile");
+        return ph__out_of_memory("cannot print a profile");
     size_t count = 0;
     struct profile_row total = {.name = "total", .op = ""};
     for (size_t i = 0; i < graph->num_nodes; i++) {

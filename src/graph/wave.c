@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
+
 /* ---- the plan ---- */
 
 /* Which nodes of an entry form waves (graph/wave.h).
@@ -182,7 +184,7 @@ ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph__wave
         return PH_OK;
     struct ph__wave_crew *crew = calloc(1, sizeof *crew + num_workers * sizeof crew->workers[0]);
     if (crew == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to run nodes side by side");
+        return ph__out_of_memory("cannot run nodes side by side");
     crew->num_workers = num_workers;
     ph_status status = PH_OK;
     for (size_t i = 0; i < num_workers && status == PH_OK; i++) {

@@ -134,7 +134,7 @@ ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, 
         requests != NULL ? requests->num_global_ids : 0};
     struct ph_workspace *workspace = calloc(1, sizeof *workspace);
     if (workspace == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
+        return ph__out_of_memory("a workspace");
     workspace->executor = executor;
     workspace->extents[0] = 1;
     workspace->scalars = calloc(graph->num_values, sizeof *workspace->scalars);
@@ -144,7 +144,7 @@ ph_status ph__workspace_create(struct ph_executor *executor, size_t batch_size, 
     ph_status status = ph__wave_crew_create(executor->backend, &workspace->crew);
     if (workspace->scalars == NULL || workspace->values == NULL || workspace->versions == NULL ||
         workspace->wave_ends == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for a workspace");
+        status = ph__out_of_memory("a workspace");
     if (status == PH_OK) {
         workspace->values[0].type = &graph->values[0].type;
         status = plan_workspace(workspace, capacities);

@@ -161,7 +161,7 @@ ph_status ph__gemm_library_create(
 {
     struct ph__gemm_library *library = calloc(1, sizeof *library);
     if (library == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
+        return ph__out_of_memory("gemm: the context");
     library->num_workers = num_workers;
     library->num_threads = num_threads;
     library->streams = calloc(num_workers, sizeof *library->streams);
@@ -369,7 +369,7 @@ static ph_status make_entry(struct ph__gemm_library *library, const struct ph__p
     if (entry == NULL || workers == NULL) {
         free(workers);
         free(entry);
-        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate a product");
+        return ph__out_of_memory("gemm: a product");
     }
     *entry = (struct ph__library_entry){.product = *product, .library = library, .workers = workers};
     const size_t threads =
@@ -457,7 +457,7 @@ static ph_status find_packing(
     }
     struct packing *packing = calloc(1, sizeof *packing);
     if (packing == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate a packing");
+        return ph__out_of_memory("gemm: a packing");
     packing->key = *key;
     const size_t threads = ph__parallel_set_library_threads(library->num_threads);
     const dnnl_status_t status = make_packing(library, packing);

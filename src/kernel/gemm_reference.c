@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "kernel/gemm.h"
 
 struct ph__gemm_library {
@@ -22,7 +23,7 @@ ph_status ph__gemm_library_create(
     (void)num_threads;
     struct ph__gemm_library *library = malloc(sizeof *library);
     if (library == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
+        return ph__out_of_memory("gemm: the context");
     library->num_workers = num_workers;
     *library_out = library;
     return PH_OK;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "kernel/gemm_context.h"
 #include "kernel/kernel.h"
@@ -144,7 +145,7 @@ ph_status ph__gemm_create(struct ph__team *team, bool is_fast, struct ph__gemm *
     PH_TRY(ph__cpu_isa(&isa));
     struct ph__gemm *gemm = malloc(sizeof *gemm);
     if (gemm == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "gemm: cannot allocate the context");
+        return ph__out_of_memory("gemm: the context");
     *gemm = (struct ph__gemm){.team = team,
         .is_fast = is_fast,
         .has_bf16 = isa == PH_ISA_AVX512 && ph__gemm_library_has_bf16(),

@@ -45,7 +45,7 @@ ph_status ph__control_stream_create(int socket, struct ph__control_stream **stre
     struct ph__control_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
         close(socket);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
+        return ph__out_of_memory("a connection");
     }
     stream->socket = socket;
     stream->max_bytes = PH_CONTROL_MAX_BYTES;
@@ -189,7 +189,7 @@ static ph_status make_parcel(const int *descriptors, size_t count, struct parcel
     struct parcel *parcel = calloc(1, sizeof *parcel);
     if (parcel == NULL || (parcel->descriptors = calloc(count, sizeof *parcel->descriptors)) == NULL) {
         free(parcel);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu descriptors", count);
+        return ph__out_of_memory("%zu descriptors", count);
     }
     const ph_status status = copy_descriptors(descriptors, count, parcel);
     if (status != PH_OK) {

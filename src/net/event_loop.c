@@ -9,6 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
+
 #define EVENTS_A_ROUND 64
 
 struct ph__event_source {
@@ -30,7 +32,7 @@ ph_status ph__event_loop_create(struct ph__event_loop **loop_out)
 {
     struct ph__event_loop *loop = calloc(1, sizeof *loop);
     if (loop == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for an event loop");
+        return ph__out_of_memory("an event loop");
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll < 0) {
         free(loop);
@@ -72,7 +74,7 @@ ph_status ph__event_loop_add(struct ph__event_loop *loop, int descriptor, uint32
 {
     struct ph__event_source *source = calloc(1, sizeof *source);
     if (source == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a descriptor that is watched");
+        return ph__out_of_memory("a descriptor that is watched");
     *source = (struct ph__event_source){
         .loop = loop, .callback = callback, .context = context, .descriptor = descriptor};
     const ph_status status = control(source, EPOLL_CTL_ADD, events);

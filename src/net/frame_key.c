@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sum/digest.h"
 #include "net/wire.h"
 
@@ -22,7 +23,7 @@ ph_status ph__frame_key_create(
 {
     struct ph__frame_key *key = calloc(1, sizeof *key);
     if (key == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the key of a connection");
+        return ph__out_of_memory("the key of a connection");
     const ph_status status = ph__gmac_create(bytes, &key->gmac);
     if (status != PH_OK) {
         free(key);

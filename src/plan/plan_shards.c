@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/text/number.h"
 #include "plan/plan_choice.h"
@@ -378,7 +379,7 @@ ph_status ph__plan_check_bytes(
         return PH_OK;
     uint64_t *held = calloc(world_size, sizeof *held);
     if (held == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the bytes of %zu ranks", world_size);
+        return ph__out_of_memory("the bytes of %zu ranks", world_size);
     sum_bytes(plan, tables, held);
     for (size_t rank = 0; rank < world_size; rank++)
         if (held[rank] > held[fullest])

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/sum/digest.h"
 #include "serve/model_identity.h"
 #include "serve/scorer.h"
@@ -23,7 +24,7 @@ static ph_status find_file(
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
+        return ph__out_of_memory("a path");
     if (is_missing(path))
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s is missing: is %s a folder that phloem train made?", path, folder);
@@ -58,7 +59,7 @@ ph_status ph__model_origin_find(
     const char *weights_path = ph__path_join(arena, folder, "model.safetensors");
     struct ph__model_origin origin = {0};
     if (config_path == NULL || weights_path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a path");
+        return ph__out_of_memory("a path");
     if (is_missing(config_path) && ph__file_exists(weights_path))
         PH_TRY(read_weights_settings(arena, config_path, weights_path, &origin));
     else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "serve/onnx_operators.h"
 
 #define ENTRY "forward"
@@ -178,9 +179,8 @@ ph_status ph__onnx_export(const struct ph__model_folder *folder, const char *kin
         .encoder = folder->encoder,
         .model = &model,
         .names = calloc(graph->num_values, sizeof *walk.names)};
-    ph_status status = walk.names != NULL
-                           ? export_walk(&walk, folder, kind, path)
-                           : ph_fail(PH_ERROR_MEMORY, "no memory for %zu values", graph->num_values);
+    ph_status status = walk.names != NULL ? export_walk(&walk, folder, kind, path)
+                                          : ph__out_of_memory("%zu values", graph->num_values);
     free(walk.names);
     ph__onnx_model_fini(&model);
     return status;

@@ -30,7 +30,7 @@ ph_status ph__features_init(const struct ph_encoder *encoder, struct ph_model_fe
     const size_t num_sparse = ph_encoder_num_sparse(encoder);
     struct ph_table_slice *sparse = calloc(2 * num_sparse + 1, sizeof *sparse);
     if (sparse == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu features", num_sparse);
+        return ph__out_of_memory("%zu features", num_sparse);
     list_slices(encoder, num_sparse, sparse, sparse + num_sparse);
     *features_out = (struct ph_model_features){
         .num_dense = ph_encoder_num_dense(encoder),
@@ -114,7 +114,7 @@ ph_status ph_scorer_create(const struct ph_scorer_options *options, struct ph_sc
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_scorer_options"));
     PH_TRY(ph__features_init(own.encoder, &features));
     struct ph_scorer *scorer = calloc(1, sizeof *scorer);
-    ph_status status = scorer == NULL ? ph_fail(PH_ERROR_MEMORY, "no memory for a scorer") : PH_OK;
+    ph_status status = scorer == NULL ? ph__out_of_memory("a scorer") : PH_OK;
     if (status == PH_OK) {
         scorer->options = own;
         status = ph__scoring_program_build(

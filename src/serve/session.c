@@ -33,7 +33,7 @@ static ph_status context_open(struct ph__context *context, const struct ph__mode
     ph__row_encoder_init(&context->row, model->encoder, NULL);
     context->row_starts = calloc(max_batch, sizeof(const uint32_t *));
     if (context->row_starts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu rows", max_batch);
+        return ph__out_of_memory("%zu rows", max_batch);
     struct ph__lookups *lookups = &context->row.lookups;
     PH_TRY(ph__array_reserve((void **)&lookups->items, &lookups->capacity, row_ids, sizeof *lookups->items));
     PH_TRY(ph__array_reserve((void **)&context->line, &context->line_capacity, LINE_BYTES, 1));
@@ -118,10 +118,9 @@ ph_status ph__inputs_init(const struct ph_encoder *encoder, struct ph__inputs *i
         .first = calloc(most, sizeof *inputs.first),
         .features = calloc(most, sizeof(const struct ph__column *)),
     };
-    const ph_status status =
-        inputs.first != NULL && inputs.features != NULL
-            ? add_columns(&inputs, encoder)
-            : ph_fail(PH_ERROR_MEMORY, "no memory for %zu columns", encoder->num_columns);
+    const ph_status status = inputs.first != NULL && inputs.features != NULL
+                                 ? add_columns(&inputs, encoder)
+                                 : ph__out_of_memory("%zu columns", encoder->num_columns);
     if (status == PH_OK)
         *inputs_out = inputs;
     else
@@ -250,7 +249,7 @@ static ph_status warm_up(struct ph_session *session, size_t list_length)
     const size_t num_tasks = ph_encoder_num_tasks(session->model.encoder);
     float *probabilities = calloc(session->max_batch * num_tasks, sizeof *probabilities);
     if (probabilities == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu rows", session->max_batch);
+        return ph__out_of_memory("%zu rows", session->max_batch);
     ph_status status = PH_OK;
     for (size_t i = 0; i < session->num_contexts && status == PH_OK; i++)
         status = run_pass(session, &session->contexts[i], &request.base, probabilities);
@@ -276,7 +275,7 @@ static ph_status open_contexts(
     session->contexts = calloc(num_contexts, sizeof *session->contexts);
     session->free_contexts = calloc(num_contexts, sizeof(struct ph__context *));
     if (session->contexts == NULL || session->free_contexts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu contexts", num_contexts);
+        return ph__out_of_memory("%zu contexts", num_contexts);
     for (size_t i = 0; i < num_contexts; i++) {
         session->num_contexts++;
         PH_TRY(context_open(&session->contexts[i], &session->model, &session->config.model.settings,
@@ -315,7 +314,7 @@ ph_status ph_session_open(
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_session_options"));
     struct ph_session *session = calloc(1, sizeof *session);
     if (session == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a session");
+        return ph__out_of_memory("a session");
     pthread_mutex_init(&session->lock, NULL);
     pthread_cond_init(&session->is_given_back, NULL);
     fenv_t former;

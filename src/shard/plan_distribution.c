@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "graph/graph.h"
 #include "shard/dense/dense_passes.h"
@@ -198,7 +199,7 @@ ph_status ph__sharding_create(
     const size_t world_size = ph_comm_world_size(options->comm);
     struct ph__sharding *sharding = calloc(1, sizeof *sharding);
     if (sharding == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a program's shards");
+        return ph__out_of_memory("a program's shards");
     *sharding = (struct ph__sharding){.comm = options->comm,
         .plan = options->plan,
         .forward = options->forward,
@@ -213,7 +214,7 @@ ph_status ph__sharding_create(
         .bounds = calloc(world_size + 1, sizeof *sharding->bounds)};
     ph_status status = sharding->streams != NULL && sharding->bounds != NULL
                            ? ph__request_buffers_create(&sharding->requests)
-                           : ph_fail(PH_ERROR_MEMORY, "no memory for the shards of %zu ranks", world_size);
+                           : ph__out_of_memory("the shards of %zu ranks", world_size);
     if (status != PH_OK) {
         ph__sharding_destroy(sharding);
         return status;
@@ -339,7 +340,7 @@ ph_status ph__distribution_create(
     struct ph_distribution *distribution = calloc(1, sizeof *distribution);
     struct ph__sharding *sharding;
     if (distribution == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a program's shards");
+        return ph__out_of_memory("a program's shards");
     const ph_status status = ph__sharding_create(options, &sharding);
     if (status != PH_OK) {
         free(distribution);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
@@ -142,7 +143,7 @@ ph_status ph__folder_check_no_others(
     const size_t num_here = ph__folder_num_tensors(folder);
     bool *is_known = calloc(num_here + 1, sizeof *is_known);
     if (is_known == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to load %s", folder->path);
+        return ph__out_of_memory("cannot load %s", folder->path);
     for (size_t i = 0; i < num_tensors; i++)
         is_known[ph__folder_find(folder, tensors[i].name)] = true;
     size_t other = 0;
@@ -244,7 +245,7 @@ static ph_status digest_tensors(const struct ph__folder *folder, bool (*is_count
 {
     void *bytes = malloc(digest_bytes(folder));
     if (bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to sum up %s", folder->path);
+        return ph__out_of_memory("cannot sum up %s", folder->path);
     ph_status status = PH_OK;
     for (size_t i = 0; i < ph__folder_num_tensors(folder) && status == PH_OK; i++)
         if (is_counted == NULL || is_counted(ph__folder_tensor(folder, i).name))

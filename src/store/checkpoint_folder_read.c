@@ -8,6 +8,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 
 #define MAX_INDEX_BYTES ((uint64_t)1 << 30)
@@ -42,7 +43,7 @@ static ph_status open_file(struct ph__folder *folder, const char *name, const st
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no file of the folder", folder->index_path, name);
     *file = (struct ph__folder_file){.name = name, .path = ph__path_join(&folder->arena, folder->path, name)};
     if (file->path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
+        return ph__out_of_memory("cannot open %s", folder->path);
     PH_TRY(ph__safetensors_open(file->path, &file->tensors));
     folder->num_files++;
     return check_file(file, said);
@@ -54,7 +55,7 @@ static ph_status open_files(struct ph__folder *folder)
     struct ph__json_member member = {0};
     folder->files = calloc(ph__json_size(files) + 1, sizeof *folder->files);
     if (folder->files == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
+        return ph__out_of_memory("cannot open %s", folder->path);
     while (ph__json_is_object(files) && ph__json_next_member(files, &member))
         PH_TRY(open_file(folder, member.key, member.value));
     qsort(folder->files, folder->num_files, sizeof *folder->files, compare_files);
@@ -192,7 +193,7 @@ static ph_status read_index(struct ph__folder *folder)
 {
     folder->index_path = ph__path_join(&folder->arena, folder->path, PH_FOLDER_INDEX);
     if (folder->index_path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
+        return ph__out_of_memory("cannot open %s", folder->path);
     if (!ph__file_exists(folder->index_path))
         return ph_fail(
             PH_ERROR_CHECKPOINT, "%s: no checkpoint: " PH_FOLDER_INDEX " is missing", folder->path);
@@ -213,7 +214,7 @@ static ph_status open_only_file(
 {
     folder->files = calloc(1, sizeof *folder->files);
     if (folder->files == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", folder->path);
+        return ph__out_of_memory("cannot open %s", folder->path);
     folder->files[0] = (struct ph__folder_file){.name = folder->path, .path = folder->path};
     PH_TRY(open(folder->path, &folder->files[0].tensors));
     folder->num_files = 1;
@@ -246,7 +247,7 @@ static ph_status open_path(
 {
     struct ph__folder *folder = calloc(1, sizeof *folder);
     if (folder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
+        return ph__out_of_memory("cannot open %s", path);
     folder->path = ph__arena_strdup(&folder->arena, path);
     const ph_status status = folder->path != NULL ? open(folder) : (ph_status)PH_ERROR_MEMORY;
     if (status != PH_OK) {

@@ -12,13 +12,14 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 #include "store/safetensors.h"
 
 static ph_status fail_path(const char *path)
 {
-    return ph_fail(PH_ERROR_MEMORY, "no memory for a path in %s", path);
+    return ph__out_of_memory("a path in %s", path);
 }
 
 /* ---- what was there before --------------------------------------------------------------------------------- */
@@ -206,7 +207,7 @@ static ph_status check_file(struct commit *commit, size_t writer, const struct p
         ph__arena_printf(&commit->arena, PH_FOLDER_FILE_FORMAT, writer + 1, commit->num_writers);
     const char *path = name != NULL ? ph__path_join(&commit->arena, commit->path, name) : NULL;
     if (path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a path in %s", commit->path);
+        return ph__out_of_memory("a path in %s", commit->path);
     const char *said = ph__json_as_text(ph__json_get(description, "file"), "");
     if (strcmp(said, name) != 0)
         return fail_description(commit, writer);
@@ -232,7 +233,7 @@ static ph_status read_descriptions(struct commit *commit, const char *const *des
 {
     commit->descriptions = calloc(commit->num_writers + 1, sizeof(struct ph__json *));
     if (commit->descriptions == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the index of %s", commit->path);
+        return ph__out_of_memory("the index of %s", commit->path);
     for (size_t writer = 0; writer < commit->num_writers; writer++)
         PH_TRY(read_description(commit, writer, descriptions[writer]));
     return ph__layout_finish(&commit->layout, commit->path, PH_ERROR_BUG);
@@ -324,7 +325,7 @@ static ph_status write_index(struct commit *commit, const char *const *metadata)
 {
     const char *path = ph__path_join(&commit->arena, commit->path, PH_FOLDER_INDEX);
     if (path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a path in %s", commit->path);
+        return ph__out_of_memory("a path in %s", commit->path);
     struct ph__json *index = ph__sealed_json_object();
     ph__json_set(index, "metadata", metadata_json(commit, metadata));
     ph_status status = set_weight_map(commit, index);

@@ -96,7 +96,7 @@ ph_status ph__layout_finish(struct ph__layout *layout, const char *where, ph_sta
     struct ph__area *areas = calloc(count + 1, sizeof *areas);
     ph_status status = PH_OK;
     if (layout->tensors == NULL || areas == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for the tensors of %s", where);
+        status = ph__out_of_memory("the tensors of %s", where);
     if (status == PH_OK && count > 0) {
         qsort(layout->pieces, count, sizeof *layout->pieces, compare_pieces);
         find_tensors(layout);

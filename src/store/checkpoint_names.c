@@ -9,6 +9,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/format/json.h"
+#include "base/memory/memory.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 
@@ -23,7 +24,7 @@ bool ph__checkpoint_is_half_written(const char *path)
 
 static ph_status fail_path(const char *path)
 {
-    return ph_fail(PH_ERROR_MEMORY, "no memory for a path of %s", path);
+    return ph__out_of_memory("a path of %s", path);
 }
 
 /* ---- drafts ---------------------------------------------------------------------------------------------------- */

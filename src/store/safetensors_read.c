@@ -113,7 +113,7 @@ static ph_status read_header(struct ph__safetensors *file, uint64_t length, bool
 {
     char *text = malloc((size_t)length + 1);
     if (text == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
+        return ph__out_of_memory("the header of %s", file->path);
     ph_status status = read_at(file, PREFIX_BYTES, text, (size_t)length);
     if (status == PH_OK)
         status = parse_text(file, text, (size_t)length, is_whole);
@@ -253,7 +253,7 @@ static ph_status parse_header(struct ph__safetensors *file)
     const size_t size = ph__json_size(file->header);
     file->entries = calloc(size + 1, sizeof *file->entries);
     if (file->entries == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", file->path);
+        return ph__out_of_memory("the header of %s", file->path);
     struct ph__json_member member = {0};
     while (ph__json_next_member(file->header, &member)) {
         if (strcmp(member.key, METADATA) == 0) {
@@ -285,7 +285,7 @@ static ph_status open_path(const char *path, bool is_whole, struct ph__safetenso
 {
     struct ph__safetensors *file = calloc(1, sizeof *file);
     if (file == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to open %s", path);
+        return ph__out_of_memory("cannot open %s", path);
     file->descriptor = -1;
     file->path = ph__arena_strdup(&file->arena, path);
     const ph_status status = file->path == NULL ? PH_ERROR_MEMORY : open_and_check(file, is_whole);

@@ -10,6 +10,7 @@
 
 #include "base/file/file.h"
 #include "base/format/json.h"
+#include "base/memory/memory.h"
 #include "base/sum/digest.h"
 #include "store/safetensors.h"
 #include "store/tensor_list.h"
@@ -104,7 +105,7 @@ static ph_status make_header(const char *path, size_t num_tensors, const struct 
     free(texts);
     const bool is_printed = file != NULL && ferror(file) == 0;
     if (file == NULL || fclose(file) != 0 || !is_printed)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", path);
+        return ph__out_of_memory("the header of %s", path);
     const uint64_t length = header_out->size - PREFIX_BYTES;
     for (size_t i = 0; i < PREFIX_BYTES; i++)
         header_out->bytes[i] = (char)(length >> (8 * i) & 255);
@@ -171,7 +172,7 @@ ph_status ph__safetensors_write(
 {
     const struct ph_tensor **ordered = calloc(num_tensors + 1, sizeof *ordered);
     if (ordered == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the header of %s", path);
+        return ph__out_of_memory("the header of %s", path);
     for (size_t i = 0; i < num_tensors; i++)
         ordered[i] = &tensors[i];
 

@@ -19,7 +19,7 @@ ph_status ph_state_create(struct ph_state **state_out)
 {
     struct ph_state *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a state");
+        return ph__out_of_memory("a state");
     *state_out = state;
     return PH_OK;
 }
@@ -62,7 +62,7 @@ static ph_status add_tensor(
     struct ph__state_array *array = ph__arena_alloc(&state->arena, sizeof *array);
     ph_real *data = ph__arena_alloc_array(&state->arena, n, sizeof *data);
     if (owned_name == NULL || array == NULL || data == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for state '%s'", name);
+        return ph__out_of_memory("state '%s'", name);
     for (size_t i = 0; i < n; i++)
         data[i] = initial;
     *array = (struct ph__state_array){.data = data};

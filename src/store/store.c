@@ -34,7 +34,7 @@ ph_status ph_store_create(uint64_t seed, struct ph_store **store_out)
 {
     struct ph_store *store = calloc(1, sizeof *store);
     if (store == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a store");
+        return ph__out_of_memory("a store");
     store->seed = seed;
     *store_out = store;
     return PH_OK;
@@ -261,7 +261,7 @@ static ph_status add_parameter(struct ph_store *store, const struct ph__declarat
     PH_TRY(ph__name_index_reserve(&store->tensor_names, store->num_tensors + num_tensors));
     struct ph_parameter *parameter = ph__declaration_copy(&store->arena, declaration);
     if (parameter == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for parameter '%s'", declaration->name);
+        return ph__out_of_memory("parameter '%s'", declaration->name);
     parameter->elements = elements;
     parameter->row_format = row_format_of(store, declaration, elements, &parameter->bytes);
     parameter->is_for_scoring = store->is_for_scoring && parameter->row_format != PH_ROWS_FP32;
@@ -358,7 +358,7 @@ ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parame
         return ph_fail(PH_ERROR_BUG, "parameter '%s' has no place for slot '%s'", parameter->name, name);
     const char *owned_name = ph__arena_strdup(&store->arena, name);
     if (owned_name == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for slot '%s'", name);
+        return ph__out_of_memory("slot '%s'", name);
     size_t rows, columns;
     ph__init_matrix(&parameter->shape, &rows, &columns);
     const size_t elements = is_per_row ? rows : parameter->elements;

@@ -93,7 +93,7 @@ static ph_status convert(
         .context = context};
     conversion.bytes = malloc(2 * conversion.piece_rows * bytes + 1);
     if (conversion.bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to convert '%s'", tensor->name);
+        return ph__out_of_memory("cannot convert '%s'", tensor->name);
     conversion.numbers = (ph_real *)((char *)conversion.bytes + conversion.piece_rows * bytes);
     const ph_status status = convert_rows(&conversion);
     free(conversion.bytes);

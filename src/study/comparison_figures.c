@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/statistics.h"
 
 #define FIGURE(member) offsetof(struct ph__comparison_figures, member)
@@ -194,7 +195,7 @@ ph_status ph__comparison_figures(
     struct ph__comparison_figures figures = no_figures();
     double *values = calloc(comparison->num_seeds, sizeof *values);
     if (values == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the figures of %zu runs", comparison->num_seeds);
+        return ph__out_of_memory("the figures of %zu runs", comparison->num_seeds);
     count_runs(comparison, compared, &figures);
     pair(comparison, compared, values, &figures);
     measure(comparison, compared, values, &figures);

@@ -74,7 +74,7 @@ ph_status ph__auc(size_t n, const ph_real *scores, const ph_real *labels, double
 {
     uint64_t *keys = malloc((2 * n + 1) * sizeof *keys);
     if (keys == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to rank %zu scores", n);
+        return ph__out_of_memory("cannot rank %zu scores", n);
     size_t num_positives = 0, num_negatives = 0;
     bool is_ordered = true;
     for (size_t i = 0; i < n; i++) { /* positives from the front, negatives from the back */
@@ -147,7 +147,7 @@ ph_status ph__grouped_auc(
     ph_real *gathered = malloc((2 * n + 1) * sizeof *gathered);
     ph_status status = PH_OK;
     if (members == NULL || gathered == NULL) {
-        status = ph_fail(PH_ERROR_MEMORY, "no memory to rank %zu scores by group", n);
+        status = ph__out_of_memory("cannot rank %zu scores by group", n);
     } else {
         for (size_t i = 0; i < n; i++)
             members[i] = (struct member){groups[i], i};
@@ -179,7 +179,7 @@ ph_status ph__score_bins_create(struct ph__score_bins **bins_out)
     void *counts = NULL;
     struct ph__score_bins *bins = calloc(1, sizeof *bins);
     if (bins == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for bins of scores");
+        return ph__out_of_memory("bins of scores");
     ph_status status = ph__memory_alloc(COUNTS_BYTES, "bins of scores", &counts);
     if (status != PH_OK) {
         free(bins);

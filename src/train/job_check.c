@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/stop.h"
 #include "data/encode/encoder.h"
 #include "data/source/dataset.h"
@@ -98,7 +99,7 @@ ph_status ph__label_check_init(struct ph__label_check *check, size_t num_tasks)
 {
     *check = (struct ph__label_check){
         .is_on = true, .is_known = calloc(num_tasks + 1, sizeof *check->is_known), .num_unknown = num_tasks};
-    return check->is_known != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for %zu labels", num_tasks);
+    return check->is_known != NULL ? PH_OK : ph__out_of_memory("%zu labels", num_tasks);
 }
 
 void ph__label_check_fini(struct ph__label_check *check)

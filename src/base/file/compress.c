@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 
 #define OUTPUT_BYTES ((size_t)256 << 10)
 
@@ -101,12 +102,12 @@ ph_status ph__compressor_create(int descriptor, const char *path, struct ph__com
 {
     struct ph__compressor *compressor = malloc(sizeof *compressor);
     if (compressor == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to write");
+        return ph__out_of_memory("cannot begin to write");
     memset(compressor, 0, offsetof(struct ph__compressor, output));
     compressor->descriptor = descriptor;
     if (!choose_format(compressor, path)) {
         ph__compressor_destroy(compressor);
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to compress");
+        return ph__out_of_memory("cannot begin to compress");
     }
     *compressor_out = compressor;
     return PH_OK;

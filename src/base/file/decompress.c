@@ -12,6 +12,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/stop.h"
 
 #ifndef PH_COMPRESSED_BUFFER_BYTES /* the build for fuzzing has it small */
@@ -167,7 +168,7 @@ static ph_status use_zlib(struct ph__decompressor *decompressor, int window)
         return PH_OK;
     free(decompressor->gzip);
     decompressor->gzip = NULL;
-    return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read compressed data");
+    return ph__out_of_memory("cannot begin to read compressed data");
 }
 
 static ph_status use_gzip(struct ph__decompressor *decompressor)
@@ -189,7 +190,7 @@ static ph_status use_zstd(struct ph__decompressor *decompressor)
     decompressor->zstd = ZSTD_createDStream();
     if (decompressor->zstd != NULL)
         return PH_OK;
-    return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read zstd");
+    return ph__out_of_memory("cannot begin to read zstd");
 }
 
 static bool is_gzip(const unsigned char *magic)
@@ -224,7 +225,7 @@ static ph_status create(int descriptor, const struct ph__read_options *options,
 {
     struct ph__decompressor *decompressor = malloc(sizeof *decompressor);
     if (decompressor == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot begin to read");
+        return ph__out_of_memory("cannot begin to read");
     memset(decompressor, 0, offsetof(struct ph__decompressor, input));
     decompressor->descriptor = descriptor;
     if (options != NULL)

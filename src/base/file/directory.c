@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
+
 bool ph__directory_exists(const char *path)
 {
     struct stat status;
@@ -39,7 +41,7 @@ ph_status ph__directory_create(const char *path)
 {
     char *part = strdup(path);
     if (part == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
+        return ph__out_of_memory("the path %s", path);
     ph_status status = PH_OK;
     char *slash = part;
     while (slash != NULL && status == PH_OK) {
@@ -81,7 +83,7 @@ static ph_status meets_a_file(const char *path)
 {
     char *file = strdup(path);
     if (file == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
+        return ph__out_of_memory("the path %s", path);
     char *slash;
     while ((slash = strrchr(file, '/')) != NULL && slash > file && access(file, F_OK) != 0)
         *slash = '\0';

@@ -10,6 +10,7 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 
 ph_status ph__file_cannot_write(const char *path)
 {
@@ -35,7 +36,7 @@ ph_status ph__atomic_file_open(const char *path, struct ph__atomic_file *file_ou
     if (file.path == NULL || asprintf(&file.temporary_path, "%s.tmp", path) < 0) {
         file.temporary_path = NULL;
         fini(&file);
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", path);
+        return ph__out_of_memory("the path %s", path);
     }
     if (ph__directory_exists(path))
         errno = EISDIR;
@@ -156,7 +157,7 @@ ph_status ph__file_link(const char *from, const char *to)
         return PH_OK;
     char *temporary;
     if (asprintf(&temporary, "%s.tmp", to) < 0)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path %s", to);
+        return ph__out_of_memory("the path %s", to);
     unlink(temporary); /* of a process that was killed */
     ph_status status = PH_OK;
     if (link(from, temporary) != 0)

@@ -10,6 +10,7 @@
 
 #include "base/file/compress.h"
 #include "base/file/stream.h"
+#include "base/memory/memory.h"
 
 #ifndef PH_READ_BUFFER_BYTES /* the build for fuzzing has it small */
 #define PH_READ_BUFFER_BYTES ((size_t)1 << 20)
@@ -61,14 +62,14 @@ ph_status ph__reader_open_with(
     if (reader == NULL) {
         if (!is_standard(path))
             close(descriptor);
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot read %s", path);
+        return ph__out_of_memory("cannot read %s", path);
     }
     reader->descriptor = descriptor;
     reader->path = strdup(is_standard(path) ? "standard input" : path);
     reader->capacity = PH_READ_BUFFER_BYTES;
     reader->buffer = malloc(PH_READ_BUFFER_BYTES + 1);
     if (reader->path == NULL || reader->buffer == NULL) {
-        status = ph_fail(PH_ERROR_MEMORY, "out of memory: cannot read %s", path);
+        status = ph__out_of_memory("cannot read %s", path);
         goto failed;
     }
     status = ph__decompressor_create(descriptor, options, &reader->decompressor);

@@ -53,7 +53,7 @@ static ph_status open_writer(struct ph__writer *writer, const char *path, bool i
 {
     writer->path = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     if (writer->path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+        return ph__out_of_memory("cannot write %s", path);
     PH_TRY(open_descriptor(writer, path, is_atomic));
     ph_status status = ph__compressor_create(writer->descriptor, path, &writer->compressor);
     return status == PH_OK ? PH_OK : fail_at_path(writer, status);
@@ -74,7 +74,7 @@ static ph_status create_writer(const char *path, bool is_atomic, struct ph__writ
 {
     struct ph__writer *writer = allocate_writer();
     if (writer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+        return ph__out_of_memory("cannot write %s", path);
     ph_status status = open_writer(writer, path, is_atomic);
     if (status == PH_OK)
         *writer_out = writer;
@@ -98,7 +98,7 @@ ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph__
     struct ph__writer *writer = allocate_writer();
     if (writer == NULL || (writer->path = strdup(name)) == NULL) {
         free(writer);
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", name);
+        return ph__out_of_memory("cannot write %s", name);
     }
     writer->max_bytes = max_bytes;
     *writer_out = writer;
@@ -168,7 +168,7 @@ ph_status ph__writer_printf(struct ph__writer *writer, const char *format, ...)
     length = vasprintf(&text, format, arguments);
     va_end(arguments);
     if (length < 0)
-        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a long line", writer->path);
+        return ph__out_of_memory("%s: a long line", writer->path);
     ph_status status = ph__writer_write(writer, text, (size_t)length);
     free(text);
     return status;

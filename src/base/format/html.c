@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file/stream.h"
+#include "base/memory/memory.h"
 #include "base/text/utf8.h"
 
 struct ph__html {
@@ -100,7 +101,7 @@ ph_status ph__html_open(const char *path, const char *title, struct ph__html **h
 {
     struct ph__html *html = calloc(1, sizeof *html);
     if (html == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: cannot write %s", path);
+        return ph__out_of_memory("cannot write %s", path);
     ph_status status = ph__writer_open_atomic(path, &html->writer);
     if (status != PH_OK) {
         free(html);
@@ -151,7 +152,7 @@ static char *format_text(struct ph__html *html, const char *format, va_list argu
 {
     char *text = NULL;
     if (html->status == PH_OK && vasprintf(&text, format, arguments) < 0) {
-        html->status = ph_fail(PH_ERROR_MEMORY, "out of memory: a page's text");
+        html->status = ph__out_of_memory("a page's text");
         return NULL;
     }
     return text;

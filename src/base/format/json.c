@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/text/number.h"
 
 static _Thread_local bool has_failed;
@@ -267,13 +268,13 @@ ph_status ph__json_text(const struct ph__json *json, int indent, char **text_out
     size_t size = 0;
     FILE *file = is_incomplete ? NULL : open_memstream(&text, &size);
     if (file == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: a JSON document");
+        return ph__out_of_memory("a JSON document");
     struct printer printer = {file, indent};
     print_node(&printer, const_node(json), 0);
     bool is_printed = ferror(file) == 0;
     if (fclose(file) != 0 || !is_printed) {
         free(text);
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the text of a JSON document");
+        return ph__out_of_memory("the text of a JSON document");
     }
     *text_out = text;
     return PH_OK;
@@ -317,7 +318,7 @@ ph_status ph__json_load(const char *text, size_t size, const char *where, ph_sta
     }
     /* jansson mostly says nothing when memory is lacking */
     if (json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0')
-        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
+        return ph__out_of_memory("%s: a JSON document", where);
     return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);
 }
 

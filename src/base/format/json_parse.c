@@ -4,6 +4,7 @@
  * bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one. The
  * text is known to be JSON, an object or array: its grammar is not looked at again. */
 #include "base/format/json.h"
+#include "base/memory/memory.h"
 
 #include <locale.h>
 #include <math.h>
@@ -160,7 +161,7 @@ static ph_status parse(const char *text, size_t size, bool is_start, const char 
     PH_TRY(ph__json_load(text, size, where, error_status, is_start ? &end : NULL, &json));
     if (!is_text(json, text, end)) {
         ph__json_destroy(json);
-        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a JSON document", where);
+        return ph__out_of_memory("%s: a JSON document", where);
     }
     *json_out = json;
     return PH_OK;

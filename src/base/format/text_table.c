@@ -49,7 +49,7 @@ void ph__text_table_cell(struct ph__text_table *table, const char *format, ...)
     if (length >= 0)
         append(table, text);
     else if (table->status == PH_OK)
-        table->status = ph_fail(PH_ERROR_MEMORY, "out of memory: a cell of a table");
+        table->status = ph__out_of_memory("a cell of a table");
     if (length >= 0)
         free(text);
 }
@@ -162,7 +162,7 @@ ph_status ph__text_table_write(const struct ph__text_table *table, struct ph__wr
     PH_TRY(table->status);
     size_t *widths = calloc(table->num_columns, sizeof *widths);
     if (widths == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: a table");
+        return ph__out_of_memory("a table");
     for (size_t i = 0; i < table->num_columns; i++)
         widths[i] = column_width(table, i);
     ph_status status = write_all(table, widths, writer);

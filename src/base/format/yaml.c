@@ -53,7 +53,7 @@ static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
         return PH_OK;
     const yaml_parser_t *parser = &parsing->parser;
     if (parser->error == YAML_MEMORY_ERROR)
-        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a config", parsing->path);
+        return ph__out_of_memory("%s: a config", parsing->path);
     if (is_tab(parsing, &parser->problem_mark))
         return ph_fail(PH_ERROR_CONFIG, "%s:%zu:%zu: tabs are not allowed for indentation: use blanks",
             parsing->path, parser->problem_mark.line + 1, parser->problem_mark.column + 1);
@@ -277,7 +277,7 @@ ph_status ph__yaml_read(
     PH_TRY(read_text(arena, path, &text, &size));
     struct parsing parsing = {.arena = arena, .path = path, .text = text, .text_bytes = size};
     if (yaml_parser_initialize(&parsing.parser) != 1)
-        return ph_fail(PH_ERROR_MEMORY, "%s: out of memory: a config", path);
+        return ph__out_of_memory("%s: a config", path);
     yaml_parser_set_input_string(&parsing.parser, (const unsigned char *)text, size);
     ph_status status = parse_stream(&parsing);
     if (status == PH_OK)

@@ -36,14 +36,14 @@ void *ph__arena_alloc(struct ph__arena *arena, size_t size)
     size_t padded = 0;
     struct ph__arena_block *block = arena->blocks;
     if (!ph__size_add(size, alignment - 1, &padded)) {
-        ph_fail(PH_ERROR_MEMORY, "out of memory: a request of %zu bytes", size);
+        ph__out_of_memory("a request of %zu bytes", size);
         return NULL;
     }
     padded -= padded % alignment;
     if (block == NULL || block->capacity - block->used < padded) {
         block = block_create(padded > BLOCK_BYTES ? padded : BLOCK_BYTES);
         if (block == NULL) {
-            ph_fail(PH_ERROR_MEMORY, "out of memory: no %zu bytes", size);
+            ph__out_of_memory("no %zu bytes", size);
             return NULL;
         }
         block->next = arena->blocks;
@@ -58,7 +58,7 @@ void *ph__arena_alloc_array(struct ph__arena *arena, size_t count, size_t size)
 {
     size_t bytes = 0;
     if (!ph__size_mul(count, size, &bytes)) {
-        ph_fail(PH_ERROR_MEMORY, "out of memory: an array of %zu times %zu bytes", count, size);
+        ph__out_of_memory("an array of %zu times %zu bytes", count, size);
         return NULL;
     }
     return ph__arena_alloc(arena, bytes);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,14 @@
 
 #define HUGE_BYTES ((size_t)2 << 20)
 
-static ph_status out_of_memory(size_t size, const char *what)
+ph_status ph__out_of_memory(const char *what, ...)
 {
-    return ph_fail(PH_ERROR_MEMORY, "out of memory: no %zu bytes for %s", size, what);
+    char text[512];
+    va_list arguments;
+    va_start(arguments, what);
+    vsnprintf(text, sizeof text, what, arguments);
+    va_end(arguments);
+    return ph_fail(PH_ERROR_MEMORY, "out of memory: %s", text);
 }
 
 static size_t round_up_to_huge(size_t size)
@@ -44,7 +50,7 @@ static void *map_huge(size_t size)
 ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
 {
     if (size > SIZE_MAX / 2)
-        return out_of_memory(size, what);
+        return ph__out_of_memory("no %zu bytes for %s", size, what);
     void *pointer = NULL;
     if (size >= HUGE_BYTES) {
         pointer = map_huge(size);
@@ -55,7 +61,7 @@ ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
             memset(pointer, 0, bytes);
     }
     if (pointer == NULL)
-        return out_of_memory(size, what);
+        return ph__out_of_memory("no %zu bytes for %s", size, what);
     *pointer_out = pointer;
     return PH_OK;
 }
@@ -110,10 +116,10 @@ ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t
     wanted = wanted > 8 ? wanted : 8;
     size_t bytes = 0;
     if (!ph__size_mul(wanted, size, &bytes))
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: an array of %zu times %zu bytes", wanted, size);
+        return ph__out_of_memory("an array of %zu times %zu bytes", wanted, size);
     void *grown = realloc(*items, bytes);
     if (grown == NULL)
-        return out_of_memory(bytes, "an array");
+        return ph__out_of_memory("no %zu bytes for an array", bytes);
     *items = grown;
     *capacity = wanted;
     return PH_OK;

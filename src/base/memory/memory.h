@@ -8,6 +8,9 @@
 
 #include "phloem/status.h"
 
+/* Fails with PH_ERROR_MEMORY for want of what the text names: "a hub", "%zu keys", "cannot sort %zu rows". */
+ph_status ph__out_of_memory(const char *what, ...) PH_PRINTF(1, 2);
+
 #define PH_ALIGNMENT 64 /* bytes: one cache line, one AVX-512 register */
 
 /* Zeroed, aligned to PH_ALIGNMENT; from 2 MiB up aligned to 2 MiB and advised as transparent huge pages.

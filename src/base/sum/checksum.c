@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+#include "base/memory/memory.h"
+
 uint64_t ph__checksum(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
@@ -18,7 +20,7 @@ ph_status ph__running_checksum_init(struct ph__running_checksum *checksum)
 {
     XXH3_state_t *state = XXH3_createState();
     if (state == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a checksum");
+        return ph__out_of_memory("a checksum");
     XXH3_64bits_reset(state);
     *checksum = (struct ph__running_checksum){.state = state};
     return PH_OK;

@@ -40,7 +40,7 @@ ph_status ph__name_index_reserve(struct ph__name_index *index, size_t count)
         larger.num_slots *= 2;
     larger.slots = calloc(larger.num_slots, sizeof *larger.slots);
     if (larger.slots == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for an index of %zu names", count);
+        return ph__out_of_memory("an index of %zu names", count);
     for (size_t i = 0; i < index->num_slots; i++)
         if (index->slots[i] != 0) {
             const struct ph__indexed_name *first = &index->names[index->slots[i] - 1];

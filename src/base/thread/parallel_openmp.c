@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel_team.h"
 
@@ -39,7 +40,7 @@ static ph_status create(size_t num_threads, struct ph__team **team_out)
     (void)num_threads; /* the first region starts them */
     struct ph__team *team = calloc(1, sizeof *team);
     if (team == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
+        return ph__out_of_memory("a team of threads");
     *team_out = team;
     return PH_OK;
 }

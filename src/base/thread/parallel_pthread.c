@@ -44,6 +44,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
@@ -468,7 +469,7 @@ static ph_status create(size_t num_threads, struct ph__team **team_out)
     const size_t aligned_size = (size + LINE - 1) / LINE * LINE;
     struct pthread_team *team = aligned_alloc(LINE, aligned_size);
     if (team == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
+        return ph__out_of_memory("a team of threads");
     memset(team, 0, aligned_size);
     team->most_spin_ns = num_threads > ph__cpu_count() ? CROWDED_SPIN_NS : MOST_SPIN_NS;
     ph__team_width_init(&team->width, num_threads - 1, ph__clock_ns());

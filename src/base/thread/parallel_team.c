@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel_team.h"
 
@@ -11,7 +12,7 @@ static ph_status create_alone(size_t num_threads, struct ph__team **team_out)
 {
     (void)num_threads;
     *team_out = calloc(1, sizeof **team_out);
-    return *team_out != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "out of memory: no team of threads");
+    return *team_out != NULL ? PH_OK : ph__out_of_memory("a team of threads");
 }
 
 static void destroy_alone(struct ph__team *team)

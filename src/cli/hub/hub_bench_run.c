@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
@@ -225,9 +226,8 @@ ph_status cli_bench_measure(const struct cli_bench_service *service, enum ph_hub
 {
     struct worker *workers = calloc(service->num_workers, sizeof *workers);
     double *seconds = calloc(num_rounds, sizeof *seconds);
-    ph_status status = workers == NULL || seconds == NULL
-                           ? ph_fail(PH_ERROR_MEMORY, "no memory for %u workers", service->num_workers)
-                           : PH_OK;
+    ph_status status =
+        workers == NULL || seconds == NULL ? ph__out_of_memory("%u workers", service->num_workers) : PH_OK;
     *result_out = (struct cli_bench_result){0};
     for (uint32_t i = 0; status == PH_OK && i < service->num_workers; i++)
         workers[i] = (struct worker){.service = service,

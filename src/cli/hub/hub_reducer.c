@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
@@ -72,7 +73,7 @@ static ph_status init_keys(
 {
     struct ph_hub_key *keys = calloc(num_buckets, sizeof *keys);
     if (keys == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys of a hub", num_buckets);
+        return ph__out_of_memory("%zu keys of a hub", num_buckets);
     for (size_t i = 0; i < num_buckets; i++)
         keys[i] = (struct ph_hub_key){.num_elements = sizes[i], .dtype = dtype};
     const ph_status status = ph_hub_init(reducer->client, keys, num_buckets, NULL);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "cli/folder_config.h"
 #include "data/data_options.h"
 
@@ -111,7 +112,7 @@ static ph_status statistics_init(struct statistics *statistics, const struct ph_
     statistics->sparse = calloc(statistics->num_sparse + 1, sizeof *statistics->sparse);
     if (statistics->labels == NULL || statistics->dense == NULL || statistics->sparse == NULL) {
         statistics_fini(statistics);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for statistics");
+        return ph__out_of_memory("statistics");
     }
     for (size_t f = 0; f < statistics->num_dense; f++)
         statistics->dense[f] = (struct dense_statistics){.min = INFINITY, .max = -INFINITY};

@@ -179,7 +179,7 @@ ph_status cli_link_speeds_measure(struct ph_comm *comm, struct ph__plan_machine 
         return PH_OK;
     char *bytes = calloc(2, MESSAGE_BYTES);
     if (bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to measure links");
+        return ph__out_of_memory("cannot measure links");
     const ph_status status = measure_links(comm, bytes, machine);
     if (status == PH_OK)
         free(bytes); /* after an error messages may still arrive there */

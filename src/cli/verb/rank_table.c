@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "base/format/text_table.h"
+#include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "cli/output.h"
 
@@ -71,7 +72,7 @@ static struct rank_line *list_ranks(const struct ph__json *of_rank, size_t num_r
 {
     struct rank_line *lines = calloc(num_ranks + 1, sizeof *lines);
     if (lines == NULL) {
-        ph_fail(PH_ERROR_MEMORY, "no memory for a table of %zu ranks", num_ranks);
+        ph__out_of_memory("a table of %zu ranks", num_ranks);
         return NULL;
     }
     for (size_t i = 0; i < num_ranks; i++) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file/directory.h"
+#include "base/memory/memory.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
 #include "cli/stop_signal.h"
@@ -138,7 +139,7 @@ ph_status verb_compare(int argc, char **argv)
 {
     struct request *request = calloc(1, sizeof *request);
     if (request == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a command line");
+        return ph__out_of_memory("a command line");
     ph_status status = run(argc, argv, request);
     ph__arena_fini(&request->arena);
     free(request);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/format/json.h"
+#include "base/memory/memory.h"
 #include "cli/verb.h"
 #include "cli/verb/scoring.h"
 #include "train/folder/summary.h"
@@ -42,7 +43,7 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
         return ph_fail(PH_ERROR_USAGE, "the config names no data.test: name a file to measure on");
     struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
     if (metrics == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+        return ph__out_of_memory("%zu tasks", num_tasks);
     int no_signal;
     struct ph__bad_rows bad_rows;
     const struct ph__job_rows rows = {.path = path};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/text/number.h"
 #include "cli/config_text.h"
@@ -88,7 +89,7 @@ static ph_status measure(
         return PH_OK;
     void *block = malloc(ph__min(num_at_once, whole.num_rows + 1) * row_bytes);
     if (block == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for rows of tensor %s", tensor->name);
+        return ph__out_of_memory("rows of tensor %s", tensor->name);
     for (size_t row = 0; row < whole.num_rows && status == PH_OK; row += num_at_once) {
         const struct ph__area rows = {row, ph__min(num_at_once, whole.num_rows - row), 0, whole.num_columns};
         status = ph__folder_read_area(folder, index, &rows, block);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/stop.h"
 #include "cli/output.h"
 #include "cli/stop_signal.h"
@@ -41,7 +42,7 @@ static ph_status predict_batches(struct cli_scoring *scoring, struct ph_batches 
 {
     float *probabilities = calloc(file->num_tasks, sizeof *probabilities);
     if (probabilities == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", file->num_tasks);
+        return ph__out_of_memory("%zu tasks", file->num_tasks);
     ph_status status = PH_OK;
     while (status == PH_OK) {
         const struct ph_batch *batch = NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/sum/digest.h"
 #include "comm/collective/comm_inside.h"
@@ -15,7 +16,7 @@ static ph_status gather(struct ph_comm *comm, const char *what, const void *own,
 {
     void *all = calloc(comm->transport.world_size, size);
     if (all == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", comm->transport.world_size);
+        return ph__out_of_memory("%zu ranks", comm->transport.world_size);
     const ph_status status = ph__comm_gather_once(comm, what, own, size, all);
     if (status == PH_OK)
         *all_out = all;
@@ -114,7 +115,7 @@ static ph_status compare_texts(struct ph_comm *comm, const char *text, size_t si
     char *padded = calloc(1, size);
     void *all;
     if (padded == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to compare what ranks are to do");
+        return ph__out_of_memory("cannot compare what ranks are to do");
     memcpy(padded, text, strlen(text));
     ph_status status = gather(comm, agreement, padded, size, &all);
     free(padded);

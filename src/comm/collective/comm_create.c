@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/memory/memory.h"
 #include "comm/collective/comm_inside.h"
 
 #define DEFAULT_TIMEOUT_NS 3e11
@@ -40,7 +41,7 @@ static ph_status init(struct ph_comm *comm, const struct ph_comm_options *option
     comm->sent_bytes = calloc(world_size, sizeof *comm->sent_bytes);
     comm->sent_messages = calloc(world_size, sizeof *comm->sent_messages);
     if (comm->sent_bytes == NULL || comm->sent_messages == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
+        return ph__out_of_memory("%zu ranks", world_size);
     PH_TRY(ph__comm_meet(comm, options));
     if (!is_time(seconds)) /* on all ranks, as they have met */
         return ph_fail(PH_ERROR_CONFIG, "timeout_seconds = %g is no time to wait", seconds);
@@ -66,7 +67,7 @@ ph_status ph__comm_create_on(
     struct ph_comm *comm = calloc(1, sizeof *comm);
     if (comm == NULL) {
         transport->close(transport->context, false);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a communicator");
+        return ph__out_of_memory("a communicator");
     }
     comm->transport = *transport;
     const ph_status status = init(comm, options);

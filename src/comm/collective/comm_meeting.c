@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "comm/collective/comm_inside.h"
 #include "phloem/version.h"
 
@@ -15,7 +16,7 @@ ph_status ph__comm_places_init(struct ph__comm_places *places, size_t rank, size
         .ranks = malloc(world_size * sizeof *places->ranks),
         .peer_ranks = malloc(world_size * sizeof *places->peer_ranks)};
     if (places->greetings == NULL || places->ranks == NULL || places->peer_ranks == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size);
+        return ph__out_of_memory("%zu ranks", world_size);
     for (size_t i = 0; i < world_size; i++)
         places->ranks[i] = (uint32_t)i;
     places->world = (struct ph__group){.size = world_size, .own = rank, .ranks = places->ranks};
@@ -131,7 +132,7 @@ static ph_status compare_versions(struct ph_comm *comm)
     char own[VERSION_BYTES] = {0};
     char(*all)[VERSION_BYTES] = malloc(comm->places.world.size * sizeof *all);
     if (all == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", comm->places.world.size);
+        return ph__out_of_memory("%zu ranks", comm->places.world.size);
     snprintf(own, sizeof own, "%s", ph_version());
     ph_status status = ph__comm_gather_once(comm, "meeting of the ranks", own, sizeof own, all);
     for (size_t rank = 1; status == PH_OK && rank < comm->places.world.size; rank++)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/collective/comm_inside.h"
 
@@ -217,7 +218,7 @@ static ph_status join_all(struct ph_comm *comm, size_t count, uint64_t *numbers,
     uint64_t *all = calloc(ph__min(count, BLOCK_NUMBERS) * world_size, sizeof *all);
     ph_status status = PH_OK;
     if (all == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the counts of %zu ranks", world_size);
+        return ph__out_of_memory("the counts of %zu ranks", world_size);
     for (size_t at = 0; at < count && status == PH_OK; at += BLOCK_NUMBERS)
         status = join_block(comm, ph__min(BLOCK_NUMBERS, count - at), numbers + at, all, join);
     free(all);

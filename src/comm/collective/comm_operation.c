@@ -35,7 +35,7 @@ static ph_status add_slot(struct ph__operations *operations, uint32_t channel, s
         sizeof *operations->flying));
     struct ph__operation *operation = calloc(1, sizeof *operation);
     if (operation == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for an operation between ranks");
+        return ph__out_of_memory("an operation between ranks");
     operation->channel = channel;
     operation->ticket = operations->num_slots;
     operations->num_growths++;

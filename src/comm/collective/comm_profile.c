@@ -15,7 +15,7 @@ ph_status ph__comm_profile_create(
 {
     struct ph__comm_profile *profile = calloc(1, sizeof *profile);
     if (profile == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to record what ranks exchange");
+        return ph__out_of_memory("cannot record what ranks exchange");
     profile->comm = comm;
     profile->world_size = comm->transport.world_size;
     profile->max_flights = max_flights;
@@ -24,7 +24,7 @@ ph_status ph__comm_profile_create(
     profile->polls = calloc(max_flights + 1, sizeof *profile->polls);
     if (profile->sent_bytes == NULL || profile->flights == NULL || profile->polls == NULL) {
         ph__comm_profile_destroy(profile);
-        return ph_fail(PH_ERROR_MEMORY, "no memory to record what ranks exchange");
+        return ph__out_of_memory("cannot record what ranks exchange");
     }
     *profile_out = profile;
     return PH_OK;
@@ -73,7 +73,7 @@ static ph_status add_topic(struct ph__comm_profile *profile, const char *what)
         sizeof *profile->topics));
     char *copy = strdup(what);
     if (copy == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to record what ranks exchange");
+        return ph__out_of_memory("cannot record what ranks exchange");
     profile->topics[profile->num_topics++] = (struct ph__comm_topic){.what = copy};
     return PH_OK;
 }

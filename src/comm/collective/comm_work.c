@@ -2,6 +2,7 @@
  * the first rank does so, too, while it reads texts of all. */
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
 
@@ -90,8 +91,7 @@ static ph_status read_from(const struct texts *texts, size_t rank)
     PH_TRY(ph__comm_pass_once(texts->comm, texts->what, rank, 0, &size, sizeof size));
     char *text = size < SIZE_MAX ? malloc((size_t)size + 1) : NULL;
     if (text == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %llu bytes of rank %zu", texts->what,
-            (unsigned long long)size, rank);
+        return ph__out_of_memory("%s: %llu bytes of rank %zu", texts->what, (unsigned long long)size, rank);
     text[size] = '\0';
     ph_status status = ph__comm_pass_once(texts->comm, texts->what, rank, 0, text, (size_t)size);
     if (status == PH_OK)

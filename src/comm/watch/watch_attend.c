@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/parallel.h"
 
 #define PAUSE_NS 100000000
@@ -94,7 +95,7 @@ ph_status ph__watch_attend(struct ph__comm_watch *watch)
 {
     struct attendant *attendant = calloc(1, sizeof *attendant);
     if (attendant == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a thread that attends to the watch");
+        return ph__out_of_memory("a thread that attends to the watch");
     attendant->inner = *watch;
     pthread_mutex_init(&attendant->lock, NULL);
     init_ending(&attendant->ending);

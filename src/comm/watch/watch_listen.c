@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "comm/watch/watch_state.h"
@@ -153,7 +154,7 @@ static ph_status add_candidate(struct ph__watch_listener *listener, struct ph__c
 {
     struct candidate *candidate = calloc(1, sizeof *candidate);
     if (candidate == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
+        return ph__out_of_memory("a connection");
     const ph_status status = ph__event_loop_add(listener->star->loop, ph__control_stream_socket(stream),
         EPOLLIN, hear_candidate, candidate, &candidate->source);
     if (status != PH_OK) {
@@ -328,8 +329,8 @@ ph_status ph__watch_listen(const struct ph__watch_options *options,
     assert(options->rank == 0 && options->world_size > 1);
     struct ph__watch_listener *listener = calloc(1, sizeof *listener);
     memset(invitation_out, 0, sizeof *invitation_out);
-    const ph_status status = listener != NULL ? open_listener(options, listener, invitation_out)
-                                              : ph_fail(PH_ERROR_MEMORY, "no memory for the watch");
+    const ph_status status =
+        listener != NULL ? open_listener(options, listener, invitation_out) : ph__out_of_memory("the watch");
     if (status == PH_OK) {
         *listener_out = listener;
         return PH_OK;

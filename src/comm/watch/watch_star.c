@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "comm/watch/watch_state.h"
 
@@ -241,14 +242,13 @@ ph_status ph__watch_star_create(size_t rank, size_t world_size, struct ph__watch
 {
     struct ph__watch_star *star = calloc(1, sizeof *star);
     if (star == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the watch of %zu ranks", world_size);
+        return ph__out_of_memory("the watch of %zu ranks", world_size);
     star->rank = rank;
     star->world_size = world_size;
     star->num_peers = rank == 0 ? world_size : 1;
     star->peers = calloc(star->num_peers, sizeof *star->peers);
-    const ph_status status =
-        star->peers != NULL ? ph__event_loop_create(&star->loop)
-                            : ph_fail(PH_ERROR_MEMORY, "no memory for the watch of %zu ranks", world_size);
+    const ph_status status = star->peers != NULL ? ph__event_loop_create(&star->loop)
+                                                 : ph__out_of_memory("the watch of %zu ranks", world_size);
     if (status != PH_OK) {
         ph__watch_star_destroy(star);
         return status;

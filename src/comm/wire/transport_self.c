@@ -1,5 +1,6 @@
 /* Ends that wait for their other end stand in one list, oldest first; of one tag these are either all
  * sends or all receives, since a send meets the oldest receive that waits, and the other way round. */
+#include "base/memory/memory.h"
 #include "comm/wire/transport_open.h"
 
 #include <stdio.h>
@@ -106,7 +107,7 @@ ph_status ph__transport_self_open(struct ph__transport *transport_out)
 {
     struct self *self = calloc(1, sizeof *self);
     if (self == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: a world of one");
+        return ph__out_of_memory("a world of one");
     *transport_out = (struct ph__transport){
         .context = self,
         .world_size = 1,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory/caller.h"
+#include "base/memory/memory.h"
 #include "data/batch/batch_buffer.h"
 #include "data/batch/batches.h"
 #include "data/batch/rank_rows.h"
@@ -138,8 +139,7 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
     if (batches == NULL || slots == NULL) {
         free(batches);
         free(slots);
-        return ph_fail(
-            PH_ERROR_MEMORY, "batches: no memory for %zu buffers", options->reading.num_prefetched + 1);
+        return ph__out_of_memory("batches: %zu buffers", options->reading.num_prefetched + 1);
     }
     batches->encoder = encoder;
     batches->fingerprint = origin->fingerprint;

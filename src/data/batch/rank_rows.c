@@ -19,7 +19,7 @@ static ph_status deal_blocks(struct ph__lanes *lanes, uint64_t seed, uint64_t ep
     const size_t num_blocks = blocks->end;
     uint32_t *dealt = malloc((num_blocks + 1) * sizeof *dealt);
     if (dealt == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to deal %zu blocks", num_blocks);
+        return ph__out_of_memory("cannot deal %zu blocks", num_blocks);
     ph__rng_shuffle(&random, blocks->order, num_blocks);
     size_t num_dealt = 0;
     for (size_t lane = 0; lane < lanes->num_lanes; lane++)
@@ -146,7 +146,7 @@ static ph_status open_all(struct ph__lanes *lanes, const struct ph_encoder *enco
     num_lanes = ph__max(num_lanes, 1);
     lanes->lanes = calloc(num_lanes, sizeof *lanes->lanes);
     if (lanes->lanes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu lanes", folder, num_lanes);
+        return ph__out_of_memory("%s: %zu lanes", folder, num_lanes);
     lanes->num_lanes = num_lanes;
     PH_TRY(deal_blocks(lanes, options->seed, options->epoch));
     for (size_t i = 0; i < num_lanes; i++)

@@ -212,7 +212,7 @@ static ph_status init(struct ph__window *window, const struct ph_encoder *encode
         .random.key = {options->seed, options->epoch, ph__hash_name("data.shuffle")},
     };
     if (window->path == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", path);
+        return ph__out_of_memory("%s: cannot read it", path);
     return ph__negatives_init(
         &window->negatives, path, options->seed, options->epoch, options->reading.negative_rate);
 }

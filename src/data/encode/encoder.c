@@ -25,7 +25,7 @@ ph_status ph__encoder_new(struct ph_encoder **encoder_out)
 {
     struct ph_encoder *encoder = calloc(1, sizeof *encoder);
     if (encoder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory");
+        return ph__out_of_memory("encoder");
     for (size_t i = 0; i < PH_LOG1P_TABLE_SIZE; i++)
         encoder->log1p[i] = (float)log1p((double)i);
     *encoder_out = encoder;
@@ -43,7 +43,7 @@ ph_status ph__encoder_add_column(
     column->name = strdup(name);
     column->from = strdup(from);
     if (column->name == NULL || column->from == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for column '%s'", name);
+        return ph__out_of_memory("encoder: column '%s'", name);
     *column_out = column;
     return PH_OK;
 }
@@ -51,8 +51,7 @@ ph_status ph__encoder_add_column(
 ph_status ph__column_share(struct ph__column *column, const char *shares)
 {
     column->shares = strdup(shares);
-    return column->shares != NULL ? PH_OK
-                                  : ph_fail(PH_ERROR_MEMORY, "encoder: no memory for '%s'", column->name);
+    return column->shares != NULL ? PH_OK : ph__out_of_memory("encoder: '%s'", column->name);
 }
 
 /* The first of the columns by_source whose source is not before this name. */
@@ -190,7 +189,7 @@ static ph_status list_features(struct ph_encoder *encoder)
     encoder->by_source = calloc(encoder->num_columns + 1, sizeof(const struct ph__column *));
     if (encoder->sparse == NULL || encoder->dense_names == NULL || encoder->lists == NULL ||
         encoder->sparse_columns == NULL || encoder->by_source == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu features", encoder->num_columns);
+        return ph__out_of_memory("encoder: %zu features", encoder->num_columns);
     encoder->num_lists = 0;
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];

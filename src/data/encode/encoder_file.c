@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format/seal.h"
+#include "base/memory/memory.h"
 #include "data/encode/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"
@@ -22,7 +23,7 @@ static ph_status set_words(struct ph__json *json, const struct ph__vocabulary *v
 {
     char *text = malloc(vocabulary->text_size + vocabulary->num_words + 1);
     if (text == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory to save %zu ids", vocabulary->num_words);
+        return ph__out_of_memory("encoder: cannot save %zu ids", vocabulary->num_words);
     char *end = text;
     for (size_t i = 0; i < vocabulary->num_words; i++) {
         size_t length;
@@ -251,7 +252,7 @@ static ph_status get_boundaries(const struct ph__json *json, const char *path, s
         return fail_key(path, "boundaries");
     column->boundaries = calloc(count + 1, sizeof *column->boundaries);
     if (column->boundaries == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu boundaries", path, count);
+        return ph__out_of_memory("%s: %zu boundaries", path, count);
     column->num_boundaries = count;
     for (size_t i = 0; i < count; i++) {
         column->boundaries[i] = ph__json_as_number(ph__json_at(boundaries, i), (double)NAN);

@@ -128,7 +128,7 @@ ph_status ph__fit_init(struct ph__fit *fit, const struct ph_encoder *encoder)
     *fit = (struct ph__fit){.encoder = encoder};
     fit->columns = calloc(encoder->num_columns + 1, sizeof *fit->columns);
     if (fit->columns == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory to learn %zu columns", encoder->num_columns);
+        return ph__out_of_memory("encoder: cannot learn %zu columns", encoder->num_columns);
     for (size_t i = 0; i < encoder->num_columns; i++) {
         fit->columns[i].min = (double)INFINITY;
         fit->columns[i].max = -(double)INFINITY;
@@ -343,7 +343,7 @@ static ph_status finish_quantiles(struct ph__sample *sample, struct ph__column *
 {
     column->boundaries = calloc(column->num_buckets, sizeof *column->boundaries);
     if (column->boundaries == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu buckets", column->num_buckets);
+        return ph__out_of_memory("encoder: %zu buckets", column->num_buckets);
     if (sample->count > 0)
         qsort(sample->items, sample->count, sizeof *sample->items, compare_values);
     column->num_boundaries = 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/text/name_index.h"
 #include "data/encode/encoder.h"
 #include "data/encode/schema.h"
@@ -90,7 +91,7 @@ static ph_status field_list_init(struct field_list *fields, struct entries entri
     fields->patterns = calloc(entries.count + 1, sizeof *fields->patterns);
     fields->is_met = calloc(entries.count + 1, sizeof *fields->is_met);
     if (fields->derived == NULL || fields->patterns == NULL || fields->is_met == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "data.fields: no memory for %zu entries", entries.count);
+        return ph__out_of_memory("data.fields: %zu entries", entries.count);
     for (size_t i = 0; i < entries.count; i++) {
         const struct ph__field_settings *field = &entries.items[i];
         PH_TRY(ph__name_index_add(&fields->names, field->name));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "data/encode/cell_text.h"
 #include "data/encode/encoder.h"
 #include "data/encode/fit.h"
@@ -46,7 +47,7 @@ static ph_status named_columns_init(struct named_columns *columns, size_t capaci
         return PH_OK;
     free(columns->names);
     free(columns->is_list);
-    return ph_fail(PH_ERROR_MEMORY, "encoder: no memory for %zu columns", capacity);
+    return ph__out_of_memory("encoder: %zu columns", capacity);
 }
 
 static void named_columns_add(struct named_columns *columns, char *name, bool is_list)

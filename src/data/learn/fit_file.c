@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "data/learn/fit_layout.h"
 
 /* The words of a column in the order of the file. */
@@ -66,7 +67,7 @@ static ph_status sorted_words_reserve(struct sorted_words *words, const struct p
         words->text != NULL)
         return PH_OK;
     sorted_words_fini(words);
-    return ph_fail(PH_ERROR_MEMORY, "no memory to sort %zu ids", vocabulary->num_words);
+    return ph__out_of_memory("cannot sort %zu ids", vocabulary->num_words);
 }
 
 static void fill_words(
@@ -87,7 +88,7 @@ static ph_status sort_words(const struct ph__vocabulary *vocabulary, struct sort
 {
     struct sorting *order = malloc((vocabulary->num_words + 1) * sizeof *order);
     if (order == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to sort %zu ids", vocabulary->num_words);
+        return ph__out_of_memory("cannot sort %zu ids", vocabulary->num_words);
     for (size_t i = 0; i < vocabulary->num_words; i++) {
         size_t length;
         const char *word = ph__vocabulary_word(vocabulary, i, &length);
@@ -158,7 +159,7 @@ ph_status ph__fit_file_write(const char *path, struct ph__fit *fit, const struct
     struct output output = {0};
     struct ph__fit_entry *directory = calloc(encoder->num_columns + 1, sizeof *directory);
     if (directory == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory", path);
+        return ph__out_of_memory("%s", path);
     ph_status status = ph__atomic_file_open(path, &output.file);
     if (status == PH_OK) {
         status = put_fit(&output, fit, directory, summary);

@@ -279,7 +279,7 @@ static ph_status merge_files(
     struct ph__fit fit;
     struct merge merge = {.files = files, .heap = calloc(num_files + 1, sizeof *merge.heap)};
     if (merge.heap == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to merge %zu files", num_files);
+        return ph__out_of_memory("cannot merge %zu files", num_files);
     ph_status status = ph__fit_init(&fit, encoder);
     if (status == PH_OK)
         status = merge_columns(&merge, num_files, max_bytes, &fit);
@@ -301,7 +301,7 @@ ph_status ph__fit_files_finish(
             num_paths, MAX_FILES);
     struct fit_file *files = calloc(num_paths + 1, sizeof *files);
     if (files == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to merge %zu files", num_paths);
+        return ph__out_of_memory("cannot merge %zu files", num_paths);
     ph_status status = PH_OK;
     for (size_t i = 0; i < num_paths && status == PH_OK; i++) {
         status = ph__mapped_file_open(paths[i], PH_ERROR_DATA, &files[i].map);

@@ -14,7 +14,7 @@ ph_status ph__row_layout_init(struct ph__row_layout *layout, const struct ph_enc
     layout->lists = calloc(encoder->num_sparse + 1, sizeof *layout->lists);
     if (layout->limits == NULL || layout->lists == NULL) {
         ph__row_layout_fini(layout);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the layout of %zu words", encoder->num_fixed_words);
+        return ph__out_of_memory("the layout of %zu words", encoder->num_fixed_words);
     }
     for (size_t slot = 0; slot < encoder->num_sparse; slot++) {
         const struct ph__column *column = encoder->sparse_columns[slot];

@@ -37,7 +37,7 @@ ph_status ph__part_header_create(const struct ph__row_layout *layout,
     memcpy(header.encoder_digest, digest, sizeof header.encoder_digest);
     unsigned char *bytes = malloc(num_bytes), *end = bytes;
     if (bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a header of %zu bytes", num_bytes);
+        return ph__out_of_memory("a header of %zu bytes", num_bytes);
     memcpy(end, &header, sizeof header);
     end += sizeof header;
     for (size_t l = 0; l < layout->num_lists; l++) {
@@ -93,7 +93,7 @@ ph_status ph__part_writer_open(const char *path, const struct ph__row_layout *la
 {
     struct ph__part_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to write it", path);
+        return ph__out_of_memory("%s: cannot write it", path);
     writer->encoder.layout = layout;
     ph_status status = ph__atomic_file_open(path, &writer->file);
     writer->is_open = status == PH_OK;
@@ -261,7 +261,7 @@ static ph_status open_all(struct ph__part_reader *reader, const unsigned char di
     PH_TRY(check_entries(reader, header_bytes));
     reader->is_checked = calloc((size_t)reader->footer.num_blocks + 1, sizeof *reader->is_checked);
     if (reader->is_checked == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for its blocks", reader->path);
+        return ph__out_of_memory("%s: its blocks", reader->path);
     return PH_OK;
 }
 
@@ -273,7 +273,7 @@ ph_status ph__part_reader_open(const char *path, const struct ph__row_layout *la
     if (reader == NULL || copy == NULL) {
         free(reader);
         free(copy);
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", path);
+        return ph__out_of_memory("%s: cannot read it", path);
     }
     reader->path = copy;
     reader->layout = layout;

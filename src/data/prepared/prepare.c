@@ -18,6 +18,7 @@
 #include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/memory/caller.h"
+#include "base/memory/memory.h"
 #include "base/text/utf8.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
@@ -188,7 +189,7 @@ static ph_status make_parts(struct preparation *preparation)
     preparation->results = calloc(plan->num_tasks + 1, sizeof *preparation->results);
     preparation->buffers = calloc(preparation->num_threads, sizeof *preparation->buffers);
     if (preparation->results == NULL || preparation->buffers == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", plan->num_tasks);
+        return ph__out_of_memory("prepare: %zu parts", plan->num_tasks);
     struct ph__prepare_pass pass = ph__prepare_pass_begin(preparation->options, false);
     preparation->tasks = (struct ph__tasks){.run = run_task,
         .argument = preparation,
@@ -298,7 +299,7 @@ static ph_status add_results(
         num_parts += preparation->results[i].num_parts;
     manifest->parts = calloc(num_parts + 1, sizeof *manifest->parts);
     if (manifest->parts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %zu parts", num_parts);
+        return ph__out_of_memory("prepare: %zu parts", num_parts);
     for (size_t i = 0; i < plan->num_tasks; i++) {
         const struct ph__prepare_result *result = &preparation->results[i];
         if (plan->tasks[i].file->split != split)

@@ -72,7 +72,7 @@ static ph_status make_tasks(struct ph__prepare_plan *plan)
         count += num_parts(plan, &plan->files[i]);
     plan->tasks = count <= SIZE_MAX / sizeof *plan->tasks ? calloc(count + 1, sizeof *plan->tasks) : NULL;
     if (plan->tasks == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "prepare: no memory for %" PRIu64 " parts", count);
+        return ph__out_of_memory("prepare: %" PRIu64 " parts", count);
     for (size_t i = 0; i < plan->num_files; i++) {
         const struct ph__prepare_file *file = &plan->files[i];
         for (uint64_t part = 0; part < num_parts(plan, file); part++) {

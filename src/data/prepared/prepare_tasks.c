@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
 
@@ -79,7 +80,7 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
 {
     struct worker *workers = calloc(num_threads, sizeof *workers);
     if (workers == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu threads", num_threads);
+        return ph__out_of_memory("%zu threads", num_threads);
     pthread_mutex_init(&tasks->lock, NULL);
     tasks->next = 0;
     tasks->failed = SIZE_MAX;

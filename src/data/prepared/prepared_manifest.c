@@ -8,6 +8,7 @@
 #include "base/file/file.h"
 #include "base/format/json_fields.h"
 #include "base/format/seal.h"
+#include "base/memory/memory.h"
 
 #define FORMAT "phloem-prepared"
 #define VERSION 1
@@ -95,7 +96,7 @@ static ph_status get_manifest(const struct ph__json *json, const char *path, str
         return fail_key(path, "parts");
     manifest->parts = calloc(ph__json_size(parts) + 1, sizeof *manifest->parts);
     if (manifest->parts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu parts", path, ph__json_size(parts));
+        return ph__out_of_memory("%s: %zu parts", path, ph__json_size(parts));
     for (; manifest->num_parts < ph__json_size(parts); manifest->num_parts++)
         PH_TRY(
             get_part(ph__json_at(parts, manifest->num_parts), path, &manifest->parts[manifest->num_parts]));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/rng.h"
 #include "base/sum/checksum.h"
 #include "data/source/input_file.h"
@@ -48,7 +49,7 @@ static ph_status list_blocks(struct ph__prepared_set *set, const char *folder)
 {
     set->blocks = calloc(set->num_blocks + 1, sizeof *set->blocks);
     if (set->blocks == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu blocks", folder, set->num_blocks);
+        return ph__out_of_memory("%s: %zu blocks", folder, set->num_blocks);
     struct ph__set_block *block = set->blocks;
     uint64_t num_rows = 0, num_words = 0;
     for (size_t part = 0; part < set->manifest.num_parts; part++) {
@@ -86,7 +87,7 @@ static ph_status open_all(struct ph__prepared_set *set, struct ph__arena *arena,
             PH_ERROR_DATA, "%s: was prepared with another encoder than the one that shall read it", folder);
     set->parts = calloc(set->manifest.num_parts + 1, sizeof(struct ph__part_reader *));
     if (set->parts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for %zu parts", folder, set->manifest.num_parts);
+        return ph__out_of_memory("%s: %zu parts", folder, set->manifest.num_parts);
     for (size_t i = 0; i < set->manifest.num_parts; i++)
         PH_TRY(open_part(set, arena, folder, i, short_digest));
     return list_blocks(set, folder);
@@ -98,7 +99,7 @@ ph_status ph__prepared_set_open(
     struct ph__arena arena = {0};
     struct ph__prepared_set *set = calloc(1, sizeof *set);
     if (set == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", folder);
+        return ph__out_of_memory("%s: cannot read it", folder);
     ph_status status = open_all(set, &arena, folder, encoder);
     ph__arena_fini(&arena);
     if (status != PH_OK) {
@@ -193,7 +194,7 @@ static ph_status make_order(struct ph__prepared_source *source, uint64_t seed, u
     size_t num_blocks = ph__prepared_set_num_blocks(source->set);
     source->order = malloc((num_blocks + 1) * sizeof *source->order);
     if (source->order == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the order of %zu blocks", num_blocks);
+        return ph__out_of_memory("the order of %zu blocks", num_blocks);
     for (size_t i = 0; i < num_blocks; i++)
         source->order[i] = (uint32_t)i;
     if (source->window_bytes == 0)
@@ -262,7 +263,7 @@ ph_status ph__prepared_source_count(struct ph__prepared_source *source, const st
         return PH_OK;
     source->kept = calloc(num_blocks + 1, sizeof *source->kept);
     if (source->kept == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to count the rows of %zu blocks", num_blocks);
+        return ph__out_of_memory("cannot count the rows of %zu blocks", num_blocks);
     for (size_t block = 0; block < num_blocks; block++)
         PH_TRY(count_block(source, negatives, block));
     return PH_OK;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 
 #define BUFFER_BYTES ((size_t)128 << 10) /* at least a row */
 
@@ -76,7 +77,7 @@ static ph_status make_buffer(struct ph__array_file *array, size_t size)
 {
     unsigned char *buffer = realloc(array->buffer, size);
     if (buffer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read it", array->name);
+        return ph__out_of_memory("%s: cannot read it", array->name);
     array->buffer = buffer;
     array->buffer_bytes = size;
     return PH_OK;
@@ -141,7 +142,7 @@ ph_status ph__array_file_sum(struct ph__array_file *array, struct ph__running_ch
 {
     unsigned char *header = malloc(array->header_bytes);
     if (header == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for its header", array->name);
+        return ph__out_of_memory("%s: its header", array->name);
     const ph_status status = ph__file_read_at(array->descriptor, array->name, 0, header, array->header_bytes);
     if (status == PH_OK)
         ph__running_checksum_add(checksum, 0, header, array->header_bytes);

@@ -9,7 +9,7 @@ ph_status ph_dataset_create(struct ph_dataset **dataset_out)
 {
     struct ph_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "dataset: no memory");
+        return ph__out_of_memory("dataset");
     *dataset_out = dataset;
     return PH_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/file/file.h"
 #include "base/format/json_fields.h"
+#include "base/memory/memory.h"
 #include "data/source/input_file.h"
 
 #define CHECK_BYTES ((size_t)1 << 20)
@@ -253,7 +254,7 @@ ph_status ph__fingerprint_check(struct ph__fingerprint *fingerprint, const struc
         return PH_OK;
     unsigned char *buffer = malloc(CHECK_BYTES);
     if (buffer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to compare the data with what was read");
+        return ph__out_of_memory("cannot compare the data with what was read");
     ph_status status = PH_OK;
     for (size_t path = 0; path <= fingerprint->front && status == PH_OK; path++)
         for (size_t i = fingerprint->first[path]; i < fingerprint->first[path + 1] && status == PH_OK; i++) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/sum/checksum.h"
 
 #define END_BYTES ((size_t)64 << 10)
@@ -33,7 +34,7 @@ static ph_status look_at(const char *path, struct ph__input_file *file_out)
     struct ph__input_file file = {.path = path};
     unsigned char *buffer = malloc(2 * END_BYTES);
     if (buffer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to look at it", path);
+        return ph__out_of_memory("%s: cannot look at it", path);
     ph_status status = ph__file_open(path, &descriptor, &file.num_bytes);
     if (status == PH_OK) {
         status = read_ends(descriptor, path, file.num_bytes, buffer, &size);
@@ -124,7 +125,7 @@ ph_status ph__input_list(
     if (outcome == GLOB_NOMATCH)
         return ph_fail(PH_ERROR_DATA, "%s: no file has such a name", path);
     if (outcome == GLOB_NOSPACE)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the list of files", path);
+        return ph__out_of_memory("%s: the list of files", path);
     if (outcome != 0)
         return ph_fail(PH_ERROR_DATA, "%s: cannot look into %s", path, ph_error_text());
     ph_status status = copy_paths(arena, found.gl_pathv, found.gl_pathc, paths_out, num_paths_out);

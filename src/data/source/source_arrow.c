@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/text/name_index.h"
 #include "data/source/dataset.h"
 #include "data/source/source.h"
@@ -76,7 +77,7 @@ static ph_status open_arrow(struct ph__source *source, const struct ph__source_p
     if (state != NULL)
         state->cells = calloc(encoder->num_columns + 1, sizeof *state->cells);
     if (state == NULL || state->cells == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read", source->paths[source->file]);
+        return ph__out_of_memory("%s: cannot read", source->paths[source->file]);
     state->batch = &source->options.dataset->batches[source->file];
     PH_TRY(match_columns(source, state));
     if (position->row > state->batch->num_rows)

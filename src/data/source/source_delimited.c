@@ -117,7 +117,7 @@ static ph_status sort_names(struct ph__header *header, const char *path)
 {
     header->sorted = malloc(header->num_names * sizeof *header->sorted);
     if (header->sorted == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", path);
+        return ph__out_of_memory("%s: the header", path);
     memcpy(header->sorted, header->names, header->num_names * sizeof *header->sorted);
     qsort(header->sorted, header->num_names, sizeof *header->sorted, compare_names);
     for (size_t i = 1; i < header->num_names; i++)
@@ -140,7 +140,7 @@ static ph_status read_line(struct ph__reader *reader, struct ph__header *header)
     header->line = strdup(line);
     header->line_number = ph__reader_line_number(reader);
     if (header->line == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for the header", ph__reader_path(reader));
+        return ph__out_of_memory("%s: the header", ph__reader_path(reader));
     return PH_OK;
 }
 
@@ -212,7 +212,7 @@ static ph_status reserve(struct ph__delimited *delimited, const struct ph_encode
         .columns = calloc(encoder->num_columns + 1, sizeof(const struct ph__column *)),
     };
     if (delimited->first == NULL || delimited->columns == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to match %zu columns", num_cells);
+        return ph__out_of_memory("cannot match %zu columns", num_cells);
     return PH_OK;
 }
 
@@ -356,7 +356,7 @@ static ph_status open_delimited(struct ph__source *source, const struct ph__sour
 {
     struct delimited_file *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read", source->paths[source->file]);
+        return ph__out_of_memory("%s: cannot read", source->paths[source->file]);
     source->state = state;
     PH_TRY(ph__line_file_open(&state->file, source));
     if (source->encoder->has_header)

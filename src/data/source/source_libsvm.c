@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "data/encode/cell_text.h"
 #include "data/source/line_file.h"
 
@@ -27,7 +28,7 @@ ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *e
     *libsvm = (struct ph__libsvm){
         .encoder = encoder, .fields = calloc(encoder->num_columns + 1, sizeof(const struct ph__column *))};
     if (libsvm->fields == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to match %zu fields", encoder->num_columns);
+        return ph__out_of_memory("cannot match %zu fields", encoder->num_columns);
     for (size_t i = 0; i < encoder->num_columns; i++) {
         const struct ph__column *column = &encoder->columns[i];
         PH_TRY(check_column(column));
@@ -139,7 +140,7 @@ static ph_status open_libsvm(struct ph__source *source, const struct ph__source_
 {
     struct libsvm_file *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read", source->paths[source->file]);
+        return ph__out_of_memory("%s: cannot read", source->paths[source->file]);
     source->state = state;
     PH_TRY(ph__line_file_open(&state->file, source));
     PH_TRY(ph__libsvm_match(&state->libsvm, source->encoder));

@@ -218,7 +218,7 @@ static ph_status match_columns(struct ph__source *source, struct npy_files *stat
     state->is_read = calloc(state->set.num_arrays + 1, sizeof *state->is_read);
     state->rows = calloc(state->set.num_arrays + 1, sizeof(const unsigned char *));
     if (state->cells == NULL || state->is_read == NULL || state->rows == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to match %zu arrays", state->set.num_arrays);
+        return ph__out_of_memory("cannot match %zu arrays", state->set.num_arrays);
     for (size_t i = 0; i < encoder->num_columns; i++)
         PH_TRY(match_column(source, state, &encoder->columns[i]));
     return PH_OK;
@@ -252,7 +252,7 @@ static ph_status open_npy(struct ph__source *source, const struct ph__source_pos
     const char *path = source->paths[source->file];
     struct npy_files *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory to read", path);
+        return ph__out_of_memory("%s: cannot read", path);
     source->state = state;
     PH_TRY(ph__array_set_open(&state->set, path, source->options.needs_no_labels));
     PH_TRY(match_columns(source, state));

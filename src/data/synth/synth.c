@@ -361,7 +361,7 @@ ph_status ph_synth_write(
 {
     struct writing *writing = calloc(1, sizeof *writing);
     if (writing == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "synth: no memory");
+        return ph__out_of_memory("synth");
     writing->settings = settings;
     writing->folder = folder;
     ph_status status = write_all(writing);

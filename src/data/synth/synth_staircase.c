@@ -134,8 +134,7 @@ static ph_status init_field(struct ph__staircase *staircase, const struct ph_syn
     staircase->numbers[field] = numbers;
     if (numbers == NULL || shares == NULL) {
         free(shares);
-        return ph_fail(PH_ERROR_MEMORY, "synth: no memory for the %" PRIu64 " ids of feature %zu", table_rows,
-            field + 1);
+        return ph__out_of_memory("synth: the %" PRIu64 " ids of feature %zu", table_rows, field + 1);
     }
     draw_numbers(&key, table_rows, width, numbers);
     fill_shares(settings->exponent, table_rows, scatter, shares);

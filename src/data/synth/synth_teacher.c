@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/rng.h"
 #include "data/synth/synth_truth.h"
 
@@ -272,7 +273,7 @@ ph_status ph__synth_row_init(struct ph__synth_row *row, const struct ph__synth_t
     row->ids = calloc(teacher->num_ids + 1, sizeof *row->ids);
     if (row->counts == NULL || row->ids == NULL) {
         ph__synth_row_fini(row);
-        return ph_fail(PH_ERROR_MEMORY, "synth: no memory for a row of %zu ids", teacher->num_ids);
+        return ph__out_of_memory("synth: a row of %zu ids", teacher->num_ids);
     }
     return PH_OK;
 }
@@ -324,7 +325,7 @@ static ph_status find_bias(struct ph__synth_teacher *teacher)
     double *logits = malloc(BIAS_ROWS * sizeof *logits);
     if (logits == NULL) {
         ph__synth_row_fini(&row);
-        return ph_fail(PH_ERROR_MEMORY, "synth: no memory for %d logits", BIAS_ROWS);
+        return ph__out_of_memory("synth: %d logits", BIAS_ROWS);
     }
     struct ph__rng_sequence random = {
         .key = {.seed = (uint64_t)teacher->settings->seed, .stream = ph__hash_name("synth.bias")}};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory/caller.h"
+#include "base/memory/memory.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
 #include "hub/shard/core.h"
@@ -104,7 +105,7 @@ static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_
     if (options->secret_file != NULL)
         client->secret = calloc(1, sizeof *client->secret);
     if (client->hubs == NULL || (options->secret_file != NULL && client->secret == NULL))
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
+        return ph__out_of_memory("a worker of a hub");
     PH_TRY(ph__client_parts_init(client));
     return client->secret != NULL ? ph__secret_read(options->secret_file, client->secret) : PH_OK;
 }
@@ -130,7 +131,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
         return ph_fail(PH_ERROR_USAGE, "rank %u: a service has at most %d workers", rank, PH_HUB_MAX_WORKERS);
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker of a hub");
+        return ph__out_of_memory("a worker of a hub");
     client->timeout = ph__client_timeout(&own);
     client->rank = rank;
     client->has_no_thread = own.has_no_thread;
@@ -160,7 +161,7 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
         return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_keys(&writer, keys, num_keys);
@@ -177,7 +178,7 @@ static ph_status take_layouts(struct ph_hub_client *client, size_t num_keys)
 {
     client->keys = calloc(num_keys, sizeof *client->keys);
     if (client->keys == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++)
         client->waiter.is_crowded |= client->hubs[hub].job.is_crowded;
     for (size_t i = 0; i < num_keys; i++)
@@ -223,7 +224,7 @@ static ph_status make_layout(struct ph_hub_client *client, const struct ph_hub_k
 {
     struct ph__layout_key *wanted = calloc(num_keys, sizeof *wanted);
     if (wanted == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     for (size_t i = 0; i < num_keys; i++)
         wanted[i] = (struct ph__layout_key){.num_elements = keys[i].num_elements, .dtype = keys[i].dtype};
     const ph_status status =

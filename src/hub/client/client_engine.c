@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/parallel.h"
 #include "net/waiter.h"
 
@@ -420,7 +421,7 @@ static ph_status make_arrays(struct ph__client_engine *engine)
     engine->commands = calloc(num_commands, sizeof *engine->commands);
     if (engine->told_rates == NULL || engine->polled == NULL || engine->watched == NULL ||
         engine->commands == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links");
+        return ph__out_of_memory("a worker's links");
     for (size_t i = 0; i < num_rates; i++)
         engine->told_rates[i] = NAN;
     return PH_OK;
@@ -446,7 +447,7 @@ ph_status ph__client_engine_create(
 {
     struct ph__client_engine *engine = aligned_alloc(64, sizeof *engine);
     if (engine == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a worker's links");
+        return ph__out_of_memory("a worker's links");
     memset(engine, 0, sizeof *engine);
     memset(engine->bells, -1, sizeof engine->bells);
     engine->client = client;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/sum/random_bytes.h"
 #include "hub/wire/protocol.h"
 #include "net/link/socket.h"
@@ -31,7 +32,7 @@ ph_status ph__hub_list_read(const char *address, struct ph__hub_list *list_out)
         return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
     list.text = strdup(address);
     if (list.text == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the addresses of hubs");
+        return ph__out_of_memory("the addresses of hubs");
     const ph_status status = cut(address, &list);
     if (status != PH_OK) {
         ph__hub_list_fini(&list);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
@@ -30,7 +31,7 @@ ph_status ph__client_parts_init(struct ph_hub_client *client)
     parts->has_said = calloc(client->list.num_hubs, sizeof *parts->has_said);
     return parts->saved != NULL && parts->has_said != NULL
                ? PH_OK
-               : ph_fail(PH_ERROR_MEMORY, "no memory for a worker of %u hubs", client->list.num_hubs);
+               : ph__out_of_memory("a worker of %u hubs", client->list.num_hubs);
 }
 
 void ph__client_parts_fini(struct ph_hub_client *client)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/sum/checksum.h"
 #include "hub/client/client_greet.h"
 #include "hub/client/client_state.h"
@@ -55,7 +56,7 @@ ph_status ph__client_find_links(struct ph_hub_client *client)
     client->asked = calloc(num_chunks, sizeof *client->asked);
     const ph_status status =
         hub_of_chunk == NULL || scratch == NULL || client->link_of_chunk == NULL || client->asked == NULL
-            ? ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks)
+            ? ph__out_of_memory("%zu chunks", num_chunks)
             : find_links(client, hub_of_chunk, scratch);
     free(hub_of_chunk);
     free(scratch);
@@ -249,7 +250,7 @@ ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_
     client->links = calloc(client->num_links, sizeof *client->links);
     client->ends = calloc(client->num_links, sizeof *client->ends);
     if (client->links == NULL || client->ends == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for links");
+        return ph__out_of_memory("links");
     if (!client->is_shared)
         return open_connections(client);
     if (frame->num_descriptors != (size_t)client->num_links + 2)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/parallel.h"
 #include "hub/keep/job_checkpoint.h"
 #include "net/waiter.h"
@@ -98,7 +99,7 @@ ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, co
 {
     struct ph__checkpoint_task *task = calloc(1, sizeof *task);
     if (task == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for a checkpoint", path);
+        return ph__out_of_memory("%s: a checkpoint", path);
     task->order = *order;
     task->snapshot = snapshot;
     task->bell = bell;

@@ -46,7 +46,7 @@ ph_status ph__job_checkpoint_path(const char *folder, const char *service, char 
         escaped[CUT_BYTES] = '\0';
     }
     if (asprintf(path_out, "%s/%s%s" PH_CHECKPOINT_ENDING, folder, escaped, sum) < 0)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the path of a checkpoint");
+        return ph__out_of_memory("the path of a checkpoint");
     return PH_OK;
 }
 
@@ -158,8 +158,7 @@ static ph_status make_texts(
     texts_out->keys = keys_digits(arena, snapshot);
     texts_out->progress = progress_digits(arena, snapshot);
     if (texts_out->service == NULL || texts_out->keys == NULL || texts_out->progress == NULL)
-        return ph_fail(
-            PH_ERROR_MEMORY, "no memory for a checkpoint of service '%s'", snapshot->settings.name);
+        return ph__out_of_memory("a checkpoint of service '%s'", snapshot->settings.name);
     ph__job_checkpoint_sum(texts_out->service, texts_out->keys, texts_out->progress, texts_out->sum);
     return PH_OK;
 }
@@ -203,7 +202,7 @@ static ph_status list_tensors(
 static ph_status allocate_versions(const struct ph__snapshot *snapshot, int64_t **versions_out)
 {
     *versions_out = calloc(snapshot->layout->sizes.num_chunks, sizeof **versions_out);
-    return *versions_out != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for a checkpoint");
+    return *versions_out != NULL ? PH_OK : ph__out_of_memory("a checkpoint");
 }
 
 /* ---- writing ---- */

@@ -10,6 +10,7 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "hub/wire/part_list.h"
 
@@ -35,7 +36,7 @@ ph_status ph__job_part_path(const char *path, uint64_t iteration, char **part_ou
                           ? asprintf(part_out, "%s", path)
                           : asprintf(part_out, "%.*s" MARK "%" PRIu64 PH_CHECKPOINT_ENDING, stem_bytes(path),
                                 path, iteration);
-    return count >= 0 ? PH_OK : ph_fail(PH_ERROR_MEMORY, "out of memory: the path of a checkpoint");
+    return count >= 0 ? PH_OK : ph__out_of_memory("the path of a checkpoint");
 }
 
 bool ph__job_part_is_open(const char *name)
@@ -106,7 +107,7 @@ static ph_status remove_all_settled(const char *path, uint64_t settled_end)
     struct removal removal = {.path = path, .settled_end = settled_end};
     char *folder = strndup(path, (size_t)(name_in(path) - path));
     if (folder == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: the folder of a checkpoint");
+        return ph__out_of_memory("the folder of a checkpoint");
     removal.folder = folder;
     ph_status status = ph__directory_visit(folder[0] != '\0' ? folder : ".", remove_settled, &removal);
     if (status == PH_OK && removal.has_removed)

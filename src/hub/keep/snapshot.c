@@ -21,7 +21,7 @@ ph_status ph__snapshot_measure(const struct ph__service_settings *settings, cons
     struct ph__layout_sizes sizes;
     struct ph__layout_key *wanted = ph__layout_keys(keys, num_keys);
     if (wanted == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
     free(wanted);
     if (settings->share.num_hubs > 1)
@@ -38,7 +38,7 @@ static ph_status copy_keys(
     snapshot->keys = calloc(num_keys, sizeof *snapshot->keys);
     if (wanted == NULL || snapshot->keys == NULL) {
         free(wanted);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     }
     memcpy(snapshot->keys, keys, num_keys * sizeof *keys);
     snapshot->num_keys = num_keys;
@@ -53,7 +53,7 @@ static ph_status keep_share(const struct ph__snapshot *snapshot)
     const size_t num_chunks = snapshot->layout->sizes.num_chunks;
     uint16_t *bins = calloc(num_chunks, sizeof *bins);
     if (bins == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
+        return ph__out_of_memory("%zu chunks", num_chunks);
     const ph_status status = ph__spread_share(snapshot->layout, &snapshot->settings.share, 1, bins);
     if (status == PH_OK)
         ph__layout_keep(snapshot->layout, bins);
@@ -80,7 +80,7 @@ static ph_status fill(
     snapshot->num_bytes = ph__snapshot_bytes(&snapshot->settings, &snapshot->layout->sizes);
     snapshot->chunks = calloc(snapshot->layout->sizes.num_chunks, sizeof *snapshot->chunks);
     if (snapshot->chunks == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
+        return ph__out_of_memory("the snapshot of a job");
     PH_TRY(allocate(snapshot, &snapshot->weights));
     if (ph__service_has_m(&snapshot->settings.service))
         PH_TRY(allocate(snapshot, &snapshot->m));
@@ -92,7 +92,7 @@ ph_status ph__snapshot_create(const struct ph__service_settings *settings, const
 {
     struct ph__snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (snapshot == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the snapshot of a job");
+        return ph__out_of_memory("the snapshot of a job");
     ph__service_copy(&settings->service, &settings->share, &snapshot->settings);
     for (size_t i = 0; i < settings->service.num_optimizers; i++)
         snapshot->learning_rates[i] = settings->optimizers[i].learning_rate;

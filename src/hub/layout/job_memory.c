@@ -115,7 +115,7 @@ static ph_status allocate_books(struct ph__job_memory *memory)
     void *chunks, *requests;
     memory->workers = calloc(memory->num_workers, sizeof *memory->workers);
     if (memory->workers == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the books of %zu chunks", num_chunks);
+        return ph__out_of_memory("the books of %zu chunks", num_chunks);
     for (uint32_t i = 0; i < memory->num_workers; i++)
         memory->workers[i].region.descriptor = -1;
     PH_TRY(ph__memory_alloc(num_chunks * sizeof *memory->chunks, "the books of chunks", &chunks));
@@ -131,7 +131,7 @@ ph_status ph__job_memory_create(
 {
     struct ph__job_memory *memory = calloc(1, sizeof *memory);
     if (memory == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a job");
+        return ph__out_of_memory("a job");
     memory->layout = options->layout;
     memory->gradient_bytes = options->layout->sizes.gradient_bytes;
     memory->num_workers = options->num_workers;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 
 _Static_assert(PH_LAYOUT_MAX_CHUNKS <= SIZE_MAX / (4 * (size_t)PH_HUB_MAX_CHUNK_BYTES),
@@ -93,12 +94,12 @@ static ph_status fill(struct ph__layout *layout, const struct ph__layout_key *ke
 {
     layout->keys = calloc(num_keys, sizeof *layout->keys);
     if (layout->keys == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the layout of %zu keys", num_keys);
+        return ph__out_of_memory("the layout of %zu keys", num_keys);
     for (size_t i = 0; i < num_keys; i++)
         PH_TRY(place_key(&keys[i], i, layout->chunk_bytes, &layout->sizes, &layout->keys[i]));
     layout->chunks = calloc(layout->sizes.num_chunks, sizeof *layout->chunks);
     if (layout->chunks == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the layout of %zu chunks", layout->sizes.num_chunks);
+        return ph__out_of_memory("the layout of %zu chunks", layout->sizes.num_chunks);
     for (size_t i = 0; i < num_keys; i++)
         cut_key(layout, (uint32_t)i);
     return PH_OK;
@@ -110,7 +111,7 @@ ph_status ph__layout_create(
     PH_TRY(check_request(num_keys, chunk_bytes));
     struct ph__layout *layout = calloc(1, sizeof *layout);
     if (layout == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a layout");
+        return ph__out_of_memory("a layout");
     layout->chunk_bytes = chunk_bytes;
     const ph_status status = fill(layout, keys, num_keys);
     if (status != PH_OK) {

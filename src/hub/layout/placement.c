@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
+
 void ph__machine_fini(struct ph__machine *machine)
 {
     free(machine->units);
@@ -119,7 +121,7 @@ static ph_status pin(const struct ph__machine *machine, struct ph__placement *pl
 {
     struct candidate *candidates = calloc(machine->num_units, sizeof *candidates);
     if (candidates == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to place threads on %zu processors", machine->num_units);
+        return ph__out_of_memory("cannot place threads on %zu processors", machine->num_units);
     for (size_t i = 0; i < machine->num_units; i++)
         candidates[i].unit = machine->units[i];
     order_candidates(candidates, machine->num_units);
@@ -180,8 +182,7 @@ static ph_status choose_interfaces(const struct ph__machine *machine, struct ph_
         return PH_OK;
     size_t *num_threads = calloc(machine->num_interfaces, sizeof *num_threads);
     if (num_threads == NULL)
-        return ph_fail(
-            PH_ERROR_MEMORY, "no memory to count threads of %zu interfaces", machine->num_interfaces);
+        return ph__out_of_memory("cannot count threads of %zu interfaces", machine->num_interfaces);
     for (size_t t = 0; t < placement->num_threads; t++) {
         struct ph__thread_place *place = &placement->threads[t];
         place->interface = nearest(machine, place->node, num_threads);
@@ -209,7 +210,7 @@ ph_status ph__placement_plan(
     struct ph__placement placement = {
         .num_threads = num_threads, .threads = calloc(num_threads, sizeof *placement.threads)};
     if (placement.threads == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to place %zu threads", num_threads);
+        return ph__out_of_memory("cannot place %zu threads", num_threads);
     const ph_status status = plan(machine, &placement);
     if (status != PH_OK) {
         ph__placement_fini(&placement);

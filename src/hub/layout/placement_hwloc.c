@@ -41,7 +41,7 @@ static ph_status add_units_in(
     const size_t count = (size_t)hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
     machine->units = calloc(count + 1, sizeof *machine->units);
     if (machine->units == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu processors", count);
+        return ph__out_of_memory("%zu processors", count);
     for (hwloc_obj_t unit = NULL;
          (unit = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, unit)) != NULL;) {
         if (!hwloc_bitmap_isset(set, unit->os_index))
@@ -58,7 +58,7 @@ static ph_status add_units(hwloc_topology_t topology, struct ph__machine *machin
 {
     const hwloc_bitmap_t set = hwloc_bitmap_alloc();
     if (set == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a set of processors");
+        return ph__out_of_memory("a set of processors");
     const ph_status status = hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_THREAD) == 0
                                  ? add_units_in(topology, set, machine)
                                  : hwloc_failed("this thread's affinity");
@@ -228,7 +228,7 @@ ph_status ph__placement_pin_self(uint32_t processor)
     const size_t count = (size_t)processor + 1;
     cpu_set_t *set = CPU_ALLOC(count);
     if (set == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a set of %zu processors", count);
+        return ph__out_of_memory("a set of %zu processors", count);
     CPU_ZERO_S(CPU_ALLOC_SIZE(count), set);
     CPU_SET_S(processor, CPU_ALLOC_SIZE(count), set);
     const bool is_pinned = sched_setaffinity(0, CPU_ALLOC_SIZE(count), set) == 0;

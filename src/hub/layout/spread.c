@@ -85,7 +85,7 @@ ph_status ph__partition(
     struct heap heap = {.bins = calloc(num_bins, sizeof *heap.bins), .count = num_bins, .loads = loads_out};
     ph_status status = PH_OK;
     if (items == NULL || heap.bins == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory to partition %zu items", num_items);
+        status = ph__out_of_memory("cannot partition %zu items", num_items);
     else
         status = sort_items(num_items, sizes, items);
     if (status == PH_OK)
@@ -117,7 +117,7 @@ static ph_status allocate_scratch(size_t num_chunks, size_t num_bins, struct scr
     scratch->chunks = calloc(num_chunks, sizeof *scratch->chunks);
     scratch->bins = calloc(num_chunks, sizeof *scratch->bins);
     if (scratch->sizes == NULL || scratch->loads == NULL || scratch->chunks == NULL || scratch->bins == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to spread %zu chunks", num_chunks);
+        return ph__out_of_memory("cannot spread %zu chunks", num_chunks);
     return PH_OK;
 }
 
@@ -167,7 +167,7 @@ ph_status ph__spread_share(const struct ph__layout *layout, const struct ph__hub
     const size_t num_chunks = layout->sizes.num_chunks;
     uint16_t *hubs = calloc(num_chunks, sizeof *hubs);
     if (hubs == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to spread %zu chunks", num_chunks);
+        return ph__out_of_memory("cannot spread %zu chunks", num_chunks);
     ph_status status = ph__spread_chunks(layout, NULL, 0, share->num_hubs, hubs);
     if (status == PH_OK)
         status = ph__spread_chunks(layout, hubs, share->hub, num_cores, bins_out);
@@ -200,7 +200,7 @@ ph_status ph__chunk_lists_init(
         .first = calloc((size_t)num_bins + 2, sizeof *lists->first)};
     if (lists->chunks == NULL || lists->first == NULL) {
         ph__chunk_lists_fini(lists);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for lists of %zu chunks", num_chunks);
+        return ph__out_of_memory("lists of %zu chunks", num_chunks);
     }
     for (size_t chunk = 0; chunk < num_chunks; chunk++) {
         if (bin_of_chunk[chunk] != PH_ELSEWHERE)

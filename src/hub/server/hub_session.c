@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "hub/server/server_state.h"
 #include "hub/wire/protocol.h"
@@ -316,7 +317,7 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     struct ph_session *session = calloc(1, sizeof *session);
     if (session == NULL) {
         close(socket);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a connection");
+        return ph__out_of_memory("a connection");
     }
     session->server = server;
     session->is_local = is_local;

@@ -249,7 +249,7 @@ static ph_status read_secret(struct ph_hub_server *server)
         return PH_OK;
     server->secret = calloc(1, sizeof *server->secret);
     if (server->secret == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a secret");
+        return ph__out_of_memory("a secret");
     return ph__server_name_option(
         "secret_file", ph__secret_read(server->options.secret_file, server->secret));
 }
@@ -307,7 +307,7 @@ ph_status ph_hub_server_create(const struct ph_hub_server_options *options, stru
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_hub_server_options"));
     struct ph_hub_server *server = calloc(1, sizeof *server);
     if (server == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a hub");
+        return ph__out_of_memory("a hub");
     server->options = own;
     if (own.metrics_address != NULL && own.metrics_address[0] == '\0')
         server->options.metrics_address = NULL;

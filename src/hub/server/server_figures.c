@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 
 /* ---- in a core thread ---- */
@@ -56,7 +57,7 @@ static ph_status begin_tenant(struct ph__hub_figures *figures, const struct ph__
     entry->iteration = has_chunks ? UINT64_MAX : 0;
     entry->workers = calloc(tenant->settings.service.num_workers, sizeof *entry->workers);
     if (entry->workers == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a hub's figures");
+        return ph__out_of_memory("a hub's figures");
     figures->num_tenants++;
     figures->used_bytes += ph__tenant_bytes(tenant);
     ph__traffic_merge(&figures->traffic, &tenant->past.traffic);
@@ -67,7 +68,7 @@ static ph_status begin(const struct ph_hub_server *server, struct ph__hub_figure
 {
     figures->tenants = calloc((size_t)server->num_tenants + 1, sizeof *figures->tenants);
     if (figures->tenants == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a hub's figures");
+        return ph__out_of_memory("a hub's figures");
     figures->traffic = server->past_traffic;
     figures->seconds = (double)(ph__clock_ns() - server->started_ns) * 1e-9;
     for (const struct ph_session *session = server->sessions; session != NULL; session = session->next)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/sum/random_bytes.h"
 #include "hub/server/server_state.h"
@@ -130,7 +131,7 @@ static ph_status send_layout(struct ph__tenant *tenant, uint32_t rank)
     const size_t capacity = PH_HUB_MAX_BODY + layout.num_cores * PH_HUB_HOST_BYTES;
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a job's layout");
+        return ph__out_of_memory("a job's layout");
     if (tenant->members[rank].is_shared) {
         descriptors[num_descriptors++] = tenant->memory->workers[rank].region.descriptor;
         descriptors[num_descriptors++] = tenant->memory->region.descriptor;

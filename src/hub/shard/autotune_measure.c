@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
 #include "hub/layout/job_memory.h"
@@ -213,7 +214,7 @@ static ph_status make_shard(struct trial *trial, const struct ph__kernels *kerne
     const struct ph__shard_callbacks callbacks = {.context = trial, .worker_failed = worker_failed};
     trial->core_of_chunk = calloc(trial->layouts[0]->sizes.num_chunks, sizeof *trial->core_of_chunk);
     if (trial->core_of_chunk == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for chunks");
+        return ph__out_of_memory("chunks");
     PH_TRY(ph__chunk_lists_init(
         &trial->chunks_of_core, trial->core_of_chunk, trial->layouts[0]->sizes.num_chunks, 1));
     trial->job = (struct ph__shard_job){.kernels = kernels,

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/thread/cpu.h"
 #include "base/thread/parallel.h"
@@ -227,12 +228,12 @@ ph_status ph__core_create(const struct ph__core_options *options, struct ph__cor
 {
     struct ph__core *core = calloc(1, sizeof *core);
     if (core == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a core thread");
+        return ph__out_of_memory("a core thread");
     core->options = *options;
     core->shares = calloc(options->max_shards, sizeof *core->shares);
     ph__waiter_init(&core->waiter, options->wait, options->is_crowded);
-    ph_status status = core->shares == NULL ? ph_fail(PH_ERROR_MEMORY, "no memory for a core thread")
-                                            : ph__doorbell_create(core->bell);
+    ph_status status =
+        core->shares == NULL ? ph__out_of_memory("a core thread") : ph__doorbell_create(core->bell);
     if (status != PH_OK)
         goto free_core;
     status = watch_bell(core);

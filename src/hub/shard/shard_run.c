@@ -326,7 +326,7 @@ static ph_status allocate(struct ph__shard *shard)
     shard->results = calloc(num_workers + 1, sizeof *shard->results);
     if (shard->links == NULL || shard->works == NULL || shard->places == NULL ||
         shard->learning_rates == NULL || shard->copies == NULL || shard->results == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a shard of %zu chunks", num_chunks);
+        return ph__out_of_memory("a shard of %zu chunks", num_chunks);
     return PH_OK;
 }
 
@@ -347,7 +347,7 @@ ph_status ph__shard_create(struct ph__shard_job *job, uint16_t core,
 {
     struct ph__shard *shard = calloc(1, sizeof *shard);
     if (shard == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a shard");
+        return ph__out_of_memory("a shard");
     shard->job = job;
     shard->core = core;
     shard->callbacks = *callbacks;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "hub/shard/shard_state.h"
 
@@ -11,14 +12,14 @@ ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t
 {
     struct ph__job_trace *trace = calloc(1, sizeof *trace);
     if (trace == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to trace %zu chunks", num_chunks);
+        return ph__out_of_memory("cannot trace %zu chunks", num_chunks);
     trace->events = events;
     trace->job = job;
     trace->times = calloc(num_chunks * PH_HUB_MAX_DEPTH, sizeof *trace->times);
     trace->replies = calloc(num_cores, sizeof *trace->replies);
     if (trace->times == NULL || trace->replies == NULL) {
         ph__job_trace_destroy(trace);
-        return ph_fail(PH_ERROR_MEMORY, "no memory to trace %zu chunks", num_chunks);
+        return ph__out_of_memory("cannot trace %zu chunks", num_chunks);
     }
     *trace_out = trace;
     return PH_OK;

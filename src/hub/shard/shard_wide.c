@@ -28,7 +28,7 @@ ph_status ph__wide_create(
     struct ph__wide *wide = calloc(1, sizeof *wide);
     void *turns = NULL;
     if (wide == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     wide->num_cores = num_cores;
     wide->num_passes = (uint64_t)num_workers + 1;
     while (wide->mask + 1 < num_keys)
@@ -37,7 +37,7 @@ ph_status ph__wide_create(
     wide->entries = calloc(wide->mask + 1, sizeof *wide->entries);
     ph_status status =
         wide->num_ready == NULL || wide->entries == NULL
-            ? ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys)
+            ? ph__out_of_memory("%zu keys", num_keys)
             : ph__memory_alloc(num_cores * sizeof *wide->turns, "turns of core threads", &turns);
     wide->turns = turns;
     if (status != PH_OK) {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/sum/checksum.h"
 #include "hub/layout/optimizer_slots.h"
@@ -139,8 +140,7 @@ ph_status ph__tenant_create(const struct ph__service_settings *settings, struct 
     struct ph__tenant *tenant = calloc(1, sizeof *tenant);
     if (tenant == NULL || (tenant->members = calloc(service->num_workers, sizeof *tenant->members)) == NULL) {
         free(tenant);
-        return ph_fail(
-            PH_ERROR_MEMORY, "service '%s': no memory for %u workers", service->name, service->num_workers);
+        return ph__out_of_memory("service '%s': %u workers", service->name, service->num_workers);
     }
     ph__service_copy(service, &settings->share, &tenant->settings);
     tenant->saves.parts.here.kept = PH_NO_ITERATION;
@@ -198,7 +198,7 @@ ph_status ph__tenant_check_keys(
     }
     struct ph__layout_key *wanted = ph__layout_keys(keys, num_keys);
     if (wanted == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     const ph_status status = ph__layout_measure(wanted, num_keys, chunk_bytes, &sizes);
     free(wanted);
     return status;
@@ -238,7 +238,7 @@ static ph_status build_layout(struct ph__tenant *tenant, const struct ph__tenant
     tenant->optimizer_of_key = calloc(tenant->num_keys, sizeof *tenant->optimizer_of_key);
     if (keys == NULL || tenant->optimizer_of_key == NULL) {
         free(keys);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", tenant->num_keys);
+        return ph__out_of_memory("%zu keys", tenant->num_keys);
     }
     for (size_t i = 0; i < tenant->num_keys; i++)
         tenant->optimizer_of_key[i] = tenant->keys[i].optimizer;
@@ -265,7 +265,7 @@ static ph_status spread_chunks(struct ph__tenant *tenant, const struct ph__tenan
     const size_t num_chunks = tenant->layout->sizes.num_chunks;
     tenant->core_of_chunk = calloc(num_chunks, sizeof *tenant->core_of_chunk);
     if (tenant->core_of_chunk == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks);
+        return ph__out_of_memory("%zu chunks", num_chunks);
     PH_TRY(
         ph__spread_share(tenant->layout, &tenant->settings.share, tenant->num_cores, tenant->core_of_chunk));
     ph__layout_keep(tenant->layout, tenant->core_of_chunk);
@@ -369,7 +369,7 @@ static ph_status build_shards(struct ph__tenant *tenant, const struct ph__tenant
     tenant->shards = calloc(tenant->num_cores, sizeof *tenant->shards);
     tenant->listeners = calloc(tenant->num_cores, sizeof *tenant->listeners);
     if (tenant->shards == NULL || tenant->listeners == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %u shards", tenant->num_cores);
+        return ph__out_of_memory("%u shards", tenant->num_cores);
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
         tenant->listeners[core] = (struct ph__tenant_listener){.tenant = tenant,
             .core = core,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/text/utf8.h"
 #include "hub/layout/job_memory.h"
 #include "hub/layout/layout.h"
@@ -343,7 +344,7 @@ ph_status ph__get_keys(const void *body, size_t size, struct ph__init_key **keys
         return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
     struct ph__init_key *keys = calloc(num_keys, sizeof *keys);
     if (keys == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys);
+        return ph__out_of_memory("%zu keys", num_keys);
     ph__wire_reader_init(&reader, body, size);
     for (size_t i = 0; i < num_keys; i++) {
         keys[i].num_elements = ph__wire_get_u64(&reader);

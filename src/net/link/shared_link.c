@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "net/waiter.h"
 
 struct ring { /* in shared memory */
@@ -152,7 +153,7 @@ ph_status ph__shared_link_create(const struct ph__shared_link_options *options, 
 {
     struct shared_link *self = calloc(1, sizeof *self);
     if (self == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a link");
+        return ph__out_of_memory("a link");
     struct ring *to_hub = options->memory;
     struct ring *to_worker = (struct ring *)((char *)options->memory + ring_bytes(options->capacity));
     self->link.transport = &shared_transport;

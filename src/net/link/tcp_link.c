@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/memory/memory.h"
 #include "net/wire.h"
 
 #define FRAME_MAGIC 0x31425048u /* "HPB1" */
@@ -369,7 +370,7 @@ ph_status ph__tcp_link_create(const struct ph__tcp_link_options *options, struct
     struct tcp_link *self = calloc(1, sizeof *self);
     if (self == NULL || (self->frames = calloc(options->capacity, sizeof *self->frames)) == NULL) {
         free(self);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a link");
+        return ph__out_of_memory("a link");
     }
     assert(options->capacity > 0 && (options->capacity & (options->capacity - 1)) == 0);
     self->link.transport = &tcp_transport;

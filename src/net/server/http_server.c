@@ -9,6 +9,7 @@
 
 #include <microhttpd.h>
 
+#include "base/memory/memory.h"
 #include "net/link/socket.h"
 
 #define MAX_HEAD_BYTES ((size_t)16 << 10) /* and what a connection needs beside its head */
@@ -132,7 +133,7 @@ ph_status ph__http_server_create(const struct ph__http_options *options, struct 
 {
     struct ph__http_server *server = calloc(1, sizeof *server);
     if (server == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "out of memory: an HTTP server");
+        return ph__out_of_memory("an HTTP server");
     server->pages = options->pages;
     server->num_pages = options->num_pages;
     server->log = options->log;

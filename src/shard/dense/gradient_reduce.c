@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "plan/plan_traffic.h"
 #include "shard/dense/gradient_bucket.h"
@@ -195,7 +196,7 @@ static ph_status plan_buckets(struct ph__sharding *sharding, const struct ready 
 {
     size_t *sizes = calloc(num_ready, sizeof *sizes);
     if (sizes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu buckets", num_ready);
+        return ph__out_of_memory("%zu buckets", num_ready);
     const ph_status status = open_buckets(sharding, list_buckets(sharding, list, num_ready, sizes), sizes);
     free(sizes);
     return status;

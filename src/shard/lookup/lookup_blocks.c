@@ -307,7 +307,7 @@ ph_status ph__plan_vector_exchange(struct ph__lookup_pass *pass, struct ph__spre
     bool *is_filled = calloc(lookup->num_features * dim + 1, sizeof *is_filled);
     ph_status status = ph_builder_status(pass->builder);
     if (status == PH_OK && is_filled == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory for a pass over lookups");
+        status = ph__out_of_memory("a pass over lookups");
     if (status == PH_OK) {
         *lookup->exchange = (struct ph__vector_exchange){.sharding = sharding,
             .channel = (uint32_t)(PH_CHANNEL_EXCHANGES + PH_EXCHANGE_CHANNELS * sharding->num_exchanges),

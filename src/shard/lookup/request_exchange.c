@@ -26,7 +26,7 @@ struct ph__request_buffers {
 ph_status ph__request_buffers_create(struct ph__request_buffers **buffers_out)
 {
     *buffers_out = calloc(1, sizeof **buffers_out);
-    return *buffers_out != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory for requests");
+    return *buffers_out != NULL ? PH_OK : ph__out_of_memory("requests");
 }
 
 void ph__request_buffers_destroy(struct ph__request_buffers *buffers)

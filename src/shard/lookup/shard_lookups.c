@@ -60,7 +60,7 @@ static ph_status list_table(struct ph__sharding *sharding, const char *name)
         sizeof *sharding->tables));
     const char *copy = ph__arena_strdup(&sharding->arena, name);
     if (copy == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a pass over lookups");
+        return ph__out_of_memory("a pass over lookups");
     sharding->tables[sharding->num_tables++] = copy;
     return PH_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory/caller.h"
+#include "base/memory/memory.h"
 #include "base/thread/parallel.h"
 
 #define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
@@ -106,7 +107,7 @@ ph_status ph_config_read(
 {
     struct ph_config *config = malloc(sizeof *config);
     if (config == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a config");
+        return ph__out_of_memory("a config");
     ph_status status = ph__job_config_read(config, path, sets, num_sets);
     if (status == PH_OK)
         *config_out = config;

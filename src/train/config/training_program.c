@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "graph/distribution.h"
 #include "op/update/accumulation.h"
 #include "phloem/op.h"
@@ -44,7 +45,7 @@ static ph_status learnt_init(struct ph_builder *builder, const struct ph_optimiz
     if (learnt->names == NULL || learnt->parameters == NULL || learnt->gradients == NULL ||
         learnt->optimizers == NULL) {
         learnt_fini(learnt);
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu parameters", count);
+        return ph__out_of_memory("%zu parameters", count);
     }
     for (size_t i = 0; i < count; i++) {
         ph_value parameter = ph_builder_parameter(builder, i);
@@ -126,7 +127,7 @@ static ph_status check_groups(struct ph_builder *builder, const struct ph_optimi
     const size_t count = ph_builder_num_parameters(builder);
     const char **names = calloc(count + 1, sizeof *names);
     if (names == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu parameters", count);
+        return ph__out_of_memory("%zu parameters", count);
     for (size_t i = 0; i < count; i++)
         names[i] = ph__builder_declaration(builder, ph_builder_parameter(builder, i))->name;
     const ph_status status = ph__optimizer_groups_check(settings, names, count);

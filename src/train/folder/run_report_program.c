@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format/svg.h"
+#include "base/memory/memory.h"
 #include "graph/executor.h"
 #include "graph/graph.h"
 #include "train/folder/run_report.h"
@@ -317,7 +318,7 @@ void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *t
     ph__html_begin_section(html, "operators", "Time by operator", note);
     struct row *rows = calloc(trainer->executor->program->graph.num_nodes + 1, sizeof *rows);
     if (rows == NULL)
-        ph__html_fail(html, ph_fail(PH_ERROR_MEMORY, "no memory to show a profile"));
+        ph__html_fail(html, ph__out_of_memory("cannot show a profile"));
     else if (statistics->profiled_steps > 0)
         write_tables(html, trainer, rows);
     free(rows);

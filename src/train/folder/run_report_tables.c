@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/format/ticks.h"
+#include "base/memory/memory.h"
 #include "data/encode/encoder.h"
 #include "store/store.h"
 #include "tensor/row_format.h"
@@ -111,7 +112,7 @@ void ph__run_report_tables(struct ph__html *html, const struct ph__trainer *trai
         return;
     struct table *tables = calloc(count, sizeof *tables);
     if (tables == NULL) {
-        ph__html_fail(html, ph_fail(PH_ERROR_MEMORY, "no memory to show %zu tables", count));
+        ph__html_fail(html, ph__out_of_memory("cannot show %zu tables", count));
         return;
     }
     gather_tables(trainer, tables);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
+
 #define PROFILED_AT_FIRST 16 /* steps, the first one apart */
 #define PROFILE_STRIDE 64    /* of those behind */
 
@@ -15,7 +17,7 @@ ph_status ph__run_statistics_init(
     };
     ph_status status = PH_OK;
     if (statistics.valid_ids == NULL || statistics.test_ids == NULL)
-        status = ph_fail(PH_ERROR_MEMORY, "no memory to count the ids of %zu features", features->num_sparse);
+        status = ph__out_of_memory("cannot count the ids of %zu features", features->num_sparse);
     if (status == PH_OK)
         status = ph__id_coverage_init(features, PH_COVERAGE_BYTES, PH_COVERAGE_IDS, &statistics.coverage);
     if (status == PH_OK)

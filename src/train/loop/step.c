@@ -32,7 +32,7 @@ ph_status ph__state_snapshot_take(struct ph__state_snapshot *snapshot, const str
     if (snapshot->size != size || snapshot->bytes == NULL) {
         unsigned char *bytes = realloc(snapshot->bytes, size + 1);
         if (bytes == NULL)
-            return ph_fail(PH_ERROR_MEMORY, "no memory to keep %zu bytes of state", size);
+            return ph__out_of_memory("cannot keep %zu bytes of state", size);
         *snapshot = (struct ph__state_snapshot){size, bytes};
     }
     unsigned char *to = snapshot->bytes;

@@ -244,7 +244,7 @@ static ph_status create_all(struct ph__trainer *trainer)
     PH_TRY(check_labels(trainer));
     trainer->metrics = calloc(trainer->features.num_tasks, sizeof *trainer->metrics);
     if (trainer->metrics == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", trainer->features.num_tasks);
+        return ph__out_of_memory("%zu tasks", trainer->features.num_tasks);
     trainer->summary.memory.baseline_bytes = ph__memory_anonymous_bytes();
     PH_TRY(ph__memory_available_bytes(&available_bytes));
     PH_TRY(ph_store_create(job->run.seed, &trainer->store));
@@ -284,7 +284,7 @@ ph_status ph__trainer_create(const struct ph_train_job *job, struct ph__trainer 
 {
     struct ph__trainer *trainer = calloc(1, sizeof *trainer);
     if (trainer == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for a training");
+        return ph__out_of_memory("a training");
     trainer->job = job;
     trainer->protocol.cuts = 1;
     trainer->lock = -1;

@@ -257,7 +257,7 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
         .num_tasks = ph_encoder_num_tasks(options->encoder)};
     evaluation.predictions = calloc(evaluation.num_tasks, sizeof *evaluation.predictions);
     if (evaluation.predictions == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu tasks", evaluation.num_tasks);
+        return ph__out_of_memory("%zu tasks", evaluation.num_tasks);
     if (details != NULL)
         clear_details(details);
     ph_status status = score_rows(&evaluation, rows, &bad_rows);

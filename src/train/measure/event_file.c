@@ -10,6 +10,7 @@
 
 #include "base/file/directory.h"
 #include "base/file/file.h"
+#include "base/memory/memory.h"
 #include "base/sum/checksum.h"
 
 #define NAME_BEGIN "events.out.tfevents."
@@ -61,7 +62,7 @@ static ph_status write_event(struct ph__event_file *file)
     unsigned char header[HEADER_BYTES], footer[FOOTER_BYTES];
     struct ph__protobuf *event = &file->event;
     if (event->has_failed)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no memory for an event", file->path);
+        return ph__out_of_memory("%s: an event", file->path);
     put_little_endian(event->size, 8, header);
     put_little_endian(masked_checksum(header, 8), 4, header + 8);
     put_little_endian(masked_checksum(event->bytes, event->size), 4, footer);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "base/text/name_index.h"
 
 #define WORD_BITS 64
@@ -60,7 +61,7 @@ ph_status ph__id_coverage_init(const struct ph_model_features *features, size_t 
         return PH_OK;
     }
     ph__id_coverage_fini(&coverage);
-    return ph_fail(PH_ERROR_MEMORY, "no memory to mark the rows of %zu tables", count);
+    return ph__out_of_memory("cannot mark the rows of %zu tables", count);
 }
 
 void ph__id_coverage_fini(struct ph__id_coverage *coverage)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "tensor/auc.h"
 
 ph_status ph__progressive_init(struct ph__progressive *progressive, size_t window_rows)
@@ -15,7 +16,7 @@ ph_status ph__progressive_init(struct ph__progressive *progressive, size_t windo
     if (progressive->scores != NULL && progressive->labels != NULL)
         return PH_OK;
     ph__progressive_fini(progressive);
-    return ph_fail(PH_ERROR_MEMORY, "no memory for a window of %zu rows", window_rows);
+    return ph__out_of_memory("a window of %zu rows", window_rows);
 }
 
 void ph__progressive_fini(struct ph__progressive *progressive)
@@ -83,7 +84,7 @@ ph_status ph__recent_init(struct ph__recent *recent)
     if (recent->scores != NULL && recent->labels != NULL)
         return PH_OK;
     ph__recent_fini(recent);
-    return ph_fail(PH_ERROR_MEMORY, "no memory for %d recent scores", PH_RECENT_SAMPLES);
+    return ph__out_of_memory("%d recent scores", PH_RECENT_SAMPLES);
 }
 
 void ph__recent_add(struct ph__recent *recent, const struct ph_batch *batch, const ph_real *logits)

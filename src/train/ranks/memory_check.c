@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory/memory.h"
 #include "comm/collective/comm.h"
 
 static uint64_t sum_needed(const struct ph_train_memory *memory)
@@ -83,7 +84,7 @@ ph_status ph__host_memory_check(
         .available_bytes = available_bytes};
     struct need *needs = calloc(num_ranks, sizeof *needs);
     if (needs == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", num_ranks);
+        return ph__out_of_memory("%zu ranks", num_ranks);
     ph_status status = ph__comm_gather_once(comm, "memory that ranks need", &own, sizeof own, needs);
     for (size_t rank = 0; rank < num_ranks && status == PH_OK; rank++)
         status = check_machine(comm, needs, rank);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "comm/collective/comm.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_names.h"
@@ -58,14 +59,14 @@ static ph_status gather_descriptions(const struct ph__ranks *ranks, const char *
     all->sizes = calloc(ranks->world_size, sizeof *all->sizes);
     all->texts = calloc(ranks->world_size, sizeof *all->texts);
     if (all->sizes == NULL || all->texts == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
+        return ph__out_of_memory("the description of a checkpoint");
     const uint64_t size = strlen(own) + 1;
     PH_TRY(ph__comm_gather_once(ranks->comm, descriptions_name, &size, sizeof size, all->sizes));
     for (size_t rank = 0; rank < ranks->world_size; rank++)
         total += all->sizes[rank];
     all->bytes = malloc(total);
     if (all->bytes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the description of a checkpoint");
+        return ph__out_of_memory("the description of a checkpoint");
     PH_TRY(ph__comm_gather_varied_once(ranks->comm, descriptions_name, own, all->sizes, all->bytes));
     for (size_t rank = 0, at = 0; rank < ranks->world_size; at += all->sizes[rank++])
         all->texts[rank] = all->bytes + at;
@@ -188,7 +189,7 @@ static ph_status check_no_others(const struct ph__ranks *ranks, const char *path
 {
     uint64_t *wanted = calloc(ph__folder_num_tensors(folder) / WORD_BITS + 1, sizeof *wanted);
     if (wanted == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory to compare tensors of a checkpoint");
+        return ph__out_of_memory("cannot compare tensors of a checkpoint");
     const ph_status status = find_other(ranks, path, folder, list, wanted);
     free(wanted);
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format/json_fields.h"
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
 
@@ -284,7 +285,7 @@ static ph_status operations_json(const struct gathering *gathering, struct ph__j
         most += ph__json_size(ph__json_get(gathering->texts[rank], "operations"));
     struct topic *topics = calloc(most + 1, sizeof *topics);
     if (topics == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the figures of ranks");
+        return ph__out_of_memory("the figures of ranks");
     for (size_t rank = 0; rank < gathering->ranks->world_size; rank++) {
         const struct ph__json *operations = ph__json_get(gathering->texts[rank], "operations");
         for (size_t i = 0; i < ph__json_size(operations); i++)
@@ -336,7 +337,7 @@ static ph_status gathering_init(struct gathering *gathering, const struct ph__ra
     return gathering->texts != NULL && gathering->all != NULL && gathering->sent != NULL &&
                    gathering->received != NULL
                ? PH_OK
-               : ph_fail(PH_ERROR_MEMORY, "no memory for the figures of %zu ranks", world_size);
+               : ph__out_of_memory("the figures of %zu ranks", world_size);
 }
 
 static void gathering_fini(struct gathering *gathering)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
 
@@ -155,7 +156,7 @@ static ph_status write_profile(
     struct lanes lanes = {.ends = calloc(profile->num_flights + 1, sizeof *lanes.ends)};
     const ph_status status = flights != NULL && lanes.ends != NULL
                                  ? write_flights(process, profile, flights, &lanes)
-                                 : ph_fail(PH_ERROR_MEMORY, "no memory for a trace of what ranks exchange");
+                                 : ph__out_of_memory("a trace of what ranks exchange");
     *num_lanes_out = lanes.count;
     free(flights);
     free(lanes.ends);

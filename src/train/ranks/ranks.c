@@ -213,7 +213,7 @@ ph_status ph__ranks_init(struct ph__ranks *ranks, const struct ph_train_job *job
     ranks->moments = calloc(ranks->world_size, sizeof *ranks->moments);
     ranks->numbers = calloc(ranks->world_size, sizeof *ranks->numbers);
     if (ranks->moments == NULL || ranks->numbers == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", ranks->world_size);
+        return ph__out_of_memory("%zu ranks", ranks->world_size);
     PH_TRY(ph__agree_on_job(job));
     PH_TRY(find_plan(ranks, job));
     return create_distributions(ranks, job);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/text/name_index.h"
 #include "comm/collective/comm.h"
 #include "store/store.h"
@@ -104,7 +105,7 @@ static ph_status flags_init(const struct ph__id_coverage *coverage, struct flags
 {
     const size_t num_words = coverage->num_features / WORD_BITS + 1;
     *flags_out = (struct flags){calloc(num_words, sizeof *flags_out->words), num_words};
-    return flags_out->words != NULL ? PH_OK : ph_fail(PH_ERROR_MEMORY, "no memory to compare marks of rows");
+    return flags_out->words != NULL ? PH_OK : ph__out_of_memory("cannot compare marks of rows");
 }
 
 static void set_flag(struct flags *flags, size_t bit)
@@ -199,7 +200,7 @@ ph_status ph__rows_learnt_sum(struct ph_comm *comm, size_t num_features, struct 
         return PH_OK;
     uint64_t(*numbers)[NUM_NUMBERS] = calloc(num_features, sizeof *numbers);
     if (numbers == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the ids of %zu features", num_features);
+        return ph__out_of_memory("the ids of %zu features", num_features);
     for (size_t f = 0; f < num_features; f++) {
         numbers[f][IDS] = counts[f].ids;
         numbers[f][UNKNOWN] = counts[f].unknown;
