@@ -173,8 +173,8 @@ static void read_dataset(struct fuzz_schema *schema, const struct ph_dataset *da
 {
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (flags & 1) != 0 ? 2 : 100,
-        .is_shuffled = (flags & 2) != 0,
-        .max_bad_rows = 2};
+        .reading.is_shuffled = (flags & 2) != 0,
+        .reading.max_bad_rows = 2};
     struct ph_encoder *encoder = NULL;
     struct ph_batches *batches = NULL;
     if (ph_encoder_create_from_dataset(fuzz_settings(schema, NULL), dataset, &encoder) != PH_OK)

@@ -192,8 +192,11 @@ static bool pass_layout(const void *body, size_t size, struct ph__wire_writer *w
 static void write_service(struct ph__wire_writer *writer)
 {
     static const struct ph__hub_share second = {.hub = 1, .num_hubs = 2};
-    static const struct ph_hub_optimizer optimizers[] = {
-        {.kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F},
+    static const struct ph_hub_optimizer optimizers[] = {{.rule.kind = PH_ADAM,
+                                                             .learning_rate = .1F,
+                                                             .rule.beta1 = .9F,
+                                                             .rule.beta2 = .99F,
+                                                             .rule.epsilon = 1e-8F},
         {.is_none = true}};
     const struct ph_hub_service service = {.size = sizeof service,
         .name = "job",

@@ -238,8 +238,11 @@ static struct ph__hub_share share(void)
 
 static void put_service(struct ph__wire_writer *writer)
 {
-    static const struct ph_hub_optimizer adam = {
-        .kind = PH_ADAM, .learning_rate = .1F, .beta1 = .9F, .beta2 = .99F, .epsilon = 1e-8F};
+    static const struct ph_hub_optimizer adam = {.rule.kind = PH_ADAM,
+        .learning_rate = .1F,
+        .rule.beta1 = .9F,
+        .rule.beta2 = .99F,
+        .rule.epsilon = 1e-8F};
     const struct ph_hub_service service = {.size = sizeof service,
         .name = "job",
         .nonce = NONCE,

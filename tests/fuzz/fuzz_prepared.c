@@ -67,7 +67,7 @@ static void prepare(struct prepared *prepared)
     char text[64], folder[64], path[64], digest[65];
     struct ph_prepare_summary summary;
     const struct ph_prepare_options options = {
-        .size = sizeof options, .num_threads = 1, .part_bytes = PART_BYTES};
+        .size = sizeof options, .num_threads = 1, .settings.part_bytes = PART_BYTES};
     fuzz_folder_path("rows.csv", text);
     fuzz_folder_path("set", folder);
     fuzz_folder_path("set/encoder.json", path);
@@ -147,11 +147,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (data[1] & 1) != 0 ? 2 : 100,
-        .is_shuffled = (data[1] & 2) != 0,
-        .shuffle_bytes = 256,
+        .reading.is_shuffled = (data[1] & 2) != 0,
+        .reading.shuffle_bytes = 256,
         .needs_no_labels = (data[1] & 4) != 0,
-        .negative_rate = (data[1] & 8) != 0 ? 0.5 : 1,
-        .shuffle_lanes = (data[1] & 16) != 0 ? 2 : 1,
+        .reading.negative_rate = (data[1] & 8) != 0 ? 0.5 : 1,
+        .reading.shuffle_lanes = (data[1] & 16) != 0 ? 2 : 1,
         .rank = (data[1] & 32) != 0 ? data[1] >> 6 : 0,
         .world_size = (data[1] & 32) != 0 ? 4 : 0};
     const size_t number = data[0] % NUM_FILES;

@@ -36,14 +36,14 @@ static void go_on(const struct ph__trainer *trainer)
     const struct ph_train_job *job = trainer->job;
     const struct ph_batches_options options = {.size = sizeof options,
         .batch_size = (size_t)job->train->batch_size,
-        .is_shuffled = job->is_shuffled,
-        .shuffle_bytes = job->shuffle_bytes,
-        .seed = job->seed,
+        .reading.is_shuffled = job->reading.is_shuffled,
+        .reading.shuffle_bytes = job->reading.shuffle_bytes,
+        .seed = job->run.seed,
         .epoch = trainer->epoch,
         .start = &trainer->position};
     struct ph_batches *batches = NULL;
     const struct ph_batch *batch = NULL;
-    if (ph_batches_open(job->encoder, job->train_path, &options, &batches) == PH_OK)
+    if (ph_batches_open(job->encoder, job->paths.train, &options, &batches) == PH_OK)
         while (ph_batches_next(batches, &batch) == PH_OK && batch != NULL)
             fuzz_require(batch->num_samples > 0);
     ph_batches_close(batches);

@@ -84,7 +84,7 @@ const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const c
         const char *config = fuzz_file(FUZZ_NUM_SLOTS - 1, schema->yaml, strlen(schema->yaml));
         fuzz_require(ph__config_read(config, NULL, 0, &section, 1, &schema->arena) == PH_OK);
     }
-    schema->settings.train = path;
+    schema->settings.paths.train = path;
     return &schema->settings;
 }
 
@@ -104,10 +104,10 @@ void fuzz_rows_of(struct fuzz_schema *schemas, size_t num_schemas, unsigned choi
     const struct ph_batches_options options = {
         .size = sizeof options,
         .batch_size = (flags & 1) != 0 ? 2 : 100,
-        .is_shuffled = (flags & 2) != 0,
-        .shuffle_bytes = 256,
+        .reading.is_shuffled = (flags & 2) != 0,
+        .reading.shuffle_bytes = 256,
         .needs_no_labels = (flags & 4) != 0,
-        .max_bad_rows = (flags & 8) != 0 ? 0 : 3,
+        .reading.max_bad_rows = (flags & 8) != 0 ? 0 : 3,
     };
     struct ph_encoder *encoder = NULL;
     if (schema->train != NULL) {
