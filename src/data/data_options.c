@@ -6,133 +6,57 @@
 
 #include "base/file/file.h"
 
-#define FIELD(member) offsetof(struct ph__field_settings, member)
-#define DATA(member) offsetof(struct ph_data_settings, member)
+#define FIELD(member) struct ph__field_settings, member
+#define DATA(member) struct ph_data_settings, member
 
 #define MAX_TABLE_ROWS 4294967295.0
 
 static const struct ph__option field_options[] = {
-    {.key = "name",
-        .type = PH_OPTION_TEXT,
-        .offset = FIELD(name),
-        .default_text = NULL,
-        .help = "Column of the file. A name that ends in '*' stands for every column that starts so and has  "
-                "no entry of its own; \"*\" is all the rest."},
-    {.key = "from",
-        .type = PH_OPTION_TEXT,
-        .offset = FIELD(from),
-        .default_text = "",
-        .help = "Column of the file that this feature is made of, where the name is the feature's own: "
-                "several features "
-                "of one column."},
-    {.key = "kind",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(kind),
-        .default_text = NULL,
-        .choices = PH_FIELD_KIND_WORDS,
-        .help = "What the column is. Several labels are several tasks; at most one weight and one group."},
-    {.key = "encoding",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(encoding),
-        .default_text = "inherit",
-        .choices = PH_ENCODING_WORDS "|inherit",
-        .help = "How an id becomes a row of its table: the number itself, its place in a vocabulary built "
-                "from the "
-                "training file, a hash, or the bucket that a number falls into. log_bucket: counts up to 2 "
-                "as they "
-                "are, larger ones by ln(x)^2, rounded down. inherit: data.encoding."},
-    {.key = "rows",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(rows),
-        .default_text = "0",
-        .min = 0,
-        .max = MAX_TABLE_ROWS,
-        .help = "Rows of the table of a raw or hashed id field. 0: data.rows."},
-    {.key = "min_count",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(min_count),
-        .default_text = "0",
-        .min = 0,
-        .max = 1e9,
-        .help = "An id seen less often in the training file shares row 0. 0: data.min_count."},
-    {.key = "hash_seed",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(hash_seed),
-        .default_text = "-1",
-        .min = -1,
-        .max = 9e15,
-        .help = "Seed of the hash. -1: data.hash_seed."},
-    {.key = "shares",
-        .type = PH_OPTION_TEXT,
-        .offset = FIELD(shares),
-        .default_text = "",
-        .help = "Of an id: the id field whose rows of the table it shares, and so encoding, vocabulary, rows "
-                "and hash. An id then has one vector in both, as the items of a history and the item in "
-                "question should, and a vocabulary counts the ids of both."},
-    {.key = "list",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(is_list),
-        .default_text = "false",
-        .help = "The cell holds any number of ids, separated by data.list_separator (multi-hot)."},
-    {.key = "weighted",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(is_weighted),
-        .default_text = "false",
-        .help = "Of a list: ids are written id:weight, and vectors are multiplied by the weight before "
-                "pooling; a mean still divides by the number of ids."},
-    {.key = "part",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(part),
-        .default_text = "whole",
-        .choices = PH_TIME_COMPONENT_WORDS,
-        .help = "Of an id that is a time, written YYMMDDHH or YYYY-MM-DD HH:MM:SS: what becomes the id in "
-                "its place."},
-    {.key = "buckets",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(num_buckets),
-        .default_text = "0",
-        .min = 0,
-        .max = 4096,
-        .help = "Of encoding bucket: so many, bounded by quantiles of the training file."},
-    {.key = "boundaries",
-        .type = PH_OPTION_TEXT,
-        .offset = FIELD(boundaries),
-        .default_text = "",
-        .help = "Of encoding bucket, in place of buckets: \"1, 2.5, 10\", numbers that grow. A value on one "
-                "falls above it."},
-    {.key = "max_length",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(max_length),
-        .default_text = "0",
-        .min = 0,
-        .max = 1e6,
-        .help = "Ids kept of a list, from its start. 0: all."},
-    {.key = "group",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(is_group),
-        .default_text = "false",
-        .help = "Grouped AUC groups by this id field."},
-    {.key = "transform",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(transform),
-        .default_text = "none",
-        .choices = PH_TRANSFORM_WORDS,
-        .help = "Of a dense value x. log1p: log(1 + max(x, 0)), for counts. standardise: less the mean of "
-                "the training "
-                "file, divided by the standard deviation; a blank becomes 0. log1p_standardise: both, in "
-                "this order."},
-    {.key = "missing",
-        .type = PH_OPTION_NUMBER,
-        .offset = FIELD(missing),
-        .default_text = "0",
-        .min = -1e30,
-        .max = 1e30,
-        .help = "What a blank dense cell stands for, before the transform."},
-    {.key = "missing_indicator",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(has_indicator),
-        .default_text = "false",
-        .help = "Of a dense field: adds a dense feature NAME.missing, 1 where the cell is blank, else 0."},
+    PH_TEXT_KEY("name", FIELD(name), NULL,
+        "Column of the file. A name that ends in '*' stands for every column that starts so and has  no "
+        "entry of its own; \"*\" is all the rest."),
+    PH_TEXT_KEY("from", FIELD(from), "",
+        "Column of the file that this feature is made of, where the name is the feature's own: several "
+        "features of one column."),
+    PH_CHOICE_KEY("kind", FIELD(kind), NULL, PH_FIELD_KIND_WORDS,
+        "What the column is. Several labels are several tasks; at most one weight and one group."),
+    PH_CHOICE_KEY("encoding", FIELD(encoding), "inherit", PH_ENCODING_WORDS "|inherit",
+        "How an id becomes a row of its table: the number itself, its place in a vocabulary built from the "
+        "training file, a hash, or the bucket that a number falls into. log_bucket: counts up to 2 as they "
+        "are, larger ones by ln(x)^2, rounded down. inherit: data.encoding."),
+    PH_INTEGER_KEY("rows", FIELD(rows), "0", 0, MAX_TABLE_ROWS,
+        "Rows of the table of a raw or hashed id field. 0: data.rows."),
+    PH_INTEGER_KEY("min_count", FIELD(min_count), "0", 0, 1e9,
+        "An id seen less often in the training file shares row 0. 0: data.min_count."),
+    PH_INTEGER_KEY("hash_seed", FIELD(hash_seed), "-1", -1, 9e15, "Seed of the hash. -1: data.hash_seed."),
+    PH_TEXT_KEY("shares", FIELD(shares), "",
+        "Of an id: the id field whose rows of the table it shares, and so encoding, vocabulary, rows and "
+        "hash. An id then has one vector in both, as the items of a history and the item in question should, "
+        "and a vocabulary counts the ids of both."),
+    PH_BOOL_KEY("list", FIELD(is_list), "false",
+        "The cell holds any number of ids, separated by data.list_separator (multi-hot)."),
+    PH_BOOL_KEY("weighted", FIELD(is_weighted), "false",
+        "Of a list: ids are written id:weight, and vectors are multiplied by the weight before pooling; a "
+        "mean still divides by the number of ids."),
+    PH_CHOICE_KEY("part", FIELD(part), "whole", PH_TIME_COMPONENT_WORDS,
+        "Of an id that is a time, written YYMMDDHH or YYYY-MM-DD HH:MM:SS: what becomes the id in its "
+        "place."),
+    PH_INTEGER_KEY("buckets", FIELD(num_buckets), "0", 0, 4096,
+        "Of encoding bucket: so many, bounded by quantiles of the training file."),
+    PH_TEXT_KEY("boundaries", FIELD(boundaries), "",
+        "Of encoding bucket, in place of buckets: \"1, 2.5, 10\", numbers that grow. A value on one falls "
+        "above it."),
+    PH_INTEGER_KEY(
+        "max_length", FIELD(max_length), "0", 0, 1e6, "Ids kept of a list, from its start. 0: all."),
+    PH_BOOL_KEY("group", FIELD(is_group), "false", "Grouped AUC groups by this id field."),
+    PH_CHOICE_KEY("transform", FIELD(transform), "none", PH_TRANSFORM_WORDS,
+        "Of a dense value x. log1p: log(1 + max(x, 0)), for counts. standardise: less the mean of the "
+        "training file, divided by the standard deviation; a blank becomes 0. log1p_standardise: both, in "
+        "this order."),
+    PH_NUMBER_KEY("missing", FIELD(missing), "0", -1e30, 1e30,
+        "What a blank dense cell stands for, before the transform."),
+    PH_BOOL_KEY("missing_indicator", FIELD(has_indicator), "false",
+        "Of a dense field: adds a dense feature NAME.missing, 1 where the cell is blank, else 0."),
 };
 
 static const struct ph__option_table field_table = {
@@ -144,158 +68,64 @@ static const struct ph__option_table field_table = {
 };
 
 static const struct ph__option data_options[] = {
-    {.key = "train",
-        .type = PH_OPTION_PATH,
-        .offset = DATA(paths.train),
-        .default_text = "",
-        .help = "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several, or - for "
-                "standard input, read once. Vocabularies are "
-                "built from it alone.",
-        .traits = PH_KEY_IS_PLACE},
-    {.key = "valid",
-        .type = PH_OPTION_PATH,
-        .offset = DATA(paths.valid),
-        .default_text = "",
-        .help = "Validation file: model selection and early stopping.",
-        .traits = PH_KEY_IS_PLACE},
-    {.key = "test",
-        .type = PH_OPTION_PATH,
-        .offset = DATA(paths.test),
-        .default_text = "",
-        .help = "Test file, evaluated once with the best model.",
-        .traits = PH_KEY_IS_PLACE},
-    {.key = "prepared",
-        .type = PH_OPTION_PATH,
-        .offset = DATA(prepared),
-        .default_text = "",
-        .help =
-            "Folder that phloem prepare has made. Its splits are train, valid and test where those are not "
-            "given, or are the files that it was made of; another valid or test file is read by its "
-            "encoder, another train file is refused. Its encoder goes before all that says here how to "
-            "encode.",
-        .traits = PH_KEY_IS_PLACE | PH_KEY_NO_ENCODING},
-    {.key = "format",
-        .type = PH_OPTION_CHOICE,
-        .offset = DATA(format),
-        .default_text = "csv",
-        .choices = PH_DATA_FORMAT_WORDS,
-        .help =
-            "csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to I13, C1 to C26, "
-            "tabs, no header. avazu: the contest's CSV. libsvm: label id:value ... libffm: label "
-            "field:id:value ... "
-            "npy: arrays, as MLPerf lays out multi-hot Criteo. arrow: batches that a program hands over."},
-    {.key = "separator",
-        .type = PH_OPTION_TEXT,
-        .offset = DATA(separator),
-        .default_text = "",
-        .help = "One character between cells, where it is not the format's."},
-    {.key = "list_separator",
-        .type = PH_OPTION_TEXT,
-        .offset = DATA(list_separator),
-        .default_text = "|",
-        .help = "One character between the ids of a list."},
-    {.key = "has_header",
-        .type = PH_OPTION_BOOL,
-        .offset = DATA(has_header),
-        .default_text = "true",
-        .help = "The first line names the columns. Without it data.fields lists every column in order. "
-                "Criteo files have none, Avazu's must have one."},
-    {.key = "encoding",
-        .type = PH_OPTION_CHOICE,
-        .offset = DATA(encoding),
-        .default_text = "vocabulary",
-        .choices = PH_ENCODING_WORDS,
-        .help = "Of id fields that do not say their own."},
-    {.key = "rows",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(rows),
-        .default_text = "0",
-        .min = 0,
-        .max = MAX_TABLE_ROWS,
-        .help = "Table rows of raw and hashed id fields that do not say their own."},
-    {.key = "min_count",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(min_count),
-        .default_text = "1",
-        .min = 1,
-        .max = 1e9,
-        .help = "Minimum count of vocabulary fields that do not say their own."},
-    {.key = "hash_seed",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(hash_seed),
-        .default_text = "0",
-        .min = 0,
-        .max = 9e15,
-        .help = "Seed of hashed fields that do not say their own."},
-    {.key = "fields",
-        .type = PH_OPTION_RECORDS,
-        .offset = DATA(fields),
-        .default_text = "",
-        .records = &field_table,
-        .help = "The schema: one entry a column. Format criteo has one of its own."},
-    {.key = "num_fields",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(num_fields),
-        .default_text = "0",
-        .min = 0,
-        .max = 4096,
-        .help = "Of format libffm: fields of a row. 0: counted in the training file."},
-    {.key = "max_bad_rows",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(reading.max_bad_rows),
-        .default_text = "0",
-        .min = 0,
-        .max = 9e15,
-        .help = "Bad rows of a file, or of all files of a pattern, that are left out and counted; one more "
-                "ends the run. Predictions leave "
-                "none out.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING},
-    {.key = "negative_rate",
-        .type = PH_OPTION_NUMBER,
-        .offset = DATA(reading.negative_rate),
-        .default_text = "1",
-        .min = 1e-6,
-        .max = 1,
-        .help =
-            "Of the training rows whose label is 0 this share is learnt from, others every epoch. "
-            "Predictions "
-            "are corrected for it: odds times the rate, in evaluation, prediction, sessions and ONNX alike. "
-            "Needs a single label.",
-        .traits = PH_KEY_OF_MODEL | PH_KEY_NO_ENCODING},
-    {.key = "shuffle",
-        .type = PH_OPTION_BOOL,
-        .offset = DATA(reading.is_shuffled),
-        .default_text = "true",
-        .help = "Training rows in a new order every epoch, by the seed.",
-        .traits = PH_KEY_NO_ENCODING},
-    {.key = "shuffle_bytes",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(reading.shuffle_bytes),
-        .default_text = "33554432",
-        .min = 65536,
-        .max = 1e12,
-        .help = "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole.",
-        .traits = PH_KEY_NO_ENCODING},
-    {.key = "shuffle_lanes",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(reading.shuffle_lanes),
-        .default_text = "1",
-        .min = 1,
-        .max = 65536,
-        .help = "Of prepared data: its blocks are dealt anew every epoch to so many lanes, each shuffled "
-                "within its share of "
-                "data.shuffle_bytes, and a batch takes as much from each. As many lanes as ranks, or a "
-                "multiple: each rank decodes only its own. The order of the rows depends on the lanes, not "
-                "on the ranks.",
-        .traits = PH_KEY_NO_ENCODING},
-    {.key = "prefetch",
-        .type = PH_OPTION_INTEGER,
-        .offset = DATA(reading.num_prefetched),
-        .default_text = "2",
-        .min = 0,
-        .max = 64,
-        .help = "Batches made ahead by a thread of their own. 0: none, no thread.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK | PH_KEY_NO_ENCODING},
+    PH_PATH_KEY("train", DATA(paths.train), "",
+        "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several, or - for standard input, "
+        "read once. Vocabularies are built from it alone.",
+        .traits = PH_KEY_IS_PLACE),
+    PH_PATH_KEY("valid", DATA(paths.valid), "", "Validation file: model selection and early stopping.",
+        .traits = PH_KEY_IS_PLACE),
+    PH_PATH_KEY("test", DATA(paths.test), "", "Test file, evaluated once with the best model.",
+        .traits = PH_KEY_IS_PLACE),
+    PH_PATH_KEY("prepared", DATA(prepared), "",
+        "Folder that phloem prepare has made. Its splits are train, valid and test where those are not "
+        "given, or are the files that it was made of; another valid or test file is read by its encoder, "
+        "another train file is refused. Its encoder goes before all that says here how to encode.",
+        .traits = PH_KEY_IS_PLACE | PH_KEY_NO_ENCODING),
+    PH_CHOICE_KEY("format", DATA(format), "csv", PH_DATA_FORMAT_WORDS,
+        "csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to I13, C1 to C26, "
+        "tabs, no header. avazu: the contest's CSV. libsvm: label id:value ... libffm: label field:id:value "
+        "... npy: arrays, as MLPerf lays out multi-hot Criteo. arrow: batches that a program hands over."),
+    PH_TEXT_KEY(
+        "separator", DATA(separator), "", "One character between cells, where it is not the format's."),
+    PH_TEXT_KEY("list_separator", DATA(list_separator), "|", "One character between the ids of a list."),
+    PH_BOOL_KEY("has_header", DATA(has_header), "true",
+        "The first line names the columns. Without it data.fields lists every column in order. Criteo files "
+        "have none, Avazu's must have one."),
+    PH_CHOICE_KEY("encoding", DATA(encoding), "vocabulary", PH_ENCODING_WORDS,
+        "Of id fields that do not say their own."),
+    PH_INTEGER_KEY("rows", DATA(rows), "0", 0, MAX_TABLE_ROWS,
+        "Table rows of raw and hashed id fields that do not say their own."),
+    PH_INTEGER_KEY("min_count", DATA(min_count), "1", 1, 1e9,
+        "Minimum count of vocabulary fields that do not say their own."),
+    PH_INTEGER_KEY(
+        "hash_seed", DATA(hash_seed), "0", 0, 9e15, "Seed of hashed fields that do not say their own."),
+    PH_RECORDS_KEY("fields", DATA(fields), "", &field_table,
+        "The schema: one entry a column. Format criteo has one of its own."),
+    PH_INTEGER_KEY("num_fields", DATA(num_fields), "0", 0, 4096,
+        "Of format libffm: fields of a row. 0: counted in the training file."),
+    PH_INTEGER_KEY("max_bad_rows", DATA(reading.max_bad_rows), "0", 0, 9e15,
+        "Bad rows of a file, or of all files of a pattern, that are left out and counted; one more ends the "
+        "run. Predictions leave none out.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING),
+    PH_NUMBER_KEY("negative_rate", DATA(reading.negative_rate), "1", 1e-6, 1,
+        "Of the training rows whose label is 0 this share is learnt from, others every epoch. Predictions "
+        "are corrected for it: odds times the rate, in evaluation, prediction, sessions and ONNX alike. "
+        "Needs a single label.",
+        .traits = PH_KEY_OF_MODEL | PH_KEY_NO_ENCODING),
+    PH_BOOL_KEY("shuffle", DATA(reading.is_shuffled), "true",
+        "Training rows in a new order every epoch, by the seed.", .traits = PH_KEY_NO_ENCODING),
+    PH_INTEGER_KEY("shuffle_bytes", DATA(reading.shuffle_bytes), "33554432", 65536, 1e12,
+        "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole.",
+        .traits = PH_KEY_NO_ENCODING),
+    PH_INTEGER_KEY("shuffle_lanes", DATA(reading.shuffle_lanes), "1", 1, 65536,
+        "Of prepared data: its blocks are dealt anew every epoch to so many lanes, each shuffled within its "
+        "share of data.shuffle_bytes, and a batch takes as much from each. As many lanes as ranks, or a "
+        "multiple: each rank decodes only its own. The order of the rows depends on the lanes, not on the "
+        "ranks.",
+        .traits = PH_KEY_NO_ENCODING),
+    PH_INTEGER_KEY("prefetch", DATA(reading.num_prefetched), "2", 0, 64,
+        "Batches made ahead by a thread of their own. 0: none, no thread.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK | PH_KEY_NO_ENCODING),
 };
 
 const struct ph__option_table ph__data_options = {

@@ -10,51 +10,21 @@ struct autoint_keys {
     bool has_scale, has_residual, has_norm, has_linear_term;
 };
 
-#define FIELD(member) offsetof(struct autoint_keys, member)
+#define FIELD(member) struct autoint_keys, member
 
 static const struct ph__option options[] = {
-    {.key = "layers",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(layers),
-        .default_text = "2",
-        .min = 1,
-        .max = 64,
-        .help =
-            "Attention layers. hidden_units are those of the perceptron beside them; none: attention alone."},
-    {.key = "attention_dim",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(attention_dim),
-        .default_text = "32",
-        .min = 1,
-        .max = 65536,
-        .help = "Width of a field's vector behind a layer, all heads together."},
-    {.key = "heads",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(heads),
-        .default_text = "2",
-        .min = 1,
-        .max = 1024,
-        .help = "Attention heads; attention_dim is a multiple of it."},
-    {.key = "scale",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(has_scale),
-        .default_text = "true",
-        .help = "Products of queries and keys are divided by the root of a head's width."},
-    {.key = "residual",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(has_residual),
-        .default_text = "true",
-        .help = "A layer's input is added to its output, through a matrix where the widths differ."},
-    {.key = "layer_norm",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(has_norm),
-        .default_text = "true",
-        .help = "Layer norm behind each layer, before the rectifier."},
-    {.key = "linear_part",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(has_linear_term),
-        .default_text = "false",
-        .help = "Logistic regression beside the rest."},
+    PH_INTEGER_KEY("layers", FIELD(layers), "2", 1, 64,
+        "Attention layers. hidden_units are those of the perceptron beside them; none: attention alone."),
+    PH_INTEGER_KEY("attention_dim", FIELD(attention_dim), "32", 1, 65536,
+        "Width of a field's vector behind a layer, all heads together."),
+    PH_INTEGER_KEY(
+        "heads", FIELD(heads), "2", 1, 1024, "Attention heads; attention_dim is a multiple of it."),
+    PH_BOOL_KEY("scale", FIELD(has_scale), "true",
+        "Products of queries and keys are divided by the root of a head's width."),
+    PH_BOOL_KEY("residual", FIELD(has_residual), "true",
+        "A layer's input is added to its output, through a matrix where the widths differ."),
+    PH_BOOL_KEY("layer_norm", FIELD(has_norm), "true", "Layer norm behind each layer, before the rectifier."),
+    PH_BOOL_KEY("linear_part", FIELD(has_linear_term), "false", "Logistic regression beside the rest."),
 };
 
 static const struct ph__option_table keys = {

@@ -9,14 +9,8 @@ struct dcn_keys {
 };
 
 static const struct ph__option options[] = {
-    {.key = "layers",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct dcn_keys, layers),
-        .default_text = "3",
-        .min = 1,
-        .max = 64,
-        .help =
-            "Cross layers. hidden_units are those of the perceptron beside them; none: cross layers alone."},
+    PH_INTEGER_KEY("layers", struct dcn_keys, layers, "3", 1, 64,
+        "Cross layers. hidden_units are those of the perceptron beside them; none: cross layers alone."),
 };
 
 static const struct ph__option_table keys = {

@@ -15,28 +15,12 @@ struct dcn_v2_keys {
 };
 
 static const struct ph__option options[] = {
-    {.key = "layers",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct dcn_v2_keys, layers),
-        .default_text = "3",
-        .min = 1,
-        .max = 64,
-        .help = "Cross layers."},
-    {.key = "rank",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct dcn_v2_keys, rank),
-        .default_text = "0",
-        .min = 0,
-        .max = 65536,
-        .help = "Of each cross layer's matrix, W = U V^T; 0: W is whole."},
-    {.key = "structure",
-        .type = PH_OPTION_CHOICE,
-        .offset = offsetof(struct dcn_v2_keys, structure),
-        .default_text = "parallel",
-        .choices = "parallel|stacked",
-        .help = "Where the perceptron of hidden_units stands: beside the cross layers, or on top of them. "
-                "Without "
-                "hidden_units there are cross layers alone."},
+    PH_INTEGER_KEY("layers", struct dcn_v2_keys, layers, "3", 1, 64, "Cross layers."),
+    PH_INTEGER_KEY("rank", struct dcn_v2_keys, rank, "0", 0, 65536,
+        "Of each cross layer's matrix, W = U V^T; 0: W is whole."),
+    PH_CHOICE_KEY("structure", struct dcn_v2_keys, structure, "parallel", "parallel|stacked",
+        "Where the perceptron of hidden_units stands: beside the cross layers, or on top of them. Without "
+        "hidden_units there are cross layers alone."),
 };
 
 static const struct ph__option_table keys = {

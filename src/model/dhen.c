@@ -22,66 +22,26 @@ struct dhen_keys {
     bool layer_norm;
 };
 
-#define FIELD(member) offsetof(struct dhen_keys, member)
+#define FIELD(member) struct dhen_keys, member
 
 static const struct ph__option options[] = {
-    {.key = "layers",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(layers),
-        .default_text = "2",
-        .min = 1,
-        .max = 64,
-        .help = "DHEN layers. hidden_units are those of the perceptron over the last one."},
-    {.key = "modules",
-        .type = PH_OPTION_TEXTS,
-        .offset = FIELD(modules),
-        .default_text = "dot,attention,convolution,linear,cross",
-        .help = "Interaction modules of each layer, of dot, attention, convolution, linear and cross, "
-                "separated by commas; "
-                "one may come more than once."},
-    {.key = "ensemble",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(ensemble),
-        .default_text = "concat",
-        .choices = "concat|sum|weighted",
-        .help = "How the modules' vectors become the layer's: one below the other, their sum, or their sum "
-                "with learnt "
-                "weights."},
-    {.key = "outputs",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(outputs),
-        .default_text = "4",
-        .min = 1,
-        .max = 65536,
-        .help = "Vectors that each module makes."},
-    {.key = "heads",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(heads),
-        .default_text = "1",
-        .min = 1,
-        .max = 1024,
-        .help = "attention: heads; embedding_dim is a multiple of it."},
-    {.key = "channels",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(channels),
-        .default_text = "4",
-        .min = 1,
-        .max = 1024,
-        .help = "convolution: kernels."},
-    {.key = "kernel",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(kernel),
-        .default_text = "3",
-        .min = 1,
-        .max = 63,
-        .help = "convolution: extent of a kernel in vectors and in dimensions; odd."},
-    {.key = "layer_norm",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(layer_norm),
-        .default_text = "true",
-        .help = "Layer norm of the vectors that a layer gives. It makes them independent of how large "
-                "embeddings are, and so takes "
-                "its effect from embedding_l2."},
+    PH_INTEGER_KEY("layers", FIELD(layers), "2", 1, 64,
+        "DHEN layers. hidden_units are those of the perceptron over the last one."),
+    PH_TEXTS_KEY("modules", FIELD(modules), "dot,attention,convolution,linear,cross",
+        "Interaction modules of each layer, of dot, attention, convolution, linear and cross, separated by "
+        "commas; one may come more than once."),
+    PH_CHOICE_KEY("ensemble", FIELD(ensemble), "concat", "concat|sum|weighted",
+        "How the modules' vectors become the layer's: one below the other, their sum, or their sum with "
+        "learnt weights."),
+    PH_INTEGER_KEY("outputs", FIELD(outputs), "4", 1, 65536, "Vectors that each module makes."),
+    PH_INTEGER_KEY(
+        "heads", FIELD(heads), "1", 1, 1024, "attention: heads; embedding_dim is a multiple of it."),
+    PH_INTEGER_KEY("channels", FIELD(channels), "4", 1, 1024, "convolution: kernels."),
+    PH_INTEGER_KEY("kernel", FIELD(kernel), "3", 1, 63,
+        "convolution: extent of a kernel in vectors and in dimensions; odd."),
+    PH_BOOL_KEY("layer_norm", FIELD(layer_norm), "true",
+        "Layer norm of the vectors that a layer gives. It makes them independent of how large embeddings "
+        "are, and so takes its effect from embedding_l2."),
 };
 
 static const struct ph__option_table keys = {

@@ -15,28 +15,16 @@ struct din_keys {
     struct ph__integer_list attention_units;
 };
 
-#define FIELD(member) offsetof(struct din_keys, member)
+#define FIELD(member) struct din_keys, member
 
 static const struct ph__option options[] = {
-    {.key = "targets",
-        .type = PH_OPTION_TEXTS,
-        .offset = FIELD(targets),
-        .default_text = "",
-        .help = "Names of id features, each the target of one of the histories."},
-    {.key = "histories",
-        .type = PH_OPTION_TEXTS,
-        .offset = FIELD(histories),
-        .default_text = "",
-        .help = "Names of as many id features of lists. None: all features are pooled alike, the paper's "
-                "base model."},
-    {.key = "attention_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(attention_units),
-        .default_text = "32",
-        .min = 1,
-        .max = 1048576,
-        .help = "Widths of the hidden layers that weigh an item. hidden_units are those of the perceptron on "
-                "top."},
+    PH_TEXTS_KEY(
+        "targets", FIELD(targets), "", "Names of id features, each the target of one of the histories."),
+    PH_TEXTS_KEY("histories", FIELD(histories), "",
+        "Names of as many id features of lists. None: all features are pooled alike, the paper's base "
+        "model."),
+    PH_INTEGERS_KEY("attention_units", FIELD(attention_units), "32", 1, 1048576,
+        "Widths of the hidden layers that weigh an item. hidden_units are those of the perceptron on top."),
 };
 
 static const struct ph__option_table keys = {

@@ -13,48 +13,19 @@ struct finalmlp_keys {
     struct ph__text_list first_context, second_context;
 };
 
-#define FIELD(member) offsetof(struct finalmlp_keys, member)
+#define FIELD(member) struct finalmlp_keys, member
 
 static const struct ph__option options[] = {
-    {.key = "first_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(first_units),
-        .default_text = "64,64",
-        .min = 1,
-        .max = 1048576,
-        .help = "Widths of the first stream's hidden layers."},
-    {.key = "second_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(second_units),
-        .default_text = "32,32",
-        .min = 1,
-        .max = 1048576,
-        .help = "Of the second stream's."},
-    {.key = "heads",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(heads),
-        .default_text = "1",
-        .min = 1,
-        .max = 4096,
-        .help = "Heads of the bilinear head; the last width of either stream is a multiple of it."},
-    {.key = "first_context",
-        .type = PH_OPTION_TEXTS,
-        .offset = FIELD(first_context),
-        .default_text = "",
-        .help = "Names of id features that make the first stream's gate; none: it has "
-                "no gate."},
-    {.key = "second_context",
-        .type = PH_OPTION_TEXTS,
-        .offset = FIELD(second_context),
-        .default_text = "",
-        .help = "Of the second stream's."},
-    {.key = "gate_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(gate_units),
-        .default_text = "64",
-        .min = 1,
-        .max = 1048576,
-        .help = "Widths of the hidden layers of a gate's perceptron."},
+    PH_INTEGERS_KEY("first_units", FIELD(first_units), "64,64", 1, 1048576,
+        "Widths of the first stream's hidden layers."),
+    PH_INTEGERS_KEY("second_units", FIELD(second_units), "32,32", 1, 1048576, "Of the second stream's."),
+    PH_INTEGER_KEY("heads", FIELD(heads), "1", 1, 4096,
+        "Heads of the bilinear head; the last width of either stream is a multiple of it."),
+    PH_TEXTS_KEY("first_context", FIELD(first_context), "",
+        "Names of id features that make the first stream's gate; none: it has no gate."),
+    PH_TEXTS_KEY("second_context", FIELD(second_context), "", "Of the second stream's."),
+    PH_INTEGERS_KEY("gate_units", FIELD(gate_units), "64", 1, 1048576,
+        "Widths of the hidden layers of a gate's perceptron."),
 };
 
 static const struct ph__option_table keys = {

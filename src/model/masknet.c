@@ -15,42 +15,17 @@ struct masknet_keys {
 };
 
 static const struct ph__option options[] = {
-    {.key = "structure",
-        .type = PH_OPTION_CHOICE,
-        .offset = offsetof(struct masknet_keys, structure),
-        .default_text = "parallel",
-        .choices = "parallel|serial",
-        .help = "parallel: blocks side by side and the perceptron of hidden_units on top of them; serial: "
-                "one block for "
-                "each of hidden_units, one behind the other."},
-    {.key = "blocks",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct masknet_keys, blocks),
-        .default_text = "3",
-        .min = 1,
-        .max = 64,
-        .help = "parallel: how many blocks."},
-    {.key = "block_units",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct masknet_keys, block_units),
-        .default_text = "64",
-        .min = 1,
-        .max = 1048576,
-        .help = "parallel: width of a block's output."},
-    {.key = "reduction",
-        .type = PH_OPTION_NUMBER,
-        .offset = offsetof(struct masknet_keys, reduction),
-        .default_text = "2",
-        .min = 0.001,
-        .max = 1000,
-        .help = "Width of the layer that makes a mask, as a multiple of the mask's."},
-    {.key = "embedding_norm",
-        .type = PH_OPTION_BOOL,
-        .offset = offsetof(struct masknet_keys, has_embedding_norm),
-        .default_text = "true",
-        .help = "What the blocks multiply are the fields' vectors behind a layer norm, one for each field; "
-                "the masks are "
-                "made of the vectors themselves."},
+    PH_CHOICE_KEY("structure", struct masknet_keys, structure, "parallel", "parallel|serial",
+        "parallel: blocks side by side and the perceptron of hidden_units on top of them; serial: one block "
+        "for each of hidden_units, one behind the other."),
+    PH_INTEGER_KEY("blocks", struct masknet_keys, blocks, "3", 1, 64, "parallel: how many blocks."),
+    PH_INTEGER_KEY("block_units", struct masknet_keys, block_units, "64", 1, 1048576,
+        "parallel: width of a block's output."),
+    PH_NUMBER_KEY("reduction", struct masknet_keys, reduction, "2", 0.001, 1000,
+        "Width of the layer that makes a mask, as a multiple of the mask's."),
+    PH_BOOL_KEY("embedding_norm", struct masknet_keys, has_embedding_norm, "true",
+        "What the blocks multiply are the fields' vectors behind a layer norm, one for each field; the masks "
+        "are made of the vectors themselves."),
 };
 
 static const struct ph__option_table keys = {

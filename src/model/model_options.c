@@ -6,7 +6,7 @@
 #include "base/option/option.h"
 #include "model/model.h"
 
-#define FIELD(member) offsetof(struct ph__model_section, member)
+#define FIELD(member) struct ph__model_section, member
 #define MAX_UNITS 1048576
 
 /* "lr|fm|…" in the order of the registry */
@@ -17,84 +17,32 @@ static const char model_words[] =
 #undef MODEL
 
 static const struct ph__option options[] = {
-    {.key = "kind",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(settings.kind),
-        .default_text = "dlrm",
-        .range_text = "those of `phloem models`",
-        .choices = model_words + 1,
-        .help = "The architecture: `phloem models` says what each is. Those that have keys of their own take "
-                "them "
-                "under model.<kind>; `phloem models KIND` explains these."},
-    {.key = "embedding_dim",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(settings.embedding_dim),
-        .default_text = "16",
-        .min = 1,
-        .max = 65536,
-        .help = "Reals in the vector of one id."},
-    {.key = "embedding_init_std",
-        .type = PH_OPTION_NUMBER,
-        .offset = FIELD(settings.embedding_init_std),
-        .default_text = "1e-4",
-        .min = 0,
-        .max = 100,
-        .help =
-            "Embeddings start normally distributed with this standard deviation. Other weights start with "
-            "Xavier's, biases with 0."},
-    {.key = "hidden_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(hidden_units),
-        .default_text = "400,400,400",
-        .min = 1,
-        .max = MAX_UNITS,
-        .help = "Widths of the hidden layers of the deep part, where a model has one."},
-    {.key = "bottom_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(bottom_units),
-        .default_text = "",
-        .min = 1,
-        .max = MAX_UNITS,
-        .help = "Widths of the hidden layers over the dense features, of models that make one more vector of "
-                "them; one to "
-                "embedding_dim follows."},
-    {.key = "top_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(top_units),
-        .default_text = "",
-        .min = 1,
-        .max = MAX_UNITS,
-        .help = "dlrm: widths of the hidden layers over the interaction; where none is given, hidden_units."},
-    {.key = "batch_norm",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(settings.batch_norm),
-        .default_text = "false",
-        .help = "Batch norm in each hidden layer: linear, batch norm, activation, dropout."},
-    {.key = "dropout",
-        .type = PH_OPTION_NUMBER,
-        .offset = FIELD(settings.dropout),
-        .default_text = "0",
-        .min = 0,
-        .max = 0.99,
-        .help = "Share of each hidden layer's outputs that is dropped in training."},
-    {.key = "activation",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(settings.activation),
-        .default_text = "relu",
-        .choices = "identity|relu|sigmoid",
-        .help = "Of hidden layers."},
-    {.key = "pooling",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(settings.pooling),
-        .default_text = "sum",
-        .choices = "sum|mean",
-        .help = "How the vectors of several ids of one field become one."},
-    {.key = "interaction",
-        .type = PH_OPTION_CHOICE,
-        .offset = FIELD(settings.interaction),
-        .default_text = "dot",
-        .choices = "dot|cat",
-        .help = "dlrm: all pairwise dot products of the vectors, or the vectors side by side."},
+    PH_CHOICE_KEY("kind", FIELD(settings.kind), "dlrm", model_words + 1,
+        "The architecture: `phloem models` says what each is. Those that have keys of their own take them "
+        "under model.<kind>; `phloem models KIND` explains these.",
+        .range_text = "those of `phloem models`"),
+    PH_INTEGER_KEY(
+        "embedding_dim", FIELD(settings.embedding_dim), "16", 1, 65536, "Reals in the vector of one id."),
+    PH_NUMBER_KEY("embedding_init_std", FIELD(settings.embedding_init_std), "1e-4", 0, 100,
+        "Embeddings start normally distributed with this standard deviation. Other weights start with "
+        "Xavier's, biases with 0."),
+    PH_INTEGERS_KEY("hidden_units", FIELD(hidden_units), "400,400,400", 1, MAX_UNITS,
+        "Widths of the hidden layers of the deep part, where a model has one."),
+    PH_INTEGERS_KEY("bottom_units", FIELD(bottom_units), "", 1, MAX_UNITS,
+        "Widths of the hidden layers over the dense features, of models that make one more vector of them; "
+        "one to embedding_dim follows."),
+    PH_INTEGERS_KEY("top_units", FIELD(top_units), "", 1, MAX_UNITS,
+        "dlrm: widths of the hidden layers over the interaction; where none is given, hidden_units."),
+    PH_BOOL_KEY("batch_norm", FIELD(settings.batch_norm), "false",
+        "Batch norm in each hidden layer: linear, batch norm, activation, dropout."),
+    PH_NUMBER_KEY("dropout", FIELD(settings.dropout), "0", 0, 0.99,
+        "Share of each hidden layer's outputs that is dropped in training."),
+    PH_CHOICE_KEY(
+        "activation", FIELD(settings.activation), "relu", "identity|relu|sigmoid", "Of hidden layers."),
+    PH_CHOICE_KEY("pooling", FIELD(settings.pooling), "sum", "sum|mean",
+        "How the vectors of several ids of one field become one."),
+    PH_CHOICE_KEY("interaction", FIELD(settings.interaction), "dot", "dot|cat",
+        "dlrm: all pairwise dot products of the vectors, or the vectors side by side."),
 };
 
 const struct ph__option_table ph__model_options = {

@@ -14,60 +14,25 @@ struct wukong_keys {
     struct ph__integer_list fm_units;
 };
 
-#define FIELD(member) offsetof(struct wukong_keys, member)
+#define FIELD(member) struct wukong_keys, member
 
 static const struct ph__option options[] = {
-    {.key = "layers",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(layers),
-        .default_text = "3",
-        .min = 1,
-        .max = 64,
-        .help = "Wukong layers. hidden_units are those of the perceptron over the last one."},
-    {.key = "fm_outputs",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(fm_outputs),
-        .default_text = "8",
-        .min = 1,
-        .max = 65536,
-        .help = "Vectors that a layer's factorisation machine block makes, n_F."},
-    {.key = "compressed_outputs",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(compressed_outputs),
-        .default_text = "8",
-        .min = 1,
-        .max = 65536,
-        .help = "Vectors that a layer's linear compression block makes, n_L."},
-    {.key = "rank",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(rank),
-        .default_text = "8",
-        .min = 0,
-        .max = 65536,
-        .help = "Columns k of the projection Y in X (X^T Y); 0: all pairs of vectors, X X^T."},
-    {.key = "attentive_inputs",
-        .type = PH_OPTION_INTEGER,
-        .offset = FIELD(attentive_inputs),
-        .default_text = "0",
-        .min = 0,
-        .max = 65536,
-        .help = "Y is made of the layer's own input, compressed to so many vectors, by one hidden layer as "
-                "wide as the first "
-                "of fm_units; 0: Y is learnt."},
-    {.key = "fm_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = FIELD(fm_units),
-        .default_text = "32",
-        .min = 1,
-        .max = 1048576,
-        .help = "Widths of the hidden layers of a factorisation machine block's perceptron."},
-    {.key = "layer_norm",
-        .type = PH_OPTION_BOOL,
-        .offset = FIELD(layer_norm),
-        .default_text = "true",
-        .help = "Layer norm of a layer's products and of the vectors that it gives. Without it, with "
-                "activation identity "
-                "and no hidden layers, the logit is a polynomial of degree 2^layers in the embeddings."},
+    PH_INTEGER_KEY("layers", FIELD(layers), "3", 1, 64,
+        "Wukong layers. hidden_units are those of the perceptron over the last one."),
+    PH_INTEGER_KEY("fm_outputs", FIELD(fm_outputs), "8", 1, 65536,
+        "Vectors that a layer's factorisation machine block makes, n_F."),
+    PH_INTEGER_KEY("compressed_outputs", FIELD(compressed_outputs), "8", 1, 65536,
+        "Vectors that a layer's linear compression block makes, n_L."),
+    PH_INTEGER_KEY("rank", FIELD(rank), "8", 0, 65536,
+        "Columns k of the projection Y in X (X^T Y); 0: all pairs of vectors, X X^T."),
+    PH_INTEGER_KEY("attentive_inputs", FIELD(attentive_inputs), "0", 0, 65536,
+        "Y is made of the layer's own input, compressed to so many vectors, by one hidden layer as wide as "
+        "the first of fm_units; 0: Y is learnt."),
+    PH_INTEGERS_KEY("fm_units", FIELD(fm_units), "32", 1, 1048576,
+        "Widths of the hidden layers of a factorisation machine block's perceptron."),
+    PH_BOOL_KEY("layer_norm", FIELD(layer_norm), "true",
+        "Layer norm of a layer's products and of the vectors that it gives. Without it, with activation "
+        "identity and no hidden layers, the logit is a polynomial of degree 2^layers in the embeddings."),
 };
 
 static const struct ph__option_table keys = {

@@ -11,15 +11,9 @@ struct xdeepfm_keys {
 };
 
 static const struct ph__option options[] = {
-    {.key = "cin_units",
-        .type = PH_OPTION_INTEGERS,
-        .offset = offsetof(struct xdeepfm_keys, cin_units),
-        .default_text = "16,16,16",
-        .min = 1,
-        .max = 65536,
-        .help = "Vectors that each layer of the compressed interaction network makes. hidden_units are the "
-                "perceptron's; "
-                "none: there is no perceptron."},
+    PH_INTEGERS_KEY("cin_units", struct xdeepfm_keys, cin_units, "16,16,16", 1, 65536,
+        "Vectors that each layer of the compressed interaction network makes. hidden_units are the "
+        "perceptron's; none: there is no perceptron."),
 };
 
 static const struct ph__option_table keys = {

@@ -85,6 +85,43 @@ struct ph__option_table {
     unsigned traits; /* of enum ph__key_trait: those of each of its keys */
 };
 
+/* ---- the lines of a table ----
+ *
+ * A key's name; the struct and the member that it fills, whose type is checked; its default (NULL: required); its range or words or
+ * table; its help. Behind that, by name, what few keys have: .traits, .range_text. One macro may give both struct and member. */
+#define PH_BOOL_KEY(...) PH_PLAIN_KEY_(BOOL, __VA_ARGS__)
+#define PH_INTEGER_KEY(...) PH_RANGE_KEY_(INTEGER, __VA_ARGS__)
+#define PH_NUMBER_KEY(...) PH_RANGE_KEY_(NUMBER, __VA_ARGS__)
+#define PH_TEXT_KEY(...) PH_PLAIN_KEY_(TEXT, __VA_ARGS__)
+#define PH_PATH_KEY(...) PH_PLAIN_KEY_(PATH, __VA_ARGS__)
+#define PH_CHOICE_KEY(...) PH_CHOICE_KEY_(__VA_ARGS__)
+#define PH_INTEGERS_KEY(...) PH_RANGE_KEY_(INTEGERS, __VA_ARGS__)
+#define PH_TEXTS_KEY(...) PH_PLAIN_KEY_(TEXTS, __VA_ARGS__)
+#define PH_RECORDS_KEY(...) PH_RECORDS_KEY_(__VA_ARGS__)
+
+/* clang-format off */
+#define PH_FILLS_BOOL bool: 0
+#define PH_FILLS_INTEGER int64_t: 0, uint64_t: 0
+#define PH_FILLS_NUMBER double: 0
+#define PH_FILLS_TEXT const char *: 0
+#define PH_FILLS_PATH const char *: 0
+#define PH_FILLS_CHOICE int: 0, unsigned: 0
+#define PH_FILLS_INTEGERS struct ph__integer_list: 0
+#define PH_FILLS_TEXTS struct ph__text_list: 0
+#define PH_FILLS_RECORDS struct ph__record_list: 0
+#define PH_KEY_HEAD_(type_, key_, settings_, member_, default_) \
+    .key = (key_), .type = PH_OPTION_##type_, .default_text = (default_), .offset = offsetof(settings_, member_) + \
+        0 * sizeof(_Generic(((settings_ *)0)->member_, PH_FILLS_##type_))
+#define PH_PLAIN_KEY_(type_, key_, settings_, member_, default_, ...) \
+    {PH_KEY_HEAD_(type_, key_, settings_, member_, default_), .help = __VA_ARGS__}
+#define PH_RANGE_KEY_(type_, key_, settings_, member_, default_, min_, max_, ...) \
+    {PH_KEY_HEAD_(type_, key_, settings_, member_, default_), .min = (min_), .max = (max_), .help = __VA_ARGS__}
+#define PH_CHOICE_KEY_(key_, settings_, member_, default_, choices_, ...) \
+    {PH_KEY_HEAD_(CHOICE, key_, settings_, member_, default_), .choices = (choices_), .help = __VA_ARGS__}
+#define PH_RECORDS_KEY_(key_, settings_, member_, default_, records_, ...) \
+    {PH_KEY_HEAD_(RECORDS, key_, settings_, member_, default_), .records = (records_), .help = __VA_ARGS__}
+/* clang-format on */
+
 /* A table and the struct that its keys are written to. */
 struct ph__section {
     const struct ph__option_table *table;

@@ -10,31 +10,15 @@
 #define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
 
 static const struct ph__option top_options[] = {
-    {.key = "seed",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_run_settings, seed),
-        .default_text = "1",
-        .min = 0,
-        .max = 9007199254740992.0,
-        .help = "Of initial weights, shuffling and dropout."},
-    {.key = "threads",
-        .type = PH_OPTION_INTEGER,
-        .offset = offsetof(struct ph_run_settings, num_threads),
-        .default_text = "0",
-        .min = 0,
-        .max = PH_MAX_THREADS,
-        .help =
-            "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
-    {.key = "team",
-        .type = PH_OPTION_CHOICE,
-        .offset = offsetof(struct ph_run_settings, team),
-        .default_text = "pthread",
-        .choices = "pthread|openmp",
-        .help = "What these threads are. pthread: threads that sleep when they are idle, and of which fewer "
-                "compute while others keep a core busy. openmp: those of libgomp. The result does not "
-                "depend on it.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
+    PH_INTEGER_KEY("seed", struct ph_run_settings, seed, "1", 0, 9007199254740992.0,
+        "Of initial weights, shuffling and dropout."),
+    PH_INTEGER_KEY("threads", struct ph_run_settings, num_threads, "0", 0, PH_MAX_THREADS,
+        "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK),
+    PH_CHOICE_KEY("team", struct ph_run_settings, team, "pthread", "pthread|openmp",
+        "What these threads are. pthread: threads that sleep when they are idle, and of which fewer compute "
+        "while others keep a core busy. openmp: those of libgomp. The result does not depend on it.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK),
 };
 
 static const struct ph__option_table top_table = {

@@ -1,114 +1,55 @@
 #include "train/config/parallel_options.h"
 
-#define PARALLEL(member) offsetof(struct ph_parallel_settings, member)
+#define PARALLEL(member) struct ph_parallel_settings, member
 
 static const struct ph__option options[] = {
-    {.key = "plan",
-        .type = PH_OPTION_PATH,
-        .offset = PARALLEL(plan),
-        .default_text = "auto",
-        .help = "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); "
-                "auto: one is made "
-                "from bytes, pooling, nominal bandwidth and memory; none: every rank holds all tables.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK},
-    {.key = "sync",
-        .type = PH_OPTION_CHOICE,
-        .offset = PARALLEL(sync),
-        .default_text = "allreduce",
-        .choices = "none|allreduce|hub",
-        .help = "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order "
-                "of the ranks; hub: parallel.hub does, with the same bits; none: there is one rank.",
-        .traits = PH_KEY_MAY_CHANGE},
-    {.key = "transport",
-        .type = PH_OPTION_TEXT,
-        .offset = PARALLEL(transport),
-        .default_text = "auto",
-        .help = "What carries messages between ranks: openmpi, mpich, self (one rank); auto: by what has "
-                "started them.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK},
-    {.key = "ranks_per_host",
-        .type = PH_OPTION_INTEGER,
-        .offset = PARALLEL(ranks_per_host),
-        .default_text = "0",
-        .min = 0,
-        .max = 65536,
-        .help = "0: ranks are on the hosts that they run on; else as many in a row count as one host.",
-        .traits = PH_KEY_MAY_CHANGE},
-    {.key = "timeout_seconds",
-        .type = PH_OPTION_NUMBER,
-        .offset = PARALLEL(timeout_seconds),
-        .default_text = "300",
-        .min = .001,
-        .max = 1e6,
-        .help = "Of every wait for another rank, after which all of them end. Ranks wait for the slowest to "
-                "write its part of a checkpoint.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
-    {.key = "memory_bytes",
-        .type = PH_OPTION_INTEGER,
-        .offset = PARALLEL(memory_bytes),
-        .default_text = "0",
-        .min = 0,
-        .max = 9e15,
-        .help =
-            "What a rank may spend on tables and their optimizer's memory: a plan that is made keeps to it, "
-            "any other, and one rank alone, must not take more; 0: no limit, but a plan that is made keeps "
-            "to each rank's share of its machine's memory.",
-        .traits = PH_KEY_MAY_CHANGE},
-    {.key = "forward",
-        .type = PH_OPTION_CHOICE,
-        .offset = PARALLEL(forward),
-        .default_text = "fp32",
-        .choices = "fp32|fp16|bf16|int8",
-        .help = "How pooled vectors travel between ranks. int8: in a byte each, and a scale a vector."},
-    {.key = "backward",
-        .type = PH_OPTION_CHOICE,
-        .offset = PARALLEL(backward),
-        .default_text = "fp32",
-        .choices = "fp32|fp16|bf16|int8",
-        .help = "How the gradients of pooled vectors travel between ranks."},
-    {.key = "dense",
-        .type = PH_OPTION_CHOICE,
-        .offset = PARALLEL(dense),
-        .default_text = "fp32",
-        .choices = "fp32|fp16|bf16|int8",
-        .help = "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them; "
-                "not to a hub."},
-    {.key = "bucket_bytes",
-        .type = PH_OPTION_INTEGER,
-        .offset = PARALLEL(bucket_bytes),
-        .default_text = "1048576",
-        .min = 1,
-        .max = 1e12,
-        .help = "Gradients of dense layers that are summed over ranks as one, in up to 2048 such buckets.",
-        .traits = PH_KEY_MAY_CHANGE},
-    {.key = "overlap",
-        .type = PH_OPTION_BOOL,
-        .offset = PARALLEL(overlap),
-        .default_text = "true",
-        .help = "Gradients travel between ranks, and are summed, while further ones are computed.",
-        .traits = PH_KEY_MAY_CHANGE},
-    {.key = "hub",
-        .type = PH_OPTION_TEXT,
-        .offset = PARALLEL(hub),
-        .default_text = "",
-        .help =
-            "Of sync: hub, where phloem hub is ready: host:port, or several that share the work, with commas "
-            "between them. A rank that is alone asks none.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
-    {.key = "hub_secret_file",
-        .type = PH_OPTION_PATH,
-        .offset = PARALLEL(hub_secret_file),
-        .default_text = "",
-        .help = "The hub's secret file. Without it the hub listens on the loopback.",
-        .traits = PH_KEY_IS_PLACE},
-    {.key = "hub_job",
-        .type = PH_OPTION_TEXT,
-        .offset = PARALLEL(hub_job),
-        .default_text = "",
-        .help =
-            "What the hub calls this training, which no other one there may be called. Empty: a name drawn "
-            "by chance.",
-        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME},
+    PH_PATH_KEY("plan", PARALLEL(plan), "auto",
+        "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); auto: one "
+        "is made from bytes, pooling, nominal bandwidth and memory; none: every rank holds all tables.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK),
+    PH_CHOICE_KEY("sync", PARALLEL(sync), "allreduce", "none|allreduce|hub",
+        "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order of the "
+        "ranks; hub: parallel.hub does, with the same bits; none: there is one rank.",
+        .traits = PH_KEY_MAY_CHANGE),
+    PH_TEXT_KEY("transport", PARALLEL(transport), "auto",
+        "What carries messages between ranks: openmpi, mpich, self (one rank); auto: by what has started "
+        "them.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK),
+    PH_INTEGER_KEY("ranks_per_host", PARALLEL(ranks_per_host), "0", 0, 65536,
+        "0: ranks are on the hosts that they run on; else as many in a row count as one host.",
+        .traits = PH_KEY_MAY_CHANGE),
+    PH_NUMBER_KEY("timeout_seconds", PARALLEL(timeout_seconds), "300", .001, 1e6,
+        "Of every wait for another rank, after which all of them end. Ranks wait for the slowest to write "
+        "its part of a checkpoint.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
+    PH_INTEGER_KEY("memory_bytes", PARALLEL(memory_bytes), "0", 0, 9e15,
+        "What a rank may spend on tables and their optimizer's memory: a plan that is made keeps to it, any "
+        "other, and one rank alone, must not take more; 0: no limit, but a plan that is made keeps to each "
+        "rank's share of its machine's memory.",
+        .traits = PH_KEY_MAY_CHANGE),
+    PH_CHOICE_KEY("forward", PARALLEL(forward), "fp32", "fp32|fp16|bf16|int8",
+        "How pooled vectors travel between ranks. int8: in a byte each, and a scale a vector."),
+    PH_CHOICE_KEY("backward", PARALLEL(backward), "fp32", "fp32|fp16|bf16|int8",
+        "How the gradients of pooled vectors travel between ranks."),
+    PH_CHOICE_KEY("dense", PARALLEL(dense), "fp32", "fp32|fp16|bf16|int8",
+        "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them; not to "
+        "a hub."),
+    PH_INTEGER_KEY("bucket_bytes", PARALLEL(bucket_bytes), "1048576", 1, 1e12,
+        "Gradients of dense layers that are summed over ranks as one, in up to 2048 such buckets.",
+        .traits = PH_KEY_MAY_CHANGE),
+    PH_BOOL_KEY("overlap", PARALLEL(overlap), "true",
+        "Gradients travel between ranks, and are summed, while further ones are computed.",
+        .traits = PH_KEY_MAY_CHANGE),
+    PH_TEXT_KEY("hub", PARALLEL(hub), "",
+        "Of sync: hub, where phloem hub is ready: host:port, or several that share the work, with commas "
+        "between them. A rank that is alone asks none.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
+    PH_PATH_KEY("hub_secret_file", PARALLEL(hub_secret_file), "",
+        "The hub's secret file. Without it the hub listens on the loopback.", .traits = PH_KEY_IS_PLACE),
+    PH_TEXT_KEY("hub_job", PARALLEL(hub_job), "",
+        "What the hub calls this training, which no other one there may be called. Empty: a name drawn by "
+        "chance.",
+        .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
 };
 
 const struct ph__option_table ph__parallel_options = {

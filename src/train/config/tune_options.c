@@ -1,43 +1,18 @@
 #include "train/config/tune_options.h"
 
-#define TUNE(member) offsetof(struct ph__tune_settings, member)
-#define RANGE(member) offsetof(struct ph__range_settings, member)
+#define TUNE(member) struct ph__tune_settings, member
+#define RANGE(member) struct ph__range_settings, member
 
 static const struct ph__option range_options[] = {
-    {.key = "key",
-        .type = PH_OPTION_TEXT,
-        .offset = RANGE(key),
-        .default_text = NULL,
-        .help = "Which key of the config is varied: optimizer.embedding_l2."},
-    {.key = "min",
-        .type = PH_OPTION_NUMBER,
-        .offset = RANGE(min),
-        .default_text = "0",
-        .help = "Least value; with max in the place of values."},
-    {.key = "max",
-        .type = PH_OPTION_NUMBER,
-        .offset = RANGE(max),
-        .default_text = "0",
-        .help = "Greatest value."},
-    {.key = "scale",
-        .type = PH_OPTION_CHOICE,
-        .offset = RANGE(scale),
-        .default_text = "linear",
-        .choices = "linear|log",
-        .help = "log: the logarithm of the value is drawn evenly, so that each power of ten gets its share."},
-    {.key = "kind",
-        .type = PH_OPTION_CHOICE,
-        .offset = RANGE(kind),
-        .default_text = "number",
-        .choices = "number|integer",
-        .help = "number: four digits that count."},
-    {.key = "values",
-        .type = PH_OPTION_TEXTS,
-        .offset = RANGE(values),
-        .default_text = "",
-        .help = "The values themselves, in the place of min and max: one is drawn, each as often as the "
-                "others. A list is "
-                "written as one text: \"400,400\"."},
+    PH_TEXT_KEY("key", RANGE(key), NULL, "Which key of the config is varied: optimizer.embedding_l2."),
+    PH_NUMBER_KEY("min", RANGE(min), "0", 0, 0, "Least value; with max in the place of values."),
+    PH_NUMBER_KEY("max", RANGE(max), "0", 0, 0, "Greatest value."),
+    PH_CHOICE_KEY("scale", RANGE(scale), "linear", "linear|log",
+        "log: the logarithm of the value is drawn evenly, so that each power of ten gets its share."),
+    PH_CHOICE_KEY("kind", RANGE(kind), "number", "number|integer", "number: four digits that count."),
+    PH_TEXTS_KEY("values", RANGE(values), "",
+        "The values themselves, in the place of min and max: one is drawn, each as often as the others. A "
+        "list is written as one text: \"400,400\"."),
 };
 
 static const struct ph__option_table range_table = {
@@ -49,71 +24,23 @@ static const struct ph__option_table range_table = {
 };
 
 static const struct ph__option options[] = {
-    {.key = "search",
-        .type = PH_OPTION_CHOICE,
-        .offset = TUNE(search),
-        .default_text = "random",
-        .choices = "random|halving",
-        .help = "random: each candidate is trained to its end. halving: all are trained for min_epochs "
-                "epochs, the best "
-                "part goes on for eta times as many, and so on up to train.epochs."},
-    {.key = "runs",
-        .type = PH_OPTION_INTEGER,
-        .offset = TUNE(runs),
-        .default_text = "20",
-        .min = 1,
-        .max = 10000,
-        .help = "Trainings at most; that of a candidate that goes on is the same one. Among the candidates "
-                "is the config "
-                "as it is."},
-    {.key = "minutes",
-        .type = PH_OPTION_NUMBER,
-        .offset = TUNE(minutes),
-        .default_text = "0",
-        .min = 0,
-        .max = 1e6,
-        .help = "After so long nothing further is begun; a further call goes on. 0: no limit."},
-    {.key = "seeds",
-        .type = PH_OPTION_INTEGER,
-        .offset = TUNE(seeds),
-        .default_text = "1",
-        .min = 1,
-        .max = 100,
-        .help = "Trainings of one candidate, with the config's seed and those that follow it; their mean "
-                "counts."},
-    {.key = "seed",
-        .type = PH_OPTION_INTEGER,
-        .offset = TUNE(seed),
-        .default_text = "1",
-        .min = 0,
-        .max = 9007199254740992.0,
-        .help = "Of the candidates."},
-    {.key = "metric",
-        .type = PH_OPTION_CHOICE,
-        .offset = TUNE(metric),
-        .default_text = "selection",
-        .choices = "selection|auc|logloss",
-        .help = "What of data.valid decides between candidates. selection: as train.selection."},
-    {.key = "eta",
-        .type = PH_OPTION_INTEGER,
-        .offset = TUNE(eta),
-        .default_text = "3",
-        .min = 2,
-        .max = 100,
-        .help = "halving: of so many candidates one goes on, for so many times the epochs."},
-    {.key = "min_epochs",
-        .type = PH_OPTION_INTEGER,
-        .offset = TUNE(min_epochs),
-        .default_text = "1",
-        .min = 1,
-        .max = 1e6,
-        .help = "halving: epochs of every candidate."},
-    {.key = "ranges",
-        .type = PH_OPTION_RECORDS,
-        .offset = TUNE(ranges),
-        .default_text = "",
-        .records = &range_table,
-        .help = "What is varied."},
+    PH_CHOICE_KEY("search", TUNE(search), "random", "random|halving",
+        "random: each candidate is trained to its end. halving: all are trained for min_epochs epochs, the "
+        "best part goes on for eta times as many, and so on up to train.epochs."),
+    PH_INTEGER_KEY("runs", TUNE(runs), "20", 1, 10000,
+        "Trainings at most; that of a candidate that goes on is the same one. Among the candidates is the "
+        "config as it is."),
+    PH_NUMBER_KEY("minutes", TUNE(minutes), "0", 0, 1e6,
+        "After so long nothing further is begun; a further call goes on. 0: no limit."),
+    PH_INTEGER_KEY("seeds", TUNE(seeds), "1", 1, 100,
+        "Trainings of one candidate, with the config's seed and those that follow it; their mean counts."),
+    PH_INTEGER_KEY("seed", TUNE(seed), "1", 0, 9007199254740992.0, "Of the candidates."),
+    PH_CHOICE_KEY("metric", TUNE(metric), "selection", "selection|auc|logloss",
+        "What of data.valid decides between candidates. selection: as train.selection."),
+    PH_INTEGER_KEY("eta", TUNE(eta), "3", 2, 100,
+        "halving: of so many candidates one goes on, for so many times the epochs."),
+    PH_INTEGER_KEY("min_epochs", TUNE(min_epochs), "1", 1, 1e6, "halving: epochs of every candidate."),
+    PH_RECORDS_KEY("ranges", TUNE(ranges), "", &range_table, "What is varied."),
 };
 
 const struct ph__option_table ph__tune_options = {

@@ -17,8 +17,7 @@ awk '{ print } /^struct ph_train_settings \{/ { print "    int64_t patience_of_s
 table=src/train/config/train_options.c
 awk '{ print }
     /^static const struct ph__option train_options\[\]/ {
-        print "    {\"patience_of_saints\", PH_OPTION_INTEGER, TRAIN(patience_of_saints), .default_text = \"1\", .min = 0,"
-        print "        .max = 9, .help = \"Evaluations without hope.\"},"
+        print "    PH_INTEGER_KEY(\"patience_of_saints\", TRAIN(patience_of_saints), \"1\", 0, 9, \"Evaluations without hope.\"),"
     }' "as_it_was/$table" >"source/$table"
 diff -rq as_it_was source >touched || true
 [ "$(wc -l <touched)" -eq 2 ] || complain "wanted two files touched: $(cat touched)"
