@@ -31,8 +31,5 @@ ph_status cli_config_describe(bool is_markdown)
         status = ph__job_config_describe(writer, is_markdown);
     if (status == PH_OK)
         status = ph__config_describe(writer, verbs, sizeof verbs / sizeof *verbs, is_markdown);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, status);
 }

@@ -71,11 +71,10 @@ static ph_status spare_entry(void *argument, const char *name)
 /* A file, or the folder of files that several ranks have written in its place. */
 static ph_status spare_weights(struct sparing *sparing)
 {
-    struct stat status;
     const char *weights = ph__path_join(&sparing->arena, sparing->folder, "model.safetensors");
     if (weights == NULL)
         return PH_ERROR_MEMORY;
-    if (stat(weights, &status) != 0 || !S_ISDIR(status.st_mode))
+    if (!ph__directory_exists(weights))
         return spare_file(&sparing->arena, sparing->path, weights);
     sparing->folder = weights;
     return ph__directory_visit(weights, spare_entry, sparing);
@@ -112,11 +111,7 @@ ph_status cli_print(cli_write_function *write, const void *what)
 {
     struct ph__writer *writer;
     PH_TRY(ph__writer_open("-", &writer));
-    ph_status status = write(what, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, write(what, writer));
 }
 
 void cli_print_note(void *context, const char *text)

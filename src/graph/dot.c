@@ -76,9 +76,5 @@ ph_status ph_program_write_dot(const struct ph_program *program, const char *pat
 {
     struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = write_program(writer, program);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, write_program(writer, program));
 }

@@ -116,11 +116,7 @@ ph_status ph_executor_write_profile(const struct ph_executor *executor, const ch
 {
     struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = ph__profile_write(executor, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, ph__profile_write(executor, writer));
 }
 
 ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path)

@@ -5,18 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file/directory.h"
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "cli/folder_config.h"
 #include "data/data_options.h"
-
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 static ph_status open_folder(struct cli_source *source, const char *folder, const struct cli_texts *sets)
 {
@@ -62,7 +56,7 @@ ph_status cli_source_open(struct cli_source *source, const char *path, const str
     if (cli_is_prepared(path))
         return ph_fail(PH_ERROR_USAGE,
             "%s is prepared data, which names no model: give a config whose data.prepared is %s", path, path);
-    if (is_folder(path))
+    if (ph__directory_exists(path))
         return open_folder(source, path, sets);
     PH_TRY(ph__job_config_read(&source->config, path, sets->items, sets->count));
     return ph_encoder_create(&source->config.data, &source->encoder);

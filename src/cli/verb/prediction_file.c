@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file/directory.h"
 #include "base/file/file.h"
 
 #define NPY_HEADER_BYTES 128 /* of version 1.0, padded: room for any number of rows */
@@ -50,12 +50,11 @@ const char *cli_prediction_file_name(const char *path)
 
 static ph_status open_stream(struct cli_prediction_file *file)
 {
-    struct stat status;
     if (file->is_standard_output) {
         file->file = stdout;
         return PH_OK;
     }
-    if (stat(file->path, &status) == 0 && S_ISDIR(status.st_mode))
+    if (ph__directory_exists(file->path))
         errno = EISDIR;
     else
         file->file = fopen(file->temporary_path, "wb");

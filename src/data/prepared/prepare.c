@@ -102,11 +102,7 @@ static ph_status write_settings(const struct ph__section *section, const char *p
 {
     struct ph__writer *writer;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = ph__config_write(writer, section, 1);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, ph__config_write(writer, section, 1));
 }
 
 /* Keeps the settings, or compares them with those that were kept. */
@@ -351,6 +347,13 @@ static ph_status make_split_folders(struct preparation *preparation)
 
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
+static ph_status print_section(const struct preparation *preparation, struct ph__writer *writer)
+{
+    PH_TRY(ph__writer_printf(writer, "data:\n  prepared: "));
+    PH_TRY(ph__config_write_path(writer, preparation->folder));
+    return ph__writer_printf(writer, "\n");
+}
+
 static ph_status write_section(struct preparation *preparation)
 {
     struct ph__writer *writer;
@@ -358,15 +361,7 @@ static ph_status write_section(struct preparation *preparation)
     if (path == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = ph__writer_printf(writer, "data:\n  prepared: ");
-    if (status == PH_OK)
-        status = ph__config_write_path(writer, preparation->folder);
-    if (status == PH_OK)
-        status = ph__writer_printf(writer, "\n");
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, print_section(preparation, writer));
 }
 
 static void add_up(const struct preparation *preparation, struct ph_prepare_summary *summary)

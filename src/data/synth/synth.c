@@ -131,7 +131,7 @@ static ph_status write_rows(struct writing *writing, size_t file, struct ph__wri
             writing->components[i * num_steps + step] = writing->row.components[step];
         PH_TRY(ph__writer_write(writer, writing->line, put_row(writing, writing->line)));
     }
-    return ph__writer_finish(writer);
+    return PH_OK;
 }
 
 /* Of the orders first, as the truth of all overwrites the rows. */
@@ -174,11 +174,9 @@ static ph_status write_file(struct writing *writing, size_t file)
             num_steps * sizeof *writing->components));
     struct ph__writer *writer;
     PH_TRY(ph__writer_open(writing->paths[file], &writer));
-    ph_status status = write_rows(writing, file, writer);
-    ph__writer_close(writer);
-    if (status == PH_OK)
-        find_truth(writing, num_rows, &writing->truth[file]);
-    return status;
+    PH_TRY(ph__writer_end(writer, write_rows(writing, file, writer)));
+    find_truth(writing, num_rows, &writing->truth[file]);
+    return PH_OK;
 }
 
 /* ---- what is known about them ----------------------------------------------------------------------------- */
@@ -304,8 +302,7 @@ static ph_status write_data_section(const struct writing *writing, struct ph__wr
     for (size_t file = 0; file < PH_SYNTH_FILE_COUNT; file++)
         if (writing->paths[file] != NULL)
             PH_TRY(write_path(writer, ph__split_names[file], writing->paths[file]));
-    PH_TRY(is_criteo ? ph__writer_printf(writer, "  encoding: vocabulary\n") : write_fields(writing, writer));
-    return ph__writer_finish(writer);
+    return is_criteo ? ph__writer_printf(writer, "  encoding: vocabulary\n") : write_fields(writing, writer);
 }
 
 static ph_status write_schema(struct writing *writing)
@@ -315,9 +312,7 @@ static ph_status write_schema(struct writing *writing)
         return PH_ERROR_MEMORY;
     struct ph__writer *writer;
     PH_TRY(ph__writer_open(path, &writer));
-    ph_status status = write_data_section(writing, writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, write_data_section(writing, writer));
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */

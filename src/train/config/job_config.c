@@ -165,11 +165,7 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
     struct ph__writer *writer;
     const size_t count = list_used_sections(config, sections);
     PH_TRY(ph__writer_open_atomic(path, &writer));
-    ph_status status = ph__config_write(writer, sections, count);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, ph__config_write(writer, sections, count));
 }
 
 ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after)

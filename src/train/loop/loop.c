@@ -242,22 +242,21 @@ static ph_status digest_model(struct ph__trainer *trainer)
                : ph_checkpoint_digest(trainer->store, trainer->state, summary->checkpoint_sha256);
 }
 
+static ph_status print_profile(const struct ph__trainer *trainer, struct ph__writer *writer)
+{
+    if (trainer->ranks.world_size > 1)
+        PH_TRY(ph__writer_printf(
+            writer, "operators of rank %zu of %zu\n", trainer->ranks.rank, trainer->ranks.world_size));
+    return ph__profile_write(trainer->executor, writer);
+}
+
 static ph_status write_profile(const struct ph__trainer *trainer)
 {
     struct ph__writer *writer;
     if (trainer->job->profile_path == NULL)
         return PH_OK;
     PH_TRY(ph__writer_open_atomic(trainer->job->profile_path, &writer));
-    ph_status status = PH_OK;
-    if (trainer->ranks.world_size > 1)
-        status = ph__writer_printf(
-            writer, "operators of rank %zu of %zu\n", trainer->ranks.rank, trainer->ranks.world_size);
-    if (status == PH_OK)
-        status = ph__profile_write(trainer->executor, writer);
-    if (status == PH_OK)
-        status = ph__writer_finish(writer);
-    ph__writer_close(writer);
-    return status;
+    return ph__writer_end(writer, print_profile(trainer, writer));
 }
 
 /* Takes `ranks`, which may be NULL. */
