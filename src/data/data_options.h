@@ -56,24 +56,24 @@ enum ph__time_component { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_
 #define PH_TIME_COMPONENT_WORDS "whole|hour|weekday|weekend"
 
 struct ph__field_settings {
-    const char *name;       /* of the column; a trailing '*' matches every column that starts so */
-    const char *from;       /* the column of the file, where the name is the feature's own; "": the name */
-    int kind;               /* ph__field_kind */
-    int encoding;           /* ph__field_encoding */
-    int64_t rows;           /* raw, hash: rows of the table; 0: data.rows */
-    int64_t min_count;      /* vocabulary; 0: data.min_count */
-    int64_t hash_seed;      /* -1: data.hash_seed */
-    const char *shares;     /* the id field whose rows this one has, and all above but its name; "": none */
-    bool is_list;           /* several ids a cell, cut at data.list_separator */
-    bool is_weighted;       /* of a list: each id is written id:weight */
-    int part;               /* ph__time_component */
+    const char *name; /* of the column; a trailing '*' matches every column that starts so */
+    const char *from; /* the column of the file, where the name is the feature's own; "": the name */
+    enum ph__field_kind kind;
+    enum ph__field_encoding encoding;
+    int64_t rows;       /* raw, hash: rows of the table; 0: data.rows */
+    int64_t min_count;  /* vocabulary; 0: data.min_count */
+    int64_t hash_seed;  /* -1: data.hash_seed */
+    const char *shares; /* the id field whose rows this one has, and all above but its name; "": none */
+    bool is_list;       /* several ids a cell, cut at data.list_separator */
+    bool is_weighted;   /* of a list: each id is written id:weight */
+    enum ph__time_component part;
     int64_t num_buckets;    /* bucket: quantiles of the training file */
     const char *boundaries; /* bucket: in their place, numbers separated by commas; "": none */
     int64_t max_length;     /* of a list, the rest is dropped; 0: no limit */
     bool is_group;          /* an id field that grouped AUC groups by, too */
-    int transform;          /* ph__dense_transform */
-    double missing;         /* what a blank dense cell is, before the transform */
-    bool has_indicator;     /* of a dense field: another feature says whether the cell was blank */
+    enum ph__dense_transform transform;
+    double missing;     /* what a blank dense cell is, before the transform */
+    bool has_indicator; /* of a dense field: another feature says whether the cell was blank */
 };
 
 #define PH_DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
@@ -81,12 +81,12 @@ struct ph__field_settings {
 struct ph_data_settings {
     struct ph_data_paths paths;
     struct ph_reading reading;
-    const char *prepared;       /* a folder of ph_prepare; NULL: none */
-    int format;                 /* ph__data_format */
+    const char *prepared; /* a folder of ph_prepare; NULL: none */
+    enum ph__data_format format;
     const char *separator;      /* one character; "": the format's */
     const char *list_separator; /* one character */
     bool has_header;
-    int encoding; /* defaults for id fields */
+    enum ph__field_encoding encoding; /* defaults for id fields */
     int64_t rows, min_count, hash_seed;
     struct ph__record_list fields; /* of struct ph__field_settings */
     int64_t num_fields;            /* libffm: fields of a row; 0: counted in the training file */

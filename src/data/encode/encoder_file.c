@@ -234,7 +234,7 @@ static ph_status get_words(const struct ph__json *json, const char *path, struct
         return fail_key(path, "words");
     while (*at != '\0') {
         size_t length = strcspn(at, "\n");
-        int is_new = 0;
+        bool is_new = false;
         if (length > 0)
             PH_TRY(ph__vocabulary_count(vocabulary, at, length, 1, ph__vocabulary_hash(at, length), &is_new));
         if (!is_new)

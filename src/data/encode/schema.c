@@ -45,9 +45,9 @@ struct entries {
     size_t count;
 };
 
-static struct entries built_in_entries(int format)
+static struct entries built_in_entries(enum ph__data_format format)
 {
-    switch ((enum ph__data_format)format) {
+    switch (format) {
     case PH_DATA_CRITEO:
     case PH_DATA_NPY:
         return (struct entries){criteo_fields, sizeof criteo_fields / sizeof *criteo_fields};
@@ -171,8 +171,8 @@ static ph_status add_field(const struct building *building, const struct ph__fie
     implied.is_list |= from.is_list && given->kind != PH_FIELD_IGNORE;
     PH_TRY(check_libsvm_field(settings, given, name));
     PH_TRY(ph__encoder_add_column(building->encoder, name, from.name, &column));
-    column->kind = (enum ph__field_kind)field->kind;
-    column->transform = (enum ph__dense_transform)field->transform;
+    column->kind = field->kind;
+    column->transform = field->transform;
     column->missing = (float)field->missing;
     column->has_indicator = field->has_indicator && column->kind == PH_FIELD_DENSE;
     if (column->kind == PH_FIELD_ID)
@@ -336,19 +336,19 @@ static ph_status read_separators(const struct ph_data_settings *settings, struct
     return PH_OK;
 }
 
-bool ph__has_quotes(int format)
+bool ph__has_quotes(enum ph__data_format format)
 {
     return format == PH_DATA_CSV || format == PH_DATA_AVAZU;
 }
 
-char ph__default_separator(int format)
+char ph__default_separator(enum ph__data_format format)
 {
     return ph__has_quotes(format) ? ',' : '\t'; /* commas are what needs quotes */
 }
 
 bool ph__has_header(const struct ph_data_settings *settings)
 {
-    switch ((enum ph__data_format)settings->format) {
+    switch (settings->format) {
     case PH_DATA_CSV:
     case PH_DATA_TSV:
         return settings->has_header;
@@ -366,7 +366,7 @@ bool ph__has_header(const struct ph_data_settings *settings)
 
 static ph_status add_columns(struct building *building, const struct ph__file_shape *shape)
 {
-    const int format = building->settings->format;
+    const enum ph__data_format format = building->settings->format;
     if (format == PH_DATA_CRITEO || (format == PH_DATA_NPY && shape->num_names == 0))
         return build_criteo(building);
     if (format == PH_DATA_LIBSVM || format == PH_DATA_LIBFFM)
@@ -380,7 +380,7 @@ static ph_status add_columns(struct building *building, const struct ph__file_sh
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder)
 {
-    encoder->format = (enum ph__data_format)settings->format;
+    encoder->format = settings->format;
     encoder->has_header = ph__has_header(settings);
     const bool is_libsvm = settings->format == PH_DATA_LIBSVM || settings->format == PH_DATA_LIBFFM;
     const bool is_arrays = settings->format == PH_DATA_NPY || settings->format == PH_DATA_ARROW;

@@ -50,8 +50,8 @@ ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool 
 
 /* Whether the files' first line names the columns, and the separator where data.separator says none. */
 bool ph__has_header(const struct ph_data_settings *settings);
-char ph__default_separator(int format);
-bool ph__has_quotes(int format); /* cells may stand in double quotes */
+char ph__default_separator(enum ph__data_format format);
+bool ph__has_quotes(enum ph__data_format format); /* cells may stand in double quotes */
 
 /* Sets what an id field's column is beyond its name and kind. PH_ERROR_CONFIG naming the field. */
 ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struct ph__field_settings *field,

@@ -8,6 +8,17 @@
 #include "data/encode/encoder.h"
 #include "data/encode/schema.h"
 
+static bool has_boundaries(const struct ph__field_settings *field)
+{
+    return field->boundaries != NULL && field->boundaries[0] != '\0';
+}
+
+static enum ph__field_encoding encoding_of(
+    const struct ph_data_settings *settings, const struct ph__field_settings *field)
+{
+    return field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
+}
+
 /* ---- what an entry may say ------------------------------------------------------------------------------- */
 
 static ph_status check_name(const struct ph__field_settings *field, struct ph__name_index *earlier)
@@ -72,7 +83,7 @@ static ph_status check_own_keys(const struct ph__field_settings *field)
         {"min_count", field->min_count != 0, is_own, user},
         {"hash_seed", field->hash_seed >= 0, is_own, user},
         {"buckets", field->num_buckets != 0, is_own, user},
-        {"boundaries", field->boundaries != NULL && field->boundaries[0] != '\0', is_own, user},
+        {"boundaries", has_boundaries(field), is_own, user},
         {"shares", !is_own, field->kind == PH_FIELD_ID, "ids"},
     };
     return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
@@ -82,7 +93,7 @@ static ph_status check_id_keys(
     const struct ph_data_settings *settings, const struct ph__field_settings *field, bool may_be_list)
 {
     const bool is_id = field->kind == PH_FIELD_ID;
-    const int encoding = field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
+    const enum ph__field_encoding encoding = encoding_of(settings, field);
     const bool is_hash = is_id && encoding == PH_ENCODING_HASH;
     const bool is_bucket = is_id && encoding == PH_ENCODING_BUCKET;
     const struct key keys[] = {
@@ -92,8 +103,7 @@ static ph_status check_id_keys(
             "ids with a vocabulary"},
         {"hash_seed", field->hash_seed >= 0, is_hash, "hashed ids"},
         {"buckets", field->num_buckets != 0, is_bucket, "encoding bucket"},
-        {"boundaries", field->boundaries != NULL && field->boundaries[0] != '\0', is_bucket,
-            "encoding bucket"},
+        {"boundaries", has_boundaries(field), is_bucket, "encoding bucket"},
         {"part", field->part != PH_TIME_WHOLE, is_id, "ids"},
         {"weighted", field->is_weighted, is_id, "lists of ids"},
         {"max_length", field->max_length != 0, is_id && (field->is_list || may_be_list), "lists of ids"},
@@ -139,13 +149,12 @@ static ph_status parse_boundaries(const char *text, struct ph__column *column)
 
 static ph_status set_buckets(const struct ph__field_settings *field, struct ph__column *column)
 {
-    bool has_boundaries = field->boundaries != NULL && field->boundaries[0] != '\0';
     column->num_buckets = (size_t)field->num_buckets;
-    if (has_boundaries == (column->num_buckets > 0))
+    if (has_boundaries(field) == (column->num_buckets > 0))
         return ph_fail(PH_ERROR_CONFIG,
             "data.fields: '%s': encoding bucket needs either boundaries or buckets, their number",
             column->name);
-    return has_boundaries ? parse_boundaries(field->boundaries, column) : PH_OK;
+    return has_boundaries(field) ? parse_boundaries(field->boundaries, column) : PH_OK;
 }
 
 static ph_status set_rows(const struct ph_data_settings *settings, const struct ph__field_settings *field,
@@ -168,7 +177,7 @@ static ph_status set_list(const struct ph_data_settings *settings, const struct 
     column->is_list = field->is_list || is_libsvm;
     column->is_weighted = field->is_weighted || is_libsvm;
     column->max_length = field->max_length == 0 ? SIZE_MAX : (size_t)field->max_length;
-    column->component = (enum ph__time_component)field->part;
+    column->component = field->part;
     if (column->is_weighted && !column->is_list)
         return ph_fail(
             PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
@@ -194,8 +203,7 @@ ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struc
         PH_TRY(ph__column_share(column, field->shares));
         return set_list(settings, field, column);
     }
-    column->encoding = (enum ph__field_encoding)(
-        field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding);
+    column->encoding = encoding_of(settings, field);
     column->min_count = (uint64_t)(field->min_count != 0 ? field->min_count : settings->min_count);
     column->hash_seed = (uint64_t)(field->hash_seed >= 0 ? field->hash_seed : settings->hash_seed);
     PH_TRY(set_list(settings, field, column));

@@ -96,7 +96,7 @@ void ph__lookups_own_last(struct ph__lookups *lookups)
 }
 
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
-    uint32_t count, uint64_t hash, int *is_new_out)
+    uint32_t count, uint64_t hash, bool *is_new_out)
 {
     uint32_t row = 0;
     if (vocabulary->num_slots != 0)

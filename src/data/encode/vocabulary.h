@@ -8,6 +8,7 @@
 #ifndef PH_DATA_VOCABULARY_H
 #define PH_DATA_VOCABULARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,7 +69,7 @@ ph_status ph__lookups_add(
 
 /* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first appearance. */
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
-    uint32_t count, uint64_t hash, int *is_new_out);
+    uint32_t count, uint64_t hash, bool *is_new_out);
 
 /* Ends counting: only words counted at least min_count times stay. */
 ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);

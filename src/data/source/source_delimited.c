@@ -292,7 +292,7 @@ static const char *next_cell(const char *cell, char separator, bool has_quotes)
 
 size_t ph__delimited_count(const struct ph_encoder *encoder, const char *line)
 {
-    const bool has_quotes = ph__has_quotes((int)encoder->format);
+    const bool has_quotes = ph__has_quotes(encoder->format);
     size_t num_cells = 0;
     for (const char *cell = line; cell != NULL; num_cells++)
         cell = next_cell(cell, encoder->separator, has_quotes);
@@ -310,7 +310,7 @@ ph_status ph__delimited_encode(
     const struct ph__delimited *delimited, struct ph__row_encoder *row, char *line, size_t line_length)
 {
     const struct ph_encoder *encoder = delimited->encoder;
-    bool has_quotes = ph__has_quotes((int)encoder->format);
+    bool has_quotes = ph__has_quotes(encoder->format);
     char *cursor = line;
     size_t num_cells = 0;
     for (; cursor != NULL && num_cells < delimited->num_cells; num_cells++) {
@@ -341,7 +341,7 @@ static ph_status match_file(struct ph__source *source, struct delimited_file *st
 {
     struct ph__header header = {0};
     const struct ph_encoder *encoder = source->encoder;
-    bool has_quotes = ph__has_quotes((int)encoder->format);
+    bool has_quotes = ph__has_quotes(encoder->format);
     ph_status status = ph__header_read(state->file.reader, encoder->separator, has_quotes, &header);
     if (status == PH_ERROR_DATA && encoder->format == PH_DATA_AVAZU)
         status = ph__header_blame_avazu(&header, ph__reader_path(state->file.reader), status);

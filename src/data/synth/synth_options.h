@@ -31,9 +31,9 @@ struct ph_synth_settings {
     struct ph__record_list staircase; /* of struct ph__synth_step; none: interactions of order 2 .. order */
     int64_t num_rounds;               /* of the staircase */
     double scale, base_rate;
-    double drift;    /* of the true model along the training file, in quarter turns */
-    int format;      /* ph__synth_format */
-    int compression; /* ph__synth_compression */
+    double drift; /* of the true model along the training file, in quarter turns */
+    enum ph__synth_format format;
+    enum ph__synth_compression compression;
     int64_t seed;
 };
 

@@ -12,18 +12,18 @@ enum ph__range_kind { PH_RANGE_NUMBER, PH_RANGE_INTEGER };
 struct ph__range_settings {
     const char *key;
     double min, max; /* both 0: values are listed */
-    int scale;       /* enum ph__range_scale */
-    int kind;        /* enum ph__range_kind */
+    enum ph__range_scale scale;
+    enum ph__range_kind kind;
     struct ph__text_list values;
 };
 
 struct ph__tune_settings {
-    int search; /* enum ph__tune_search */
+    enum ph__tune_search search;
     int64_t runs;
     double minutes; /* 0: no limit */
     int64_t seeds;
     int64_t seed;
-    int metric; /* enum ph__tune_metric */
+    enum ph__tune_metric metric;
     int64_t eta, min_epochs;
     struct ph__record_list ranges; /* of struct ph__range_settings */
 };

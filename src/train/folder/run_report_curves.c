@@ -34,7 +34,7 @@ static void add_mark(struct marks *marks, double step, const char *what, double 
 static void find_marks(const struct ph__trainer *trainer, const struct ph__curve *curve, struct marks *marks)
 {
     const double *rates = curve->columns[PH_CURVE_LEARNING_RATE], *steps = curve->columns[PH_CURVE_STEP];
-    int schedule = trainer->job->train->schedule;
+    const enum ph_schedule_kind schedule = trainer->job->train->schedule;
     marks->count = 0;
     if (trainer->best_step > 0)
         add_mark(marks, (double)trainer->best_step, "the model kept is of step", (double)trainer->best_step);

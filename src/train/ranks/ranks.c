@@ -186,7 +186,7 @@ static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_t
 
 static ph_status check_sync(const struct ph__ranks *ranks, const struct ph_train_job *job)
 {
-    const int sync = job->parallel->sync;
+    const enum ph_sync sync = job->parallel->sync;
     if (ranks->world_size > 1 && sync == PH_SYNC_NONE)
         return ph_fail(PH_ERROR_CONFIG, "parallel.sync is none, but there are %zu ranks", ranks->world_size);
     if (ranks->world_size > 1 && sync == PH_SYNC_HUB && job->reducer == NULL)

@@ -173,7 +173,7 @@ static void what_cannot_be_shared_is_refused(void **state)
         fixture_init(&fixture, path);
         fixture_field(&fixture, "label", PH_FIELD_LABEL);
         struct ph__field_settings *fields[] = {fixture_field(&fixture, "history", PH_FIELD_ID),
-            fixture_field(&fixture, "item", (enum ph__field_kind)cases[i].item.kind)};
+            fixture_field(&fixture, "item", cases[i].item.kind)};
         fixture_field(&fixture, "user", PH_FIELD_ID);
         fields[0]->shares = cases[i].history.shares;
         fields[0]->min_count = cases[i].history.min_count;

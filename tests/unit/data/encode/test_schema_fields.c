@@ -101,7 +101,7 @@ static void a_key_that_nothing_reads_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;
         init(&fixture);
-        struct ph__field_settings *field = fixture_field(&fixture, "a", (enum ph__field_kind)cases[i].kind);
+        struct ph__field_settings *field = fixture_field(&fixture, "a", cases[i].kind);
         const struct ph__field_settings empty = *field;
         *field = cases[i].given;
         field->name = empty.name;

@@ -66,7 +66,7 @@ static void many_words_are_all_found_after_growing(void **state)
     char word[40];
     for (int i = 0; i < 50000; i++) {
         snprintf(word, sizeof word, i % 3 == 0 ? "a long word with number %d" : "%d", i);
-        int is_new = 0;
+        bool is_new = false;
         assert_ok(ph__vocabulary_count(
             &vocabulary, word, strlen(word), 1, ph__vocabulary_hash(word, strlen(word)), &is_new));
         assert_true(is_new);
