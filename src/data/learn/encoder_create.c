@@ -8,11 +8,11 @@
 #include "data/encode/encoder.h"
 #include "data/encode/fit.h"
 #include "data/encode/schema.h"
+#include "data/source/array_set.h"
 #include "data/source/dataset.h"
 #include "data/source/input_file.h"
 #include "data/source/source.h"
 #include "data/source/source_delimited.h"
-#include "data/source/source_npy.h"
 
 #define MAX_FIELDS 4096 /* a larger number is no field of libffm */
 

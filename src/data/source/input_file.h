@@ -27,7 +27,7 @@ ph_status ph__input_file_compare(
 #define PH_MANIFEST_NAME "manifest.json" /* makes a folder one of prepared data (prepared_manifest.h) */
 bool ph__input_is_prepared(const char *path);
 
-/* A set of arrays, MLPerf's layout of Criteo (source_npy.h), is called P or P_labels.npy. */
+/* A set of arrays, MLPerf's layout of Criteo (array_set.h), is called P or P_labels.npy. */
 #define PH_LABELS_ENDING "_labels.npy"
 /* The files of MLPerf's layout; of the last two one is read, the first that is there. */
 enum ph__set_file { PH_SET_LABELS, PH_SET_DENSE, PH_SET_MULTI_HOT, PH_SET_ONE_HOT, PH_NUM_SET_FILES };

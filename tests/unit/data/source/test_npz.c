@@ -1,4 +1,4 @@
-#include "data/source/array_file.h"
+#include "data/source/array_set.h"
 #include "unit/data/array_fixture.h"
 
 static const int32_t ids[] = {1, 2, 3, 4, 5, 6};
@@ -18,22 +18,19 @@ static struct archive make_archive(bool is_deflated, bool is_zip64)
 /* Reads the directory and all rows of every member: the status, and the bytes of rows read. */
 static ph_status read_all(const char *path, struct bytes *rows)
 {
-    struct ph__arena arena = {0};
-    struct ph__npz npz;
+    struct ph__array_set set;
     rows->size = 0;
-    ph_status status = ph__npz_read(&arena, path, &npz);
-    for (size_t i = 0; status == PH_OK && i < npz.num_members; i++) {
-        struct ph__array_file array = {0};
+    ph_status status = ph__array_set_open(&set, path, false);
+    for (size_t i = 0; status == PH_OK && i < set.num_arrays; i++) {
+        struct ph__array_file *array = &set.arrays[i];
         const unsigned char *row = NULL;
-        status = ph__array_file_open_member(&array, path, npz.members[i].name, &npz.members[i]);
-        for (uint64_t k = 0; status == PH_OK && k < array.npy.num_rows; k++) {
-            status = ph__array_file_next(&array, &row);
+        for (uint64_t k = 0; status == PH_OK && k < array->npy.num_rows; k++) {
+            status = ph__array_file_next(array, &row);
             if (status == PH_OK)
-                bytes_add(rows, row, array.npy.row_bytes);
+                bytes_add(rows, row, array->npy.row_bytes);
         }
-        ph__array_file_close(&array);
     }
-    ph__arena_fini(&arena);
+    ph__array_set_close(&set);
     return status;
 }
 
@@ -136,11 +133,14 @@ static void unknown_compression_and_encryption_are_refused(void **state)
 static void what_is_no_archive_is_refused(void **state)
 {
     (void)state;
+    struct ph__arena arena = {0};
+    struct ph__npz npz;
     struct bytes rows;
     assert_fails(read_all(test_write_file("text.npz", "label,C1\n0,1\n, and more of the same\n"), &rows),
         PH_ERROR_DATA, "is no .npz archive");
     assert_fails(read_all(test_write_file("empty.npz", ""), &rows), PH_ERROR_DATA, "is no .npz archive");
-    assert_fails(read_all(test_folder(), &rows), PH_ERROR_DATA, "not a file");
+    assert_fails(ph__npz_read(&arena, test_folder(), &npz), PH_ERROR_DATA, "not a file");
+    ph__arena_fini(&arena);
 }
 
 /* A row may be gone to, stored or deflated; what follows it is the same. */
@@ -148,23 +148,20 @@ static void rows_can_be_gone_to(void **state)
 {
     (void)state;
     for (int is_deflated = 0; is_deflated <= 1; is_deflated++) {
-        struct ph__arena arena = {0};
-        struct ph__npz npz;
         struct archive archive = make_archive(is_deflated != 0, false);
         const char *path = archive_file(&archive, "seek.npz");
-        assert_ok(ph__npz_read(&arena, path, &npz));
         for (uint64_t row = 0; row <= 3; row++) {
-            struct ph__array_file array;
+            struct ph__array_set set;
             const unsigned char *bytes;
-            assert_ok(ph__array_file_open_member(&array, path, "ids", ph__npz_find(&npz, "ids")));
-            assert_ok(ph__array_file_seek(&array, row));
+            assert_ok(ph__array_set_open(&set, path, false));
+            struct ph__array_file *array = &set.arrays[0]; /* ids */
+            assert_ok(ph__array_file_seek(array, row));
             for (uint64_t k = row; k < 3; k++) {
-                assert_ok(ph__array_file_next(&array, &bytes));
+                assert_ok(ph__array_file_next(array, &bytes));
                 assert_memory_equal(bytes, &ids[2 * k], 8);
             }
-            ph__array_file_close(&array);
+            ph__array_set_close(&set);
         }
-        ph__arena_fini(&arena);
     }
 }
 
