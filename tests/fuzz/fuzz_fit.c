@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/learn/fit_layout.h"
+#include "data/learn/fit_file.h"
 #include "data/learn/learn.h"
 #include "support/fuzz_rows.h"
 

@@ -130,8 +130,8 @@ ph_status ph__fit_init(struct ph__fit *fit, const struct ph_encoder *encoder)
     if (fit->columns == NULL)
         return ph__out_of_memory("encoder: cannot learn %zu columns", encoder->num_columns);
     for (size_t i = 0; i < encoder->num_columns; i++) {
-        fit->columns[i].min = (double)INFINITY;
-        fit->columns[i].max = -(double)INFINITY;
+        fit->columns[i].totals.min = (double)INFINITY;
+        fit->columns[i].totals.max = -(double)INFINITY;
     }
     return PH_OK;
 }
@@ -217,19 +217,20 @@ void ph__fit_drop_row(struct ph__fit *fit)
 static ph_status keep_value(struct ph__fit *fit, const struct ph__fit_value *value)
 {
     struct ph__fit_column *column = &fit->columns[value->column];
+    struct ph__fit_totals *totals = &column->totals;
     if (isnan(value->value)) {
-        column->num_blanks++;
+        totals->num_blanks++;
         return PH_OK;
     }
-    column->num_values++;
-    column->min = fmin(column->min, value->value);
-    column->max = fmax(column->max, value->value);
+    totals->num_values++;
+    totals->min = fmin(totals->min, value->value);
+    totals->max = fmax(totals->max, value->value);
     if (wants_quantiles(&fit->encoder->columns[value->column])) {
         uint64_t hash = ph__text_mix(fit->row_key ^ ph__text_mix(value->column));
         return sample_add(&column->sample, (struct ph__sampled){hash, value->value});
     }
-    ph__exact_sum_add(&column->sum, (float)value->value);
-    ph__exact_sum_add_square(&column->sum_of_squares, (float)value->value);
+    ph__exact_sum_add(&totals->sum, (float)value->value);
+    ph__exact_sum_add_square(&totals->sum_of_squares, (float)value->value);
     return PH_OK;
 }
 
@@ -263,41 +264,19 @@ ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups)
 
 /* ---- merging --------------------------------------------------------------------------------------------- */
 
-static ph_status merge_vocabulary(struct ph__vocabulary *vocabulary, const struct ph__vocabulary *later)
-{
-    for (size_t i = 0; i < later->num_words; i++) {
-        size_t length;
-        const char *word = ph__vocabulary_word(later, i, &length);
-        PH_TRY(ph__vocabulary_count(
-            vocabulary, word, length, later->counts[i], ph__vocabulary_hash(word, length), NULL));
-    }
-    return PH_OK;
-}
-
 ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later)
 {
-    column->num_values += later->num_values;
-    column->num_blanks += later->num_blanks;
-    column->min = fmin(column->min, later->min);
-    column->max = fmax(column->max, later->max);
-    ph__exact_sum_merge(&column->sum, &later->sum);
-    ph__exact_sum_merge(&column->sum_of_squares, &later->sum_of_squares);
+    struct ph__fit_totals *totals = &column->totals;
+    const struct ph__fit_totals *more = &later->totals;
+    totals->num_values += more->num_values;
+    totals->num_blanks += more->num_blanks;
+    totals->min = fmin(totals->min, more->min);
+    totals->max = fmax(totals->max, more->max);
+    ph__exact_sum_merge(&totals->sum, &more->sum);
+    ph__exact_sum_merge(&totals->sum_of_squares, &more->sum_of_squares);
     for (size_t i = 0; i < later->sample.count; i++)
         PH_TRY(sample_add(&column->sample, later->sample.items[i]));
     return PH_OK;
-}
-
-ph_status ph__fit_merge(struct ph__fit *fit, struct ph__fit *later)
-{
-    ph_status status = PH_OK;
-    for (size_t i = 0; status == PH_OK && i < fit->encoder->num_columns; i++) {
-        status = ph__fit_column_merge(&fit->columns[i], &later->columns[i]);
-        if (status == PH_OK)
-            status = merge_vocabulary(&fit->columns[i].vocabulary, &later->columns[i].vocabulary);
-    }
-    fit->num_rows += later->num_rows;
-    ph__fit_fini(later);
-    return status;
 }
 
 uint64_t ph__fit_bytes(const struct ph__fit *fit)
@@ -315,7 +294,7 @@ uint64_t ph__fit_bytes(const struct ph__fit *fit)
 
 /* ---- finishing ------------------------------------------------------------------------------------------- */
 
-static void finish_statistics(const struct ph__fit_column *gathered, struct ph__column *column)
+static void finish_statistics(const struct ph__fit_totals *gathered, struct ph__column *column)
 {
     struct ph__statistics *statistics = &column->statistics;
     long double n = (long double)gathered->num_values;
@@ -359,7 +338,7 @@ static ph_status finish_quantiles(struct ph__sample *sample, struct ph__column *
 static ph_status finish_column(struct ph__fit_column *gathered, struct ph__column *column)
 {
     if (wants_statistics(column))
-        finish_statistics(gathered, column);
+        finish_statistics(&gathered->totals, column);
     if (wants_quantiles(column))
         return finish_quantiles(&gathered->sample, column);
     if (!wants_vocabulary(column))

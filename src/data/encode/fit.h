@@ -48,11 +48,16 @@ struct ph__sample {
     size_t count, capacity;
 };
 
-struct ph__fit_column {
-    struct ph__vocabulary vocabulary;
+/* The numbers of a column. Fit files hold them as they are. */
+struct ph__fit_totals {
     uint64_t num_values, num_blanks;
     double min, max;
     struct ph__exact_sum sum, sum_of_squares; /* of values rounded to float */
+};
+
+struct ph__fit_column {
+    struct ph__vocabulary vocabulary;
+    struct ph__fit_totals totals;
     struct ph__sample sample;
 };
 
@@ -83,10 +88,7 @@ ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, do
 ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups);
 void ph__fit_drop_row(struct ph__fit *fit);
 
-/* Adds what `later`, a gatherer of the rows that follow, has gathered; `later` is empty then. */
-ph_status ph__fit_merge(struct ph__fit *fit, struct ph__fit *later);
-
-/* Merges the same for one column, all but its vocabulary. */
+/* Adds what a gatherer of the rows that follow has gathered of a column, all but its vocabulary. */
 ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later);
 
 /* Tells what memory the fit takes, vocabularies above all. */
