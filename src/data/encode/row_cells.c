@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory/memory.h"
 #include "base/text/utf8.h"
 #include "data/encode/cell_text.h"
 #include "data/encode/fit.h"
@@ -123,6 +124,23 @@ static const struct ph__vocabulary *vocabulary_of(
                             : &row->encoder->columns[column->owner].vocabulary;
 }
 
+/* Appends the word to those that are looked up at the commit, and has its slot fetched meanwhile. */
+static ph_status add_lookup(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
+    size_t length, size_t target)
+{
+    struct ph__lookups *lookups = &row->lookups;
+    const struct ph__vocabulary *vocabulary = vocabulary_of(row, column);
+    const uint64_t hash = ph__vocabulary_hash(word, length);
+    if (lookups->count == lookups->capacity)
+        PH_TRY(ph__array_reserve(
+            (void **)&lookups->items, &lookups->capacity, lookups->count + 1, sizeof *lookups->items));
+    if (vocabulary->num_slots != 0)
+        __builtin_prefetch(&vocabulary->slots[hash & (vocabulary->num_slots - 1)]);
+    lookups->items[lookups->count++] = (struct ph__lookup){
+        .word = word, .length = length, .hash = hash, .column = column->owner, .target = target};
+    return PH_OK;
+}
+
 static ph_status encode_id(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
     size_t length, size_t target)
 {
@@ -130,8 +148,7 @@ static ph_status encode_id(struct ph__row_encoder *row, const struct ph__column 
     double real;
     switch (column->encoding) {
     case PH_ENCODING_VOCABULARY:
-        return ph__lookups_add(&row->lookups, vocabulary_of(row, column),
-            (struct ph__lookup){.word = word, .length = length, .column = column->owner, .target = target});
+        return add_lookup(row, column, word, length, target);
     case PH_ENCODING_HASH:
         ph__row_words(row)[target] =
             1 + (uint32_t)ph__text_hash_below(
@@ -158,8 +175,11 @@ static ph_status encode_digits(struct ph__row_encoder *row, const struct ph__col
     size_t length, size_t target)
 {
     PH_TRY(encode_id(row, column, text, length, target));
-    if (column->encoding == PH_ENCODING_VOCABULARY) /* the lookup waits for the commit: it keeps the text */
-        ph__lookups_own_last(&row->lookups);
+    if (column->encoding != PH_ENCODING_VOCABULARY)
+        return PH_OK;
+    struct ph__lookup *lookup = &row->lookups.items[row->lookups.count - 1]; /* waits for the commit */
+    memcpy(lookup->digits, text, length);
+    lookup->word = NULL;
     return PH_OK;
 }
 

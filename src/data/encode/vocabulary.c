@@ -75,26 +75,6 @@ static ph_status append_word(
     return PH_OK;
 }
 
-ph_status ph__lookups_add(
-    struct ph__lookups *lookups, const struct ph__vocabulary *vocabulary, struct ph__lookup lookup)
-{
-    if (lookups->count == lookups->capacity)
-        PH_TRY(ph__array_reserve(
-            (void **)&lookups->items, &lookups->capacity, lookups->count + 1, sizeof *lookups->items));
-    lookup.hash = ph__vocabulary_hash(lookup.word, lookup.length);
-    if (vocabulary->num_slots != 0)
-        __builtin_prefetch(&vocabulary->slots[lookup.hash & (vocabulary->num_slots - 1)]);
-    lookups->items[lookups->count++] = lookup;
-    return PH_OK;
-}
-
-void ph__lookups_own_last(struct ph__lookups *lookups)
-{
-    struct ph__lookup *lookup = &lookups->items[lookups->count - 1];
-    memcpy(lookup->digits, lookup->word, lookup->length);
-    lookup->word = NULL;
-}
-
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
     uint32_t count, uint64_t hash, bool *is_new_out)
 {

@@ -60,13 +60,6 @@ static inline const char *ph__lookup_word(const struct ph__lookup *lookup)
     return lookup->word != NULL ? lookup->word : lookup->digits;
 }
 
-/* Copies the word of the last lookup, of less than PH_LOOKUP_DIGITS bytes, so that it need not stay. */
-void ph__lookups_own_last(struct ph__lookups *lookups);
-
-/* Appends a lookup, but for its hash, which is set here, and prefetches. */
-ph_status ph__lookups_add(
-    struct ph__lookups *lookups, const struct ph__vocabulary *vocabulary, struct ph__lookup lookup);
-
 /* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first appearance. */
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
     uint32_t count, uint64_t hash, bool *is_new_out);

@@ -40,7 +40,7 @@ struct preparation {
     struct ph__prepare_plan plan;
     struct ph__prepare_context context;
     struct ph__prepare_result *results; /* (plan.num_tasks) */
-    struct ph__prepare_buffer *buffers; /* (num_threads) */
+    struct ph__rows *blocks;            /* (num_threads) that they are at work on */
     size_t num_threads;
     struct ph__tasks tasks;
     int lock; /* of the folder */
@@ -165,7 +165,7 @@ static ph_status run_task(void *argument, size_t task, size_t worker)
 {
     struct preparation *preparation = argument;
     return ph__prepare_task(&preparation->context, &preparation->plan.tasks[task], task,
-        &preparation->buffers[worker], &preparation->results[task]);
+        &preparation->blocks[worker], &preparation->results[task]);
 }
 
 static ph_status make_parts(struct preparation *preparation)
@@ -183,8 +183,8 @@ static ph_status make_parts(struct preparation *preparation)
     size_t num_threads = preparation->options->num_threads;
     preparation->num_threads = num_threads != 0 ? num_threads : ph__cpu_count();
     preparation->results = calloc(plan->num_tasks + 1, sizeof *preparation->results);
-    preparation->buffers = calloc(preparation->num_threads, sizeof *preparation->buffers);
-    if (preparation->results == NULL || preparation->buffers == NULL)
+    preparation->blocks = calloc(preparation->num_threads, sizeof *preparation->blocks);
+    if (preparation->results == NULL || preparation->blocks == NULL)
         return ph__out_of_memory("prepare: %zu parts", plan->num_tasks);
     struct ph__prepare_pass pass = ph__prepare_pass_begin(preparation->options, false);
     preparation->tasks = (struct ph__tasks){.run = run_task,
@@ -385,9 +385,7 @@ static ph_status prepare(struct preparation *preparation, struct ph_prepare_summ
         return PH_ERROR_MEMORY;
     PH_TRY(open_folder(preparation));
     PH_TRY(open_encoder(preparation, encoder_path, &is_outline));
-    const struct ph__prepare_cut cut = {
-        preparation->options->settings.part_bytes, preparation->options->settings.block_rows};
-    PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, cut));
+    PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, preparation->options->settings));
     PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
     PH_TRY(check_plan(preparation));
     PH_TRY(make_encoder(preparation, encoder_path, is_outline));
@@ -406,10 +404,10 @@ static void fini(struct preparation *preparation)
 {
     for (size_t i = 0; preparation->results != NULL && i < preparation->plan.num_tasks; i++)
         ph__prepare_result_fini(&preparation->results[i]);
-    for (size_t i = 0; preparation->buffers != NULL && i < preparation->num_threads; i++)
-        ph__prepare_buffer_fini(&preparation->buffers[i]);
+    for (size_t i = 0; preparation->blocks != NULL && i < preparation->num_threads; i++)
+        ph__rows_fini(&preparation->blocks[i]);
     free(preparation->results);
-    free(preparation->buffers);
+    free(preparation->blocks);
     ph__row_layout_fini(&preparation->context.layout);
     ph__prepare_plan_fini(&preparation->plan);
     ph__directory_unlock(preparation->lock);

@@ -13,8 +13,6 @@
 #include "base/sum/checksum.h"
 #include "base/thread/cpu.h"
 #include "data/learn/learn.h"
-#include "data/prepared/part_file.h"
-#include "data/prepared/prepare_tasks.h"
 #include "data/source/source.h"
 
 /* ---- learning -------------------------------------------------------------------------------------------- */
@@ -169,9 +167,11 @@ static bool has_arrays(const struct making *making)
 
 /* ---- parts that are there -------------------------------------------------------------------------------- */
 
+/* Names a part, "part-00002-00013.phd" for part 13 of the third file, and its path. */
 static const char *part_path(struct making *making, size_t part, char name_out[PH_PART_NAME_BYTES])
 {
-    ph__part_name(making->task->file->number, part, name_out);
+    snprintf(name_out, PH_PART_NAME_BYTES, "part-%05zu-%05zu.phd", making->task->file->number % 10000000,
+        part % 10000000);
     return ph__arena_printf(&making->arena, "%s/%s/%s", making->context->folder,
         ph__split_names[making->task->file->split], name_out);
 }
@@ -373,10 +373,10 @@ static ph_status make_stream(struct making *making)
 }
 
 ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
-    size_t number, struct ph__prepare_buffer *buffer, struct ph__prepare_result *result)
+    size_t number, struct ph__rows *rows, struct ph__prepare_result *result)
 {
     struct making making = {
-        .context = context, .task = task, .number = number, .rows = &buffer->rows, .result = result};
+        .context = context, .task = task, .number = number, .rows = rows, .result = result};
     ph_status status = task->file->is_cut ? make_piece(&making) : make_stream(&making);
     if (making.is_open && !result->has_kept_bad) {
         result->first_bad_line = making.num_kept_lines + making.source.first_bad_line;
@@ -392,9 +392,4 @@ void ph__prepare_result_fini(struct ph__prepare_result *result)
 {
     free(result->parts);
     memset(result, 0, sizeof *result);
-}
-
-void ph__prepare_buffer_fini(struct ph__prepare_buffer *buffer)
-{
-    ph__rows_fini(&buffer->rows);
 }

@@ -28,7 +28,7 @@ struct ph__prepare_context {
     struct ph__row_layout layout;
     unsigned char digest[PH_ENCODER_DIGEST_BYTES];
     const char *folder;
-    struct ph__prepare_cut cut;
+    struct ph_prepare_settings cut;
     uint64_t max_bad_rows;
     bool may_resume;         /* parts that are there and fit are kept */
     struct ph__tasks *tasks; /* to which the task belongs */
@@ -45,16 +45,10 @@ struct ph__prepare_result {
     uint64_t kept_bad_begin, kept_bad_lines; /* where that part begins, and the task's lines before it */
 };
 
-/* Memory that a thread keeps from task to task. Zero-initialised is empty. */
-struct ph__prepare_buffer {
-    struct ph__rows rows;
-};
-
-/* The result is to be fini'ed also on failure. PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay,
+/* `rows` is memory that a thread keeps from task to task. The result is to be fini'ed also on failure. PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay,
  * of the others nothing is left. */
 ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
-    size_t number, struct ph__prepare_buffer *buffer, struct ph__prepare_result *result);
+    size_t number, struct ph__rows *rows, struct ph__prepare_result *result);
 void ph__prepare_result_fini(struct ph__prepare_result *result);
-void ph__prepare_buffer_fini(struct ph__prepare_buffer *buffer);
 
 #endif

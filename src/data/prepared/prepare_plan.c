@@ -89,7 +89,7 @@ static ph_status make_tasks(struct ph__prepare_plan *plan)
 }
 
 ph_status ph__prepare_plan_init(
-    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut)
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph_prepare_settings cut)
 {
     *plan = (struct ph__prepare_plan){.cut = cut};
     size_t capacity = 0;

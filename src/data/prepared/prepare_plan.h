@@ -25,15 +25,9 @@ struct ph__prepare_task {
     uint64_t begin, end; /* lines that begin there; 0 and 0: all of the file */
 };
 
-/* What the parts and their blocks are cut by, besides the files. */
-struct ph__prepare_cut {
-    uint64_t part_bytes;
-    uint64_t block_rows;
-};
-
 struct ph__prepare_plan {
     struct ph__arena arena;
-    struct ph__prepare_cut cut;
+    struct ph_prepare_settings cut; /* by its part_bytes and block_rows parts and their blocks are cut */
     struct ph__prepare_file *files;
     size_t num_files;
     struct ph__prepare_task *tasks; /* split by split, file by file, part by part */
@@ -42,7 +36,7 @@ struct ph__prepare_plan {
 
 /* Errors: PH_ERROR_DATA for files that are missing. To be fini'ed also on failure. */
 ph_status ph__prepare_plan_init(
-    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph__prepare_cut cut);
+    struct ph__prepare_plan *plan, const struct ph_data_settings *settings, struct ph_prepare_settings cut);
 void ph__prepare_plan_fini(struct ph__prepare_plan *plan);
 
 /* The text of the first num_tasks tasks; 0: not known, since some of it is compressed or is no text. */

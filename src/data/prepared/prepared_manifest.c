@@ -1,7 +1,6 @@
 #include "data/prepared/prepared_manifest.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +41,6 @@ static const struct ph__json_field part_fields[] = {
 
 #define NUM_FIELDS (sizeof fields / sizeof *fields)
 #define NUM_PART_FIELDS (sizeof part_fields / sizeof *part_fields)
-
-void ph__part_name(size_t file, size_t part, char name_out[PH_PART_NAME_BYTES])
-{
-    snprintf(name_out, PH_PART_NAME_BYTES, "part-%05zu-%05zu.phd", file % 10000000, part % 10000000);
-}
 
 ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *path)
 {

@@ -24,9 +24,6 @@ struct ph__manifest {
     size_t num_parts;
 };
 
-/* "part-00002-00013.phd": part 13 of the third file. */
-void ph__part_name(size_t file, size_t part, char name_out[PH_PART_NAME_BYTES]);
-
 ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *path);
 
 /* PH_ERROR_DATA naming the path: it is missing, damaged or of another version. */

@@ -8,7 +8,7 @@
 #include "unit/data/array_fixture.h"
 #include "unit/data/prepare_fixture.h"
 
-static const struct ph__prepare_cut cut = {.part_bytes = PREPARE_PART_BYTES, .block_rows = 1024};
+static const struct ph_prepare_settings cut = {.part_bytes = PREPARE_PART_BYTES, .block_rows = 1024};
 
 static void a_plan_that_was_kept_is_the_same(void **state)
 {
