@@ -1,7 +1,6 @@
 #include "cli/folder_config.h"
 
 #include "serve/model_folder.h"
-#include "train/config/kept_config.h"
 
 static ph_status read_joined(struct ph_config *config, const struct ph__model_origin *origin,
     const struct cli_texts *sets, struct ph__arena *arena)

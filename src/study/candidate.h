@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/memory/arena.h"
-#include "train/config/tune_options.h"
+#include "train/config/study_options.h"
 
 /* PH_ERROR_CONFIG for a range that contradicts itself, for a key that is given twice and for one that no search may
  * vary; naming it. What the key's own table says of the values, and whether they make a difference, is for the caller to try. */

@@ -6,6 +6,7 @@
 #include "base/memory/caller.h"
 #include "base/memory/memory.h"
 #include "base/thread/parallel.h"
+#include "serve/model_folder.h"
 
 #define MAX_SECTIONS (9 + PH_NUM_MODEL_SECTIONS)
 
@@ -63,21 +64,22 @@ static size_t list_used_sections(const struct ph_config *config, struct ph__sect
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
-ph_status ph__job_config_parse(
-    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
+/* Reads a config, but does not look for prepared data that it names. */
+static ph_status parse(struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
     struct ph__section sections[MAX_SECTIONS];
     *config = (struct ph_config){0};
     const size_t count = list_sections(config, sections);
     PH_TRY(ph__config_read(path, sets, num_sets, sections, count, &config->arena));
-    ph__optimizer_section_finish(&config->optimizer);
+    config->optimizer.settings.groups = config->optimizer.groups.items;
+    config->optimizer.settings.num_groups = config->optimizer.groups.count;
     return ph__model_section_finish(&config->model, &config->arena);
 }
 
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
-    PH_TRY(ph__job_config_parse(config, path, sets, num_sets));
+    PH_TRY(parse(config, path, sets, num_sets));
     return ph__data_settings_finish(&config->data, &config->arena);
 }
 
@@ -157,7 +159,7 @@ ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job
     return ph__options_give(&own, sizeof own, job, "ph_train_job");
 }
 
-/* ---- writing and comparing -------------------------------------------------------------------------------- */
+/* ---- writing ---------------------------------------------------------------------------------------------- */
 
 ph_status ph_config_write(const struct ph_config *config, const char *path)
 {
@@ -166,19 +168,6 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
     const size_t count = list_used_sections(config, sections);
     PH_TRY(ph__writer_open_atomic(path, &writer));
     return ph__writer_end(writer, ph__config_write(writer, sections, count));
-}
-
-ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after)
-{
-    static const char rule[] = "may not change on resume";
-    struct ph__section before_sections[MAX_SECTIONS], after_sections[MAX_SECTIONS];
-    if (before->model.settings.kind != after->model.settings.kind)
-        return ph_fail(PH_ERROR_CONFIG, "model.kind was '%s' and is now '%s', but %s",
-            ph_model_name(before->model.settings.kind), ph_model_name(after->model.settings.kind), rule);
-    const size_t count = list_used_sections(before, before_sections);
-    list_used_sections(after, after_sections);
-    const struct ph__key_filter filter = {.without = PH_KEY_MAY_CHANGE};
-    return ph__config_compare(before_sections, after_sections, count, filter, rule);
 }
 
 /* The top level is left out: runs are known by their key and, beside it, their seed. */
@@ -198,6 +187,67 @@ ph_status ph__job_config_common(
     struct ph__section sections[MAX_SECTIONS];
     const size_t count = list_used_sections(config, sections);
     return ph__config_values(sections, count, filter, arena, text_out);
+}
+
+/* ---- kept configs ------------------------------------------------------------------------------------------ */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool lies_in(const char *path, const char *folder)
+{
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    return path != NULL && length > 0 && strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
+/* Splits of the former prepared data give way to those of the latter. */
+static ph_status find_splits_anew(struct ph_config *config, const char *former)
+{
+    const char **splits[] = {&config->data.paths.train, &config->data.paths.valid, &config->data.paths.test};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        if (lies_in(*splits[i], former))
+            *splits[i] = NULL;
+    return ph__data_settings_finish(&config->data, &config->arena);
+}
+
+ph_status ph__kept_config_read(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
+{
+    struct ph_config kept = {0};
+    *config = (struct ph_config){0};
+    ph_status status = ph__model_folder_blame(parse(&kept, path, NULL, 0));
+    if (status == PH_OK)
+        status = parse(config, path, sets, num_sets);
+    if (status == PH_OK && !is_same(kept.data.prepared, config->data.prepared))
+        status = find_splits_anew(config, kept.data.prepared);
+    ph__job_config_fini(&kept);
+    return status;
+}
+
+/* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
+static ph_status compare(const struct ph_config *before, const struct ph_config *after)
+{
+    static const char rule[] = "may not change on resume";
+    struct ph__section before_sections[MAX_SECTIONS], after_sections[MAX_SECTIONS];
+    if (before->model.settings.kind != after->model.settings.kind)
+        return ph_fail(PH_ERROR_CONFIG, "model.kind was '%s' and is now '%s', but %s",
+            ph_model_name(before->model.settings.kind), ph_model_name(after->model.settings.kind), rule);
+    const size_t count = list_used_sections(before, before_sections);
+    list_used_sections(after, after_sections);
+    const struct ph__key_filter filter = {.without = PH_KEY_MAY_CHANGE};
+    return ph__config_compare(before_sections, after_sections, count, filter, rule);
+}
+
+ph_status ph__kept_config_compare(const struct ph_config *config, const char *path)
+{
+    struct ph_config kept = {0};
+    ph_status status = ph__kept_config_read(&kept, path, NULL, 0);
+    if (status == PH_OK)
+        status = compare(&kept, config);
+    ph__job_config_fini(&kept);
+    return status;
 }
 
 /* ---- a job --------------------------------------------------------------------------------------------------- */

@@ -10,10 +10,8 @@
 #include "data/synth/synth_options.h"
 #include "model/model_options.h"
 #include "phloem/config.h"
-#include "train/config/parallel_options.h"
-#include "train/config/published_options.h"
+#include "train/config/study_options.h"
 #include "train/config/train_options.h"
-#include "train/config/tune_options.h"
 
 /* Stays where it is: settings point into it. Read once, then fini. */
 struct ph_config {
@@ -33,13 +31,20 @@ struct ph_config {
 /* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
-/* The same, but without looking for prepared data that the config names. */
-ph_status ph__job_config_parse(
-    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
 void ph__job_config_fini(struct ph_config *config);
 
-/* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
-ph_status ph__job_config_compare(const struct ph_config *before, const struct ph_config *after);
+/* ---- configs that trainings have left in their folders --------------------------------------------------- */
+
+/* The config.yaml at `path` (NULL: defaults) with sets over it. In it the splits of prepared data stand as files, which may
+ * be elsewhere by now: they are looked for again only where sets name other prepared data. PH_ERROR_CHECKPOINT when the
+ * file is missing or damaged; sets are not its fault. To be finished by ph__job_config_fini also after a failure. */
+ph_status ph__kept_config_read(
+    struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
+
+/* PH_ERROR_CONFIG when the config differs from the kept one in a key that may not change on resume. */
+ph_status ph__kept_config_compare(const struct ph_config *config, const char *path);
+
+/* ---- as text --------------------------------------------------------------------------------------------- */
 
 /* Writes every value that shapes what a training ends in, except its seed and the place of its data, as lines
  * "train.epochs=3" of what is not the default: the same text for configs that train alike. In the arena. */

@@ -1,4 +1,4 @@
-#include "train/config/parallel_options.h"
+#include "train/config/train_options.h"
 
 #define PARALLEL(member) struct ph_parallel_settings, member
 

@@ -152,9 +152,3 @@ const struct ph__option_table ph__optimizer_options = {
     .num_options = sizeof optimizer_options / sizeof *optimizer_options,
     .settings_size = sizeof(struct ph__optimizer_section),
 };
-
-void ph__optimizer_section_finish(struct ph__optimizer_section *section)
-{
-    section->settings.groups = section->groups.items;
-    section->settings.num_groups = section->groups.count;
-}

@@ -1,4 +1,4 @@
-/* The keys under "train" and "optimizer" of a config. */
+/* The keys under "train", "optimizer" and "parallel" of a config. */
 #ifndef PH_TRAIN_TRAIN_OPTIONS_H
 #define PH_TRAIN_TRAIN_OPTIONS_H
 
@@ -7,13 +7,12 @@
 
 struct ph__optimizer_section {
     struct ph_optimizer_settings settings;
-    struct ph__record_list groups; /* of struct ph_optimizer_group */
+    struct ph__record_list
+        groups; /* of struct ph_optimizer_group; the settings point at them once they are read */
 };
 
 extern const struct ph__option_table ph__train_options;     /* struct ph_train_settings */
+extern const struct ph__option_table ph__parallel_options;  /* struct ph_parallel_settings */
 extern const struct ph__option_table ph__optimizer_options; /* struct ph__optimizer_section */
-
-/* After reading: points the settings at the section's groups; the section must stay where it is. */
-void ph__optimizer_section_finish(struct ph__optimizer_section *section);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "base/file/file.h"
 #include "base/thread/stop.h"
-#include "train/config/kept_config.h"
 #include "train/ranks/job_agreement.h"
 
 /* What the observer's functions need. */

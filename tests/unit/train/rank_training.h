@@ -3,7 +3,7 @@
 #define PH_TEST_RANK_TRAINING_H
 
 #include "support/thread_ranks.h"
-#include "train/config/parallel_options.h"
+#include "train/config/train_options.h"
 
 #include "unit/train/train_fixture.h"
 

@@ -5,7 +5,7 @@
 #include "phloem/config.h"
 #include "store/safetensors.h"
 #include "support/thread_ranks.h"
-#include "train/config/parallel_options.h"
+#include "train/config/train_options.h"
 #include "unit/train/train_fixture.h"
 
 enum { ROWS = 130, MANY_ROWS = 2400, MOST_STEPS = 16, MOST_SETS = 24 };

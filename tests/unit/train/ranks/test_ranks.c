@@ -7,8 +7,8 @@
 #include "plan/plan_cost.h"
 #include "support/staged_messages.h"
 #include "support/thread_ranks.h"
-#include "train/config/parallel_options.h"
 #include "train/config/table_facts.h"
+#include "train/config/train_options.h"
 #include "unit/train/train_fixture.h"
 
 static ph_status init(struct ph_comm *comm, void *context)

@@ -1,8 +1,20 @@
-/* The keys under "tune" of a config: what a search over other keys tries, and how much of it. */
-#ifndef PH_TRAIN_TUNE_OPTIONS_H
-#define PH_TRAIN_TUNE_OPTIONS_H
+/* The keys of a config by which study/ compares and searches. No training learns from them. */
+#ifndef PH_TRAIN_STUDY_OPTIONS_H
+#define PH_TRAIN_STUDY_OPTIONS_H
 
 #include "base/option/option.h"
+
+/* ---- "published": what is known elsewhere of such a model on such data, beside what is measured ---------------- */
+
+struct ph__published_settings {
+    const char *source;
+    double auc, logloss; /* of test data; 0: none */
+    double bar_auc;      /* that the mean over seeds is to reach; 0: none */
+};
+
+extern const struct ph__option_table ph__published_options;
+
+/* ---- "tune": what a search over other keys tries, and how much of it ------------------------------------------ */
 
 enum ph__tune_search { PH_TUNE_RANDOM, PH_TUNE_HALVING };
 enum ph__tune_metric { PH_TUNE_SELECTION, PH_TUNE_AUC, PH_TUNE_LOGLOSS };

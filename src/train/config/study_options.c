@@ -1,7 +1,29 @@
-#include "train/config/tune_options.h"
+#include "train/config/study_options.h"
 
+#define PUBLISHED(member) struct ph__published_settings, member
 #define TUNE(member) struct ph__tune_settings, member
 #define RANGE(member) struct ph__range_settings, member
+
+/* ---- published -------------------------------------------------------------------------------------------- */
+
+static const struct ph__option published_options[] = {
+    PH_TEXT_KEY("source", PUBLISHED(source), "", "Where the figures are from, as a reader can look them up."),
+    PH_NUMBER_KEY("auc", PUBLISHED(auc), "0", 0, 1, "AUC on the test data. 0: none is known."),
+    PH_NUMBER_KEY("logloss", PUBLISHED(logloss), "0", 0, 100, "Logloss on the test data. 0: none is known."),
+    PH_NUMBER_KEY("bar_auc", PUBLISHED(bar_auc), "0", 0, 1,
+        "The test AUC that whoever wrote the config wants the mean over seeds to reach. 0: none."),
+};
+
+const struct ph__option_table ph__published_options = {
+    .section = "published",
+    .help = "Figures that phloem compare sets beside its own. Nothing is learnt from them.",
+    .options = published_options,
+    .num_options = sizeof published_options / sizeof *published_options,
+    .settings_size = sizeof(struct ph__published_settings),
+    .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME,
+};
+
+/* ---- tune ------------------------------------------------------------------------------------------------- */
 
 static const struct ph__option range_options[] = {
     PH_TEXT_KEY("key", RANGE(key), NULL, "Which key of the config is varied: optimizer.embedding_l2."),
@@ -23,7 +45,7 @@ static const struct ph__option_table range_table = {
     .settings_size = sizeof(struct ph__range_settings),
 };
 
-static const struct ph__option options[] = {
+static const struct ph__option tune_options[] = {
     PH_CHOICE_KEY("search", TUNE(search), "random", "random|halving",
         "random: each candidate is trained to its end. halving: all are trained for min_epochs epochs, the "
         "best part goes on for eta times as many, and so on up to train.epochs."),
@@ -46,7 +68,7 @@ static const struct ph__option options[] = {
 const struct ph__option_table ph__tune_options = {
     .section = "tune",
     .help = "What phloem tune tries, and how much of it.",
-    .options = options,
-    .num_options = sizeof options / sizeof *options,
+    .options = tune_options,
+    .num_options = sizeof tune_options / sizeof *tune_options,
     .settings_size = sizeof(struct ph__tune_settings),
 };
