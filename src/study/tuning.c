@@ -11,7 +11,6 @@
 #include "base/memory/memory.h"
 #include "base/statistics.h"
 #include "base/thread/clock.h"
-#include "study/candidate.h"
 #include "train/config/run_key.h"
 
 /* ---- who is best ----------------------------------------------------------------------------------------- */

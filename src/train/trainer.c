@@ -21,12 +21,6 @@ bool ph__trainer_is_over(const struct ph__trainer *trainer)
     return !trainer->is_in_epoch && trainer->epoch >= (uint64_t)settings->epochs;
 }
 
-int ph__trainer_signal(const struct ph__trainer *trainer)
-{
-    const volatile int *stop_signal = trainer->job->stop_signal;
-    return stop_signal != NULL ? *stop_signal : 0;
-}
-
 /* ---- what it uses -------------------------------------------------------------------------------------------- */
 
 void ph__trainer_observe_memory(struct ph__trainer *trainer)

@@ -28,11 +28,11 @@ struct ph__tally {
     uint64_t steps, samples;
 };
 
-/* Of the checkpoint that was resumed from. */
+/* What a checkpoint says of the job that it belongs to, besides what must be the same. */
 struct ph__resumed {
     char library[32];
     uint64_t max_steps, patience, max_bad_rows;
-    bool had_valid, was_prepared;
+    bool has_valid, is_prepared; /* the training had data.valid; its data.train was prepared */
 };
 
 /* A copy of the state from before a step, so that a step that is skipped leaves nothing behind (batch norm writes its
@@ -91,10 +91,10 @@ struct ph__trainer {
     struct ph__split_bad_rows bad_rows;
 
     /* checkpoints */
-    bool has_checkpoint;  /* one was there when this process began: it resumes */
-    uint64_t saved_step;  /* of the latest checkpoint, 0: none */
-    double saved_seconds; /* ph__clock_seconds at its end */
-    struct ph__resumed resumed;
+    bool has_checkpoint;        /* one was there when this process began: it resumes */
+    uint64_t saved_step;        /* of the latest checkpoint, 0: none */
+    double saved_seconds;       /* ph__clock_seconds at its end */
+    struct ph__resumed resumed; /* of the checkpoint that was resumed from */
 
     /* measurements of this process alone */
     double former_seconds;      /* of training, by those before it */
@@ -110,9 +110,6 @@ struct ph__trainer {
 bool ph__trainer_is_over(const struct ph__trainer *trainer);
 bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer);
 
-/* Gives the signal that has come to this process; 0: none. */
-int ph__trainer_signal(const struct ph__trainer *trainer);
-
 /* ---- what it uses ---------------------------------------------------------------------------------------------------- */
 
 /* Takes what the process uses now into the peak. */
@@ -120,7 +117,7 @@ void ph__trainer_observe_memory(struct ph__trainer *trainer);
 /* Takes the plans of both workspaces as they are now, grown or not, into the summary. */
 void ph__trainer_observe_plans(struct ph__trainer *trainer);
 
-/* ---- what it logs --------------------------------------------------------------------------------------------------- */
+/* ---- what it reports ------------------------------------------------------------------------------------------------- */
 
 /* Begins a new tally: nothing has happened since the last report. */
 void ph__trainer_restart_tally(struct ph__trainer *trainer);

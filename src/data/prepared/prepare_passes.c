@@ -1,7 +1,6 @@
 #include "data/prepared/prepare_passes.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "base/format/json_fields.h"
 #include "base/format/seal.h"
 #include "base/memory/memory.h"
-#include "data/source/input_file.h"
 #include "data/source/source.h"
 
 #define FORMAT "phloem-prepare-plan"

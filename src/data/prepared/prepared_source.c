@@ -6,7 +6,6 @@
 
 #include "base/file/file.h"
 #include "base/memory/memory.h"
-#include "base/rng.h"
 #include "base/sum/checksum.h"
 #include "data/source/input_file.h"
 

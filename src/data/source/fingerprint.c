@@ -8,7 +8,6 @@
 #include "base/file/file.h"
 #include "base/format/json_fields.h"
 #include "base/memory/memory.h"
-#include "data/source/input_file.h"
 
 #define CHECK_BYTES ((size_t)1 << 20)
 #define SINCE "the training was begun"

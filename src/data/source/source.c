@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file/file.h"
 #include "base/text/utf8.h"
 #include "data/encode/fit.h"
 #include "data/source/dataset.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
-#include "base/rng.h"
 #include "data/synth/synth_truth.h"
 
 #define MAX_COUNT 1e6

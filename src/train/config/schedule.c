@@ -4,6 +4,8 @@
 
 #define MIN_IMPROVEMENT 1e-6
 
+/* ---- the learning rate ----------------------------------------------------------------------------------- */
+
 static double cosine_factor(const struct ph_train_settings *settings, uint64_t steps)
 {
     int64_t total = settings->schedule_steps > 0 ? settings->schedule_steps : settings->max_steps;
@@ -39,10 +41,7 @@ ph_status ph__schedule_check(const struct ph_train_settings *settings)
     return PH_OK;
 }
 
-bool ph__schedule_ends_with_max_steps(const struct ph_train_settings *settings)
-{
-    return settings->schedule == PH_SCHEDULE_COSINE && settings->schedule_steps <= 0;
-}
+/* ---- the protocol ---------------------------------------------------------------------------------------- */
 
 bool ph__protocol_is_over(const struct ph__protocol *protocol, const struct ph_train_settings *settings)
 {

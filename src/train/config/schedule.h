@@ -16,8 +16,11 @@ double ph__schedule_learning_rate(
 /* PH_ERROR_CONFIG where the settings contradict one another. */
 ph_status ph__schedule_check(const struct ph_train_settings *settings);
 
-/* Whether the learning rate of a step hangs on max_steps. */
-bool ph__schedule_ends_with_max_steps(const struct ph_train_settings *settings);
+/* Tells whether the learning rate of a step hangs on max_steps. */
+static inline bool ph__schedule_ends_with_max_steps(const struct ph_train_settings *settings)
+{
+    return settings->schedule == PH_SCHEDULE_COSINE && settings->schedule_steps <= 0;
+}
 
 /* The BARS protocol. Zero-initialise but cuts = 1. */
 struct ph__protocol {

@@ -1,8 +1,6 @@
 #include "train/config/table_facts.h"
 
-#include "comm/wire/wire_format.h"
 #include "graph/graph.h"
-#include "op/registry.h"
 #include "op/table/op_table.h"
 #include "op/update/op_update.h"
 #include "serve/scorer.h"

@@ -184,11 +184,6 @@ static ph_value micro_objective(
     return share;
 }
 
-size_t ph__num_micro_batches(const struct ph_train_settings *settings)
-{
-    return settings->accumulation_steps > 1 ? (size_t)settings->accumulation_steps : 1;
-}
-
 static ph_status build(struct ph_builder *builder, const struct ph_train_job *job,
     const struct ph_model_features *features, const struct ph_distribution *distribution,
     struct ph__training_program *program_out)

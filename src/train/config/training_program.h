@@ -15,8 +15,11 @@ struct ph__training_program {
     uint64_t parameter_bytes;   /* of what it learns */
 };
 
-/* Micro-batches that a batch is cut into, at most. */
-size_t ph__num_micro_batches(const struct ph_train_settings *settings);
+/* Counts the micro-batches that a batch is cut into, at most. */
+static inline size_t ph__num_micro_batches(const struct ph_train_settings *settings)
+{
+    return settings->accumulation_steps > 1 ? (size_t)settings->accumulation_steps : 1;
+}
 
 /* Scalars to set: "learning_rate", "step" (updates, from 1). Outputs: "loss", "logits" of what is bound. Of micro-batches
  * also, to set: "num_before" (those of the step before the one that is bound), "batch_weight" (of the labels of the step's

@@ -83,33 +83,30 @@ static const struct ph__json_field carried_fields[] = {
 
 /* What the checkpoint belongs to. */
 struct job {
-    char library[32], settings[PH_IDENTITY_BYTES], encoder_sha256[65];
-    uint64_t max_steps, patience, max_bad_rows;
-    bool is_prepared, has_valid;
+    char settings[PH_IDENTITY_BYTES], encoder_sha256[65];
+    struct ph__resumed facts;
 };
 
 static const struct ph__json_field job_fields[] = {
-    {"library", PH_JSON_TEXT, JOB(library), sizeof((struct job *)0)->library},
+    {"library", PH_JSON_TEXT, JOB(facts.library), sizeof((struct job *)0)->facts.library},
     {"settings", PH_JSON_TEXT, JOB(settings), sizeof((struct job *)0)->settings},
     {"encoder_sha256", PH_JSON_TEXT, JOB(encoder_sha256), sizeof((struct job *)0)->encoder_sha256},
-    {"is_prepared", PH_JSON_BOOL, JOB(is_prepared), 0},
-    {"has_valid", PH_JSON_BOOL, JOB(has_valid), 0},
-    {"max_steps", PH_JSON_COUNT, JOB(max_steps), 0},
-    {"patience", PH_JSON_COUNT, JOB(patience), 0},
-    {"max_bad_rows", PH_JSON_COUNT, JOB(max_bad_rows), 0},
+    {"is_prepared", PH_JSON_BOOL, JOB(facts.is_prepared), 0},
+    {"has_valid", PH_JSON_BOOL, JOB(facts.has_valid), 0},
+    {"max_steps", PH_JSON_COUNT, JOB(facts.max_steps), 0},
+    {"patience", PH_JSON_COUNT, JOB(facts.patience), 0},
+    {"max_bad_rows", PH_JSON_COUNT, JOB(facts.max_bad_rows), 0},
 };
 
 static struct job describe_job(const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
-    struct job described = {
-        .max_steps = (uint64_t)job->train->max_steps,
-        .patience = (uint64_t)job->train->patience,
-        .max_bad_rows = job->reading.max_bad_rows,
-        .is_prepared = ph__job_rows_are_prepared(ph__job_train(job)),
-        .has_valid = ph__job_rows_exist(ph__job_valid(job)),
-    };
-    snprintf(described.library, sizeof described.library, "%s", ph_version());
+    struct job described = {.facts = {.max_steps = (uint64_t)job->train->max_steps,
+                                .patience = (uint64_t)job->train->patience,
+                                .max_bad_rows = job->reading.max_bad_rows,
+                                .is_prepared = ph__job_rows_are_prepared(ph__job_train(job)),
+                                .has_valid = ph__job_rows_exist(ph__job_valid(job))}};
+    snprintf(described.facts.library, sizeof described.facts.library, "%s", ph_version());
     snprintf(described.settings, sizeof described.settings, "%s", trainer->identity);
     snprintf(described.encoder_sha256, sizeof described.encoder_sha256, "%s", trainer->encoder_sha256);
     return described;
@@ -277,12 +274,7 @@ static ph_status read_header(const char *path, const struct ph__folder *file, st
     if (read->progressive.num_rows > read->progressive.window_rows ||
         read->progressive.count > read->progressive.num_rows)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: more rows of a window than there is room for", path);
-    read->resumed = (struct ph__resumed){.max_steps = was.max_steps,
-        .patience = was.patience,
-        .max_bad_rows = was.max_bad_rows,
-        .had_valid = was.has_valid,
-        .was_prepared = was.is_prepared};
-    memcpy(read->resumed.library, was.library, sizeof was.library);
+    read->resumed = was.facts;
     return PH_OK;
 }
 

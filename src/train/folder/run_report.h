@@ -15,7 +15,7 @@
  * PH_ERROR_DATA for a metrics.jsonl that cannot be read. */
 ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why);
 
-/* ---- the sections, for run_report.c alone: each writes its own onto the page, and nothing where it has nothing to say ----------
+/* ---- sections in files of their own, for run_report.c alone: each writes its own onto the page, or nothing -------------------
  *
  * Errors stay with the page. */
 
@@ -25,8 +25,6 @@ void ph__run_report_curves(
     struct ph__html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics);
 void ph__run_report_calibration(struct ph__html *html, const struct ph__metrics_file *metrics);
 void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *trainer);
-void ph__run_report_tables(struct ph__html *html, const struct ph__trainer *trainer);
-void ph__run_report_ids(struct ph__html *html, const struct ph__trainer *trainer);
 void ph__run_report_graph(struct ph__html *html, const struct ph__trainer *trainer);
 
 /* Writes "The first 100 of 1000 features." where there are more than are shown. */

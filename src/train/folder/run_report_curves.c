@@ -1,9 +1,7 @@
 /* Sections "curves" and "calibration" of report.html. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/format/svg.h"
-#include "base/memory/memory.h"
 #include "train/folder/run_report.h"
 
 #define PLOT_WIDTH 500

@@ -150,11 +150,11 @@ static ph_status check_resumed_settings(const struct ph__trainer *trainer)
     const struct ph_train_job *job = trainer->job;
     const struct ph_train_settings *settings = job->train;
     uint64_t max_steps = (uint64_t)settings->max_steps;
-    if (trainer->resumed.was_prepared != ph__job_rows_are_prepared(ph__job_train(job)))
+    if (trainer->resumed.is_prepared != ph__job_rows_are_prepared(ph__job_train(job)))
         return ph_fail(PH_ERROR_CONFIG, "data.train was %s and is now %s, which may not change on resume",
-            trainer->resumed.was_prepared ? "prepared data" : "text",
-            trainer->resumed.was_prepared ? "text" : "prepared data");
-    if (trainer->resumed.had_valid != ph__job_rows_exist(ph__job_valid(job)))
+            trainer->resumed.is_prepared ? "prepared data" : "text",
+            trainer->resumed.is_prepared ? "text" : "prepared data");
+    if (trainer->resumed.has_valid != ph__job_rows_exist(ph__job_valid(job)))
         return ph_fail(PH_ERROR_CONFIG, "data.valid may name another place on resume, but not come or go");
     if ((uint64_t)settings->epochs < trainer->epoch)
         return ph_fail(PH_ERROR_CONFIG,

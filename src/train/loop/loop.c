@@ -80,6 +80,13 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
     ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
 }
 
+/* Gives the signal that has come to this process; 0: none. */
+static int signal_of(const struct ph__trainer *trainer)
+{
+    const volatile int *stop_signal = trainer->job->stop_signal;
+    return stop_signal != NULL ? *stop_signal : 0;
+}
+
 static ph_status take_step(
     struct ph__trainer *trainer, struct ph_batches *batches, const struct ph_batch *batch, bool *is_stop)
 {
@@ -91,7 +98,7 @@ static ph_status take_step(
     ph_batches_position(batches, &trainer->position);
     ph__batches_read_place(batches, &trainer->data.train_place);
     ph__bad_rows_update(&trainer->bad_rows.train, batches);
-    struct ph__ranks_moment moment = {ph__trainer_signal(trainer), ph__trainer_is_save_due(trainer)};
+    struct ph__ranks_moment moment = {signal_of(trainer), ph__trainer_is_save_due(trainer)};
     PH_TRY(ph__ranks_agree(&trainer->ranks, &moment));
     count_step(trainer, batch);
     if (moment.stop_signal != 0)
@@ -124,7 +131,7 @@ static ph_status wait_batch(
  * the program that they come from. Several ranks read no data of programs, and stop behind a step alone. */
 static ph_status data_failed(struct ph__trainer *trainer, ph_status status)
 {
-    const int signal = ph__trainer_signal(trainer);
+    const int signal = signal_of(trainer);
     return signal != 0 && trainer->ranks.world_size == 1 ? ph__trainer_stop(trainer, signal) : status;
 }
 

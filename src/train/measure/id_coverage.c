@@ -8,11 +8,6 @@
 
 #define WORD_BITS 64
 
-static size_t num_words(size_t num_rows)
-{
-    return (num_rows + WORD_BITS - 1) / WORD_BITS;
-}
-
 static ph_status find_owners(struct ph__id_coverage *coverage)
 {
     struct ph__name_index names = {0};
@@ -31,7 +26,7 @@ static ph_status follow(struct ph__id_coverage *coverage, size_t max_bytes)
 {
     size_t words_left = max_bytes / sizeof(uint64_t);
     for (size_t f = 0; f < coverage->num_features; f++) {
-        size_t words = num_words(coverage->slices[f].num_rows);
+        size_t words = ph__id_coverage_words(coverage, f);
         if (coverage->owner[f] != f || words > words_left)
             continue;
         words_left -= words;
@@ -153,16 +148,6 @@ void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size
     const int64_t id = (int64_t)row;
     coverage->num_seen[feature] += mark(coverage->seen[feature], &id, 1);
     coverage->has_news = true;
-}
-
-void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature)
-{
-    coverage->is_known[feature] = true;
-}
-
-size_t ph__id_coverage_words(const struct ph__id_coverage *coverage, size_t feature)
-{
-    return num_words(coverage->slices[feature].num_rows);
 }
 
 double ph__id_coverage_share(const struct ph__id_coverage *coverage, size_t feature)

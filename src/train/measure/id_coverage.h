@@ -44,12 +44,14 @@ void ph__id_coverage_learn(struct ph__id_coverage *coverage, const struct ph_bat
 void ph__id_coverage_end_pass(struct ph__id_coverage *coverage);
 /* Something has been learnt from that was not marked. */
 void ph__id_coverage_miss(struct ph__id_coverage *coverage);
-/* Marks one row; and says that all rows of a feature have been, whoever did it. The feature is an owner, and followed. */
+/* Marks one row. The feature is an owner, and followed. */
 void ph__id_coverage_mark(struct ph__id_coverage *coverage, size_t feature, size_t row);
-void ph__id_coverage_know(struct ph__id_coverage *coverage, size_t feature);
 
-/* Of an owner's bits that are followed, in words of 64. */
-size_t ph__id_coverage_words(const struct ph__id_coverage *coverage, size_t feature);
+/* Gives the size of an owner's bits that are followed, in words of 64. */
+static inline size_t ph__id_coverage_words(const struct ph__id_coverage *coverage, size_t feature)
+{
+    return (coverage->slices[feature].num_rows + 63) / 64;
+}
 
 /* The share of a feature's rows that has been learnt from; NaN where that is not known. */
 double ph__id_coverage_share(const struct ph__id_coverage *coverage, size_t feature);

@@ -5,7 +5,6 @@
 
 #include "base/memory/memory.h"
 #include "serve/scorer.h"
-#include "tensor/auc.h"
 
 #define MIN_PROBABILITY 1e-7
 

@@ -26,11 +26,6 @@ void ph__progressive_fini(struct ph__progressive *progressive)
     *progressive = (struct ph__progressive){0};
 }
 
-bool ph__progressive_is_full(const struct ph__progressive *progressive)
-{
-    return progressive->num_rows == progressive->window_rows;
-}
-
 size_t ph__progressive_add(
     struct ph__progressive *progressive, const struct ph_batch *batch, const ph_real *logits, size_t first)
 {

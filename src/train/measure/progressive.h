@@ -37,7 +37,10 @@ void ph__progressive_fini(struct ph__progressive *progressive);
  * logits (B,T). Not to be called while the window is full. */
 size_t ph__progressive_add(
     struct ph__progressive *progressive, const struct ph_batch *batch, const ph_real *logits, size_t first);
-bool ph__progressive_is_full(const struct ph__progressive *progressive);
+static inline bool ph__progressive_is_full(const struct ph__progressive *progressive)
+{
+    return progressive->num_rows == progressive->window_rows;
+}
 
 /* Ends the window, full or not, and begins the next one. */
 ph_status ph__progressive_end_window(

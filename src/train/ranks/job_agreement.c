@@ -6,13 +6,10 @@
 #include <unistd.h>
 
 #include "base/file/stream.h"
-#include "base/sizes.h"
 #include "base/sum/checksum.h"
-#include "base/sum/digest.h"
 #include "base/thread/cpu.h"
 #include "comm/collective/comm.h"
 #include "data/encode/encoder.h"
-#include "train/config/job_config.h"
 #include "train/config/run_key.h"
 #include "train/job_rows.h"
 

@@ -7,7 +7,6 @@
 #include "base/format/json_fields.h"
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
-#include "comm/collective/comm.h"
 
 /* Of a larger world summary.json has what each rank sends and receives, but not each link. */
 enum { MOST_RANKS_OF_LINKS = 64 };

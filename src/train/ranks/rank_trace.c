@@ -7,7 +7,6 @@
 
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
-#include "comm/collective/comm.h"
 
 enum { NUM_QUESTIONS = 8 };
 

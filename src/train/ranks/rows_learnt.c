@@ -5,7 +5,6 @@
 
 #include "base/memory/memory.h"
 #include "base/text/name_index.h"
-#include "comm/collective/comm.h"
 #include "store/store.h"
 #include "train/config/optimizer_groups.h"
 
@@ -68,7 +67,7 @@ static void mark_slices(const struct ph_parameter *parameter, const struct ph__n
     for (size_t s = 0; s < parameter->num_slices; s++) {
         const size_t feature = feature_of(parameter, s, features);
         if (is_wanted(coverage, feature))
-            ph__id_coverage_know(coverage, feature);
+            coverage->is_known[feature] = true;
     }
 }
 
