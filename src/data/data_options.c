@@ -11,6 +11,8 @@
 
 #define MAX_TABLE_ROWS 4294967295.0
 
+/* ---- keys ---------------------------------------------------------------------------------------------- */
+
 static const struct ph__option field_options[] = {
     PH_TEXT_KEY("name", FIELD(name), NULL,
         "Column of the file. A name that ends in '*' stands for every column that starts so and has  no "
@@ -136,6 +138,8 @@ const struct ph__option_table ph__data_options = {
     .settings_size = sizeof(struct ph_data_settings),
 };
 
+/* ---- checks -------------------------------------------------------------------------------------------- */
+
 static ph_status check_measured(const char *key, const char *path)
 {
     if (path == NULL || !ph__file_is_pipe(path))
@@ -162,6 +166,8 @@ ph_status ph__data_settings_compare(
     ph__arena_fini(&arena);
     return status;
 }
+
+/* ---- words --------------------------------------------------------------------------------------------- */
 
 int ph__data_word_index(const char *words, const char *word)
 {

@@ -8,18 +8,7 @@
 #include "base/text/name_index.h"
 #include "base/text/utf8.h"
 
-ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
-{
-    const char *problem = NULL;
-    if (memchr(word, '\n', length) != NULL || memchr(word, '\0', length) != NULL)
-        problem = "holds a line feed or a NUL";
-    else if (!ph__utf8_is_valid(word, length))
-        problem = "is not UTF-8";
-    if (problem == NULL)
-        return PH_OK;
-    return ph_fail(PH_ERROR_DATA, "field '%s': the id %s, which a vocabulary cannot keep (hash it)",
-        column->name, problem);
-}
+/* ---- columns ------------------------------------------------------------------------------------------- */
 
 ph_status ph__encoder_new(struct ph_encoder **encoder_out)
 {
@@ -52,31 +41,6 @@ ph_status ph__column_share(struct ph__column *column, const char *shares)
 {
     column->shares = strdup(shares);
     return column->shares != NULL ? PH_OK : ph__out_of_memory("encoder: '%s'", column->name);
-}
-
-/* The first of the columns by_source whose source is not before this name. */
-static size_t first_made_from(const struct ph_encoder *encoder, const char *name)
-{
-    size_t begin = 0, end = encoder->num_columns;
-    while (begin < end) {
-        const size_t middle = begin + (end - begin) / 2;
-        if (strcmp(encoder->by_source[middle]->from, name) < 0)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
-const struct ph__column *const *ph__encoder_made_from(
-    const struct ph_encoder *encoder, const char *name, size_t *count_out)
-{
-    const size_t first = first_made_from(encoder, name);
-    size_t count = 0;
-    while (first + count < encoder->num_columns && strcmp(encoder->by_source[first + count]->from, name) == 0)
-        count++;
-    *count_out = count;
-    return encoder->by_source + first;
 }
 
 /* ---- sealing ------------------------------------------------------------------------------------------- */
@@ -284,6 +248,44 @@ void ph_encoder_destroy(struct ph_encoder *encoder)
 }
 
 /* ---- what others ask ----------------------------------------------------------------------------------- */
+
+/* The first of the columns by_source whose source is not before this name. */
+static size_t first_made_from(const struct ph_encoder *encoder, const char *name)
+{
+    size_t begin = 0, end = encoder->num_columns;
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        if (strcmp(encoder->by_source[middle]->from, name) < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+const struct ph__column *const *ph__encoder_made_from(
+    const struct ph_encoder *encoder, const char *name, size_t *count_out)
+{
+    const size_t first = first_made_from(encoder, name);
+    size_t count = 0;
+    while (first + count < encoder->num_columns && strcmp(encoder->by_source[first + count]->from, name) == 0)
+        count++;
+    *count_out = count;
+    return encoder->by_source + first;
+}
+
+ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length)
+{
+    const char *problem = NULL;
+    if (memchr(word, '\n', length) != NULL || memchr(word, '\0', length) != NULL)
+        problem = "holds a line feed or a NUL";
+    else if (!ph__utf8_is_valid(word, length))
+        problem = "is not UTF-8";
+    if (problem == NULL)
+        return PH_OK;
+    return ph_fail(PH_ERROR_DATA, "field '%s': the id %s, which a vocabulary cannot keep (hash it)",
+        column->name, problem);
+}
 
 size_t ph_encoder_num_dense(const struct ph_encoder *encoder)
 {

@@ -117,9 +117,6 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
 const struct ph__column *const *ph__encoder_made_from(
     const struct ph_encoder *encoder, const char *name, size_t *count_out);
 
-/* An encoder whose columns are known and that has learnt nothing yet: not for encoding. Errors as ph_encoder_create. */
-ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
-
 /* The seal of the encoder's file (base/format/seal.h): of the file that it was loaded from, else of the one that
  * ph_encoder_save would write. Two encoders that encode alike have the same. */
 ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65]);

@@ -209,11 +209,6 @@ ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, do
     return PH_OK;
 }
 
-void ph__fit_drop_row(struct ph__fit *fit)
-{
-    fit->num_values = 0;
-}
-
 static ph_status keep_value(struct ph__fit *fit, const struct ph__fit_value *value)
 {
     struct ph__fit_column *column = &fit->columns[value->column];

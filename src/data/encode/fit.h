@@ -86,7 +86,10 @@ void ph__fit_fini(struct ph__fit *fit);
  * `lookups`. Of a bad row nothing is kept: ph__fit_drop_row. */
 ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, double value);
 ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups);
-void ph__fit_drop_row(struct ph__fit *fit);
+static inline void ph__fit_drop_row(struct ph__fit *fit)
+{
+    fit->num_values = 0;
+}
 
 /* Adds what a gatherer of the rows that follow has gathered of a column, all but its vocabulary. */
 ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later);

@@ -60,22 +60,27 @@ ph_status ph__row_add_item(
 
 /* ---- cells (row_cells.c) -------------------------------------------------------------------------------- */
 
-/* A cell as text: exactly `length` bytes at `cell`, which stay until the commit. */
-ph_status ph__row_text(
-    struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length);
-/* As ph__row_text of the number written in decimal. Of a list it is one more id. */
-ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *column, int64_t number);
-ph_status ph__row_unsigned(struct ph__row_encoder *row, const struct ph__column *column, uint64_t number);
-/* A dense value, label, weight or number to be put in a bucket; NaN is a blank. An id must be a whole number. */
-ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *column, double number);
 /* One more id of a list, with its weight where the list is weighted (else ignored). */
 ph_status ph__row_item(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
     size_t length, float weight);
+ph_status ph__row_integer_item(
+    struct ph__row_encoder *row, const struct ph__column *column, int64_t number, float weight);
+
 /* One more id of a weighted list, as "id:weight"; without a colon the weight is 1. */
 ph_status ph__row_weighted_item(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length);
-ph_status ph__row_integer_item(
-    struct ph__row_encoder *row, const struct ph__column *column, int64_t number, float weight);
+
+/* A cell as text: exactly `length` bytes at `cell`, which stay until the commit. */
+ph_status ph__row_text(
+    struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length);
+
+/* A dense value, label, weight or number to be put in a bucket; NaN is a blank. An id must be a whole number. */
+ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *column, double number);
+
+/* As ph__row_text of the number written in decimal. Of a list it is one more id. */
+ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *column, int64_t number);
+ph_status ph__row_unsigned(struct ph__row_encoder *row, const struct ph__column *column, uint64_t number);
+
 /* A cell of the public kinds. */
 ph_status ph__row_cell(
     struct ph__row_encoder *row, const struct ph__column *column, const struct ph_cell *cell);

@@ -12,6 +12,38 @@
 #define CRITEO_COUNTS 13
 #define CRITEO_CATEGORIES 26
 
+/* ---- formats ------------------------------------------------------------------------------------------- */
+
+bool ph__has_quotes(enum ph__data_format format)
+{
+    return format == PH_DATA_CSV || format == PH_DATA_AVAZU;
+}
+
+char ph__default_separator(enum ph__data_format format)
+{
+    return ph__has_quotes(format) ? ',' : '\t'; /* commas are what needs quotes */
+}
+
+bool ph__has_header(const struct ph_data_settings *settings)
+{
+    switch (settings->format) {
+    case PH_DATA_CSV:
+    case PH_DATA_TSV:
+        return settings->has_header;
+    case PH_DATA_AVAZU:
+        return true;
+    case PH_DATA_CRITEO:
+    case PH_DATA_LIBSVM:
+    case PH_DATA_LIBFFM:
+    case PH_DATA_NPY:
+    case PH_DATA_ARROW:
+        break;
+    }
+    return false;
+}
+
+/* ---- entries: what is given, or what a format has ------------------------------------------------------ */
+
 /* What a format's columns are where the settings say nothing else. */
 static const struct ph__field_settings criteo_fields[] = {
     {.name = "label", .from = "", .kind = PH_FIELD_LABEL},
@@ -119,6 +151,8 @@ static const struct ph__field_settings *find_field(const struct field_list *fiel
     }
     return NULL;
 }
+
+/* ---- columns of the file ------------------------------------------------------------------------------- */
 
 /* A schema under construction. */
 struct building {
@@ -286,6 +320,8 @@ static ph_status build_from_fields(struct building *building)
     return PH_OK;
 }
 
+/* ---- the whole ----------------------------------------------------------------------------------------- */
+
 static ph_status fail_unmet(
     const struct ph_data_settings *settings, uint64_t header_line, const struct ph__field_settings *field)
 {
@@ -334,34 +370,6 @@ static ph_status read_separators(const struct ph_data_settings *settings, struct
     encoder->separator = separators[0];
     encoder->list_separator = separators[1];
     return PH_OK;
-}
-
-bool ph__has_quotes(enum ph__data_format format)
-{
-    return format == PH_DATA_CSV || format == PH_DATA_AVAZU;
-}
-
-char ph__default_separator(enum ph__data_format format)
-{
-    return ph__has_quotes(format) ? ',' : '\t'; /* commas are what needs quotes */
-}
-
-bool ph__has_header(const struct ph_data_settings *settings)
-{
-    switch (settings->format) {
-    case PH_DATA_CSV:
-    case PH_DATA_TSV:
-        return settings->has_header;
-    case PH_DATA_AVAZU:
-        return true;
-    case PH_DATA_CRITEO:
-    case PH_DATA_LIBSVM:
-    case PH_DATA_LIBFFM:
-    case PH_DATA_NPY:
-    case PH_DATA_ARROW:
-        break;
-    }
-    return false;
 }
 
 static ph_status add_columns(struct building *building, const struct ph__file_shape *shape)

@@ -13,6 +13,15 @@
 struct ph__column;
 struct ph_encoder;
 
+/* ---- formats ------------------------------------------------------------------------------------------- */
+
+/* Whether the files' first line names the columns, and the separator where data.separator says none. */
+bool ph__has_header(const struct ph_data_settings *settings);
+char ph__default_separator(enum ph__data_format format);
+bool ph__has_quotes(enum ph__data_format format); /* cells may stand in double quotes */
+
+/* ---- columns ------------------------------------------------------------------------------------------- */
+
 /* What the training file says about its columns. Borrowed. */
 struct ph__file_shape {
     char *const *names; /* (num_names) of the columns, where it names them */
@@ -26,6 +35,8 @@ struct ph__file_shape {
 /* The columns from the settings and the file. */
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
+
+/* ---- entries of data.fields (schema_fields.c) ---------------------------------------------------------- */
 
 /* A name that stands for every column that starts so; a feature that is made from a column of another name. */
 static inline bool ph__field_is_pattern(const struct ph__field_settings *field)
@@ -47,11 +58,6 @@ static inline bool ph__field_is_sharing(const struct ph__field_settings *field)
 /* PH_ERROR_CONFIG when two entries have one name, and for a key of an entry that its kind or encoding has no use for.
  * Lists: the data itself may say which columns are some. */
 ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool may_be_lists);
-
-/* Whether the files' first line names the columns, and the separator where data.separator says none. */
-bool ph__has_header(const struct ph_data_settings *settings);
-char ph__default_separator(enum ph__data_format format);
-bool ph__has_quotes(enum ph__data_format format); /* cells may stand in double quotes */
 
 /* Sets what an id field's column is beyond its name and kind. PH_ERROR_CONFIG naming the field. */
 ph_status ph__schema_set_id(const struct ph_data_settings *settings, const struct ph__field_settings *field,

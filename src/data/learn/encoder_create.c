@@ -5,13 +5,11 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "data/encode/cell_text.h"
-#include "data/encode/encoder.h"
-#include "data/encode/fit.h"
 #include "data/encode/schema.h"
+#include "data/learn/learn.h"
 #include "data/source/array_set.h"
 #include "data/source/dataset.h"
 #include "data/source/input_file.h"
-#include "data/source/source.h"
 #include "data/source/source_delimited.h"
 
 #define MAX_FIELDS 4096 /* a larger number is no field of libffm */

@@ -9,6 +9,10 @@
 #include "data/learn/fit_file.h"
 #include "data/source/source.h"
 
+/* Makes an encoder whose columns are known and that has learnt nothing yet: not for encoding (encoder_create.c). Errors as
+ * ph_encoder_create. */
+ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
+
 struct ph__learn_part {
     const char *path;                        /* the files, as ph__source_open takes them */
     const struct ph__source_position *start; /* file and byte; NULL: the beginning */

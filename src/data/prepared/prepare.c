@@ -22,13 +22,9 @@
 #include "base/text/utf8.h"
 #include "base/thread/clock.h"
 #include "base/thread/cpu.h"
-#include "data/data_options.h"
-#include "data/encode/fit.h"
+#include "data/learn/learn.h"
 #include "data/prepared/prepare_options.h"
 #include "data/prepared/prepare_passes.h"
-#include "data/prepared/prepare_tasks.h"
-#include "data/source/input_file.h"
-#include "data/source/source.h"
 
 struct preparation {
     const struct ph_data_settings *settings;

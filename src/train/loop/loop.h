@@ -12,6 +12,11 @@ void ph__trainer_destroy(struct ph__trainer *trainer);
 
 /* ---- step.c: a batch through forward, backward, clip and update, the first two by micro-batches ------------------------------- */
 
+/* Copies the state, puts a copy back, and frees one. PH_ERROR_MEMORY. */
+ph_status ph__state_snapshot_take(struct ph__state_snapshot *snapshot, const struct ph_state *state);
+void ph__state_snapshot_restore(const struct ph__state_snapshot *snapshot, struct ph_state *state);
+void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot);
+
 /* Scores the batch that the next step learns from, in inference mode, and reports each window that it fills. Nothing
  * when train.progressive is false. */
 ph_status ph__trainer_score_ahead(struct ph__trainer *trainer, const struct ph_batch *batch);
@@ -23,10 +28,6 @@ ph_status ph__trainer_end_stream(struct ph__trainer *trainer);
 /* Counts the step in summary and tally. Loss or gradients that are not finite: PH_ERROR_DIVERGED, or by the policy "skip" a
  * step that changes nothing and is counted. */
 ph_status ph__trainer_step(struct ph__trainer *trainer, const struct ph_batch *batch);
-
-ph_status ph__state_snapshot_take(struct ph__state_snapshot *snapshot, const struct ph_state *state);
-void ph__state_snapshot_restore(const struct ph__state_snapshot *snapshot, struct ph_state *state);
-void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot);
 
 /* ---- validation.c: evaluations, and the best model ---------------------------------------------------------------------------- */
 

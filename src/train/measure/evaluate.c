@@ -10,6 +10,8 @@
 #include "serve/scorer.h"
 #include "train/measure/metrics.h"
 
+/* ---- scores of all ranks ------------------------------------------------------------------------------- */
+
 enum { LOGITS, LABELS, MASK, NUM_ARRAYS };
 
 static size_t samples_of(const struct ph_batch *batch, const struct ph__group *world, size_t rank)
@@ -125,6 +127,8 @@ void ph__gathered_scores_fini(struct ph__gathered_scores *gathered)
         free(all[i]);
     *gathered = (struct ph__gathered_scores){0};
 }
+
+/* ---- evaluations --------------------------------------------------------------------------------------- */
 
 static void clear_details(const struct ph__evaluation_details *details)
 {

@@ -7,6 +7,28 @@
 #include "train/measure/calibration.h"
 #include "train/measure/id_coverage.h"
 
+/* ---- what all ranks have scored of a batch, on every rank or on the first one alone ------------------------------------ */
+
+struct ph__gathered_scores {  /* zero-initialised is empty */
+    bool are_for_first;       /* the other ranks' batch has no samples; alike on all, from the beginning */
+    struct ph_batch batch;    /* labels, mask and groups of all samples; no features */
+    ph_real *logits;          /* (B,T) */
+    ph_real *sent, *received; /* logits, labels and mask, rank by rank */
+    int64_t *groups;
+    uint64_t *bytes; /* (world) */
+    size_t sent_capacity, received_capacity, groups_capacity, logits_capacity, labels_capacity, mask_capacity,
+        bytes_capacity;
+    ph_real *labels, *mask;
+};
+
+/* Replaces a batch and logits (B,T) that are this rank's by those of all ranks, on the ranks that are to have them; alone (comm
+ * NULL) they stay. They are borrowed from `gathered`, until the next call. PH_ERROR_MEMORY; errors of ph__comm_wait. */
+ph_status ph__gathered_scores_replace(struct ph__gathered_scores *gathered, struct ph_comm *comm,
+    const struct ph_batch **batch, const ph_real **logits);
+void ph__gathered_scores_fini(struct ph__gathered_scores *gathered);
+
+/* ---- evaluations ----------------------------------------------------------------------------------------------------- */
+
 /* Rows of a file that were left out. */
 struct ph__bad_rows {
     uint64_t count;
@@ -32,25 +54,5 @@ ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows
 
 /* Those of a pass so far; the first stays where it is known. */
 void ph__bad_rows_update(struct ph__bad_rows *bad_rows, struct ph_batches *batches);
-
-/* ---- what all ranks have scored of a batch, on every rank or on the first one alone ------------------------------------ */
-
-struct ph__gathered_scores {  /* zero-initialised is empty */
-    bool are_for_first;       /* the other ranks' batch has no samples; alike on all, from the beginning */
-    struct ph_batch batch;    /* labels, mask and groups of all samples; no features */
-    ph_real *logits;          /* (B,T) */
-    ph_real *sent, *received; /* logits, labels and mask, rank by rank */
-    int64_t *groups;
-    uint64_t *bytes; /* (world) */
-    size_t sent_capacity, received_capacity, groups_capacity, logits_capacity, labels_capacity, mask_capacity,
-        bytes_capacity;
-    ph_real *labels, *mask;
-};
-
-/* Replaces a batch and logits (B,T) that are this rank's by those of all ranks, on the ranks that are to have them; alone (comm
- * NULL) they stay. They are borrowed from `gathered`, until the next call. PH_ERROR_MEMORY; errors of ph__comm_wait. */
-ph_status ph__gathered_scores_replace(struct ph__gathered_scores *gathered, struct ph_comm *comm,
-    const struct ph_batch **batch, const ph_real **logits);
-void ph__gathered_scores_fini(struct ph__gathered_scores *gathered);
 
 #endif

@@ -8,6 +8,10 @@
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 
+#define MOST_TEXT_BYTES ((size_t)4 << 30) /* of one rank: far above what its events take */
+
+/* ---- clocks ---------------------------------------------------------------------------------------------------------- */
+
 enum { NUM_QUESTIONS = 8 };
 
 static const char clock_name[] = "time of the ranks";
@@ -67,8 +71,7 @@ struct ph__trace_clock ph__rank_clock_between(
     return (struct ph__trace_clock){first->at_ns, first->offset_ns, drift};
 }
 
-/* Of one rank's text: far above what its events take. */
-#define MOST_TEXT_BYTES ((size_t)4 << 30)
+/* ---- steps ----------------------------------------------------------------------------------------------------------- */
 
 void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures *figures, uint64_t step)
 {

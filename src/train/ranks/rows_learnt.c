@@ -8,6 +8,8 @@
 #include "store/store.h"
 #include "train/config/optimizer_groups.h"
 
+/* ---- rows by slots ------------------------------------------------------------------------------------- */
+
 static bool slots_tell(const struct ph_parameter *parameter, const struct ph_optimizer_settings *settings)
 {
     if (!parameter->is_table || parameter->num_slots == 0)
@@ -91,6 +93,8 @@ ph_status ph__rows_learnt_mark(const struct ph_store *store, const struct ph_opt
     ph__name_index_fini(&features);
     return status;
 }
+
+/* ---- flags that ranks exchange ------------------------------------------------------------------------- */
 
 enum { WORD_BITS = 64 };
 

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "data/encode/fit.h"
 #include "data/encode/row_encoder.h"
+#include "data/learn/learn.h"
 #include "support/test_support.h"
 #include "unit/data/data_fixture.h"
 
