@@ -49,23 +49,14 @@ static ph_status take_steps(struct ph__tune_journal *journal, const struct ph__j
 
 ph_status ph__tune_journal_read(struct ph__tune_journal *journal, const char *path)
 {
-    struct ph__arena arena = {0};
     struct ph__json *json = NULL;
-    char *text;
-    size_t size;
     *journal = (struct ph__tune_journal){0};
     if (!ph__file_exists(path))
         return PH_OK;
-    ph_status status = ph__file_read(&arena, path, MAX_BYTES, &text, &size);
-    if (status == PH_ERROR_DATA)
-        status = ph_fail(PH_ERROR_CHECKPOINT, "%s", ph_error_text());
-    if (status == PH_OK)
-        status = ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, &json);
+    ph_status status = ph__json_read(path, PH_ERROR_CHECKPOINT, MAX_BYTES, &json);
     if (status == PH_OK)
         status = take_steps(journal, ph__json_get(json, "steps"), path);
-    if (json != NULL)
-        ph__json_destroy(json);
-    ph__arena_fini(&arena);
+    ph__json_destroy(json);
     return status;
 }
 

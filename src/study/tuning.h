@@ -60,6 +60,22 @@ struct ph__tuning_watcher {
     struct ph__signals signals;
 };
 
+/* ---- who is best ------------------------------------------------------------------------------------------------------ */
+
+/* Tells whether trials are compared by logloss; else by AUC. */
+bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);
+
+/* Orders the trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
+ * arena, with those behind them that have not. PH_ERROR_MEMORY. */
+ph_status ph__tuning_order(
+    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_finished_out);
+
+/* ---- the search ------------------------------------------------------------------------------------------------------- */
+
+/* The trial's config, whole: also with the test data that it is not chosen by. The caller destroys it. */
+ph_status ph__tuning_read_trial(
+    struct ph__tuning *tuning, const struct ph__trial *trial, struct ph_config **config_out);
+
 /* Reads the config and tries every range against the tables of keys, before anything runs. PH_ERROR_CONFIG naming
  * range and reason, also where no value makes a run another one; PH_ERROR_USAGE while another search works in the
  * folder; PH_ERROR_CHECKPOINT for a damaged journal. To be finished also after a failure. */
@@ -72,20 +88,6 @@ void ph__tuning_fini(struct ph__tuning *tuning);
  * PH_ERROR_CHECKPOINT for a run's folder that has come further than the journal says. PH_ERROR_INTERRUPTED,
  * PH_ERROR_TERMINATED: a further process goes on. */
 ph_status ph__tuning_run(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher);
-
-/* The trial's config, whole: also with the test data that it is not chosen by. The caller destroys it. */
-ph_status ph__tuning_read_trial(
-    struct ph__tuning *tuning, const struct ph__trial *trial, struct ph_config **config_out);
-
-/* ---- who is best ------------------------------------------------------------------------------------------------------ */
-
-/* Tells whether trials are compared by logloss; else by AUC. */
-bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning);
-
-/* Orders the trials that have finished a rung, the best first: by how far they came, then by the metric, then by number. In the
- * arena, with those behind them that have not. PH_ERROR_MEMORY. */
-ph_status ph__tuning_order(
-    struct ph__tuning *tuning, const struct ph__trial ***trials_out, size_t *num_finished_out);
 
 /* ---- what a search leaves in its folder, also when it was stopped: trials.csv and best.yaml (tuning_files.c) ------------ */
 

@@ -4,6 +4,7 @@
 
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
+#include "train/observer.h"
 
 /* ---- where it is --------------------------------------------------------------------------------------------- */
 
@@ -63,14 +64,6 @@ static uint64_t expected_steps(const struct ph__trainer *trainer)
     return by_steps;
 }
 
-static ph_status observe(struct ph__trainer *trainer, const struct ph_train_progress *progress)
-{
-    const struct ph_train_observer *observer = trainer->job->observer;
-    return observer != NULL && observer->on_progress != NULL
-               ? observer->on_progress(observer->context, progress)
-               : PH_OK;
-}
-
 static struct ph_train_progress progress_now(const struct ph__trainer *trainer)
 {
     const struct ph__tally *tally = &trainer->tally;
@@ -100,7 +93,7 @@ ph_status ph__trainer_log_progress(struct ph__trainer *trainer)
     ph__trainer_observe_memory(trainer);
     trainer->summary.train_seconds += ph__clock_seconds() - trainer->tally.started;
     trainer->reported_step = trainer->summary.steps;
-    PH_TRY(observe(trainer, &progress));
+    PH_TRY(ph__observer_progress(trainer->job->observer, &progress));
     ph__trainer_restart_tally(trainer);
     return PH_OK;
 }
@@ -115,7 +108,7 @@ ph_status ph__trainer_log_evaluation(struct ph__trainer *trainer, bool is_best)
         &trainer->metrics_log, "valid", trainer->epoch, trainer->summary.steps, trainer->metrics));
     if (is_best)
         PH_TRY(ph__trainer_log_calibration(trainer, "valid"));
-    return observe(trainer, &progress);
+    return ph__observer_progress(trainer->job->observer, &progress);
 }
 
 ph_status ph__trainer_log_calibration(struct ph__trainer *trainer, const char *what)
@@ -128,7 +121,5 @@ ph_status ph__trainer_log_calibration(struct ph__trainer *trainer, const char *w
 
 void ph__trainer_note(const struct ph__trainer *trainer, const char *text)
 {
-    const struct ph_train_observer *observer = trainer->job->observer;
-    if (observer != NULL && observer->on_note != NULL)
-        observer->on_note(observer->context, text);
+    ph__observer_note(trainer->job->observer, text);
 }

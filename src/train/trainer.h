@@ -106,9 +106,9 @@ struct ph__trainer {
 
 /* ---- where it is ----------------------------------------------------------------------------------------------------- */
 
-/* Tells whether the settings want no further step. */
-bool ph__trainer_is_over(const struct ph__trainer *trainer);
+/* Tells whether train.max_steps, or anything in the settings, wants no further step. */
 bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer);
+bool ph__trainer_is_over(const struct ph__trainer *trainer);
 
 /* ---- what it uses ---------------------------------------------------------------------------------------------------- */
 

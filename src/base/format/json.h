@@ -39,6 +39,9 @@ ph_status ph__json_write(const struct ph__json *json, const char *path); /* atom
  * the fallback. */
 ph_status ph__json_parse(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out);
+/* The document of a file of at most max_bytes; one that cannot be read gives error_status, too. */
+ph_status ph__json_read(
+    const char *path, ph_status error_status, uint64_t max_bytes, struct ph__json **json_out);
 /* The document that the text begins with, whatever stands behind it. */
 ph_status ph__json_parse_start(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out);

@@ -3,6 +3,7 @@
  * jansson gathers the bytes of a string or number in a buffer; where there is no memory for that to grow, it drops
  * bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one. The
  * text is known to be JSON, an object or array: its grammar is not looked at again. */
+#include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/memory/memory.h"
 
@@ -171,6 +172,21 @@ ph_status ph__json_parse(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out)
 {
     return parse(text, size, false, where, error_status, json_out);
+}
+
+ph_status ph__json_read(
+    const char *path, ph_status error_status, uint64_t max_bytes, struct ph__json **json_out)
+{
+    struct ph__arena arena = {0};
+    char *text;
+    size_t size;
+    ph_status status = ph__file_read(&arena, path, max_bytes, &text, &size);
+    if (status == PH_ERROR_DATA)
+        status = ph_fail(error_status, "%s", ph_error_text());
+    if (status == PH_OK)
+        status = ph__json_parse(text, size, path, error_status, json_out);
+    ph__arena_fini(&arena);
+    return status;
 }
 
 ph_status ph__json_parse_start(

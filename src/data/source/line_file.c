@@ -63,8 +63,9 @@ static ph_status read_line(struct ph__line_file *file)
     return status == PH_ERROR_DATA && file->is_uncounted ? fail_counted(file) : status;
 }
 
-ph_status ph__line_file_fetch(struct ph__line_file *file, const struct ph__source *source, bool *is_end_out)
+ph_status ph__line_file_fetch(struct ph__source *source, bool *is_end_out)
 {
+    struct ph__line_file *file = source->state;
     uint64_t end_byte = source->options.end_byte;
     do {
         file->line_byte = ph__reader_byte(file->reader);
@@ -79,8 +80,9 @@ ph_status ph__line_file_fetch(struct ph__line_file *file, const struct ph__sourc
     return PH_OK;
 }
 
-void ph__line_file_locate(const struct ph__line_file *file, char *text, size_t size)
+void ph__line_file_locate(const struct ph__source *source, char *text, size_t size)
 {
+    const struct ph__line_file *file = source->state;
     const char *path = ph__reader_path(file->reader);
     uint64_t number = ph__reader_line_number(file->reader), num_before = 0;
     if (!file->is_uncounted)
@@ -91,8 +93,9 @@ void ph__line_file_locate(const struct ph__line_file *file, char *text, size_t s
         snprintf(text, size, "%s", path);
 }
 
-void ph__line_file_tell(const struct ph__line_file *file, struct ph__source_position *position)
+void ph__line_file_tell(const struct ph__source *source, struct ph__source_position *position)
 {
+    const struct ph__line_file *file = source->state;
     position->row = ph__reader_line_number(file->reader);
     position->byte = ph__reader_byte(file->reader);
 }

@@ -332,7 +332,7 @@ ph_status ph__delimited_encode(
 /* ---- files ----------------------------------------------------------------------------------------------- */
 
 struct delimited_file {
-    struct ph__line_file file;
+    struct ph__line_file file; /* the first member */
     struct ph__delimited delimited;
     bool is_unmatched; /* without a header the first row decides whether there are labels */
 };
@@ -377,12 +377,6 @@ static void close_delimited(struct ph__source *source)
     free(state);
 }
 
-static ph_status fetch_delimited(struct ph__source *source, bool *is_end_out)
-{
-    struct delimited_file *state = source->state;
-    return ph__line_file_fetch(&state->file, source, is_end_out);
-}
-
 /* Are there labels? By the number of cells of the first row. */
 static ph_status match_first_row(const struct ph__source *source, struct delimited_file *state)
 {
@@ -406,23 +400,11 @@ static ph_status encode_delimited(struct ph__source *source)
     return ph__delimited_encode(&state->delimited, &source->row, state->file.line, state->file.length);
 }
 
-static void locate_delimited(const struct ph__source *source, char *text, size_t size)
-{
-    const struct delimited_file *state = source->state;
-    ph__line_file_locate(&state->file, text, size);
-}
-
-static void tell_delimited(const struct ph__source *source, struct ph__source_position *position)
-{
-    const struct delimited_file *state = source->state;
-    ph__line_file_tell(&state->file, position);
-}
-
 const struct ph__format ph__format_delimited = {
     .open = open_delimited,
     .close = close_delimited,
-    .fetch = fetch_delimited,
+    .fetch = ph__line_file_fetch,
     .encode = encode_delimited,
-    .locate = locate_delimited,
-    .tell = tell_delimited,
+    .locate = ph__line_file_locate,
+    .tell = ph__line_file_tell,
 };

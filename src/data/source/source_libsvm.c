@@ -132,7 +132,7 @@ ph_status ph__libsvm_encode(
 /* ---- files ----------------------------------------------------------------------------------------------- */
 
 struct libsvm_file {
-    struct ph__line_file file;
+    struct ph__line_file file; /* the first member */
     struct ph__libsvm libsvm;
 };
 
@@ -161,7 +161,7 @@ static ph_status fetch_libsvm(struct ph__source *source, bool *is_end_out)
 {
     struct libsvm_file *state = source->state;
     do
-        PH_TRY(ph__line_file_fetch(&state->file, source, is_end_out));
+        PH_TRY(ph__line_file_fetch(source, is_end_out));
     while (!*is_end_out && ph__libsvm_is_comment(state->file.line, state->file.length));
     return PH_OK;
 }
@@ -172,23 +172,11 @@ static ph_status encode_libsvm(struct ph__source *source)
     return ph__libsvm_encode(&state->libsvm, &source->row, state->file.line, source->options.needs_no_labels);
 }
 
-static void locate_libsvm(const struct ph__source *source, char *text, size_t size)
-{
-    const struct libsvm_file *state = source->state;
-    ph__line_file_locate(&state->file, text, size);
-}
-
-static void tell_libsvm(const struct ph__source *source, struct ph__source_position *position)
-{
-    const struct libsvm_file *state = source->state;
-    ph__line_file_tell(&state->file, position);
-}
-
 const struct ph__format ph__format_libsvm = {
     .open = open_libsvm,
     .close = close_libsvm,
     .fetch = fetch_libsvm,
     .encode = encode_libsvm,
-    .locate = locate_libsvm,
-    .tell = tell_libsvm,
+    .locate = ph__line_file_locate,
+    .tell = ph__line_file_tell,
 };

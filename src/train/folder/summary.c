@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "base/file/file.h"
 #include "base/format/json_fields.h"
-#include "base/memory/arena.h"
 #include "train/ranks/memory_check.h"
+
+#define MAX_BYTES ((uint64_t)1 << 24)
 
 #define METRIC(member) offsetof(struct ph_metrics, member)
 #define MEMORY(member) offsetof(struct ph_train_memory, member)
@@ -209,25 +209,13 @@ static const char *get_summary(
     return missing;
 }
 
-static ph_status read_file(const char *path, struct ph__arena *arena, struct ph__json **json_out)
-{
-    char *text;
-    size_t size;
-    ph_status status = ph__file_read(arena, path, 1 << 24, &text, &size);
-    if (status == PH_ERROR_DATA)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s", ph_error_text());
-    PH_TRY(status);
-    return ph__json_parse(text, size, path, PH_ERROR_CHECKPOINT, json_out);
-}
-
 ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_out,
     struct ph__split_bad_rows *bad_rows_out, char *backend_out, size_t backend_size)
 {
-    struct ph__arena arena = {0};
     struct ph__json *json = NULL;
     struct ph_train_summary summary = {0};
     struct ph__split_bad_rows bad_rows = {0};
-    ph_status status = read_file(path, &arena, &json);
+    ph_status status = ph__json_read(path, PH_ERROR_CHECKPOINT, MAX_BYTES, &json);
     const char *missing = status == PH_OK ? get_summary(json, &summary, &bad_rows) : NULL;
     if (missing != NULL)
         status = ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or no such value", path, missing);
@@ -238,8 +226,6 @@ ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_ou
         *bad_rows_out = bad_rows;
     if (status == PH_OK && backend_out != NULL)
         snprintf(backend_out, backend_size, "%s", ph__json_as_text(ph__json_get(json, "backend"), ""));
-    if (json != NULL)
-        ph__json_destroy(json);
-    ph__arena_fini(&arena);
+    ph__json_destroy(json);
     return status;
 }

@@ -17,6 +17,7 @@
 #include "train/folder/resume_file.h"
 #include "train/folder/summary.h"
 #include "train/job_rows.h"
+#include "train/observer.h"
 
 /* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
 static const char *path_in(const char *folder, const char *name, char path[PH_CHECKPOINT_PATH_BYTES])
@@ -207,12 +208,6 @@ static ph_status resume_newest(struct ph__trainer *trainer)
 
 /* ---- beginning and resuming ------------------------------------------------------------------------------- */
 
-static ph_status tell_start(const struct ph__trainer *trainer)
-{
-    const struct ph_train_observer *observer = trainer->job->observer;
-    return observer != NULL && observer->on_start != NULL ? observer->on_start(observer->context) : PH_OK;
-}
-
 static ph_status digest_encoder(struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
@@ -236,7 +231,7 @@ static ph_status begin(struct ph__trainer *trainer)
         return PH_OK;
     PH_TRY(ph__checkpoints_clean(job->folder));
     PH_TRY(ph__data_fingerprint_begin(&trainer->data, job));
-    PH_TRY(tell_start(trainer));
+    PH_TRY(ph__observer_start(trainer->job->observer));
     PH_TRY(ph_encoder_save(job->encoder, path_in(job->folder, "encoder.json", path)));
     PH_TRY(keep_plan(trainer));
     PH_TRY(ph__file_sync_name(job->folder));
@@ -291,7 +286,7 @@ static ph_status put_back(struct ph__trainer *trainer)
     if (!ph__ranks_is_first(&trainer->ranks))
         return PH_OK;
     PH_TRY(ph__checkpoints_clean(folder));
-    PH_TRY(tell_start(trainer));
+    PH_TRY(ph__observer_start(trainer->job->observer));
     PH_TRY(keep_plan(trainer));
     PH_TRY(ph__trainer_prune(trainer));
     path_in(folder, "summary.json", path);

@@ -2,6 +2,7 @@
 
 #include "base/file/file.h"
 #include "base/thread/stop.h"
+#include "train/observer.h"
 #include "train/ranks/job_agreement.h"
 
 /* What the observer's functions need. */
@@ -13,18 +14,13 @@ struct watch {
 static ph_status show_progress(void *context, const struct ph_train_progress *progress)
 {
     const struct watch *watch = context;
-    const struct ph_train_observer *observer = watch->run->observer;
-    return observer != NULL && observer->on_progress != NULL
-               ? observer->on_progress(observer->context, progress)
-               : PH_OK;
+    return ph__observer_progress(watch->run->observer, progress);
 }
 
 static void show_note(void *context, const char *text)
 {
     const struct watch *watch = context;
-    const struct ph_train_observer *observer = watch->run->observer;
-    if (observer != NULL && observer->on_note != NULL)
-        observer->on_note(observer->context, text);
+    ph__observer_note(watch->run->observer, text);
 }
 
 static bool is_alone(const struct ph__config_run *run)
@@ -49,14 +45,12 @@ static void watch_signals(const struct ph__config_run *run, bool is_on)
 static ph_status start(void *context)
 {
     const struct watch *watch = context;
-    const struct ph_train_observer *observer = watch->run->observer;
     bool has_checkpoint;
     PH_TRY(ph_train_check_folder(watch->run->folder, true, &has_checkpoint));
     if (has_checkpoint)
         PH_TRY(ph__kept_config_compare(watch->run->config, watch->config_path));
     watch_signals(watch->run, true);
-    if (observer != NULL && observer->on_start != NULL)
-        PH_TRY(observer->on_start(observer->context));
+    PH_TRY(ph__observer_start(watch->run->observer));
     return ph_config_write(watch->run->config, watch->config_path);
 }
 

@@ -11,6 +11,7 @@
 #include "shard/plan_distribution.h"
 #include "train/config/kept_plan.h"
 #include "train/config/table_facts.h"
+#include "train/observer.h"
 #include "train/ranks/job_agreement.h"
 
 /* ---- the plan -------------------------------------------------------------------------------------------------------
@@ -64,12 +65,11 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
 /* Notes that the plan that was kept is refused; the last error says why. */
 static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
-    const struct ph_train_observer *observer = job->observer;
     char note[1200];
     ph__plan_fini(&ranks->plan);
     snprintf(note, sizeof note, "the plan that was kept gives way to another: %s", ph_error_text());
-    if (ph__ranks_is_first(ranks) && observer != NULL && observer->on_note != NULL)
-        observer->on_note(observer->context, note);
+    if (ph__ranks_is_first(ranks))
+        ph__observer_note(job->observer, note);
 }
 
 /* Reads the plan that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
