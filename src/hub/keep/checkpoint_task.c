@@ -14,12 +14,10 @@
 #include "net/waiter.h"
 
 struct ph__checkpoint_task {
-    struct ph__checkpoint_order order;
+    struct ph__checkpoint_outcome outcome;
     char *path; /* of the service's file */
-    struct ph__snapshot *snapshot;
     int bell;
     pthread_t thread;
-    bool has_kept;
     ph_status status;
     char text[PH_HUB_MAX_TEXT + 1];
     _Atomic bool is_done; /* set when all of the above is */
@@ -29,19 +27,20 @@ struct ph__checkpoint_task {
 static ph_status write_file(const struct ph__checkpoint_task *task, const char *file)
 {
     bool unused;
-    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
-    return ph__job_checkpoint_write(file, task->snapshot);
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->outcome.order.settled_end, &unused));
+    return ph__job_checkpoint_write(file, task->outcome.snapshot);
 }
 
 static ph_status keep_part(struct ph__checkpoint_task *task)
 {
-    return ph__job_parts_keep(task->path, task->order.part, task->order.settled_end, &task->has_kept);
+    return ph__job_parts_keep(
+        task->path, task->outcome.order.part, task->outcome.order.settled_end, &task->outcome.has_kept);
 }
 
 /* The job goes on from here: no other part fits any more. */
 static ph_status read_file(struct ph__checkpoint_task *task, const char *file)
 {
-    PH_TRY(ph__job_checkpoint_read(file, task->snapshot));
+    PH_TRY(ph__job_checkpoint_read(file, task->outcome.snapshot));
     return keep_part(task);
 }
 
@@ -49,13 +48,13 @@ static ph_status read_file(struct ph__checkpoint_task *task, const char *file)
 static ph_status remove_files(const struct ph__checkpoint_task *task)
 {
     bool unused;
-    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->order.settled_end, &unused));
+    PH_TRY(ph__job_parts_keep(task->path, PH_NO_ITERATION, task->outcome.order.settled_end, &unused));
     return ph__job_checkpoint_remove(task->path);
 }
 
 static ph_status do_work(struct ph__checkpoint_task *task, const char *file)
 {
-    switch (task->order.work) {
+    switch (task->outcome.order.work) {
     case PH_CHECKPOINT_WRITE:
         return write_file(task, file);
     case PH_CHECKPOINT_READ:
@@ -70,7 +69,7 @@ static ph_status do_work(struct ph__checkpoint_task *task, const char *file)
 static ph_status do_with_file(struct ph__checkpoint_task *task)
 {
     char *file;
-    PH_TRY(ph__job_part_path(task->path, task->order.part, &file));
+    PH_TRY(ph__job_part_path(task->path, task->outcome.order.part, &file));
     const ph_status status = do_work(task, file);
     free(file);
     return status;
@@ -100,8 +99,7 @@ ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, co
     struct ph__checkpoint_task *task = calloc(1, sizeof *task);
     if (task == NULL)
         return ph__out_of_memory("%s: a checkpoint", path);
-    task->order = *order;
-    task->snapshot = snapshot;
+    task->outcome = (struct ph__checkpoint_outcome){.order = *order, .snapshot = snapshot};
     task->bell = bell;
     task->path = strdup(path);
     const int error = task->path != NULL ? ph__thread_start(&task->thread, run, task) : ENOMEM;
@@ -118,25 +116,16 @@ bool ph__checkpoint_task_is_done(const struct ph__checkpoint_task *task)
     return atomic_load(&task->is_done);
 }
 
-struct ph__checkpoint_order ph__checkpoint_task_order(const struct ph__checkpoint_task *task)
-{
-    return task->order;
-}
-
-bool ph__checkpoint_task_has_kept(const struct ph__checkpoint_task *task)
-{
-    return task->has_kept;
-}
-
 size_t ph__checkpoint_task_bytes(const struct ph__checkpoint_task *task)
 {
-    return task->snapshot != NULL ? task->snapshot->num_bytes : 0;
+    return task->outcome.snapshot != NULL ? task->outcome.snapshot->num_bytes : 0;
 }
 
-ph_status ph__checkpoint_task_finish(struct ph__checkpoint_task *task, struct ph__snapshot **snapshot_out)
+ph_status ph__checkpoint_task_finish(
+    struct ph__checkpoint_task *task, struct ph__checkpoint_outcome *outcome_out)
 {
     pthread_join(task->thread, NULL);
-    *snapshot_out = task->snapshot;
+    *outcome_out = task->outcome;
     const ph_status status = task->status == PH_OK ? PH_OK : ph_fail(task->status, "%s", task->text);
     destroy(task);
     return status;

@@ -31,14 +31,19 @@ ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, co
     struct ph__snapshot *snapshot, int bell, struct ph__checkpoint_task **task_out);
 
 bool ph__checkpoint_task_is_done(const struct ph__checkpoint_task *task); /* any thread */
-struct ph__checkpoint_order ph__checkpoint_task_order(const struct ph__checkpoint_task *task);
-/* When it is done: whether the part that was read, or to be kept, is the kept one, even if removing others has failed
- * (ph__job_parts_keep). */
-bool ph__checkpoint_task_has_kept(const struct ph__checkpoint_task *task);
 size_t ph__checkpoint_task_bytes(const struct ph__checkpoint_task *task); /* of its snapshot */
 
-/* Waits until it is done and frees it; gives the snapshot back, if there was one, and what became of the work, with
- * ph_error_text(). */
-ph_status ph__checkpoint_task_finish(struct ph__checkpoint_task *task, struct ph__snapshot **snapshot_out);
+/* What a task was asked to do, and what it has done. */
+struct ph__checkpoint_outcome {
+    struct ph__checkpoint_order order;
+    struct ph__snapshot *snapshot; /* the caller's again; NULL: there was none */
+    /* Whether the part that was read, or to be kept, is the kept one, even if removing others has failed (ph__job_parts_keep). */
+    bool has_kept;
+};
+
+/* Waits until it is done and frees it. Returns what became of the work, with ph_error_text(); the outcome is written also when that is
+ * an error. */
+ph_status ph__checkpoint_task_finish(
+    struct ph__checkpoint_task *task, struct ph__checkpoint_outcome *outcome_out);
 
 #endif

@@ -381,18 +381,17 @@ static void kept(struct ph_hub_server *server, struct ph__tenant *tenant, ph_sta
 /* false: the tenant is gone. */
 static bool finish_task(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph__snapshot *snapshot;
-    const struct ph__checkpoint_order order = ph__checkpoint_task_order(tenant->saves.task);
-    const bool has_kept = ph__tenant_has_parts(tenant) && ph__checkpoint_task_has_kept(tenant->saves.task);
-    const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &snapshot);
+    struct ph__checkpoint_outcome outcome;
+    const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &outcome);
     tenant->saves.task = NULL;
-    if (has_kept) /* of those that had to go some may still be there: the next KEEP tries again */
-        ph__server_note_kept(tenant, order.part, status == PH_OK ? order.settled_end : 0);
-    switch (order.work) {
+    if (ph__tenant_has_parts(tenant) &&
+        outcome.has_kept) /* some that had to go may be left: the next KEEP tries again */
+        ph__server_note_kept(tenant, outcome.order.part, status == PH_OK ? outcome.order.settled_end : 0);
+    switch (outcome.order.work) {
     case PH_CHECKPOINT_WRITE:
-        return wrote(server, tenant, snapshot, status);
+        return wrote(server, tenant, outcome.snapshot, status);
     case PH_CHECKPOINT_READ:
-        loaded(server, tenant, snapshot, status);
+        loaded(server, tenant, outcome.snapshot, status);
         return true;
     case PH_CHECKPOINT_KEEP:
         kept(server, tenant, status);
@@ -420,13 +419,13 @@ void ph__server_look_at_checkpoints(struct ph_hub_server *server)
 
 void ph__server_end_task(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
-    struct ph__snapshot *snapshot;
+    struct ph__checkpoint_outcome outcome;
     if (tenant->saves.task == NULL)
         return;
-    if (ph__checkpoint_task_finish(tenant->saves.task, &snapshot) != PH_OK)
+    if (ph__checkpoint_task_finish(tenant->saves.task, &outcome) != PH_OK)
         ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_finished");
     tenant->saves.task = NULL;
-    ph__snapshot_destroy(snapshot);
+    ph__snapshot_destroy(outcome.snapshot);
 }
 
 void ph__server_save_all(struct ph_hub_server *server)

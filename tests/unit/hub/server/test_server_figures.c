@@ -23,6 +23,7 @@ static void memory_of_a_run_that_is_over_is_told_until_it_is_written(void **stat
     struct ph_hub_server *server;
     struct ph__hub_figures figures;
     struct ph__snapshot *snapshot;
+    struct ph__checkpoint_outcome outcome;
     assert_ok(ph_hub_server_create(
         &(struct ph_hub_server_options){
             .size = sizeof(struct ph_hub_server_options), .num_threads = 1, .max_bytes = 1 << 30},
@@ -37,12 +38,12 @@ static void memory_of_a_run_that_is_over_is_told_until_it_is_written(void **stat
     assert_in_range(figures.used_bytes, 400000, 500000);
     assert_int_equal(figures.used_bytes, server->max_bytes - ph__server_bytes_left(server));
     ph__hub_figures_fini(&figures);
-    assert_ok(ph__checkpoint_task_finish(tenant->saves.task, &snapshot));
+    assert_ok(ph__checkpoint_task_finish(tenant->saves.task, &outcome));
     tenant->saves.task = NULL;
     assert_ok(ph__hub_figures_read(server, &figures));
     assert_int_equal(figures.used_bytes, 0);
     ph__hub_figures_fini(&figures);
-    ph__snapshot_destroy(snapshot);
+    ph__snapshot_destroy(outcome.snapshot);
     ph_hub_server_destroy(server);
 }
 
