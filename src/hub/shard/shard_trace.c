@@ -7,6 +7,25 @@
 #include "base/thread/clock.h"
 #include "hub/shard/shard_state.h"
 
+#define MAX_REPLIES 64 /* of a core thread in one turn; others are left out */
+
+struct traced_reply {
+    uint32_t chunk, worker;
+    uint64_t iteration;
+};
+
+struct traced_replies {
+    uint32_t count;
+    struct traced_reply replies[MAX_REPLIES];
+};
+
+struct ph__job_trace {
+    struct ph__trace *events;       /* borrowed */
+    const char *job;                /* borrowed until the events are written */
+    struct ph__chunk_times *times;  /* (num_chunks, PH_HUB_MAX_DEPTH) each chunk's its own shard's */
+    struct traced_replies *replies; /* (num_cores) that have not left yet */
+};
+
 ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t num_chunks,
     uint16_t num_cores, struct ph__job_trace **trace_out)
 {
@@ -90,15 +109,15 @@ static void add_reply(const struct ph__shard *shard, uint32_t worker, uint32_t c
 
 void ph__shard_trace_reply(struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
-    struct ph__traced_replies *replies = &shard->job->trace->replies[shard->core];
-    if (replies->count < PH_MAX_TRACED_REPLIES)
-        replies->replies[replies->count++] = (struct ph__traced_reply){
-            .chunk = message->chunk, .worker = worker, .iteration = message->iteration};
+    struct traced_replies *replies = &shard->job->trace->replies[shard->core];
+    if (replies->count < MAX_REPLIES)
+        replies->replies[replies->count++] =
+            (struct traced_reply){.chunk = message->chunk, .worker = worker, .iteration = message->iteration};
 }
 
 void ph__shard_trace_replies_left(struct ph__shard *shard)
 {
-    struct ph__traced_replies *replies = &shard->job->trace->replies[shard->core];
+    struct traced_replies *replies = &shard->job->trace->replies[shard->core];
     for (uint32_t i = 0; i < replies->count; i++)
         add_reply(
             shard, replies->replies[i].worker, replies->replies[i].chunk, replies->replies[i].iteration);

@@ -17,24 +17,7 @@ struct ph__chunk_times {
     uint64_t stepped_ns;
 };
 
-#define PH_MAX_TRACED_REPLIES 64 /* of a core thread in one turn; others are left out */
-
-struct ph__traced_reply {
-    uint32_t chunk, worker;
-    uint64_t iteration;
-};
-
-struct ph__traced_replies {
-    uint32_t count;
-    struct ph__traced_reply replies[PH_MAX_TRACED_REPLIES];
-};
-
-struct ph__job_trace {
-    struct ph__trace *events;           /* borrowed */
-    const char *job;                    /* borrowed until the events are written */
-    struct ph__chunk_times *times;      /* (num_chunks, PH_HUB_MAX_DEPTH) each chunk's its own shard's */
-    struct ph__traced_replies *replies; /* (num_cores) that have not left yet */
-};
+struct ph__job_trace;
 
 /* PH_ERROR_MEMORY. */
 ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t num_chunks,
