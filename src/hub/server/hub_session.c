@@ -264,7 +264,7 @@ void ph__session_detach(struct ph_session *session)
 {
     session->tenant = NULL;
     session->stranger_ns = ph__clock_ns();
-    ph__session_limit(session, PH_HUB_MAX_BODY);
+    ph__control_stream_limit(session->stream, PH_HUB_MAX_BODY);
 }
 
 void ph__session_give_up(struct ph_session *session, const char *why)
@@ -272,11 +272,6 @@ void ph__session_give_up(struct ph_session *session, const char *why)
     log_silent(session, why);
     send_answer(session, ph_fail(PH_ERROR_PEER, "%s", why));
     session->is_closing = true;
-}
-
-void ph__session_limit(struct ph_session *session, size_t max_bytes)
-{
-    ph__control_stream_limit(session->stream, max_bytes);
 }
 
 /* ---- the other side's process ---- */

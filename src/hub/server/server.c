@@ -18,6 +18,21 @@
 #include "hub/shard/core.h"
 #include "net/waiter.h"
 
+#define DEFAULT_MAX_JOBS 64
+#define TURN_MS 200 /* how often the stop signal is looked at */
+#define SHORT_TURN_MS 20
+#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped */
+
+int ph_hub_api_version(void)
+{
+    return PH_HUB_API_VERSION;
+}
+
+ph_status ph__server_name_option(const char *option, ph_status status)
+{
+    return status == PH_OK ? PH_OK : ph_fail(status, "%s (hub.%s): %s", option, option, ph_error_text());
+}
+
 /* ---- core threads: how many, where they run, and how they wait ---- */
 
 static ph_status place_cores(struct ph_hub_server *server, size_t num_cores)
@@ -45,7 +60,7 @@ static ph_status start_core(struct ph_hub_server *server, uint16_t index)
     return ph__core_create(&options, &server->cores[index]);
 }
 
-size_t ph__server_wanted_cores(const struct ph_hub_server *server)
+static size_t wanted_cores(const struct ph_hub_server *server)
 {
     const size_t num_threads = server->options.num_threads;
     return num_threads > 0 ? num_threads : ph__min(ph__cpu_count(), PH_HUB_MAX_CORES);
@@ -53,7 +68,7 @@ size_t ph__server_wanted_cores(const struct ph_hub_server *server)
 
 static ph_status start_cores(struct ph_hub_server *server)
 {
-    const size_t wanted = ph__server_wanted_cores(server);
+    const size_t wanted = wanted_cores(server);
     server->num_processors = ph__cpu_count();
     if (wanted > PH_HUB_MAX_CORES)
         return ph__server_name_option("threads",
@@ -63,16 +78,6 @@ static ph_status start_cores(struct ph_hub_server *server)
     for (; server->num_cores < wanted; server->num_cores++)
         PH_TRY(start_core(server, server->num_cores));
     return PH_OK;
-}
-
-const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core)
-{
-    const struct ph_hub_server *server = session->server;
-    const uint32_t interface = server->placement.threads[core].interface;
-    const int socket = ph__control_stream_socket(session->stream);
-    if (session->is_of_host || interface == PH_NOWHERE)
-        return "";
-    return server->machine.interfaces[interface].hosts[ph__socket_is_ipv4(socket) ? PH_IPV4 : PH_IPV6];
 }
 
 static void stop_cores(struct ph_hub_server *server)
@@ -138,78 +143,6 @@ static ph_status write_trace(struct ph_hub_server *server)
                                         : PH_OK;
 }
 
-#define DEFAULT_MAX_JOBS 64
-#define TURN_MS 200 /* how often the stop signal is looked at */
-#define SHORT_TURN_MS 20
-#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped */
-
-int ph_hub_api_version(void)
-{
-    return PH_HUB_API_VERSION;
-}
-
-/* ---- failures of workers, from the core threads ---- */
-
-void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker)
-{
-    struct ph_hub_server *server = context;
-    struct ph__failure *failure = calloc(1, sizeof *failure);
-    if (failure == NULL)
-        return; /* its connection will end the worker */
-    failure->tenant = tenant;
-    failure->worker = worker;
-    snprintf(failure->text, sizeof failure->text, "%s", ph_error_text());
-    pthread_mutex_lock(&server->failures_mutex);
-    failure->next = server->failures;
-    server->failures = failure;
-    pthread_mutex_unlock(&server->failures_mutex);
-    ph__doorbell_ring(server->bell[1]);
-}
-
-void ph__server_note_news(void *context)
-{
-    ph__doorbell_ring(((struct ph_hub_server *)context)->bell[1]);
-}
-
-void ph__server_drop_failures(struct ph_hub_server *server, const struct ph__tenant *tenant)
-{
-    pthread_mutex_lock(&server->failures_mutex);
-    for (struct ph__failure **link = &server->failures; *link != NULL;) {
-        struct ph__failure *failure = *link;
-        if (failure->tenant != tenant) {
-            link = &failure->next;
-            continue;
-        }
-        *link = failure->next;
-        free(failure);
-    }
-    pthread_mutex_unlock(&server->failures_mutex);
-}
-
-static struct ph__failure *take_failure(struct ph_hub_server *server)
-{
-    pthread_mutex_lock(&server->failures_mutex);
-    struct ph__failure *failure = server->failures;
-    if (failure != NULL)
-        server->failures = failure->next;
-    pthread_mutex_unlock(&server->failures_mutex);
-    return failure;
-}
-
-static void rung(void *context, uint32_t events)
-{
-    struct ph_hub_server *server = context;
-    struct ph__failure *failure;
-    (void)events;
-    ph__doorbell_answer(server->bell[0]);
-    while ((failure = take_failure(server)) != NULL) {
-        ph__server_worker_failed(failure->tenant, failure->worker, failure->text);
-        free(failure);
-    }
-    ph__server_begin_touched(server);
-    ph__server_look_at_checkpoints(server);
-}
-
 /* ---- the log ---- */
 
 static void open_log(struct ph_hub_server *server)
@@ -238,9 +171,15 @@ static void log_stop(const struct ph_hub_server *server)
 
 /* ---- life ---- */
 
-ph_status ph__server_name_option(const char *option, ph_status status)
+/* The bell: workers have failed, memory was touched, or shards or tasks of a checkpoint are done. */
+static void rung(void *context, uint32_t events)
 {
-    return status == PH_OK ? PH_OK : ph_fail(status, "%s (hub.%s): %s", option, option, ph_error_text());
+    struct ph_hub_server *server = context;
+    (void)events;
+    ph__doorbell_answer(server->bell[0]);
+    ph__server_end_failed_workers(server);
+    ph__server_begin_touched(server);
+    ph__server_look_at_checkpoints(server);
 }
 
 static ph_status read_secret(struct ph_hub_server *server)
@@ -276,7 +215,7 @@ static ph_status start(struct ph_hub_server *server)
         return ph_fail(PH_ERROR_CONFIG,
             "PH_HUB_WIDE (hub.aggregation: wide) is there to compare with: it keeps no "
             "checkpoints in a checkpoint_folder (hub.checkpoint_folder)");
-    PH_TRY(ph__server_check_first_worker(server));
+    PH_TRY(ph__server_check_first_worker(server, ph__min(wanted_cores(server), PH_HUB_MAX_CORES)));
     PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
     server->kernels = ph__kernels_for(isa);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "hub/server/server_state.h"
+#include "net/waiter.h"
 
 /* ---- the log ---- */
 
@@ -23,6 +24,58 @@ static void log_ended(const struct ph_hub_server *server, const struct ph__tenan
 {
     PH_LOG(server->log, PH_LOG_INFO, "job_ended", ph__log_text("job", tenant->settings.name),
         ph__log_text("reason", why));
+}
+
+/* ---- what core threads tell: workers that have failed ---- */
+
+struct ph__failure {
+    struct ph__tenant *tenant;
+    uint32_t worker;
+    char text[PH_HUB_MAX_TEXT + 1];
+    struct ph__failure *next;
+};
+
+void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker)
+{
+    struct ph_hub_server *server = context;
+    struct ph__failure *failure = calloc(1, sizeof *failure);
+    if (failure == NULL)
+        return; /* its connection will end the worker */
+    failure->tenant = tenant;
+    failure->worker = worker;
+    snprintf(failure->text, sizeof failure->text, "%s", ph_error_text());
+    pthread_mutex_lock(&server->failures_mutex);
+    failure->next = server->failures;
+    server->failures = failure;
+    pthread_mutex_unlock(&server->failures_mutex);
+    ph__doorbell_ring(server->bell[1]);
+}
+
+/* Those of a tenant whose run has ended concern nobody any more. */
+static void drop_failures(struct ph_hub_server *server, const struct ph__tenant *tenant)
+{
+    pthread_mutex_lock(&server->failures_mutex);
+    for (struct ph__failure **link = &server->failures; *link != NULL;) {
+        struct ph__failure *failure = *link;
+        if (failure->tenant != tenant) {
+            link = &failure->next;
+            continue;
+        }
+        *link = failure->next;
+        free(failure);
+    }
+    pthread_mutex_unlock(&server->failures_mutex);
+}
+
+/* Gives one that the caller frees; NULL: there is none. */
+static struct ph__failure *take_failure(struct ph_hub_server *server)
+{
+    pthread_mutex_lock(&server->failures_mutex);
+    struct ph__failure *failure = server->failures;
+    if (failure != NULL)
+        server->failures = failure->next;
+    pthread_mutex_unlock(&server->failures_mutex);
+    return failure;
 }
 
 /* ---- the end of a run ---- */
@@ -56,7 +109,7 @@ void ph__server_end_run(
         log_ended(server, tenant, why);
     dismiss_members(tenant, &writer);
     ph__tenant_stop(tenant);
-    ph__server_drop_failures(server, tenant);
+    drop_failures(server, tenant);
 }
 
 /* ---- the end of a worker ---- */
@@ -108,18 +161,27 @@ void ph__server_session_ends(struct ph_session *session)
     end_worker(session->server, session->tenant, session->rank, session->why);
 }
 
-void ph__server_worker_failed(struct ph__tenant *tenant, uint32_t worker, const char *text)
+static void end_failed(const struct ph__failure *failure)
 {
-    struct ph_session *session = tenant->members[worker].session;
+    struct ph_session *session = failure->tenant->members[failure->worker].session;
     if (session == NULL)
         return;
     unsigned char bytes[PH_HUB_MAX_BODY];
     struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
-    ph__put_answer(&writer, PH_ERROR_PEER, text);
+    ph__put_answer(&writer, PH_ERROR_PEER, failure->text);
     ph__session_send(session, PH_FRAME_FAILED, &writer, NULL, 0);
     session->server->counts.failed_workers++;
-    end_worker(session->server, tenant, worker, text);
+    end_worker(session->server, failure->tenant, failure->worker, failure->text);
+}
+
+void ph__server_end_failed_workers(struct ph_hub_server *server)
+{
+    struct ph__failure *failure;
+    while ((failure = take_failure(server)) != NULL) {
+        end_failed(failure);
+        free(failure);
+    }
 }
 
 /* ---- leaving ---- */

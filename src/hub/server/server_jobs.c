@@ -8,6 +8,7 @@
 #include "base/sizes.h"
 #include "base/sum/random_bytes.h"
 #include "hub/server/server_state.h"
+#include "net/waiter.h"
 
 /* ---- joining ---- */
 
@@ -79,7 +80,7 @@ static ph_status request_join(struct ph_session *session, const struct ph__contr
     tenant->num_joined++;
     session->tenant = tenant;
     session->rank = join.rank;
-    ph__session_limit(session, tenant->max_keys_bytes);
+    ph__control_stream_limit(session->stream, tenant->max_keys_bytes);
     log_joined(session);
     const struct ph__joined joined = {.num_workers = service->num_workers,
         .depth = service->depth,
@@ -103,6 +104,18 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
     return most > 0 && most < left ? most : left;
 }
 
+/* Gives where a worker's connection to the core thread should go: an address of the interface that was chosen for it, of the
+ * session's family; "": where the session goes. */
+static const char *host_of_core(const struct ph_session *session, uint16_t core)
+{
+    const struct ph_hub_server *server = session->server;
+    const uint32_t interface = server->placement.threads[core].interface;
+    const int socket = ph__control_stream_socket(session->stream);
+    if (session->is_of_host || interface == PH_NOWHERE)
+        return "";
+    return server->machine.interfaces[interface].hosts[ph__socket_is_ipv4(socket) ? PH_IPV4 : PH_IPV6];
+}
+
 static struct ph__job_layout layout_for(const struct ph__tenant *tenant, uint32_t rank)
 {
     const struct ph_session *session = tenant->members[rank].session;
@@ -118,7 +131,7 @@ static struct ph__job_layout layout_for(const struct ph__tenant *tenant, uint32_
         .iteration = tenant->first_iteration,
     };
     for (uint16_t core = 0; core < layout.num_cores; core++)
-        strcpy(layout.hosts[core], ph__server_host_of_core(session, core));
+        strcpy(layout.hosts[core], host_of_core(session, core));
     return layout;
 }
 
@@ -162,6 +175,13 @@ static const char *trace_name_for(struct ph_hub_server *server, const char *job)
     return strcpy(trace->names[trace->num_jobs++], job);
 }
 
+/* ph__tenant_news: called in core threads. */
+static void note_news(void *context)
+{
+    const struct ph_hub_server *server = context;
+    ph__doorbell_ring(server->bell[1]);
+}
+
 ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     const char *trace_name = trace_name_for(server, tenant->settings.name);
@@ -174,7 +194,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph__tena
         .results = server->options.results,
         .max_bytes = ph__server_bytes_left(server),
         .failure = ph__server_note_failure,
-        .has_news = ph__server_note_news,
+        .has_news = note_news,
         .context = server,
         .has_snapshots = server->options.checkpoint_folder != NULL,
         .trace = trace_name != NULL ? server->trace.events : NULL,
@@ -230,7 +250,7 @@ static ph_status request_init(struct ph_session *session, const struct ph__contr
     tenant->members[session->rank].has_keys = true;
     tenant->members[session->rank].keys_bytes = 0;
     tenant->num_with_keys++;
-    ph__session_limit(session, PH_HUB_MAX_BODY);
+    ph__control_stream_limit(session->stream, PH_HUB_MAX_BODY);
     if (tenant->num_with_keys < tenant->settings.service.num_workers)
         return PH_OK;
     if (session->server->options.checkpoint_folder != NULL) {

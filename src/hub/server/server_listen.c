@@ -19,8 +19,8 @@
 #define DEFAULT_ADDRESS "127.0.0.1:0"
 #define PATIENCE_NS 10000000000u      /* with a stranger that says nothing */
 #define SHORT_PATIENCE_NS 1000000000u /* with any, while others wait */
-#define DEAF_NS 100000000u            /* when no descriptor can be had */
-#define DEAF_TURN_MS 100              /* at most, to look again whether there is room */
+#define ACCEPT_PAUSE_NS 100000000u    /* when no descriptor can be had */
+#define PAUSED_TURN_MS 100            /* at most, to look again whether there is room */
 #define CONNECTIONS_A_TURN 32         /* of each listening socket: jobs wait meanwhile */
 #define STRANGERS_PART 8              /* of the descriptors: each may take two */
 #define LEAST_STRANGERS 8u
@@ -135,19 +135,17 @@ static uint64_t count_least(const struct ph_hub_server *server, uint64_t num_cor
     return least;
 }
 
-ph_status ph__server_check_first_worker(struct ph_hub_server *server)
+ph_status ph__server_check_first_worker(struct ph_hub_server *server, size_t num_cores)
 {
-    const uint64_t num_cores = ph__min(ph__server_wanted_cores(server), PH_HUB_MAX_CORES);
     const uint64_t most = find_max_descriptors();
     PH_TRY(ph__server_count_descriptors(server));
     const uint64_t least = count_least(server, num_cores);
     if (least <= most)
         return PH_OK;
     return ph_fail(PH_ERROR_MEMORY,
-        "a hub with %llu core threads needs %llu descriptors to serve a worker, and may have %llu: raise the "
+        "a hub with %zu core threads needs %llu descriptors to serve a worker, and may have %llu: raise the "
         "limit (ulimit -n %llu) before it starts",
-        (unsigned long long)num_cores, (unsigned long long)least, (unsigned long long)most,
-        (unsigned long long)least);
+        num_cores, (unsigned long long)least, (unsigned long long)most, (unsigned long long)least);
 }
 
 /* ---- taking connections ---- */
@@ -158,17 +156,17 @@ static void watch(struct ph_hub_server *server, uint32_t events)
         (void)!ph__event_source_change(server->sources[i], events); /* needs nothing that could be missing */
 }
 
-static void log_deaf(struct ph_hub_server *server, const char *why)
+static void log_pause(struct ph_hub_server *server, const char *why)
 {
     server->counts.refusals_to_listen++;
     PH_LOG(server->log, PH_LOG_WARNING, "connections_wait", ph__log_text("reason", why));
 }
 
-static void stop_listening(struct ph_hub_server *server, const char *why, uint64_t pause_ns)
+static void pause_accepting(struct ph_hub_server *server, const char *why, uint64_t pause_ns)
 {
-    log_deaf(server, why);
-    server->is_deaf = true;
-    server->deaf_until_ns = ph__clock_ns() + pause_ns;
+    log_pause(server, why);
+    server->is_accept_paused = true;
+    server->accept_resume_ns = ph__clock_ns() + pause_ns;
     watch(server, 0);
 }
 
@@ -183,11 +181,11 @@ static void take_connection(struct ph_hub_server *server, int connected, bool is
 static void take_connections(struct ph_hub_server *server, int listening, bool is_local)
 {
     int connected;
-    for (int i = 0; i < CONNECTIONS_A_TURN && !server->is_deaf; i++) {
+    for (int i = 0; i < CONNECTIONS_A_TURN && !server->is_accept_paused; i++) {
         if (server->num_strangers >= server->max_strangers) {
-            stop_listening(server, "there are as many connections that are no worker's as there may be", 0);
+            pause_accepting(server, "there are as many connections that are no worker's as there may be", 0);
         } else if (ph__socket_accept(listening, &connected) != PH_OK) {
-            stop_listening(server, ph_error_text(), DEAF_NS);
+            pause_accepting(server, ph_error_text(), ACCEPT_PAUSE_NS);
         } else if (connected >= 0) {
             take_connection(server, connected, is_local);
         } else {
@@ -221,7 +219,7 @@ static const char *why_not_to_stay(const struct ph_session *session, uint64_t no
     const bool waits_for_disk = session->awaited != NULL && !session->awaited->must_end;
     if (waits_for_disk)
         return NULL;
-    if (session->server->is_deaf && is_over(session->stranger_ns, SHORT_PATIENCE_NS, now_ns))
+    if (session->server->is_accept_paused && is_over(session->stranger_ns, SHORT_PATIENCE_NS, now_ns))
         return "the hub has no room for more connections, and this is no worker's";
     if (session->awaited == NULL && is_over(session->moved_ns, PATIENCE_NS, now_ns))
         return "the hub has heard nothing for too long";
@@ -252,15 +250,16 @@ void ph__server_sweep_sessions(struct ph_hub_server *server)
         if (session->is_closing)
             ph__session_close(session);
     }
-    if (!server->is_deaf || now_ns < server->deaf_until_ns || server->num_strangers >= server->max_strangers)
+    if (!server->is_accept_paused || now_ns < server->accept_resume_ns ||
+        server->num_strangers >= server->max_strangers)
         return;
-    server->is_deaf = false;
+    server->is_accept_paused = false;
     watch(server, EPOLLIN);
 }
 
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server)
 {
-    return server->is_deaf ? DEAF_TURN_MS : -1;
+    return server->is_accept_paused ? PAUSED_TURN_MS : -1;
 }
 
 /* ---- listening ---- */

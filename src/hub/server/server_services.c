@@ -15,22 +15,13 @@
 
 /* ---- the log ---- */
 
-static const char *const mode_names[] = {[PH_HUB_SYNCHRONOUS] = "synchronous",
-    [PH_HUB_ASYNCHRONOUS] = "asynchronous",
-    [PH_HUB_BOUNDED] = "bounded"};
-
-const char *ph__hub_mode_name(enum ph_hub_mode mode)
-{
-    return mode_names[mode];
-}
-
 /* event: "service_created", "service_restored" or "service_destroyed". */
 static void log_service(
     const struct ph_hub_server *server, const struct ph__tenant *tenant, const char *event)
 {
     PH_LOG(server->log, PH_LOG_INFO, event, ph__log_text("job", tenant->settings.name),
         ph__log_count("workers", tenant->settings.service.num_workers),
-        ph__log_text("mode", ph__hub_mode_name(tenant->settings.service.mode)),
+        ph__log_text("mode", ph__service_mode_name(tenant->settings.service.mode)),
         ph__log_count("hub", tenant->settings.share.hub + 1u),
         ph__log_count("hubs", tenant->settings.share.num_hubs));
 }

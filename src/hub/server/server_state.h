@@ -56,14 +56,6 @@ struct ph_session { /* a control connection */
     struct ph_session *next;
 };
 
-/* What core threads tell the control thread: workers that have failed. */
-struct ph__failure {
-    struct ph__tenant *tenant;
-    uint32_t worker;
-    char text[PH_HUB_MAX_TEXT + 1];
-    struct ph__failure *next;
-};
-
 /* Since the hub was started. */
 struct ph__server_counts {
     uint64_t connections, broken_connections, refused_requests;
@@ -91,8 +83,8 @@ struct ph_hub_server {
     uint32_t num_strangers, max_strangers; /* connections that are no worker's */
     uint64_t max_descriptors;              /* of the process */
     uint64_t num_own_descriptors;          /* that were open when the hub had started */
-    bool is_deaf;                          /* none is taken, until ... */
-    uint64_t deaf_until_ns;                /* ... then, and until there are fewer strangers */
+    bool is_accept_paused;                 /* until accept_resume_ns, and until there are fewer strangers */
+    uint64_t accept_resume_ns;
     char address[PH_ADDRESS_BYTES], local_socket[PH_HUB_MAX_SOCKET_NAME + 1];
     struct ph__event_loop *loop;
     struct ph__event_source *sources[3];
@@ -122,7 +114,7 @@ struct ph_hub_server {
     int bell[2]; /* [1] is rung by core threads and by stop */
     _Atomic bool must_stop;
     pthread_mutex_t failures_mutex;
-    struct ph__failure *failures;
+    struct ph__failure *failures; /* of workers, that core threads tell of: server_ends.c */
 };
 
 /* ---- hub_session.c ---- */
@@ -137,8 +129,6 @@ void ph__session_answer(struct ph_session *session, ph_status status); /* with p
 void ph__session_detach(struct ph_session *session);
 /* Closes a stranger later, having said why. */
 void ph__session_give_up(struct ph_session *session, const char *why);
-/* How large a frame of it may be from now on. What was kept for larger ones is given back. */
-void ph__session_limit(struct ph_session *session, size_t max_bytes);
 /* A turn takes a few frames of each connection: whether there are more, and taking a few more of each. */
 bool ph__server_has_more(const struct ph_hub_server *server);
 void ph__server_go_on(struct ph_hub_server *server);
@@ -151,8 +141,8 @@ ph_status ph__server_listen(struct ph_hub_server *server);
 void ph__server_sweep_sessions(struct ph_hub_server *server);
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
 
-ph_status ph__server_check_first_worker(
-    struct ph_hub_server *server); /* before the hub starts. PH_ERROR_MEMORY: it could serve none */
+/* Before the hub starts so many core threads. PH_ERROR_MEMORY: it could serve no worker. */
+ph_status ph__server_check_first_worker(struct ph_hub_server *server, size_t num_cores);
 ph_status ph__server_count_descriptors(struct ph_hub_server *server); /* when it has started */
 /* PH_ERROR_MEMORY where there would be none for the links of one more worker. */
 ph_status ph__server_check_descriptors(
@@ -174,14 +164,16 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 ph_status ph__server_request_leave(struct ph_session *session);
 /* The session is closing: its worker is gone, without having left. */
 void ph__server_session_ends(struct ph_session *session);
-void ph__server_worker_failed(struct ph__tenant *tenant, uint32_t worker, const char *text);
+/* ph__tenant_failure, called in core threads: keeps the failure, with ph_error_text(), for the control thread. */
+void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker);
+/* Ends the workers whose failures were noted. */
+void ph__server_end_failed_workers(struct ph_hub_server *server);
 /* Whoever is still there hears why; a run that ended can begin anew with workers that join again. */
 void ph__server_end_run(
     struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status, const char *why);
 
 /* ---- server_services.c ---- */
 
-const char *ph__hub_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 ph_status ph__server_request_create(struct ph_session *session, const struct ph__control_frame *frame);
 ph_status ph__server_request_destroy(struct ph_session *session, const struct ph__control_frame *frame);
 ph_status ph__server_request_end(struct ph_session *session, const struct ph__control_frame *frame);
@@ -280,17 +272,6 @@ ph_status ph__server_name_option(const char *option, ph_status status);
 /* Waits for up to max_ms, and does what there is to do. */
 ph_status ph__server_turn(struct ph_hub_server *server, int max_ms);
 
-/* ph__tenant_failure: called in core threads. */
-void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker);
-/* ph__tenant_news: the same. */
-void ph__server_note_news(void *context);
-/* Those of a tenant whose run has ended concern nobody any more. */
-void ph__server_drop_failures(struct ph_hub_server *server, const struct ph__tenant *tenant);
-
-size_t ph__server_wanted_cores(const struct ph_hub_server *server);
-/* Where a worker's connection to that core thread should go: an address of the interface that was chosen for it, of the family
- * that the session has; "": where the session goes. */
-const char *ph__server_host_of_core(const struct ph_session *session, uint16_t core);
 /* Workers have come or gone: core threads may have to wait in another way. */
 void ph__server_count_crowd(struct ph_hub_server *server);
 

@@ -140,7 +140,7 @@ static void set_service(struct ph__json *job, const struct ph__tenant *tenant)
     const struct ph_hub_service *service = &tenant->settings.service;
     ph__json_set_text(job, "name", service->name);
     ph__json_set_text(job, "state", state_name(tenant));
-    ph__json_set_text(job, "mode", ph__hub_mode_name(service->mode));
+    ph__json_set_text(job, "mode", ph__service_mode_name(service->mode));
     ph__json_set_text(job, "order", service->order == PH_HUB_WORKER_ORDER ? "worker" : "arrival");
     ph__json_set_text(job, "on_death", service->on_death == PH_HUB_ABORT ? "abort" : "shrink");
     ph__json_set_integer(job, "hub", tenant->settings.share.hub + 1);

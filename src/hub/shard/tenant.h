@@ -137,6 +137,18 @@ static inline bool ph__tenant_is_ending(const struct ph__tenant *tenant)
     return tenant->must_end || tenant->state == PH_TENANT_ENDING;
 }
 
+/* Whether all core threads have touched its memory. */
+static inline bool ph__tenant_is_touched(const struct ph__tenant *tenant)
+{
+    return atomic_load(&tenant->num_touched) == tenant->num_cores;
+}
+
+/* Whether all shards have copied what they had to, to or from a snapshot. */
+static inline bool ph__tenant_is_copied(const struct ph__tenant *tenant)
+{
+    return atomic_load(&tenant->saves.num_shards) == 0;
+}
+
 /* The settings are copied. PH_ERROR_MEMORY. */
 ph_status ph__tenant_create(const struct ph__service_settings *settings, struct ph__tenant **tenant_out);
 void ph__tenant_destroy(struct ph__tenant *tenant); /* one that is not running */
@@ -190,8 +202,6 @@ bool ph__tenant_is_linked(const struct ph__tenant *tenant, uint32_t worker); /* 
  * links already. */
 ph_status ph__tenant_start(struct ph__tenant *tenant);
 
-bool ph__tenant_is_touched(const struct ph__tenant *tenant);
-
 /* A running tenant goes on without the worker. */
 void ph__tenant_remove_worker(struct ph__tenant *tenant, uint32_t worker);
 /* The worker has left in good order. A synchronous job that may not shrink ends with its last iteration. */
@@ -209,8 +219,5 @@ void ph__tenant_release(struct ph__tenant *tenant);
 void ph__tenant_begin_snapshot(struct ph__tenant *tenant, uint64_t version);
 /* Sets saves.has_reached when the first chunk has come to this version, and releases. */
 void ph__tenant_watch(struct ph__tenant *tenant, uint64_t version);
-
-/* Whether all shards have copied what they had to. */
-bool ph__tenant_is_copied(const struct ph__tenant *tenant);
 
 #endif

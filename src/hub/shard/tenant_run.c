@@ -157,11 +157,6 @@ ph_status ph__tenant_start(struct ph__tenant *tenant)
     return PH_OK;
 }
 
-bool ph__tenant_is_touched(const struct ph__tenant *tenant)
-{
-    return atomic_load(&tenant->num_touched) == tenant->num_cores;
-}
-
 static void change_worker(struct ph__tenant *tenant, uint32_t worker, ph__core_function function)
 {
     for (uint16_t core = 0; core < tenant->num_cores; core++) {
@@ -304,9 +299,4 @@ void ph__tenant_watch(struct ph__tenant *tenant, uint64_t version)
     tenant->saves.is_watched = true;
     atomic_store(&tenant->saves.has_reached, false);
     call_shards(tenant, watch, version);
-}
-
-bool ph__tenant_is_copied(const struct ph__tenant *tenant)
-{
-    return atomic_load(&tenant->saves.num_shards) == 0;
 }

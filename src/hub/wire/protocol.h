@@ -214,6 +214,8 @@ void ph__service_copy(const struct ph_hub_service *service, const struct ph__hub
 /* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints. */
 bool ph__service_is_same(const struct ph__service_settings *a, const struct ph__service_settings *b);
 
+const char *ph__service_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
+
 /* ---- handshake.c: the proof of a secret, between greeting and welcome (net/authenticate.h), as both sides do it ---- */
 
 /* The hub has a greeting: makes what it answers. */

@@ -148,3 +148,11 @@ bool ph__service_is_same(const struct ph__service_settings *a, const struct ph__
     ph__put_service(&writers[1], &b->service, &b->share);
     return writers[0].used == writers[1].used && memcmp(bytes[0], bytes[1], writers[0].used) == 0;
 }
+
+const char *ph__service_mode_name(enum ph_hub_mode mode)
+{
+    static const char *const names[] = {[PH_HUB_SYNCHRONOUS] = "synchronous",
+        [PH_HUB_ASYNCHRONOUS] = "asynchronous",
+        [PH_HUB_BOUNDED] = "bounded"};
+    return names[mode];
+}

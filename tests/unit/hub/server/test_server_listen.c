@@ -98,7 +98,7 @@ static void who_goes_on_asking_makes_room_when_others_wait(void **state)
     server->max_strangers = 1;
     const int waiting = knock(server);
     hub_turns_take(server);
-    assert_true(server->is_deaf);
+    assert_true(server->is_accept_paused);
     hub_turns_say(server, first, PH_FRAME_STATUS, "\0\0", 2);
     assert_false(hub_turns_is_closed(first));
     hub_turns_put(first, PH_FRAME_STATUS, "\0\0", 2);
