@@ -6,6 +6,7 @@
 #include "base/option/option_value.h"
 #include "base/sizes.h"
 #include "base/text/number.h"
+#include "base/text/utf8.h"
 
 /* ---- the nearest word ---- */
 
@@ -79,12 +80,6 @@ static const char *full_key(struct ph__arena *arena, const char *section, const 
     return ph__arena_printf(arena, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
 }
 
-static const char *last_part(const char *key)
-{
-    const char *dot = strrchr(key, '.');
-    return dot != NULL ? dot + 1 : key;
-}
-
 /* Among full keys: one that differs only in its section, or the nearest one that shares the section, or the nearest. */
 static const char *suggest(
     struct ph__arena *arena, const char *key, const char *const *known, size_t num_known)
@@ -92,15 +87,15 @@ static const char *suggest(
     const char **siblings = ph__arena_alloc_array(arena, num_known, sizeof *siblings);
     if (siblings == NULL)
         return NULL;
-    size_t num_siblings = 0, parent = (size_t)(last_part(key) - key);
+    size_t num_siblings = 0, parent = (size_t)(ph__last_word(key, '.') - key);
     for (size_t i = 0; i < num_known; i++)
-        if (strncmp(known[i], key, parent) == 0 && last_part(known[i]) == known[i] + parent)
+        if (strncmp(known[i], key, parent) == 0 && ph__last_word(known[i], '.') == known[i] + parent)
             siblings[num_siblings++] = known[i] + parent;
     const char *nearest = ph__nearest_word(key + parent, siblings, num_siblings);
     if (nearest != NULL)
         return nearest - parent;
     for (size_t i = 0; i < num_known; i++)
-        if (strcmp(last_part(known[i]), last_part(key)) == 0)
+        if (strcmp(ph__last_word(known[i], '.'), ph__last_word(key, '.')) == 0)
             return known[i];
     return ph__nearest_word(key, known, num_known);
 }
@@ -145,7 +140,7 @@ static ph_status fail_unknown_key(const struct ph__config_reading *reading, cons
 static ph_status fail_unknown_member(
     const struct ph__config_reading *reading, const char *key, const struct ph__option_table *records)
 {
-    int parent = (int)(last_part(key) - key);
+    int parent = (int)(ph__last_word(key, '.') - key);
     const char **known = ph__arena_alloc_array(reading->arena, records->num_options, sizeof *known);
     if (known == NULL)
         return PH_ERROR_MEMORY;

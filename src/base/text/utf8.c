@@ -1,5 +1,7 @@
 #include "base/text/utf8.h"
 
+#include <string.h>
+
 #define LONGEST 4 /* bytes of a character */
 
 static bool is_continuation(unsigned char byte)
@@ -66,4 +68,10 @@ size_t ph__utf8_cut(const char *text, size_t length, size_t max_bytes)
     while (cut > 0 && max_bytes - cut < LONGEST && is_continuation((unsigned char)text[cut]))
         cut--;
     return is_continuation((unsigned char)text[cut]) ? max_bytes : cut;
+}
+
+const char *ph__last_word(const char *text, char separator)
+{
+    const char *last = strrchr(text, separator);
+    return last != NULL ? last + 1 : text;
 }

@@ -1,4 +1,4 @@
-/* Texts whose bytes may be anything: whether they are UTF-8, and where they may be cut. */
+/* Texts whose bytes may be anything: whether they are UTF-8, where they may be cut, and their last word. */
 #ifndef PH_BASE_UTF8_H
 #define PH_BASE_UTF8_H
 
@@ -21,5 +21,8 @@ bool ph__utf8_is_plain(const char *text, size_t length);
 /* How many of the text's bytes, at most max_bytes, leave its last character whole; in what is not UTF-8 there may be none
  * to leave whole, and the cut is at max_bytes. */
 size_t ph__utf8_cut(const char *text, size_t length, size_t max_bytes);
+
+/* What stands behind the last separator, which is a character of ASCII; the whole text where there is none. Points into the text. */
+const char *ph__last_word(const char *text, char separator);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 #include "base/text/number.h"
+#include "base/text/utf8.h"
 #include "hub/wire/part_list.h"
 
 #define MARK "~at-"
@@ -22,12 +23,6 @@
 static int stem_bytes(const char *path)
 {
     return (int)(strlen(path) - strlen(PH_CHECKPOINT_ENDING));
-}
-
-static const char *name_in(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 ph_status ph__job_part_path(const char *path, uint64_t iteration, char **part_out)
@@ -48,8 +43,8 @@ bool ph__job_part_is_of(const char *path, const char *name, uint64_t *iteration_
 {
     char digits[24], usual[24];
     int64_t number;
-    const size_t stem = (size_t)stem_bytes(name_in(path));
-    if (!ph__job_part_is_open(name) || strncmp(name, name_in(path), stem) != 0 ||
+    const size_t stem = (size_t)stem_bytes(ph__last_word(path, '/'));
+    if (!ph__job_part_is_open(name) || strncmp(name, ph__last_word(path, '/'), stem) != 0 ||
         strncmp(name + stem, MARK, strlen(MARK)) != 0)
         return false;
     const char *begin = name + stem + strlen(MARK);
@@ -105,7 +100,7 @@ static ph_status remove_settled(void *argument, const char *name)
 static ph_status remove_all_settled(const char *path, uint64_t settled_end)
 {
     struct removal removal = {.path = path, .settled_end = settled_end};
-    char *folder = strndup(path, (size_t)(name_in(path) - path));
+    char *folder = strndup(path, (size_t)(ph__last_word(path, '/') - path));
     if (folder == NULL)
         return ph__out_of_memory("the folder of a checkpoint");
     removal.folder = folder;

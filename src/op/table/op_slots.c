@@ -4,6 +4,7 @@
  * outside its slice is bad data. Hashing and memory tiers would be other operators in this place. */
 #include <string.h>
 
+#include "base/text/utf8.h"
 #include "op/attributes.h"
 #include "op/table/op_table.h"
 #include "store/declaration.h"
@@ -121,13 +122,6 @@ const struct ph__slot_range *ph__slots_ranges(const struct ph__node *node)
     return node->attributes;
 }
 
-/* What stands behind the last dot of a slice's name. */
-static const char *last_word(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot != NULL ? dot + 1 : name;
-}
-
 /* The slice of the table's feature features[i]; of feature i where features is NULL. */
 static size_t slice_of(const struct ph__declaration *table, const size_t *features, size_t i)
 {
@@ -139,7 +133,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph__declar
 {
     size_t size = count * sizeof(struct ph__slot_range);
     for (size_t i = 0; i < count; i++)
-        size += strlen(last_word(table->slices[slice_of(table, features, i)].name)) + 1;
+        size += strlen(ph__last_word(table->slices[slice_of(table, features, i)].name, '.')) + 1;
     struct ph__slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
     const uint64_t *first_rows = ph__declaration_first_rows(table, &builder->graph.arena);
     if (ranges == NULL || first_rows == NULL) {
@@ -150,7 +144,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph__declar
     for (size_t i = 0; i < count; i++) {
         const size_t slice = slice_of(table, features, i);
         ranges[i] = (struct ph__slot_range){first_rows[slice], table->slices[slice].num_rows};
-        next = stpcpy(next, last_word(table->slices[slice].name)) + 1;
+        next = stpcpy(next, ph__last_word(table->slices[slice].name, '.')) + 1;
     }
     *size_out = size;
     return ranges;

@@ -4,15 +4,10 @@
 #include <string.h>
 
 #include "base/memory/memory.h"
+#include "base/text/utf8.h"
 #include "plan/plan_traffic.h"
 #include "shard/lookup/block_rows.h"
 #include "shard/lookup/lookup_pass.h"
-
-static const char *last_word(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot != NULL ? dot + 1 : name;
-}
 
 /* The number of this stream among those of the rank, which gets it if it has it not. */
 static ph_status find_stream(
@@ -37,7 +32,7 @@ static ph_status stream_of(struct ph__lookup_pass *pass, const struct ph__spread
     const struct ph_table_slice *slice = &lookup->declaration->slices[lookup->slices[feature]];
     const size_t *selected = lookup->features.selected;
     const struct ph__stream stream = {.feature = (uint32_t)(selected != NULL ? selected[feature] : feature),
-        .name = ph__arena_strdup(&pass->sharding->arena, last_word(slice->name)),
+        .name = ph__arena_strdup(&pass->sharding->arena, ph__last_word(slice->name, '.')),
         .first_row = shard->first_row,
         .num_rows = shard->num_rows,
         .whole_rows = slice->num_rows};

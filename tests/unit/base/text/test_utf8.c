@@ -86,6 +86,15 @@ static void a_cut_leaves_characters_whole(void **state)
     assert_int_equal(ph__utf8_cut("\x80\x80\x80", 3, 2), 2);
 }
 
+static void the_last_word_stands_behind_the_last_separator(void **state)
+{
+    (void)state;
+    assert_string_equal(ph__last_word("embedding.user.age", '.'), "age");
+    assert_string_equal(ph__last_word("/folder/file", '/'), "file");
+    assert_string_equal(ph__last_word("alone", '.'), "alone");
+    assert_string_equal(ph__last_word("ends.", '.'), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +102,7 @@ int main(void)
         cmocka_unit_test(what_is_not_utf8_is_told),
         cmocka_unit_test(a_plain_text_has_no_control_character),
         cmocka_unit_test(a_cut_leaves_characters_whole),
+        cmocka_unit_test(the_last_word_stands_behind_the_last_separator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
