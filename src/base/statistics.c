@@ -29,6 +29,16 @@ static int compare_numbers(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+void ph__sort_numbers(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_numbers);
+}
+
+double ph__sorted_median(const double *values, size_t count)
+{
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
 ph_status ph__median(const double *values, size_t count, double *median_out)
 {
     *median_out = (double)NAN;
@@ -38,8 +48,8 @@ ph_status ph__median(const double *values, size_t count, double *median_out)
     if (sorted == NULL)
         return ph__out_of_memory("the median of %zu numbers", count);
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_numbers);
-    *median_out = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    ph__sort_numbers(sorted, count);
+    *median_out = ph__sorted_median(sorted, count);
     free(sorted);
     return PH_OK;
 }

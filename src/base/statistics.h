@@ -9,6 +9,9 @@
 
 double ph__mean(const double *values, size_t count);
 double ph__sample_deviation(const double *values, size_t count); /* over count - 1; from two numbers on */
+void ph__sort_numbers(double *values, size_t count);             /* ascending */
+double ph__sorted_median(
+    const double *values, size_t count); /* of numbers in ascending order; there is one at least */
 /* PH_ERROR_MEMORY; the values are left in their order. */
 ph_status ph__median(const double *values, size_t count, double *median_out);
 

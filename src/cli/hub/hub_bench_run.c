@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory/memory.h"
+#include "base/statistics.h"
 #include "base/sum/random_bytes.h"
 #include "base/thread/clock.h"
 #include "base/thread/stop.h"
@@ -203,19 +204,13 @@ static ph_status run_all(struct worker *workers, uint32_t num_workers, struct cl
 
 /* ---- figures ---- */
 
-static int by_size(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* seconds: sorted. */
+/* Sorts the seconds. */
 static void summarize(const struct worker *worker, double *seconds, struct cli_bench_result *result)
 {
     const size_t count = worker->num_rounds;
     const double num_workers = worker->service->num_workers;
-    qsort(seconds, count, sizeof *seconds, by_size);
-    result->median_s = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
+    ph__sort_numbers(seconds, count);
+    result->median_s = ph__sorted_median(seconds, count);
     result->p99_s = seconds[(count * 99 + 99) / 100 - 1];
     result->bytes_per_s = 2 * num_workers * (double)(worker->num_elements * sizeof(float)) / result->median_s;
     result->messages_per_s = 2 * num_workers * result->num_chunks / result->median_s;

@@ -3,9 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/sizes.h"
+#include "base/statistics.h"
 #include "hub/layout/layout.h"
 
 #define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
@@ -18,12 +18,6 @@
 static const struct ph__autotune_patience patience = {.thread_seconds = .1, .seconds = 1};
 
 /* ---- the choice ---- */
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
 
 /* The times of one size over those of the default size. Rounds are compared within themselves, for machines drift; and the fastest
  * with the fastest, for a disturbance only ever adds to a time. */
@@ -41,8 +35,8 @@ static struct ratios find_ratios(const struct ph__autotune_times *times, size_t 
         least = fmin(least, seconds[size]);
         least_default = fmin(least_default, seconds[DEFAULT_INDEX]);
     }
-    qsort(sorted, count, sizeof *sorted, compare_numbers);
-    return (struct ratios){.median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2,
+    ph__sort_numbers(sorted, count);
+    return (struct ratios){.median = ph__sorted_median(sorted, count),
         .third_quartile = sorted[(3 * count - 1) / 4],
         .fastest = least / least_default};
 }

@@ -19,6 +19,10 @@ static void the_middle_and_the_spread_are_those_of_the_textbook(void **state)
     static const double unsorted[] = {3, -1, 10};
     assert_ok(ph__median(unsorted, 3, &median));
     assert_true(median == 3 && unsorted[0] == 3 && unsorted[2] == 10);
+    double sorted[] = {3, -1, 10, 4};
+    ph__sort_numbers(sorted, 4);
+    assert_true(sorted[0] == -1 && sorted[1] == 3 && sorted[2] == 4 && sorted[3] == 10);
+    assert_true(ph__sorted_median(sorted, 4) == 3.5 && ph__sorted_median(sorted, 3) == 3);
 }
 
 static void what_too_few_numbers_do_not_define_is_nan(void **state)
