@@ -32,13 +32,6 @@ struct ph_dim ph__last_dim(const struct ph_type *type)
     return type->dims[type->num_dims - 1];
 }
 
-struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last)
-{
-    struct ph_type changed = *type;
-    changed.dims[type->num_dims - 1] = last;
-    return changed;
-}
-
 ph_status ph__infer_fail(const struct ph__infer *infer, const char *wants)
 {
     char got[400] = "nothing";
@@ -65,11 +58,6 @@ ph_status ph__infer_elementwise(struct ph__infer *infer)
 bool ph__is_absent(const struct ph__operand *operand)
 {
     return operand->data == NULL && operand->scalar == NULL;
-}
-
-bool ph__is_bf16(const struct ph__operand *operand)
-{
-    return operand->type->dtype == PH_BF16;
 }
 
 size_t ph__elements(const struct ph__operand *operand)

@@ -22,8 +22,6 @@ bool ph__has_fixed_dims(const struct ph_type *type, uint32_t first);
 /* A bias is absent, or has a number for each output. */
 bool ph__is_bias(const struct ph_type *bias, struct ph_dim outputs);
 struct ph_dim ph__last_dim(const struct ph_type *type); /* of a type of 1 dim or more */
-/* The type with another last dimension: (...,K) becomes (...,M). */
-struct ph_type ph__type_with_last(const struct ph_type *type, struct ph_dim last);
 /* Fails with "<node>: wants <wants>; got <types of all inputs>". */
 ph_status ph__infer_fail(const struct ph__infer *infer, const char *wants);
 /* All inputs are reals of one type, and so is output 0. */
@@ -32,7 +30,6 @@ ph_status ph__infer_elementwise(struct ph__infer *infer);
 /* ---- shapes at run time ---- */
 
 bool ph__is_absent(const struct ph__operand *operand);
-bool ph__is_bf16(const struct ph__operand *operand);
 size_t ph__elements(const struct ph__operand *operand);
 size_t ph__rows(const struct ph__operand *operand);         /* dims[0] */
 size_t ph__row_elements(const struct ph__operand *operand); /* product of the other dimensions */

@@ -7,6 +7,19 @@
 #include "op/attributes.h"
 #include "op/operator.h"
 
+static bool is_bf16(const struct ph__operand *operand)
+{
+    return operand->type->dtype == PH_BF16;
+}
+
+/* The type with another last dimension: (...,K) becomes (...,M). */
+static struct ph_type type_with_last(const struct ph_type *type, struct ph_dim last)
+{
+    struct ph_type changed = *type;
+    changed.dims[type->num_dims - 1] = last;
+    return changed;
+}
+
 /* ---- the packed weight ---- */
 
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
@@ -74,7 +87,7 @@ struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, 
         .in_features = packed->shape.dims[1],
         .is_transposed = packing == PH_PACK_TRANSPOSED,
         .is_row_wise = packing == PH_PACK_ROW_WISE || packing == PH_PACK_ROW_WISE_BF16,
-        .is_bf16 = ph__is_bf16(packed)};
+        .is_bf16 = is_bf16(packed)};
 }
 
 static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph__packing packing)
@@ -106,7 +119,7 @@ static ph_status backward_data_infer(struct ph__infer *infer)
     if (!ph__type_is_real(dy) || dy->num_dims < 2 || !ph__type_is_real_of_dims(weight, 2) ||
         !ph__dim_equal(ph__last_dim(dy), weight->dims[0]))
         return ph__infer_fail(infer, "dy (...,M), weight (M,K)");
-    infer->outputs[0] = ph__type_with_last(dy, weight->dims[1]);
+    infer->outputs[0] = type_with_last(dy, weight->dims[1]);
     return PH_OK;
 }
 
@@ -137,9 +150,9 @@ static ph_status backward_data_run(struct ph__call *call)
         .packed = call->inputs[DATA_PACKED].data,
         .activation = attributes->activation,
         .activated = activated->data,
-        .is_activated_bf16 = ph__is_bf16(activated),
+        .is_activated_bf16 = is_bf16(activated),
         .y = dx->data,
-        .is_y_bf16 = ph__is_bf16(dx),
+        .is_y_bf16 = is_bf16(dx),
         .scratch = call->scratch};
     return ph__gemm_backward_data(call->backend->gemm, &shape, &args);
 }
@@ -195,7 +208,7 @@ static ph_status backward_weight_infer(struct ph__infer *infer)
     if (!ph__type_is_real(dy) || !ph__type_is_real(x) || x->num_dims < 2)
         return ph__infer_fail(infer, "dy (...,M), x (...,K)");
     const struct ph_dim last[] = {ph__last_dim(dy), ph__last_dim(x)};
-    const struct ph_type like_dy = ph__type_with_last(x, last[WEIGHT_DY]);
+    const struct ph_type like_dy = type_with_last(x, last[WEIGHT_DY]);
     if (!ph__type_equal(&like_dy, dy))
         return ph__infer_fail(infer, "dy (...,M), x (...,K)");
     infer->outputs[0] = ph__dense_type(2, last);
@@ -213,7 +226,7 @@ static struct ph__gemm_weight_shape gradient_shape(const struct ph__call *call)
 {
     const struct ph__operand *dy = &call->inputs[WEIGHT_DY], *x = &call->inputs[WEIGHT_X];
     return (struct ph__gemm_weight_shape){
-        .out_features = ph__row_width(dy), .in_features = ph__row_width(x), .is_bf16 = ph__is_bf16(dy)};
+        .out_features = ph__row_width(dy), .in_features = ph__row_width(x), .is_bf16 = is_bf16(dy)};
 }
 
 static size_t backward_weight_scratch_bytes(const struct ph__call *call)
@@ -251,7 +264,7 @@ static ph_status linear_infer(struct ph__infer *infer)
     if (!ph__type_is_real(x) || x->num_dims < 2 || !ph__dim_equal(ph__last_dim(x), weight->dims[1]) ||
         !ph__is_bias(bias, weight->dims[0]))
         return ph__infer_fail(infer, "x (...,K), weight (M,K), bias (M) or none");
-    infer->outputs[0] = ph__type_with_last(x, weight->dims[0]);
+    infer->outputs[0] = type_with_last(x, weight->dims[0]);
     return PH_OK;
 }
 
@@ -306,7 +319,7 @@ static ph_status linear_run(struct ph__call *call)
         .bias = call->inputs[PH_LINEAR_BIAS].data,
         .activation = attributes->activation,
         .y = y->data,
-        .is_y_bf16 = ph__is_bf16(y),
+        .is_y_bf16 = is_bf16(y),
         .scratch = call->scratch};
     return ph__gemm_forward(call->backend->gemm, &shape, &args);
 }

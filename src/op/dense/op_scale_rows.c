@@ -10,10 +10,12 @@ struct rows_call {
     ph_real *y;
 };
 
-static struct rows_call rows_call_of(const struct ph__call *call)
+static ph_status run_blocks(struct ph__call *call, ph__range_task block)
 {
-    return (struct rows_call){call->backend->kernels, ph__row_elements(&call->inputs[0]),
-        call->inputs[0].data, call->inputs[1].data, call->outputs[0].data};
+    struct rows_call rows = {call->backend->kernels, ph__row_elements(&call->inputs[0]), call->inputs[0].data,
+        call->inputs[1].data, call->outputs[0].data};
+    ph__for_blocks(call->backend, ph__rows(&call->inputs[0]), ph__block_rows(rows.columns), block, &rows);
+    return PH_OK;
 }
 
 /* ---- scale_rows ---------------------------------------------------------------------------------------------- */
@@ -54,10 +56,7 @@ static void scale_rows_block(void *argument, size_t first, size_t last, size_t w
 
 static ph_status scale_rows_run(struct ph__call *call)
 {
-    struct rows_call rows = rows_call_of(call);
-    ph__for_blocks(
-        call->backend, ph__rows(&call->inputs[0]), ph__block_rows(rows.columns), scale_rows_block, &rows);
-    return PH_OK;
+    return run_blocks(call, scale_rows_block);
 }
 
 const struct ph__op ph__op_scale_rows = {
@@ -111,10 +110,7 @@ static void row_dots_block(void *argument, size_t first, size_t last, size_t wor
 
 static ph_status row_dots_run(struct ph__call *call)
 {
-    struct rows_call rows = rows_call_of(call);
-    ph__for_blocks(
-        call->backend, ph__rows(&call->inputs[0]), ph__block_rows(rows.columns), row_dots_block, &rows);
-    return PH_OK;
+    return run_blocks(call, row_dots_block);
 }
 
 const struct ph__op ph__op_row_dots = {
