@@ -61,18 +61,10 @@ static ph_status keep_share(const struct ph__snapshot *snapshot)
     return status;
 }
 
-static ph_status allocate(const struct ph__snapshot *snapshot, float **array_out)
-{
-    void *array;
-    PH_TRY(ph__memory_alloc(
-        snapshot->layout->sizes.num_weights * sizeof(float), "the snapshot of a job", &array));
-    *array_out = array;
-    return PH_OK;
-}
-
 static ph_status fill(
     struct ph__snapshot *snapshot, const struct ph__init_key *keys, size_t num_keys, size_t chunk_bytes)
 {
+    static const char what[] = "the snapshot of a job";
     if (num_keys == 0)
         return PH_OK;
     PH_TRY(copy_keys(keys, num_keys, chunk_bytes, snapshot));
@@ -80,11 +72,13 @@ static ph_status fill(
     snapshot->num_bytes = ph__snapshot_bytes(&snapshot->settings, &snapshot->layout->sizes);
     snapshot->chunks = calloc(snapshot->layout->sizes.num_chunks, sizeof *snapshot->chunks);
     if (snapshot->chunks == NULL)
-        return ph__out_of_memory("the snapshot of a job");
-    PH_TRY(allocate(snapshot, &snapshot->weights));
+        return ph__out_of_memory("%s", what);
+    PH_TRY(ph__layout_alloc_weights(snapshot->layout, what, &snapshot->weights));
     if (ph__service_has_m(&snapshot->settings.service))
-        PH_TRY(allocate(snapshot, &snapshot->m));
-    return ph__service_has_s(&snapshot->settings.service) ? allocate(snapshot, &snapshot->s) : PH_OK;
+        PH_TRY(ph__layout_alloc_weights(snapshot->layout, what, &snapshot->m));
+    return ph__service_has_s(&snapshot->settings.service)
+               ? ph__layout_alloc_weights(snapshot->layout, what, &snapshot->s)
+               : PH_OK;
 }
 
 ph_status ph__snapshot_create(const struct ph__service_settings *settings, const struct ph__init_key *keys,
@@ -105,19 +99,13 @@ ph_status ph__snapshot_create(const struct ph__service_settings *settings, const
     return PH_OK;
 }
 
-static void free_array(const struct ph__snapshot *snapshot, float *array)
-{
-    if (array != NULL)
-        ph__memory_free(array, snapshot->layout->sizes.num_weights * sizeof(float));
-}
-
 void ph__snapshot_destroy(struct ph__snapshot *snapshot)
 {
     if (snapshot == NULL)
         return;
-    free_array(snapshot, snapshot->weights);
-    free_array(snapshot, snapshot->m);
-    free_array(snapshot, snapshot->s);
+    ph__layout_free_weights(snapshot->layout, snapshot->weights);
+    ph__layout_free_weights(snapshot->layout, snapshot->m);
+    ph__layout_free_weights(snapshot->layout, snapshot->s);
     ph__layout_destroy(snapshot->layout);
     free(snapshot->chunks);
     free(snapshot->keys);

@@ -75,14 +75,6 @@ size_t ph__job_memory_bytes(
                (sizeof(struct ph__chunk_state) + options->num_workers * sizeof(struct ph__chunk_worker));
 }
 
-static ph_status allocate_weights(const struct ph__job_memory *memory, const char *what, float **array_out)
-{
-    void *array;
-    PH_TRY(ph__memory_alloc(memory->layout->sizes.num_weights * sizeof(float), what, &array));
-    *array_out = array;
-    return PH_OK;
-}
-
 static ph_status allocate_versions(struct ph__job_memory *memory)
 {
     const bool is_weights = memory->layout->sizes.num_narrow_keys == 0;
@@ -93,7 +85,7 @@ static ph_status allocate_versions(struct ph__job_memory *memory)
         if (is_weights)
             memory->weights[i] = (float *)(void *)memory->results[i];
         else
-            PH_TRY(allocate_weights(memory, "a job's parameters", &memory->weights[i]));
+            PH_TRY(ph__layout_alloc_weights(memory->layout, "a job's parameters", &memory->weights[i]));
     }
     return ph__region_seal_read_only(&memory->region);
 }
@@ -101,11 +93,11 @@ static ph_status allocate_versions(struct ph__job_memory *memory)
 static ph_status allocate_slots(struct ph__job_memory *memory, const struct ph__job_memory_options *options)
 {
     if (options->has_m)
-        PH_TRY(allocate_weights(memory, "an optimizer's slots", &memory->m));
+        PH_TRY(ph__layout_alloc_weights(memory->layout, "an optimizer's slots", &memory->m));
     if (options->has_s)
-        PH_TRY(allocate_weights(memory, "an optimizer's slots", &memory->s));
+        PH_TRY(ph__layout_alloc_weights(memory->layout, "an optimizer's slots", &memory->s));
     for (uint32_t i = 0; options->has_sums && i < memory->depth; i++)
-        PH_TRY(allocate_weights(memory, "a job's sums", &memory->sums[i]));
+        PH_TRY(ph__layout_alloc_weights(memory->layout, "a job's sums", &memory->sums[i]));
     return PH_OK;
 }
 
@@ -151,12 +143,6 @@ ph_status ph__job_memory_create(
     return PH_OK;
 }
 
-static void free_weights(const struct ph__job_memory *memory, float *array)
-{
-    if (array != NULL)
-        ph__memory_free(array, memory->layout->sizes.num_weights * sizeof(float));
-}
-
 void ph__job_memory_destroy(struct ph__job_memory *memory)
 {
     if (memory == NULL)
@@ -165,11 +151,11 @@ void ph__job_memory_destroy(struct ph__job_memory *memory)
         remove_worker(memory, &memory->workers[i]);
     for (uint32_t i = 0; i < PH_HUB_MAX_DEPTH; i++) {
         if ((char *)memory->weights[i] != memory->results[i])
-            free_weights(memory, memory->weights[i]);
-        free_weights(memory, memory->sums[i]);
+            ph__layout_free_weights(memory->layout, memory->weights[i]);
+        ph__layout_free_weights(memory->layout, memory->sums[i]);
     }
-    free_weights(memory, memory->m);
-    free_weights(memory, memory->s);
+    ph__layout_free_weights(memory->layout, memory->m);
+    ph__layout_free_weights(memory->layout, memory->s);
     ph__region_close(&memory->region);
     if (memory->chunks != NULL)
         ph__memory_free(memory->chunks, memory->layout->sizes.num_chunks * sizeof *memory->chunks);

@@ -174,3 +174,17 @@ void ph__layout_destroy(struct ph__layout *layout)
     free(layout->chunks);
     free(layout);
 }
+
+ph_status ph__layout_alloc_weights(const struct ph__layout *layout, const char *what, float **array_out)
+{
+    void *array;
+    PH_TRY(ph__memory_alloc(layout->sizes.num_weights * sizeof(float), what, &array));
+    *array_out = array;
+    return PH_OK;
+}
+
+void ph__layout_free_weights(const struct ph__layout *layout, float *array)
+{
+    if (array != NULL)
+        ph__memory_free(array, layout->sizes.num_weights * sizeof(float));
+}

@@ -90,4 +90,8 @@ size_t ph__layout_count_here(const struct ph__layout *layout, size_t key); /* it
 
 void ph__layout_destroy(struct ph__layout *layout); /* NULL is fine */
 
+/* An array of the layout's num_weights, zeros. PH_ERROR_MEMORY naming `what`. */
+ph_status ph__layout_alloc_weights(const struct ph__layout *layout, const char *what, float **array_out);
+void ph__layout_free_weights(const struct ph__layout *layout, float *array); /* NULL is fine */
+
 #endif
