@@ -236,13 +236,6 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Counts an answer that has come; is_last: of its operation. */
-static void count_answer(struct ph__client_engine *engine, bool is_last)
-{
-    engine->num_came++;
-    engine->has_finished |= is_last;
-}
-
 /* ---- what hubs say over links: answers to what was asked of them, each once ---- */
 
 /* Whether the operation in this slot asks for what the message is. */
@@ -287,6 +280,13 @@ static ph_status place(
         return ph_fail(PH_ERROR_PEER, "the hub sends %zu bytes for chunk %u", payload_bytes, message->chunk);
     *memory_out = client->parameters[message->iteration % client->num_parameters] + chunk->gradient_offset;
     return PH_OK;
+}
+
+/* Counts an answer that has come; is_last: of its operation. */
+static void count_answer(struct ph__client_engine *engine, bool is_last)
+{
+    engine->num_came++;
+    engine->has_finished |= is_last;
 }
 
 static ph_status arrived(void *context, const struct ph__message *message)

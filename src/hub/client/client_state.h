@@ -139,11 +139,6 @@ ph_status ph__client_find_links(struct ph_hub_client *client);
 /* Memory and links. num_taken_out: descriptors of the first hub's last frame that are the client's now, also after an error. */
 ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out);
 
-/* ---- client_engine.c ---- */
-
-/* The owner of this link, which can be given to nobody else. */
-struct ph__link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link);
-
 /* ---- client.c ---- */
 
 /* Begins an operation without checks: init assigns and pulls with it. */
@@ -183,5 +178,8 @@ uint64_t ph__client_engine_num_answers(const struct ph__client_engine *engine);
 /* Sleeps until there is something to move on, or with a thread until an operation has all its answers; until a hub says something on
  * its control connection, or timeout_ms are over. has_news_out: a hub has. */
 ph_status ph__client_engine_sleep(struct ph__client_engine *engine, int timeout_ms, bool *has_news_out);
+
+/* The owner of this link, which can be given to nobody else: counts the answers that come over it. */
+struct ph__link_owner ph__client_link_owner(struct ph_hub_client *client, uint32_t link);
 
 #endif

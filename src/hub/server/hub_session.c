@@ -31,12 +31,11 @@ static void log_closed(const struct ph_session *session)
         session->server->log, PH_LOG_INFO, "connection_closed", ph__log_count("connection", session->number));
 }
 
-static void log_broken(struct ph_session *session, const char *why)
+/* event: "connection_broken" or "connection_silent". */
+static void log_lost(const struct ph_session *session, const char *event, const char *why)
 {
-    session->server->counts.broken_connections++;
-    PH_LOG(session->server->log, PH_LOG_WARNING, "connection_broken",
-        ph__log_count("connection", session->number), ph__log_text("peer", session->peer),
-        ph__log_text("reason", why));
+    PH_LOG(session->server->log, PH_LOG_WARNING, event, ph__log_count("connection", session->number),
+        ph__log_text("peer", session->peer), ph__log_text("reason", why));
 }
 
 static void log_refused(struct ph_session *session, const char *why)
@@ -44,14 +43,6 @@ static void log_refused(struct ph_session *session, const char *why)
     session->server->counts.refused_requests++;
     PH_LOG(session->server->log, PH_LOG_WARNING, "request_refused",
         ph__log_count("connection", session->number), ph__log_text("reason", why));
-}
-
-static void log_silent(struct ph_session *session, const char *why)
-{
-    session->server->counts.silent_connections++;
-    PH_LOG(session->server->log, PH_LOG_WARNING, "connection_silent",
-        ph__log_count("connection", session->number), ph__log_text("peer", session->peer),
-        ph__log_text("reason", why));
 }
 
 /* It is closed at the end of the turn. What happened first is what is told. */
@@ -233,8 +224,10 @@ static void happened(void *context, uint32_t events)
         return;
     }
     const ph_status status = receive(session);
-    if (status != PH_OK)
-        log_broken(session, ph_error_text());
+    if (status != PH_OK) {
+        session->server->counts.broken_connections++;
+        log_lost(session, "connection_broken", ph_error_text());
+    }
     if (session->stream == NULL)
         return; /* it is a link now */
     if (status != PH_OK)
@@ -269,7 +262,8 @@ void ph__session_detach(struct ph_session *session)
 
 void ph__session_give_up(struct ph_session *session, const char *why)
 {
-    log_silent(session, why);
+    session->server->counts.silent_connections++;
+    log_lost(session, "connection_silent", why);
     send_answer(session, ph_fail(PH_ERROR_PEER, "%s", why));
     session->is_closing = true;
 }
