@@ -1,4 +1,4 @@
-/* The verbs of `phloem hub`, one file each. argv[0] is the verb's name. */
+/* The verbs of `phloem hub` that have a file each; the others: verb_hub.c. argv[0] is the verb's name. */
 #ifndef PH_CLI_HUB_VERBS_H
 #define PH_CLI_HUB_VERBS_H
 
@@ -7,7 +7,6 @@
 #include "phloem/hub.h"
 #include "phloem/status.h"
 
-ph_status cli_hub_serve(int argc, char **argv);
 ph_status cli_hub_status(int argc, char **argv);
 ph_status cli_hub_bench(int argc, char **argv);
 
