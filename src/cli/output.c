@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -112,6 +113,25 @@ ph_status cli_print(cli_write_function *write, const void *what)
     struct ph__writer *writer;
     PH_TRY(ph__writer_open("-", &writer));
     return ph__writer_end(writer, write(what, writer));
+}
+
+static ph_status write_table(const void *table, struct ph__writer *writer)
+{
+    return ph__text_table_write(table, writer);
+}
+
+ph_status cli_print_table(const struct ph__text_table *table)
+{
+    return cli_print(write_table, table);
+}
+
+ph_status cli_print_json(const struct ph__json *json)
+{
+    char *text;
+    PH_TRY(ph__json_text(json, 2, &text));
+    printf("%s\n", text);
+    free(text);
+    return PH_OK;
 }
 
 void cli_print_note(void *context, const char *text)

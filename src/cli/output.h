@@ -3,6 +3,8 @@
 #define PH_CLI_OUTPUT_H
 
 #include "base/file/stream.h"
+#include "base/format/json.h"
+#include "base/format/text_table.h"
 
 /* PH_ERROR_USAGE when writing `path`, or `path`.tmp on the way there, would overwrite a file that is read by the name of
  * `input`: one of a pattern, an array of a set, what standard input comes from. "-" overwrites nothing. PH_ERROR_DATA for a pattern
@@ -22,6 +24,9 @@ typedef ph_status cli_write_function(const void *what, struct ph__writer *writer
 
 /* Calls `write` with a writer of standard output, behind what was printed there before. */
 ph_status cli_print(cli_write_function *write, const void *what);
+
+ph_status cli_print_table(const struct ph__text_table *table);
+ph_status cli_print_json(const struct ph__json *json); /* indented */
 
 /* Prints "phloem: note: TEXT" to standard error: an observer's on_note, whose context it does not need. */
 void cli_print_note(void *context, const char *text);

@@ -1,11 +1,8 @@
 /* phloem hub bench ADDRESS: measures a running hub from this host, by services of its own that go when they are done. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/format/json.h"
-#include "base/format/text_table.h"
 #include "base/text/number.h"
 #include "cli/arguments.h"
 #include "cli/hub/hub_verbs.h"
@@ -190,20 +187,6 @@ static void add_row(struct ph__text_table *table, enum ph_hub_transport transpor
     ph__text_table_cell(table, "%.0f", result->messages_per_s);
 }
 
-static ph_status write_table(const void *table, struct ph__writer *writer)
-{
-    return ph__text_table_write(table, writer);
-}
-
-static ph_status print_json(const struct ph__json *rows)
-{
-    char *text;
-    PH_TRY(ph__json_text(rows, 2, &text));
-    printf("%s\n", text);
-    free(text);
-    return PH_OK;
-}
-
 /* ---- measuring ---- */
 
 static ph_status measure_size(const struct plan *plan, enum ph_hub_transport transport, uint64_t size,
@@ -256,7 +239,7 @@ static ph_status report_json(const struct plan *plan)
     struct report report = {.rows = ph__json_array()};
     ph_status status = measure(plan, &report);
     if (status == PH_OK)
-        status = print_json(report.rows);
+        status = cli_print_json(report.rows);
     ph__json_destroy(report.rows);
     return status;
 }
@@ -273,7 +256,7 @@ static ph_status report_table(const struct plan *plan)
         printf("%u workers, %zu rounds; fp32 gradients, summed, with momentum\n\n", plan->num_workers,
             plan->num_rounds);
     if (status == PH_OK)
-        status = cli_print(write_table, &table);
+        status = cli_print_table(&table);
     ph__text_table_fini(&table);
     return status;
 }

@@ -2,11 +2,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/format/text_table.h"
 #include "base/text/number.h"
 #include "cli/arguments.h"
 #include "cli/hub/hub_verbs.h"
@@ -111,14 +109,9 @@ static double rate(const struct sight *sight, const struct ph__json *job, const 
 
 /* ---- tables ---- */
 
-static ph_status write_table(const void *table, struct ph__writer *writer)
-{
-    return ph__text_table_write(table, writer);
-}
-
 static ph_status print_table(struct ph__text_table *table)
 {
-    const ph_status status = ph__text_table_num_rows(table) > 0 ? cli_print(write_table, table) : PH_OK;
+    const ph_status status = ph__text_table_num_rows(table) > 0 ? cli_print_table(table) : PH_OK;
     ph__text_table_fini(table);
     return status;
 }
@@ -264,7 +257,6 @@ static ph_status print_json(struct sight *sight)
 {
     const struct ph__json *jobs = ph__json_get(sight->after, "jobs");
     struct ph__json *json = ph__json_object(), *rates = ph__json_array();
-    char *printed;
     for (size_t i = 0; i < ph__json_size(jobs); i++) {
         const struct ph__json *job = ph__json_at(jobs, i);
         struct ph__json *entry = ph__json_object();
@@ -277,13 +269,9 @@ static ph_status print_json(struct sight *sight)
     ph__json_set(json, "rates", rates);
     ph__json_set(json, "hub", sight->after);
     sight->after = NULL;
-    const ph_status status = ph__json_text(json, 2, &printed);
+    const ph_status status = cli_print_json(json);
     ph__json_destroy(json);
-    if (status != PH_OK)
-        return status;
-    printf("%s\n", printed);
-    free(printed);
-    return PH_OK;
+    return status;
 }
 
 ph_status cli_hub_status(int argc, char **argv)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/format/json.h"
 #include "base/memory/memory.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 #include "cli/verb/scoring.h"
 #include "train/folder/summary.h"
@@ -17,11 +17,7 @@ static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_task
     struct ph__json *json = num_tasks == 1 ? ph__metrics_json(metrics) : ph__json_array();
     for (size_t task = 0; num_tasks > 1 && task < num_tasks; task++)
         ph__json_append(json, ph__metrics_json(&metrics[task]));
-    char *text = NULL;
-    ph_status status = ph__json_text(json, 2, &text);
-    if (status == PH_OK)
-        printf("%s\n", text);
-    free(text);
+    const ph_status status = cli_print_json(json);
     ph__json_destroy(json);
     return status;
 }
