@@ -49,10 +49,10 @@ void core_job_init(
         ph__chunk_lists_init(&job->chunks_of_core, job->core_of_chunk, job->layout->sizes.num_chunks, 1));
     job->job.core_of_chunk = job->core_of_chunk;
     job->job.chunks_of_core = &job->chunks_of_core;
-    job->job.num_workers = num_workers;
-    job->job.depth = 1;
-    job->job.optimizers = &none;
-    job->job.num_optimizers = 1;
+    job->job.service.num_workers = num_workers;
+    job->job.service.depth = 1;
+    job->job.service.optimizers = &none;
+    job->job.service.num_optimizers = 1;
     job->job.optimizer_of_key = &job->optimizer_of_key;
     assert_ok(ph__shard_create(&job->job, 0, &callbacks, &job->shard));
 }
@@ -178,7 +178,7 @@ static const struct ph__link_transport tireless_transport = {
 void core_job_attach_tireless(struct core_job *job, const bool *is_resting)
 {
     const uint32_t num_chunks = (uint32_t)job->layout->sizes.num_chunks;
-    for (uint32_t worker = 0; worker < job->job.num_workers; worker++) {
+    for (uint32_t worker = 0; worker < job->job.service.num_workers; worker++) {
         struct tireless_link *link = calloc(1, sizeof *link);
         assert_non_null(link);
         link->link.transport = &tireless_transport;

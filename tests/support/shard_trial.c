@@ -381,17 +381,17 @@ static struct ph__shard_job describe_job(struct shard_trial *trial)
         .memory = &trial->memory,
         .core_of_chunk = trial->core_of_chunk,
         .chunks_of_core = &trial->chunks_of_core,
-        .mode = options->mode,
-        .order = options->order,
-        .num_workers = options->num_workers,
-        .depth = options->depth,
-        .staleness = options->staleness,
-        .is_mean = options->job.is_mean,
+        .service = {.mode = options->mode,
+            .order = options->order,
+            .num_workers = options->num_workers,
+            .depth = options->depth,
+            .staleness = options->staleness,
+            .is_mean = options->job.is_mean,
+            .clip_norm = options->job.clip_norm,
+            .optimizers = options->job.optimizers,
+            .num_optimizers = options->job.num_optimizers},
         .is_non_temporal = options->is_non_temporal,
-        .clip_norm = options->job.clip_norm,
-        .optimizers = options->job.optimizers,
-        .optimizer_of_key = trial->optimizer_of_key,
-        .num_optimizers = options->job.num_optimizers};
+        .optimizer_of_key = trial->optimizer_of_key};
 }
 
 static size_t ring_capacity(const struct shard_trial *trial)

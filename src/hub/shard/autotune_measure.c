@@ -221,11 +221,11 @@ static ph_status make_shard(struct trial *trial, const struct ph__kernels *kerne
         .memory = trial->memory,
         .core_of_chunk = trial->core_of_chunk,
         .chunks_of_core = &trial->chunks_of_core,
-        .num_workers = trial->num_workers,
-        .depth = 1,
+        .service = {.num_workers = trial->num_workers,
+            .depth = 1,
+            .optimizers = &momentum,
+            .num_optimizers = 1},
         .is_non_temporal = is_non_temporal,
-        .optimizers = &momentum,
-        .num_optimizers = 1,
         .optimizer_of_key = &optimizer_of_key};
     return ph__shard_create(&trial->job, 0, &callbacks, &trial->shard);
 }

@@ -46,14 +46,9 @@ struct ph__shard_job {
     struct ph__job_memory *memory; /* its contents are the shards', each chunk's its own shard's */
     const uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: of another hub */
     const struct ph__chunk_lists *chunks_of_core;
-    enum ph_hub_mode mode;
-    enum ph_hub_order order;
-    uint32_t num_workers, depth, staleness;
-    bool is_mean, is_non_temporal;
-    float clip_norm;
-    const struct ph_hub_optimizer *optimizers;
+    struct ph_hub_service service; /* checked: what its mode makes no use of is 0; borrows its optimizers */
+    bool is_non_temporal;
     const uint32_t *optimizer_of_key;
-    uint32_t num_optimizers;
     struct ph__job_trace *trace; /* NULL: none (shard_trace.h) */
     struct ph__wide *wide;       /* NULL: tall (shard_wide.h) */
     /* Clipping: written by all shards. */

@@ -35,7 +35,7 @@ static char *own_place(const struct ph__shard *shard, uint32_t chunk, uint32_t w
 void ph__shard_add_places(struct ph__shard *shard, uint32_t worker)
 {
     const struct ph__layout *layout = shard->job->memory->layout;
-    for (uint32_t iteration = 0; iteration < shard->job->depth; iteration++) {
+    for (uint32_t iteration = 0; iteration < shard->job->service.depth; iteration++) {
         for (size_t i = shard->num_chunks; i-- > 0;) {
             const uint32_t chunk = shard->chunks[i];
             if (chunk < layout->sizes.num_chunks && is_dealt_out(shard, &layout->chunks[chunk]))
@@ -47,7 +47,7 @@ void ph__shard_add_places(struct ph__shard *shard, uint32_t worker)
 void ph__shard_deal_places(struct ph__shard *shard)
 {
     shard->num_places = 0;
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (ph__shard_is_live(shard, worker) && shard->links[worker].has_payloads)
             ph__shard_add_places(shard, worker);
     }
@@ -155,7 +155,7 @@ static void answer_pull(struct ph__shard *shard, uint32_t chunk, uint32_t worker
 void ph__shard_answer_iteration(struct ph__shard *shard, uint32_t chunk)
 {
     const uint64_t version = ph__shard_state(shard, chunk)->version;
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
         if (!ph__shard_is_live(shard, worker))
             continue;
@@ -169,7 +169,7 @@ void ph__shard_answer_iteration(struct ph__shard *shard, uint32_t chunk)
 static uint64_t slowest(const struct ph__shard *shard, uint32_t chunk)
 {
     uint64_t least = UINT64_MAX;
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         const uint64_t counted = ph__request(shard->job->memory, chunk, worker)->counted;
         if (ph__shard_is_live(shard, worker) && counted < least)
             least = counted;
@@ -179,7 +179,8 @@ static uint64_t slowest(const struct ph__shard *shard, uint32_t chunk)
 
 uint64_t ph__shard_last_answerable(const struct ph__shard *shard, uint32_t chunk)
 {
-    return shard->job->mode == PH_HUB_BOUNDED ? slowest(shard, chunk) + shard->job->staleness : UINT64_MAX;
+    return shard->job->service.mode == PH_HUB_BOUNDED ? slowest(shard, chunk) + shard->job->service.staleness
+                                                      : UINT64_MAX;
 }
 
 static void answer_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker, bool is_written)
@@ -194,7 +195,7 @@ static void answer_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t wo
 void ph__shard_answer_gradients(struct ph__shard *shard, uint32_t chunk, bool is_written)
 {
     const uint64_t last = ph__shard_last_answerable(shard, chunk);
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
         while (ph__shard_is_live(shard, worker) && request->answered < request->counted &&
                request->answered < last)
@@ -216,7 +217,7 @@ static ph_status check_chunk(const struct ph__shard *shard, const struct ph__mes
 
 ph_status ph__shard_check_nobody_left(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
-    for (uint32_t worker = 0; shard->num_left > 0 && worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; shard->num_left > 0 && worker < shard->job->service.num_workers; worker++) {
         if (shard->links[worker].has_left &&
             ph__request(shard->job->memory, chunk, worker)->pushed < iteration)
             return ph_fail(PH_ERROR_PEER, "chunk %u: worker %u has left before iteration %llu", chunk, worker,
@@ -231,7 +232,7 @@ static ph_status check_push(const struct ph__shard *shard, uint32_t worker, cons
     if (message->iteration != request->pushed + 1)
         return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed after %llu", message->chunk,
             (unsigned long long)message->iteration, (unsigned long long)request->pushed);
-    if (message->iteration > request->answered + shard->job->depth)
+    if (message->iteration > request->answered + shard->job->service.depth)
         return ph_fail(PH_ERROR_PEER, "chunk %u: iteration %llu is pushed while %llu waits", message->chunk,
             (unsigned long long)message->iteration, (unsigned long long)request->answered + 1);
     return ph__shard_check_nobody_left(shard, message->chunk, message->iteration);
@@ -262,7 +263,7 @@ static ph_status check_learning_rate(
 {
     float rate;
     memcpy(&rate, &message->chunk, sizeof rate);
-    if (worker != 0 || message->count >= shard->job->num_optimizers || !isfinite(rate))
+    if (worker != 0 || message->count >= shard->job->service.num_optimizers || !isfinite(rate))
         return ph_fail(PH_ERROR_PEER, "a learning rate of %g for optimizer %u by rank %u", (double)rate,
             message->count, worker);
     return PH_OK;
@@ -322,7 +323,7 @@ static void take_push(struct ph__shard *shard, uint32_t worker, const struct ph_
         ph__shard_trace_push(shard, message);
     if (worker == 0)
         state->learning_rates[slot] = shard->learning_rates[ph__shard_optimizer(shard, message->chunk)];
-    if (ph__shard_takes_gradients(shard)) {
+    if (ph__shard_takes_gradients(&shard->job->service)) {
         ph__shard_consider_gradients(shard, message->chunk, worker);
         return;
     }

@@ -131,7 +131,7 @@ void ph__shard_consider_gradients(struct ph__shard *shard, uint32_t chunk, uint3
 static void consider_wide(struct ph__shard *shard, uint32_t chunk)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
-    if (state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH] < shard->job->num_workers ||
+    if (state->num_arrived[(state->version + 1) % PH_HUB_MAX_DEPTH] < shard->job->service.num_workers ||
         ph__shard_must_wait(shard, chunk))
         return;
     state->is_queued = true;
@@ -141,8 +141,8 @@ static void consider_wide(struct ph__shard *shard, uint32_t chunk)
 void ph__shard_consider(struct ph__shard *shard, uint32_t chunk)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
-    if (shard->job->mode != PH_HUB_SYNCHRONOUS) {
-        for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
+    if (shard->job->service.mode != PH_HUB_SYNCHRONOUS) {
+        for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++)
             ph__shard_consider_gradients(shard, chunk, worker);
         return;
     }
@@ -159,7 +159,7 @@ void ph__shard_consider(struct ph__shard *shard, uint32_t chunk)
 static size_t move_links(struct ph__shard *shard, size_t max_messages)
 {
     size_t num_moved = 0;
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         struct ph__shard_link *link = &shard->links[worker];
         size_t moved = 0;
         if (link->link == NULL || link->has_failed)
@@ -262,7 +262,7 @@ void ph__shard_remove_worker(struct ph__shard *shard, uint32_t worker)
     shard->num_live--;
     for (size_t i = 0; i < shard->num_chunks; i++) {
         const uint32_t chunk = shard->chunks[i];
-        if (shard->job->mode == PH_HUB_SYNCHRONOUS)
+        if (shard->job->service.mode == PH_HUB_SYNCHRONOUS)
             forget_pushes(shard, chunk, worker);
         else
             ph__shard_answer_gradients(shard, chunk, false);
@@ -273,7 +273,7 @@ void ph__shard_remove_worker(struct ph__shard *shard, uint32_t worker)
 /* Whoever has pushed what will never be complete. */
 static void fail_those_ahead(struct ph__shard *shard, uint32_t chunk)
 {
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (!ph__shard_is_live(shard, worker))
             continue;
         const uint64_t pushed = ph__request(shard->job->memory, chunk, worker)->pushed;
@@ -284,7 +284,7 @@ static void fail_those_ahead(struct ph__shard *shard, uint32_t chunk)
 
 void ph__shard_retire_worker(struct ph__shard *shard, uint32_t worker)
 {
-    if (shard->job->mode != PH_HUB_SYNCHRONOUS || !ph__shard_is_live(shard, worker)) {
+    if (shard->job->service.mode != PH_HUB_SYNCHRONOUS || !ph__shard_is_live(shard, worker)) {
         ph__shard_remove_worker(shard, worker);
         return;
     }
@@ -301,9 +301,10 @@ void ph__shard_retire_worker(struct ph__shard *shard, uint32_t worker)
 
 /* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of their own each
  * worker as many as it may push ahead. */
-static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth, size_t num_chunks)
+static size_t count_works(const struct ph_hub_service *service, size_t num_chunks)
 {
-    const size_t a_chunk = 3 + (takes_gradients ? num_workers * depth : 0);
+    const size_t num_pushes = (size_t)service->num_workers * service->depth;
+    const size_t a_chunk = 3 + (ph__shard_takes_gradients(service) ? num_pushes : 0);
     size_t capacity = 1;
     while (capacity < ph__max(num_chunks, 1) * a_chunk)
         capacity *= 2;
@@ -312,16 +313,16 @@ static size_t count_works(bool takes_gradients, size_t num_workers, size_t depth
 
 static ph_status allocate(struct ph__shard *shard)
 {
-    const size_t num_workers = shard->job->num_workers, num_chunks = shard->num_chunks;
-    const size_t num_works =
-        count_works(ph__shard_takes_gradients(shard), num_workers, shard->job->depth, num_chunks);
+    const size_t num_workers = shard->job->service.num_workers, num_chunks = shard->num_chunks;
+    const size_t num_works = count_works(&shard->job->service, num_chunks);
     const size_t messages_of_bytes = BYTES_A_TURN / shard->job->memory->layout->chunk_bytes;
     shard->messages_a_turn = ph__min(MESSAGES_A_TURN, ph__max(messages_of_bytes, 1));
     shard->works_mask = num_works - 1;
     shard->links = calloc(num_workers, sizeof *shard->links);
     shard->works = calloc(num_works, sizeof *shard->works);
-    shard->places = calloc(ph__max(num_chunks, 1) * num_workers * shard->job->depth, sizeof *shard->places);
-    shard->learning_rates = calloc(shard->job->num_optimizers, sizeof *shard->learning_rates);
+    shard->places =
+        calloc(ph__max(num_chunks, 1) * num_workers * shard->job->service.depth, sizeof *shard->places);
+    shard->learning_rates = calloc(shard->job->service.num_optimizers, sizeof *shard->learning_rates);
     shard->copies = calloc(num_workers, sizeof *shard->copies);
     shard->results = calloc(num_workers + 1, sizeof *shard->results);
     if (shard->links == NULL || shard->works == NULL || shard->places == NULL ||
@@ -332,9 +333,7 @@ static ph_status allocate(struct ph__shard *shard)
 
 size_t ph__shard_bytes(const struct ph_hub_service *service, size_t num_chunks)
 {
-    const bool takes_gradients =
-        service->mode != PH_HUB_SYNCHRONOUS || service->order == PH_HUB_ARRIVAL_ORDER;
-    const size_t num_works = count_works(takes_gradients, service->num_workers, service->depth, num_chunks);
+    const size_t num_works = count_works(service, num_chunks);
     const size_t a_chunk = service->num_workers * service->depth * sizeof(char *);
     const size_t a_worker = sizeof(struct ph__shard_link) + sizeof(void *) + sizeof(void *);
     return sizeof(struct ph__shard) + ph__max(num_chunks, 1) * a_chunk +
@@ -358,10 +357,10 @@ ph_status ph__shard_create(struct ph__shard_job *job, uint16_t core,
         ph__shard_destroy(shard);
         return status;
     }
-    for (uint32_t worker = 0; worker < job->num_workers; worker++)
+    for (uint32_t worker = 0; worker < job->service.num_workers; worker++)
         shard->links[worker] = (struct ph__shard_link){.shard = shard, .worker = worker};
-    for (uint32_t i = 0; i < job->num_optimizers; i++)
-        shard->learning_rates[i] = job->optimizers[i].learning_rate;
+    for (uint32_t i = 0; i < job->service.num_optimizers; i++)
+        shard->learning_rates[i] = job->service.optimizers[i].learning_rate;
     for (size_t i = 0; i < shard->num_chunks; i++)
         ph__shard_state(shard, shard->chunks[i])->learning_rate =
             shard->learning_rates[ph__shard_optimizer(shard, shard->chunks[i])];
@@ -374,7 +373,7 @@ void ph__shard_destroy(struct ph__shard *shard)
 {
     if (shard == NULL)
         return;
-    for (uint32_t worker = 0; shard->links != NULL && worker < shard->job->num_workers; worker++)
+    for (uint32_t worker = 0; shard->links != NULL && worker < shard->job->service.num_workers; worker++)
         ph__link_destroy(shard->links[worker].link);
     free(shard->links);
     free(shard->works);
@@ -420,7 +419,7 @@ static bool is_moved(const struct ph__shard_link *link)
 
 size_t ph__shard_num_workers(const struct ph__shard *shard)
 {
-    return shard->job->num_workers;
+    return shard->job->service.num_workers;
 }
 
 /* Other shards may have brought some without a message. */
@@ -435,7 +434,7 @@ static bool has_work(const struct ph__shard *shard)
 bool ph__shard_begin_sleep(struct ph__shard *shard)
 {
     bool may_sleep = !has_work(shard);
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (is_moved(&shard->links[worker]))
             may_sleep &= ph__link_begin_sleep(shard->links[worker].link);
     }
@@ -444,7 +443,7 @@ bool ph__shard_begin_sleep(struct ph__shard *shard)
 
 void ph__shard_end_sleep(struct ph__shard *shard)
 {
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (!is_moved(&shard->links[worker]) || ph__link_end_sleep(shard->links[worker].link))
             continue;
         ph_fail(PH_ERROR_PEER, "its process has ended");
@@ -454,7 +453,7 @@ void ph__shard_end_sleep(struct ph__shard *shard)
 
 ph_status ph__shard_watch_links(const struct ph__shard *shard, int epoll)
 {
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (is_moved(&shard->links[worker]))
             PH_TRY(ph__link_watch(shard->links[worker].link, epoll));
     }

@@ -101,7 +101,7 @@ void ph__shard_work_copy(struct ph__shard *shard, uint32_t chunk)
 void ph__shard_begin_restore(struct ph__shard *shard, struct ph__snapshot *snapshot)
 {
     begin(shard, snapshot);
-    for (uint32_t i = 0; i < shard->job->num_optimizers; i++)
+    for (uint32_t i = 0; i < shard->job->service.num_optimizers; i++)
         shard->learning_rates[i] = snapshot->learning_rates[i];
     for (size_t i = 0; i < shard->num_chunks; i++) {
         const uint32_t chunk = shard->chunks[i];

@@ -76,9 +76,9 @@ static inline struct ph__chunk_state *ph__shard_state(const struct ph__shard *sh
 }
 
 /* Whether each gradient is work of its own when it comes. */
-static inline bool ph__shard_takes_gradients(const struct ph__shard *shard)
+static inline bool ph__shard_takes_gradients(const struct ph_hub_service *service)
 {
-    return shard->job->mode != PH_HUB_SYNCHRONOUS || shard->job->order == PH_HUB_ARRIVAL_ORDER;
+    return service->mode != PH_HUB_SYNCHRONOUS || service->order == PH_HUB_ARRIVAL_ORDER;
 }
 
 /* Synchronous: whether all gradients of the chunk's next iteration are there. */

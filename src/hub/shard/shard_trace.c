@@ -57,7 +57,7 @@ void ph__job_trace_destroy(struct ph__job_trace *trace)
  * other. */
 static struct ph__chunk_times *times_of(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
-    const size_t slot = shard->job->mode == PH_HUB_SYNCHRONOUS ? iteration % PH_HUB_MAX_DEPTH : 0;
+    const size_t slot = shard->job->service.mode == PH_HUB_SYNCHRONOUS ? iteration % PH_HUB_MAX_DEPTH : 0;
     return &shard->job->trace->times[(size_t)chunk * PH_HUB_MAX_DEPTH + slot];
 }
 

@@ -46,7 +46,7 @@ static bool find_answered(const struct ph__shard *shard, uint32_t chunk, uint32_
     uint64_t last_answerable, uint64_t *iteration_out)
 {
     const struct ph__chunk_worker *request = ph__request(shard->job->memory, chunk, worker);
-    const bool is_synchronous = shard->job->mode == PH_HUB_SYNCHRONOUS;
+    const bool is_synchronous = shard->job->service.mode == PH_HUB_SYNCHRONOUS;
     *iteration_out = is_synchronous ? version : request->counted;
     return is_synchronous || (request->answered < request->counted && request->counted <= last_answerable);
 }
@@ -62,7 +62,7 @@ static size_t list_results(struct ph__shard *shard, uint32_t chunk, uint64_t ver
     size_t count = 0;
     if (memory->results[copy] != (char *)memory->weights[copy])
         shard->results[count++] = at(memory->results[copy], place);
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         uint64_t iteration;
         if (memory->workers[worker].parameters[0] == NULL || !ph__shard_is_live(shard, worker) ||
             !find_answered(shard, chunk, worker, version, last_answerable, &iteration))
@@ -103,7 +103,7 @@ static void step_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggre
     const struct ph__job_memory *memory = job->memory;
     const struct ph__chunk_place *place = &memory->layout->chunks[chunk];
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
-    const struct ph_hub_optimizer *optimizer = &job->optimizers[ph__shard_optimizer(shard, chunk)];
+    const struct ph_hub_optimizer *optimizer = &job->service.optimizers[ph__shard_optimizer(shard, chunk)];
     const uint64_t version = state->version + 1;
     if (state->is_wanted)
         ph__shard_copy_chunk(shard, chunk);
@@ -136,7 +136,7 @@ bool ph__shard_must_wait(struct ph__shard *shard, uint32_t chunk)
 
 static float sum_scale(const struct ph__shard *shard, size_t num_gradients)
 {
-    return shard->job->is_mean ? 1.0F / (float)num_gradients : 1.0F;
+    return shard->job->service.is_mean ? 1.0F / (float)num_gradients : 1.0F;
 }
 
 static void count_bytes(struct ph__shard *shard, const struct ph__chunk_place *place, size_t num_gradients)
@@ -163,7 +163,7 @@ static float clip_factor(const struct ph__shard_job *job)
     double sum = 0;
     for (size_t i = 0; i < job->memory->layout->sizes.num_chunks; i++)
         sum += job->memory->chunks[i].square;
-    const double factor = (double)job->clip_norm / (sqrt(sum) + 1e-6);
+    const double factor = (double)job->service.clip_norm / (sqrt(sum) + 1e-6);
     return factor < 1 ? (float)factor : 1.0F;
 }
 
@@ -218,7 +218,7 @@ static size_t list_gradients(struct ph__shard *shard, uint32_t chunk)
     const struct ph__job_memory *memory = shard->job->memory;
     const uint64_t iteration = ph__shard_state(shard, chunk)->version + 1;
     size_t count = 0;
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++) {
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (ph__shard_counts(shard, worker) && ph__request(memory, chunk, worker)->counted >= iteration)
             shard->copies[count++] = ph__shard_gradient(shard, chunk, worker, iteration);
     }
@@ -227,7 +227,7 @@ static size_t list_gradients(struct ph__shard *shard, uint32_t chunk)
 
 static void free_places(struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
-    for (uint32_t worker = 0; worker < shard->job->num_workers; worker++)
+    for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++)
         ph__shard_free_place(shard, chunk, worker, iteration);
 }
 
@@ -241,7 +241,7 @@ static void finish_iteration(
     state->num_added[slot] = 0;
     state->num_contributors = (uint32_t)num_gradients;
     arguments->sum_scale = sum_scale(shard, num_gradients);
-    if (shard->job->clip_norm > 0)
+    if (shard->job->service.clip_norm > 0)
         sum_chunk(shard, chunk, arguments);
     else
         finish_version(shard, chunk, arguments, 1);
@@ -258,7 +258,7 @@ static void update_iteration(struct ph__shard *shard, uint32_t chunk)
         ph__shard_must_wait(shard, chunk)) /* not complete: nobody is left */
         return;
     const uint64_t iteration = state->version + 1;
-    if (shard->job->order == PH_HUB_ARRIVAL_ORDER) {
+    if (shard->job->service.order == PH_HUB_ARRIVAL_ORDER) {
         arguments.sum_so_far = weights_at(memory->sums[iteration % memory->depth], place);
         shard->bytes_done += place->gradient_bytes;
         finish_iteration(shard, chunk, &arguments, state->num_added[iteration % PH_HUB_MAX_DEPTH]);
@@ -328,7 +328,7 @@ static void update_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t wo
     request->num_queued--;
     if (!ph__shard_counts(shard, worker))
         return;
-    if (shard->job->mode == PH_HUB_SYNCHRONOUS)
+    if (shard->job->service.mode == PH_HUB_SYNCHRONOUS)
         add_gradient(shard, chunk, worker);
     else
         apply_gradient(shard, chunk, worker);

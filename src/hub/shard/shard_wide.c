@@ -161,7 +161,7 @@ static void step(struct ph__shard *shard, const struct ph__wide_key *content, co
     const struct ph__shard_job *job = shard->job;
     const struct ph__job_memory *memory = job->memory;
     const struct ph__key_place *key = &memory->layout->keys[content->key];
-    const struct ph_hub_optimizer *optimizer = &job->optimizers[job->optimizer_of_key[content->key]];
+    const struct ph_hub_optimizer *optimizer = &job->service.optimizers[job->optimizer_of_key[content->key]];
     const size_t weight = key->first_weight + stripe->first;
     const struct ph__optimizer_step step =
         ph__shard_step(optimizer, content->learning_rate, content->iteration, 1);
@@ -169,7 +169,7 @@ static void step(struct ph__shard *shard, const struct ph__wide_key *content, co
         .sum_so_far = memory->sums[content->iteration % memory->depth] + weight,
         .dtype = key->dtype,
         .step = optimizer->is_none ? NULL : &step,
-        .sum_scale = job->is_mean ? 1.0F / (float)job->num_workers : 1,
+        .sum_scale = job->service.is_mean ? 1.0F / (float)job->service.num_workers : 1,
         .weight = memory->weights[(content->iteration - 1) % memory->num_versions] + weight,
         .new_weight = memory->weights[content->iteration % memory->num_versions] + weight,
         .m = at(memory->m, weight),
@@ -190,7 +190,7 @@ static void finish(struct ph__shard *shard, const struct ph__wide_key *content)
         if (shard->job->core_of_chunk[chunk] != shard->core)
             continue;
         state->num_arrived[content->iteration % PH_HUB_MAX_DEPTH] = 0;
-        state->num_contributors = shard->job->num_workers;
+        state->num_contributors = shard->job->service.num_workers;
         state->is_queued = false;
         state->version = content->iteration;
         shard->counters.updates++;
@@ -207,7 +207,7 @@ static void run_pass(struct ph__shard *shard, const struct ph__wide_turn *turn)
     const struct ph__wide_key *content = &turn->content;
     const struct stripe stripe =
         stripe_of(shard, shard->job->memory->layout->keys[content->key].num_elements);
-    if (stripe.count > 0 && turn->pass < shard->job->num_workers)
+    if (stripe.count > 0 && turn->pass < shard->job->service.num_workers)
         add_copy(shard, content, turn->pass, &stripe);
     else if (stripe.count > 0)
         step(shard, content, &stripe);

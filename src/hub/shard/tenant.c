@@ -337,22 +337,13 @@ static bool is_non_temporal(const struct ph__tenant *tenant, enum ph_hub_results
 
 static void describe_job(struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
-    const struct ph_hub_service *service = &tenant->settings.service;
     tenant->job.kernels = options->kernels;
     tenant->job.memory = tenant->memory;
     tenant->job.core_of_chunk = tenant->core_of_chunk;
     tenant->job.chunks_of_core = &tenant->chunks_of_core;
-    tenant->job.mode = service->mode;
-    tenant->job.order = service->order;
-    tenant->job.num_workers = service->num_workers;
-    tenant->job.depth = service->depth;
-    tenant->job.staleness = service->staleness;
-    tenant->job.is_mean = service->is_mean;
+    tenant->job.service = tenant->settings.service;
     tenant->job.is_non_temporal = is_non_temporal(tenant, options->results);
-    tenant->job.clip_norm = service->clip_norm;
-    tenant->job.optimizers = tenant->settings.optimizers;
     tenant->job.optimizer_of_key = tenant->optimizer_of_key;
-    tenant->job.num_optimizers = (uint32_t)service->num_optimizers;
     atomic_store(&tenant->job.num_summed, 0);
     atomic_store(&tenant->job.rounds_clipped, 0);
 }

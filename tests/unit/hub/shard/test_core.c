@@ -87,7 +87,7 @@ static void begin_comparison(struct hall *hall)
 /* Of all workers' gradients of one chunk, which are summed at once. */
 static uint64_t chunk_bytes_of(const struct core_job *job)
 {
-    return (uint64_t)job->layout->chunk_bytes * job->job.num_workers;
+    return (uint64_t)job->layout->chunk_bytes * job->job.service.num_workers;
 }
 
 static void check_fair(const struct hall *hall, const struct look *look, size_t a, size_t b)

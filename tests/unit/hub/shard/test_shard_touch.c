@@ -53,11 +53,8 @@ static void begin(struct trial *trial)
         .memory = trial->memory,
         .core_of_chunk = trial->core_of_chunk,
         .chunks_of_core = &trial->chunks_of_core,
-        .num_workers = 1,
-        .depth = 1,
-        .optimizers = &trial->optimizer,
-        .optimizer_of_key = trial->optimizer_of_key,
-        .num_optimizers = 1};
+        .service = {.num_workers = 1, .depth = 1, .optimizers = &trial->optimizer, .num_optimizers = 1},
+        .optimizer_of_key = trial->optimizer_of_key};
     const struct ph__shard_callbacks callbacks = {.context = trial, .touched = touched};
     assert_ok(ph__shard_create(&trial->job, 0, &callbacks, &trial->shard));
 }
