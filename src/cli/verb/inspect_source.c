@@ -43,12 +43,6 @@ static ph_status open_prepared(struct cli_source *source, const char *folder, co
     return status == PH_OK ? ph_encoder_create(&source->config.data, &source->encoder) : status;
 }
 
-ph_status cli_source_open_data(struct cli_source *source, const char *path, const struct cli_texts *sets)
-{
-    *source = (struct cli_source){0};
-    return cli_is_prepared(path) ? open_prepared(source, path, sets) : cli_source_open(source, path, sets);
-}
-
 ph_status cli_source_open(struct cli_source *source, const char *path, const struct cli_texts *sets)
 {
     *source = (struct cli_source){0};
@@ -59,6 +53,12 @@ ph_status cli_source_open(struct cli_source *source, const char *path, const str
         return open_folder(source, path, sets);
     PH_TRY(ph__job_config_read(&source->config, path, sets->items, sets->count));
     return ph_encoder_create(&source->config.data, &source->encoder);
+}
+
+ph_status cli_source_open_data(struct cli_source *source, const char *path, const struct cli_texts *sets)
+{
+    *source = (struct cli_source){0};
+    return cli_is_prepared(path) ? open_prepared(source, path, sets) : cli_source_open(source, path, sets);
 }
 
 void cli_source_close(struct cli_source *source)

@@ -65,18 +65,13 @@ static void print_step(void *context, const struct ph__trial *trial, int64_t see
     fflush(stdout);
 }
 
-static ph_status write_table(const void *table, struct ph__writer *writer)
-{
-    return ph__text_table_write(table, writer);
-}
-
 static ph_status print_table(struct ph__tuning *tuning)
 {
     struct ph__text_table table;
     printf("\n");
     ph_status status = ph__tuning_table(tuning, &table);
     if (status == PH_OK)
-        status = cli_print(write_table, &table);
+        status = cli_print_table(&table);
     ph__text_table_fini(&table);
     return status;
 }
