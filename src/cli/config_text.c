@@ -1,7 +1,5 @@
 #include "cli/config_text.h"
 
-#include <stdio.h>
-
 #include "hub/server/hub_options.h"
 #include "train/config/job_config.h"
 

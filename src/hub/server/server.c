@@ -1,9 +1,7 @@
 /* The hub's control thread: it keeps the list of jobs, starts and stops core threads, and says where they run and how they wait. See
  * phloem/hub.h for what the hub is, server_state.h for what belongs to whom. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 

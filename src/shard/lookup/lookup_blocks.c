@@ -1,7 +1,6 @@
 /* Which rank gives what to a lookup: streams of requests and blocks of vectors, worked out for all ranks by each of them. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory/memory.h"
 #include "base/text/utf8.h"
