@@ -110,85 +110,6 @@ void ph_config_destroy(struct ph_config *config)
     free(config);
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------- */
-
-const struct ph_data_settings *ph_config_data(const struct ph_config *config)
-{
-    return &config->data;
-}
-
-const struct ph_synth_settings *ph_config_synth(const struct ph_config *config)
-{
-    return &config->synth;
-}
-
-const struct ph_model_settings *ph_config_model(const struct ph_config *config)
-{
-    return &config->model.settings;
-}
-
-const struct ph_train_settings *ph_config_train(const struct ph_config *config)
-{
-    return &config->train;
-}
-
-const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *config)
-{
-    return &config->optimizer.settings;
-}
-
-ph_status ph_config_prepare_options(const struct ph_config *config, struct ph_prepare_options *options)
-{
-    const struct ph_prepare_options own = {
-        .size = sizeof own, .num_threads = config->run.num_threads, .settings = config->prepare};
-    return ph__options_give(&own, sizeof own, options, "ph_prepare_options");
-}
-
-ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job)
-{
-    const struct ph_train_job own = {
-        .size = sizeof own,
-        .run = config->run,
-        .model = &config->model.settings,
-        .train = &config->train,
-        .optimizer = &config->optimizer.settings,
-        .parallel = &config->parallel,
-        .paths = config->data.paths,
-        .reading = config->data.reading,
-    };
-    return ph__options_give(&own, sizeof own, job, "ph_train_job");
-}
-
-/* ---- writing ---------------------------------------------------------------------------------------------- */
-
-ph_status ph_config_write(const struct ph_config *config, const char *path)
-{
-    struct ph__section sections[MAX_SECTIONS];
-    struct ph__writer *writer;
-    const size_t count = list_used_sections(config, sections);
-    PH_TRY(ph__writer_open_atomic(path, &writer));
-    return ph__writer_end(writer, ph__config_write(writer, sections, count));
-}
-
-/* The top level is left out: runs are known by their key and, beside it, their seed. */
-ph_status ph__job_config_outcome(
-    const struct ph_config *config, struct ph__arena *arena, const char **text_out)
-{
-    const struct ph__key_filter filter = {.without = PH_KEY_NO_OUTCOME};
-    struct ph__section sections[MAX_SECTIONS];
-    const size_t count = list_used_sections(config, sections);
-    return ph__config_changes(sections + 1, count - 1, filter, arena, text_out);
-}
-
-ph_status ph__job_config_common(
-    const struct ph_config *config, struct ph__arena *arena, const char **text_out)
-{
-    const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
-    struct ph__section sections[MAX_SECTIONS];
-    const size_t count = list_used_sections(config, sections);
-    return ph__config_values(sections, count, filter, arena, text_out);
-}
-
 /* ---- kept configs ------------------------------------------------------------------------------------------ */
 
 static bool is_same(const char *a, const char *b)
@@ -248,6 +169,85 @@ ph_status ph__kept_config_compare(const struct ph_config *config, const char *pa
         status = compare(&kept, config);
     ph__job_config_fini(&kept);
     return status;
+}
+
+/* ---- what it says ----------------------------------------------------------------------------------------- */
+
+const struct ph_data_settings *ph_config_data(const struct ph_config *config)
+{
+    return &config->data;
+}
+
+const struct ph_synth_settings *ph_config_synth(const struct ph_config *config)
+{
+    return &config->synth;
+}
+
+const struct ph_model_settings *ph_config_model(const struct ph_config *config)
+{
+    return &config->model.settings;
+}
+
+const struct ph_train_settings *ph_config_train(const struct ph_config *config)
+{
+    return &config->train;
+}
+
+const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *config)
+{
+    return &config->optimizer.settings;
+}
+
+ph_status ph_config_prepare_options(const struct ph_config *config, struct ph_prepare_options *options)
+{
+    const struct ph_prepare_options own = {
+        .size = sizeof own, .num_threads = config->run.num_threads, .settings = config->prepare};
+    return ph__options_give(&own, sizeof own, options, "ph_prepare_options");
+}
+
+ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job)
+{
+    const struct ph_train_job own = {
+        .size = sizeof own,
+        .run = config->run,
+        .model = &config->model.settings,
+        .train = &config->train,
+        .optimizer = &config->optimizer.settings,
+        .parallel = &config->parallel,
+        .paths = config->data.paths,
+        .reading = config->data.reading,
+    };
+    return ph__options_give(&own, sizeof own, job, "ph_train_job");
+}
+
+/* ---- as text ---------------------------------------------------------------------------------------------- */
+
+ph_status ph_config_write(const struct ph_config *config, const char *path)
+{
+    struct ph__section sections[MAX_SECTIONS];
+    struct ph__writer *writer;
+    const size_t count = list_used_sections(config, sections);
+    PH_TRY(ph__writer_open_atomic(path, &writer));
+    return ph__writer_end(writer, ph__config_write(writer, sections, count));
+}
+
+/* The top level is left out: runs are known by their key and, beside it, their seed. */
+ph_status ph__job_config_outcome(
+    const struct ph_config *config, struct ph__arena *arena, const char **text_out)
+{
+    const struct ph__key_filter filter = {.without = PH_KEY_NO_OUTCOME};
+    struct ph__section sections[MAX_SECTIONS];
+    const size_t count = list_used_sections(config, sections);
+    return ph__config_changes(sections + 1, count - 1, filter, arena, text_out);
+}
+
+ph_status ph__job_config_common(
+    const struct ph_config *config, struct ph__arena *arena, const char **text_out)
+{
+    const struct ph__key_filter filter = {.without = PH_KEY_PER_RANK};
+    struct ph__section sections[MAX_SECTIONS];
+    const size_t count = list_used_sections(config, sections);
+    return ph__config_values(sections, count, filter, arena, text_out);
 }
 
 /* ---- a job --------------------------------------------------------------------------------------------------- */
