@@ -39,7 +39,7 @@ struct ph_reading {
     size_t shuffle_lanes;
     size_t num_prefetched; /* batches made ahead by a thread, up to 1024; 0: none, no thread */
     uint64_t max_bad_rows; /* of a file: left out and counted; one more is PH_ERROR_DATA, naming it */
-    /* Of rows whose first label is 0 this share is kept, drawn by seed, epoch and the row's number; 0: all are;
+    /* Share of the rows whose first label is 0 that is kept, drawn by seed, epoch and the row's number; 0: all are;
      * PH_ERROR_USAGE beyond [0, 1]. */
     double negative_rate;
 };

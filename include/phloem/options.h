@@ -1,4 +1,4 @@
-/* What the structs that callers fill in have in common: their size, so that they can grow, and buffers for texts.
+/* Members that the structs of callers have in common: their size, so that they can grow, and buffers for texts.
  *
  * An option struct begins with its size, which the caller sets; the rest is zero unless the caller sets it:
  *

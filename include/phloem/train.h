@@ -245,7 +245,7 @@ struct ph_train_summary {
      * windows left out. */
     struct ph_metrics progressive;
     uint64_t train_bad_rows, valid_bad_rows, test_bad_rows; /* left out, in the latest pass over each */
-    /* Of parameters and state of FOLDER/model.safetensors, by name: not of the file, which says more. */
+    /* Sums up the parameters and state of FOLDER/model.safetensors by name, not the file, which says more. */
     char checkpoint_sha256[65];
     uint64_t resumed_step; /* that this process resumed at; 0: it began the training */
     bool was_finished;     /* nothing was left to do: the rest is what summary.json said */

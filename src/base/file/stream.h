@@ -34,7 +34,7 @@ uint64_t ph__reader_byte(
 /* Goes to where ph__reader_byte once was, behind `line_number` lines: at once in a plain file, else by reading what
  * lies between, and forward only. PH_ERROR_DATA when the text ends before. */
 ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t line_number);
-/* Whether the file is plain, so that any byte of it can be gone to at once. */
+/* Tells whether the file is plain, so that a reader can seek to any byte of it. */
 bool ph__reader_is_plain(const struct ph__reader *reader);
 
 /* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded

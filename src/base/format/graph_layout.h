@@ -27,7 +27,7 @@ struct ph__graph_drawing {
     size_t num_edges;
 };
 
-/* What stands in a layer: a node, or a place where an edge passes through on its way to a layer further down. */
+/* A place in a layer: a node, or a point where an edge passes through on its way to a layer further down. */
 struct ph__layout_place {
     size_t layer;
     double width, x;       /* x: of its middle */

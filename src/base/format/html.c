@@ -169,7 +169,7 @@ void ph__html_markup(struct ph__html *html, const char *format, ...)
     free(text);
 }
 
-/* What a character stands as; NULL: as itself. */
+/* Gives the entity that stands for a character; NULL: the character itself. */
 static const char *entity_of(uint32_t code)
 {
     switch (code) {

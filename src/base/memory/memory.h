@@ -40,7 +40,7 @@ void ph__memory_reset_peak_rss(void);      /* to what is used now, where the sys
 
 /* ---- control groups (cgroup.c) ---- */
 
-/* What the control groups of this process allow: the tightest limit of its own group and all groups above it.
+/* Limits that the control groups of this process set: the tightest limit of its own group and all groups above it.
  * `root` stands before every path that is read: "" is the machine, a folder is a test's imitation of one.
  * Every function gives false when no limit is known; unreadable files count as no limit. */
 

@@ -7,6 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "base/sum/digest.h"
+#include "base/text/text_line.h"
 #include "comm/collective/comm_inside.h"
 
 /* ---- gathering ------------------------------------------------------------------------------------------------- */
@@ -48,48 +49,15 @@ static ph_status take_fingerprint(const char *text, struct fingerprint *fingerpr
     return status;
 }
 
-/* A line "name=value" of a text, its parts not terminated. */
-struct line {
-    const char *name, *value;
-    int name_length, value_length;
-};
-
-/* Moves *text behind its first line. */
-static bool next_line(const char **text, struct line *line_out)
-{
-    if (**text == '\0')
-        return false;
-    const size_t length = strcspn(*text, "\n"), name_length = strcspn(*text, "=\n");
-    line_out->name = *text;
-    line_out->name_length = (int)name_length;
-    line_out->value = *text + ph__min(name_length + 1, length);
-    line_out->value_length = (int)(*text + length - line_out->value);
-    *text += length + ((*text)[length] == '\n' ? 1 : 0);
-    return true;
-}
-
-static bool find_line(const char *text, const struct line *model, struct line *line_out)
-{
-    while (next_line(&text, line_out))
-        if (line_out->name_length == model->name_length &&
-            memcmp(line_out->name, model->name, (size_t)model->name_length) == 0)
-            return true;
-    return false;
-}
-
-static bool is_same_value(const struct line *a, const struct line *b)
-{
-    return a->value_length == b->value_length && memcmp(a->value, b->value, (size_t)a->value_length) == 0;
-}
-
 /* The first line of `text` that the other has not, or not so. */
-static bool find_difference(const char *text, const char *other, struct line *own_out, struct line *other_out)
+static bool find_difference(
+    const char *text, const char *other, struct ph__text_line *own_out, struct ph__text_line *other_out)
 {
-    while (next_line(&text, own_out)) {
-        *other_out = (struct line){.value = ""};
-        if (!find_line(other, own_out, other_out))
-            *other_out = (struct line){.value = ""};
-        if (other_out->name == NULL || !is_same_value(own_out, other_out))
+    while (ph__text_line_next(&text, own_out)) {
+        *other_out = (struct ph__text_line){.value = ""};
+        if (!ph__text_line_find(other, own_out, other_out))
+            *other_out = (struct ph__text_line){.value = ""};
+        if (other_out->name == NULL || !ph__text_line_has_value_of(own_out, other_out))
             return true;
     }
     return false;
@@ -98,10 +66,10 @@ static bool find_difference(const char *text, const char *other, struct line *ow
 static ph_status fail_by_difference(struct ph_comm *comm, size_t rank, const char *first, const char *other)
 {
     char text[PH_NOTICE_TEXT_BYTES];
-    struct line a = {.name = NULL}, b = a;
+    struct ph__text_line a = {.name = NULL}, b = a;
     if (!find_difference(first, other, &a, &b))
         (void)find_difference(other, first, &b, &a);
-    const struct line *named = a.name != NULL ? &a : &b;
+    const struct ph__text_line *named = a.name != NULL ? &a : &b;
     assert(named->name != NULL);
     snprintf(text, sizeof text, "%.*s differs between ranks 0 ('%.*s') and %zu ('%.*s')", named->name_length,
         named->name, (int)ph__min((size_t)a.value_length, 128), a.value, rank,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/format/json_fields.h"
+#include "base/text/text_line.h"
 #include "phloem/version.h"
 #include "serve/model_identity.h"
 #include "store/checkpoint_folder.h"
@@ -218,34 +219,15 @@ static ph_status check_format(const char *path, const struct ph__folder *file)
     return PH_OK;
 }
 
-static const char *next_line(const char *line)
-{
-    line += strcspn(line, "\n");
-    return line + (*line == '\n');
-}
-
-/* Finds the line "key=value" of a key; returns its value, NULL: there is none. */
-static const char *find_value(const char *text, const char *key, size_t length)
-{
-    for (const char *line = text; *line != '\0'; line = next_line(line))
-        if (strncmp(line, key, length) == 0 && line[length] == '=')
-            return line + length + 1;
-    return NULL;
-}
-
 /* Compares the keys that both texts have: what only one has came or went with a version, a model or ranks. */
 static ph_status check_values(const char *path, const char *was, const char *is)
 {
-    for (const char *line = was; *line != '\0'; line = next_line(line)) {
-        const size_t length = strcspn(line, "=\n");
-        const char *old = line + length + (line[length] == '='), *new = find_value(is, line, length);
-        if (new == NULL)
-            continue;
-        const size_t old_size = strcspn(old, "\n"), new_size = strcspn(new, "\n");
-        if (old_size != new_size || memcmp(old, new, old_size) != 0)
+    struct ph__text_line before, now;
+    while (ph__text_line_next(&was, &before))
+        if (ph__text_line_find(is, &before, &now) && !ph__text_line_has_value_of(&now, &before))
             return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with %.*s '%.*s', not '%.*s'", path,
-                (int)length, line, (int)old_size, old, (int)new_size, new);
-    }
+                before.name_length, before.name, before.value_length, before.value, now.value_length,
+                now.value);
     return PH_OK;
 }
 
