@@ -41,7 +41,7 @@ static void check(
         .batch_norm = true,
         .dropout = 0.25,
         .activation = PH_SIGMOID,
-        .interaction = (int)interaction,
+        .interaction = interaction,
     };
     features = (struct ph_model_features){
         .num_dense = num_dense, .num_sparse = NUM_SPARSE, .num_tasks = num_tasks, .sparse = sparse};

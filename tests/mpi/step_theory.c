@@ -137,7 +137,7 @@ static ph_status add_steps(struct theory *theory)
         .size = sizeof options, .batch_size = (size_t)job->train->batch_size};
     struct ph_batches *batches;
     const struct ph_batch *batch;
-    assert(!job->is_shuffled && job->train->epochs == 1);
+    assert(!job->reading.is_shuffled && job->train->epochs == 1);
     assert(theory->list.num_dense * sizeof(ph_real) <= (size_t)job->parallel->bucket_bytes);
     PH_TRY(ph_batches_open(job->encoder, job->paths.train, &options, &batches));
     ph_status status = ph_batches_next(batches, &batch);

@@ -51,7 +51,7 @@ static inline struct ph__field_settings *fixture_field(
     assert_true(fixture->settings.fields.count < MAX_FIELDS);
     struct ph__field_settings *field = &fixture->fields[fixture->settings.fields.count++];
     *field = (struct ph__field_settings){
-        .name = name, .kind = (int)kind, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1};
+        .name = name, .kind = kind, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1};
     return field;
 }
 

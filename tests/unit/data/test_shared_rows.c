@@ -74,7 +74,9 @@ static void hashed_and_raw_ids_have_the_owners_rows(void **state)
 {
     (void)state;
     const char *path = fixture_file("numbers.csv", "label,item,history\n1,7,3|7\n0,1000,1000|7|12\n");
-    for (int encoding = PH_ENCODING_RAW; encoding <= PH_ENCODING_HASH; encoding += PH_ENCODING_HASH) {
+    static const enum ph__field_encoding encodings[] = {PH_ENCODING_RAW, PH_ENCODING_HASH};
+    for (size_t e = 0; e < sizeof encodings / sizeof *encodings; e++) {
+        const enum ph__field_encoding encoding = encodings[e];
         struct ph_encoder *encoders[2];
         for (int shares = 0; shares < 2; shares++) {
             struct fixture fixture;

@@ -15,7 +15,7 @@ static struct ph__trial trials[] = {
     {.index = 6, .num_rungs = 2, .valid_auc = (double)NAN, .valid_logloss = (double)NAN},
 };
 
-static void assert_ordered(int metric, int selection, const uint64_t *wanted)
+static void assert_ordered(enum ph__tune_metric metric, enum ph_selection selection, const uint64_t *wanted)
 {
     struct ph_config config = {.tune.metric = metric, .train.selection = selection};
     struct ph__tuning tuning = {

@@ -69,7 +69,7 @@ static struct ph_program *build_dlrm(enum ph_precision precision)
         .dropout = 0.2,
         .activation = PH_RELU,
         .interaction = PH_INTERACTION_DOT};
-    const struct ph_train_settings train = {.max_gradient_norm = 1, .precision = (int)precision};
+    const struct ph_train_settings train = {.max_gradient_norm = 1, .precision = precision};
     const struct ph_optimizer_settings optimizer = {.rule.kind = PH_ADAM,
         .rule.beta1 = 0.9,
         .rule.beta2 = 0.999,

@@ -206,7 +206,7 @@ static void a_best_model_that_one_rank_finds_damaged_does_as_well(void **state)
 
 /* ---- numbers that are none ------------------------------------------------------------------------------------------ */
 
-static void diverge(struct setup *setup, int policy)
+static void diverge(struct setup *setup, enum ph_non_finite policy)
 {
     make_divergent(setup);
     setup->train.non_finite = policy;

@@ -130,7 +130,7 @@ static struct ph_encoder *column_encoder(const char *train, enum ph__data_format
 {
     struct fixture fixture;
     fixture_init(&fixture, train);
-    fixture.settings.format = (int)format;
+    fixture.settings.format = format;
     fixture.settings.encoding = PH_ENCODING_RAW;
     fixture.settings.rows = NUM_ROWS;
     fixture_field(&fixture, "label", PH_FIELD_LABEL);

@@ -73,7 +73,8 @@ static void a_key_that_nothing_reads_is_refused(void **state)
 {
     (void)state;
     static const struct {
-        int kind, encoding;
+        enum ph__field_kind kind;
+        enum ph__field_encoding encoding;
         struct ph__field_settings given; /* zero: not */
         const char *problem;
     } cases[] = {

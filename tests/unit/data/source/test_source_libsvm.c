@@ -7,7 +7,7 @@ static struct ph_encoder *make_encoder(const char *train, enum ph__data_format f
 {
     struct fixture fixture;
     fixture_init(&fixture, train);
-    fixture.settings.format = (int)format;
+    fixture.settings.format = format;
     return fixture_encoder(&fixture);
 }
 

@@ -59,7 +59,7 @@ static struct ph_encoder *twin_encoder(const char *train, enum ph__data_format f
 {
     struct fixture fixture;
     fixture_init(&fixture, train);
-    fixture.settings.format = (int)format;
+    fixture.settings.format = format;
     fixture.settings.min_count = 2;
     fixture_field(&fixture, "click", PH_FIELD_LABEL);
     fixture_field(&fixture, "price*", PH_FIELD_DENSE)->transform = PH_TRANSFORM_STANDARDISE;

@@ -66,8 +66,8 @@ static void bytes_follow_optimizer_and_row_format(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct setup *setup = set_up("dlrm", "facts");
         struct ph__table_list list;
-        setup->optimizer.rule.kind = (int)cases[i].kind;
-        setup->train.row_format = (int)cases[i].format;
+        setup->optimizer.rule.kind = cases[i].kind;
+        setup->train.row_format = cases[i].format;
         assert_ok(ph__table_list_of_job(&setup->job, &list));
         expect_bytes(&list.tables[0], cases[i].weight_bytes, cases[i].slot_bytes, 0);
         ph__table_list_fini(&list);
@@ -93,7 +93,7 @@ static void rows_stay_whole_where_all_of_them_are_summed(void **state)
         struct ph__table_list list;
         setup->optimizer.embedding_kind = cases[i].kind;
         setup->optimizer.embedding_l2 = cases[i].l2;
-        setup->optimizer.embedding_scope = (int)cases[i].scope;
+        setup->optimizer.embedding_scope = cases[i].scope;
         assert_ok(ph__table_list_of_job(&setup->job, &list));
         assert_int_equal(list.tables[0].has_whole_rows, cases[i].has_whole_rows);
         ph__table_list_fini(&list);

@@ -66,7 +66,7 @@ static struct ph_train_summary train_on(const char *model, const char *path, con
 {
     struct setup *setup = set_up(model, "weighted");
     struct ph_encoder *encoder = encoder_of(path, yaml);
-    setup->model.pooling = (int)pooling;
+    setup->model.pooling = pooling;
     setup->model.interaction = PH_INTERACTION_CAT; /* there is one field */
     setup->model.embedding_init_std = init_std;
     setup->train.epochs = STEPS;

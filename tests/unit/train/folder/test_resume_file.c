@@ -276,7 +276,7 @@ static void announced_bytes_are_those_of_the_store_in_every_format(void **state)
     for (size_t i = 0; i < COUNT(formats); i++) {
         struct ph__trainer *trainer;
         struct setup *setup = set_up("wide_deep", "announced");
-        setup->train.row_format = (int)formats[i];
+        setup->train.row_format = formats[i];
         remove_folder(setup);
         assert_ok(ph__trainer_create(&setup->job, &trainer));
         const struct ph_train_memory *memory = &trainer->summary.memory;

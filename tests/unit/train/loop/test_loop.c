@@ -86,7 +86,7 @@ static void expect_same_bits_otherwise(struct setup *setup, const char *checkpoi
 static void expect_learnt_as_fp32(
     struct setup *setup, enum ph_row_format format, const struct ph_train_summary *wanted)
 {
-    setup->train.row_format = (int)format;
+    setup->train.row_format = format;
     setup->job.run.num_threads = 1;
     struct ph_train_summary one = train(setup);
     test_learned_at_most(ph__arena_printf(&fixture.arena, "loop.%s.%s_distance",

@@ -20,7 +20,7 @@ static ph_status init(struct ph_comm *comm, void *context)
     return status;
 }
 
-static void is_refused(int sync, const char *part)
+static void is_refused(enum ph_sync sync, const char *part)
 {
     struct ph_parallel_settings settings = {.plan = "none", .sync = sync};
     const struct thread_ranks ranks = {.world_size = 2};
@@ -43,7 +43,7 @@ static void one_rank_needs_no_sums(void **state)
 {
     (void)state;
     const struct thread_ranks ranks = {.world_size = 1};
-    for (int sync = PH_SYNC_NONE; sync <= PH_SYNC_HUB; sync++) {
+    for (enum ph_sync sync = PH_SYNC_NONE; sync <= PH_SYNC_HUB; sync++) {
         struct ph_parallel_settings settings = {.plan = "none", .sync = sync};
         thread_ranks_run(&ranks, init, &settings, NULL);
     }

@@ -26,7 +26,8 @@ static const char *row_of(const struct setup *setup, const char *feature)
     return row;
 }
 
-static struct setup *set_up_few(const char *folder, int optimizer, int scope, double l2)
+static struct setup *set_up_few(
+    const char *folder, enum ph_optimizer_kind optimizer, enum ph_table_scope scope, double l2)
 {
     struct setup *setup = set_up("fm", folder);
     setup->train.report = true;
@@ -51,8 +52,8 @@ static ph_status stop_at_once(void *context, const struct ph_train_progress *pro
 }
 
 /* The row of the page of a training that was not stopped, and of one that was resumed behind its first step. */
-static void train_both_ways(
-    const char *name, int optimizer, int scope, double l2, const char **whole, const char **resumed)
+static void train_both_ways(const char *name, enum ph_optimizer_kind optimizer, enum ph_table_scope scope,
+    double l2, const char **whole, const char **resumed)
 {
     char folder[64];
     const struct ph_train_observer observer = {.on_progress = stop_at_once};
@@ -89,7 +90,8 @@ static void slots_tell_what_batches_did(void **state)
     (void)state;
     const struct {
         const char *name;
-        int optimizer, scope;
+        enum ph_optimizer_kind optimizer;
+        enum ph_table_scope scope;
         double l2;
     } cases[] = {{"adam", PH_ADAM, PH_SCOPE_TOUCHED, 1e-3},
         {"rowwise", PH_ROWWISE_ADAGRAD, PH_SCOPE_TOUCHED, 0}, {"no_decay", PH_ADAM, PH_SCOPE_WHOLE, 0}};
