@@ -40,7 +40,7 @@ static inline struct ph_encoder *make_plain_encoder(void)
     return encoder;
 }
 
-/* The same job for all ranks. */
+/* The same job for all ranks, none of which writes to the caller's buffers: they run at once. */
 static inline void make_rank_trainings(
     const struct setup *setup, struct rank_training trainings[TRAINING_RANKS])
 {
@@ -56,6 +56,7 @@ static inline void make_rank_trainings(
         training->job.train = &training->train;
         training->job.parallel = &training->parallel;
         training->job.stop_signal = &training->signal;
+        training->job.first_bad_rows = (struct ph_first_bad_rows){0};
     }
 }
 
