@@ -1,4 +1,4 @@
-/* Structs and buffers that callers hand to the library (phloem/options.h): structs that begin with their size, and buffers for texts.
+/* Structs that begin with their size, and buffers for texts: both handed to the library by its callers (phloem/options.h).
  *
  * A function of a public header copies such a struct once, where it is entered; the inside passes the copy on. A new member goes
  * behind the last one and never into padding, of which an older caller's may hold anything. */

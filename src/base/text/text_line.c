@@ -19,10 +19,13 @@ bool ph__text_line_next(const char **text, struct ph__text_line *line_out)
 
 bool ph__text_line_find(const char *text, const struct ph__text_line *named, struct ph__text_line *line_out)
 {
-    while (ph__text_line_next(&text, line_out))
-        if (line_out->name_length == named->name_length &&
-            memcmp(line_out->name, named->name, (size_t)named->name_length) == 0)
+    struct ph__text_line line;
+    while (ph__text_line_next(&text, &line))
+        if (line.name_length == named->name_length &&
+            memcmp(line.name, named->name, (size_t)named->name_length) == 0) {
+            *line_out = line;
             return true;
+        }
     return false;
 }
 

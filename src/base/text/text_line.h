@@ -13,7 +13,7 @@ struct ph__text_line {
 /* Moves *text behind its first line; false: there is none. */
 bool ph__text_line_next(const char **text, struct ph__text_line *line_out);
 
-/* Finds the line that has the name of another. */
+/* Finds the line that has the name of another; line_out is left alone where there is none. */
 bool ph__text_line_find(const char *text, const struct ph__text_line *named, struct ph__text_line *line_out);
 
 bool ph__text_line_has_value_of(const struct ph__text_line *line, const struct ph__text_line *other);

@@ -55,9 +55,7 @@ static bool find_difference(
 {
     while (ph__text_line_next(&text, own_out)) {
         *other_out = (struct ph__text_line){.value = ""};
-        if (!ph__text_line_find(other, own_out, other_out))
-            *other_out = (struct ph__text_line){.value = ""};
-        if (other_out->name == NULL || !ph__text_line_has_value_of(own_out, other_out))
+        if (!ph__text_line_find(other, own_out, other_out) || !ph__text_line_has_value_of(own_out, other_out))
             return true;
     }
     return false;

@@ -30,9 +30,10 @@ static void a_line_is_found_by_its_whole_name(void **state)
 {
     (void)state;
     const char *text = "train.epochs=3\n";
-    struct ph__text_line named, found;
+    struct ph__text_line named, found = {.value = "kept"};
     assert_true(ph__text_line_next(&text, &named));
     assert_false(ph__text_line_find("train.epoch=3\ntrain.epochs_more=3\n", &named, &found));
+    assert_string_equal(found.value, "kept");
     assert_true(ph__text_line_find("seed=1\ntrain.epochs=30\n", &named, &found));
     expect(&found, "train.epochs", "30");
     assert_false(ph__text_line_has_value_of(&found, &named));
