@@ -21,8 +21,9 @@ ALLOWED = {  # room: the rooms it may include, besides itself
     "plan": {"base", "kernel"},
     "shard": GRAPH_AND_BELOW | {"op", "net", "comm", "plan"},
     "sim": GROUND | {"graph", "comm", "plan"},
-    "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net"},
-    "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard"},
+    "report": {"base"},
+    "serve": GRAPH_AND_BELOW | {"op", "model", "data", "net", "report"},
+    "train": GRAPH_AND_BELOW | {"op", "model", "data", "serve", "comm", "plan", "shard", "report"},
 }
 ALLOWED["study"] = ALLOWED["train"] | {"train"}
 ALLOWED["cli"] = set(ALLOWED)

@@ -1,130 +1,102 @@
 /* What a comparison leaves in its folder: compare.md, compare.csv, compare.json and compare.html. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/format/html.h"
-#include "base/format/svg.h"
 #include "base/format/text_table.h"
+#include "base/memory/memory.h"
+#include "report/page.h"
 #include "study/comparison_tables.h"
 #include "train/folder/summary.h"
 
-#define PLOT_WIDTH 980
+/* ---- compare.html: a plot of the test AUC with its spread over the tables ---------------------------------- */
 
-/* ---- compare.html: the plot --------------------------------------------------------------------------------------------- */
-
-/* Lists the test AUC of each finished run, in the arena; PH_ERROR_MEMORY. */
-static ph_status list_singles(const struct ph__comparison *comparison, const struct ph__compared *row,
-    struct ph__arena *arena, struct ph__plot_row *plot_row)
+static struct ph__json *plot_row(const struct ph__comparison *comparison, const struct ph__compared *compared,
+    const struct ph__comparison_figures *figures)
 {
-    double *singles = ph__arena_alloc_array(arena, comparison->num_seeds, sizeof *singles);
-    if (singles == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t seed = 0; seed < comparison->num_seeds; seed++)
-        if (row->runs[seed].state == PH_RUN_FINISHED && row->runs[seed].summary.has_test)
-            singles[plot_row->num_singles++] = row->runs[seed].summary.test.auc;
-    plot_row->singles = singles;
-    return PH_OK;
-}
-
-static ph_status list_rows(const struct ph__comparison *comparison,
-    const struct ph__comparison_figures *figures, struct ph__arena *arena, struct ph__plot_row **rows_out)
-{
-    struct ph__plot_row *rows = ph__arena_alloc_array(arena, comparison->num_rows, sizeof *rows);
-    if (rows == NULL)
-        return PH_ERROR_MEMORY;
-    for (size_t i = 0; i < comparison->num_rows; i++) {
-        const struct ph__spread auc = figures[i].test_auc;
-        rows[i] = (struct ph__plot_row){
-            .name = comparison->rows[i].name,
-            .value = auc.mean,
-            .low = auc.mean - auc.deviation,
-            .high = auc.mean + auc.deviation,
-            .reference = figures[i].published_auc,
-            .color = 1,
-        };
-        PH_TRY(list_singles(comparison, &comparison->rows[i], arena, &rows[i]));
+    const struct ph__spread auc = figures->test_auc;
+    struct ph__json *row = ph__json_object(), *singles = ph__json_array();
+    ph__json_set_text(row, "name", compared->name);
+    ph__json_set_number(row, "value", auc.mean);
+    ph__json_set_number(row, "low", auc.mean - auc.deviation);
+    ph__json_set_number(row, "high", auc.mean + auc.deviation);
+    ph__json_set_number(row, "reference", figures->published_auc);
+    for (size_t seed = 0; seed < comparison->num_seeds; seed++) {
+        const struct ph__compared_run *run = &compared->runs[seed];
+        if (run->state == PH_RUN_FINISHED && run->summary.has_test)
+            ph__json_append_number(singles, run->summary.test.auc);
     }
-    *rows_out = rows;
-    return PH_OK;
+    ph__json_set(row, "singles", singles);
+    return row;
 }
 
-static void write_plot(
-    struct ph__html *html, const struct ph__comparison_tables *tables, struct ph__arena *arena)
+static void add_plot(struct ph__page *page, const struct ph__comparison_tables *tables)
 {
     const struct ph__comparison *comparison = tables->comparison;
-    struct ph__plot_row *rows;
-    ph_status status = list_rows(comparison, tables->figures, arena, &rows);
-    if (status != PH_OK) {
-        ph__html_fail(html, status);
-        return;
-    }
     const bool has_published = ph__text_table_num_rows(&tables->tables[PH_TABLE_PUBLISHED]) > 0;
-    const struct ph__row_plot plot = {.id = "auc-plot",
-        .label = "test AUC",
-        .width = PLOT_WIDTH,
-        .format = "%.4f",
-        .reference_name = has_published ? "published" : NULL,
-        .rows = rows,
-        .num_rows = comparison->num_rows};
-    ph__html_begin_section(html, "auc", "Test AUC",
-        "A small dot is a run, the large one their mean, the line one standard deviation to either side.");
-    ph__html_row_plot(html, &plot);
-    ph__html_end_section(html);
+    struct ph__json *rows = ph__json_array();
+    struct ph__json *plot = ph__page_add_block(
+        ph__page_add_section(page, "auc", "Test AUC",
+            "A small dot is a run, the large one their mean, the line one standard deviation to either side."),
+        "rows");
+    ph__json_set_text(plot, "id", "auc-plot");
+    ph__json_set_text(plot, "label", "test AUC");
+    ph__json_set_text(plot, "format", ".4");
+    ph__json_set_text(plot, "reference_name", has_published ? "published" : NULL);
+    for (size_t i = 0; i < comparison->num_rows; i++)
+        ph__json_append(rows, plot_row(comparison, &comparison->rows[i], &tables->figures[i]));
+    ph__json_set(plot, "rows", rows);
 }
 
-/* ---- compare.html: the tables ------------------------------------------------------------------------------------------- */
-
-static void write_table(struct ph__html *html, const char *id, const char *title,
-    const struct ph__text_table *table, struct ph__arena *arena)
+/* PH_ERROR_MEMORY. */
+static ph_status add_table(
+    struct ph__page *page, const char *id, const char *title, const struct ph__text_table *table)
 {
-    const char *table_id = ph__arena_printf(arena, "%s-table", id);
-    struct ph__html_column *columns = ph__arena_alloc_array(arena, table->num_columns, sizeof *columns);
-    if (columns == NULL || table_id == NULL) {
-        ph__html_fail(html, PH_ERROR_MEMORY);
-        return;
-    }
+    struct ph__page_column *columns = calloc(table->num_columns, sizeof *columns);
+    char table_id[32];
+    if (columns == NULL)
+        return ph__out_of_memory("cannot show a table of %zu columns", table->num_columns);
     for (size_t i = 0; i < table->num_columns; i++)
-        columns[i] = (struct ph__html_column){table->columns[i].name, table->columns[i].is_number, NULL};
-    ph__html_begin_section(html, id, title, NULL);
-    ph__html_begin_table(html, table_id, columns, table->num_columns);
-    for (size_t row = 0; row < ph__text_table_num_rows(table); row++) {
-        ph__html_begin_row(html);
+        columns[i] = (struct ph__page_column){
+            .name = table->columns[i].name, .format = table->columns[i].is_number ? "number" : NULL};
+    snprintf(table_id, sizeof table_id, "%s-table", id);
+    const size_t num_rows = ph__text_table_num_rows(table);
+    struct ph__page_table shown = ph__page_add_table(
+        ph__page_add_section(page, id, title, NULL), table_id, columns, table->num_columns, num_rows);
+    for (size_t row = 0; row < num_rows && row < PH_PAGE_MAX_ROWS; row++) {
+        struct ph__json *values = ph__page_add_row(&shown, (double)NAN);
         for (size_t column = 0; column < table->num_columns; column++)
-            ph__html_cell(html, "%s", ph__text_table_at(table, row, column));
-        ph__html_end_row(html);
+            ph__json_append_text(values, ph__text_table_at(table, row, column));
     }
-    ph__html_end_table(html);
-    ph__html_end_section(html);
+    free(columns);
+    return PH_OK;
 }
 
-static void write_page(
-    struct ph__html *html, const struct ph__comparison_tables *tables, struct ph__arena *arena)
+static ph_status fill_page(struct ph__page *page, const struct ph__comparison_tables *tables)
 {
     static const char *const ids[] = {"accuracy", "published", "cost"};
-    ph__html_element(html, "h1", NULL, "Comparison of %zu configs", tables->comparison->num_rows);
-    ph__html_element(html, "p", "note", "%s", tables->about);
-    write_plot(html, tables, arena);
+    add_plot(page, tables);
     for (size_t i = 0; i < PH_NUM_COMPARISON_TABLES; i++)
         if (ph__text_table_num_rows(&tables->tables[i]) > 0)
-            write_table(html, ids[i], tables->titles[i], &tables->tables[i], arena);
-    if (tables->notes[0] == '\0')
-        return;
-    ph__html_begin_section(html, "missing", "What is missing", NULL);
-    ph__html_element(html, "pre", NULL, "%s", tables->notes);
-    ph__html_end_section(html);
+            PH_TRY(add_table(page, ids[i], tables->titles[i], &tables->tables[i]));
+    if (tables->notes[0] != '\0')
+        ph__page_add_text(ph__page_add_section(page, "missing", "What is missing", NULL), "preformatted",
+            tables->notes);
+    return PH_OK;
 }
 
-/* Writes one page: a plot of the test AUC with its spread over the tables. */
-static ph_status write_page_file(const struct ph__comparison_tables *tables, const char *path)
+static ph_status write_page(const struct ph__comparison_tables *tables, const char *path)
 {
-    struct ph__arena arena = {0};
-    struct ph__html *html;
-    PH_TRY(ph__html_open(path, "Comparison", &html));
-    write_page(html, tables, &arena);
-    ph_status status = ph__html_finish(html);
-    ph__html_close(html);
-    ph__arena_fini(&arena);
+    char heading[64];
+    struct ph__page page;
+    snprintf(heading, sizeof heading, "Comparison of %zu configs", tables->comparison->num_rows);
+    ph__page_init(&page, "Comparison", heading, tables->about);
+    ph_status status = fill_page(&page, tables);
+    if (status == PH_OK)
+        status = ph__page_write(&page, path);
+    ph__page_fini(&page);
     return status;
 }
 
@@ -264,7 +236,7 @@ static ph_status write_files(
     PH_TRY(write_text(tables, write_markdown, markdown));
     PH_TRY(write_text(tables, write_csv, csv));
     PH_TRY(write_json(tables, json));
-    return write_page_file(tables, page);
+    return write_page(tables, page);
 }
 
 ph_status ph__comparison_files_write(const struct ph__comparison_tables *tables, const char *folder)

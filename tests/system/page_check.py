@@ -2,13 +2,15 @@
 """Looks at pages that phloem has made, or that a browser has made of them.
 
 usage: page_check.py sound PAGE...           tags nest, ids are unique, nothing is fetched from anywhere
-       page_check.py curve PAGE ID MINIMUM   the element of that id holds a line of at least so many points
+       page_check.py series PAGE ID MINIMUM  the document in a page has a series of that id, of at least so many points
+       page_check.py curve PAGE ID MINIMUM   what a browser has drawn has a line of at least so many points in the element of that id
        page_check.py corner IMAGE MAXIMUM    the first pixel of a PNG is no brighter than that, 0 .. 255
        page_check.py corner IMAGE MINIMUM -  it is at least as bright
 
 Prints what is wrong; ends with 1 when anything is.
 """
 import html.parser
+import json
 import pathlib
 import re
 import struct
@@ -81,6 +83,21 @@ def check_curve(path, identity, minimum):
     return [] if count >= minimum else [f"{path}: {identity} has {count} points; wanted {minimum}"]
 
 
+def series_of(node, identity):
+    """All series of that id, however deep."""
+    if isinstance(node, dict) and node.get("id") == identity and "x" in node:
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+        yield from series_of(child, identity)
+
+
+def check_series(path, identity, minimum):
+    text = path.read_text(encoding="utf-8")
+    document = json.loads(re.search(r'id="document">(.*?)</script>', text, re.DOTALL)[1])
+    count = max((len(series["x"]) for series in series_of(document, identity)), default=0)
+    return [] if count >= minimum else [f"{path}: {identity} has {count} points; wanted {minimum}"]
+
+
 def first_pixel(path):
     """Of an image of 8 bits a channel: behind the filter's byte, whichever filter it is."""
     data = path.read_bytes()
@@ -103,8 +120,8 @@ def main():
     what, path = sys.argv[1], pathlib.Path(sys.argv[2])
     if what == "sound":
         problems = [problem for name in sys.argv[2:] for problem in check_sound(pathlib.Path(name))]
-    elif what == "curve":
-        problems = check_curve(path, sys.argv[3], int(sys.argv[4]))
+    elif what in ("curve", "series"):
+        problems = (check_curve if what == "curve" else check_series)(path, sys.argv[3], int(sys.argv[4]))
     else:
         problems = check_corner(path, int(sys.argv[3]), len(sys.argv) > 4)
     print("\n".join(problems) if problems else "page: fine")

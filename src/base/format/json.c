@@ -117,6 +117,11 @@ void ph__json_append(struct ph__json *array, struct ph__json *child)
     append_node(array, node(child));
 }
 
+void ph__json_append_text(struct ph__json *array, const char *text)
+{
+    append_node(array, text_node(text));
+}
+
 void ph__json_append_integer(struct ph__json *array, int64_t number)
 {
     append_node(array, json_integer(number));

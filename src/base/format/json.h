@@ -23,6 +23,7 @@ void ph__json_set_bool(struct ph__json *object, const char *key, bool value);
 void ph__json_set_null(struct ph__json *object, const char *key);
 void ph__json_set(struct ph__json *object, const char *key, struct ph__json *child); /* takes ownership */
 void ph__json_append(struct ph__json *array, struct ph__json *child);                /* takes ownership */
+void ph__json_append_text(struct ph__json *array, const char *text); /* NULL text: null */
 void ph__json_append_integer(struct ph__json *array, int64_t number);
 void ph__json_append_number(struct ph__json *array, double number);
 void ph__json_destroy(struct ph__json *json);

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/file/file.h"
-#include "base/format/ticks.h"
 #include "base/memory/memory.h"
 #include "data/encode/encoder.h"
 #include "phloem/version.h"
@@ -21,21 +20,7 @@
 
 #define MAX_CONFIG_BYTES (1 << 20)
 
-void ph__run_report_cap(struct ph__html *html, const char *what, size_t count)
-{
-    if (count > PH_REPORT_MAX_ROWS)
-        ph__html_element(html, "p", "note", "The first %d of %zu %s.", PH_REPORT_MAX_ROWS, count, what);
-}
-
 /* ---- header ----------------------------------------------------------------------------------------------- */
-
-static void write_fact(struct ph__html *html, const char *name, const char *value)
-{
-    ph__html_markup(html, "<div>");
-    ph__html_element(html, "dt", NULL, "%s", name);
-    ph__html_element(html, "dd", NULL, "%s", value);
-    ph__html_markup(html, "</div>\n");
-}
 
 static const char *place_of(struct ph__job_rows rows)
 {
@@ -44,142 +29,109 @@ static const char *place_of(struct ph__job_rows rows)
     return rows.dataset != NULL ? "handed over by a program" : rows.path;
 }
 
-static void write_time(struct ph__html *html)
+static void add_time(struct ph__page *page)
 {
     char text[64] = "";
     struct tm utc;
     time_t now = time(NULL);
     if (gmtime_r(&now, &utc) != NULL)
         strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &utc);
-    write_fact(html, "written", text);
+    ph__page_add_fact(page, "written", text);
 }
 
-static void write_facts(struct ph__html *html, const struct ph__trainer *trainer)
+static void add_facts(struct ph__page *page, const struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     char text[160];
-    ph__html_markup(html, "<dl class=\"facts\">\n");
-    write_fact(html, "folder", job->folder);
-    write_fact(html, "training data", place_of(ph__job_train(job)));
-    write_fact(html, "validation data", place_of(ph__job_valid(job)));
-    write_fact(html, "test data", place_of(ph__job_test(job)));
+    ph__page_add_fact(page, "folder", job->folder);
+    ph__page_add_fact(page, "training data", place_of(ph__job_train(job)));
+    ph__page_add_fact(page, "validation data", place_of(ph__job_valid(job)));
+    ph__page_add_fact(page, "test data", place_of(ph__job_test(job)));
     snprintf(text, sizeof text, "%" PRIu64, job->run.seed);
-    write_fact(html, "seed", text);
+    ph__page_add_fact(page, "seed", text);
     if (trainer->ranks.comm != NULL) {
         snprintf(text, sizeof text, "%zu; threads, times of operators and memory are those of the first",
             trainer->ranks.world_size);
-        write_fact(html, "ranks", text);
+        ph__page_add_fact(page, "ranks", text);
     }
-    write_fact(html, "machine", ph_backend_describe(trainer->backend));
+    ph__page_add_fact(page, "machine", ph_backend_describe(trainer->backend));
     snprintf(text, sizeof text, "phloem %s", ph_version());
-    write_fact(html, "program", text);
-    write_time(html);
-    ph__html_markup(html, "</dl>\n");
+    ph__page_add_fact(page, "program", text);
+    add_time(page);
 }
 
-static void write_state(struct ph__html *html, const struct ph__trainer *trainer, const char *why)
+/* Writes how far the training got and why it ended. */
+static void set_state(struct ph__page *page, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
-    if (why == NULL)
-        ph__html_textf(html, "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s",
-            summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
-            ph__train_end_name(summary->ended_by));
-    else
-        ph__html_textf(html, "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64, summary->steps,
-            trainer->epoch);
+    struct ph__arena arena = {0};
+    const char *resumed = "", *kept = "", *skipped = "";
     if (summary->resumed_step > 0)
-        ph__html_textf(html, "; resumed at step %" PRIu64, summary->resumed_step);
+        resumed = ph__arena_printf(&arena, "; resumed at step %" PRIu64, summary->resumed_step);
     if (trainer->best_step > 0)
-        ph__html_textf(html, ". The model kept is that of step %" PRIu64 ", epoch %" PRIu64,
+        kept = ph__arena_printf(&arena, ". The model kept is that of step %" PRIu64 ", epoch %" PRIu64,
             trainer->best_step, summary->best_epoch);
     if (summary->skipped_steps > 0)
-        ph__html_textf(html, ". %" PRIu64 " steps were skipped: their loss or gradients were not finite",
-            summary->skipped_steps);
-    ph__html_text(html, ".");
-    if (why != NULL)
-        ph__html_textf(html, " Why: %s.", why);
-}
-
-static void write_header(struct ph__html *html, const struct ph__trainer *trainer, const char *why)
-{
-    int kind = trainer->job->model->kind;
-    ph__html_markup(html, "<header>\n");
-    ph__html_element(html, "h1", NULL, "%s", ph_model_name(kind));
-    ph__html_element(html, "p", "note", "%s", ph_model_description(kind));
-    ph__html_markup(html, "<p id=\"state\" class=\"state %s\">", why == NULL ? "done" : "stopped");
-    write_state(html, trainer, why);
-    ph__html_markup(html, "</p>\n");
-    write_facts(html, trainer);
-    ph__html_markup(html, "</header>\n");
+        skipped = ph__arena_printf(&arena,
+            ". %" PRIu64 " steps were skipped: their loss or gradients were not finite", summary->skipped_steps);
+    const char *text = why == NULL
+        ? ph__arena_printf(&arena, "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s%s%s%s.",
+              summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
+              ph__train_end_name(summary->ended_by), resumed, kept, skipped)
+        : ph__arena_printf(&arena, "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64 "%s%s%s. Why: %s.",
+              summary->steps, trainer->epoch, resumed, kept, skipped, why);
+    ph__page_set_state(page, why == NULL, text);
+    ph__arena_fini(&arena);
 }
 
 /* ---- figures ---------------------------------------------------------------------------------------------- */
 
-static void write_number(struct ph__html *html, const char *name, double number, const char *note)
+static void add_metrics(struct ph__json *blocks, const char *heading, const struct ph_metrics *metrics)
 {
-    char text[32] = "–";
-    if (isfinite(number))
-        snprintf(text, sizeof text, "%.5f", number);
-    ph__html_figure(html, name, text, note);
-}
-
-static void write_metrics(struct ph__html *html, const char *what, const struct ph_metrics *metrics)
-{
-    char text[PH_TICK_TEXT_BYTES], error[48] = "";
-    ph__html_element(html, "h3", NULL, "%s", what);
-    ph__html_begin_figures(html);
+    char error[48] = "";
+    ph__page_add_text(blocks, "heading", heading);
+    struct ph__json *items = ph__page_add_figures(blocks);
     if (metrics->auc_error > 0)
         snprintf(error, sizeof error, "within %.1g", metrics->auc_error);
-    write_number(html, "AUC", metrics->auc, error);
+    ph__page_add_figure(items, "AUC", metrics->auc, ".5", error);
     if (isfinite(metrics->grouped_auc))
-        write_number(html, "grouped AUC", metrics->grouped_auc, "");
-    write_number(html, "logloss", metrics->logloss, "");
-    write_number(html, "NE", metrics->ne, "beside the base rate");
-    write_number(html, "calibration", metrics->calibration, "predicted / observed");
-    write_number(html, "base rate", metrics->base_rate, "");
-    ph__html_figure(html, "samples", ph__quantity_text((double)metrics->num_samples, text), "");
-    ph__html_end_figures(html);
+        ph__page_add_figure(items, "grouped AUC", metrics->grouped_auc, ".5", NULL);
+    ph__page_add_figure(items, "logloss", metrics->logloss, ".5", NULL);
+    ph__page_add_figure(items, "NE", metrics->ne, ".5", "beside the base rate");
+    ph__page_add_figure(items, "calibration", metrics->calibration, ".5", "predicted / observed");
+    ph__page_add_figure(items, "base rate", metrics->base_rate, ".5", NULL);
+    ph__page_add_figure(items, "samples", (double)metrics->num_samples, "quantity", NULL);
 }
 
-static void write_quantity(
-    struct ph__html *html, const char *name, double number, const char *unit, const char *note)
-{
-    char quantity[PH_TICK_TEXT_BYTES], text[PH_TICK_TEXT_BYTES + 16];
-    snprintf(text, sizeof text, "%s%s", ph__quantity_text(number, quantity), unit);
-    ph__html_figure(html, name, text, note);
-}
-
-static void write_speed(struct ph__html *html, const struct ph__trainer *trainer)
+static void add_speed(struct ph__json *blocks, const struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
-    double seconds = summary->train_seconds > 0 ? summary->train_seconds : (double)NAN;
-    double flops = summary->flops_per_sample;
-    char threads[48], bytes[32];
+    const double seconds = summary->train_seconds > 0 ? summary->train_seconds : (double)NAN;
+    const double flops = summary->flops_per_sample > 0 ? summary->flops_per_sample : (double)NAN;
+    char threads[48];
     snprintf(threads, sizeof threads, "%zu threads", summary->num_threads);
-    ph__html_element(html, "h3", NULL, "Training");
-    ph__html_begin_figures(html);
-    write_quantity(html, "samples/s", (double)summary->samples / seconds, "", threads);
-    write_quantity(html, "time", seconds, " s", "without evaluations");
-    write_quantity(html, "parameters", (double)summary->parameters, "", "");
-    write_quantity(html, "FLOPs/sample", flops > 0 ? flops : (double)NAN, "", "forward, backward, update");
-    ph__html_figure(
-        html, "peak memory", ph__bytes_text(summary->memory.peak_anonymous_bytes, bytes), "anonymous");
-    ph__html_end_figures(html);
+    ph__page_add_text(blocks, "heading", "Training");
+    struct ph__json *items = ph__page_add_figures(blocks);
+    ph__page_add_figure(items, "samples/s", (double)summary->samples / seconds, "quantity", threads);
+    ph__page_add_figure(items, "seconds", seconds, "quantity", "without evaluations");
+    ph__page_add_figure(items, "parameters", (double)summary->parameters, "quantity", NULL);
+    ph__page_add_figure(items, "FLOPs/sample", flops, "quantity", "forward, backward, update");
+    ph__page_add_figure(
+        items, "peak memory", (double)summary->memory.peak_anonymous_bytes, "bytes", "anonymous");
 }
 
-static void write_figures(struct ph__html *html, const struct ph__trainer *trainer, const char *why)
+static void add_figures(struct ph__page *page, const struct ph__trainer *trainer, const char *why)
 {
     const struct ph_train_summary *summary = &trainer->summary;
     const char *note = trainer->features.num_tasks > 1 ? "Metrics are those of the first label." : NULL;
-    ph__html_begin_section(html, "figures", "Figures", note);
+    struct ph__json *blocks = ph__page_add_section(page, "figures", "Figures", note);
     if (why == NULL && summary->has_test)
-        write_metrics(html, "Test, the model kept", &summary->test);
+        add_metrics(blocks, "Test, the model kept", &summary->test);
     if (ph__job_rows_exist(ph__job_valid(trainer->job)) && trainer->best_step > 0)
-        write_metrics(html, "Validation, the model kept", &summary->valid);
+        add_metrics(blocks, "Validation, the model kept", &summary->valid);
     if (summary->has_progressive)
-        write_metrics(html, "Progressive: each row before it was learnt from", &summary->progressive);
-    write_speed(html, trainer);
-    ph__html_end_section(html);
+        add_metrics(blocks, "Progressive: each row before it was learnt from", &summary->progressive);
+    add_speed(blocks, trainer);
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------- */
@@ -243,49 +195,41 @@ static size_t gather_tables(const struct ph__trainer *trainer, struct table *tab
     return count;
 }
 
-static void write_table_row(struct ph__html *html, const struct table *table, double most_bytes)
+static void add_table_rows(struct ph__json *blocks, const struct table *tables, size_t count)
 {
-    char bytes[32], slots[32], rows[PH_TICK_TEXT_BYTES];
-    double share = (double)(table->bytes + table->slot_bytes) / most_bytes;
-    ph__html_begin_row(html);
-    ph__html_bar_cell(html, share, "%s", table->name);
-    ph__html_cell(html, "%s", ph__quantity_text((double)table->rows, rows));
-    ph__html_cell(html, "%zu", table->dim);
-    ph__html_cell(html, "%s", ph_row_format_name(table->format));
-    ph__html_cell(html, "%s", ph__bytes_text(table->bytes, bytes));
-    ph__html_cell(html, "%s", ph__bytes_text(table->slot_bytes, slots));
-    if (table->kind != NULL)
-        ph__html_cell(html, "%s", table->kind);
-    ph__html_end_row(html);
+    static const struct ph__page_column columns[] = {
+        {"table", NULL, "the bar: its bytes with its slots, beside the largest"}, {"rows", "quantity", NULL},
+        {"dim", "number", NULL}, {"format", NULL, "how rows are held"}, {"rows' bytes", "bytes", NULL},
+        {"slots' bytes", "bytes", "memory of the optimizer"},
+        {"spread over ranks", NULL, "data_parallel: each rank has all of it"}};
+    const bool is_spread = tables[0].kind != NULL;
+    const double most = fmax((double)(tables[0].bytes + tables[0].slot_bytes), 1);
+    struct ph__page_table shown = ph__page_add_table(
+        blocks, "table-table", columns, sizeof columns / sizeof *columns - (is_spread ? 0 : 1), count);
+    for (size_t i = 0; i < count && i < PH_PAGE_MAX_ROWS; i++) {
+        const struct table *table = &tables[i];
+        struct ph__json *row = ph__page_add_row(&shown, (double)(table->bytes + table->slot_bytes) / most);
+        ph__json_append_text(row, table->name);
+        ph__json_append_integer(row, (int64_t)table->rows);
+        ph__json_append_integer(row, (int64_t)table->dim);
+        ph__json_append_text(row, ph_row_format_name(table->format));
+        ph__json_append_integer(row, (int64_t)table->bytes);
+        ph__json_append_integer(row, (int64_t)table->slot_bytes);
+        if (is_spread)
+            ph__json_append_text(row, table->kind);
+    }
 }
 
-static void write_table_rows(struct ph__html *html, const struct table *tables, size_t count)
+/* PH_ERROR_MEMORY. */
+static ph_status add_tables(struct ph__page *page, const struct ph__trainer *trainer)
 {
-    static const struct ph__html_column columns[] = {
-        {"table", false, "the bar: its bytes with its slots, beside the largest"}, {"rows", true, NULL},
-        {"dim", true, NULL}, {"format", false, "how rows are held"}, {"rows' bytes", true, NULL},
-        {"slots' bytes", true, "memory of the optimizer"},
-        {"spread over ranks", false, "data_parallel: each rank has all of it"}};
-    const size_t num_columns = sizeof columns / sizeof *columns - (tables[0].kind == NULL ? 1 : 0);
-    double most = (double)(tables[0].bytes + tables[0].slot_bytes);
-    ph__html_begin_table(html, "table-table", columns, num_columns);
-    for (size_t i = 0; i < count && i < PH_REPORT_MAX_ROWS; i++)
-        write_table_row(html, &tables[i], fmax(most, 1));
-    ph__html_end_table(html);
-    ph__run_report_cap(html, "tables, by size", count);
-}
-
-static void write_tables(struct ph__html *html, const struct ph__trainer *trainer)
-{
-    size_t count = gather_tables(trainer, NULL);
+    const size_t count = gather_tables(trainer, NULL);
     char note[192], total[32], slots[32];
     if (count == 0)
-        return;
+        return PH_OK;
     struct table *tables = calloc(count, sizeof *tables);
-    if (tables == NULL) {
-        ph__html_fail(html, ph__out_of_memory("cannot show %zu tables", count));
-        return;
-    }
+    if (tables == NULL)
+        return ph__out_of_memory("cannot show %zu tables", count);
     gather_tables(trainer, tables);
     qsort(tables, count, sizeof *tables, by_bytes_descending);
     snprintf(note, sizeof note,
@@ -293,76 +237,63 @@ static void write_tables(struct ph__html *html, const struct ph__trainer *traine
         trainer->ranks.comm != NULL ? " that the first rank holds" : "",
         ph__bytes_text(ph_store_parameter_bytes(trainer->store), total),
         ph__bytes_text(ph_store_slot_bytes(trainer->store), slots));
-    ph__html_begin_section(html, "tables", "Tables", note);
-    write_table_rows(html, tables, count);
-    ph__html_end_section(html);
+    add_table_rows(ph__page_add_section(page, "tables", "Tables", note), tables, count);
     free(tables);
+    return PH_OK;
 }
 
 /* ---- ids -------------------------------------------------------------------------------------------------- */
 
-static double share_of(bool is_known, uint64_t part, uint64_t whole)
+static double share_of(bool is_known, uint64_t counted, uint64_t whole)
 {
-    return is_known && whole > 0 ? 100 * (double)part / (double)whole : (double)NAN;
+    return is_known && whole > 0 ? (double)counted / (double)whole : (double)NAN;
 }
 
-static void write_counts(struct ph__html *html, const struct ph__trainer *trainer, size_t feature)
+static void add_feature(struct ph__page_table *table, const struct ph__trainer *trainer, size_t feature)
 {
     const struct ph__run_statistics *statistics = &trainer->statistics;
+    const struct ph_table_slice *slice = &trainer->features.sparse[feature];
     const struct ph__id_counts *valid = &statistics->valid_ids[feature],
                                *test = &statistics->test_ids[feature];
-    bool has_unknown = trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY;
-    ph__html_number_cell(html, "%.2f%%", share_of(has_unknown, valid->unknown, valid->ids));
-    ph__html_number_cell(html, "%.2f%%", share_of(has_unknown, test->unknown, test->ids));
-    ph__html_number_cell(html, "%.2f%%", share_of(valid->knows_unseen, valid->unseen, valid->ids));
-    ph__html_number_cell(html, "%.2f%%", share_of(test->knows_unseen, test->unseen, test->ids));
+    const bool has_unknown = trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY;
+    const double learnt = ph__id_coverage_share(&statistics->coverage, feature);
+    struct ph__json *row = ph__page_add_row(table, learnt);
+    ph__json_append_text(row, slice->name);
+    ph__json_append_integer(row, (int64_t)slice->num_rows);
+    ph__json_append_number(row, learnt);
+    ph__json_append_number(row, share_of(has_unknown, valid->unknown, valid->ids));
+    ph__json_append_number(row, share_of(has_unknown, test->unknown, test->ids));
+    ph__json_append_number(row, share_of(valid->knows_unseen, valid->unseen, valid->ids));
+    ph__json_append_number(row, share_of(test->knows_unseen, test->unseen, test->ids));
 }
 
-static void write_feature(struct ph__html *html, const struct ph__trainer *trainer, size_t feature)
+static void add_ids(struct ph__page *page, const struct ph__trainer *trainer)
 {
-    const struct ph__id_coverage *coverage = &trainer->statistics.coverage;
-    const struct ph_table_slice *slice = &trainer->features.sparse[feature];
-    double share = ph__id_coverage_share(coverage, feature);
-    char rows[PH_TICK_TEXT_BYTES];
-    ph__html_begin_row(html);
-    ph__html_cell(html, "%s", slice->name);
-    ph__html_cell(html, "%s", ph__quantity_text((double)slice->num_rows, rows));
-    if (isfinite(share))
-        ph__html_bar_cell(html, share, "%.1f%%", 100 * share);
-    else
-        ph__html_cell(html, "–");
-    write_counts(html, trainer, feature);
-    ph__html_end_row(html);
-}
-
-static void write_ids(struct ph__html *html, const struct ph__trainer *trainer)
-{
-    static const struct ph__html_column columns[] = {{"feature", false, NULL}, {"rows", true, NULL},
-        {"learnt from", false, "share of the table's rows"},
-        {"unknown, validation", true, "ids of row 0: training had them too rarely or never"},
-        {"unknown, test", true, NULL},
-        {"unlearnt, validation", true, "ids whose row training has not learnt from"},
-        {"unlearnt, test", true, NULL}};
-    size_t count = trainer->statistics.coverage.num_features;
+    static const struct ph__page_column columns[] = {
+        {"feature", NULL, "the bar: the share of its rows that training has learnt from"},
+        {"rows", "quantity", NULL}, {"learnt from", "percent", "share of the table's rows"},
+        {"unknown, validation", "percent", "ids of row 0: training had them too rarely or never"},
+        {"unknown, test", "percent", NULL},
+        {"unlearnt, validation", "percent", "ids whose row training has not learnt from"},
+        {"unlearnt, test", "percent", NULL}};
+    const size_t count = trainer->statistics.coverage.num_features;
     if (count == 0)
         return;
-    ph__html_begin_section(html, "ids", "Ids",
-        "Rows of each table that training has learnt from, and how many ids of the validation and test data "
-        "are not in "
-        "the vocabulary, or name a row that training has not learnt from. –: not known, or not measured.");
-    ph__html_begin_table(html, "id-table", columns, sizeof columns / sizeof *columns);
-    for (size_t f = 0; f < count && f < PH_REPORT_MAX_ROWS; f++)
-        write_feature(html, trainer, f);
-    ph__html_end_table(html);
-    ph__run_report_cap(html, "features", count);
-    ph__html_end_section(html);
+    struct ph__json *blocks = ph__page_add_section(page, "ids", "Ids",
+        "Rows of each table that training has learnt from, and the share of ids in the validation and test "
+        "data that are not in the vocabulary, or whose row training has not learnt from. –: not known, or not "
+        "measured.");
+    struct ph__page_table table =
+        ph__page_add_table(blocks, "id-table", columns, sizeof columns / sizeof *columns, count);
+    for (size_t f = 0; f < count && f < PH_PAGE_MAX_ROWS; f++)
+        add_feature(&table, trainer, f);
 }
 
 /* ---- memory and config ------------------------------------------------------------------------------------ */
 
-static void write_memory(struct ph__html *html, const struct ph_train_memory *memory)
+static void add_memory(struct ph__page *page, const struct ph_train_memory *memory)
 {
-    static const struct ph__html_column columns[] = {{"", false, NULL}, {"bytes", true, NULL}};
+    static const struct ph__page_column columns[] = {{"memory", NULL, NULL}, {"bytes", "bytes", NULL}};
     const struct {
         const char *name;
         uint64_t bytes;
@@ -372,51 +303,48 @@ static void write_memory(struct ph__html *html, const struct ph_train_memory *me
         {"the same without reuse", memory->no_reuse_bytes},
         {"most that was seen", memory->peak_anonymous_bytes},
         {"most that was promised", ph__memory_limit(memory)}};
-    char text[32];
-    ph__html_begin_section(html, "memory", "Memory", "Anonymous memory of the process.");
-    ph__html_begin_table(html, "memory-table", columns, sizeof columns / sizeof *columns);
+    struct ph__page_table table = ph__page_add_table(
+        ph__page_add_section(page, "memory", "Memory", "Anonymous memory of the process."), "memory-table",
+        columns, sizeof columns / sizeof *columns, sizeof rows / sizeof *rows);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ph__html_begin_row(html);
-        ph__html_cell(html, "%s", rows[i].name);
-        ph__html_cell(html, "%s", ph__bytes_text(rows[i].bytes, text));
-        ph__html_end_row(html);
+        struct ph__json *row = ph__page_add_row(&table, (double)NAN);
+        ph__json_append_text(row, rows[i].name);
+        ph__json_append_integer(row, (int64_t)rows[i].bytes);
     }
-    ph__html_end_table(html);
-    ph__html_end_section(html);
 }
 
-/* The config that the caller has left in the folder, if it has; one that cannot be read is left out as well. */
-static void write_config(struct ph__html *html, const char *folder)
+/* Shows the config that the caller has left in the folder; one that cannot be read is left out. */
+static void add_config(struct ph__page *page, const char *folder)
 {
     struct ph__arena arena = {0};
     char path[PH_CHECKPOINT_PATH_BYTES], *text = NULL;
     size_t size;
     snprintf(path, sizeof path, "%s/config.yaml", folder);
     if (ph__file_exists(path) && ph__file_read(&arena, path, MAX_CONFIG_BYTES, &text, &size) == PH_OK) {
-        ph__html_begin_section(html, "config", "Config", "The effective one: defaults and --set included.");
-        ph__html_begin_details(html, "config.yaml");
-        ph__html_element(html, "pre", NULL, "%s", text);
-        ph__html_end_details(html);
-        ph__html_end_section(html);
+        struct ph__json *blocks = ph__page_add_section(
+            page, "config", "Config", "The effective config: defaults and --set included.");
+        ph__page_add_text(ph__page_add_details(blocks, "config.yaml"), "preformatted", text);
     }
     ph__arena_fini(&arena);
 }
 
 /* ---- the page --------------------------------------------------------------------------------------------- */
 
-static void write_page(struct ph__html *html, struct ph__trainer *trainer,
+static ph_status fill_page(struct ph__page *page, struct ph__trainer *trainer,
     const struct ph__metrics_file *metrics, const char *why)
 {
-    write_header(html, trainer, why);
-    write_figures(html, trainer, why);
-    ph__run_report_curves(html, trainer, metrics);
-    ph__run_report_calibration(html, metrics);
-    ph__run_report_operators(html, trainer);
-    write_tables(html, trainer);
-    write_ids(html, trainer);
-    ph__run_report_graph(html, trainer);
-    write_memory(html, &trainer->summary.memory);
-    write_config(html, trainer->job->folder);
+    add_facts(page, trainer);
+    set_state(page, trainer, why);
+    add_figures(page, trainer, why);
+    ph__run_report_curves(page, trainer, metrics);
+    ph__run_report_calibration(page, metrics);
+    PH_TRY(ph__run_report_operators(page, trainer));
+    PH_TRY(add_tables(page, trainer));
+    add_ids(page, trainer);
+    PH_TRY(ph__run_report_graph(page, trainer));
+    add_memory(page, &trainer->summary.memory);
+    add_config(page, trainer->job->folder);
+    return PH_OK;
 }
 
 /* A training that has ended early: others cannot be asked any more what they have learnt from. */
@@ -429,23 +357,29 @@ static ph_status mark_rows(struct ph__trainer *trainer)
     return PH_OK;
 }
 
+static ph_status write_page(
+    struct ph__trainer *trainer, const struct ph__metrics_file *metrics, const char *why)
+{
+    const int kind = trainer->job->model->kind;
+    char path[PH_CHECKPOINT_PATH_BYTES], title[256];
+    struct ph__page page;
+    snprintf(title, sizeof title, "%s: %s", ph_model_name(kind), trainer->job->folder);
+    snprintf(path, sizeof path, "%s/report.html", trainer->job->folder);
+    ph__page_init(&page, title, ph_model_name(kind), ph_model_description(kind));
+    ph_status status = fill_page(&page, trainer, metrics, why);
+    if (status == PH_OK)
+        status = ph__page_write(&page, path);
+    ph__page_fini(&page);
+    return status;
+}
+
 ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why)
 {
-    const char *folder = trainer->job->folder;
-    char path[PH_CHECKPOINT_PATH_BYTES], title[256];
     struct ph__metrics_file metrics;
-    struct ph__html *html;
-    snprintf(title, sizeof title, "%s: %s", ph_model_name(trainer->job->model->kind), folder);
-    snprintf(path, sizeof path, "%s/report.html", folder);
     PH_TRY(ph__metrics_file_read(trainer->metrics_log.path, &metrics));
     ph_status status = why == NULL ? PH_OK : mark_rows(trainer);
     if (status == PH_OK)
-        status = ph__html_open(path, title, &html);
-    if (status == PH_OK) {
-        write_page(html, trainer, &metrics, why);
-        status = ph__html_finish(html);
-        ph__html_close(html);
-    }
+        status = write_page(trainer, &metrics, why);
     ph__metrics_file_fini(&metrics);
     return status;
 }

@@ -7,7 +7,7 @@
 #ifndef PH_TRAIN_RUN_REPORT_H
 #define PH_TRAIN_RUN_REPORT_H
 
-#include "base/format/html.h"
+#include "report/page.h"
 #include "train/folder/metrics_file.h"
 #include "train/trainer.h"
 
@@ -15,19 +15,12 @@
  * PH_ERROR_DATA for a metrics.jsonl that cannot be read. */
 ph_status ph__run_report_write(struct ph__trainer *trainer, const char *why);
 
-/* ---- sections in files of their own, for run_report.c alone: each writes its own onto the page, or nothing -------------------
- *
- * Errors stay with the page. */
-
-#define PH_REPORT_MAX_ROWS 100 /* of one table: the page says how many there would be */
+/* ---- sections in files of their own: each adds its own to the page, or nothing; for run_report.c alone ---------------------- */
 
 void ph__run_report_curves(
-    struct ph__html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics);
-void ph__run_report_calibration(struct ph__html *html, const struct ph__metrics_file *metrics);
-void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *trainer);
-void ph__run_report_graph(struct ph__html *html, const struct ph__trainer *trainer);
-
-/* Writes "The first 100 of 1000 features." where there are more than are shown. */
-void ph__run_report_cap(struct ph__html *html, const char *what, size_t count);
+    struct ph__page *page, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics);
+void ph__run_report_calibration(struct ph__page *page, const struct ph__metrics_file *metrics);
+ph_status ph__run_report_operators(struct ph__page *page, const struct ph__trainer *trainer); /* PH_ERROR_MEMORY */
+ph_status ph__run_report_graph(struct ph__page *page, const struct ph__trainer *trainer);     /* PH_ERROR_MEMORY */
 
 #endif

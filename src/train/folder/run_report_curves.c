@@ -1,11 +1,8 @@
 /* Sections "curves" and "calibration" of report.html. */
 #include <math.h>
 
-#include "base/format/svg.h"
 #include "train/folder/run_report.h"
 
-#define PLOT_WIDTH 500
-#define PLOT_HEIGHT 290
 #define MAX_CUTS 64
 #define MAX_GROUPS 20
 #define LOW_BASE_RATE 0.05 /* below it probabilities are looked at by powers of ten */
@@ -16,16 +13,16 @@ enum { COLOR_TRAIN = 1, COLOR_VALID = 2, COLOR_PROGRESSIVE = 3 };
 
 struct marks {
     size_t count;
-    struct ph__plot_mark marks[MAX_CUTS + 1];
+    struct ph__page_mark marks[MAX_CUTS + 1];
     char texts[MAX_CUTS + 1][64];
 };
 
 static void add_mark(struct marks *marks, double step, const char *what, double number)
 {
-    struct ph__plot_mark *mark = &marks->marks[marks->count];
+    struct ph__page_mark *mark = &marks->marks[marks->count];
     char *text = marks->texts[marks->count++];
     snprintf(text, sizeof marks->texts[0], "%s %g", what, number);
-    *mark = (struct ph__plot_mark){step, text};
+    *mark = (struct ph__page_mark){step, text};
 }
 
 /* Where the learning rate fell at once: schedules that fall bit by bit show it by their curve. */
@@ -35,7 +32,7 @@ static void find_marks(const struct ph__trainer *trainer, const struct ph__curve
     const enum ph_schedule_kind schedule = trainer->job->train->schedule;
     marks->count = 0;
     if (trainer->best_step > 0)
-        add_mark(marks, (double)trainer->best_step, "the model kept is of step", (double)trainer->best_step);
+        add_mark(marks, (double)trainer->best_step, "model kept: step", (double)trainer->best_step);
     if (schedule != PH_SCHEDULE_PLATEAU && schedule != PH_SCHEDULE_STEP)
         return;
     for (size_t i = 1; i < curve->count && marks->count < MAX_CUTS; i++)
@@ -45,12 +42,12 @@ static void find_marks(const struct ph__trainer *trainer, const struct ph__curve
 
 /* ---- curves ----------------------------------------------------------------------------------------------- */
 
-static struct ph__plot_series series_of(const struct ph__curve *curve, enum ph__curve_column column,
-    const char *name, const char *id, size_t color)
+static struct ph__page_series series_of(const struct ph__curve *curve, enum ph__curve_column column,
+    const char *name, const char *id, int color)
 {
-    return (struct ph__plot_series){.name = name,
+    return (struct ph__page_series){.name = name,
         .id = id,
-        .style = color == COLOR_VALID ? PH_PLOT_LINE_AND_DOTS : PH_PLOT_LINE,
+        .style = color == COLOR_VALID ? PH_PAGE_LINE_AND_DOTS : PH_PAGE_LINE,
         .color = color,
         .count = curve->count,
         .x = curve->columns[PH_CURVE_STEP],
@@ -58,7 +55,7 @@ static struct ph__plot_series series_of(const struct ph__curve *curve, enum ph__
 }
 
 /* Whether numbers of one series lie so far apart that only powers of ten show them all. */
-static bool spans_powers(const struct ph__plot_series *series)
+static bool spans_powers(const struct ph__page_series *series)
 {
     double least = (double)INFINITY, most = 0;
     for (size_t i = 0; i < series->count; i++)
@@ -69,24 +66,21 @@ static bool spans_powers(const struct ph__plot_series *series)
     return most > 20 * least;
 }
 
-static void draw(struct ph__html *html, const char *id, struct ph__plot_axis y,
-    const struct ph__plot_series *series, size_t num_series, const struct marks *marks)
+static void add(struct ph__json *plots, const char *id, struct ph__page_axis y,
+    const struct ph__page_series *series, size_t num_series, const struct marks *marks)
 {
-    struct ph__plot plot = {.id = id,
-        .title = y.label,
-        .width = PLOT_WIDTH,
-        .height = PLOT_HEIGHT,
-        .x = {.label = "step"},
-        .y = y,
-        .series = series,
-        .num_series = num_series,
-        .marks = marks->marks,
-        .num_marks = marks->count};
-    ph__html_plot(html, &plot);
+    ph__page_add_plot(plots, &(struct ph__page_plot){.id = id,
+                                 .title = y.label,
+                                 .x = {.label = "step"},
+                                 .y = y,
+                                 .series = series,
+                                 .num_series = num_series,
+                                 .marks = marks->marks,
+                                 .num_marks = marks->count});
 }
 
 /* Series without a line of their own stay out of the legend. */
-static size_t keep_present(struct ph__plot_series *series, size_t count)
+static size_t keep_present(struct ph__page_series *series, size_t count)
 {
     size_t kept = 1;
     for (size_t i = 1; i < count; i++)
@@ -95,44 +89,39 @@ static size_t keep_present(struct ph__plot_series *series, size_t count)
     return kept;
 }
 
-static void draw_metric(struct ph__html *html, const struct ph__metrics_file *metrics,
+static void add_metric(struct ph__json *plots, const struct ph__metrics_file *metrics,
     enum ph__curve_column column, const char *name, const struct marks *marks)
 {
     bool is_loss = column == PH_CURVE_LOSS;
-    struct ph__plot_series series[] = {
+    struct ph__page_series series[] = {
         series_of(&metrics->train, column, "training", is_loss ? "loss-curve" : "auc-curve", COLOR_TRAIN),
         series_of(&metrics->valid, column, "validation", is_loss ? "valid-loss-curve" : "valid-auc-curve",
             COLOR_VALID),
         series_of(&metrics->progressive, column, "progressive",
             is_loss ? "progressive-loss-curve" : "progressive-auc-curve", COLOR_PROGRESSIVE)};
     size_t count = keep_present(series, sizeof series / sizeof *series);
-    draw(html, is_loss ? "loss" : "auc", (struct ph__plot_axis){.label = name}, series, count, marks);
+    add(plots, is_loss ? "loss" : "auc", (struct ph__page_axis){.label = name}, series, count, marks);
 }
 
 void ph__run_report_curves(
-    struct ph__html *html, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics)
+    struct ph__page *page, const struct ph__trainer *trainer, const struct ph__metrics_file *metrics)
 {
     struct marks marks;
     find_marks(trainer, &metrics->train, &marks);
-    ph__html_begin_section(html, "curves", "Curves",
+    struct ph__json *plots = ph__page_add_plots(ph__page_add_section(page, "curves", "Curves",
         "Training: the mean loss since the report before, and the AUC of the latest samples, each scored "
-        "before it was "
-        "learnt from. Dots are evaluations on validation data; dashed lines are cuts of the learning rate "
-        "and the model "
-        "that was kept.");
-    ph__html_markup(html, "<div class=\"pair\">\n");
-    draw_metric(html, metrics, PH_CURVE_LOSS, "logloss", &marks);
-    draw_metric(html, metrics, PH_CURVE_AUC, "AUC", &marks);
-    const struct ph__plot_series rate =
+        "before it was learnt from. Dots are evaluations on validation data. Drag over a plot to see a part "
+        "of it."));
+    add_metric(plots, metrics, PH_CURVE_LOSS, "logloss", &marks);
+    add_metric(plots, metrics, PH_CURVE_AUC, "AUC", &marks);
+    const struct ph__page_series rate =
         series_of(&metrics->train, PH_CURVE_LEARNING_RATE, NULL, "learning-rate-curve", COLOR_TRAIN);
-    draw(html, "learning-rate",
-        (struct ph__plot_axis){.label = "learning rate", .is_log = spans_powers(&rate)}, &rate, 1, &marks);
-    const struct ph__plot_series speed =
+    add(plots, "learning-rate",
+        (struct ph__page_axis){.label = "learning rate", .is_log = spans_powers(&rate)}, &rate, 1, &marks);
+    const struct ph__page_series speed =
         series_of(&metrics->train, PH_CURVE_SAMPLES_PER_S, NULL, "speed-curve", COLOR_TRAIN);
-    draw(html, "speed", (struct ph__plot_axis){.label = "samples/s", .has_zero = true}, &speed, 1,
+    add(plots, "speed", (struct ph__page_axis){.label = "samples/s", .has_zero = true}, &speed, 1,
         &(struct marks){0});
-    ph__html_markup(html, "</div>\n");
-    ph__html_end_section(html);
 }
 
 /* ---- calibration ------------------------------------------------------------------------------------------ */
@@ -148,7 +137,7 @@ static bool is_of_low_rates(const struct ph__calibration_bin *groups, size_t num
     return positives > 0 && positives < LOW_BASE_RATE * count && groups[0].predicted > 0;
 }
 
-static void draw_reliability(struct ph__html *html, const struct ph__calibration *calibration)
+static void add_reliability(struct ph__json *plots, const struct ph__calibration *calibration)
 {
     struct ph__calibration_bin groups[MAX_GROUPS];
     double predicted[MAX_GROUPS], observed[MAX_GROUPS], low[MAX_GROUPS], high[MAX_GROUPS], most = 0;
@@ -163,33 +152,31 @@ static void draw_reliability(struct ph__html *html, const struct ph__calibration
         ph__rate_interval(groups[i].observed, samples, &low[i], &high[i]);
         most = fmax(most, fmax(predicted[i], high[i]));
     }
-    const struct ph__plot_series series = {.name = "observed, with its 95% interval",
+    const struct ph__page_series series = {.name = "observed, with its 95% interval",
         .id = "calibration-points",
-        .style = PH_PLOT_DOTS,
+        .style = PH_PAGE_DOTS,
         .color = COLOR_TRAIN,
         .count = num_groups,
         .x = predicted,
         .y = observed,
         .low = low,
         .high = high};
-    const struct ph__plot_axis axis = {.is_log = is_log,
+    const struct ph__page_axis axis = {.is_log = is_log,
         .is_fixed = true,
         .low = is_log ? predicted[0] / 2 : 0,
         .high = is_log ? most * 1.2 : fmin(most * 1.05, 1)};
-    struct ph__plot plot = {.id = "reliability",
-        .width = PLOT_WIDTH,
-        .height = PLOT_HEIGHT + 60,
+    struct ph__page_plot plot = {.id = "reliability",
         .x = axis,
         .y = axis,
         .series = &series,
         .num_series = 1,
-        .has_diagonal = true};
+        .diagonal = "predicted = observed"};
     plot.x.label = "predicted probability";
     plot.y.label = "observed rate";
-    ph__html_plot(html, &plot);
+    ph__page_add_plot(plots, &plot);
 }
 
-static void draw_scores(struct ph__html *html, const struct ph__calibration *calibration)
+static void add_scores(struct ph__json *plots, const struct ph__calibration *calibration)
 {
     double from[PH_CALIBRATION_BINS], to[PH_CALIBRATION_BINS], count[PH_CALIBRATION_BINS];
     size_t first = PH_CALIBRATION_BINS, last = 0;
@@ -202,38 +189,34 @@ static void draw_scores(struct ph__html *html, const struct ph__calibration *cal
             last = i;
         }
     }
-    const struct ph__plot_series series = {.name = "samples",
+    const struct ph__page_series series = {.name = "samples",
         .id = "score-histogram",
-        .style = PH_PLOT_BARS,
+        .style = PH_PAGE_BARS,
         .color = COLOR_TRAIN,
         .count = last - first + 1,
         .x = from + first,
         .x_end = to + first,
         .y = count + first};
-    struct ph__plot plot = {.id = "scores",
-        .width = PLOT_WIDTH,
-        .height = PLOT_HEIGHT + 60,
+    struct ph__page_plot plot = {.id = "scores",
         .x = {.label = "score (log-odds)"},
         .y = {.label = "samples", .has_zero = true},
         .series = &series,
         .num_series = 1};
-    ph__html_plot(html, &plot);
+    ph__page_add_plot(plots, &plot);
 }
 
-void ph__run_report_calibration(struct ph__html *html, const struct ph__metrics_file *metrics)
+void ph__run_report_calibration(struct ph__page *page, const struct ph__metrics_file *metrics)
 {
     char note[256];
     uint64_t count = ph__calibration_count(&metrics->calibration);
     if (!metrics->has_calibration || count == 0)
         return;
     snprintf(note, sizeof note,
-        "Of %llu samples of the %s data, by the model kept: in groups of about as many, and how their scores "
-        "lie.",
+        "%llu samples of the %s data, scored by the model kept: in groups of about the same size, and how their "
+        "scores are distributed.",
         (unsigned long long)count, metrics->calibrated_on[0] == 't' ? "test" : "validation");
-    ph__html_begin_section(html, "calibration", "Calibration", note);
-    ph__html_markup(html, "<div class=\"pair\">\n");
-    draw_reliability(html, &metrics->calibration);
-    draw_scores(html, &metrics->calibration);
-    ph__html_markup(html, "</div>\n");
-    ph__html_end_section(html);
+    struct ph__json *plots =
+        ph__page_add_plots(ph__page_add_section(page, "calibration", "Calibration", note));
+    add_reliability(plots, &metrics->calibration);
+    add_scores(plots, &metrics->calibration);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format/svg.h"
 #include "base/memory/memory.h"
 #include "graph/executor.h"
 #include "graph/graph.h"
@@ -15,15 +14,14 @@
 
 enum { COLOR_BATCH = 3, COLOR_TABLE = 2, COLOR_WEIGHTS = 1, COLOR_PLAIN = 0 };
 
+/* A drawing of the forward entry that is being described. */
 struct picture {
     const struct ph__graph *graph;
-    size_t num_graph_nodes; /* of the forward entry */
-    struct ph__arena arena;
-    size_t *drawn_node,
-        *drawn_value; /* by node and by input of the batch: its number in the drawing, or NOT_DRAWN */
-    struct ph__graph_node *nodes;
-    struct ph__graph_edge *edges;
-    size_t num_nodes, num_edges;
+    size_t num_graph_nodes;         /* of the entry */
+    size_t *drawn_node;             /* (num_graph_nodes) number in the drawing, or NOT_DRAWN */
+    size_t drawn_value[PH_INPUT_COUNT]; /* the same for what the batch brings */
+    size_t num_drawn;
+    struct ph__json *nodes, *edges; /* owned */
 };
 
 /* Whether a node reads something that comes from the batch: one that does not only prepares weights, as packing does. */
@@ -41,9 +39,9 @@ static bool reads_batch(const struct picture *picture, const struct ph__node *no
     return false;
 }
 
-static size_t color_of(const struct ph__graph *graph, const struct ph__node *node)
+static int color_of(const struct ph__graph *graph, const struct ph__node *node)
 {
-    size_t color = COLOR_PLAIN;
+    int color = COLOR_PLAIN;
     for (uint32_t k = 0; k < node->num_inputs; k++) {
         const struct ph__value_info *info = &graph->values[node->inputs[k]];
         if (node->inputs[k] == 0)
@@ -58,137 +56,139 @@ static size_t color_of(const struct ph__graph *graph, const struct ph__node *nod
     return color;
 }
 
-/* Name, operator, and what it reads and makes. */
-static const char *describe(struct picture *picture, const struct ph__node *node)
+/* Appends a node and returns its number in the drawing. */
+static size_t add_node(
+    struct picture *picture, const char *label, const char *note, const char *title, int color)
 {
-    const struct ph__graph *graph = picture->graph;
-    char type[96];
-    char *text = ph__arena_printf(&picture->arena, "%s: %s", node->name, node->op->name);
-    for (uint32_t k = 0; k < node->num_inputs && text != NULL; k++)
-        if (node->inputs[k] != 0) {
-            const struct ph__value_info *info = &graph->values[node->inputs[k]];
-            text = ph__arena_printf(
-                &picture->arena, "%s\nreads %s %s", text, info->name, ph__type_text(&info->type, type));
-        }
-    for (uint32_t k = 0; k < node->num_outputs && text != NULL; k++) {
-        const struct ph__value_info *info = &graph->values[node->outputs[k]];
-        text = ph__arena_printf(&picture->arena, "%s\nmakes %s", text, ph__type_text(&info->type, type));
-    }
-    return text;
+    struct ph__json *node = ph__json_object();
+    ph__json_set_text(node, "label", label);
+    ph__json_set_text(node, "note", note);
+    ph__json_set_text(node, "title", title);
+    ph__json_set_integer(node, "color", color);
+    ph__json_append(picture->nodes, node);
+    return picture->num_drawn++;
 }
 
-static size_t add_node(struct picture *picture, struct ph__graph_node node)
+static bool is_read(const struct picture *picture, ph_value value)
 {
-    picture->nodes[picture->num_nodes] = node;
-    return picture->num_nodes++;
-}
-
-static const char *type_note(struct picture *picture, ph_value value)
-{
-    char text[96];
-    const char *note =
-        ph__arena_strdup(&picture->arena, ph__type_text(&picture->graph->values[value].type, text));
-    return note != NULL ? note : "";
+    for (size_t n = 0; n < picture->num_graph_nodes; n++)
+        for (uint32_t k = 0; k < picture->graph->nodes[n].num_inputs; k++)
+            if (picture->graph->nodes[n].inputs[k] == value)
+                return true;
+    return false;
 }
 
 static void add_inputs(struct picture *picture)
 {
+    char type[96];
     for (size_t i = 0; i < PH_INPUT_COUNT; i++) {
-        ph_value value = picture->graph->batch_inputs[i];
-        bool is_read = false;
-        for (size_t n = 0; value != 0 && n < picture->num_graph_nodes; n++)
-            for (uint32_t k = 0; k < picture->graph->nodes[n].num_inputs; k++)
-                is_read = is_read || picture->graph->nodes[n].inputs[k] == value;
-        if (is_read)
-            picture->drawn_value[i] =
-                add_node(picture, (struct ph__graph_node){.label = picture->graph->values[value].name,
-                                      .note = type_note(picture, value),
-                                      .color = COLOR_BATCH});
+        const ph_value value = picture->graph->batch_inputs[i];
+        const struct ph__value_info *info = &picture->graph->values[value];
+        picture->drawn_value[i] = value != 0 && is_read(picture, value)
+            ? add_node(picture, info->name, ph__type_text(&info->type, type), NULL, COLOR_BATCH)
+            : NOT_DRAWN;
     }
+}
+
+/* Returns the node that an operand comes from, or NOT_DRAWN. */
+static size_t source_of(const struct picture *picture, ph_value value)
+{
+    const struct ph__value_info *info = &picture->graph->values[value];
+    if (value == 0)
+        return NOT_DRAWN;
+    if (info->storage == PH_STORAGE_INPUT)
+        return picture->drawn_value[info->source];
+    return info->producer != PH_NO_NODE ? picture->drawn_node[info->producer] : NOT_DRAWN;
 }
 
 static void add_edges(struct picture *picture, const struct ph__node *node, size_t to)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
-        const struct ph__value_info *info = &picture->graph->values[node->inputs[k]];
-        size_t from = NOT_DRAWN;
-        if (node->inputs[k] != 0 && info->storage == PH_STORAGE_INPUT)
-            from = picture->drawn_value[info->source];
-        else if (node->inputs[k] != 0 && info->producer != PH_NO_NODE)
-            from = picture->drawn_node[info->producer];
-        if (from != NOT_DRAWN)
-            picture->edges[picture->num_edges++] = (struct ph__graph_edge){from, to};
+        const size_t from = source_of(picture, node->inputs[k]);
+        if (from == NOT_DRAWN)
+            continue;
+        struct ph__json *edge = ph__json_array();
+        ph__json_append_integer(edge, (int64_t)from);
+        ph__json_append_integer(edge, (int64_t)to);
+        ph__json_append(picture->edges, edge);
     }
+}
+
+/* Tells name, operator, and what the node reads and makes: a line each, in the arena; NULL: no memory. */
+static const char *describe(
+    const struct ph__graph *graph, const struct ph__node *node, struct ph__arena *arena)
+{
+    char type[96];
+    char *text = ph__arena_printf(arena, "%s: %s", node->name, node->op->name);
+    for (uint32_t k = 0; k < node->num_inputs && text != NULL; k++)
+        if (node->inputs[k] != 0) {
+            const struct ph__value_info *info = &graph->values[node->inputs[k]];
+            text = ph__arena_printf(
+                arena, "%s\nreads %s %s", text, info->name, ph__type_text(&info->type, type));
+        }
+    for (uint32_t k = 0; k < node->num_outputs && text != NULL; k++)
+        text = ph__arena_printf(
+            arena, "%s\nmakes %s", text, ph__type_text(&graph->values[node->outputs[k]].type, type));
+    return text;
 }
 
 static void add_nodes(struct picture *picture)
 {
     const struct ph__graph *graph = picture->graph;
+    struct ph__arena arena = {0};
+    char type[96];
     for (size_t i = 0; i < picture->num_graph_nodes; i++) {
         const struct ph__node *node = &graph->nodes[i];
+        picture->drawn_node[i] = NOT_DRAWN;
         if (!reads_batch(picture, node))
             continue;
-        const char *note = node->num_outputs > 0 ? type_note(picture, node->outputs[0]) : "";
-        size_t drawn = add_node(picture, (struct ph__graph_node){.label = node->name,
-                                             .note = note,
-                                             .title = describe(picture, node),
-                                             .color = color_of(graph, node)});
-        picture->drawn_node[i] = drawn;
-        add_edges(picture, node, drawn);
+        const char *note =
+            node->num_outputs > 0 ? ph__type_text(&graph->values[node->outputs[0]].type, type) : NULL;
+        picture->drawn_node[i] =
+            add_node(picture, node->name, note, describe(graph, node, &arena), color_of(graph, node));
+        add_edges(picture, node, picture->drawn_node[i]);
     }
+    ph__arena_fini(&arena);
 }
 
-static ph_status picture_init(const struct ph_program *program, struct picture *picture)
+/* Hands the picture over to the blocks, or says that it is too large to draw. */
+static void add_picture(struct ph__json *blocks, struct picture *picture)
 {
-    size_t num_edges = 0, count = program->entry_begin[1] - program->entry_begin[0];
-    *picture = (struct picture){.graph = &program->graph, .num_graph_nodes = count};
-    for (size_t i = 0; i < count; i++)
-        num_edges += program->graph.nodes[i].num_inputs;
-    picture->drawn_node = ph__arena_alloc_array(&picture->arena, count, sizeof *picture->drawn_node);
-    picture->drawn_value =
-        ph__arena_alloc_array(&picture->arena, PH_INPUT_COUNT, sizeof *picture->drawn_value);
-    picture->nodes = ph__arena_alloc_array(&picture->arena, count + PH_INPUT_COUNT, sizeof *picture->nodes);
-    picture->edges = ph__arena_alloc_array(&picture->arena, num_edges, sizeof *picture->edges);
-    if (picture->drawn_node == NULL || picture->drawn_value == NULL || picture->nodes == NULL ||
-        picture->edges == NULL)
-        return PH_ERROR_MEMORY;
-    memset(picture->drawn_node, 0xff, count * sizeof *picture->drawn_node); /* NOT_DRAWN */
-    memset(picture->drawn_value, 0xff, PH_INPUT_COUNT * sizeof *picture->drawn_value);
-    return PH_OK;
-}
-
-static void draw(struct ph__html *html, struct picture *picture)
-{
-    add_inputs(picture);
-    add_nodes(picture);
-    if (picture->num_nodes > MAX_DRAWN) {
-        ph__html_element(html, "p", NULL,
-            "It has %zu nodes, too many to draw: phloem inspect model DIR --dot writes them for Graphviz.",
-            picture->num_nodes);
+    char text[160];
+    if (picture->num_drawn > MAX_DRAWN) {
+        snprintf(text, sizeof text,
+            "The graph has %zu nodes, too many to draw: phloem inspect model DIR --dot writes them for Graphviz.",
+            picture->num_drawn);
+        ph__page_add_text(blocks, "text", text);
+        ph__json_destroy(picture->nodes);
+        ph__json_destroy(picture->edges);
         return;
     }
-    ph__html_graph(html, &(struct ph__graph_drawing){.id = "model-graph",
-                             .nodes = picture->nodes,
-                             .num_nodes = picture->num_nodes,
-                             .edges = picture->edges,
-                             .num_edges = picture->num_edges});
+    struct ph__json *block = ph__page_add_block(blocks, "graph");
+    ph__json_set_text(block, "id", "model-graph");
+    ph__json_set(block, "nodes", picture->nodes);
+    ph__json_set(block, "edges", picture->edges);
 }
 
-void ph__run_report_graph(struct ph__html *html, const struct ph__trainer *trainer)
+ph_status ph__run_report_graph(struct ph__page *page, const struct ph__trainer *trainer)
 {
-    struct picture picture;
-    ph_status status = picture_init(trainer->learning.program, &picture);
-    ph__html_begin_section(html, "graph", "Graph",
-        "The forward pass as it ran, operators fused, down to the loss. Coloured are what the batch brings, "
-        "operators that read "
-        "tables, and operators that read weights; the preparation of weights is left out. B is the batch, N "
-        "its ids.");
-    if (status == PH_OK)
-        draw(html, &picture);
-    else
-        ph__html_fail(html, status);
-    ph__html_end_section(html);
-    ph__arena_fini(&picture.arena);
+    const struct ph_program *program = trainer->learning.program;
+    struct picture picture = {
+        .graph = &program->graph, .num_graph_nodes = program->entry_begin[1] - program->entry_begin[0]};
+    picture.drawn_node = calloc(picture.num_graph_nodes + 1, sizeof *picture.drawn_node);
+    if (picture.drawn_node == NULL)
+        return ph__out_of_memory("cannot draw a graph of %zu nodes", picture.num_graph_nodes);
+    picture.nodes = ph__json_array();
+    picture.edges = ph__json_array();
+    add_inputs(&picture);
+    add_nodes(&picture);
+    add_picture(ph__page_add_section(page, "graph", "Graph",
+                    "The forward pass as it ran, operators fused, down to the loss. Colours mark the batch's "
+                    "inputs, operators that read tables, and operators that read weights; the preparation of "
+                    "weights is left out. B is the batch, N its ids."),
+        &picture);
+    free(picture.drawn_node);
+    return PH_OK;
 }
 
 /* ---- section "operators": where a step's time goes, by the profile of the steps that were measured ------------------- */
@@ -252,75 +252,71 @@ static double total_seconds(const struct row *rows, size_t count)
     return seconds;
 }
 
-static void write_row(struct ph__html *html, const struct row *row, double total, double steps)
+static void add_row(struct ph__page_table *table, const struct row *row, double total, double steps)
 {
-    double seconds = 1e-9 * (double)row->profile.time_ns, share = total > 0 ? seconds / total : 0;
-    double giga = seconds > 0 ? 1e-9 / seconds : (double)NAN;
-    ph__html_begin_row(html);
-    ph__html_bar_cell(html, share, "%s", row->name);
+    const double seconds = 1e-9 * (double)row->profile.time_ns, share = total > 0 ? seconds / total : 0;
+    const double giga = seconds > 0 ? 1e-9 / seconds : (double)NAN;
+    struct ph__json *values = ph__page_add_row(table, share);
+    ph__json_append_text(values, row->name);
     if (row->entry != NULL)
-        ph__html_cell(html, "%s", row->entry);
+        ph__json_append_text(values, row->entry);
     else
-        ph__html_cell(html, "%zu", row->num_nodes);
-    ph__html_cell(html, "%.1f%%", 100 * share);
-    ph__html_number_cell(html, "%.1f", 1e6 * seconds / steps);
-    ph__html_number_cell(html, "%.2f", row->profile.cost.flops * giga);
-    ph__html_number_cell(html, "%.2f", row->profile.cost.bytes * giga);
-    ph__html_end_row(html);
+        ph__json_append_integer(values, (int64_t)row->num_nodes);
+    ph__json_append_number(values, share);
+    ph__json_append_number(values, 1e6 * seconds / steps);
+    ph__json_append_number(values, row->profile.cost.flops * giga);
+    ph__json_append_number(values, row->profile.cost.bytes * giga);
 }
 
-static void write_rows(
-    struct ph__html *html, const char *id, const struct row *rows, size_t count, double steps)
+static void add_rows(
+    struct ph__json *blocks, const char *id, const struct row *rows, size_t count, double steps)
 {
-    bool is_by_operator = count > 0 && rows[0].entry == NULL;
-    const struct ph__html_column columns[] = {
-        {is_by_operator ? "operator" : "node", false, "the bar: its share of a step"},
-        {is_by_operator ? "nodes" : "entry", is_by_operator, NULL}, {"share", true, NULL},
-        {"µs a step", true, "time of its nodes; some run side by side"},
-        {"GFLOP/s", true, "by the operator's cost rule"},
-        {"GB/s", true, "each operand read or written once"}};
-    double total = total_seconds(rows, count);
-    ph__html_begin_table(html, id, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < count && i < PH_REPORT_MAX_ROWS; i++)
-        write_row(html, &rows[i], total, steps);
-    ph__html_end_table(html);
-    ph__run_report_cap(html, "nodes", count);
+    const bool is_by_operator = count > 0 && rows[0].entry == NULL;
+    const struct ph__page_column columns[] = {
+        {is_by_operator ? "operator" : "node", NULL, "the bar: its share of a step"},
+        {is_by_operator ? "nodes" : "entry", is_by_operator ? "number" : NULL, NULL}, {"share", "percent", NULL},
+        {"µs a step", ".1", "time of its nodes; some run side by side"},
+        {"GFLOP/s", ".2", "by the operator's cost rule"}, {"GB/s", ".2", "each operand read or written once"}};
+    const double total = total_seconds(rows, count);
+    struct ph__page_table table = ph__page_add_table(blocks, id, columns, sizeof columns / sizeof *columns, count);
+    for (size_t i = 0; i < count && i < PH_PAGE_MAX_ROWS; i++)
+        add_row(&table, &rows[i], total, steps);
 }
 
-static void write_tables(struct ph__html *html, const struct ph__trainer *trainer, struct row *rows)
+static void add_tables(struct ph__json *blocks, const struct ph__trainer *trainer, struct row *rows)
 {
-    double steps = (double)trainer->statistics.profiled_steps;
+    const double steps = (double)trainer->statistics.profiled_steps;
     size_t count = gather(trainer->executor, true, rows);
-    write_rows(html, "operator-table", rows, count, steps);
+    add_rows(blocks, "operator-table", rows, count, steps);
     count = gather(trainer->executor, false, rows);
-    ph__html_begin_details(html, "node by node");
-    write_rows(html, "node-table", rows, count, steps);
-    ph__html_end_details(html);
+    add_rows(ph__page_add_details(blocks, "node by node"), "node-table", rows, count, steps);
 }
 
-void ph__run_report_operators(struct ph__html *html, const struct ph__trainer *trainer)
+static void tell_steps(const struct ph__run_statistics *statistics, char note[256])
 {
-    const struct ph__run_statistics *statistics = &trainer->statistics;
-    char note[256];
     if (statistics->profiled_steps == 0)
-        snprintf(note, sizeof note,
-            "No step was measured: this process took %" PRIu64 " of them, and the first one is left out.",
+        snprintf(note, 256, "No step was measured: this process took %" PRIu64 " of them, and the first one is left out.",
             statistics->taken_steps);
     else if (statistics->profiled_steps == statistics->taken_steps)
-        snprintf(note, sizeof note,
-            "Of a training step, measured on all %" PRIu64 " steps that this process took.",
+        snprintf(note, 256, "Measured on all %" PRIu64 " training steps that this process took.",
             statistics->taken_steps);
     else
-        snprintf(note, sizeof note,
-            "Of a training step, measured on %" PRIu64 " of the %" PRIu64
-            " steps that this process took: some at the beginning but not the very first, then one in many.",
+        snprintf(note, 256,
+            "Measured on %" PRIu64 " of the %" PRIu64
+            " training steps that this process took: some at the beginning but not the very first, then one in many.",
             statistics->profiled_steps, statistics->taken_steps);
-    ph__html_begin_section(html, "operators", "Time by operator", note);
+}
+
+ph_status ph__run_report_operators(struct ph__page *page, const struct ph__trainer *trainer)
+{
+    char note[256];
     struct row *rows = calloc(trainer->executor->program->graph.num_nodes + 1, sizeof *rows);
     if (rows == NULL)
-        ph__html_fail(html, ph__out_of_memory("cannot show a profile"));
-    else if (statistics->profiled_steps > 0)
-        write_tables(html, trainer, rows);
+        return ph__out_of_memory("cannot show a profile");
+    tell_steps(&trainer->statistics, note);
+    struct ph__json *blocks = ph__page_add_section(page, "operators", "Time by operator", note);
+    if (trainer->statistics.profiled_steps > 0)
+        add_tables(blocks, trainer, rows);
     free(rows);
-    ph__html_end_section(html);
+    return PH_OK;
 }

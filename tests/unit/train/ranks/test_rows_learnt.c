@@ -3,27 +3,14 @@
 
 #include <math.h>
 
+#include "unit/report/page_reader.h"
 #include "unit/train/rank_training.h"
 #include "unit/train/train_fixture.h"
 
-static char *page; /* report.html, as it was read last; the arena's */
-
-static char *page_of(const struct setup *setup)
+/* Reads report.html; destroy it with ph__json_destroy. */
+static struct ph__json *page_of(const struct setup *setup)
 {
-    size_t size = 0;
-    const char *path = ph__path_join(&fixture.arena, setup->folder, "report.html");
-    assert_ok(ph__file_read(&fixture.arena, path, 1 << 24, &page, &size));
-    return page;
-}
-
-static const char *row_of(const struct setup *setup, const char *feature)
-{
-    char begin[64];
-    snprintf(begin, sizeof begin, "<td>%s</td>", feature);
-    char *row = strstr(page_of(setup), begin);
-    assert_non_null(row);
-    *strstr(row, "</tr>") = '\0';
-    return row;
+    return page_read(ph__path_join(&fixture.arena, setup->folder, "report.html"));
 }
 
 static struct setup *set_up_few(
@@ -51,9 +38,9 @@ static ph_status stop_at_once(void *context, const struct ph_train_progress *pro
     return PH_OK;
 }
 
-/* The row of the page of a training that was not stopped, and of one that was resumed behind its first step. */
+/* Trains without a stop, and again with one behind the first step; returns both pages. */
 static void train_both_ways(const char *name, enum ph_optimizer_kind optimizer, enum ph_table_scope scope,
-    double l2, const char **whole, const char **resumed)
+    double l2, struct ph__json *pages[2])
 {
     char folder[64];
     const struct ph_train_observer observer = {.on_progress = stop_at_once};
@@ -61,7 +48,7 @@ static void train_both_ways(const char *name, enum ph_optimizer_kind optimizer, 
     snprintf(folder, sizeof folder, "%s_whole", name);
     struct setup *setup = set_up_few(folder, optimizer, scope, l2);
     train(setup);
-    *whole = row_of(setup, "C1");
+    pages[0] = page_of(setup);
     free(setup);
     snprintf(folder, sizeof folder, "%s_resumed", name);
     setup = set_up_few(folder, optimizer, scope, l2);
@@ -74,15 +61,35 @@ static void train_both_ways(const char *name, enum ph_optimizer_kind optimizer, 
     setup->job.is_resumed = true;
     assert_ok(ph_train(&setup->job, &summary));
     assert_true(summary.resumed_step > 0 && summary.resumed_step < 5);
-    *resumed = row_of(setup, "C1");
+    pages[1] = page_of(setup);
     free(setup);
 }
 
-/* The share of rows, and the last cell: of test ids. Those of the validation were counted before slots were looked at. */
-static void expect_same_cells(const char *whole, const char *resumed)
+enum { LEARNT = 2, UNLEARNT_TEST = 6 }; /* columns of the table of ids */
+
+static double cell_of(const struct ph__json *page, const char *feature, size_t column)
 {
-    assert_memory_equal(whole, resumed, (size_t)(strstr(whole, "</td>") - whole));
-    assert_string_equal(strrchr(whole, '"'), strrchr(resumed, '"'));
+    return ph__json_as_number(ph__json_at(page_row(page, "id-table", feature), column), (double)NAN);
+}
+
+static bool is_told(const struct ph__json *page)
+{
+    return isfinite(cell_of(page, "C1", LEARNT));
+}
+
+/* The share of rows and test ids agree; ids of the validation were counted before slots were looked at. */
+static void expect_same_share(const struct ph__json *whole, const struct ph__json *resumed, const char *feature)
+{
+    const double learnt = cell_of(whole, feature, LEARNT);
+    assert_true(learnt > 0);
+    assert_true(cell_of(resumed, feature, LEARNT) == learnt);
+    assert_true(cell_of(resumed, feature, UNLEARNT_TEST) == cell_of(whole, feature, UNLEARNT_TEST));
+}
+
+static void destroy_pages(struct ph__json *pages[2])
+{
+    ph__json_destroy(pages[0]);
+    ph__json_destroy(pages[1]);
 }
 
 static void slots_tell_what_batches_did(void **state)
@@ -96,37 +103,28 @@ static void slots_tell_what_batches_did(void **state)
     } cases[] = {{"adam", PH_ADAM, PH_SCOPE_TOUCHED, 1e-3},
         {"rowwise", PH_ROWWISE_ADAGRAD, PH_SCOPE_TOUCHED, 0}, {"no_decay", PH_ADAM, PH_SCOPE_WHOLE, 0}};
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const char *whole, *resumed;
-        train_both_ways(cases[i].name, cases[i].optimizer, cases[i].scope, cases[i].l2, &whole, &resumed);
-        assert_null(strstr(whole, "<td>–</td>"));
-        expect_same_cells(strstr(whole, "class=\"bar\""), strstr(resumed, "class=\"bar\""));
-        assert_null(strstr(whole, "width:100.00%")); /* 20 samples and 40 rows */
+        struct ph__json *pages[2];
+        train_both_ways(cases[i].name, cases[i].optimizer, cases[i].scope, cases[i].l2, pages);
+        expect_same_share(pages[0], pages[1], "C1");
+        assert_true(cell_of(pages[0], "C1", LEARNT) < 1); /* 20 samples and 40 rows */
+        destroy_pages(pages);
     }
 }
 
 static void where_all_rows_decay_or_nothing_is_kept_slots_tell_nothing(void **state)
 {
     (void)state;
-    const char *whole, *resumed;
-    train_both_ways("decay", PH_ADAM, PH_SCOPE_WHOLE, 1e-3, &whole, &resumed);
-    assert_null(strstr(whole, "<td>–</td>")); /* batches told it */
-    assert_non_null(strstr(resumed, "<td>–</td>"));
-    train_both_ways("sgd", PH_SGD, PH_SCOPE_TOUCHED, 0, &whole, &resumed);
-    assert_non_null(strstr(resumed, "<td>–</td>"));
+    struct ph__json *pages[2];
+    train_both_ways("decay", PH_ADAM, PH_SCOPE_WHOLE, 1e-3, pages);
+    assert_true(is_told(pages[0])); /* batches told it */
+    assert_false(is_told(pages[1]));
+    destroy_pages(pages);
+    train_both_ways("sgd", PH_SGD, PH_SCOPE_TOUCHED, 0, pages);
+    assert_false(is_told(pages[1]));
+    destroy_pages(pages);
 }
 
 /* ---- what report.html says of tables and ids after a training by ranks, against the same training alone -------------- */
-
-/* A section of report.html; the arena's. */
-static const char *section_of(const struct setup *setup, const char *id)
-{
-    char begin[64];
-    snprintf(begin, sizeof begin, "<section id=\"%s\">", id);
-    char *section = strstr(page_of(setup), begin);
-    assert_non_null(section);
-    *strstr(section, "</section>") = '\0';
-    return section;
-}
 
 /* So few steps that many rows are not learnt from, and ids of the validation and test data name such rows. */
 static struct setup *set_up_deepfm(const char *folder)
@@ -143,6 +141,8 @@ static struct setup *set_up_deepfm(const char *folder)
     return setup;
 }
 
+static const char *const features[] = {"C1", "C2", "C3", "C4"};
+
 static const char *const plans[] = {
     "default: {kind: table_wise}\n",
     "default: {kind: row_wise}\n",
@@ -151,10 +151,13 @@ static const char *const plans[] = {
     "tables: {embedding.C1: {kind: row_wise}, \"*C2\": {kind: table_wise}}\ndefault: {kind: data_parallel}\n",
 };
 
-static void expect_equal_ids(const char *ids, struct setup *setup, const char *plan)
+/* Trains on three ranks and expects the same section of ids. */
+static void expect_equal_ids(const struct ph__json *alone, struct setup *setup, const char *plan)
 {
     train_anew_on_ranks(setup, 3, plan);
-    assert_string_equal(section_of(setup, "ids"), ids);
+    struct ph__json *shared = page_of(setup);
+    page_expect_equal(page_find(shared, "ids"), page_find(alone, "ids"));
+    ph__json_destroy(shared);
 }
 
 static void ids_are_those_of_all_ranks(void **state)
@@ -162,9 +165,10 @@ static void ids_are_those_of_all_ranks(void **state)
     (void)state;
     struct setup *setup = set_up_deepfm("ids");
     train(setup);
-    const char *ids = section_of(setup, "ids");
+    struct ph__json *alone = page_of(setup);
     for (size_t i = 0; i < COUNT(plans); i++)
-        expect_equal_ids(ids, setup, plans[i]);
+        expect_equal_ids(alone, setup, plans[i]);
+    ph__json_destroy(alone);
     free(setup);
 }
 
@@ -175,21 +179,10 @@ static void ids_of_whole_passes_are_those_of_all_ranks(void **state)
     struct setup *setup = set_up("dlrm", "passes");
     setup->train.report = true;
     train(setup);
-    expect_equal_ids(section_of(setup, "ids"), setup, plans[1]);
+    struct ph__json *alone = page_of(setup);
+    expect_equal_ids(alone, setup, plans[1]);
+    ph__json_destroy(alone);
     free(setup);
-}
-
-/* The share of rows learnt from, and the last cell of each feature: of test ids; those of the validation were counted
- * before slots were looked at. */
-static void expect_equal_told(const char *whole, const char *resumed)
-{
-    for (size_t f = 0; f < 4; f++) {
-        whole = strstr(whole, "<tr><td>C") + 4, resumed = strstr(resumed, "<tr><td>C") + 4;
-        const char *whole_end = strstr(whole, "</tr>"), *resumed_end = strstr(resumed, "</tr>");
-        const size_t told = (size_t)(strstr(whole, "%</span>") - whole);
-        assert_memory_equal(whole, resumed, told);
-        assert_memory_equal(whole_end - 32, resumed_end - 32, 32);
-    }
 }
 
 /* In a training that was resumed, by another number of ranks, slots tell which rows are learnt. */
@@ -200,7 +193,7 @@ static void slots_of_all_ranks_tell(void **state)
     struct thread_rank_end ends[2];
     struct setup *setup = set_up_deepfm("told");
     train(setup);
-    const char *whole = section_of(setup, "ids");
+    struct ph__json *whole = page_of(setup);
     for (size_t i = 0; i < COUNT(plans); i++) {
         setup->train.report_seconds = 0;
         setup->job.observer = &observer;
@@ -214,27 +207,38 @@ static void slots_of_all_ranks_tell(void **state)
         setup->job.is_resumed = true;
         const struct ph_train_summary summary = train_on_ranks(setup, 3, plans[i], NULL);
         assert_true(summary.resumed_step > 0 && summary.resumed_step < 5);
-        expect_equal_told(whole, section_of(setup, "ids"));
+        struct ph__json *resumed = page_of(setup);
+        for (size_t f = 0; f < COUNT(features); f++)
+            expect_same_share(whole, resumed, features[f]);
+        ph__json_destroy(resumed);
     }
+    ph__json_destroy(whole);
     free(setup);
 }
 
-/* Cells of one row of the table of tables: name to bytes of slots. */
+/* Each row tells of the same table: name to bytes of slots, and how it is spread behind them. */
 static void tables_are_those_of_all_ranks(void **state)
 {
     (void)state;
     struct setup *setup = set_up_deepfm("tables");
     train(setup);
-    const char *alone = section_of(setup, "tables");
+    struct ph__json *alone = page_of(setup);
     train_anew_on_ranks(setup, 3, plans[1]);
-    const char *shared = section_of(setup, "tables");
-    for (size_t i = 0; i < 8; i++) { /* four of embeddings, four of the linear part */
-        alone = strstr(alone, "<tr><td>") + 1, shared = strstr(shared, "<tr><td>") + 1;
-        const size_t length = (size_t)(strstr(alone, "</tr>") - alone);
-        assert_memory_equal(alone, shared, length);
-        assert_memory_equal(shared + length, "<td>row_wise</td></tr>", 22);
+    struct ph__json *shared = page_of(setup);
+    const struct ph__json *rows = ph__json_get(page_find(alone, "table-table"), "rows");
+    const struct ph__json *shared_rows = ph__json_get(page_find(shared, "table-table"), "rows");
+    assert_int_equal(ph__json_size(rows), 8); /* four of embeddings, four of the linear part */
+    assert_int_equal(ph__json_size(shared_rows), 8);
+    for (size_t i = 0; i < 8; i++) {
+        const struct ph__json *row = ph__json_at(rows, i), *shared_row = ph__json_at(shared_rows, i);
+        assert_int_equal(ph__json_size(row), 6);
+        for (size_t column = 0; column < 6; column++)
+            page_expect_equal(ph__json_at(shared_row, column), ph__json_at(row, column));
+        assert_string_equal(ph__json_as_text(ph__json_at(shared_row, 6), ""), "row_wise");
     }
-    assert_non_null(strstr(page_of(setup), "<dt>ranks</dt><dd>3; threads"));
+    page_expect(shared, "{\"name\":\"ranks\",\"value\":\"3; threads");
+    ph__json_destroy(alone);
+    ph__json_destroy(shared);
     free(setup);
 }
 
