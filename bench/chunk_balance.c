@@ -7,7 +7,7 @@
 #include "base/memory/arena.h"
 #include "hub/layout/layout.h"
 
-/* ---- the wrong one ----------------------------------------------------------------------------------------------- */
+/* ---- the wrong one ---- */
 
 struct sized {
     size_t size, index;
@@ -53,7 +53,7 @@ ph_status unsorted_greedy(
     return has_memory ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* ---- balance ----------------------------------------------------------------------------------------------------- */
+/* ---- balance ---- */
 
 ph_status chunk_sizes(
     const struct model_shapes *shapes, size_t chunk_bytes, size_t **sizes_out, size_t *num_chunks_out)

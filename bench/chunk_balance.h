@@ -1,5 +1,5 @@
-/* How evenly a model's chunks are spread over servers and their core threads by a way to partition, and one that does it
- * wrong. */
+/* How evenly a model's chunks are spread over servers and their core threads by a way to partition, and one
+ * that does it wrong. */
 #ifndef PH_BENCH_CHUNK_BALANCE_H
 #define PH_BENCH_CHUNK_BALANCE_H
 
@@ -13,8 +13,9 @@
 typedef ph_status (*partition_function)(
     size_t num_items, const size_t *sizes, size_t num_bins, uint32_t *bins_out, size_t *loads_out);
 
-/* A wrong one, to be told from the right one: it takes the items largest first, but adds to the load of the bin that it puts
- * the i-th largest into the size of the i-th item as they were given. Public code of the Parameter Hub does so. */
+/* A wrong one, to be told from the right one: it takes the items largest first, but adds to the load of the
+ * bin that it puts the i-th largest into the size of the i-th item as they were given. Public code of the
+ * Parameter Hub does so. */
 ph_status unsorted_greedy(
     size_t num_items, const size_t *sizes, size_t num_bins, uint32_t *bins_out, size_t *loads_out);
 
@@ -22,8 +23,8 @@ ph_status unsorted_greedy(
 ph_status chunk_sizes(
     const struct model_shapes *shapes, size_t chunk_bytes, size_t **sizes_out, size_t *num_chunks_out);
 
-/* Where a core has so many chunks' worth on average, the balance is held to 1.02: the largest load exceeds the mean by
- * about a chunk (spread.h), so that with fewer of them nothing could promise that. */
+/* Where a core has so many chunks' worth on average, the balance is held to 1.02: the largest load exceeds
+ * the mean by about a chunk (spread.h), so that with fewer of them nothing could promise that. */
 enum { BALANCE_CHUNKS_PER_CORE = 50 };
 
 struct chunk_balance {

@@ -27,7 +27,7 @@ const struct dlrm_case dlrm_cases[] = {
 };
 const size_t dlrm_num_cases = sizeof dlrm_cases / sizeof *dlrm_cases;
 
-/* ---- batches ----------------------------------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
 static void *allocate(size_t bytes)
 {
@@ -151,7 +151,7 @@ void dlrm_data_fini(struct dlrm_data *data)
     }
 }
 
-/* ---- for peers ----------------------------------------------------------------------------------------------------- */
+/* ---- for peers ---- */
 
 static struct ph__writer *open_file(const char *folder, const char *name)
 {
@@ -196,7 +196,7 @@ void dlrm_data_write(const struct dlrm_data *data, const char *folder)
     finish_file(ids);
 }
 
-/* ---- the model ----------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static ph_value build_logits(struct ph_builder *builder, const struct dlrm_case *of)
 {

@@ -1,4 +1,5 @@
-/* The DLRM that all benchmarks of models run: 13 dense features, bottom 512-256-dim, top 512-256-1, dot interaction. */
+/* The DLRM that all benchmarks of models run: 13 dense features, bottom 512-256-dim, top 512-256-1, dot
+ * interaction. */
 #ifndef PH_BENCH_DLRM_CASE_H
 #define PH_BENCH_DLRM_CASE_H
 
@@ -16,8 +17,8 @@ struct dlrm_case {
     bool is_uniform; /* else a power law with production tables' reuse, see ids.h */
 };
 
-/* The issue's: 26 tables x 100k x 64, batch 2048, pooling 1 and 20, ids by reuse and uniform; 26 x 1M x 64, pooling 10,
- * batch 4096. */
+/* The issue's: 26 tables x 100k x 64, batch 2048, pooling 1 and 20, ids by reuse and uniform; 26 x 1M x 64,
+ * pooling 10, batch 4096. */
 extern const struct dlrm_case dlrm_cases[];
 extern const size_t dlrm_num_cases;
 
@@ -34,16 +35,19 @@ void dlrm_data_first(const struct dlrm_data *data, size_t samples, struct dlrm_d
 void dlrm_data_share(
     const struct dlrm_data *data, size_t rank, size_t world_size, struct dlrm_data *share_out);
 
-/* Writes the case and its batches for peers into a folder, made where it is not there: case.json, and little-endian
- * arrays dense.f32 (batches,B,13), labels.f32 (batches,B), ids.i64 (batches,tables,B,pooling). */
+/* Writes the case and its batches for peers into a folder, made where it is not there: case.json, and
+ * little-endian arrays dense.f32 (batches,B,13), labels.f32 (batches,B), ids.i64 (batches,tables,B,pooling).
+ */
 void dlrm_data_write(const struct dlrm_data *data, const char *folder);
 
-/* The model's graph. Training: entries forward, backward and update, scalars learning_rate and step, output loss;
- * distribution: over which ranks it is spread, NULL: this one has all of it. Inference: entry forward, output probability. */
+/* The model's graph. Training: entries forward, backward and update, scalars learning_rate and step, output
+ * loss; distribution: over which ranks it is spread, NULL: this one has all of it. Inference: entry forward,
+ * output probability. */
 struct ph_distribution;
 struct ph_program *dlrm_training_program(const struct dlrm_case *of, enum ph_optimizer_kind optimizer,
     enum ph_precision precision, const struct ph_distribution *distribution);
-/* The same around another model: learns `logits` (B,1), which stand in the builder, from labels. Destroys the builder. */
+/* The same around another model: learns `logits` (B,1), which stand in the builder, from labels. Destroys the
+ * builder. */
 struct ph_program *dlrm_learning_program(struct ph_builder *builder, ph_value logits,
     enum ph_optimizer_kind optimizer, const struct ph_distribution *distribution);
 struct ph_program *dlrm_inference_program(const struct dlrm_case *of, enum ph_precision precision);

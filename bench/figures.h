@@ -1,5 +1,5 @@
-/* What every benchmark does with its numbers: statistics over rounds, and the array of figures that ./run bench leaves
- * (docs/ and CONTRIBUTING.md say what its keys mean). */
+/* What every benchmark does with its numbers: statistics over rounds, and the array of figures that ./run
+ * bench leaves (docs/ and CONTRIBUTING.md say what its keys mean). */
 #ifndef PH_BENCH_FIGURES_H
 #define PH_BENCH_FIGURES_H
 
@@ -18,7 +18,8 @@ double bench_median(
 /* The interquartile range over the median. */
 double bench_spread(const double *values, size_t count);
 
-/* One measured figure. Members left zero are not told, but for value; `ratio` > 1 means that ours is better. */
+/* One measured figure. Members left zero are not told, but for value; `ratio` > 1 means that ours is better.
+ */
 struct bench_figure {
     const char *name, *unit; /* dotted, from the room down */
     double value, spread;
@@ -26,10 +27,10 @@ struct bench_figure {
     double peer_value, ratio;
     const char *limit; /* formula, with the machine's figure that it takes */
     double of_limit;
-    const char *placement;  /* of two threads: see limits.h */
-    const char *congestion; /* TCP's, of sockets that name none, as a peer's */
-    size_t rounds,
-        of_rounds; /* so many of the rounds taken stand behind it: those of that placement; of_rounds 0: not told */
+    const char *placement;        /* of two threads: see limits.h */
+    const char *congestion;       /* TCP's, of sockets that name none, as a peer's */
+    size_t rounds, of_rounds;     /* so many of the rounds taken stand behind it: those of that placement;
+                                     of_rounds 0: not told */
     const char *sweep, *series;   /* what is varied, and the line of the plot that this is a point of */
     double at;                    /* the varied quantity */
     double flops, bytes, seconds; /* of one call, for the roofline */
@@ -38,8 +39,8 @@ struct bench_figure {
 };
 void bench_record(struct ph__json *figures, const struct bench_figure *figure);
 
-/* Writes the figures to `path` unless it is NULL, and frees them. Ends the program with 2 where there are none: what was asked
- * for does not exist. */
+/* Writes the figures to `path` unless it is NULL, and frees them. Ends the program with 2 where there are
+ * none: what was asked for does not exist. */
 void bench_finish(struct ph__json *figures, const char *path);
 
 /* Makes a folder of this name and six letters in $TMPDIR, or /tmp; the caller removes it. */

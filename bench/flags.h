@@ -1,6 +1,8 @@
-/* The command line of a benchmark. What follows ./run bench ROOM goes to all programs of a room, so each knows --rounds N, --quick,
- * --peers FOLDER and --json FILE, whether it has use for them or not, and flags of its own besides. A flag that it does not know,
- * or a value that is none of that flag's, is named and ends the program with 2: nothing is measured that was not asked for. */
+/* The command line of a benchmark. What follows ./run bench ROOM goes to all programs of a room, so each
+ * knows --rounds N, --quick,
+ * --peers FOLDER and --json FILE, whether it has use for them or not, and flags of its own besides. A flag
+ * that it does not know, or a value that is none of that flag's, is named and ends the program with 2:
+ * nothing is measured that was not asked for. */
 #ifndef PH_BENCH_FLAGS_H
 #define PH_BENCH_FLAGS_H
 

@@ -56,8 +56,8 @@ static uint32_t *allocate(size_t count)
     return words;
 }
 
-/* slots (F,B,pooling) of some features, the merged order of their positions, and the distinct ones. Each batch has others of
- * the features, so that no list finds in a cache what the former has read. */
+/* slots (F,B,pooling) of some features, the merged order of their positions, and the distinct ones. Each
+ * batch has others of the features, so that no list finds in a cache what the former has read. */
 static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, size_t batch)
 {
     const struct dlrm_case *of = &data->of;

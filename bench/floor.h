@@ -1,4 +1,5 @@
-/* The least time that an operator can take on this machine. This is the one place where it is said what that is. */
+/* The least time that an operator can take on this machine. This is the one place where it is said what that
+ * is. */
 #ifndef PH_BENCH_FLOOR_H
 #define PH_BENCH_FLOOR_H
 
@@ -11,11 +12,11 @@ enum { BENCH_COPY_SIZES = 6 };
 /* What the machine does at this moment, in FLOP/s and bytes/s; see limits.h. */
 struct bench_rates {
     double product;
-    double copy
-        [BENCH_COPY_SIZES]; /* of 256 KiB << 2 i bytes: an operator has that of the size next to its own */
-    double gather;          /* of the rows that the ids of the case name, out of its own table */
-    double revisit;         /* of the batch's own rows, in the order of merged slots */
-    double update;          /* of the distinct rows of the case, ascending */
+    double copy[BENCH_COPY_SIZES]; /* of 256 KiB << 2 i bytes: an operator has that of the size next to its
+                                      own */
+    double gather;                 /* of the rows that the ids of the case name, out of its own table */
+    double revisit;                /* of the batch's own rows, in the order of merged slots */
+    double update;                 /* of the distinct rows of the case, ascending */
 };
 
 #define BENCH_FLOOR_FORMULA                                                                                 \
@@ -27,7 +28,8 @@ double bench_floor(const struct ph__cost *cost, const struct bench_rates *rates)
 /* What one of `calls` calls costs on average, all of which cost `total`. */
 struct ph__cost bench_cost_of_call(const struct ph__cost *total, size_t calls);
 
-/* The rows that a case's batches touch: the lists of slots that gather, revisit and update are measured with. */
+/* The rows that a case's batches touch: the lists of slots that gather, revisit and update are measured with.
+ */
 struct floor_rows;
 struct floor_rows *floor_rows_create(const struct dlrm_data *data);
 void floor_rows_destroy(struct floor_rows *rows);
@@ -35,8 +37,8 @@ void floor_rows_destroy(struct floor_rows *rows);
 /* Measures the rates. table: the case's own, (tables * rows, dim); its numbers stay as they are. */
 struct bench_rates bench_measure_rates(
     struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
-/* Measures them again and keeps the better of each: what is measured before a sample alone may have met the machine in a
- * slower moment than the sample did, and a floor must not flatter. */
+/* Measures them again and keeps the better of each: what is measured before a sample alone may have met the
+ * machine in a slower moment than the sample did, and a floor must not flatter. */
 void bench_raise_rates(
     struct bench_rates *rates, struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
 

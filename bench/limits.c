@@ -88,7 +88,8 @@ struct ph__team *bench_limits_team(const struct bench_limits *limits)
     return limits->team;
 }
 
-/* FLOP/s or bytes/s of `amount` a task, four tasks a thread, so that one that is held up does not hold up all. */
+/* FLOP/s or bytes/s of `amount` a task, four tasks a thread, so that one that is held up does not hold up
+ * all. */
 static double rate(struct ph__team *team, ph__task task, void *argument, double amount)
 {
     const size_t num_tasks = 4 * ph__team_num_threads(team);
@@ -97,7 +98,7 @@ static double rate(struct ph__team *team, ph__task task, void *argument, double 
     return amount * (double)num_tasks / (ph__clock_seconds() - start);
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------------------------ */
+/* ---- arithmetic ---- */
 
 enum { CHAINS = 12 /* more than latency times units */, STEPS = 200000 };
 
@@ -167,7 +168,7 @@ double bench_peak_fp32(struct bench_limits *limits)
 }
 #endif
 
-/* ---- products ---------------------------------------------------------------------------------------------------- */
+/* ---- products ---- */
 
 static void small_product(void *argument, size_t task, size_t worker)
 {
@@ -199,7 +200,7 @@ double bench_peak_product(struct bench_limits *limits)
     return fmax(rate(limits->team, small_product, limits, flops), large_product(limits));
 }
 
-/* ---- copying ----------------------------------------------------------------------------------------------------- */
+/* ---- copying ---- */
 
 struct copy {
     char *from, *to;
@@ -238,7 +239,7 @@ double bench_copy(struct bench_limits *limits, size_t bytes)
     return best;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 enum { LINE_NUMBERS = 16, LANES = 4, BLOCK = 256 /* rows of a task */ };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));

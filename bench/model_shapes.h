@@ -1,5 +1,5 @@
-/* The parameters of models that papers on parameter servers measure with: how many elements each tensor has, in the order
- * of the model's definition. */
+/* The parameters of models that papers on parameter servers measure with: how many elements each tensor has,
+ * in the order of the model's definition. */
 #ifndef PH_BENCH_MODEL_SHAPES_H
 #define PH_BENCH_MODEL_SHAPES_H
 

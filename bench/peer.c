@@ -48,8 +48,8 @@ struct start {
     bool is_foreign;
 };
 
-/* As a peer's users do: another allocator if the environment names one, else large blocks of glibc's stay in the heap
- * instead of being mapped anew each step. */
+/* As a peer's users do: another allocator if the environment names one, else large blocks of glibc's stay in
+ * the heap instead of being mapped anew each step. */
 static void tune_allocator(void)
 {
     const char *allocator = getenv("PHLOEM_BENCH_PEER_ALLOCATOR");
@@ -80,8 +80,8 @@ static _Noreturn void become(const struct start *start, const int *to, const int
     _exit(127);
 }
 
-/* Its process behind two pipes, or the reason why there is none. The pipes close at exec: a peer that held the ends of
- * another would keep it from ever seeing the end of its input. */
+/* Its process behind two pipes, or the reason why there is none. The pipes close at exec: a peer that held
+ * the ends of another would keep it from ever seeing the end of its input. */
 static const char *start_process(struct peer *peer, const struct start *start)
 {
     int to[2], from[2];

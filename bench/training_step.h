@@ -1,4 +1,5 @@
-/* Training steps of ours over batches that are made beforehand, with what each of their operators takes and costs. */
+/* Training steps of ours over batches that are made beforehand, with what each of their operators takes and
+ * costs. */
 #ifndef PH_BENCH_TRAINING_STEP_H
 #define PH_BENCH_TRAINING_STEP_H
 
@@ -13,7 +14,8 @@ struct step_options {
     size_t num_batches;
     size_t threads;
     const struct ph_distribution *distribution; /* the program's, of several ranks; NULL: alone */
-    /* One of the same optimizer that lives as long, whose parameters and optimizer slots this one shares; NULL: its own. */
+    /* One of the same optimizer that lives as long, whose parameters and optimizer slots this one shares;
+     * NULL: its own. */
     const struct step *beside;
 };
 

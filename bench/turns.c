@@ -36,7 +36,7 @@ static const char *usual_placement(const struct contestant *contestant)
     return usual;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------- */
+/* ---- turns ---- */
 
 static void take_round(struct contestant *contestants, size_t num_contestants, size_t round)
 {
@@ -73,7 +73,7 @@ void take_turns(struct contestant *contestants, size_t num_contestants, size_t r
     }
 }
 
-/* ---- what came of them ------------------------------------------------------------------------------------------- */
+/* ---- what came of them ---- */
 
 struct turn_summary turn_summary(const struct contestant *contestant, size_t value)
 {

@@ -1,25 +1,29 @@
-/* A model that two ranks of one thread learn together, over MPI, beside one rank of two threads, and what exchanges cost.
+/* A model that two ranks of one thread learn together, over MPI, beside one rank of two threads, and what
+ * exchanges cost.
  *
- *   a DLRM of 26 tables, half of which each rank has (bench/dlrm_case.h): ids, vectors and their gradients are exchanged
- *   a multi-layer perceptron over dense features: nothing but gradients of its parameters is, beside PyTorch's
- *   DistributedDataParallel over gloo (bench/peers/torch_ranks.py)
+ *   a DLRM of 26 tables, half of which each rank has (bench/dlrm_case.h): ids, vectors and their gradients
+ * are exchanged a multi-layer perceptron over dense features: nothing but gradients of its parameters is,
+ * beside PyTorch's DistributedDataParallel over gloo (bench/peers/torch_ranks.py)
  *
- * On this host, and on two between which 1 Gb/s go: two network namespaces of this machine, whose processors are then enough
- * for a rank each. Batches are made beforehand on all sides: this is the speed of the step, without reading. In each round all
- * contestants of a model take turns (bench/turns.h); seconds are those of the slowest rank.
+ * On this host, and on two between which 1 Gb/s go: two network namespaces of this machine, whose processors
+ * are then enough for a rank each. Batches are made beforehand on all sides: this is the speed of the step,
+ * without reading. In each round all contestants of a model take turns (bench/turns.h); seconds are those of
+ * the slowest rank.
  *
- *   comm.ranks.MODEL.HOST           samples/s of two ranks; on this host beside those of one with as many threads
- *   comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange gradients where differentiation has put that (parallel.overlap)
- *   comm.ranks.MODEL.HOST.exposed   of a step, what a rank spends waiting for the other, or sending, receiving and summing
- *                                   by itself, the one that spends most; beside the same
+ *   comm.ranks.MODEL.HOST           samples/s of two ranks; on this host beside those of one with as many
+ * threads comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange gradients where differentiation
+ * has put that (parallel.overlap) comm.ranks.MODEL.HOST.exposed   of a step, what a rank spends waiting for
+ * the other, or sending, receiving and summing by itself, the one that spends most; beside the same
  *   comm.ranks.MODEL.HOST.sent      what a rank sends in a step
  *
  * The limit of a link is that what a rank sends goes over it at 1 Gb/s; a step is at least as long.
  *
- * bench_ranks [--model large|pool1|pool20|dense] [--place host|link] [--kind table_wise|row_wise|column_wise|data_parallel]
- *             [--wire fp32|fp16|bf16|int8] [--rounds N] [--operators] [--quick] [--peers FOLDER] [--json FILE]
- * Without --model: large and dense. --operators: each rank prints where the time of its last steps went. --quick: one round of
- * small tables, to see that all of it runs. --rank-of, --threads: what a rank is started with. */
+ * bench_ranks [--model large|pool1|pool20|dense] [--place host|link] [--kind
+ * table_wise|row_wise|column_wise|data_parallel]
+ *             [--wire fp32|fp16|bf16|int8] [--rounds N] [--operators] [--quick] [--peers FOLDER] [--json
+ * FILE] Without --model: large and dense. --operators: each rank prints where the time of its last steps
+ * went. --quick: one round of small tables, to see that all of it runs. --rank-of, --threads: what a rank is
+ * started with. */
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +64,7 @@ static void take_part(struct contest *contest, const char *name, struct peer *jo
         (struct contestant){.name = name, .measure = measure, .context = turn};
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------ */
+/* ---- figures ---- */
 
 static void record(const struct contest *contest, const char *what, size_t peer, size_t value,
     struct bench_figure figure, double scale, bool is_rate)
@@ -115,7 +119,7 @@ static void record_all(const struct contest *contest, bool is_link)
     record_sent(contest);
 }
 
-/* ---- contests ------------------------------------------------------------------------------------------------------ */
+/* ---- contests ---- */
 
 /* Both ways of ours; false where they cannot be had. */
 static bool begin(struct contest *contest, enum job_place place)
@@ -182,7 +186,7 @@ static void measure_host(const struct bench *bench)
     finish(&contest, false);
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------- */
+/* ---- the command line ---- */
 
 struct options {
     const char *model, *place, *kind, *wire, *rank_of;

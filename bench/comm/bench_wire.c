@@ -1,5 +1,7 @@
-/* What it costs to bring numbers into the format in which they travel between ranks, and back: GB/s of fp32 numbers, as rows of
- * 64. The limit is copying as many bytes as are read and written: of n numbers that take w bytes each on their way
+/* What it costs to bring numbers into the format in which they travel between ranks, and back: GB/s of fp32
+ * numbers, as rows of
+ * 64. The limit is copying as many bytes as are read and written: of n numbers that take w bytes each on
+ * their way
  *
  *   pack, unpack   n (4 + w)
  *   add            n (8 + w)    what stands there is read and written

@@ -1,6 +1,6 @@
-/* From rows to batches: samples a second of one core, of 13 counts and 26 ids, from prepared data in its order and
- * block-shuffled, beside the text that it was prepared from; and from text whose reading is recorded, as training records
- * it for --resume. Processor time, so that a loaded machine says the same.
+/* From rows to batches: samples a second of one core, of 13 counts and 26 ids, from prepared data in its
+ * order and block-shuffled, beside the text that it was prepared from; and from text whose reading is
+ * recorded, as training records it for --resume. Processor time, so that a loaded machine says the same.
  *
  * bench_batches [--rounds N] [--rows N] [--json FILE] */
 #include "bench_data.h"
@@ -44,7 +44,8 @@ static double measure_text_recorded(const struct ph_encoder *encoder, const char
     return rate;
 }
 
-/* What must go through memory for a row: encoded bytes read, decoded words written and read, the batch written. */
+/* What must go through memory for a row: encoded bytes read, decoded words written and read, the batch
+ * written. */
 static double bytes_of_row(const struct ph_prepare_summary *summary)
 {
     double words = 1 + BENCH_COUNTS + BENCH_CATEGORIES;

@@ -1,4 +1,5 @@
-/* What the benchmarks of the data room share: a Criteo-like file, its settings, clocks, and the figures' JSON. */
+/* What the benchmarks of the data room share: a Criteo-like file, its settings, clocks, and the figures'
+ * JSON. */
 #ifndef PH_BENCH_DATA_H
 #define PH_BENCH_DATA_H
 
@@ -115,10 +116,10 @@ static inline void bench_tell(struct bench *bench, const char *name, const char 
     fflush(stdout);
 }
 
-/* ---- data ------------------------------------------------------------------------------------------------ */
+/* ---- data ---- */
 
-/* A row like Criteo's: counts with a long tail, some blank; ids of eight digits, few of them frequent. C1 is the row's
- * number. */
+/* A row like Criteo's: counts with a long tail, some blank; ids of eight digits, few of them frequent. C1 is
+ * the row's number. */
 static inline void bench_write_row(
     struct ph__writer *writer, struct ph__rng_sequence *rng, size_t row, int label)
 {

@@ -1,9 +1,8 @@
-/* The order of shuffled prepared data, for several sizes of its window: what it costs, in samples a second of one core, and
- * how near it comes to a full shuffle of data that lie sorted by their label:
- *     correlation   of a row's place in the data with its place in the pass, root mean square over seeds; 0 in a full
- *                   shuffle
- *     label spread  the variance of the share of positives over batches, over that of a full shuffle, p (1 - p) / B: 1 is as
- *                   good as it gets
+/* The order of shuffled prepared data, for several sizes of its window: what it costs, in samples a second of
+ * one core, and how near it comes to a full shuffle of data that lie sorted by their label: correlation   of
+ * a row's place in the data with its place in the pass, root mean square over seeds; 0 in a full shuffle
+ *     label spread  the variance of the share of positives over batches, over that of a full shuffle, p (1 -
+ * p) / B: 1 is as good as it gets
  *
  * bench_order [--rounds N] [--rows N] [--json FILE] */
 #include "bench_data.h"

@@ -1,7 +1,8 @@
-/* phloem prepare: MB of Criteo-like text a second into prepared data with hashed ids, on one core in processor time, and on
- * one and two threads by the clock. The limit of the first is finding the lines of the same file, without looking into
- * them; that of two threads is how much faster they are than one at what shares nothing, in the same minutes: processors of
- * a virtual machine may be halves of one core, or have a busy neighbour.
+/* phloem prepare: MB of Criteo-like text a second into prepared data with hashed ids, on one core in
+ * processor time, and on one and two threads by the clock. The limit of the first is finding the lines of the
+ * same file, without looking into them; that of two threads is how much faster they are than one at what
+ * shares nothing, in the same minutes: processors of a virtual machine may be halves of one core, or have a
+ * busy neighbour.
  *
  * bench_prepare [--rounds N] [--rows N] [--json FILE] */
 #include "base/sum/checksum.h"

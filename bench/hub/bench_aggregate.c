@@ -1,26 +1,29 @@
-/* The hub's arithmetic by itself: how fast one process sums its workers' gradients and steps a momentum optimizer with the sum.
+/* The hub's arithmetic by itself: how fast one process sums its workers' gradients and steps a momentum
+ * optimizer with the sum.
  *
- * - tall (each chunk by one thread, in one pass with the optimizer; what the hub does) beside wide (for each worker's copy of a
- *   key all threads add their stripe and meet, then all step; what servers do that handle a push when it comes in). Keys:
- *   one of 64 MiB, those of ResNet-50, and 64 MiB of chunks. Wide has it easy here: a key's copies come one right after the
- *   other, so that a small sum stays in the caches. Its threads meet spinning, and once more asleep, as where cores are not burnt.
- * - fused: tall beside sums followed by a separate step, over everything and over each chunk while it is in the cache.
+ * - tall (each chunk by one thread, in one pass with the optimizer; what the hub does) beside wide (for each
+ * worker's copy of a key all threads add their stripe and meet, then all step; what servers do that handle a
+ * push when it comes in). Keys: one of 64 MiB, those of ResNet-50, and 64 MiB of chunks. Wide has it easy
+ * here: a key's copies come one right after the other, so that a small sum stays in the caches. Its threads
+ * meet spinning, and once more asleep, as where cores are not burnt.
+ * - fused: tall beside sums followed by a separate step, over everything and over each chunk while it is in
+ * the cache.
  * - replies: the new weights are written once for every worker besides; cached beside stores past the caches.
  * - chunks of 4 KiB to 4 MiB.
  *
- * Two threads of one team, each on a processor of its own. Copying (of BENCH_MAX_COPIED bytes) and the ways take turns
- * (bench/turns.h). Bytes are those that a way hands between threads and memory, whatever a cache saves of them or costs. A line
- * that is written without having been read comes from memory first, and so counts twice, but for stores past the caches. n
- * numbers from w workers are
+ * Two threads of one team, each on a processor of its own. Copying (of BENCH_MAX_COPIED bytes) and the ways
+ * take turns (bench/turns.h). Bytes are those that a way hands between threads and memory, whatever a cache
+ * saves of them or costs. A line that is written without having been read comes from memory first, and so
+ * counts twice, but for stores past the caches. n numbers from w workers are
  *
  *   tall, chunkwise        4 n (w + 4)      copies read; weight and momentum read and written
- *   wide                   4 n (3 w + 5)    the first copy moved to the sum, each other one added to it; the sum read again
- *   separate               4 n (w + 7)      the sum written and read besides
- *   replies                4 n (3 w + 4)
- *   replies, non-temporal  4 n (2 w + 4)
+ *   wide                   4 n (3 w + 5)    the first copy moved to the sum, each other one added to it; the
+ * sum read again separate               4 n (w + 7)      the sum written and read besides replies 4 n (3 w +
+ * 4) replies, non-temporal  4 n (2 w + 4)
  *
  * bench_aggregate [--rounds N] [--quick] [--json FILE]
- * --quick: one round, a small key instead of the large one, and no more than two workers, to see that all of it runs. */
+ * --quick: one round, a small key instead of the large one, and no more than two workers, to see that all of
+ * it runs. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +53,7 @@ struct bench {
     struct ph__json *figures;
 };
 
-/* ---- turns ------------------------------------------------------------------------------------------------------- */
+/* ---- turns ---- */
 
 /* One way of one job, as a contestant. */
 struct turn {
@@ -101,7 +104,7 @@ static void add_limit(
     figure->seconds = turn_summary(ours, 0).median;
 }
 
-/* ---- ways beside each other -------------------------------------------------------------------------------------- */
+/* ---- ways beside each other ---- */
 
 /* Some keys from some workers. */
 struct comparison {
@@ -166,7 +169,7 @@ static void compare(
     chunks_destroy(&chunks);
 }
 
-/* ---- chunks of any size ------------------------------------------------------------------------------------------ */
+/* ---- chunks of any size ---- */
 
 static const struct swept_way {
     enum way way;
@@ -232,8 +235,6 @@ static void sweep_chunks(const struct bench *bench, const struct model_keys *key
     for (size_t size = 0; size < NUM_CHUNK_SIZES; size++)
         chunks_destroy(&sweep.chunks[size]);
 }
-
-/* ------------------------------------------------------------------------------------------------------------------ */
 
 static size_t num_threads(void)
 {

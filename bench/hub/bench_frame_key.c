@@ -1,6 +1,7 @@
-/* What it costs to seal a frame with the key of its connection, and to check one that has come: GB/s of payload. The limit is a
- * memcpy of the same. One thread; payloads and copies stay in the caches as far as these hold them: the limit says in which
- * both lie. The ways take turns, and who copies does it first and last alternately.
+/* What it costs to seal a frame with the key of its connection, and to check one that has come: GB/s of
+ * payload. The limit is a memcpy of the same. One thread; payloads and copies stay in the caches as far as
+ * these hold them: the limit says in which both lie. The ways take turns, and who copies does it first and
+ * last alternately.
  *
  * bench_frame_key [--rounds N] [--json FILE] */
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* How evenly chunks are spread over servers and their core threads: the largest load over the mean, of all servers' cores,
- * for models that papers on parameter servers measure with. Beside it stands what the greedy makes of the same chunks that
- * sorts their sizes but adds up the unsorted ones. Nothing is timed: these are counts, the same on any machine.
+/* How evenly chunks are spread over servers and their core threads: the largest load over the mean, of all
+ * servers' cores, for models that papers on parameter servers measure with. Beside it stands what the greedy
+ * makes of the same chunks that sorts their sizes but adds up the unsorted ones. Nothing is timed: these are
+ * counts, the same on any machine.
  *
  * bench_partition [--chunk-kib N] [--json FILE] */
 #include <stdbool.h>
@@ -30,7 +31,8 @@ static void record(struct ph__json *figures, const struct model_shapes *shapes, 
                               .of_limit = 1 / ours->cores});
 }
 
-/* One line of the table, and one figure: of the numbers of cores that have enough chunks that which is the worst for us. */
+/* One line of the table, and one figure: of the numbers of cores that have enough chunks that which is the
+ * worst for us. */
 static void report_servers(struct ph__json *figures, const struct model_shapes *shapes, const size_t *sizes,
     size_t num_chunks, size_t num_servers)
 {

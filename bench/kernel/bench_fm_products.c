@@ -1,10 +1,12 @@
-/* What Wukong's optimised factorisation machine saves: the products X (X^T Y) of n vectors with k learnt ones, O(n k d), beside
- * all pairs of vectors, X X^T, O(n^2 d). FLOPs by the operators' cost rules, and the time of the same operators.
+/* What Wukong's optimised factorisation machine saves: the products X (X^T Y) of n vectors with k learnt
+ * ones, O(n k d), beside all pairs of vectors, X X^T, O(n^2 d). FLOPs by the operators' cost rules, and the
+ * time of the same operators.
  *
- * Both are small programs of public operators, forward and with the backward pass to X and Y. A loss is there for its
- * gradient alone and counts for nothing, neither in FLOPs nor in time: what is told are the sums over the products'
- * operators. All batches hold as many vectors, so that time in proportion to n k d is the same time at every n. In each
- * round the product peak is measured and the programs take turns, on one thread; medians are printed, the ratios' too.
+ * Both are small programs of public operators, forward and with the backward pass to X and Y. A loss is there
+ * for its gradient alone and counts for nothing, neither in FLOPs nor in time: what is told are the sums over
+ * the products' operators. All batches hold as many vectors, so that time in proportion to n k d is the same
+ * time at every n. In each round the product peak is measured and the programs take turns, on one thread;
+ * medians are printed, the ratios' too.
  *
  * bench_fm_products [--rounds N] [--json FILE] */
 #include <stdio.h>
@@ -29,7 +31,7 @@ enum { ALL_PAIRS = NUM_RANKS - 1 };
 enum pass { FORWARD, FORWARD_BACKWARD, NUM_PASSES };
 static const char *const pass_names[NUM_PASSES] = {"forward", "forward_backward"};
 
-/* ---- one program ------------------------------------------------------------------------------------------------- */
+/* ---- one program ---- */
 
 /* Of a pass over a batch; FLOPs and bytes by the cost rules. */
 struct passage {
@@ -156,7 +158,7 @@ static void measure(struct contender *contender, double peak, size_t round)
     }
 }
 
-/* ---- what is told ------------------------------------------------------------------------------------------------ */
+/* ---- what is told ---- */
 
 /* Of a sample: medians over the rounds. */
 struct told {
@@ -265,7 +267,7 @@ static void print_growth(const struct bench *bench)
         }
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+/* ---- rounds ---- */
 
 static float *random_numbers(size_t count)
 {

@@ -1,10 +1,11 @@
-/* What determinism costs in matrix products: GFLOP/s of forward, backward-data and backward-weight for the layers of
- * DLRM (batch 2048) and of Frappe's DNN (batch 4096), cut into serial tasks (the default) against the same product
- * threaded by the library itself (the fast mode), on one and two threads.
+/* What determinism costs in matrix products: GFLOP/s of forward, backward-data and backward-weight for the
+ * layers of DLRM (batch 2048) and of Frappe's DNN (batch 4096), cut into serial tasks (the default) against
+ * the same product threaded by the library itself (the fast mode), on one and two threads.
  *
- * Each round runs, one after the other, a burst of multiply-adds in registers (the limit: peak fp32 GFLOP/s of the
- * same threads at that moment), the deterministic product and the fast one; printed are medians over the rounds, the
- * ratio's too. Operands are as warm as a loop over one layer leaves them. Packing is not timed.
+ * Each round runs, one after the other, a burst of multiply-adds in registers (the limit: peak fp32 GFLOP/s
+ * of the same threads at that moment), the deterministic product and the fast one; printed are medians over
+ * the rounds, the ratio's too. Operands are as warm as a loop over one layer leaves them. Packing is not
+ * timed.
  *
  * bench_gemm [--rounds N] [--json FILE] */
 #include <math.h>
@@ -42,7 +43,7 @@ static const struct layer {
 enum product { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT, NUM_PRODUCTS };
 static const char *const product_names[NUM_PRODUCTS] = {"forward", "backward_data", "backward_weight"};
 
-/* ---- one layer in one mode -------------------------------------------------------------------------------------- */
+/* ---- one layer in one mode ---- */
 
 struct operands {
     ph_real *x, *weight, *bias, *dy, *y, *dx, *dw, *db;
@@ -143,7 +144,7 @@ static double product_gflops(
     return flops * (double)repeats / (ph__clock_seconds() - start) * 1e-9;
 }
 
-/* ---- rounds and results ----------------------------------------------------------------------------------------- */
+/* ---- rounds and results ---- */
 
 struct result {
     double deterministic, fast, ratio, peak;

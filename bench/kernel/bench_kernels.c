@@ -1,7 +1,8 @@
-/* Speed of the kernels, serial, on the shapes of interest: ns, GB/s and GFLOP/s for every ISA that this machine runs,
- * and how many times faster than the next lower ISA. The ISAs take turns in each round and medians are printed, so a
- * variant that does not beat its neighbour shows as a ratio below one. Times are the thread's processor time: kernels
- * never wait, so that is what they cost, whatever else runs on the machine.
+/* Speed of the kernels, serial, on the shapes of interest: ns, GB/s and GFLOP/s for every ISA that this
+ * machine runs, and how many times faster than the next lower ISA. The ISAs take turns in each round and
+ * medians are printed, so a variant that does not beat its neighbour shows as a ratio below one. Times are
+ * the thread's processor time: kernels never wait, so that is what they cost, whatever else runs on the
+ * machine.
  *
  * bench_kernels [--rounds N] [--only WORD] [--json FILE]      WORD: part of the names of the cases to run */
 #include <math.h>

@@ -1,16 +1,17 @@
-/* The ranks of openmpi.py: an AllReduce of fp32 sums, alone or followed by a momentum pass, and the round trips of small
- * messages. Compiled by that script and started by mpirun; a program of its own that uses MPI's plain C API.
+/* The ranks of openmpi.py: an AllReduce of fp32 sums, alone or followed by a momentum pass, and the round
+ * trips of small messages. Compiled by that script and started by mpirun; a program of its own that uses
+ * MPI's plain C API.
  *
  *     openmpi_allreduce BYTES
  *
  * Rank 0 reads orders, a line each, from standard input, and answers each with one line:
  *     allreduce COUNT  seconds of each AllReduce
- *     training COUNT   two numbers each: seconds of the AllReduce, and of the momentum pass over the rank's whole model
- *     latency COUNT    50th and 99th percentile, in microseconds, of AllReduces in a row, as rank 0 sees them
- *     pingpong COUNT   the same of BYTES that go from rank 0 to rank 1 and back
- * In these two what is sent is written each time, and what has come is read: a number of each cache line.
- * The seconds are those of the slowest rank, from its leaving a barrier. A last word "wrong" says that a sum or a weight
- * was. Between orders nobody spins: rank 0 is blocked reading, the others look for a message every 20 milliseconds. */
+ *     training COUNT   two numbers each: seconds of the AllReduce, and of the momentum pass over the rank's
+ * whole model latency COUNT    50th and 99th percentile, in microseconds, of AllReduces in a row, as rank 0
+ * sees them pingpong COUNT   the same of BYTES that go from rank 0 to rank 1 and back In these two what is
+ * sent is written each time, and what has come is read: a number of each cache line. The seconds are those of
+ * the slowest rank, from its leaving a barrier. A last word "wrong" says that a sum or a weight was. Between
+ * orders nobody spins: rank 0 is blocked reading, the others look for a message every 20 milliseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>
@@ -96,7 +97,8 @@ static bool all_are_right(bool is_right)
     return all != 0;
 }
 
-/* What has come of them is compared behind the last one: between two a look at everything would empty the caches. */
+/* What has come of them is compared behind the last one: between two a look at everything would empty the
+ * caches. */
 static void play_rounds(struct world *world, int num_rounds, bool is_training)
 {
     struct round rounds[world->ranks];
@@ -143,7 +145,8 @@ static int is_above(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A tenth as many are made first, to settle, and not timed. What is sent is written before, and what came is read. */
+/* A tenth as many are made first, to settle, and not timed. What is sent is written before, and what came is
+ * read. */
 static void measure_latency(struct world *world, int calls, bool is_pingpong)
 {
     const int settling = calls / SETTLING_SHARE;

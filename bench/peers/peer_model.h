@@ -1,9 +1,11 @@
-/* What the drivers of the hub's peers share: gradients whose sums are exact, the optimizer that follows the sum, and the
- * comparison that finds a sum or a weight that is wrong. Compiled as C by openmpi.py and as C++ by pslite.py.
+/* What the drivers of the hub's peers share: gradients whose sums are exact, the optimizer that follows the
+ * sum, and the comparison that finds a sum or a weight that is wrong. Compiled as C by openmpi.py and as C++
+ * by pslite.py.
  *
- * The gradients repeat after PEER_PERIOD values and are small integers, so that a sum over workers is the same float in
- * any order, and a model that is updated by them repeats likewise: one period that is computed apart, by the same step
- * and without contraction (-ffp-contract=off), is bit by bit what each period of the model must be. */
+ * The gradients repeat after PEER_PERIOD values and are small integers, so that a sum over workers is the
+ * same float in any order, and a model that is updated by them repeats likewise: one period that is computed
+ * apart, by the same step and without contraction (-ffp-contract=off), is bit by bit what each period of the
+ * model must be. */
 #ifndef PH_BENCH_PEER_MODEL_H
 #define PH_BENCH_PEER_MODEL_H
 
@@ -20,7 +22,8 @@ struct peer_expected {
     float weights[PEER_PERIOD], velocity[PEER_PERIOD];
 };
 
-/* Zeros on huge pages where the system grants them, touched; NULL without memory. Owned; the process frees it at its end. */
+/* Zeros on huge pages where the system grants them, touched; NULL without memory. Owned; the process frees it
+ * at its end. */
 static inline float *peer_floats(size_t count)
 {
     const size_t bytes = count * sizeof(float) + PEER_HUGE_PAGE_BYTES;
@@ -37,8 +40,9 @@ static inline void peer_gradient(float *gradient, size_t count, int worker)
         gradient[i] = (float)(worker + 1) * (float)(i % PEER_PERIOD + 1);
 }
 
-/* What a worker does between two steps, as far as caches see it: a number of each line of its gradient, (count), which is `unit`
- * times that of worker 0, is written, as it is, so that the line is this processor's alone. */
+/* What a worker does between two steps, as far as caches see it: a number of each line of its gradient,
+ * (count), which is `unit` times that of worker 0, is written, as it is, so that the line is this processor's
+ * alone. */
 static inline void peer_rewrite(float *gradient, size_t count, float unit)
 {
     volatile float *numbers = gradient;

@@ -1,11 +1,14 @@
-/* Inference of the DLRM that the field compares by (bench/dlrm_case.h), from batch to probabilities: the latency of calls
- * of 1, 16 and 64 samples by one thread on one core, and the throughput of whole batches with one and two threads.
+/* Inference of the DLRM that the field compares by (bench/dlrm_case.h), from batch to probabilities: the
+ * latency of calls of 1, 16 and 64 samples by one thread on one core, and the throughput of whole batches
+ * with one and two threads.
  *
- * In each round the machine's rates are measured, then some calls of ours, then as many of each peer, the same model and
- * samples in PyTorch (bench/peers/torch.py), eager and compiled. The floor is that of bench/floor.h by the rates of the
- * same round; a call walks through eight batches, so that rows of small ones stay in a cache on all sides.
+ * In each round the machine's rates are measured, then some calls of ours, then as many of each peer, the
+ * same model and samples in PyTorch (bench/peers/torch.py), eager and compiled. The floor is that of
+ * bench/floor.h by the rates of the same round; a call walks through eight batches, so that rows of small
+ * ones stay in a cache on all sides.
  *
- * bench_inference [--rounds N] [--case NAME] [--precision fp32|bf16] [--batch N] [--threads N] [--peers FOLDER] [--json FILE]
+ * bench_inference [--rounds N] [--case NAME] [--precision fp32|bf16] [--batch N] [--threads N] [--peers
+ * FOLDER] [--json FILE]
  *
  * bf16 is that of linear layers on our side, and of the whole model on the peers'. */
 #include <math.h>
@@ -53,7 +56,7 @@ struct run {
     const char *placement;
 };
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static int ascending(const void *left, const void *right)
 {
@@ -110,7 +113,7 @@ static void run_peer(struct run *run, size_t round, struct peer *peer, bool is_r
     take_calls(figures, round, microseconds, run->calls);
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* One figure of ours beside each peer's; throughput is told in samples a second. */
 static void record_times(struct ph__json *figures, const struct run *run, const char *part,
@@ -195,7 +198,7 @@ static void report(struct ph__json *figures, const struct run *run, const struct
     fflush(stdout);
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static size_t calls_of_a_sample(struct forward *forward)
 {
@@ -354,7 +357,7 @@ static void measure_case(const struct dlrm_case *of, const struct options *optio
     dlrm_data_fini(&setting.data);
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static struct options parse(int argc, char **argv)
 {

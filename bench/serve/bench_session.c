@@ -1,7 +1,8 @@
-/* Latency of a session: a DLRM of 13 dense features, 26 tables x 100k rows, bottom 512-256, top 512-256-1, in calls of 1,
- * 16 and 64 rows, one thread on one core. A call begins with Criteo's cells (integers, and hexadecimal texts that are
- * hashed) and ends with probabilities. Beside it, calls in turn, onnxruntime on the same model as ONNX
- * (bench/peers/onnxruntime.py) where that is importable: it gets the rows encoded already, and is called from Python.
+/* Latency of a session: a DLRM of 13 dense features, 26 tables x 100k rows, bottom 512-256, top 512-256-1, in
+ * calls of 1, 16 and 64 rows, one thread on one core. A call begins with Criteo's cells (integers, and
+ * hexadecimal texts that are hashed) and ends with probabilities. Beside it, calls in turn, onnxruntime on
+ * the same model as ONNX (bench/peers/onnxruntime.py) where that is importable: it gets the rows encoded
+ * already, and is called from Python.
  *
  * bench_session [--dim D] [--rounds N] [--calls N] [--peers FOLDER] [--json FILE] */
 #include <math.h>

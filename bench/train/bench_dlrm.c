@@ -1,10 +1,14 @@
-/* The training step of the DLRM that the field compares by (bench/dlrm_case.h), with SGD and Adagrad, one and two threads.
+/* The training step of the DLRM that the field compares by (bench/dlrm_case.h), with SGD and Adagrad, one and
+ * two threads.
  *
- * In each round the machine's rates are measured, then some steps of ours, then some of each peer, the same model and
- * batches in PyTorch (bench/peers/torch.py), eager and compiled. Batches are made beforehand on all sides: this is the
- * speed of the step. A step in bf16 takes turns with the one in fp32 on the same parameters. The floor of the step and of each operator is that of bench/floor.h by the rates of the same round.
+ * In each round the machine's rates are measured, then some steps of ours, then some of each peer, the same
+ * model and batches in PyTorch (bench/peers/torch.py), eager and compiled. Batches are made beforehand on all
+ * sides: this is the speed of the step. A step in bf16 takes turns with the one in fp32 on the same
+ * parameters. The floor of the step and of each operator is that of bench/floor.h by the rates of the same
+ * round.
  *
- * bench_dlrm [--rounds N] [--case NAME] [--optimizer sgd|adagrad|rowwise_adagrad] [--precision fp32|bf16] [--threads N]
+ * bench_dlrm [--rounds N] [--case NAME] [--optimizer sgd|adagrad|rowwise_adagrad] [--precision fp32|bf16]
+ * [--threads N]
  *            [--peers FOLDER] [--json FILE]
  *
  * Without --precision everything is measured in fp32, and what `is_default` says in bf16. */
@@ -56,7 +60,7 @@ struct run {
     const char *placement;
 };
 
-/* ---- the peers ----------------------------------------------------------------------------------------------------- */
+/* ---- the peers ---- */
 
 static bool peer_prepare(struct peer *peer, const struct run *run, const char *folder, const char *mode)
 {
@@ -70,7 +74,7 @@ static double run_peer(struct peer *peer, bool is_ready, size_t steps)
     return answer != NULL ? strtod(answer, NULL) / (double)steps : (double)NAN;
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static void record_step(struct ph__json *figures, const struct run *run, struct peer peers[NUM_PEERS])
 {
@@ -186,12 +190,12 @@ static void report(
     fflush(stdout);
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static size_t steps_of_a_sample(struct step *step)
 {
-    step_run(step,
-        DLRM_NUM_BATCHES); /* every row that is ever updated: the first touch of its page is no part of a step */
+    step_run(step, DLRM_NUM_BATCHES); /* every row that is ever updated: the first touch of its page is no
+                                         part of a step */
     const double once = step_run(step, 1);
     const size_t steps = (size_t)(sample_seconds / once) + 1;
     return steps < MAX_STEPS ? steps : MAX_STEPS;

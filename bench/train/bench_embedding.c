@@ -1,13 +1,16 @@
-/* The embedding operators alone: rows looked up and pooled, and backward pass with the update, one and two threads.
+/* The embedding operators alone: rows looked up and pooled, and backward pass with the update, one and two
+ * threads.
  *
- * In each round the machine's rates are measured for the rows of the case, then some steps of ours, then some of fbgemm's
- * table-batched embedding (bench/peers/fbgemm.py) on the same batches; first with one thread, then with two. Rows of
- * 64 to 512 bytes, pooling 1 and 20, ids with production tables' reuse and uniform; then each quantity is varied over
- * decades at the middle of the others, for the report's plots, without the peer. Where the peer's ids come prepared, ours
- * are made into slots in the measured time: of the update, whose share that is stands in the table.
+ * In each round the machine's rates are measured for the rows of the case, then some steps of ours, then some
+ * of fbgemm's table-batched embedding (bench/peers/fbgemm.py) on the same batches; first with one thread,
+ * then with two. Rows of 64 to 512 bytes, pooling 1 and 20, ids with production tables' reuse and uniform;
+ * then each quantity is varied over decades at the middle of the others, for the report's plots, without the
+ * peer. Where the peer's ids come prepared, ours are made into slots in the measured time: of the update,
+ * whose share that is stands in the table.
  *
  * bench_embedding [--rounds N] [--case NAME] [--optimizer rowwise_adagrad|adagrad] [--threads N] [--quick]
- *                 [--peers FOLDER] [--json FILE]      NAME: of a case, or as many of its words as tell all that are meant
+ *                 [--peers FOLDER] [--json FILE]      NAME: of a case, or as many of its words as tell all
+ * that are meant
  *                                                     ("dim64", "dim64.pool20", "sweep", "sweep.rows")
  * --quick: small tables and one round, to see that all of it runs. */
 #include <math.h>
@@ -32,8 +35,8 @@ static const struct optimizer {
 } optimizers[] = {{PH_ROWWISE_ADAGRAD, "rowwise_adagrad"}, {PH_ADAGRAD, "adagrad"}};
 enum { NUM_OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
-/* Half the rows where they are of 512 bytes: tables and slots then fit where 16 GB are. Cases with the same ids follow one
- * another, so that these are drawn once. */
+/* Half the rows where they are of 512 bytes: tables and slots then fit where 16 GB are. Cases with the same
+ * ids follow one another, so that these are drawn once. */
 static const struct dlrm_case cases[] = {
     {"dim16.pool1", 26, 100000, 16, 1, 2048, false},
     {"dim32.pool1", 26, 100000, 32, 1, 2048, false},
@@ -87,10 +90,10 @@ struct bench {
     struct ph__json *figures;
 };
 
-/* ---- rounds ---------------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
-/* The median of that many steps, each asked for by itself, as ours are measured; NAN where the peer gives no seconds: it is not
- * there (steps 0), has ended, or could not. */
+/* The median of that many steps, each asked for by itself, as ours are measured; NAN where the peer gives no
+ * seconds: it is not there (steps 0), has ended, or could not. */
 static double run_peer(struct peer *peer, const char *verb, size_t steps)
 {
     double seconds[LOOKUP_MAX_STEPS];
@@ -198,7 +201,7 @@ static void measure(struct bench *bench, const struct floor_rows *rows, const st
     lookup_destroy(lookup);
 }
 
-/* ---- cases and sweeps ------------------------------------------------------------------------------------------------ */
+/* ---- cases and sweeps ---- */
 
 static bool is_meant(const struct options *options, const char *name)
 {
@@ -291,7 +294,7 @@ static void measure_all(struct bench *bench)
     }
 }
 
-/* ---- the program ------------------------------------------------------------------------------------------------------ */
+/* ---- the program ---- */
 
 static struct options parse(int argc, char **argv)
 {

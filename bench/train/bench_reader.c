@@ -1,9 +1,11 @@
-/* Whether training waits for its data: samples a second that the reader delivers, from text and from prepared data,
- * beside those that a DLRM's training step takes, and the share of the training that waits all the same.
+/* Whether training waits for its data: samples a second that the reader delivers, from text and from prepared
+ * data, beside those that a DLRM's training step takes, and the share of the training that waits all the
+ * same.
  *
- * Rows are Criteo-like, 13 counts and 26 hashed ids; the DLRM is that of dlrm_case.h at pooling 1 but for its tables, which
- * are small because each training leaves files: its step is the faster for that, and asks more of the reader. The reader alone is one pass by wall clock on one thread, and takes turns with trainings that read as `phloem train` does.
- * A step's speed is that of a training less what it waited.
+ * Rows are Criteo-like, 13 counts and 26 hashed ids; the DLRM is that of dlrm_case.h at pooling 1 but for its
+ * tables, which are small because each training leaves files: its step is the faster for that, and asks more
+ * of the reader. The reader alone is one pass by wall clock on one thread, and takes turns with trainings
+ * that read as `phloem train` does. A step's speed is that of a training less what it waited.
  *
  * bench_reader [--rounds N] [--rows N] [--json FILE] */
 #include "data/bench_data.h"

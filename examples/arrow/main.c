@@ -2,8 +2,9 @@
  *
  *   arrow CONFIG
  *
- * CONFIG names the columns click, price, user and shop: job.yaml beside this file. The record batch is built by hand here;
- * any Arrow library exports one in one call. Its buffers are read where they are, so they stay until it is released. */
+ * CONFIG names the columns click, price, user and shop: job.yaml beside this file. The record batch is built
+ * by hand here; any Arrow library exports one in one call. Its buffers are read where they are, so they stay
+ * until it is released. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,7 +12,7 @@
 
 enum { ROWS = 6, COLUMNS = 4 };
 
-/* ---- the record batch: one array of structs, a child a column ----------------------------------------------- */
+/* ---- the record batch: one array of structs, a child a column ---- */
 
 static const float clicks[ROWS] = {1, 0, 0, 1, 0, 1};
 static const double prices[ROWS] = {9.5, 3, 12.25, 0.5, 4, 7};
@@ -63,7 +64,7 @@ static void export_batch(struct ArrowArray *array, struct ArrowSchema *schema)
         .format = "+s", .n_children = COLUMNS, .children = schema_list, .release = release_schema};
 }
 
-/* ---- the batches ------------------------------------------------------------------------------------------------ */
+/* ---- the batches ---- */
 
 struct rows {
     struct ph_config *config;

@@ -1,11 +1,13 @@
-/* A worker of a job at a parameter hub, in plain C, to copy from. The workers fit y = w x + b by least squares, each to rows
- * of its own: they push their gradients, the hub takes the mean and a step of SGD, and all get the same new w and b.
+/* A worker of a job at a parameter hub, in plain C, to copy from. The workers fit y = w x + b by least
+ * squares, each to rows of its own: they push their gradients, the hub takes the mean and a step of SGD, and
+ * all get the same new w and b.
  *
  *   hub_worker                                     two workers and a hub, all in this process
  *   hub_worker ADDRESS RANK NUM_WORKERS NONCE      one worker; start one for each rank from 0 on
  *
- * `phloem hub` is a hub in a process of its own, and says at which ADDRESS it is ready. NONCE is a number that all workers
- * of this job know, and that no earlier job had. Build: cc hub_worker.c $(pkg-config --cflags --libs phloem-hub) */
+ * `phloem hub` is a hub in a process of its own, and says at which ADDRESS it is ready. NONCE is a number
+ * that all workers of this job know, and that no earlier job had. Build: cc hub_worker.c $(pkg-config
+ * --cflags --libs phloem-hub) */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* A worker that survives the deaths of its hub and of the job's other workers, in plain C, to copy from: whenever the hub or
- * another worker has died it connects again, and goes on from the hub's last checkpoint. The workers shift numbers towards
- * targets of their own; the hub steps with the mean of their gradients.
+/* A worker that survives the deaths of its hub and of the job's other workers, in plain C, to copy from:
+ * whenever the hub or another worker has died it connects again, and goes on from the hub's last checkpoint.
+ * The workers shift numbers towards targets of their own; the hub steps with the mean of their gradients.
  *
  *   surviving_worker ADDRESS RANK NUM_WORKERS NONCE      one worker; start one for each rank from 0 on
  *
- * The hub needs a folder to keep checkpoints in, and a fixed ADDRESS: phloem hub --address 127.0.0.1:4711 --set
- * hub.checkpoint_folder=checkpoints. Who starts hub and workers again when they have died is up to you, but not rank 0 when it has
- * finished: it would begin anew. hub_worker.c tells more of what a worker does.
+ * The hub needs a folder to keep checkpoints in, and a fixed ADDRESS: phloem hub --address 127.0.0.1:4711
+ * --set hub.checkpoint_folder=checkpoints. Who starts hub and workers again when they have died is up to you,
+ * but not rank 0 when it has finished: it would begin anew. hub_worker.c tells more of what a worker does.
  * Build: cc surviving_worker.c $(pkg-config --cflags --libs phloem-hub) */
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +66,8 @@ static ph_status take_step(const struct worker *worker, struct ph_hub_client *cl
     return ph_hub_wait(client, 0);
 }
 
-/* What was learnt stays learnt, should the hub die now. The service ends, with its checkpoint, when all have left. */
+/* What was learnt stays learnt, should the hub die now. The service ends, with its checkpoint, when all have
+ * left. */
 static void finish(const struct worker *worker, struct ph_hub_client *client)
 {
     const struct ph_hub_options options = {.size = sizeof options, .address = worker->address};
@@ -81,8 +82,8 @@ static void finish(const struct worker *worker, struct ph_hub_client *client)
         fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker->rank, ph_error_text());
 }
 
-/* Says what has failed, and pauses, longer each time. Not every such error is over with the next try: a name may be one that nobody
- * knows, the secret another one, the rank taken, the service gone. */
+/* Says what has failed, and pauses, longer each time. Not every such error is over with the next try: a name
+ * may be one that nobody knows, the secret another one, the rank taken, the service gone. */
 static bool may_try_again(const struct worker *worker, int num_tries)
 {
     long pause_ms = FIRST_PAUSE_MS;

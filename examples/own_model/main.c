@@ -1,8 +1,8 @@
-/* A model of one's own, trained through the public C API alone: a factorisation machine beside a small perceptron over
- * two sparse features, on made-up clicks that depend on the pair (user, item).
+/* A model of one's own, trained through the public C API alone: a factorisation machine beside a small
+ * perceptron over two sparse features, on made-up clicks that depend on the pair (user, item).
  *
- * What it shows, in order: the model as a function of the builder, a training program with its three entries, batches
- * in the combined format, the training loop, and an evaluation program over the same store. */
+ * What it shows, in order: the model as a function of the builder, a training program with its three entries,
+ * batches in the combined format, the training loop, and an evaluation program over the same store. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { BATCH = 256, STEPS = 300, USERS = 40, ITEMS = 30, DIM = 8 };
 
-/* ---- the model: logits (B,1) ------------------------------------------------------------------------------- */
+/* ---- the model: logits (B,1) ---- */
 
 static ph_value build_model(struct ph_builder *builder)
 {
@@ -70,7 +70,7 @@ static ph_status build_scoring(struct ph_program **program_out)
     return status;
 }
 
-/* ---- made-up clicks ------------------------------------------------------------------------------------------ */
+/* ---- made-up clicks ---- */
 
 /* The combined format: all users' ids, then all items'. */
 struct clicks {
@@ -99,7 +99,7 @@ static struct ph_batch make_batch(struct clicks *clicks)
         .ids = clicks->ids};
 }
 
-/* ---- training and scoring ------------------------------------------------------------------------------------ */
+/* ---- training and scoring ---- */
 
 struct run {
     struct ph_program *training, *scoring;

@@ -1,7 +1,8 @@
 /* Scores rows with a model that phloem train left in a folder:
  *
  *   score DIR COLUMN=TEXT...   one row; columns that are not named are blank
- *   score DIR <rows            one row a line, in the format that the model learnt from, labels left out or not
+ *   score DIR <rows            one row a line, in the format that the model learnt from, labels left out or
+ * not
  *
  * One probability a line on standard output (of the first task). score_row is all that a program needs. */
 #include <stdio.h>

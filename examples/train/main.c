@@ -2,8 +2,8 @@
  *
  *   train CONFIG DIR [KEY=VALUE...] <row
  *
- * CONFIG and KEY=VALUE are those of phloem train, DIR is a new folder, and the row is a line in the format of the
- * training data, its label left out or not. The probability goes to standard output. */
+ * CONFIG and KEY=VALUE are those of phloem train, DIR is a new folder, and the row is a line in the format of
+ * the training data, its label left out or not. The probability goes to standard output. */
 #include <stdio.h>
 #include <string.h>
 

@@ -30,7 +30,7 @@ struct ph_executor;
 struct ph_workspace;
 struct ph_distribution; /* how a program is spread over ranks */
 
-/* ---- values -------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 typedef uint32_t ph_value; /* a handle into its builder and program; 0 is "none" */
 
@@ -62,19 +62,21 @@ struct ph_type {
     struct ph_dim dims[PH_MAX_DIMS];
 };
 
-/* ---- building ------------------------------------------------------------------------------------------ */
+/* ---- building ---- */
 
 enum ph_mode { PH_TRAINING, PH_INFERENCE };
 
 /* Errors are sticky: after the first one every building call does nothing and returns 0, and
- * ph_builder_finish reports it. So model code needs no checks. They are PH_ERROR_CONFIG for shapes or numbers that do not
- * fit and names declared twice, PH_ERROR_USAGE for calls that do not fit one another, and PH_ERROR_MEMORY. In PH_INFERENCE
- * mode dropout is the identity and batch norm uses its running statistics. */
+ * ph_builder_finish reports it. So model code needs no checks. They are PH_ERROR_CONFIG for shapes or numbers
+ * that do not fit and names declared twice, PH_ERROR_USAGE for calls that do not fit one another, and
+ * PH_ERROR_MEMORY. In PH_INFERENCE mode dropout is the identity and batch norm uses its running statistics.
+ */
 enum ph_precision {
     PH_PRECISION_FP32,
-    PH_PRECISION_BF16, /* linear layers' weights are rounded to bf16. In training what flows between layers is bf16 as
-                          well, forward and backward; what is learnt, sums, losses and gradients of parameters stay real. In
-                          inference the weights take half the bytes, all else stays real */
+    PH_PRECISION_BF16, /* linear layers' weights are rounded to bf16. In training what flows between layers is
+                          bf16 as well, forward and backward; what is learnt, sums, losses and gradients of
+                          parameters stay real. In inference the weights take half the bytes, all else stays
+                          real */
 };
 
 PH_MUST_CHECK ph_status ph_builder_create(enum ph_mode mode, struct ph_builder **builder_out);
@@ -83,8 +85,8 @@ enum ph_mode ph_builder_mode(const struct ph_builder *builder);
 /* fp32 unless it is set otherwise before the first operator is added. */
 void ph_builder_set_precision(struct ph_builder *builder, enum ph_precision precision);
 PH_MUST_CHECK ph_status ph_builder_status(const struct ph_builder *builder);
-/* Makes the builder fail with this status and reason (as printf's) unless it has failed before: for a model that cannot be
- * built on what it was given. Returns 0, so that the model's function can return it. */
+/* Makes the builder fail with this status and reason (as printf's) unless it has failed before: for a model
+ * that cannot be built on what it was given. Returns 0, so that the model's function can return it. */
 ph_value ph_builder_fail(struct ph_builder *builder, ph_status status, const char *format, ...)
     PH_PRINTF(3, 4);
 
@@ -105,8 +107,8 @@ ph_value ph_input_label_mask(struct ph_builder *builder, size_t num_tasks); /* (
 ph_value ph_input_weights(struct ph_builder *builder);                      /* (B), optional */
 ph_value ph_input_scalar(struct ph_builder *builder, const char *name); /* set by ph_workspace_set_scalar */
 
-/* Learnt values, in the store under the scoped name. A table is given one slice a feature; features whose slices have the
- * same name, and then the same number of rows, share it. Slice names are scoped too. */
+/* Learnt values, in the store under the scoped name. A table is given one slice a feature; features whose
+ * slices have the same name, and then the same number of rows, share it. Slice names are scoped too. */
 ph_value ph_parameter(
     struct ph_builder *builder, const char *name, size_t num_dims, const size_t *dims, struct ph_init init);
 ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_features,
@@ -122,12 +124,13 @@ const char *ph_value_name(
 size_t ph_builder_num_parameters(const struct ph_builder *builder);
 ph_value ph_builder_parameter(const struct ph_builder *builder, size_t index);
 
-/* Keeps a value readable until its entry has ended and beyond, under this name (ph_workspace_output for dense reals,
- * ph_workspace_scalar for scalars). */
+/* Keeps a value readable until its entry has ended and beyond, under this name (ph_workspace_output for dense
+ * reals, ph_workspace_scalar for scalars). */
 void ph_output(struct ph_builder *builder, const char *name, ph_value value);
 
-/* What a model learns beside its labels (a teacher of its own, say): training minimises the loss of the labels plus
- * `weight` times this scalar, which is an output of that name. Nothing in a builder for inference. */
+/* What a model learns beside its labels (a teacher of its own, say): training minimises the loss of the
+ * labels plus `weight` times this scalar, which is an output of that name. Nothing in a builder for
+ * inference. */
 void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight);
 size_t ph_builder_num_losses(const struct ph_builder *builder);
 /* In the order of their addition; index < ph_builder_num_losses. */
@@ -135,34 +138,36 @@ ph_value ph_builder_loss(const struct ph_builder *builder, size_t index, double 
 
 /* Reverse-mode differentiation as a pass: appends the operators that compute d loss / d wrt[i] to the current
  * entry. loss is a scalar. gradients_out[i] is 0 where the loss does not depend on wrt[i] (or only through
- * ph_stop_gradient); a table's gradient is a sparse_rows value. PH_ERROR_USAGE in a builder for inference, whose operators
- * keep nothing for it. */
+ * ph_stop_gradient); a table's gradient is a sparse_rows value. PH_ERROR_USAGE in a builder for inference,
+ * whose operators keep nothing for it. */
 void ph_backward(
     struct ph_builder *builder, ph_value loss, size_t num_wrt, const ph_value *wrt, ph_value *gradients_out);
 
 /* Freezes the graph: removes operators whose results nobody reads, fuses table gradients into their update
- * where nothing else reads them, and orders. Errors: the builder's first one, PH_ERROR_MEMORY. On success the builder can
- * only be destroyed afterwards. */
+ * where nothing else reads them, and orders. Errors: the builder's first one, PH_ERROR_MEMORY. On success the
+ * builder can only be destroyed afterwards. */
 PH_MUST_CHECK ph_status ph_builder_finish(struct ph_builder *builder, struct ph_program **program_out);
 
-/* ---- programs ------------------------------------------------------------------------------------------ */
+/* ---- programs ---- */
 
 void ph_program_destroy(struct ph_program *program); /* after its executors */
 size_t ph_program_num_nodes(const struct ph_program *program, const char *operator_name); /* NULL: all */
-/* Writes Graphviz text of the graph, one cluster an entry, to a file, or to standard output for "-". PH_ERROR_DISK. */
+/* Writes Graphviz text of the graph, one cluster an entry, to a file, or to standard output for "-".
+ * PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_program_write_dot(const struct ph_program *program, const char *path);
 
-/* ---- running ------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 struct ph_backend_options {
     size_t size;        /* sizeof the struct: phloem/options.h */
     size_t num_threads; /* at most 1024; 0: all that this process may use */
-    /* Gives up bit-equality between numbers of threads for the matrix library's own threading; wants PH_TEAM_OPENMP. */
+    /* Gives up bit-equality between numbers of threads for the matrix library's own threading; wants
+     * PH_TEAM_OPENMP. */
     bool is_fast;
     enum ph_team_kind team; /* PH_TEAM_PTHREAD unless it is set */
 };
-/* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; is_fast without PH_TEAM_OPENMP, or
- * PH_TEAM_OPENMP in a build without it; PH_ERROR_MEMORY. */
+/* PH_ERROR_USAGE: PHLOEM_ISA, in the environment, names an instruction set that is not there; is_fast without
+ * PH_TEAM_OPENMP, or PH_TEAM_OPENMP in a build without it; PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_backend_create(
     const struct ph_backend_options *options, struct ph_backend **backend_out);
 void ph_backend_destroy(struct ph_backend *backend);
@@ -171,8 +176,8 @@ const char *ph_backend_describe(
     const struct ph_backend *backend); /* "avx512, oneDNN 2.6.3, 2 threads (pthread)" */
 
 /* Binds a program to what it learns and carries: parameters, slots and states that are missing are made and
- * initialised. All four are borrowed until the executor is destroyed. PH_ERROR_CONFIG: the store or the state holds one of
- * the names in another shape, or with the slots of another optimizer; PH_ERROR_MEMORY. */
+ * initialised. All four are borrowed until the executor is destroyed. PH_ERROR_CONFIG: the store or the state
+ * holds one of the names in another shape, or with the slots of another optimizer; PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_executor_create(struct ph_program *program, struct ph_store *store,
     struct ph_state *state, struct ph_backend *backend, struct ph_executor **executor_out);
 void ph_executor_destroy(struct ph_executor *executor);
@@ -188,16 +193,16 @@ struct ph_memory_usage {
     uint64_t num_growths;    /* times that a batch outgrew the capacity */
 };
 
-/* Capacities: batch_size samples, num_ids ids. A larger batch makes the workspace grow (counted). The executor is borrowed
- * until the workspace is destroyed. PH_ERROR_MEMORY. */
+/* Capacities: batch_size samples, num_ids ids. A larger batch makes the workspace grow (counted). The
+ * executor is borrowed until the workspace is destroyed. PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_workspace_create(
     struct ph_executor *executor, size_t batch_size, size_t num_ids, struct ph_workspace **workspace_out);
 void ph_workspace_destroy(struct ph_workspace *workspace);
 struct ph_memory_usage ph_workspace_memory(const struct ph_workspace *workspace);
 
-/* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. A batch larger
- * than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller batches run as before.
- * PH_ERROR_DATA: a batch of other widths than the program's. */
+/* Binds the next batch; its arrays are borrowed until the next bind. Seed and step key the random numbers. A
+ * batch larger than any before grows the workspace; PH_ERROR_MEMORY: there is none for that, and smaller
+ * batches run as before. PH_ERROR_DATA: a batch of other widths than the program's. */
 PH_MUST_CHECK ph_status ph_workspace_bind(
     struct ph_workspace *workspace, const struct ph_batch *batch, uint64_t seed, uint64_t step);
 /* It keeps its value until it is set anew; 0 at first. PH_ERROR_USAGE: the program has no such input. */
@@ -215,13 +220,13 @@ PH_MUST_CHECK ph_status ph_workspace_scalar(
 PH_MUST_CHECK ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *name,
     const ph_real **data_out, struct ph_shape *shape_out);
 
-/* ---- profile ------------------------------------------------------------------------------------------- */
+/* ---- profile ---- */
 
 /* Starts or stops measuring each operator (off at first); trace_events > 0 also keeps that many trace events.
  */
 PH_MUST_CHECK ph_status ph_executor_profile(struct ph_executor *executor, bool is_on, size_t trace_events);
-/* Writes a table, dearest operator first: calls, ms, share, GFLOP/s, GB/s; to a file, or to standard output for "-".
- * PH_ERROR_MEMORY, PH_ERROR_DISK. */
+/* Writes a table, dearest operator first: calls, ms, share, GFLOP/s, GB/s; to a file, or to standard output
+ * for "-". PH_ERROR_MEMORY, PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_executor_write_profile(const struct ph_executor *executor, const char *path);
 /* Chrome trace JSON. PH_ERROR_USAGE: no events were asked for; PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path);

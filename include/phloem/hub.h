@@ -1,46 +1,51 @@
-/* The parameter hub: workers push gradients, the hub sums them and runs the optimizer, the workers get the new parameters
- * back (Luo et al., Parameter Hub, arXiv:1805.07891).
+/* The parameter hub: workers push gradients, the hub sums them and runs the optimizer, the workers get the
+ * new parameters back (Luo et al., Parameter Hub, arXiv:1805.07891).
  *
- * A hub is a process, `phloem hub`, or inside of any (hub_server.h). A *service* is one job on it: a name, a nonce that
- * tells two jobs of one name apart, a number of workers and what becomes of their gradients. Each worker connects with a rank,
- * all initialise the same keys, and then, for each key and iteration, each worker
+ * A hub is a process, `phloem hub`, or inside of any (hub_server.h). A *service* is one job on it: a name, a
+ * nonce that tells two jobs of one name apart, a number of workers and what becomes of their gradients. Each
+ * worker connects with a rank, all initialise the same keys, and then, for each key and iteration, each
+ * worker
  *
  *     writes its gradient to ph_hub_gradient(client, key),
  *     ph_hub_pushpull_start(client, key),       other keys, or computation, here
  *     ph_hub_wait(client, key),
  *     reads the new parameters at ph_hub_parameters(client, key).
  *
- * On one host this memory is shared with the hub, which reads and writes it in place; elsewhere it travels over TCP.
+ * On one host this memory is shared with the hub, which reads and writes it in place; elsewhere it travels
+ * over TCP.
  *
- * Errors: PH_ERROR_PEER when the hub, another worker of the job or the network failed, or a wait took longer than its
- * timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_CONFIG for an address that is none, or where one side has a secret
- * and the other has none; PH_ERROR_MEMORY beyond a quota; PH_ERROR_CHECKPOINT for one that is damaged or of other keys. After
- * PH_ERROR_PEER a client can only be destroyed.
+ * Errors: PH_ERROR_PEER when the hub, another worker of the job or the network failed, or a wait took longer
+ * than its timeout; PH_ERROR_USAGE for what the caller got wrong; PH_ERROR_CONFIG for an address that is
+ * none, or where one side has a secret and the other has none; PH_ERROR_MEMORY beyond a quota;
+ * PH_ERROR_CHECKPOINT for one that is damaged or of other keys. After PH_ERROR_PEER a client can only be
+ * destroyed.
  *
- * Deaths: a job survives those of its workers and of the hub when its workers connect and initialise again. It then goes on from
- * its last checkpoint, where the hub has a folder for them, else it begins anew. A synchronous job's checkpoint is of one
- * iteration, and the job ends with the bits of one that nothing has happened to. So a worker that survives is a loop:
+ * Deaths: a job survives those of its workers and of the hub when its workers connect and initialise again.
+ * It then goes on from its last checkpoint, where the hub has a folder for them, else it begins anew. A
+ * synchronous job's checkpoint is of one iteration, and the job ends with the bits of one that nothing has
+ * happened to. So a worker that survives is a loop:
  *
  *     do {
  *         client = NULL;
  *         num_tries++;
- *         status = rank 0's ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration), the first that fails;
- *         for (; status == PH_OK && iteration < end; iteration++)
- *             status = an iteration, behind which num_tries is 0;
- *         if (status == PH_OK)
- *             what was learnt is there; ph_hub_leave(client), and one of the workers ph_hub_destroy_service(...);
- *         ph_hub_client_destroy(client);
- *     } while (status == PH_ERROR_PEER && num_tries < most, having printed ph_error_text() and paused, longer each time);
+ *         status = rank 0's ph_hub_create_service(...), ph_hub_connect(...) and ph_hub_init(..., &iteration),
+ * the first that fails; for (; status == PH_OK && iteration < end; iteration++) status = an iteration, behind
+ * which num_tries is 0; if (status == PH_OK) what was learnt is there; ph_hub_leave(client), and one of the
+ * workers ph_hub_destroy_service(...); ph_hub_client_destroy(client); } while (status == PH_ERROR_PEER &&
+ * num_tries < most, having printed ph_error_text() and paused, longer each time);
  *
- * It needs the pause and an end, for PH_ERROR_PEER is also what lasts: a name that nobody knows, another secret, a rank that is there
- * already, a job that goes on without this worker. Rank 0 alone creates the service, and until it has, also after a hub without a
- * folder was started again, the others hear PH_ERROR_PEER: so one that is started again when the job is over finds no service and gives
- * up, where it would else wait for the others in a new one. Rank 0 would do just that: do not start it again when it has finished.
+ * It needs the pause and an end, for PH_ERROR_PEER is also what lasts: a name that nobody knows, another
+ * secret, a rank that is there already, a job that goes on without this worker. Rank 0 alone creates the
+ * service, and until it has, also after a hub without a folder was started again, the others hear
+ * PH_ERROR_PEER: so one that is started again when the job is over finds no service and gives up, where it
+ * would else wait for the others in a new one. Rank 0 would do just that: do not start it again when it has
+ * finished.
  *
- * The process that connects is the worker: on the hub's host its end is noticed at once, even if a child that it has forked
- * still holds its sockets. Elsewhere such a child hides it until a wait is over.
+ * The process that connects is the worker: on the hub's host its end is noticed at once, even if a child that
+ * it has forked still holds its sockets. Elsewhere such a child hides it until a wait is over.
  *
- * Threads: a client belongs to one thread at a time; several clients may live in one process. Nothing here needs MPI. */
+ * Threads: a client belongs to one thread at a time; several clients may live in one process. Nothing here
+ * needs MPI. */
 #ifndef PHLOEM_HUB_H
 #define PHLOEM_HUB_H
 
@@ -60,29 +65,31 @@ extern "C" {
 #define PH_HUB_API_VERSION 2
 int ph_hub_api_version(void);
 
-/* ---- what becomes of gradients --------------------------------------------------------------------------------- */
+/* ---- what becomes of gradients ---- */
 
 enum ph_hub_mode {
     PH_HUB_SYNCHRONOUS,  /* an iteration is one update by the sum of all workers' gradients */
     PH_HUB_ASYNCHRONOUS, /* each worker's gradient is an update of its own, when it comes */
-    /* The same, but a push or pull ends only when it is at most `staleness` iterations of its key ahead of the slowest worker:
-     * so the updates of none are more than `staleness` + `depth` ahead. */
+    /* The same, but a push or pull ends only when it is at most `staleness` iterations of its key ahead of
+     * the slowest worker: so the updates of none are more than `staleness` + `depth` ahead. */
     PH_HUB_BOUNDED
 };
 
 enum ph_hub_order {
     PH_HUB_WORKER_ORDER, /* ((g0 + g1) + g2) ...: the same bits in every run */
-    PH_HUB_ARRIVAL_ORDER /* each copy is added when it comes: less memory and no wait for rank 0, other bits in other runs */
+    PH_HUB_ARRIVAL_ORDER /* each copy is added when it comes: less memory and no wait for rank 0, other bits
+                            in other runs */
 };
 
 enum ph_hub_on_death {
     PH_HUB_ABORT, /* the death of a worker is an error for all workers of its job */
-    /* The job goes on with the workers that are left; sums hold theirs alone, but in arrival order what of the dead one was added
-     * before. After the hub's death it needs all. */
+    /* The job goes on with the workers that are left; sums hold theirs alone, but in arrival order what of
+     * the dead one was added before. After the hub's death it needs all. */
     PH_HUB_SHRINK
 };
 
-/* How a wait passes its time. AUTO spins shortly and then sleeps, the sooner the more threads share the cores. */
+/* How a wait passes its time. AUTO spins shortly and then sleeps, the sooner the more threads share the
+ * cores. */
 enum ph_hub_wait_policy {
     PH_HUB_WAIT_AUTO,
     PH_HUB_WAIT_SPIN,
@@ -93,8 +100,8 @@ enum ph_hub_wait_policy {
 /* AUTO: shared memory where the hub is on this host, else TCP. */
 enum ph_hub_transport { PH_HUB_AUTO, PH_HUB_SHARED_MEMORY, PH_HUB_TCP };
 
-/* The formulas stand in src/kernel/kernel.h and docs/HUB.md. Without an optimizer, what is pulled is the sum itself (or the
- * mean). */
+/* The formulas stand in src/kernel/kernel.h and docs/HUB.md. Without an optimizer, what is pulled is the sum
+ * itself (or the mean). */
 struct ph_hub_optimizer {
     bool is_none;
     struct ph_update_rule rule; /* of any kind but PH_ROWWISE_ADAGRAD; its numbers travel as floats */
@@ -122,8 +129,9 @@ struct ph_hub_service {
     enum ph_hub_on_death on_death;
     bool is_mean;    /* the sum is divided by the number of its gradients */
     float clip_norm; /* > 0: gradients of all keys together are scaled down to it; PH_HUB_SYNCHRONOUS */
-    /* A multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES; a job has up to 2^20 chunks. 0: the hub's choice; with clip_norm, whose bits
-     * follow it, 32 KiB unless the hub has a setting, and more where there were too many. */
+    /* A multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES; a job has up to 2^20 chunks. 0: the hub's choice; with
+     * clip_norm, whose bits follow it, 32 KiB unless the hub has a setting, and more where there were too
+     * many. */
     uint32_t chunk_bytes;
     uint32_t depth; /* 1 or 2 (0: 1): iterations of a key that are under way at once; each costs memory */
     uint64_t checkpoint_every; /* iterations, as the disk keeps up; 0: at the beginning and on demand alone */
@@ -131,7 +139,7 @@ struct ph_hub_service {
     size_t num_optimizers;                     /* 1 .. PH_HUB_MAX_OPTIMIZERS */
 };
 
-/* ---- a worker's side ------------------------------------------------------------------------------------------- */
+/* ---- a worker's side ---- */
 
 struct ph_hub_client;
 
@@ -145,41 +153,46 @@ struct ph_hub_options {      /* all but size and address may be zero: the defaul
     uint32_t connect_timeout_ms; /* for the hub to listen, should it be starting; 0: timeout_ms */
     bool has_no_thread; /* TCP is moved on by the caller's calls alone, not by a thread of the client's */
     bool has_own_parameters; /* shared memory: a writable copy, instead of the one that all workers share */
-    /* NULL, or set by a signal handler: SIGINT or SIGTERM. From then on no wait of a call, of which it may have one for each hub,
-     * lasts for more than .4 s; one in vain is PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED. Tests do not look. Borrowed for as long as
-     * the client lives. */
+    /* NULL, or set by a signal handler: SIGINT or SIGTERM. From then on no wait of a call, of which it may
+     * have one for each hub, lasts for more than .4 s; one in vain is PH_ERROR_INTERRUPTED or
+     * PH_ERROR_TERMINATED. Tests do not look. Borrowed for as long as the client lives. */
     const volatile int *stop_signal;
 };
 
-/* Several hubs: the chunks of all keys are spread over the hubs of the list, about as many bytes to each, and every worker has
- * connections to all of them, over TCP: asking for PH_HUB_SHARED_MEMORY is PH_ERROR_USAGE. Bits are those of one hub. All calls name
- * all hubs, in one order; the nonce, the secret and the settings are the same everywhere, and what one hub says against it
- * is told with its address. The chunks are of one size: the service's, the hubs' own, or else 32 KiB, and more where there were too
- * many. clip_norm is refused with PH_ERROR_USAGE, for the norm is that of all keys. The end of one hub is PH_ERROR_PEER for all
+/* Several hubs: the chunks of all keys are spread over the hubs of the list, about as many bytes to each, and
+ * every worker has connections to all of them, over TCP: asking for PH_HUB_SHARED_MEMORY is PH_ERROR_USAGE.
+ * Bits are those of one hub. All calls name all hubs, in one order; the nonce, the secret and the settings
+ * are the same everywhere, and what one hub says against it is told with its address. The chunks are of one
+ * size: the service's, the hubs' own, or else 32 KiB, and more where there were too many. clip_norm is
+ * refused with PH_ERROR_USAGE, for the norm is that of all keys. The end of one hub is PH_ERROR_PEER for all
  * workers. After an error of ph_hub_init a client can only be destroyed.
  *
- * Each hub keeps the parts of checkpoints that are of its own chunks, in a folder of its own. ph_hub_checkpoint between two iterations
- * makes parts of one iteration, and so does checkpoint_every in synchronous jobs; of other jobs they rarely are. Whoever is killed, and
- * when: the job goes on from the newest iteration of which all hubs have a part, and a part is removed only when a newer one is on the
- * disks of all, or when that can never become whole. The worker of the lowest rank that is there relays what hubs have to agree
- * upon, when it starts a push or waits. A hub that has lost what was whole, with its disk, makes ph_hub_init PH_ERROR_CHECKPOINT
- * for all workers, naming two hubs and their parts, until the service is destroyed. */
+ * Each hub keeps the parts of checkpoints that are of its own chunks, in a folder of its own.
+ * ph_hub_checkpoint between two iterations makes parts of one iteration, and so does checkpoint_every in
+ * synchronous jobs; of other jobs they rarely are. Whoever is killed, and when: the job goes on from the
+ * newest iteration of which all hubs have a part, and a part is removed only when a newer one is on the disks
+ * of all, or when that can never become whole. The worker of the lowest rank that is there relays what hubs
+ * have to agree upon, when it starts a push or waits. A hub that has lost what was whole, with its disk,
+ * makes ph_hub_init PH_ERROR_CHECKPOINT for all workers, naming two hubs and their parts, until the service
+ * is destroyed. */
 
-/* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call this.
- * A hub with a folder for checkpoints keeps it from here on, until it is destroyed. PH_ERROR_USAGE: other settings, or another
- * nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it cannot use, or the part of another hub. */
+/* Creates the service. One that exists with the same name, nonce and settings is fine: every worker may call
+ * this. A hub with a folder for checkpoints keeps it from here on, until it is destroyed. PH_ERROR_USAGE:
+ * other settings, or another nonce under this name. PH_ERROR_CHECKPOINT: the hub has a file of it that it
+ * cannot use, or the part of another hub. */
 PH_MUST_CHECK ph_status ph_hub_create_service(
     const struct ph_hub_options *options, const struct ph_hub_service *service);
 
-/* Ends the service for all its workers and forgets it, checkpoint included; a synchronous one without PH_HUB_SHRINK whose first worker
- * has left, when the others have left, too, or one of them has died: the caller has what was learnt, and nobody joins any more. So one
- * worker leaves and then calls this. Asks every hub, and returns the first error. Nothing else ends a service but `phloem hub
- * destroy`. */
+/* Ends the service for all its workers and forgets it, checkpoint included; a synchronous one without
+ * PH_HUB_SHRINK whose first worker has left, when the others have left, too, or one of them has died: the
+ * caller has what was learnt, and nobody joins any more. So one worker leaves and then calls this. Asks every
+ * hub, and returns the first error. Nothing else ends a service but `phloem hub destroy`. */
 PH_MUST_CHECK ph_status ph_hub_destroy_service(
     const struct ph_hub_options *options, const char *name, uint64_t nonce);
 
-/* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout, as all calls with
- * options do. PH_ERROR_PEER also where there is no such service, or not yet; PH_ERROR_USAGE where it has another nonce. */
+/* Connects as worker `rank` of the service. Waits for a hub that does not listen yet, for up to the timeout,
+ * as all calls with options do. PH_ERROR_PEER also where there is no such service, or not yet; PH_ERROR_USAGE
+ * where it has another nonce. */
 PH_MUST_CHECK ph_status ph_hub_connect(const struct ph_hub_options *options, const char *service,
     uint64_t nonce, uint32_t rank, struct ph_hub_client **client_out);
 
@@ -190,49 +203,54 @@ struct ph_hub_key {
     const void *initial; /* (num_elements) of dtype: rank 0's are the parameters to begin with; NULL: zeros */
 };
 
-/* Makes the keys, which are numbered from 0; all workers of the service call it with the same. Returns when all have, and the
- * parameters can be read; `iteration_out` (or NULL) is what was done before: 0, or that of the checkpoint that the hub
- * goes on from, with its parameters. After an error other than PH_ERROR_USAGE the client can only be destroyed. What ends the job for
- * all its workers has its own status here: PH_ERROR_CHECKPOINT for one that is of other keys or cannot be used, PH_ERROR_MEMORY and
- * PH_ERROR_DISK for what the hub has not; later it is PH_ERROR_PEER. */
+/* Makes the keys, which are numbered from 0; all workers of the service call it with the same. Returns when
+ * all have, and the parameters can be read; `iteration_out` (or NULL) is what was done before: 0, or that of
+ * the checkpoint that the hub goes on from, with its parameters. After an error other than PH_ERROR_USAGE the
+ * client can only be destroyed. What ends the job for all its workers has its own status here:
+ * PH_ERROR_CHECKPOINT for one that is of other keys or cannot be used, PH_ERROR_MEMORY and PH_ERROR_DISK for
+ * what the hub has not; later it is PH_ERROR_PEER. */
 PH_MUST_CHECK ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out);
 
-/* Where the next push of the key takes the gradient from: 64-byte aligned, the caller's between a wait and the next start.
- * With depth 2 it alternates, so ask before each push. NULL, with ph_error_text(): before ph_hub_init, after ph_hub_leave, or
- * there is no such key. */
+/* Where the next push of the key takes the gradient from: 64-byte aligned, the caller's between a wait and
+ * the next start. With depth 2 it alternates, so ask before each push. NULL, with ph_error_text(): before
+ * ph_hub_init, after ph_hub_leave, or there is no such key. */
 void *ph_hub_gradient(struct ph_hub_client *client, size_t key);
 
-/* What the last finished pull of the key brought. It stays so until the key is pushed again (with depth 2: twice). The
- * memory is shared by all workers of the host and read-only unless the options say otherwise: those that go on write over it when
- * this one has left. NULL as of ph_hub_gradient. */
+/* What the last finished pull of the key brought. It stays so until the key is pushed again (with depth 2:
+ * twice). The memory is shared by all workers of the host and read-only unless the options say otherwise:
+ * those that go on write over it when this one has left. NULL as of ph_hub_gradient. */
 const void *ph_hub_parameters(const struct ph_hub_client *client, size_t key);
 
-/* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a time, and one
- * pull, which is waited for before the key is pushed again (with depth 2: twice); PH_ERROR_USAGE else. They return at once. */
+/* Begin to push the key's gradient, to pull its parameters, or both. At most `depth` pushes of a key at a
+ * time, and one pull, which is waited for before the key is pushed again (with depth 2: twice);
+ * PH_ERROR_USAGE else. They return at once. */
 PH_MUST_CHECK ph_status ph_hub_push_start(struct ph_hub_client *client, size_t key);
 PH_MUST_CHECK ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key);
 PH_MUST_CHECK ph_status ph_hub_pushpull_start(struct ph_hub_client *client, size_t key);
 
-/* Returns when the key's oldest unfinished operation is done: of a push, when the hub has taken the gradient; of a pull,
- * when the parameters hold all of this worker's pushes that were started before it. PH_OK if there is none. */
+/* Returns when the key's oldest unfinished operation is done: of a push, when the hub has taken the gradient;
+ * of a pull, when the parameters hold all of this worker's pushes that were started before it. PH_OK if there
+ * is none. */
 PH_MUST_CHECK ph_status ph_hub_wait(struct ph_hub_client *client, size_t key);
 PH_MUST_CHECK ph_status ph_hub_wait_all(struct ph_hub_client *client); /* all operations of all keys */
 
-/* Whether ph_hub_wait would return at once; moves things on. PH_ERROR_PEER for a death that the hub has told of a tenth of a second
- * ago; and when it has found the same operation unfinished, and nothing that came from the hub, for the timeout. */
+/* Whether ph_hub_wait would return at once; moves things on. PH_ERROR_PEER for a death that the hub has told
+ * of a tenth of a second ago; and when it has found the same operation unfinished, and nothing that came from
+ * the hub, for the timeout. */
 PH_MUST_CHECK ph_status ph_hub_test(struct ph_hub_client *client, size_t key, bool *is_done_out);
 
-/* From this worker's next pushes on; only rank 0 may, and nobody when a job goes on without it. Between two iterations: a checkpoint has
- * the rates that an iteration was made with. */
+/* From this worker's next pushes on; only rank 0 may, and nobody when a job goes on without it. Between two
+ * iterations: a checkpoint has the rates that an iteration was made with. */
 PH_MUST_CHECK ph_status ph_hub_set_learning_rate(
     struct ph_hub_client *client, uint32_t optimizer, float learning_rate);
 
-/* Asks for a checkpoint, and returns when it is on the disk. Synchronous: of the newest iteration that any part of the job has come
- * to, once all parts have; so call it between two iterations, and let the others finish theirs. Where a key is never pushed,
- * there are none but of the beginning. PH_ERROR_USAGE when the hub has no folder for them; PH_ERROR_DISK or PH_ERROR_MEMORY
- * when it could not be written: then the former one is still there, and the job goes on. Of several hubs each has written its
- * part; PH_ERROR_DISK also where one has 64 already that were not agreed upon. */
+/* Asks for a checkpoint, and returns when it is on the disk. Synchronous: of the newest iteration that any
+ * part of the job has come to, once all parts have; so call it between two iterations, and let the others
+ * finish theirs. Where a key is never pushed, there are none but of the beginning. PH_ERROR_USAGE when the
+ * hub has no folder for them; PH_ERROR_DISK or PH_ERROR_MEMORY when it could not be written: then the former
+ * one is still there, and the job goes on. Of several hubs each has written its part; PH_ERROR_DISK also
+ * where one has 64 already that were not agreed upon. */
 PH_MUST_CHECK ph_status ph_hub_checkpoint(struct ph_hub_client *client);
 
 struct ph_hub_client_info {
@@ -244,8 +262,9 @@ struct ph_hub_client_info {
 };
 void ph_hub_client_describe(const struct ph_hub_client *client, struct ph_hub_client_info *info_out);
 
-/* Leaves the job in good order, which is no death: a synchronous job ends when its first worker leaves, others get
- * PH_ERROR_PEER if they push again; with PH_HUB_SHRINK it goes on without this one. Then destroy. */
+/* Leaves the job in good order, which is no death: a synchronous job ends when its first worker leaves,
+ * others get PH_ERROR_PEER if they push again; with PH_HUB_SHRINK it goes on without this one. Then destroy.
+ */
 PH_MUST_CHECK ph_status ph_hub_leave(struct ph_hub_client *client);
 void ph_hub_client_destroy(struct ph_hub_client *client); /* without leave: a death, to the hub */
 

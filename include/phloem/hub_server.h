@@ -1,7 +1,8 @@
-/* A parameter hub inside of a program: what `phloem hub` is made of. Its workers' side, and what a hub is: hub.h.
+/* A parameter hub inside of a program: what `phloem hub` is made of. Its workers' side, and what a hub is:
+ * hub.h.
  *
- * Threads: one runs the hub, its control thread; any may stop it. The hub starts core threads of its own, which take no signals.
- * Errors as in hub.h. */
+ * Threads: one runs the hub, its control thread; any may stop it. The hub starts core threads of its own,
+ * which take no signals. Errors as in hub.h. */
 #ifndef PHLOEM_HUB_SERVER_H
 #define PHLOEM_HUB_SERVER_H
 
@@ -17,8 +18,8 @@ extern "C" {
 
 struct ph_hub_server;
 
-/* Where the new parameters are written to; the bits are the same. AUTO: past the caches where they are sent to a worker and are
- * more than the core threads' own caches hold, else through them. */
+/* Where the new parameters are written to; the bits are the same. AUTO: past the caches where they are sent
+ * to a worker and are more than the core threads' own caches hold, else through them. */
 enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
 
 /* WIDE: all core threads work on each key together, to compare with; no checkpoint_folder. */
@@ -27,8 +28,8 @@ enum ph_hub_aggregation { PH_HUB_TALL, PH_HUB_WIDE };
 /* Lines of "key=value", a JSON object each, or none at all. */
 enum ph_hub_log { PH_HUB_LOG_TEXT, PH_HUB_LOG_JSON, PH_HUB_LOG_NONE };
 
-/* The keys under "hub" of a config that `phloem hub` reads, and where its log goes. All but size may be zero: the defaults. Texts
- * are borrowed until destroy. */
+/* The keys under "hub" of a config that `phloem hub` reads, and where its log goes. All but size may be zero:
+ * the defaults. Texts are borrowed until destroy. */
 struct ph_hub_server_options {
     size_t size;             /* sizeof the struct: phloem/options.h */
     const char *address;     /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
@@ -40,8 +41,8 @@ struct ph_hub_server_options {
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
     uint64_t max_job_bytes; /* of one job; 0: no other limit */
     uint64_t max_jobs;      /* up to PH_HUB_MAX_JOBS; 0: 64 */
-    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good when the first such job
-     * begins, and less for small jobs. */
+    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good
+     * when the first such job begins, and less for small jobs. */
     uint64_t chunk_bytes;
     const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
     const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL or "": none */
@@ -50,9 +51,9 @@ struct ph_hub_server_options {
     int log_descriptor; /* structured log lines go there; 0: nowhere */
 };
 
-/* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER: the addresses cannot be
- * listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for what this machine has not; PH_ERROR_BUG: the
- * system does not tell its processors or network interfaces. */
+/* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER:
+ * the addresses cannot be listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for
+ * what this machine has not; PH_ERROR_BUG: the system does not tell its processors or network interfaces. */
 PH_MUST_CHECK ph_status ph_hub_server_create(
     const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
 
@@ -61,9 +62,10 @@ const char *ph_hub_server_address(const struct ph_hub_server *server);
 /* "127.0.0.1:9464": where metrics are served; NULL without them. */
 const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
 
-/* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or as a
- * program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are served for up to two
- * more seconds, to come to the end of an iteration. Not one that several hubs share: they would not save the same. */
+/* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or
+ * as a program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are
+ * served for up to two more seconds, to come to the end of an iteration. Not one that several hubs share:
+ * they would not save the same. */
 PH_MUST_CHECK ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
 void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; errno stays */
 void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */

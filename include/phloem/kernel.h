@@ -10,7 +10,8 @@ extern "C" {
 
 enum ph_activation { PH_IDENTITY, PH_RELU, PH_SIGMOID };
 
-/* Of the vectors of one bag, each times its weight where ids have one. A mean divides by the number of ids. */
+/* Of the vectors of one bag, each times its weight where ids have one. A mean divides by the number of ids.
+ */
 enum ph_pooling { PH_POOL_SUM, PH_POOL_MEAN };
 
 /* The formulas stand in src/kernel/kernel.h and docs/CONFIG.md. */
@@ -24,8 +25,8 @@ enum ph_optimizer_kind {
     PH_OPTIMIZER_COUNT
 };
 
-/* How a weight follows its gradient. Settings, operators and hubs add what differs from parameter to parameter: the learning
- * rate and l2. Members that the kind does not use are ignored. */
+/* How a weight follows its gradient. Settings, operators and hubs add what differs from parameter to
+ * parameter: the learning rate and l2. Members that the kind does not use are ignored. */
 struct ph_update_rule {
     enum ph_optimizer_kind kind;
     bool is_nesterov;    /* MOMENTUM */

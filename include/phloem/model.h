@@ -1,5 +1,6 @@
 /* Models: functions that build a graph from settings and features. A new architecture is one file in
- * src/model/ and one line in models.def; nobody else learns its name, nor the keys of its own that its file may declare.
+ * src/model/ and one line in models.def; nobody else learns its name, nor the keys of its own that its file
+ * may declare.
  *
  * Follows the published click models as FuxiCTR's model_zoo writes them, so that results compare.
  * B samples, F sparse features, D embedding dimension, T tasks. */
@@ -34,8 +35,8 @@ struct ph_model_settings {
     enum ph_activation activation;   /* of hidden layers */
     enum ph_pooling pooling;         /* of the ids of one bag */
     enum ph_interaction interaction; /* DLRM */
-    /* The keys under "model.<kind>", of a kind that has some, as ph_config_read gives them: a struct that only the kind's
-     * own file knows. NULL: their defaults. */
+    /* The keys under "model.<kind>", of a kind that has some, as ph_config_read gives them: a struct that
+     * only the kind's own file knows. NULL: their defaults. */
     const void *own;
 };
 

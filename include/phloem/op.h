@@ -11,28 +11,29 @@
 extern "C" {
 #endif
 
-/* activation(x W^T + bias): x (...,K) of 2 dims or more, weight parameter (M,K), bias parameter (M) or 0; (...,M). */
+/* activation(x W^T + bias): x (...,K) of 2 dims or more, weight parameter (M,K), bias parameter (M) or 0;
+ * (...,M). */
 ph_value ph_linear(
     struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias, enum ph_activation activation);
 
-/* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F features, whose slices some may
- * share; id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros. Of selected ids
- * (ph_select_features) the S features that were selected are looked up, in a table of all features or of these alone:
- * (B,S,D).
- * Gradients flow into the table alone: differentiating to id_weights is PH_ERROR_CONFIG. */
+/* Pooled embeddings of all features in one lookup: ids jagged (F*B bags), table of F features, whose slices
+ * some may share; id_weights (N) or 0 multiplies each row before pooling; (B,F,D). An empty bag is all zeros.
+ * Of selected ids (ph_select_features) the S features that were selected are looked up, in a table of all
+ * features or of these alone: (B,S,D). Gradients flow into the table alone: differentiating to id_weights is
+ * PH_ERROR_CONFIG. */
 ph_value ph_embedding_bag(
     struct ph_builder *builder, ph_value ids, ph_value table, enum ph_pooling pooling, ph_value id_weights);
 
 /* ---- histories: I items in B bags, I counted when a batch runs ---- */
 
-/* Some features' ids: the S*B bags of `features`, which ascend, and their I items, out of a batch's ids (F*B bags). So a
- * model that looks a history up item by item pools the other features alone. */
+/* Some features' ids: the S*B bags of `features`, which ascend, and their I items, out of a batch's ids (F*B
+ * bags). So a model that looks a history up item by item pools the other features alone. */
 ph_value ph_select_features(
     struct ph_builder *builder, ph_value ids, size_t num_features, const size_t *features);
 ph_value ph_feature_bags(struct ph_builder *builder, ph_value ids, size_t feature); /* of one: B bags */
-/* The embedding of each item of a feature's bags, not pooled: (I,D), row i the table's row of item i of its `feature`,
- * times its weight where id_weights (N, of the whole batch) is not 0. Gradients as ph_embedding_bag's; a table may be looked
- * up in both ways. */
+/* The embedding of each item of a feature's bags, not pooled: (I,D), row i the table's row of item i of its
+ * `feature`, times its weight where id_weights (N, of the whole batch) is not 0. Gradients as
+ * ph_embedding_bag's; a table may be looked up in both ways. */
 ph_value ph_embedding_rows(
     struct ph_builder *builder, ph_value bags, ph_value table, size_t feature, ph_value id_weights);
 /* x (B,K), a row a sample: (I,K), each sample's row once for each item of its bag. */
@@ -50,26 +51,27 @@ ph_value ph_fm(struct ph_builder *builder, ph_value x);
  * (B, P) or, with first, (B, D + P): first followed by the strictly lower triangle in row order. */
 ph_value ph_dot_interaction(struct ph_builder *builder, ph_value first, ph_value x);
 
-/* Products of two matrices of each sample, op(a) op(b) with op transposing where is_..._transposed says so: a (B,p,r) or
- * (B,r,p), b (B,r,q) or (B,q,r); (B,p,q). */
+/* Products of two matrices of each sample, op(a) op(b) with op transposing where is_..._transposed says so: a
+ * (B,p,r) or (B,r,p), b (B,r,q) or (B,q,r); (B,p,q). */
 ph_value ph_batch_product(
     struct ph_builder *builder, ph_value a, ph_value b, bool is_a_transposed, bool is_b_transposed);
-/* Vectors as weighted sums of a sample's vectors, W x_b: x (B,n,d), weight parameter (m,n), bias parameter (m), added to
- * each number of a vector, or 0; (B,m,d). */
+/* Vectors as weighted sums of a sample's vectors, W x_b: x (B,n,d), weight parameter (m,n), bias parameter
+ * (m), added to each number of a vector, or 0; (B,m,d). */
 ph_value ph_mix_fields(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias);
 
-/* A layer of xDeepFM's compressed interaction network: x (B,h,d), first (B,m,d), which may be x, weight parameter (k,h*m),
- * bias parameter (k) or 0; (B,k,d) = sum_ij weight[k, i*m + j] x[b,i,:] * first[b,j,:] + bias_k. */
+/* A layer of xDeepFM's compressed interaction network: x (B,h,d), first (B,m,d), which may be x, weight
+ * parameter (k,h*m), bias parameter (k) or 0; (B,k,d) = sum_ij weight[k, i*m + j] x[b,i,:] * first[b,j,:] +
+ * bias_k. */
 ph_value ph_cin(struct ph_builder *builder, ph_value x, ph_value first, ph_value weight, ph_value bias);
 
-/* 2-d convolution of stride 1, padded with zeros so that it keeps the extent: x (B,c,n,d), weight parameter (k,c,r,s) with odd
- * r and s, bias parameter (k) or 0; (B,k,n,d). */
+/* 2-d convolution of stride 1, padded with zeros so that it keeps the extent: x (B,c,n,d), weight parameter
+ * (k,c,r,s) with odd r and s, bias parameter (k) or 0; (B,k,n,d). */
 ph_value ph_convolution(struct ph_builder *builder, ph_value x, ph_value weight, ph_value bias);
-/* The pairs of a field-aware factorisation machine: x (B,F,F*D), row i holds for each field j the vector v_ij (D) of field
- * i's feature towards field j; (B,1) = sum over i < j of <v_ij, v_ji>. */
+/* The pairs of a field-aware factorisation machine: x (B,F,F*D), row i holds for each field j the vector v_ij
+ * (D) of field i's feature towards field j; (B,1) = sum over i < j of <v_ij, v_ji>. */
 ph_value ph_field_aware(struct ph_builder *builder, ph_value x);
-/* FinalMLP's head: x (B,K), y (B,M), weight parameter (T,H,K/H,M/H); (B,T) = sum_h x_h^T W_th y_h, x_h and y_h the h-th of H
- * slices. */
+/* FinalMLP's head: x (B,K), y (B,M), weight parameter (T,H,K/H,M/H); (B,T) = sum_h x_h^T W_th y_h, x_h and
+ * y_h the h-th of H slices. */
 ph_value ph_bilinear_head(struct ph_builder *builder, ph_value x, ph_value y, ph_value weight);
 
 ph_value ph_sum_features(struct ph_builder *builder, ph_value x); /* (B,F,D) -> (B,D) */
@@ -91,15 +93,14 @@ struct ph_batch_norm_options {
 ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta,
     const char *name, const struct ph_batch_norm_options *options);
 
-/* Layer norm over the last dimension: x (...,K) of 2 dims or more, gamma and beta parameters (K); of x's shape. epsilon > 0
- * is added to the variance. */
+/* Layer norm over the last dimension: x (...,K) of 2 dims or more, gamma and beta parameters (K); of x's
+ * shape. epsilon > 0 is added to the variance. */
 ph_value ph_layer_norm(struct ph_builder *builder, ph_value x, ph_value gamma, ph_value beta, double epsilon);
 
-/* Multi-head attention, for each sample and each of H heads softmax(scale q k^T) v. The heads' columns stand side by side:
- * K and M are multiples of H.
- * bags 0: q (B,n,K), k (B,m,K), v (B,m,M); the result is (B,n,M).
- * bags jagged, B bags of I items: k (I,K), v (I,M), and sample b attends to the rows of bag b; q (B,n,K) gives (B,n,M), and
- * q (I,K), each history attending to itself, (I,M). An empty bag gives zeros. */
+/* Multi-head attention, for each sample and each of H heads softmax(scale q k^T) v. The heads' columns stand
+ * side by side: K and M are multiples of H. bags 0: q (B,n,K), k (B,m,K), v (B,m,M); the result is (B,n,M).
+ * bags jagged, B bags of I items: k (I,K), v (I,M), and sample b attends to the rows of bag b; q (B,n,K)
+ * gives (B,n,M), and q (I,K), each history attending to itself, (I,M). An empty bag gives zeros. */
 struct ph_attention_options {
     size_t size;      /* sizeof the struct: phloem/options.h */
     size_t num_heads; /* H */
@@ -108,15 +109,16 @@ struct ph_attention_options {
 ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_value v, ph_value bags,
     const struct ph_attention_options *options);
 
-/* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in its bag, too. Rows
- * that are neither samples nor items of a history are PH_ERROR_CONFIG. */
+/* Inverted; rate in [0,1). What is dropped depends on the sample, not on its batch; of items, on the place in
+ * its bag, too. Rows that are neither samples nor items of a history are PH_ERROR_CONFIG. */
 ph_value ph_dropout(struct ph_builder *builder, ph_value x, double rate);
 ph_value ph_relu(struct ph_builder *builder, ph_value x);
 ph_value ph_sigmoid(struct ph_builder *builder, ph_value x);
 ph_value ph_add(struct ph_builder *builder, ph_value a, ph_value b); /* b: a's shape, or its last dimension */
 ph_value ph_multiply(struct ph_builder *builder, ph_value a, ph_value b); /* same shapes */
 ph_value ph_scale(struct ph_builder *builder, ph_value x, double factor);
-/* A cross layer's product: first * w + x elementwise, all of one shape. w is the layer's linear part, W x + b. */
+/* A cross layer's product: first * w + x elementwise, all of one shape. w is the layer's linear part, W x +
+ * b. */
 ph_value ph_cross(struct ph_builder *builder, ph_value first, ph_value w, ph_value x);
 ph_value ph_scale_rows(struct ph_builder *builder, ph_value x, ph_value s); /* x (B,K), s (B,1): s_b x_b */
 ph_value ph_row_dots(struct ph_builder *builder, ph_value a, ph_value b);   /* (B,K) twice: (B,1) */
@@ -124,14 +126,15 @@ ph_value ph_stop_gradient(struct ph_builder *builder, ph_value x);
 
 /* Binary cross entropy with logits, mean over known labels: sum w m l / sum w m; logits, labels (B,T), soft
  * labels allowed; mask (B,T) or 0, weights (B) or 0. A scalar; 0 when nothing is known. Only the
- * logits have a gradient: what else depends on parameters wants ph_stop_gradient, or it is PH_ERROR_CONFIG. */
+ * logits have a gradient: what else depends on parameters wants ph_stop_gradient, or it is PH_ERROR_CONFIG.
+ */
 ph_value ph_bce_with_logits(
     struct ph_builder *builder, ph_value logits, ph_value labels, ph_value mask, ph_value weights);
 /* sum_i factors[i] * scalars[i]: losses, named and weighted. */
 ph_value ph_weighted_sum(
     struct ph_builder *builder, size_t num_scalars, const ph_value *scalars, const double *factors);
 
-/* ---- updates ------------------------------------------------------------------------------------------- */
+/* ---- updates ---- */
 
 struct ph_optimizer {
     struct ph_update_rule rule;

@@ -53,8 +53,8 @@ typedef int ph_status; /* 0 or a negative ph_status_code */
         (void)ph_ignored_status;              \
     } while (0)
 
-/* Records one line about the error for this thread and returns `status`. Longer lines are cut; control characters become
- * escapes such as \n and \x1b, whatever file or argument they came from. */
+/* Records one line about the error for this thread and returns `status`. Longer lines are cut; control
+ * characters become escapes such as \n and \x1b, whatever file or argument they came from. */
 ph_status ph_fail(ph_status status, const char *format, ...) PH_PRINTF(2, 3);
 
 /* The last line recorded by this thread, "" if none. Static storage, until the thread's next ph_fail(). */

@@ -3,9 +3,8 @@
  *
  * A table is a physical matrix (rows, dim) made of logical slices, one a feature: "embedding" holds
  * "embedding.user" in rows [0, n), "embedding.item" in the next, and so on. Checkpoints hold the logical
- * slices, so that a later layout (sharded, tiered) reads them all the same. A store may hold parts of slices, but knows
- * nothing of ranks.
- * One thread at a time. */
+ * slices, so that a later layout (sharded, tiered) reads them all the same. A store may hold parts of slices,
+ * but knows nothing of ranks. One thread at a time. */
 #ifndef PHLOEM_STORE_H
 #define PHLOEM_STORE_H
 
@@ -55,7 +54,8 @@ struct ph_tensor {
     void *data;
     enum ph_row_format row_format; /* of data: fp32, unless it is of a table that is held in fewer bytes */
     uint16_t *low;                 /* the low words of bf16_split, in data's order; NULL else */
-    /* Of a matrix, a store may hold a part alone (training on many ranks): these rows and columns of the whole. */
+    /* Of a matrix, a store may hold a part alone (training on many ranks): these rows and columns of the
+     * whole. */
     size_t first_row, first_column;
     struct ph_shape whole; /* no dims: this is all of it */
 };
@@ -82,22 +82,22 @@ struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
 void ph_state_touch(struct ph_state *state);
 
 /* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
- * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole file with these
- * digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows were rounded for scoring, or
- * that holds a part of a tensor alone.
- * What is learnt in 16 bits is written so, bf16_split as the fp32 numbers that it is.
- * Loading fills the store's and the state's existing tensors, whether the file has them in fp32, fp16 or bf16, rows in the
- * format that the store holds them in. The path may be a folder that many ranks wrote (an index and files, named as Hugging
- * Face names them; docs/PARALLEL.md), too. A file without a seal or with one that does not fit,
- * a missing, foreign, misshapen or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has
- * been changed then; only should the disk fail after the whole file has been verified, the model is loaded in part, and
- * the error says so. */
+ * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole
+ * file with these digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows
+ * were rounded for scoring, or that holds a part of a tensor alone. What is learnt in 16 bits is written so,
+ * bf16_split as the fp32 numbers that it is. Loading fills the store's and the state's existing tensors,
+ * whether the file has them in fp32, fp16 or bf16, rows in the format that the store holds them in. The path
+ * may be a folder that many ranks wrote (an index and files, named as Hugging Face names them;
+ * docs/PARALLEL.md), too. A file without a seal or with one that does not fit, a missing, foreign, misshapen
+ * or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has been changed then; only
+ * should the disk fail after the whole file has been verified, the model is loaded in part, and the error
+ * says so. */
 PH_MUST_CHECK ph_status ph_checkpoint_save(const char *path, const struct ph_store *store,
     const struct ph_state *state, const char *const *metadata);
 PH_MUST_CHECK ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);
 
-/* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout. PH_ERROR_USAGE as
- * for saving. */
+/* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout.
+ * PH_ERROR_USAGE as for saving. */
 PH_MUST_CHECK ph_status ph_checkpoint_digest(
     const struct ph_store *store, const struct ph_state *state, char hex_out[65]);
 

@@ -1,7 +1,8 @@
 /* The nouns that all rooms share: element types, shapes, views, and the batch.
  *
- * Views borrow their memory. Everything is row-major and contiguous; (B,F,D) lists dimensions outermost first.
- * B samples in a batch, F features, D embedding dimension, N ids in a batch, T tasks (labels a sample). */
+ * Views borrow their memory. Everything is row-major and contiguous; (B,F,D) lists dimensions outermost
+ * first. B samples in a batch, F features, D embedding dimension, N ids in a batch, T tasks (labels a
+ * sample). */
 #ifndef PHLOEM_TENSOR_H
 #define PHLOEM_TENSOR_H
 
@@ -40,10 +41,10 @@ enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };
 size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes; 0 for an unknown type */
 const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, "unknown" else; static */
 
-/* How the rows of a table are held. fp32 (ph_real in every build) is all of a number; fp16 has 11 bits of it and goes up to
- * 65504, bf16 has 8 and the range of fp32; bf16_split keeps the other 16 bits beside, for the update alone; int8 has 256
- * levels between a row's least number and its largest, int4 has 16: these two are for scoring, the others are learnt as
- * well. X(name, text) */
+/* How the rows of a table are held. fp32 (ph_real in every build) is all of a number; fp16 has 11 bits of it
+ * and goes up to 65504, bf16 has 8 and the range of fp32; bf16_split keeps the other 16 bits beside, for the
+ * update alone; int8 has 256 levels between a row's least number and its largest, int4 has 16: these two are
+ * for scoring, the others are learnt as well. X(name, text) */
 #define PH_ROW_FORMAT_LIST(X)           \
     X(PH_ROWS_FP32, "fp32")             \
     X(PH_ROWS_FP16, "fp16")             \

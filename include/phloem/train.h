@@ -77,8 +77,8 @@ struct ph_train_settings {
     bool deterministic;            /* the same bits for any number of threads; false wants PH_TEAM_OPENMP */
     int64_t evaluate_steps;        /* also evaluate every so many steps; 0: after epochs only */
     enum ph_selection selection;
-    /* Evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not defined (AUC of one
-     * class) there is nothing to compare, and nothing is counted. */
+    /* Evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not
+     * defined (AUC of one class) there is nothing to compare, and nothing is counted. */
     int64_t patience;
     enum ph_schedule_kind schedule;
     int64_t warmup_steps;
@@ -120,10 +120,10 @@ struct ph_parallel_settings {
 struct ph_metrics {
     uint64_t num_samples; /* with a known label */
     double auc; /* ties count half; exact for up to 2^20 samples of a file, and wherever there are groups */
-    double
-        auc_error; /* the exact area is within it; 0: auc is exact. Beyond 2^20 samples scores are counted in bins */
-    double logloss;     /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
-    double ne;          /* logloss / entropy of the base rate */
+    double auc_error; /* the exact area is within it; 0: auc is exact. Beyond 2^20 samples scores are counted
+                         in bins */
+    double logloss;   /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
+    double ne;        /* logloss / entropy of the base rate */
     double calibration; /* sum of predictions / sum of labels */
     double grouped_auc; /* mean over groups by size, one-class groups left out; NaN without groups */
     double base_rate;
@@ -134,19 +134,19 @@ struct ph_metrics {
 PH_MUST_CHECK ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels,
     const int64_t *groups, struct ph_metrics *metrics_out);
 
-/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same rows give
- * the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is PH_ERROR_DATA, naming it.
- * One thread at a time, which scores; where num_prefetched is set, another makes the batches. Other errors: those of
- * ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
+/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the
+ * same rows give the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is
+ * PH_ERROR_DATA, naming it. One thread at a time, which scores; where num_prefetched is set, another makes
+ * the batches. Other errors: those of ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_scorer_evaluate(
     struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 PH_MUST_CHECK ph_status ph_scorer_evaluate_dataset(
     struct ph_scorer *scorer, const struct ph_dataset *dataset, struct ph_metrics *metrics_out);
 
-/* ---- training ------------------------------------------------------------------------------------------ */
+/* ---- training ---- */
 
-/* What is known while training runs: a report of the steps since the last one, or of an evaluation, behind which no step
- * has been yet. NaN: not known. */
+/* What is known while training runs: a report of the steps since the last one, or of an evaluation, behind
+ * which no step has been yet. NaN: not known. */
 struct ph_train_progress {
     uint64_t epoch, epochs; /* from 1 */
     uint64_t step;          /* from 1, over all epochs */
@@ -161,18 +161,20 @@ struct ph_train_progress {
     bool is_best;                   /* that evaluation was the best so far */
 };
 
-/* Called by ph_train's thread. A status other than PH_OK stops the training with it. Functions may be NULL. */
+/* Called by ph_train's thread. A status other than PH_OK stops the training with it. Functions may be NULL.
+ */
 struct ph_train_observer {
     void *context;
     ph_status (*on_progress)(void *context, const struct ph_train_progress *progress);
-    /* The job fits and is about to write into its folder for the first time; not when a resumed training has nothing
-     * left to do. */
+    /* The job fits and is about to write into its folder for the first time; not when a resumed training has
+     * nothing left to do. */
     ph_status (*on_start)(void *context);
     /* Something that somebody should know although the training goes on: one line, borrowed. */
     void (*on_note)(void *context, const char *text);
 };
 
-/* Gets the first row of each file that was left out: its place and what is wrong with it; "": there is none. */
+/* Gets the first row of each file that was left out: its place and what is wrong with it; "": there is none.
+ */
 struct ph_first_bad_rows {
     struct ph_buffer train, valid, test;
 };
@@ -185,13 +187,13 @@ struct ph_train_job {
     const struct ph_train_settings *train;
     const struct ph_optimizer_settings *optimizer;
     const struct ph_parallel_settings *parallel; /* NULL: comm is */
-    /* NULL: this process alone; else all its ranks train together, with equal jobs: what ph_train fails with on one of them it
-     * fails with on all, and no more can be said over comm. */
+    /* NULL: this process alone; else all its ranks train together, with equal jobs: what ph_train fails with
+     * on one of them it fails with on all, and no more can be said over comm. */
     struct ph_comm *comm;
     const struct ph_encoder *encoder;
     struct ph_data_paths paths; /* valid and test may be NULL */
-    /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate wherever the model
-     * scores: docs/ONLINE.md. */
+    /* For the training rows; max_bad_rows for each split. Predictions are corrected for negative_rate
+     * wherever the model scores: docs/ONLINE.md. */
     struct ph_reading reading;
     const struct ph_dataset *train_dataset, *valid_dataset,
         *test_dataset;                        /* NULL, or in the place of a path */
@@ -241,8 +243,8 @@ struct ph_train_summary {
     bool has_valid, has_test;
     struct ph_metrics valid, test; /* of the best model, first task */
     bool has_progressive;
-    /* Of all rows, each scored before it was learnt from, first task; auc: the mean over windows by size, one-class
-     * windows left out. */
+    /* Of all rows, each scored before it was learnt from, first task; auc: the mean over windows by size,
+     * one-class windows left out. */
     struct ph_metrics progressive;
     uint64_t train_bad_rows, valid_bad_rows, test_bad_rows; /* left out, in the latest pass over each */
     /* Sums up the parameters and state of FOLDER/model.safetensors by name, not the file, which says more. */
@@ -252,34 +254,36 @@ struct ph_train_summary {
     enum ph_train_end ended_by;
 };
 
-/* Whether a training may begin or resume in the folder, which is made when it is missing; has_checkpoint_out: there is
- * one to resume from, and `encoder` of the job has to be that of the folder's encoder.json then. A folder without one,
- * of a training that was stopped before its first, begins anew. Errors: PH_ERROR_USAGE for a folder that is not empty
- * unless is_resumed, PH_ERROR_CHECKPOINT for one that holds no training that could be resumed, PH_ERROR_DISK. */
+/* Whether a training may begin or resume in the folder, which is made when it is missing; has_checkpoint_out:
+ * there is one to resume from, and `encoder` of the job has to be that of the folder's encoder.json then. A
+ * folder without one, of a training that was stopped before its first, begins anew. Errors: PH_ERROR_USAGE
+ * for a folder that is not empty unless is_resumed, PH_ERROR_CHECKPOINT for one that holds no training that
+ * could be resumed, PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
 
-/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a report
- * and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a report.html,
- * which a process that is stopped or fails leaves as well, and with train.tensorboard event files. The first two are
- * all that ph_session_open needs, and phloem eval, predict and export. A config.yaml beside them, which phloem train
+/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
+ * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a
+ * report.html, which a process that is stopped or fails leaves as well, and with train.tensorboard event
+ * files. The first two are all that ph_session_open needs, and phloem eval, predict and export. A config.yaml
+ * beside them, which phloem train
  * --resume and inspect want, is the caller's to write, from on_start: ph_config_write.
  *
- * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is valid, and
- * ends in the same bits as if it had not been stopped. What may differ from the job that was stopped: threads,
- * observer, num_prefetched, report and checkpoint settings; the paths, of the same files byte for byte, text or prepared as they
- * were, and valid may not come or go; patience (0: without end) and max_bad_rows upwards; epochs and max_steps, but
- * not below where the checkpoint is, and max_steps not at all where the cosine schedule ends with it. docs/RESUME.md
- * has the whole list. Other settings that differ are PH_ERROR_CHECKPOINT, naming one. A training that has nothing left to do
- * leaves its folder as it is.
+ * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is
+ * valid, and ends in the same bits as if it had not been stopped. What may differ from the job that was
+ * stopped: threads, observer, num_prefetched, report and checkpoint settings; the paths, of the same files
+ * byte for byte, text or prepared as they were, and valid may not come or go; patience (0: without end) and
+ * max_bad_rows upwards; epochs and max_steps, but not below where the checkpoint is, and max_steps not at all
+ * where the cosine schedule ends with it. docs/RESUME.md has the whole list. Other settings that differ are
+ * PH_ERROR_CHECKPOINT, naming one. A training that has nothing left to do leaves its folder as it is.
  *
- * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder; PH_ERROR_MEMORY
- * before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data, also for files of train
- * or valid that have changed since the training was begun, and for a label that is blank in every training row; PH_ERROR_DIVERGED for
- * losses, weights or scores that are not finite (policy "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or
- * it is of another job; PH_ERROR_CONFIG for settings that contradict one another, that the checkpoint rules out, or that
- * are not the same on all ranks;
- * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal: once a checkpoint is saved or, before the first
- * step, at once. The last good checkpoint survives them all. */
+ * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder;
+ * PH_ERROR_MEMORY before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data,
+ * also for files of train or valid that have changed since the training was begun, and for a label that is
+ * blank in every training row; PH_ERROR_DIVERGED for losses, weights or scores that are not finite (policy
+ * "stop"); PH_ERROR_CHECKPOINT when no checkpoint is valid, or it is of another job; PH_ERROR_CONFIG for
+ * settings that contradict one another, that the checkpoint rules out, or that are not the same on all ranks;
+ * PH_ERROR_DISK; PH_ERROR_INTERRUPTED and PH_ERROR_TERMINATED after *stop_signal: once a checkpoint is saved
+ * or, before the first step, at once. The last good checkpoint survives them all. */
 PH_MUST_CHECK ph_status ph_train(const struct ph_train_job *job, struct ph_train_summary *summary_out);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* A line is built on the stack. Room for its end is kept back, so that a line that is cut still closes what it opened. */
+/* A line is built on the stack. Room for its end is kept back, so that a line that is cut still closes what
+ * it opened. */
 #include "base/log.h"
 
 #include <assert.h>
@@ -35,7 +36,7 @@ void ph__log_init(struct ph__log *log)
     *log = (struct ph__log){.descriptor = STDERR_FILENO, .least_level = PH_LOG_INFO, .format = PH_LOG_LOGFMT};
 }
 
-/* ---- pieces of a line ------------------------------------------------------------------------------------ */
+/* ---- pieces of a line ---- */
 
 static void put(struct line *line, const char *bytes, size_t size)
 {
@@ -143,7 +144,7 @@ static void put_key(struct line *line, const char *key)
     put_word(line, "=");
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static void put_field(struct line *line, const struct ph__log_field *field)
 {
@@ -192,7 +193,7 @@ static void build_line(struct line *line, enum ph__log_format format, enum ph__l
     finish_line(line);
 }
 
-/* ---- writing them ---------------------------------------------------------------------------------------- */
+/* ---- writing them ---- */
 
 /* A pipe that can be written to takes a whole line. */
 static bool is_writable(int descriptor)

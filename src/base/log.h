@@ -1,13 +1,16 @@
-/* Structured logs: one line an event, with a name, a level and fields, for people (logfmt) or programs (JSON).
+/* Structured logs: one line an event, with a name, a level and fields, for people (logfmt) or programs
+ * (JSON).
  *
  *     time=2026-03-01T12:00:00.123Z level=info event=joined job="click model" workers=4 seconds=0.25
- *     {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"joined","job":"click model","workers":4,"seconds":0.25}
+ *     {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"joined","job":"click
+ * model","workers":4,"seconds":0.25}
  *
- * A line is one write(2), so lines of several threads never mix, nor those of processes that share a pipe. A logger is
- * handed around: no thread has one of its own. It never fails, allocates nothing, takes no lock, raises no SIGPIPE and leaves
- * errno alone. Nor does it wait for whoever reads: a line that cannot be written at once is dropped, and the next one that can be
- * comes behind an event log_lines_dropped with their number. (Only when somebody else fills the same pipe between the look at
- * it and the write does that write wait.) Any thread. */
+ * A line is one write(2), so lines of several threads never mix, nor those of processes that share a pipe. A
+ * logger is handed around: no thread has one of its own. It never fails, allocates nothing, takes no lock,
+ * raises no SIGPIPE and leaves errno alone. Nor does it wait for whoever reads: a line that cannot be written
+ * at once is dropped, and the next one that can be comes behind an event log_lines_dropped with their number.
+ * (Only when somebody else fills the same pipe between the look at it and the write does that write wait.)
+ * Any thread. */
 #ifndef PH_BASE_LOG_H
 #define PH_BASE_LOG_H
 
@@ -71,8 +74,8 @@ static inline bool ph__log_wants(const struct ph__log *log, enum ph__log_level l
 void ph__log_event(struct ph__log *log, enum ph__log_level level, const char *event,
     const struct ph__log_field *fields, size_t num_fields);
 
-/* PH_LOG(log, PH_LOG_INFO, "joined", ph__log_text("job", name), ph__log_count("workers", n)): with one field or more, which
- * are not worked out when the event is not written. */
+/* PH_LOG(log, PH_LOG_INFO, "joined", ph__log_text("job", name), ph__log_count("workers", n)): with one field
+ * or more, which are not worked out when the event is not written. */
 #define PH_LOG(log, level, event, ...)                                                                    \
     do {                                                                                                  \
         if (ph__log_wants((log), (level))) {                                                              \

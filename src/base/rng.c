@@ -6,7 +6,8 @@
 
 #define TWO_PI 6.283185307179586476925286766559
 
-/* The finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA'14). */
+/* The finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+ * OOPSLA'14). */
 static uint64_t mix(uint64_t x)
 {
     x += 0x9E3779B97F4A7C15u;

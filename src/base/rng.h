@@ -1,13 +1,13 @@
-/* Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
- * SC'11, section 3.3).
+/* Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
+ * as 1, 2, 3", SC'11, section 3.3).
  *
  * A number is a pure function of (seed, step, logical name, sample, element): never of threads, ranks or the
  * order of calls. `stream` is the hash of the logical name of the operator or parameter.
  *
- * How a key becomes Philox's: key words (low, high) of mix(mix(mix(seed) ^ stream) ^ (step >> 32)); counter words
- * (index low, index high, element block, step low). The derived part is struct ph__rng_philox, made once by
- * ph__rng_philox(); kernels that draw many numbers keep it and call ph__rng_philox_block(), and a SIMD kernel spreads
- * its words over lanes. All of them give the bits of ph__rng_word(). */
+ * How a key becomes Philox's: key words (low, high) of mix(mix(mix(seed) ^ stream) ^ (step >> 32)); counter
+ * words (index low, index high, element block, step low). The derived part is struct ph__rng_philox, made
+ * once by ph__rng_philox(); kernels that draw many numbers keep it and call ph__rng_philox_block(), and a
+ * SIMD kernel spreads its words over lanes. All of them give the bits of ph__rng_word(). */
 #ifndef PH_BASE_RNG_H
 #define PH_BASE_RNG_H
 
@@ -73,7 +73,8 @@ uint32_t ph__rng_word(const struct ph__rng_key *key, uint64_t index, uint32_t el
 double ph__rng_uniform(
     const struct ph__rng_key *key, uint64_t index, uint32_t element); /* (0, 1), of ph__rng_word */
 
-/* N(0, 1) by Box-Muller from two words (block element / 2): not independent of ph__rng_word on the same stream. */
+/* N(0, 1) by Box-Muller from two words (block element / 2): not independent of ph__rng_word on the same
+ * stream. */
 double ph__rng_normal(const struct ph__rng_key *key, uint64_t index, uint32_t element);
 
 /* ---- numbers one after another ---- */

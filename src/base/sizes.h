@@ -26,8 +26,8 @@ static inline size_t ph__round_up(size_t a, size_t b)
     return ph__divide_up(a, b) * b;
 }
 
-/* Where range `range` of n things begins that are cut into so many even ones: n range / num_ranges, rounded down, without
- * overflow as long as num_ranges^2 does not. Range num_ranges would begin at n. */
+/* Where range `range` of n things begins that are cut into so many even ones: n range / num_ranges, rounded
+ * down, without overflow as long as num_ranges^2 does not. Range num_ranges would begin at n. */
 static inline size_t ph__range_start(size_t n, size_t range, size_t num_ranges)
 {
     return n / num_ranges * range + n % num_ranges * range / num_ranges;

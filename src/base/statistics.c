@@ -54,12 +54,12 @@ ph_status ph__median(const double *values, size_t count, double *median_out)
     return PH_OK;
 }
 
-/* ---- Student's t ------------------------------------------------------------------------------------------ */
+/* ---- Student's t ---- */
 
-/* P(-t < T < t) for t = sqrt(n) tan(angle), by the finite sums for whole degrees of freedom n (Abramowitz and Stegun,
- * Handbook of Mathematical Functions, 26.7.3 and 26.7.4), with s and c for sine and cosine of the angle:
- *   n odd   2/pi (angle + s (c + 2/3 c^3 + 2/3 4/5 c^5 + ... + ... c^(n-2)))
- *   n even  s (1 + 1/2 c^2 + 1/2 3/4 c^4 + ... + ... c^(n-2)) */
+/* P(-t < T < t) for t = sqrt(n) tan(angle), by the finite sums for whole degrees of freedom n (Abramowitz and
+ * Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4), with s and c for sine and cosine of the
+ * angle: n odd   2/pi (angle + s (c + 2/3 c^3 + 2/3 4/5 c^5 + ... + ... c^(n-2))) n even  s (1 + 1/2 c^2 +
+ * 1/2 3/4 c^4 + ... + ... c^(n-2)) */
 static double central_probability(double angle, size_t n)
 {
     const double sine = sin(angle), cosine = cos(angle);

@@ -9,7 +9,8 @@
 
 static _Thread_local char last_text[TEXT_BYTES];
 
-/* How a byte stands in a record: as itself, or as an escape where it would end the line or steer the terminal. */
+/* How a byte stands in a record: as itself, or as an escape where it would end the line or steer the
+ * terminal. */
 static size_t spell(unsigned char byte, char spelled[8])
 {
     if (byte == '\n' || byte == '\t')
@@ -20,8 +21,8 @@ static size_t spell(unsigned char byte, char spelled[8])
     return 1;
 }
 
-/* Files and arguments put any bytes into a message, which is one line all the same. The first byte whose spelling finds
- * no room ends it: half an escape would say something else. */
+/* Files and arguments put any bytes into a message, which is one line all the same. The first byte whose
+ * spelling finds no room ends it: half an escape would say something else. */
 static void record(const char *text)
 {
     char spelled[8];

@@ -72,7 +72,7 @@ bool ph__trace_is_full(const struct ph__trace *trace)
            atomic_load_explicit(&trace->num_added, memory_order_relaxed) >= trace->max_events;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static ph_status write_text(struct ph__writer *writer, const char *text)
 {
@@ -159,7 +159,7 @@ ph_status ph__trace_write(const struct ph__trace *trace, const char *path)
     return ph__writer_end(writer, write_events(writer, trace));
 }
 
-/* ---- several processes --------------------------------------------------------------------------------------- */
+/* ---- several processes ---- */
 
 /* `what` of a process, or of one of its threads, is a text or a number. */
 static ph_status write_property(

@@ -1,5 +1,5 @@
-/* Trace events in Chrome's JSON format (chrome://tracing, Perfetto). Events are kept in memory allocated at the
- * start; when full, later events are dropped and counted. Any thread may add. */
+/* Trace events in Chrome's JSON format (chrome://tracing, Perfetto). Events are kept in memory allocated at
+ * the start; when full, later events are dropped and counted. Any thread may add. */
 #ifndef PH_BASE_TRACE_H
 #define PH_BASE_TRACE_H
 
@@ -19,7 +19,8 @@ void ph__trace_destroy(struct ph__trace *trace);
 void ph__trace_add(struct ph__trace *trace, const char *name, const char *category, uint32_t thread,
     uint64_t start_ns, uint64_t duration_ns);
 
-/* The same with numbers that belong to it: at most PH_TRACE_MAX_ARGUMENTS, whose names are borrowed as long. */
+/* The same with numbers that belong to it: at most PH_TRACE_MAX_ARGUMENTS, whose names are borrowed as long.
+ */
 #define PH_TRACE_MAX_ARGUMENTS 3
 struct ph__trace_argument {
     const char *name;
@@ -36,7 +37,7 @@ uint64_t ph__trace_num_dropped(const struct ph__trace *trace); /* of NULL 0 */
 /* When no thread adds any more. The number of dropped events stands under otherData. */
 ph_status ph__trace_write(const struct ph__trace *trace, const char *path);
 
-/* ---- traces of several processes in one file ----------------------------------------------------------------- */
+/* ---- traces of several processes in one file ---- */
 
 /* What another clock shows when this one shows t: t - offset_ns - drift (t - origin_ns). */
 struct ph__trace_clock {
@@ -44,8 +45,8 @@ struct ph__trace_clock {
     double offset_ns, drift;
 };
 
-/* A process of the file, its clock against the file's, and where its events are written: each one in a line that ends with a
- * comma, since the last one of a file comes from ph__trace_merge_end. */
+/* A process of the file, its clock against the file's, and where its events are written: each one in a line
+ * that ends with a comma, since the last one of a file comes from ph__trace_merge_end. */
 struct ph__trace_process {
     uint32_t id;
     struct ph__trace_clock clock;

@@ -46,18 +46,20 @@ struct cli_arguments {
     bool has_printed_help; /* --help was among them: nothing is left to do */
 };
 
-/* argv[0] is the verb. "--flag value" and "--flag=value" alike; "--" ends the flags. PH_ERROR_USAGE names what it does
- * not know, and the nearest that it does; also for an empty argument, which no file or folder is called. */
+/* argv[0] is the verb. "--flag value" and "--flag=value" alike; "--" ends the flags. PH_ERROR_USAGE names
+ * what it does not know, and the nearest that it does; also for an empty argument, which no file or folder is
+ * called. */
 ph_status cli_parse(
     const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
 
-/* One more --set KEY=VALUE, for a flag that is short for it; nothing when value is NULL. Lives as long as the arena. */
+/* One more --set KEY=VALUE, for a flag that is short for it; nothing when value is NULL. Lives as long as the
+ * arena. */
 ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const char *key, const char *value);
 
 /* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest of known where one is near, or all of them. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);
 
-/* ---- seeds ------------------------------------------------------------------------------------------------------------- */
+/* ---- seeds ---- */
 
 #define PH_CLI_MAX_SEEDS 1024
 
@@ -66,7 +68,8 @@ struct cli_seeds {
     int64_t items[PH_CLI_MAX_SEEDS];
 };
 
-/* Parses "3", the seeds 1, 2, 3; "1,2,5", these; and "4-6", 4, 5, 6. PH_ERROR_USAGE for anything else, and for a seed that comes twice. */
+/* Parses "3", the seeds 1, 2, 3; "1,2,5", these; and "4-6", 4, 5, 6. PH_ERROR_USAGE for anything else, and
+ * for a seed that comes twice. */
 ph_status cli_seeds_parse(const char *text, struct cli_seeds *seeds_out);
 
 #endif

@@ -85,8 +85,9 @@ static bool is_printed(void)
     return fflush(stdout) == 0 && ferror(stdout) == 0;
 }
 
-/* A closed descriptor would be given to the next file that is opened, and "-" or a printed line would mean that file. The
- * null device takes its place, the wrong way round, so that reading and printing fail as they do on a closed one. */
+/* A closed descriptor would be given to the next file that is opened, and "-" or a printed line would mean
+ * that file. The null device takes its place, the wrong way round, so that reading and printing fail as they
+ * do on a closed one. */
 static void fill_standard_descriptors(void)
 {
     for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)

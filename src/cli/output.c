@@ -106,7 +106,7 @@ ph_status cli_output_try(const char *path)
     return PH_OK;
 }
 
-/* ---- printing ------------------------------------------------------------------------------------------------ */
+/* ---- printing ---- */
 
 ph_status cli_print(cli_write_function *write, const void *what)
 {

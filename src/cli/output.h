@@ -1,4 +1,5 @@
-/* Output of verbs: what is looked at before a file that the user wants is written, and what several verbs print in the same way. */
+/* Output of verbs: what is looked at before a file that the user wants is written, and what several verbs
+ * print in the same way. */
 #ifndef PH_CLI_OUTPUT_H
 #define PH_CLI_OUTPUT_H
 
@@ -6,19 +7,19 @@
 #include "base/format/json.h"
 #include "base/format/text_table.h"
 
-/* PH_ERROR_USAGE when writing `path`, or `path`.tmp on the way there, would overwrite a file that is read by the name of
- * `input`: one of a pattern, an array of a set, what standard input comes from. "-" overwrites nothing. PH_ERROR_DATA for a pattern
- * without files. */
+/* PH_ERROR_USAGE when writing `path`, or `path`.tmp on the way there, would overwrite a file that is read by
+ * the name of `input`: one of a pattern, an array of a set, what standard input comes from. "-" overwrites
+ * nothing. PH_ERROR_DATA for a pattern without files. */
 ph_status cli_output_spare_input(const char *path, const char *input);
 
 /* The same for the files that make a folder a trained model. */
 ph_status cli_output_spare_model(const char *path, const char *folder);
 
-/* PH_ERROR_USAGE for the name of a folder, PH_ERROR_DISK when the file cannot be opened for writing. It is made where it is missing,
- * else left as it is; a pipe is not opened, since its reader would see it end. */
+/* PH_ERROR_USAGE for the name of a folder, PH_ERROR_DISK when the file cannot be opened for writing. It is
+ * made where it is missing, else left as it is; a pipe is not opened, since its reader would see it end. */
 ph_status cli_output_try(const char *path);
 
-/* ---- printing ---------------------------------------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 typedef ph_status cli_write_function(const void *what, struct ph__writer *writer);
 

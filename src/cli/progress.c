@@ -84,8 +84,8 @@ void cli_progress_format_preparation(const struct ph_prepare_progress *progress,
     }
 }
 
-/* What cannot be written is left out: progress that nobody can read is no reason to stop, and main looks at standard output
- * once the work is done. */
+/* What cannot be written is left out: progress that nobody can read is no reason to stop, and main looks at
+ * standard output once the work is done. */
 static void show_line(struct cli_progress *shown, const char *line)
 {
     if (!shown->is_live) {

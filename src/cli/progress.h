@@ -17,8 +17,8 @@ struct cli_progress {
 /* file is borrowed. */
 struct cli_progress cli_progress_on(FILE *file);
 
-/* struct ph_train_observer's function; context is a struct cli_progress. Always PH_OK: a line that cannot be written is left
- * out. */
+/* struct ph_train_observer's function; context is a struct cli_progress. Always PH_OK: a line that cannot be
+ * written is left out. */
 ph_status cli_progress_show(void *context, const struct ph_train_progress *progress);
 
 /* struct ph_prepare_options' function, and how often it wants to be called. */

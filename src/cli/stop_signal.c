@@ -42,7 +42,8 @@ static void leave_stack(void)
     sigaltstack(&stack, NULL);
 }
 
-/* Who started the program may have wanted it to ignore the signal, as a shell does for what runs in the background. */
+/* Who started the program may have wanted it to ignore the signal, as a shell does for what runs in the
+ * background. */
 static void take_over(int number, void (*handler)(int))
 {
     const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};

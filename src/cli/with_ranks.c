@@ -12,7 +12,7 @@
 #include "comm/collective/comm.h"
 #include "comm/wire/transport_open.h"
 
-/* ---- a deadline for what the program must call and cannot stop ----------------------------------------------------------- */
+/* ---- a deadline for what the program must call and cannot stop ---- */
 
 static const char *last_line;
 static int last_code;
@@ -25,8 +25,8 @@ static void end_process(int number)
     _exit(last_code);
 }
 
-/* Unless end_deadline comes within so many seconds, the process ends by SIGALRM with the exit code of `status`, without
- * tidying up, and `line`, borrowed until then, on stderr. One at a time. */
+/* Unless end_deadline comes within so many seconds, the process ends by SIGALRM with the exit code of
+ * `status`, without tidying up, and `line`, borrowed until then, on stderr. One at a time. */
 static void begin_deadline(double seconds, ph_status status, const char *line)
 {
     const struct sigaction action = {.sa_handler = end_process};
@@ -41,10 +41,10 @@ static void end_deadline(void)
     alarm(0);
 }
 
-/* ---- work with other ranks ------------------------------------------------------------------------------------------------ */
+/* ---- work with other ranks ---- */
 
-/* MPI waits at its end for all ranks and hears of no deaths. All is written by then, and what a rank that could not end says is
- * for its launcher. `speaks`: whether this rank tells what has happened. */
+/* MPI waits at its end for all ranks and hears of no deaths. All is written by then, and what a rank that
+ * could not end says is for its launcher. `speaks`: whether this rank tells what has happened. */
 static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_status status, bool speaks)
 {
     char line[1200] = "";
@@ -87,13 +87,14 @@ ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
     return speaks ? status : ph_fail(status, "%s", "");
 }
 
-/* ---- verbs for one process -------------------------------------------------------------------------------------------------- */
+/* ---- verbs for one process ---- */
 
 #define MEETING_SECONDS 10.
 
-/* Fails with the text, which one rank alone keeps: the one that is to print it. They meet for that alone, as a launcher ends all
- * others once one has ended with a failure, maybe before it could speak. Ranks that disagree, of which some run another verb, say
- * so instead. Where they cannot meet, the first of each host speaks. */
+/* Fails with the text, which one rank alone keeps: the one that is to print it. They meet for that alone, as
+ * a launcher ends all others once one has ended with a failure, maybe before it could speak. Ranks that
+ * disagree, of which some run another verb, say so instead. Where they cannot meet, the first of each host
+ * speaks. */
 static ph_status refuse(const char *task, const char *text)
 {
     const struct ph_comm_options options = {

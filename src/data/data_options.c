@@ -11,7 +11,7 @@
 
 #define MAX_TABLE_ROWS 4294967295.0
 
-/* ---- keys ---------------------------------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 static const struct ph__option field_options[] = {
     PH_TEXT_KEY("name", FIELD(name), NULL,
@@ -138,7 +138,7 @@ const struct ph__option_table ph__data_options = {
     .settings_size = sizeof(struct ph_data_settings),
 };
 
-/* ---- checks -------------------------------------------------------------------------------------------- */
+/* ---- checks ---- */
 
 static ph_status check_measured(const char *key, const char *path)
 {
@@ -167,7 +167,7 @@ ph_status ph__data_settings_compare(
     return status;
 }
 
-/* ---- words --------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 int ph__data_word_index(const char *words, const char *word)
 {
@@ -190,7 +190,7 @@ const char *ph__data_word(const char *words, int index, char word_out[PH_DATA_WO
     return word_out;
 }
 
-/* ---- splits ---------------------------------------------------------------------------------------------- */
+/* ---- splits ---- */
 
 const char *const ph__split_names[PH_SPLIT_COUNT] = {"train", "valid", "test"};
 

@@ -97,17 +97,18 @@ extern const struct ph__option_table ph__data_options;
 #define PH_PREPARED_SOURCE \
     "source.yaml" /* in a prepared data set's folder: the data section that it was made by */
 
-/* After reading, in prepared_settings.c: where `prepared` names a folder, its splits stand for train, valid and test
- * where those are not given, or are the files that it was made of; another file for valid or test stays, to be read by the
- * folder's encoder. PH_ERROR_DATA when it is no such folder, or not finished; PH_ERROR_CONFIG for another file for train, and
- * when the settings have a schema that is not the one that the data was prepared by. */
+/* After reading, in prepared_settings.c: where `prepared` names a folder, its splits stand for train, valid
+ * and test where those are not given, or are the files that it was made of; another file for valid or test
+ * stays, to be read by the folder's encoder. PH_ERROR_DATA when it is no such folder, or not finished;
+ * PH_ERROR_CONFIG for another file for train, and when the settings have a schema that is not the one that
+ * the data was prepared by. */
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph__arena *arena);
 
 /* PH_ERROR_CONFIG naming the key when valid or test, which are read more than once, is a pipe. */
 ph_status ph__data_settings_check_measured(const struct ph_data_settings *settings);
 
-/* PH_ERROR_CONFIG when an encoder of these settings would differ from one of those kept at `path`, naming the key and
- * the rule against it. Where the data lies, its order and what is left out of it may differ. */
+/* PH_ERROR_CONFIG when an encoder of these settings would differ from one of those kept at `path`, naming the
+ * key and the rule against it. Where the data lies, its order and what is left out of it may differ. */
 ph_status ph__data_settings_compare(
     const char *path, const struct ph_data_settings *settings, const char *rule);
 

@@ -116,7 +116,7 @@ static const char *copy_text(struct ph_builder *builder, const char *text)
     return copy != NULL ? copy : "";
 }
 
-/* ---- entries, scopes, symbols -------------------------------------------------------------------------- */
+/* ---- entries, scopes, symbols ---- */
 
 void ph_builder_begin_entry(struct ph_builder *builder, const char *name)
 {
@@ -182,7 +182,7 @@ uint32_t ph__builder_symbol(
     return (uint32_t)graph->num_symbols++;
 }
 
-/* ---- values -------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 ph_value ph__builder_add_value(struct ph_builder *builder, const struct ph__value_info *info)
 {
@@ -310,7 +310,7 @@ ph_value ph_input_scalar(struct ph_builder *builder, const char *name)
     return value;
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------- */
+/* ---- outputs ---- */
 
 void ph_output(struct ph_builder *builder, const char *name, ph_value value)
 {
@@ -330,7 +330,7 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
         graph->values[graph->values[value].alias_of].is_output = true;
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 /* scope + name, with ".2", ".3" ... behind it where other nodes have it. */
 static const char *unique_name(struct ph_builder *builder, const char *name)

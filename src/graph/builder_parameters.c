@@ -1,4 +1,5 @@
-/* What a program learns and what it carries: declarations of parameters, tables and states, and losses that are added. */
+/* What a program learns and what it carries: declarations of parameters, tables and states, and losses that
+ * are added. */
 #include <assert.h>
 #include <string.h>
 

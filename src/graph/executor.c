@@ -91,7 +91,7 @@ void ph_executor_destroy(struct ph_executor *executor)
     free(executor);
 }
 
-/* ---- polling --------------------------------------------------------------------------------------------------------- */
+/* ---- polling ---- */
 
 void ph__executor_poll(struct ph_executor *executor, ph_status (*poll)(void *context), void *context)
 {
@@ -120,7 +120,7 @@ void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on)
         ph__team_set_poll(executor->backend->team, is_on ? poll_in_node : NULL, executor);
 }
 
-/* ---- what a program needs -------------------------------------------------------------------------------------------- */
+/* ---- what a program needs ---- */
 
 ph_status ph_program_missing_bytes(
     const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out)

@@ -49,8 +49,8 @@ struct ph_workspace {
 /* A node's call with these values of the symbols, by the executor's backend. */
 void ph__workspace_call(struct ph_workspace *workspace, size_t node, uint64_t *extents,
     struct ph__operand operands[2 * PH_MAX_OPERANDS], struct ph__call *call_out);
-/* Runs a node of the batch that is bound, on the thread of that number of the executor's team. Threads may do so beside
- * each other with operands and a backend of their own, and nodes that form a wave. */
+/* Runs a node of the batch that is bound, on the thread of that number of the executor's team. Threads may do
+ * so beside each other with operands and a backend of their own, and nodes that form a wave. */
 ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
     const struct ph_backend *backend, struct ph__operand operands[2 * PH_MAX_OPERANDS], size_t thread);
 

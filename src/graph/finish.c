@@ -69,8 +69,8 @@ static ph_status compact_graph(struct ph__graph *graph, uint32_t entry_begin[PH_
  * gradient into its update, a batch norm into the weights of the linear layer before it. When it is legal is
  * decided here, how it is done by the reader's fuse rule. */
 
-/* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by nobody
- * else; PH_NO_NODE: there is none. */
+/* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by
+ * nobody else; PH_NO_NODE: there is none. */
 static uint32_t sole_producer(const struct ph__graph *graph, size_t index, const uint32_t *readers)
 {
     const struct ph__node *node = &graph->nodes[index];
@@ -100,8 +100,8 @@ static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t pr
     return builder->status;
 }
 
-/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has become a node
- * of another operator is asked as that by the nodes behind it. */
+/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has
+ * become a node of another operator is asked as that by the nodes behind it. */
 static ph_status fuse_graph(struct ph_builder *builder)
 {
     struct ph__graph *graph = &builder->graph;

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-/* ---- seed: d loss / d loss = 1 ------------------------------------------------------------------------- */
+/* ---- seed: d loss / d loss = 1 ---- */
 
 static ph_status seed_infer(struct ph__infer *infer)
 {
@@ -26,7 +26,7 @@ static ph_status seed_run(struct ph__call *call)
 
 const struct ph__op ph__op_seed = {.name = "seed", .infer = seed_infer, .cost = no_cost, .run = seed_run};
 
-/* ---- accumulate: a + b --------------------------------------------------------------------------------- */
+/* ---- accumulate: a + b ---- */
 
 enum { BLOCK_ELEMENTS = 16384 };
 
@@ -46,7 +46,8 @@ static struct ph__symbol bound_of(const struct ph__graph *graph, uint32_t symbol
     return bound;
 }
 
-/* The slots of a and of b are no more than so many times the batch's ids each, and their union no more than both. */
+/* The slots of a and of b are no more than so many times the batch's ids each, and their union no more than
+ * both. */
 static ph_status union_infer(struct ph__infer *infer)
 {
     const struct ph_type *types = infer->inputs;
@@ -88,10 +89,10 @@ static void add_block(void *argument, size_t first, size_t last, size_t worker)
     call->backend->kernels->add(last - first, a + first, b + first, (ph_real *)call->outputs[0].data + first);
 }
 
-/* Sparse rows: two ascending lists of slots are merged, and equal slots add their rows. The merged sequence, a's slot before
- * b's equal one, is cut into blocks, each of which finds its own parts of both lists (merge path: Odeh, Green, Mwassi, Shmueli,
- * Birk, "Merge path: parallel merging made simple", 2012). A first sweep counts the distinct slots of each block, so that
- * the second knows where its rows begin. */
+/* Sparse rows: two ascending lists of slots are merged, and equal slots add their rows. The merged sequence,
+ * a's slot before b's equal one, is cut into blocks, each of which finds its own parts of both lists (merge
+ * path: Odeh, Green, Mwassi, Shmueli, Birk, "Merge path: parallel merging made simple", 2012). A first sweep
+ * counts the distinct slots of each block, so that the second knows where its rows begin. */
 struct union_job {
     const struct ph__call *call;
     size_t block;

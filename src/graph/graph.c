@@ -84,7 +84,7 @@ ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t be
     return PH_OK;
 }
 
-/* ---- names of nodes -------------------------------------------------------------------------------------- */
+/* ---- names of nodes ---- */
 
 void ph__node_names_fini(struct ph__node_names *names)
 {

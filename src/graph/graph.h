@@ -1,4 +1,5 @@
-/* The graph itself, shared by builder, passes and executor. Operators see only graph/op.h and struct ph__node.
+/* The graph itself, shared by builder, passes and executor. Operators see only graph/op.h and struct
+ * ph__node.
  */
 #ifndef PH_GRAPH_GRAPH_H
 #define PH_GRAPH_GRAPH_H
@@ -106,8 +107,9 @@ struct ph__graph {
     ph_value batch_inputs[PH_INPUT_COUNT];
 };
 
-/* Names that the nodes of a graph under construction have, so that each gets one of its own in constant time. Numbers drawn in a
- * node follow from its name: which name it gets depends on the names that were taken before, and on nothing else. */
+/* Names that the nodes of a graph under construction have, so that each gets one of its own in constant time.
+ * Numbers drawn in a node follow from its name: which name it gets depends on the names that were taken
+ * before, and on nothing else. */
 struct ph__node_names { /* zero-initialised: none is taken */
     struct ph__name_index index;
     size_t *next_numbers; /* (index.count) the first that was not tried behind each name */
@@ -128,8 +130,8 @@ struct ph_builder {
     size_t num_scopes;
 };
 
-/* For the builder's own files. Keeps a failure that a callee has recorded already; makes room for `count` items, false
- * where there is none; gives "scope.name"; adds a value, 0 after failure. */
+/* For the builder's own files. Keeps a failure that a callee has recorded already; makes room for `count`
+ * items, false where there is none; gives "scope.name"; adds a value, 0 after failure. */
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
@@ -141,14 +143,15 @@ struct ph_program {
     uint32_t entry_begin[PH_MAX_ENTRIES + 1];
 };
 
-/* ---- asking (graph.c) ---------------------------------------------------------------------------------- */
+/* ---- asking (graph.c) ---- */
 
 void ph__graph_fini(struct ph__graph *graph);
 /* The value whose memory `value` uses. */
 ph_value ph__graph_root(const struct ph__graph *graph, ph_value value);
 /* Finds `name` in a list of named values; 0 when it is not there. */
 ph_value ph__find_named(const struct ph__named_value *list, size_t count, const char *name);
-/* Counts the live nodes that read each value, an alias's readers for its source too; malloc'ed, NULL: out of memory. */
+/* Counts the live nodes that read each value, an alias's readers for its source too; malloc'ed, NULL: out of
+ * memory. */
 uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
 /* Tells what the nodes from `begin` on make where it is made, after they have been put into another order. */
 void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
@@ -156,8 +159,8 @@ void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
 ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin);
 
 void ph__node_names_fini(struct ph__node_names *names);
-/* Takes `name`, or the first of name.2, name.3 ... that no node has. It stays in the arena; `name` is borrowed for as long.
- * PH_ERROR_MEMORY. */
+/* Takes `name`, or the first of name.2, name.3 ... that no node has. It stays in the arena; `name` is
+ * borrowed for as long. PH_ERROR_MEMORY. */
 ph_status ph__node_names_take(
     struct ph__node_names *names, struct ph__arena *arena, const char *name, const char **taken_out);
 
@@ -166,17 +169,17 @@ ph_status ph__node_names_take(
 extern const struct ph__op ph__op_seed;
 extern const struct ph__op ph__op_accumulate;
 
-/* ---- passes: graph in, graph out ----------------------------------------------------------------------- */
+/* ---- passes: graph in, graph out ---- */
 
-/* bf16 precision: what products read becomes bf16, where it is made if all other readers can do with that, and by a
- * conversion before the first product that reads it if not. The last pass that looks at types. */
+/* bf16 precision: what products read becomes bf16, where it is made if all other readers can do with that,
+ * and by a conversion before the first product that reads it if not. The last pass that looks at types. */
 ph_status ph__pass_precision(struct ph_builder *builder);
 
-/* ph_builder_finish without fusion: each operator as the model put it, for what carries the program over into another
- * form. */
+/* ph_builder_finish without fusion: each operator as the model put it, for what carries the program over into
+ * another form. */
 ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out);
 
-/* ---- memory plan --------------------------------------------------------------------------------------- */
+/* ---- memory plan ---- */
 struct ph__memory_plan {
     size_t *data_offset;    /* by value: byte offset in the workspace of its data */
     size_t *index_offset;   /* by value: of offsets or slots; SIZE_MAX: none */

@@ -65,8 +65,8 @@ struct ph__call {
                      it returns, and fills at most the capacity; its outputs' shapes are then read anew */
 };
 
-/* What an operator cannot avoid. Bytes: each operand read or written once; those of them that go row by row, as ids
- * point, are told apart, because memory is slower then. */
+/* What an operator cannot avoid. Bytes: each operand read or written once; those of them that go row by row,
+ * as ids point, are told apart, because memory is slower then. */
 struct ph__cost {
     double flops;
     double bytes;           /* all of them, the following included */
@@ -122,12 +122,12 @@ struct ph__op {
     uint32_t fusible_input;
 };
 
-/* ---- for operator files -------------------------------------------------------------------------------- */
+/* ---- for operator files ---- */
 
 /* Copy into the program's memory, for attributes that point. NULL after failure. */
 void *ph__builder_copy(struct ph_builder *builder, const void *bytes, size_t size);
-/* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none): distinct slots
- * are no more than the ids of the batch and the rows of the table. */
+/* A new symbol whose run-time value never exceeds factor times `bound`'s, nor `limit` (SIZE_MAX: none):
+ * distinct slots are no more than the ids of the batch and the rows of the table. */
 uint32_t ph__builder_symbol(
     struct ph_builder *builder, const char *name, uint32_t bound, size_t factor, size_t limit);
 /* The node that makes a value; NULL for inputs, parameters, states. Valid until the next node is added. */
@@ -145,8 +145,8 @@ ph_value ph__builder_find(const struct ph_builder *builder, const struct ph__op 
     size_t attributes_size, size_t num_inputs, const ph_value *inputs, size_t output);
 /* Slices of a table value, or the declaration of a parameter. */
 const struct ph__declaration *ph__builder_declaration(const struct ph_builder *builder, ph_value parameter);
-/* For passes: declares a parameter or table whose names and arrays are the program's already; and undoes a declaration that
- * no node reads any more. */
+/* For passes: declares a parameter or table whose names and arrays are the program's already; and undoes a
+ * declaration that no node reads any more. */
 ph_value ph__builder_declare(struct ph_builder *builder, const struct ph__declaration *declaration);
 void ph__builder_forget(struct ph_builder *builder, ph_value parameter);
 

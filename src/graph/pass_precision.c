@@ -1,7 +1,7 @@
-/* bf16 precision. Operators say which inputs they can read as bf16, which outputs they can make as such, and which inputs
- * they must have so: the operands of products. A value becomes bf16 where its operator can make it so and all that read it
- * can read it so; then nothing is ever converted back. What is learnt, and what comes from the batch or goes out, stays
- * real. */
+/* bf16 precision. Operators say which inputs they can read as bf16, which outputs they can make as such, and
+ * which inputs they must have so: the operands of products. A value becomes bf16 where its operator can make
+ * it so and all that read it can read it so; then nothing is ever converted back. What is learnt, and what
+ * comes from the batch or goes out, stays real. */
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
@@ -9,8 +9,8 @@
 
 /* ---- convert ---- */
 
-/* convert: reals to bf16, to the nearest. Only the precision pass adds it, behind the backward pass; so it has no
- * gradient. */
+/* convert: reals to bf16, to the nearest. Only the precision pass adds it, behind the backward pass; so it
+ * has no gradient. */
 
 enum { BLOCK = 16384 };
 
@@ -81,7 +81,8 @@ static void set_types(struct ph__graph *graph, const bool *is_bf16)
             graph->values[value].type.dtype = PH_BF16;
 }
 
-/* Node `index` gets its input k as bf16; the conversion stands before it unless an earlier node has asked for the same. */
+/* Node `index` gets its input k as bf16; the conversion stands before it unless an earlier node has asked for
+ * the same. */
 static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_t k)
 {
     struct ph__graph *graph = &builder->graph;

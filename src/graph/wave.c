@@ -1,4 +1,5 @@
-/* Waves, planned and run: which nodes form them, and the threads of the team, each with what it takes to run a node by itself. */
+/* Waves, planned and run: which nodes form them, and the threads of the team, each with what it takes to run
+ * a node by itself. */
 #include "graph/wave.h"
 
 #include <stdio.h>
@@ -10,12 +11,12 @@
 
 /* Which nodes of an entry form waves (graph/wave.h).
  *
- * Every thing that nodes may meet at has a place in memory, of its bytes or, where it has none, of what the workspace
- * keeps about it. Nodes depend on each other where one writes a place that the other touches.
+ * Every thing that nodes may meet at has a place in memory, of its bytes or, where it has none, of what the
+ * workspace keeps about it. Nodes depend on each other where one writes a place that the other touches.
  *
- * Size is work: bytes, or FLOPs where they are more, at capacity, by the cost rules. Both go at some eight a nanosecond on
- * one thread. How many tasks a node would be cut into, the graph does not know, so a wave must pay if none is cut, and must
- * cost next to nothing if all are. */
+ * Size is work: bytes, or FLOPs where they are more, at capacity, by the cost rules. Both go at some eight a
+ * nanosecond on one thread. How many tasks a node would be cut into, the graph does not know, so a wave must
+ * pay if none is cut, and must cost next to nothing if all are. */
 
 /* What a node has that no operator cuts, and little more. */
 static const double most_node_work = 512 << 10;

@@ -1,25 +1,29 @@
-/* Waves: neighbours in an entry that are small and do not depend on each other run side by side, a node a task.
+/* Waves: neighbours in an entry that are small and do not depend on each other run side by side, a node a
+ * task.
  *
- * A node is cut over the whole team, and the team waits until it is done: of one that is too small to be cut, all threads
- * but one see nothing. In a wave each thread takes a node and runs it whole, with a backend whose team is that thread.
- * How work is cut changes no result, so neither does a wave.
+ * A node is cut over the whole team, and the team waits until it is done: of one that is too small to be cut,
+ * all threads but one see nothing. In a wave each thread takes a node and runs it whole, with a backend whose
+ * team is that thread. How work is cut changes no result, so neither does a wave.
  *
- * Who depends on whom is asked of memory alone: two nodes stay in order where one writes what the other reads or writes.
- * That covers values, their aliases, tokens, scalars, parameters with their slots, states, dimensions that an operator
- * decides, and above all the bytes that the memory plan, which thinks of nodes one after the other, lets values share.
- * Nodes that call the library for products, which serves one thread at a time, take no part.
+ * Who depends on whom is asked of memory alone: two nodes stay in order where one writes what the other reads
+ * or writes. That covers values, their aliases, tokens, scalars, parameters with their slots, states,
+ * dimensions that an operator decides, and above all the bytes that the memory plan, which thinks of nodes
+ * one after the other, lets values share. Nodes that call the library for products, which serves one thread
+ * at a time, take no part.
  *
- * All members of a wave run, even where one fails: the error is then that of the first in the entry's order. */
+ * All members of a wave run, even where one fails: the error is then that of the first in the entry's order.
+ */
 #ifndef PH_GRAPH_WAVE_H
 #define PH_GRAPH_WAVE_H
 
 #include "graph/executor.h"
 
-/* Fills workspace->wave_ends for its plan and capacities: by node, the end of the wave that begins with it, which is the
- * next node where there is no wave. */
+/* Fills workspace->wave_ends for its plan and capacities: by node, the end of the wave that begins with it,
+ * which is the next node where there is no wave. */
 void ph__wave_plan(struct ph_workspace *workspace);
 
-/* What each thread of the backend's team needs to run a node by itself. *crew_out is NULL for a team of one. */
+/* What each thread of the backend's team needs to run a node by itself. *crew_out is NULL for a team of one.
+ */
 ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph__wave_crew **crew_out);
 void ph__wave_crew_destroy(struct ph__wave_crew *crew);
 

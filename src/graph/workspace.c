@@ -102,8 +102,9 @@ static void adopt(struct ph_workspace *workspace, const struct ph__memory_plan *
     ph__memory_free(old_memory, old_bytes);
 }
 
-/* Plans for batches of this size and takes memory for it. All or nothing: a workspace that cannot grow serves the
- * batches that it was large enough for. The old memory goes last; the new, being untouched, adds only address space. */
+/* Plans for batches of this size and takes memory for it. All or nothing: a workspace that cannot grow serves
+ * the batches that it was large enough for. The old memory goes last; the new, being untouched, adds only
+ * address space. */
 static ph_status plan_workspace(
     struct ph_workspace *workspace, const uint64_t batch_capacities[PH_NUM_BATCH_SYMBOLS])
 {
@@ -184,7 +185,7 @@ struct ph_memory_usage ph_workspace_memory(const struct ph_workspace *workspace)
     return usage;
 }
 
-/* ---- binding a batch ----------------------------------------------------------------------------------- */
+/* ---- binding a batch ---- */
 
 /* By half at least, so that batches which grow slowly do not plan each time. */
 static uint64_t grown_capacity(uint64_t capacity, uint64_t needed)
@@ -306,7 +307,7 @@ ph_status ph_workspace_set_scalar(struct ph_workspace *workspace, const char *na
     return PH_OK;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static void load_operand(const struct ph_workspace *workspace, ph_value value, const uint64_t *extents,
     struct ph__operand *operand_out)
@@ -336,8 +337,8 @@ void ph__workspace_call(struct ph_workspace *workspace, size_t index, uint64_t *
         .extents = extents};
 }
 
-/* Whether a kept result is still that of the parameters and state it was made from. Versions only grow, so their
- * sum changes with any of them. */
+/* Whether a kept result is still that of the parameters and state it was made from. Versions only grow, so
+ * their sum changes with any of them. */
 static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph__call *call)
 {
     if ((call->node->op->traits & PH_OP_ONCE_PER_VERSION) == 0)

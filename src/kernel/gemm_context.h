@@ -18,8 +18,8 @@ struct ph__gemm {
 
 /* ---- lengths in pieces (packed_product.c) ---- */
 
-/* A length is cut into pieces by itself alone: equal ones, then shrinking powers of two and a rest. So there is a bounded
- * number of different pieces, whatever the lengths. */
+/* A length is cut into pieces by itself alone: equal ones, then shrinking powers of two and a rest. So there
+ * is a bounded number of different pieces, whatever the lengths. */
 
 #define PH_MIN_PIECE 16
 #define PH_MAX_TAIL 7 /* of a piece of 1024: 512, 256, 128, 64, 32, 16 and a rest */

@@ -1,15 +1,18 @@
 /* oneDNN (C API, version 2 and 3) as the matrix library: every product is a matmul primitive.
  *
- * - A primitive is made for one thread, and run in a task, where the library asks OpenMP and is told of one thread
- *   (base/thread/parallel.h); only a PH_PRODUCT_THREADED one is made for, and run with, the threads of an OpenMP team.
- * - Packing copies, so its bits cannot depend on threads: it uses those of an OpenMP team, else the caller's alone.
- * - A packed B has the layout that oneDNN prefers for NOMINAL_ROWS rows; products of any other number of rows are made
- *   for that same layout. It is plain bytes, padded with zeros.
- * - A memory object carries its pointer, so workers cannot share one: each entry has one set of them a worker. A
- *   pointer is set only when it changes. Setting that of a padded B writes its zeros again, which is why prepare does
- *   it for all workers before they run.
+ * - A primitive is made for one thread, and run in a task, where the library asks OpenMP and is told of one
+ * thread (base/thread/parallel.h); only a PH_PRODUCT_THREADED one is made for, and run with, the threads of
+ * an OpenMP team.
+ * - Packing copies, so its bits cannot depend on threads: it uses those of an OpenMP team, else the caller's
+ * alone.
+ * - A packed B has the layout that oneDNN prefers for NOMINAL_ROWS rows; products of any other number of rows
+ * are made for that same layout. It is plain bytes, padded with zeros.
+ * - A memory object carries its pointer, so workers cannot share one: each entry has one set of them a
+ * worker. A pointer is set only when it changes. Setting that of a padded B writes its zeros again, which is
+ * why prepare does it for all workers before they run.
  * - Scratchpads are ours, one a worker, as large as the largest primitive made so far needs.
- * After an entry is made nothing here allocates; dnnl_primitive_execute itself does (its table of arguments). */
+ * After an entry is made nothing here allocates; dnnl_primitive_execute itself does (its table of arguments).
+ */
 #include <dnnl.h>
 
 #include <stdbool.h>
@@ -25,7 +28,7 @@
 #define NOMINAL_ROWS 128
 #define NUM_BUCKETS 64 /* a power of two */
 
-/* ---- what differs between the C APIs of version 2 and 3 ------------------------------------------------------- */
+/* ---- what differs between the C APIs of version 2 and 3 ---- */
 
 #if DNNL_VERSION_MAJOR >= 3
 
@@ -93,7 +96,7 @@ static dnnl_status_t matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t e
 
 #endif
 
-/* ---- the context ---------------------------------------------------------------------------------------------- */
+/* ---- the context ---- */
 
 #define DNNL_TRY(call)                                \
     do {                                              \
@@ -246,7 +249,7 @@ bool ph__gemm_library_has_bf16(void)
     return ph__cpu_has_bf16();
 }
 
-/* ---- making a product ----------------------------------------------------------------------------------------- */
+/* ---- making a product ---- */
 
 static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes_out)
 {
@@ -389,7 +392,7 @@ static ph_status make_entry(struct ph__gemm_library *library, const struct ph__p
     return PH_OK;
 }
 
-/* ---- packing -------------------------------------------------------------------------------------------------- */
+/* ---- packing ---- */
 
 static dnnl_status_t make_reorder(struct ph__gemm_library *library, struct packing *packing, layout_view from)
 {
@@ -503,7 +506,7 @@ ph_status ph__gemm_library_pack(
     return status == dnnl_success ? PH_OK : failed("pack", NOMINAL_ROWS, key->inner, key->columns, status);
 }
 
-/* ---- finding and running a product ---------------------------------------------------------------------------- */
+/* ---- finding and running a product ---- */
 
 static size_t bucket_of(const struct ph__product *product)
 {

@@ -1,5 +1,5 @@
-/* The GEMM library that is none: every product by plain loops. For the thread-sanitizer preset, whose tool does not
- * see into a library, and for the build in double. Nothing is prepared; packing is copying. */
+/* The GEMM library that is none: every product by plain loops. For the thread-sanitizer preset, whose tool
+ * does not see into a library, and for the build in double. Nothing is prepared; packing is copying. */
 #include "kernel/gemm_library.h"
 
 #include <stdlib.h>

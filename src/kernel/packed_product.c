@@ -1,8 +1,9 @@
-/* How products with packed weights, forward and backward-data, are cut into tasks: slices of rows. (The weight gradient:
- * weight_gradient.c.)
+/* How products with packed weights, forward and backward-data, are cut into tasks: slices of rows. (The
+ * weight gradient: weight_gradient.c.)
  *
- * All sizes below follow from the shape alone. Rows that do not fill a slice are cut into powers of two down to
- * PH_MIN_PIECE and a rest, so that a shape needs a bounded number of primitives whatever the numbers of rows. */
+ * All sizes below follow from the shape alone. Rows that do not fill a slice are cut into powers of two down
+ * to PH_MIN_PIECE and a rest, so that a shape needs a bounded number of primitives whatever the numbers of
+ * rows. */
 #include "kernel/gemm.h"
 
 #include <assert.h>
@@ -50,9 +51,9 @@ struct ph__piece ph__cut_piece(const struct ph__cut *cut, size_t index)
 
 /* ---- rows of bf16 ---- */
 
-/* Slices of rows on their way through a product of reals whose arrays may be bf16: a slice is widened into a worker's
- * scratch before the product, and its result rounded behind it, while both are in the cache. Arrays of reals are read and
- * written where they stand. */
+/* Slices of rows on their way through a product of reals whose arrays may be bf16: a slice is widened into a
+ * worker's scratch before the product, and its result rounded behind it, while both are in the cache. Arrays
+ * of reals are read and written where they stand. */
 struct row_stage {
     const struct ph__kernels *kernels;
     const struct ph__gemm_args *args;
@@ -75,7 +76,8 @@ static size_t widened_reals(const struct row_stage *stage)
     return input > activated ? input : activated;
 }
 
-/* Numbers of each worker's scratch. Slices of a worker follow one another in the order of the functions below. */
+/* Numbers of each worker's scratch. Slices of a worker follow one another in the order of the functions
+ * below. */
 static size_t stage_reals(const struct row_stage *stage)
 {
     return output_reals(stage) + widened_reals(stage);
@@ -133,7 +135,8 @@ static void stage_finish(const struct row_stage *stage, size_t first, size_t row
 #define NARROW 4          /* columns of a product up to which it is done column by column */
 #define SHORT 32          /* terms of a sum up to which our own kernel beats a library */
 #define MAX_SLICE 512     /* rows */
-#define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache */
+#define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache \
+                           */
 #define STAGE_REALS \
     (1 << 17) /* of a slice's input and output together where it is widened: half of a second cache */
 #define ROW_WISE_BLOCK 96 /* rows of a row-wise product: its x and y stay in the second cache */
@@ -188,7 +191,7 @@ static ph_status finish(int status)
                            : ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
 }
 
-/* ---- packing -------------------------------------------------------------------------------------------------- */
+/* ---- packing ---- */
 
 /* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
 static size_t packed_inner(const struct ph__gemm_weight_shape *shape)
@@ -207,8 +210,8 @@ static bool is_narrow(const struct ph__gemm_weight_shape *shape)
     return packed_columns(shape) <= NARROW;
 }
 
-/* Whose product is the row-wise kernel's: what must be so, and what has short sums, where a library spends more on its
- * start. */
+/* Whose product is the row-wise kernel's: what must be so, and what has short sums, where a library spends
+ * more on its start. */
 static bool is_row_wise(const struct ph__gemm_weight_shape *shape)
 {
     return (shape->is_row_wise || packed_inner(shape) <= SHORT) && !is_narrow(shape);
@@ -287,7 +290,7 @@ ph_status ph__gemm_pack(
     return PH_OK;
 }
 
-/* ---- forward and backward-data: slices of rows ------------------------------------------------------------------ */
+/* ---- forward and backward-data: slices of rows ---- */
 
 struct row_job {
     struct ph__gemm *gemm;
@@ -401,7 +404,7 @@ static ph_status run_rows(struct row_job *job, struct ph__product product)
     return finish(atomic_load(&job->status));
 }
 
-/* ---- products of our own: blocks of rows ----------------------------------------------------------------------- */
+/* ---- products of our own: blocks of rows ---- */
 
 static void own_task(void *argument, size_t task, size_t worker)
 {
@@ -439,7 +442,7 @@ static ph_status run_own(struct row_job *job, const struct ph__gemm_weight_shape
     return PH_OK;
 }
 
-/* ---- the products ------------------------------------------------------------------------------------------------ */
+/* ---- the products ---- */
 
 static struct row_stage stage_of(
     const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape, const struct ph__gemm_args *args)

@@ -1,6 +1,6 @@
 /* Matrix products by plain loops: the reference GEMM.
- * Every sum has one order, given by the shape alone. The loops are blocked so that what is read again stays in
- * the first or second cache, and written so that a compiler can keep LANES sums side by side. */
+ * Every sum has one order, given by the shape alone. The loops are blocked so that what is read again stays
+ * in the first or second cache, and written so that a compiler can keep LANES sums side by side. */
 #include "kernel/gemm_library.h"
 
 #include <assert.h>
@@ -105,7 +105,8 @@ void ph__plain_product(const struct ph__product *product, const struct ph__produ
     product_of_dots(product, b_stride, operands);
 }
 
-/* total (columns <= SUM_COLUMNS) = the column sums of x, in blocks of rows whose sums stay in the first cache */
+/* total (columns <= SUM_COLUMNS) = the column sums of x, in blocks of rows whose sums stay in the first cache
+ */
 static void sum_columns(size_t rows, size_t columns, size_t stride, const ph_real *x, ph_real *total)
 {
     memset(total, 0, columns * sizeof *total);

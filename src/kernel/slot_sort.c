@@ -1,8 +1,8 @@
 /* Stable sort of slots: radix sort, least significant digit first, on exactly the bits that the range needs.
  *
  * A slot and its position travel as one 64-bit item, slot in the high half. Few slots are sorted by
- * insertion; a range that is narrow, for the second cache and beside the number of slots, is counted and scattered straight
- * into the output. Serial, and any thread may call it. */
+ * insertion; a range that is narrow, for the second cache and beside the number of slots, is counted and
+ * scattered straight into the output. Serial, and any thread may call it. */
 #include <assert.h>
 #include <string.h>
 
@@ -17,8 +17,9 @@ static uint64_t item_of(const uint32_t *slots, size_t i, uint32_t base, uint32_t
     return (uint64_t)(slots[i] - base) << 32 | (first_position + (uint32_t)i);
 }
 
-/* Sorted items to order, unique and starts; returns the number of distinct slots. Every item is written as if it began a
- * run, to be overwritten where it does not: a branch would be mispredicted about as often as not. */
+/* Sorted items to order, unique and starts; returns the number of distinct slots. Every item is written as if
+ * it began a run, to be overwritten where it does not: a branch would be mispredicted about as often as not.
+ */
 static size_t emit_runs(
     const uint64_t *items, size_t count, uint32_t base, uint32_t *order, uint32_t *unique, uint32_t *starts)
 {
@@ -75,7 +76,8 @@ static void sum_lengths(uint32_t *lengths, uint32_t buckets)
     }
 }
 
-/* How often each value of each digit occurs. The number of digits is a constant, or this would take as long as the passes. */
+/* How often each value of each digit occurs. The number of digits is a constant, or this would take as long
+ * as the passes. */
 static inline void count_digits(const uint32_t *slots, size_t count, uint32_t base, unsigned digits,
     unsigned digit_bits, uint32_t lengths[MAX_DIGITS][BUCKETS])
 {
@@ -91,8 +93,8 @@ static inline void count_digits(const uint32_t *slots, size_t count, uint32_t ba
     }
 }
 
-/* Sorts by the low `bits` bits of slot - base; returns whichever of the two arrays of items holds the result. The first
- * pass makes the items. */
+/* Sorts by the low `bits` bits of slot - base; returns whichever of the two arrays of items holds the result.
+ * The first pass makes the items. */
 static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t first_position,
     unsigned bits, uint64_t *items, uint64_t *spare)
 {

@@ -1,5 +1,5 @@
-/* Sums of rows' squares from the sums of their blocks, in the order of kernel.h. These are additions in an order that is
- * written down, so that there is one implementation for all ISAs. */
+/* Sums of rows' squares from the sums of their blocks, in the order of kernel.h. These are additions in an
+ * order that is written down, so that there is one implementation for all ISAs. */
 #include "kernel/kernel.h"
 
 static ph_real sum_row(const struct ph__square_shard *shards, size_t num_shards, size_t row)

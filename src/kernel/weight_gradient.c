@@ -1,18 +1,19 @@
-/* Weight gradients: dW = dY^T X by our own kernel, in which each number is one sum over the samples in order. So the bits
- * follow from nothing but the instruction set, and the work may be cut at will, even by the number of threads; a library
- * sums over blocks of its own choice, which follow its threads.
+/* Weight gradients: dW = dY^T X by our own kernel, in which each number is one sum over the samples in order.
+ * So the bits follow from nothing but the instruction set, and the work may be cut at will, even by the
+ * number of threads; a library sums over blocks of its own choice, which follow its threads.
  *
- * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is short and shorter than its
- * column, dW^T (K,N), which is then transposed. A task makes one tile of C, going through the samples in chunks: each is
- * copied into panels of A and B, sample by sample, for memory is read in order. A panel of B lies in the first cache while
- * all of A's pass from the second; each makes a block of C with it, held in registers, while the next block of C is
- * fetched. So C passes the caches once a chunk: long chunks make it cheap, and a tile need not fit into the second cache.
- * Tiles above each other copy the same B, those side by side the same A; so they are cut to copy as little as possible.
+ * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is short and
+ * shorter than its column, dW^T (K,N), which is then transposed. A task makes one tile of C, going through
+ * the samples in chunks: each is copied into panels of A and B, sample by sample, for memory is read in
+ * order. A panel of B lies in the first cache while all of A's pass from the second; each makes a block of C
+ * with it, held in registers, while the next block of C is fetched. So C passes the caches once a chunk: long
+ * chunks make it cheap, and a tile need not fit into the second cache. Tiles above each other copy the same
+ * B, those side by side the same A; so they are cut to copy as little as possible.
  *
- * Copying does not pay where C is small, for each copied number then serves few sums. There A is read where it stands, as
- * is B where its lines come to lie in all sets of the first cache as they are; C stays in the second cache, so that chunks
- * may be short enough for A and B to stay as well. A C of few rows has all of them summed at once: each number of B is
- * read once, from memory. The bias gradient is summed on the way.
+ * Copying does not pay where C is small, for each copied number then serves few sums. There A is read where
+ * it stands, as is B where its lines come to lie in all sets of the first cache as they are; C stays in the
+ * second cache, so that chunks may be short enough for A and B to stay as well. A C of few rows has all of
+ * them summed at once: each number of B is read once, from memory. The bias gradient is summed on the way.
  *
  * Arrays of bf16 are widened row by row, on their way into panels where C is large. What is left to a
  * library comes first. */
@@ -24,12 +25,12 @@
 
 /* ---- by a library ---- */
 
-/* Weight gradients that a library makes: all at once by its own threads in the fast mode (ph__gemm_create), and those of bf16
- * where it has instructions for them. Of bf16 some rows of dW at a time are one product, cut by shape alone, so that the
- * bits do not follow the number of threads. */
+/* Weight gradients that a library makes: all at once by its own threads in the fast mode (ph__gemm_create),
+ * and those of bf16 where it has instructions for them. Of bf16 some rows of dW at a time are one product,
+ * cut by shape alone, so that the bits do not follow the number of threads. */
 
-/* A weight gradient that is left to the library: dw (N,K) = dy (M,N)^T x (M,K), db (N) the column sums of dy, NULL where it
- * is not wanted. */
+/* A weight gradient that is left to the library: dw (N,K) = dy (M,N)^T x (M,K), db (N) the column sums of dy,
+ * NULL where it is not wanted. */
 struct library_gradient {
     const struct ph__gemm *gemm;
     size_t samples, out_features, in_features; /* M, N, K; M > 0 */
@@ -179,16 +180,16 @@ struct weight_job {
     ph_real *c;          /* (rows, columns) = (a.width, b.width) */
 };
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+/* ---- the plan ---- */
 
 static size_t tile_width(size_t width, size_t tiles, size_t unit)
 {
     return ph__round_up(ph__divide_up(width, tiles), unit);
 }
 
-/* The number of tiles in each direction, powers of two, that reads least among those that are many and small enough, or
- * else as many as there may be. Two threads get a tile each, of like size, for which one may end with half a panel of A;
- * more of them, which powers of two may not suit, two each. */
+/* The number of tiles in each direction, powers of two, that reads least among those that are many and small
+ * enough, or else as many as there may be. Two threads get a tile each, of like size, for which one may end
+ * with half a panel of A; more of them, which powers of two may not suit, two each. */
 static void cut_tiles(struct weight_job *job)
 {
     const size_t num_threads = ph__team_num_threads(job->gemm->team);
@@ -213,8 +214,8 @@ static void cut_tiles(struct weight_job *job)
     job->column_tiles = ph__divide_up(job->b.width, job->b.tile);
 }
 
-/* How blocks of `block` columns step through a chunk. Widened rows lie an odd number of lines apart, to come to lie in
- * all sets of the first cache. */
+/* How blocks of `block` columns step through a chunk. Widened rows lie an odd number of lines apart, to come
+ * to lie in all sets of the first cache. */
 static void lay_out(struct operand *operand, size_t chunk, size_t block)
 {
     operand->step = block;
@@ -285,7 +286,7 @@ size_t ph__gemm_weight_scratch_bytes(const struct ph__gemm *gemm, const struct p
     return (copies + (job.is_transposed ? shape->out_features * shape->in_features : 0)) * sizeof(ph_real);
 }
 
-/* ---- tiles -------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ---- */
 
 /* What a tile takes of A or B: columns [first, first + width) of a chunk's samples. */
 struct part {
@@ -325,7 +326,8 @@ static const ph_real *row_of(
     return widened;
 }
 
-/* Brings a chunk of samples to where blocks read it, which is returned: where it stands, or a copy, made row by row. */
+/* Brings a chunk of samples to where blocks read it, which is returned: where it stands, or a copy, made row
+ * by row. */
 static const ph_real *bring_chunk(const struct weight_job *job, const struct part *part, size_t first_sample,
     size_t samples, ph_real *widened)
 {
@@ -443,7 +445,7 @@ static ph_status run_tiles(struct weight_job *job, ph_real *scratch)
     return PH_OK;
 }
 
-/* ---- the choice ------------------------------------------------------------------------------------------------ */
+/* ---- the choice ---- */
 
 static bool is_for_library(const struct weight_job *job)
 {

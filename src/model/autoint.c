@@ -1,6 +1,6 @@
-/* AutoInt (Song et al., CIKM 2019, arXiv 1810.11921): multi-head self-attention over the fields' vectors, layer upon layer,
- *   x_{l+1} = relu(LN(attention(x_l W_q, x_l W_k, x_l W_v) + x_l W_r)),
- * and one linear layer over all of them. With hidden_units a perceptron stands beside it: AutoInt+. */
+/* AutoInt (Song et al., CIKM 2019, arXiv 1810.11921): multi-head self-attention over the fields' vectors,
+ * layer upon layer, x_{l+1} = relu(LN(attention(x_l W_q, x_l W_k, x_l W_v) + x_l W_r)), and one linear layer
+ * over all of them. With hidden_units a perceptron stands beside it: AutoInt+. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

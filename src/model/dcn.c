@@ -1,5 +1,5 @@
-/* DCN (Wang et al., ADKDD 2017): cross layers x_{l+1} = x_0 (w_l . x_l) + b_l + x_l over all embeddings and dense features
- * side by side, beside a perceptron on the same; one linear layer over both. */
+/* DCN (Wang et al., ADKDD 2017): cross layers x_{l+1} = x_0 (w_l . x_l) + b_l + x_l over all embeddings and
+ * dense features side by side, beside a perceptron on the same; one linear layer over both. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

@@ -1,8 +1,9 @@
-/* DCN-V2 (Wang et al., WWW 2021, arXiv 2008.13535): cross layers x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, W whole or of
- * low rank, W = U V^T; the perceptron stands beside them on the same x_0 (parallel) or on top of them (stacked).
+/* DCN-V2 (Wang et al., WWW 2021, arXiv 2008.13535): cross layers x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, W
+ * whole or of low rank, W = U V^T; the perceptron stands beside them on the same x_0 (parallel) or on top of
+ * them (stacked).
  *
- * With bottom_units a bottom perceptron takes the dense features to one more vector of dimension D, as DLRM's does.
- * Stacked and of low rank this is MLPerf's DLRM-DCNv2. */
+ * With bottom_units a bottom perceptron takes the dense features to one more vector of dimension D, as DLRM's
+ * does. Stacked and of low rank this is MLPerf's DLRM-DCNv2. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

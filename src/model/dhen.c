@@ -1,12 +1,11 @@
-/* DHEN (Zhang et al., arXiv 2203.11014): layers that are ensembles of interaction modules. Each module makes l vectors
- * u (l,D) of X (n,D):
- *   dot          u = W [x_i . x_j for i > j]                      all pairs of vectors; of one, its square
- *   attention    u = W T(X)                                      T a transformer encoder layer over the vectors
- *   convolution  u = W [K_1 * X, ..., K_c * X]                   X as an image of one channel
- *   linear       u = W X
- *   cross        u = W (X^T X) + b                               X^T X (D,D): the dimensions' second moments
- * and the layer Y = LN(ensemble(u_1, ..., u_k) + S X), the ensemble one below the other (concat), a sum or a weighted
- * sum, S the identity where the numbers of vectors agree. Dense features are one more vector, behind a perceptron. */
+/* DHEN (Zhang et al., arXiv 2203.11014): layers that are ensembles of interaction modules. Each module makes
+ * l vectors u (l,D) of X (n,D): dot          u = W [x_i . x_j for i > j]                      all pairs of
+ * vectors; of one, its square attention    u = W T(X)                                      T a transformer
+ * encoder layer over the vectors convolution  u = W [K_1 * X, ..., K_c * X]                   X as an image
+ * of one channel linear       u = W X cross        u = W (X^T X) + b                               X^T X
+ * (D,D): the dimensions' second moments and the layer Y = LN(ensemble(u_1, ..., u_k) + S X), the ensemble one
+ * below the other (concat), a sum or a weighted sum, S the identity where the numbers of vectors agree. Dense
+ * features are one more vector, behind a perceptron. */
 #include <string.h>
 
 #include "model/feature_layers.h"
@@ -53,7 +52,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* ---- modules: (B,n,D) -> (B,outputs,D) ----------------------------------------------------------------------- */
+/* ---- modules: (B,n,D) -> (B,outputs,D) ---- */
 
 typedef ph_value module_function(
     struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
@@ -142,7 +141,7 @@ static module_function *find_module(const char *name)
     return NULL;
 }
 
-/* ---- layers ---------------------------------------------------------------------------------------------------- */
+/* ---- layers ---- */
 
 /* The modules' vectors, one module's below the other's: (B, modules * outputs, D). */
 static ph_value all_modules(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
@@ -163,7 +162,8 @@ static ph_value all_modules(struct ph_builder *builder, ph_value x, const struct
     return all;
 }
 
-/* (B, count * outputs, D) -> (B,outputs,D): a mix of the modules, whose weights are all 1 and stay so for a plain sum. */
+/* (B, count * outputs, D) -> (B,outputs,D): a mix of the modules, whose weights are all 1 and stay so for a
+ * plain sum. */
 static ph_value summed(struct ph_builder *builder, const struct dhen_keys *own, ph_value all)
 {
     const size_t count = own->modules.count;

@@ -1,8 +1,7 @@
-/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): what a sample's history says of its target. An item
- * h of the history counts by
- *   a(h, t) = MLP([t, h, t - h, t * h]),
- * without a softmax, so that a history of much interest weighs more than one of little; sum_h a(h, t) h stands beside
- * the other features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories),
+/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): what a sample's history says of its
+ * target. An item h of the history counts by a(h, t) = MLP([t, h, t - h, t * h]), without a softmax, so that
+ * a history of much interest weighs more than one of little; sum_h a(h, t) h stands beside the other
+ * features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories),
  * which should share their table's rows (data.fields[].shares). */
 #include <stdlib.h>
 
@@ -101,7 +100,8 @@ static ph_value interest(struct ph_builder *builder, size_t pair, ph_value table
     return x;
 }
 
-/* The pooled features that are no histories: (B,S,D); others has room for all features and gets which they are. */
+/* The pooled features that are no histories: (B,S,D); others has room for all features and gets which they
+ * are. */
 static ph_value pooled(struct ph_builder *builder, const struct pairs *pairs, ph_value table,
     const struct ph_model_settings *settings, const struct ph_model_features *features, size_t *others)
 {

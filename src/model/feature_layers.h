@@ -7,8 +7,8 @@
 #include "phloem/model.h"
 #include "phloem/op.h"
 
-/* One vector of D reals per sparse feature, the pooled rows of its bag: (B,F,D), 0 without sparse features. All
- * features' rows are slices of one table: "embedding.<feature>". */
+/* One vector of D reals per sparse feature, the pooled rows of its bag: (B,F,D), 0 without sparse features.
+ * All features' rows are slices of one table: "embedding.<feature>". */
 ph_value ph__feature_embeddings(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
@@ -19,12 +19,13 @@ const struct ph_table_slice *ph__feature_slices(const struct ph_model_features *
 size_t ph__feature_find(
     struct ph_builder *builder, const struct ph_model_features *features, const char *name);
 
-/* Embeddings of the S features that a list names, in a table of their own in the current scope, in the order of
- * the features: (B,S,D). */
+/* Embeddings of the S features that a list names, in a table of their own in the current scope, in the order
+ * of the features: (B,S,D). */
 ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct ph__text_list *names,
     const struct ph_model_settings *settings, const struct ph_model_features *features);
 
-/* As ph__feature_embeddings, and behind them one learnt vector per dense feature times its value: (B, F + num_dense, D). */
+/* As ph__feature_embeddings, and behind them one learnt vector per dense feature times its value: (B, F +
+ * num_dense, D). */
 ph_value ph__feature_field_vectors(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
@@ -32,8 +33,8 @@ ph_value ph__feature_field_vectors(struct ph_builder *builder, const struct ph_m
 ph_value ph__feature_all(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
-/* The dense features through bottom_units and one more layer to D: (B,D), 0 without dense features. Parameters
- * "bottom.…". */
+/* The dense features through bottom_units and one more layer to D: (B,D), 0 without dense features.
+ * Parameters "bottom.…". */
 ph_value ph__feature_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
@@ -41,9 +42,9 @@ ph_value ph__feature_bottom(struct ph_builder *builder, const struct ph_model_se
 ph_value ph__feature_vectors_and_bottom(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 
-/* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a bias:
- * (B,T). Parameters "linear.<feature>", "linear_part.weight", "linear_part.bias": scopes apart, so that a feature may
- * have any name. */
+/* Logistic regression without its sigmoid: one weight an id and task, one a dense feature and task, and a
+ * bias: (B,T). Parameters "linear.<feature>", "linear_part.weight", "linear_part.bias": scopes apart, so that
+ * a feature may have any name. */
 ph_value ph__feature_linear_term(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features);
 

@@ -1,8 +1,7 @@
-/* FinalMLP (Mao et al., AAAI 2023, arXiv 2304.00902): two perceptrons x and y over all fields, each behind a gate of
- * its own, and
- *   logits = w_x . x + w_y . y + sum_h x_h^T W_h y_h + b.
- * A stream's gate is 2 sigmoid(MLP(c)) for every number of the embeddings, c the embeddings of the stream's context, a
- * few named features, in tables of their own. */
+/* FinalMLP (Mao et al., AAAI 2023, arXiv 2304.00902): two perceptrons x and y over all fields, each behind a
+ * gate of its own, and logits = w_x . x + w_y . y + sum_h x_h^T W_h y_h + b. A stream's gate is 2
+ * sigmoid(MLP(c)) for every number of the embeddings, c the embeddings of the stream's context, a few named
+ * features, in tables of their own. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

@@ -1,9 +1,10 @@
-/* FinalNet (Zhu et al., SIGIR 2023): blocks of factorised interaction layers in place of a perceptron. A layer makes
- * [h2, h1] = W x + b and gives [h2, h1 * h2] (concat) or h2 + h1 * h2 (sum), then batch norm, activation, dropout.
+/* FinalNet (Zhu et al., SIGIR 2023): blocks of factorised interaction layers in place of a perceptron. A
+ * layer makes [h2, h1] = W x + b and gives [h2, h1 * h2] (concat) or h2 + h1 * h2 (sum), then batch norm,
+ * activation, dropout.
  *
- * With second_units there are two blocks, each with its own logits, whose mean is the model's; each also learns from
- * that mean as its teacher. A field gate before the first block gives [x, x * g], with g a linear function of all
- * fields, dimension by dimension. */
+ * With second_units there are two blocks, each with its own logits, whose mean is the model's; each also
+ * learns from that mean as its teacher. A field gate before the first block gives [x, x * g], with g a linear
+ * function of all fields, dimension by dimension. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

@@ -1,5 +1,5 @@
-/* Factorisation machine (Rendle, ICDM 2010): logistic regression + the sum over all pairs of fields of their vectors'
- * dot product. A dense feature's vector is its value times a learnt one. */
+/* Factorisation machine (Rendle, ICDM 2010): logistic regression + the sum over all pairs of fields of their
+ * vectors' dot product. A dense feature's vector is its value times a learnt one. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

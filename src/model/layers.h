@@ -1,5 +1,6 @@
-/* Pieces that several models share: what follows a value. What reads a sample is in feature_layers.h. Each puts its parameters
- * into its own scope of the store. B samples, F features, D embedding dimension, T tasks. */
+/* Pieces that several models share: what follows a value. What reads a sample is in feature_layers.h. Each
+ * puts its parameters into its own scope of the store. B samples, F features, D embedding dimension, T tasks.
+ */
 #ifndef PH_MODEL_LAYERS_H
 #define PH_MODEL_LAYERS_H
 
@@ -8,13 +9,15 @@
 
 extern const struct ph_init ph__layer_xavier, ph__layer_zeros, ph__layer_ones; /* weights, biases, scales */
 
-/* The extent of dimension `axis` of x, not the batch's; 1 for no value, when after an error nothing is built any more. */
+/* The extent of dimension `axis` of x, not the batch's; 1 for no value, when after an error nothing is built
+ * any more. */
 size_t ph__layer_extent(struct ph_builder *builder, ph_value x, size_t axis);
 
 /* Begins the scope "<name>.<index>", for ph_builder_pop_scope to end. */
 void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t index);
 
-/* activation(x W^T + b) with x (B,K) or (B,...,K): (B,units), (B,...,units). Parameters "<name>.weight" (units,K),
+/* activation(x W^T + b) with x (B,K) or (B,...,K): (B,units), (B,...,units). Parameters "<name>.weight"
+ * (units,K),
  * "<name>.bias" (units). */
 ph_value ph__layer_affine(
     struct ph_builder *builder, const char *name, ph_value x, size_t units, enum ph_activation activation);
@@ -23,15 +26,15 @@ ph_value ph__layer_affine(
 ph_value ph__layer_rectify(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 ph_value ph__layer_drop(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
-/* What follows a linear layer: batch norm as the settings say, activation, dropout. x (B,K). Parameters "norm.…" of the current
- * scope. */
+/* What follows a linear layer: batch norm as the settings say, activation, dropout. x (B,K). Parameters
+ * "norm.…" of the current scope. */
 ph_value ph__layer_activate(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings);
 
 /* Layer norm over the last dimension, with parameters "<name>.gamma", "<name>.beta". */
 ph_value ph__layer_norm(struct ph_builder *builder, const char *name, ph_value x);
 
-/* Hidden layers, each linear -> batch norm -> activation -> dropout as the settings say: (B, units of the last).
- * Layer i's parameters are "<name>.<i>.…". */
+/* Hidden layers, each linear -> batch norm -> activation -> dropout as the settings say: (B, units of the
+ * last). Layer i's parameters are "<name>.<i>.…". */
 ph_value ph__layer_perceptron(struct ph_builder *builder, const char *name, ph_value x, const int64_t *units,
     size_t num_units, const struct ph_model_settings *settings);
 

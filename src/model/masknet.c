@@ -1,6 +1,7 @@
-/* MaskNet (Wang et al., DLP-KDD 2021, arXiv 2102.07619): blocks that multiply their input by a mask made of the embeddings,
- *   block(v) = dropout(activation(LN(W (mask(e) * v)))),  mask(e) = W_2 relu(W_1 e + b_1) + b_2.
- * Serial: each block's input is the former one's output. Parallel: all blocks read the embeddings, a perceptron their outputs. */
+/* MaskNet (Wang et al., DLP-KDD 2021, arXiv 2102.07619): blocks that multiply their input by a mask made of
+ * the embeddings, block(v) = dropout(activation(LN(W (mask(e) * v)))),  mask(e) = W_2 relu(W_1 e + b_1) +
+ * b_2. Serial: each block's input is the former one's output. Parallel: all blocks read the embeddings, a
+ * perceptron their outputs. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

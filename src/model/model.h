@@ -9,8 +9,9 @@ struct ph__model {
     const char *description; /* one line */
     /* Keys of its own, section "model.<name>"; NULL: it has none. At most PH_MODEL_KEYS_BYTES of settings. */
     const struct ph__option_table *keys;
-    /* Adds the architecture to the builder and returns its logits (B,T). The features have been checked: at least one
-     * dense or sparse feature and one task. settings->own are those of `keys`, never NULL where there are any. */
+    /* Adds the architecture to the builder and returns its logits (B,T). The features have been checked: at
+     * least one dense or sparse feature and one task. settings->own are those of `keys`, never NULL where
+     * there are any. */
     ph_value (*build)(struct ph_builder *builder, const struct ph_model_settings *settings,
         const struct ph_model_features *features);
 };

@@ -54,7 +54,7 @@ const struct ph__option_table ph__model_options = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* ---- sections ---------------------------------------------------------------------------------------------- */
+/* ---- sections ---- */
 
 static struct ph__section own_section(struct ph__model_section *section, int kind)
 {
@@ -111,7 +111,7 @@ ph_status ph__model_section_finish(struct ph__model_section *section, struct ph_
     return refuse_others(section, arena);
 }
 
-/* ---- the way back ------------------------------------------------------------------------------------------- */
+/* ---- the way back ---- */
 
 static ph_status copy_list(struct ph__integer_list *list, const int64_t *items, size_t count)
 {

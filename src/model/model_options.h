@@ -18,19 +18,20 @@ struct ph__model_section {
 
 extern const struct ph__option_table ph__model_options;
 
-/* The tables to read "model" by: its own, and that of each kind that has keys of its own. sections_out has room for
- * PH_NUM_MODEL_SECTIONS; returns how many there are. */
+/* The tables to read "model" by: its own, and that of each kind that has keys of its own. sections_out has
+ * room for PH_NUM_MODEL_SECTIONS; returns how many there are. */
 #define PH_NUM_MODEL_SECTIONS (1 + PH_NUM_MODELS)
 size_t ph__model_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
 /* Of these, what counts for the kind that has been read: one or two. */
 size_t ph__model_used_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
-/* After reading: points the settings' arrays at the section's. PH_ERROR_CONFIG for a key of another kind than the chosen
- * one. */
+/* After reading: points the settings' arrays at the section's. PH_ERROR_CONFIG for a key of another kind than
+ * the chosen one. */
 ph_status ph__model_section_finish(struct ph__model_section *section, struct ph__arena *arena);
 
-/* Makes a section of settings that may come from elsewhere. PH_ERROR_CONFIG for more layers than a config can name. */
+/* Makes a section of settings that may come from elsewhere. PH_ERROR_CONFIG for more layers than a config can
+ * name. */
 ph_status ph__model_section_take(
     struct ph__model_section *section, const struct ph_model_settings *settings, struct ph__arena *arena);
 

@@ -1,4 +1,5 @@
-/* Wide & Deep (Cheng et al., DLRS 2016), the wide part without hand-made crosses: logistic regression + perceptron. */
+/* Wide & Deep (Cheng et al., DLRS 2016), the wide part without hand-made crosses: logistic regression +
+ * perceptron. */
 #include "model/feature_layers.h"
 #include "model/model.h"
 

@@ -1,9 +1,9 @@
-/* Wukong (Zhang et al., arXiv 2403.02545): layers of a factorisation machine block and a linear compression block over
- * the fields' vectors, X (n,D) in, (n_F + n_L, D) out:
- *   X' = LN([FMB(X), LCB(X)] + R X),   FMB(X) = f(MLP(LN(X (X^T Y)))) as n_F vectors,   LCB(X) = W_L X,
- * with f the activation and Y (n,k) learnt, so that the products cost O(n k D), or made of X itself (attentive
- * projection); R is the identity where the numbers of rows agree. The orders of interaction double from layer to
- * layer. Dense features are one more vector, behind a perceptron. */
+/* Wukong (Zhang et al., arXiv 2403.02545): layers of a factorisation machine block and a linear compression
+ * block over the fields' vectors, X (n,D) in, (n_F + n_L, D) out: X' = LN([FMB(X), LCB(X)] + R X),   FMB(X) =
+ * f(MLP(LN(X (X^T Y)))) as n_F vectors,   LCB(X) = W_L X, with f the activation and Y (n,k) learnt, so that
+ * the products cost O(n k D), or made of X itself (attentive projection); R is the identity where the numbers
+ * of rows agree. The orders of interaction double from layer to layer. Dense features are one more vector,
+ * behind a perceptron. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

@@ -97,7 +97,8 @@ void ph__secret_fini(struct ph__secret *secret)
 static_assert(PH_DIGEST_BYTES == PH_TRANSCRIPT_BYTES, "a transcript is a digest");
 static_assert(PH_HMAC_BYTES == PH_PROOF_BYTES && PH_HMAC_BYTES == PH_CONNECTION_KEY_BYTES, "both are HMACs");
 
-/* Versioned, so that another protocol with the same secret cannot be made to say the same. By the side that sends. */
+/* Versioned, so that another protocol with the same secret cannot be made to say the same. By the side that
+ * sends. */
 static const char proof_labels[2][LABEL_BYTES] = {"phloem 1 proof of client", "phloem 1 proof of server"};
 static const char key_labels[2][LABEL_BYTES] = {"phloem 1 key of client", "phloem 1 key of server"};
 

@@ -1,5 +1,5 @@
-/* Descriptors and who is told when something happens at them: epoll, for the one thread that drives a server's control
- * side. A callback may add and remove any descriptor, its own included. */
+/* Descriptors and who is told when something happens at them: epoll, for the one thread that drives a
+ * server's control side. A callback may add and remove any descriptor, its own included. */
 #ifndef PH_NET_EVENT_LOOP_H
 #define PH_NET_EVENT_LOOP_H
 

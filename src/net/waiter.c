@@ -22,8 +22,8 @@ static bool has_spun(struct ph__waiter *waiter)
     return waiter->num_idle % TURNS_A_LOOK == 0 && ph__clock_ns() - waiter->idle_since_ns > SPIN_NS;
 }
 
-/* The clock is looked at after each offer: a program that does not wait for the hub keeps the processor for a slice of some
- * milliseconds, and what this thread waits for may have come long before. */
+/* The clock is looked at after each offer: a program that does not wait for the hub keeps the processor for a
+ * slice of some milliseconds, and what this thread waits for may have come long before. */
 static bool has_offered(struct ph__waiter *waiter)
 {
     if (waiter->num_idle == 1)
@@ -51,7 +51,8 @@ bool ph__waiter_should_sleep(struct ph__waiter *waiter)
     return false;
 }
 
-/* ---- doorbells: MSG_DONTWAIT holds for one call, and unlike O_NONBLOCK no holder of the other end can undo it ---- */
+/* ---- doorbells: MSG_DONTWAIT holds for one call, and unlike O_NONBLOCK no holder of the other end can undo
+ * it ---- */
 
 ph_status ph__doorbell_create(int ends_out[2])
 {

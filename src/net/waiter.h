@@ -1,5 +1,6 @@
-/* How a thread that has nothing to do passes its time until something comes: by spinning, which notices at once but keeps a
- * core, or by sleeping, which costs some 20 to 30 us to wake from; and the doorbells that wake it. */
+/* How a thread that has nothing to do passes its time until something comes: by spinning, which notices at
+ * once but keeps a core, or by sleeping, which costs some 20 to 30 us to wake from; and the doorbells that
+ * wake it. */
 #ifndef PH_NET_WAITER_H
 #define PH_NET_WAITER_H
 
@@ -9,8 +10,8 @@
 #include "phloem/status.h"
 
 enum ph__wait_policy {
-    PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; where threads outnumber processors, a short spin that offers its core to others,
-                  * unless those are too busy to give it back */
+    PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; where threads outnumber processors, a short spin that offers its core to
+                   * others, unless those are too busy to give it back */
     PH_WAIT_SPIN,
     PH_WAIT_SPIN_THEN_SLEEP,
     PH_WAIT_SLEEP
@@ -47,16 +48,17 @@ bool ph__waiter_should_sleep(struct ph__waiter *waiter);
 
 /* ---- doorbells ---- */
 
-/* Doorbells wake a thread that sleeps in poll() or epoll_wait(): a pair of connected sockets, one end a process. Ringing never
- * blocks, whatever the other side does with its end; one that is closed tells that the other process has ended. */
+/* Doorbells wake a thread that sleeps in poll() or epoll_wait(): a pair of connected sockets, one end a
+ * process. Ringing never blocks, whatever the other side does with its end; one that is closed tells that the
+ * other process has ended. */
 
 /* Two ends; whoever holds one closes it. PH_ERROR_MEMORY when there are no more descriptors. */
 ph_status ph__doorbell_create(int ends_out[2]);
 
 void ph__doorbell_ring(int end);
 
-/* Takes what has been rung, or some of it: whoever rings without end is not waited for, but wakes once more. false: nobody
- * holds the other end any more. */
+/* Takes what has been rung, or some of it: whoever rings without end is not waited for, but wakes once more.
+ * false: nobody holds the other end any more. */
 bool ph__doorbell_answer(int end);
 
 #endif

@@ -10,7 +10,7 @@
 static const char no_plain_text[] = "a text that is not UTF-8, or has control characters,";
 static const char long_text[] = "a text that is too long";
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 void ph__wire_writer_init(struct ph__wire_writer *writer, void *buffer, size_t capacity)
 {
@@ -87,7 +87,7 @@ ph_status ph__wire_writer_finish(const struct ph__wire_writer *writer, const cha
     return PH_OK;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 void ph__wire_reader_init(struct ph__wire_reader *reader, const void *bytes, size_t size)
 {

@@ -1,9 +1,10 @@
-/* Control messages as bytes: numbers little-endian, one behind the other without padding, texts with their length before
- * them. Whoever reads knows what was written: nothing in the bytes says what they are.
+/* Control messages as bytes: numbers little-endian, one behind the other without padding, texts with their
+ * length before them. Whoever reads knows what was written: nothing in the bytes says what they are.
  *
- * Neither side needs checks on the way. A writer that ran out of room writes nothing more; a reader that met a fault gives
- * zeros and empty texts from there on; both tell at their finish. What was read counts only after ph__wire_reader_finish
- * has said PH_OK. Nothing is allocated. One thread at a time for each writer or reader. */
+ * Neither side needs checks on the way. A writer that ran out of room writes nothing more; a reader that met
+ * a fault gives zeros and empty texts from there on; both tell at their finish. What was read counts only
+ * after ph__wire_reader_finish has said PH_OK. Nothing is allocated. One thread at a time for each writer or
+ * reader. */
 #ifndef PH_NET_WIRE_H
 #define PH_NET_WIRE_H
 
@@ -29,10 +30,12 @@ void ph__wire_put_u16(struct ph__wire_writer *writer, uint16_t number);
 void ph__wire_put_u32(struct ph__wire_writer *writer, uint32_t number);
 void ph__wire_put_u64(struct ph__wire_writer *writer, uint64_t number);
 void ph__wire_put_f32(struct ph__wire_writer *writer, float number); /* its bits, whatever they mean */
-/* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse is a fault. */
+/* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse
+ * is a fault. */
 void ph__wire_put_text(struct ph__wire_writer *writer, const char *text, size_t max_bytes);
 
-/* The bytes written. PH_ERROR_USAGE when something did not fit or no such text was given; `what` names the message. */
+/* The bytes written. PH_ERROR_USAGE when something did not fit or no such text was given; `what` names the
+ * message. */
 ph_status ph__wire_writer_finish(const struct ph__wire_writer *writer, const char *what, size_t *size_out);
 
 /* ---- reading ---- */
@@ -52,11 +55,12 @@ uint64_t ph__wire_get_u64(struct ph__wire_reader *reader);
 float ph__wire_get_f32(struct ph__wire_reader *reader);
 /* Zeros after a fault. */
 void ph__wire_get_bytes(struct ph__wire_reader *reader, size_t size, void *bytes_out);
-/* NUL-terminated, so text_out has max_bytes + 1 bytes; a longer text is a fault, and one that is no UTF-8 or has control
- * characters. */
+/* NUL-terminated, so text_out has max_bytes + 1 bytes; a longer text is a fault, and one that is no UTF-8 or
+ * has control characters. */
 void ph__wire_get_text(struct ph__wire_reader *reader, size_t max_bytes, char *text_out);
 
-/* PH_ERROR_DATA when anything was missing, refused or left over; `what` names the message, and from whom it is. */
+/* PH_ERROR_DATA when anything was missing, refused or left over; `what` names the message, and from whom it
+ * is. */
 ph_status ph__wire_reader_finish(const struct ph__wire_reader *reader, const char *what);
 
 #endif

@@ -20,8 +20,8 @@ bool ph__fuse_activation(struct ph_builder *builder, struct ph__node *node, cons
 
 /* Inputs of an activation's backward operator. */
 enum { PH_ACTIVATION_BACKWARD_DY, PH_ACTIVATION_BACKWARD_Y };
-/* The fuse rule of an activation's backward node: behind a linear layer's gradient by its input, it becomes the end of
- * that. */
+/* The fuse rule of an activation's backward node: behind a linear layer's gradient by its input, it becomes
+ * the end of that. */
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
     const struct ph__node *producer, enum ph_activation activation);
 

@@ -1,8 +1,8 @@
 /* What the operator files share: checks of operand types, costs, and loops that cut work by shape alone.
  *
- * The habits of an operator file: attributes are a small zeroed struct; a gradient rule copies its node first,
- * because adding nodes may move it; the output gradient is input 0 of a backward operator, so that the result
- * may take over its memory. */
+ * The habits of an operator file: attributes are a small zeroed struct; a gradient rule copies its node
+ * first, because adding nodes may move it; the output gradient is input 0 of a backward operator, so that the
+ * result may take over its memory. */
 #ifndef PH_OP_OPERATOR_H
 #define PH_OP_OPERATOR_H
 
@@ -69,8 +69,8 @@ enum ph_dtype ph__packed_dtype(enum ph__packing packing); /* unless the precisio
 struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, enum ph__packing packing);
 /* dy (...,K) summed over all but the last dimension: (K). */
 ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
-/* A layer's gradients by its weight and its bias, where either is wanted: outputs 0 and, with a bias, 1 of the operator
- * `backward`. weight, bias: the layer's inputs. */
+/* A layer's gradients by its weight and its bias, where either is wanted: outputs 0 and, with a bias, 1 of
+ * the operator `backward`. weight, bias: the layer's inputs. */
 void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t bias,
     const struct ph__op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
     const ph_value *inputs);

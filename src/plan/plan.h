@@ -1,16 +1,17 @@
 /* Plans: which rank holds which rows and columns of which table.
  *
- * A plan is made from facts of the tables and of the machine by a planner, or read from a file that a person can edit; it
- * says a table's kind and its place, and the shards follow from these alone, so that every rank works out the same ones.
+ * A plan is made from facts of the tables and of the machine by a planner, or read from a file that a person
+ * can edit; it says a table's kind and its place, and the shards follow from these alone, so that every rank
+ * works out the same ones.
  *
  *   kind               place   what is where
  *   table_wise         rank    the whole table on one rank
  *   row_wise           ranks   rows over the ranks, in equal runs: the first (rows % n) have one more
- *   column_wise        ranks   columns over the ranks, in equal runs of PH_SHARD_COLUMNS: the first ones have one run more
- *   table_row_wise     host    the table on one host, its rows over that host's ranks
- *   table_column_wise  host    the table on one host, its columns over as many of its ranks as they are enough for
- *   grid               hosts   columns over the hosts, rows over each host's ranks
- *   data_parallel      -       all of it on every rank
+ *   column_wise        ranks   columns over the ranks, in equal runs of PH_SHARD_COLUMNS: the first ones have
+ * one run more table_row_wise     host    the table on one host, its rows over that host's ranks
+ *   table_column_wise  host    the table on one host, its columns over as many of its ranks as they are
+ * enough for grid               hosts   columns over the hosts, rows over each host's ranks data_parallel -
+ * all of it on every rank
  *
  * A rank has one shard of a table at most. Ranks behind the last row have none.
  *
@@ -109,7 +110,7 @@ struct ph__plan { /* zero-initialised is none */
 const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name);
 void ph__plan_fini(struct ph__plan *plan);
 
-/* ---- plans as files -------------------------------------------------------------------------------------- */
+/* ---- plans as files ---- */
 
 /* Reads a plan file for these tables and this topology:
  *
@@ -122,21 +123,23 @@ void ph__plan_fini(struct ph__plan *plan);
  *     "linear.*": {kind: data_parallel}                  # any number of characters; the first that matches
  *   default: {kind: table_wise}                          # of tables that no line above names
  *
- * A name goes before a pattern. A kind without its place gets one: all ranks or all hosts where rows or a grid go over them; one
- * rank, one host, or as many ranks as the columns are enough for, where there are the fewest bytes by then, after all tables
- * that are placed otherwise, the largest first. Every error is PH_ERROR_CONFIG with file and line: an unknown or missing table,
- * another world size, a rank or host that is not there or is named twice, a kind that does not fit. */
+ * A name goes before a pattern. A kind without its place gets one: all ranks or all hosts where rows or a
+ * grid go over them; one rank, one host, or as many ranks as the columns are enough for, where there are the
+ * fewest bytes by then, after all tables that are placed otherwise, the largest first. Every error is
+ * PH_ERROR_CONFIG with file and line: an unknown or missing table, another world size, a rank or host that is
+ * not there or is named twice, a kind that does not fit. */
 ph_status ph__plan_read(const char *path, const struct ph__topology *topology,
     const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out);
-/* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_CONFIG: a table's name is
- * longer than PH_PLAN_MAX_NAME bytes. PH_ERROR_DISK. */
+/* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_CONFIG: a table's
+ * name is longer than PH_PLAN_MAX_NAME bytes. PH_ERROR_DISK. */
 ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer);
 /* Into a file, which is replaced in one moment, with the errors of ph__plan_write. */
 ph_status ph__plan_save(const struct ph__plan *plan, const char *path);
 
-/* ---- planners -------------------------------------------------------------------------------------------- */
+/* ---- planners ---- */
 
-/* How numbers travel (comm/wire/wire_format.h), as far as bytes tell: a vector of c numbers takes c number_bytes + vector_bytes. */
+/* How numbers travel (comm/wire/wire_format.h), as far as bytes tell: a vector of c numbers takes c
+ * number_bytes + vector_bytes. */
 struct ph__plan_wire {
     size_t number_bytes; /* fp32 4, fp16 and bf16 2, int8 1 */
     size_t vector_bytes; /* int8: 4, its scale */
@@ -162,14 +165,15 @@ struct ph__plan_machine {
 ph_status ph__plan_replicate(const struct ph__topology *topology, const struct ph__table_facts *tables,
     size_t num_tables, struct ph__plan *plan_out);
 
-/* The greedy planner: tables by falling cost (plan_cost.h), each where the busiest rank stays least busy, with the kinds that
- * fit; for several thresholds of when a table is worth cutting, of which the best plan stays. Finds a plan wherever all tables
- * fit when each is cut by rows over all ranks. PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */
+/* The greedy planner: tables by falling cost (plan_cost.h), each where the busiest rank stays least busy,
+ * with the kinds that fit; for several thresholds of when a table is worth cutting, of which the best plan
+ * stays. Finds a plan wherever all tables fit when each is cut by rows over all ranks. PH_ERROR_MEMORY when
+ * nothing fits: which table, and how much is missing. */
 ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct ph__topology *topology,
     const struct ph__plan_step *step, const struct ph__table_facts *tables, size_t num_tables,
     struct ph__plan *plan_out);
 
-/* ---- what a plan asks of each rank ----------------------------------------------------------------------- */
+/* ---- what a plan asks of each rank ---- */
 
 /* What a plan asks of a rank, by the planner's own cost. */
 struct ph__plan_load {
@@ -180,15 +184,16 @@ struct ph__plan_load {
 /* loads_out (world_size). PH_ERROR_MEMORY. */
 ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_machine *machine,
     const struct ph__plan_step *step, const struct ph__table_facts *tables, struct ph__plan_load *loads_out);
-/* PH_ERROR_MEMORY where a rank has more than rank_bytes (0: no limit) of tables and slots: which rank, how much is missing, and
- * which table takes most of it there. */
+/* PH_ERROR_MEMORY where a rank has more than rank_bytes (0: no limit) of tables and slots: which rank, how
+ * much is missing, and which table takes most of it there. */
 ph_status ph__plan_check_bytes(
     const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t rank_bytes);
 /* Two tables for people: tables with their kinds and places, and ranks with their loads. */
 ph_status ph__plan_print(
     const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer);
 
-/* ---- what goes over each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h) ---- */
+/* ---- what goes over each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h)
+ * ---- */
 
 /* Gradients of dense parameters, which all ranks sum. */
 struct ph__plan_dense {
@@ -203,7 +208,8 @@ struct ph__plan_links {
     double *bytes; /* (count, count), [from][to], in the arena */
 };
 
-/* most: ranks, or hosts, that a table has room for; count is 0 where there are more of both. PH_ERROR_MEMORY. */
+/* most: ranks, or hosts, that a table has room for; count is 0 where there are more of both. PH_ERROR_MEMORY.
+ */
 ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan_step *step,
     const struct ph__plan_dense *dense, const struct ph__table_facts *tables, size_t most,
     struct ph__arena *arena, struct ph__plan_links *links_out);

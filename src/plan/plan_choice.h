@@ -18,11 +18,12 @@ struct ph__plan_choice {
     size_t num_places;      /* 0: wherever ph__plan_read says */
 };
 
-/* Shards that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows stay whole. */
+/* Shards that a table's columns can be cut into: one for each PH_SHARD_COLUMNS of them, or one where rows
+ * stay whole. */
 size_t ph__most_column_shards(const struct ph__table_facts *table);
 
-/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than ph__most_column_shards of the
- * table, or a kind that cuts columns which stay together. */
+/* PH_ERROR_CONFIG with the reason alone: a place that is not there or is named twice, more of them than
+ * ph__most_column_shards of the table, or a kind that cuts columns which stay together. */
 ph_status ph__choice_check(const struct ph__topology *topology, const struct ph__table_facts *table,
     const struct ph__plan_choice *choice);
 

@@ -5,12 +5,13 @@
 
 #include "base/sizes.h"
 
-/* ---- the machine ----------------------------------------------------------------------------------------- */
+/* ---- the machine ---- */
 
 #define RATE(member) offsetof(struct ph__plan_machine, member)
 
-/* Rows are looked up by one core, since plans must not depend on the number of threads, which is each rank's own. By Little's law a
- * core reads (cache lines under way) (bytes of a line) / latency: 12 x 64 B / 96 ns, by the L1 fill buffers of Ice Lake. */
+/* Rows are looked up by one core, since plans must not depend on the number of threads, which is each rank's
+ * own. By Little's law a core reads (cache lines under way) (bytes of a line) / latency: 12 x 64 B / 96 ns,
+ * by the L1 fill buffers of Ice Lake. */
 const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES] = {
     {"rows at random, each rank", 8e9, "one core of Intel's Ice Lake, memory at 96 ns (assumed)",
         RATE(memory_bytes_per_s)},
@@ -38,7 +39,7 @@ struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes)
     return machine;
 }
 
-/* ---- the cost -------------------------------------------------------------------------------------------- */
+/* ---- the cost ---- */
 
 double ph__expected_rows(double num_rows, double num_ids)
 {
@@ -86,8 +87,8 @@ static ph_status visit_expected(const struct ph__plan *plan, size_t table,
     return status;
 }
 
-/* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time: they are of every pair
- * of a rank and a shard. */
+/* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time:
+ * they are of every pair of a rank and a shard. */
 static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
     const struct ph__plan_step *step, ph__traffic_visit visit, void *context)
 {
@@ -97,7 +98,7 @@ static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__
     return PH_OK;
 }
 
-/* ---- a rank's work ----------------------------------------------------------------------------------------- */
+/* ---- a rank's work ---- */
 
 /* What is asked of one rank's part of a table. */
 struct part_work {
@@ -172,7 +173,7 @@ void ph__table_usage(const struct ph__plan *plan, size_t table, const struct ph_
     ph__table_traffic(plan, table, facts, step, counts, use_link, &traffic);
 }
 
-/* ---- seconds ------------------------------------------------------------------------------------------------ */
+/* ---- seconds ---- */
 
 void ph__usage_seconds(const struct ph__plan_machine *machine, const struct ph__topology *topology,
     const struct ph__rank_usage *usage, double *seconds_out)
@@ -192,7 +193,7 @@ void ph__usage_seconds(const struct ph__plan_machine *machine, const struct ph__
     }
 }
 
-/* ---- loads -------------------------------------------------------------------------------------------------- */
+/* ---- loads ---- */
 
 static ph_status add_usage(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
     const struct ph__plan_step *step, struct ph__rank_usage *usage)
@@ -240,7 +241,7 @@ ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_mach
     return status;
 }
 
-/* ---- links ----------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 struct adding {
     const struct ph__plan_links *links;

@@ -60,7 +60,7 @@ static ph_status refuse_word(const struct reading *reading, size_t line, const c
         word, nearest);
 }
 
-/* ---- one line ---------------------------------------------------------------------------------------------- */
+/* ---- one line ---- */
 
 static ph_status read_integer(
     const struct reading *reading, const struct ph__yaml_node *node, int64_t *integer_out)
@@ -155,7 +155,7 @@ static ph_status read_member(
     return refuse_word(reading, node->line, "key", word, known, sizeof known / sizeof *known);
 }
 
-/* ---- the lines --------------------------------------------------------------------------------------------- */
+/* ---- the lines ---- */
 
 static struct entry *begin_entry(
     struct reading *reading, const struct ph__yaml_node *node, const char *table_name)
@@ -264,7 +264,7 @@ static ph_status read_lines(struct reading *reading)
     return PH_OK;
 }
 
-/* ---- the tables -------------------------------------------------------------------------------------------- */
+/* ---- the tables ---- */
 
 /* NULL: none, and no default. */
 static const struct entry *find_entry(const struct reading *reading, const char *table)

@@ -1,10 +1,10 @@
-/* The greedy planner. A table is tried with every kind that its policy allows, at the ranks or hosts that are least busy by
- * then and have room, and stays as in the best trial.
+/* The greedy planner. A table is tried with every kind that its policy allows, at the ranks or hosts that are
+ * least busy by then and have room, and stays as in the best trial.
  *
- * Whether cutting a table pays shows only when the others have found their places: cut tables share the work evenly and send
- * more, over the network most. So there are several policies of when a table is cut that need not be, and whether it then stays
- * on its host; each gives a plan, and the best stays. The last cuts everything by rows over all ranks: where that does not fit,
- * nothing does. */
+ * Whether cutting a table pays shows only when the others have found their places: cut tables share the work
+ * evenly and send more, over the network most. So there are several policies of when a table is cut that need
+ * not be, and whether it then stays on its host; each gives a plan, and the best stays. The last cuts
+ * everything by rows over all ranks: where that does not fit, nothing does. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,11 @@
 #include "base/text/number.h"
 #include "plan/plan_cost.h"
 
-/* ---- trials ---------------------------------------------------------------------------------------------- */
+/* ---- trials ---- */
 
-/* Trials of a planner: one table more, at the places that suit it best by then, and what that would ask of the ranks. The best of
- * a table's trials is remembered: that after which the busiest rank is least busy, of equal ones that with the least work in all. */
+/* Trials of a planner: one table more, at the places that suit it best by then, and what that would ask of
+ * the ranks. The best of a table's trials is remembered: that after which the busiest rank is least busy, of
+ * equal ones that with the least work in all. */
 struct trial {
     struct ph__plan_choice choice;
     uint32_t *places;             /* (world_size) what choice.places is */
@@ -112,7 +113,7 @@ static double trials_busiest(struct trials *trials)
     return placed.busiest;
 }
 
-/* ---- where it is tried -------------------------------------------------------------------------------------- */
+/* ---- where it is tried ---- */
 
 static int by_seconds(const void *a, const void *b)
 {
@@ -181,10 +182,10 @@ static bool choose_places(
     return num_chosen == wanted;
 }
 
-/* ---- trying ---------------------------------------------------------------------------------------------------- */
+/* ---- trying ---- */
 
-/* Tries a table beside what is placed, at the num_places least busy ranks or hosts that have room for it; where there are not
- * as many, not at all. All of them are taken whether they have room or not. */
+/* Tries a table beside what is placed, at the num_places least busy ranks or hosts that have room for it;
+ * where there are not as many, not at all. All of them are taken whether they have room or not. */
 static ph_status trials_try(
     struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind, size_t num_places)
 {
@@ -216,7 +217,7 @@ static ph_status trials_weigh(
     return PH_OK;
 }
 
-/* ---- policies -------------------------------------------------------------------------------------------- */
+/* ---- policies ---- */
 
 struct policy {
     double cut_above; /* times a rank's fair share of the whole cost: tables that cost more may be cut */
@@ -250,7 +251,7 @@ struct search {
     uint32_t *places;                /* (num_tables, world_size) of these */
 };
 
-/* ---- a table ------------------------------------------------------------------------------------------------ */
+/* ---- a table ---- */
 
 static ph_status try_kind(struct search *search, size_t table, enum ph__shard_kind kind, size_t num_places)
 {
@@ -304,7 +305,7 @@ static ph_status try_table(struct search *search, size_t table, const struct pol
     return PH_OK;
 }
 
-/* ---- a policy ----------------------------------------------------------------------------------------------- */
+/* ---- a policy ---- */
 
 /* Places the table as in its best trial. */
 static void place_best(struct search *search, size_t table)
@@ -386,7 +387,7 @@ static ph_status build_best(struct search *search, struct ph__plan *best)
     return PH_OK;
 }
 
-/* ---- the search --------------------------------------------------------------------------------------------- */
+/* ---- the search ---- */
 
 static ph_status weigh_tables(struct search *search)
 {

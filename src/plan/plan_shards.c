@@ -1,4 +1,5 @@
-/* From a table's kind to its place, where none is given, and from both to its shards: arithmetic alone, which every rank does alike. */
+/* From a table's kind to its place, where none is given, and from both to its shards: arithmetic alone, which
+ * every rank does alike. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "base/text/number.h"
 #include "plan/plan_choice.h"
 
-/* ---- shards ---------------------------------------------------------------------------------------------- */
+/* ---- shards ---- */
 
 /* One of n runs that a count is cut into: the first (count % n) have one more. */
 struct run {
@@ -70,7 +71,8 @@ static uint32_t rank_of(const struct ph__topology *topology, const struct ph__pl
     return (uint32_t)(host * topology->ranks_per_host + local);
 }
 
-/* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their number. */
+/* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their
+ * number. */
 static size_t table_shards(const struct ph__topology *topology, const struct ph__table_facts *table,
     const struct ph__plan_choice *choice, uint32_t table_index, struct ph__table_shard *shards_out)
 {
@@ -95,7 +97,7 @@ uint64_t ph__table_shard_bytes(const struct ph__table_facts *table, uint64_t num
     return num_rows * (ph__divide_up(by_column * num_columns, table->dim) + table->row_slot_bytes);
 }
 
-/* ---- the plan ---------------------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
 static ph_status build_table(
     struct ph__plan *plan, const struct ph__table_facts *facts, const struct ph__plan_choice *choice)
@@ -174,7 +176,7 @@ ph_status ph__plan_replicate(const struct ph__topology *topology, const struct p
     return status;
 }
 
-/* ---- places for tables whose kind is decided and whose place is not: by bytes alone ---------------------- */
+/* ---- places for tables whose kind is decided and whose place is not: by bytes alone ---- */
 
 struct placing {
     const struct ph__topology *topology;
@@ -324,7 +326,7 @@ ph_status ph__plan_places(const struct ph__topology *topology, const struct ph__
     return place_all(&placing);
 }
 
-/* ---- whether a plan that somebody else has made keeps to what a rank may spend --------------------------- */
+/* ---- whether a plan that somebody else has made keeps to what a rank may spend ---- */
 
 /* Gives the bytes that a rank has of a table: of one that is cut, of its shard. */
 static uint64_t bytes_on(

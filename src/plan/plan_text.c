@@ -14,8 +14,8 @@ static bool holds_some(const struct ph__plan *plan, const struct ph__plan_table 
     return false;
 }
 
-/* Names the ranks that hold some of the table, in runs: "0-3, 6"; "all" where it is data_parallel. In the arena; NULL: out of
- * memory. */
+/* Names the ranks that hold some of the table, in runs: "0-3, 6"; "all" where it is data_parallel. In the
+ * arena; NULL: out of memory. */
 static const char *ranks_text(
     const struct ph__plan *plan, const struct ph__plan_table *table, struct ph__arena *arena)
 {
@@ -34,7 +34,7 @@ static const char *ranks_text(
     return text;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static ph_status write_places(const struct ph__plan_table *table, struct ph__writer *writer)
 {
@@ -49,7 +49,8 @@ static ph_status write_places(const struct ph__plan_table *table, struct ph__wri
     return ph__writer_printf(writer, "]");
 }
 
-/* YAML wants a question mark before a key that is written in more than 1024 characters; one of a byte may take six. */
+/* YAML wants a question mark before a key that is written in more than 1024 characters; one of a byte may
+ * take six. */
 static ph_status write_name(const char *name, struct ph__writer *writer)
 {
     const bool is_long = strlen(name) > 1024 / 6 - 2;
@@ -98,7 +99,7 @@ ph_status ph__plan_save(const struct ph__plan *plan, const char *path)
     return ph__writer_end(writer, ph__plan_write(plan, writer));
 }
 
-/* ---- tables for people ----------------------------------------------------------------------------------- */
+/* ---- tables for people ---- */
 
 static ph_status print_tables(const struct ph__plan *plan, struct ph__writer *writer)
 {

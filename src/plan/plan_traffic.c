@@ -31,7 +31,7 @@ size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, 
     return ph__range_start(batch_size, rank + 1, world_size) - ph__range_start(batch_size, rank, world_size);
 }
 
-/* ---- messages of one table ------------------------------------------------------------------------------- */
+/* ---- messages of one table ---- */
 
 /* One table while its messages are gone through. */
 struct table_messages {
@@ -70,7 +70,7 @@ static double vector_bytes(const struct ph__plan_wire *wire, size_t columns)
     return (double)(columns * wire->number_bytes + wire->vector_bytes);
 }
 
-/* ---- ids -------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 static bool reads_feature(const struct ph__table_facts *facts, size_t num_reads, uint32_t feature)
 {
@@ -129,7 +129,7 @@ static void send_ids(const struct table_messages *messages)
                 send_stream(messages, read, shard);
 }
 
-/* ---- vectors and their gradients -------------------------------------------------------------------------- */
+/* ---- vectors and their gradients ---- */
 
 /* So many vectors of a shard's columns, forward, and their gradients back. */
 static void send_vectors(const struct table_messages *messages, const struct ph__table_shard *shard,
@@ -155,7 +155,8 @@ static void send_to_all(const struct table_messages *messages, const struct ph__
         send_vectors(messages, shard, shard->rank, rank, samples_of(messages, rank));
 }
 
-/* From the owner to the ranks of its host; of a column run's first shard also from these on to their peers. */
+/* From the owner to the ranks of its host; of a column run's first shard also from these on to their peers.
+ */
 static void send_over_host(const struct table_messages *messages, const struct ph__table_shard *shard)
 {
     const struct ph__topology *topology = &messages->plan->topology;
@@ -185,7 +186,7 @@ static void send_read(const struct table_messages *messages, size_t read, size_t
         send_to_all(messages, of);
 }
 
-/* ---- updates ------------------------------------------------------------------------------------------------ */
+/* ---- updates ---- */
 
 static void send_squares(const struct table_messages *messages)
 {
@@ -231,7 +232,7 @@ void ph__table_traffic(const struct ph__plan *plan, size_t table, const struct p
         plan, planned, plan->shards + planned->first_shard, facts, 0, step, counts, visit, context});
 }
 
-/* ---- of all tables ------------------------------------------------------------------------------------------ */
+/* ---- of all tables ---- */
 
 /* So many bytes from each rank to each other. */
 static void send_everywhere(
@@ -273,7 +274,7 @@ void ph__batch_traffic(
             send_everywhere(world_size, PH_TRAFFIC_REPLICAS, COUNT_BYTES, visit, context);
 }
 
-/* ---- of dense parameters -------------------------------------------------------------------------------------- */
+/* ---- of dense parameters ---- */
 
 void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size_t num_numbers,
     ph__traffic_visit visit, void *context)
@@ -290,7 +291,7 @@ void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size
                     unit_bytes * (double)(2 * each + (from < more) + (to < more)));
 }
 
-/* ---- as a matrix ------------------------------------------------------------------------------------------------ */
+/* ---- as a matrix ---- */
 
 struct matrix {
     size_t world_size;

@@ -21,7 +21,7 @@ static struct ph__json *append_object(struct ph__json *array)
     return object;
 }
 
-/* ---- the document ----------------------------------------------------------------------------------------- */
+/* ---- the document ---- */
 
 void ph__page_init(struct ph__page *page, const char *title, const char *heading, const char *about)
 {
@@ -82,7 +82,7 @@ struct ph__json *ph__page_add_details(struct ph__json *blocks, const char *summa
     return set_array(details, "blocks");
 }
 
-/* ---- figures and tables ----------------------------------------------------------------------------------- */
+/* ---- figures and tables ---- */
 
 struct ph__json *ph__page_add_figures(struct ph__json *blocks)
 {
@@ -124,10 +124,10 @@ struct ph__json *ph__page_add_row(struct ph__page_table *table, double bar)
     return row;
 }
 
-/* ---- plots ------------------------------------------------------------------------------------------------ */
+/* ---- plots ---- */
 
-/* Lists the points to draw in kept[PH_PAGE_MAX_POINTS], ascending: all of them, or the lowest and the highest of each group of
- * neighbours. */
+/* Lists the points to draw in kept[PH_PAGE_MAX_POINTS], ascending: all of them, or the lowest and the highest
+ * of each group of neighbours. */
 static size_t thin(const struct ph__page_series *series, size_t kept[PH_PAGE_MAX_POINTS])
 {
     const size_t num_groups = PH_PAGE_MAX_POINTS / 2;
@@ -138,7 +138,8 @@ static size_t thin(const struct ph__page_series *series, size_t kept[PH_PAGE_MAX
         return count;
     }
     for (size_t group = 0; group < num_groups; group++) {
-        const size_t begin = series->count * group / num_groups, end = series->count * (group + 1) / num_groups;
+        const size_t begin = series->count * group / num_groups,
+                     end = series->count * (group + 1) / num_groups;
         size_t lowest = begin, highest = begin;
         for (size_t i = begin; i < end; i++) {
             lowest = series->y[i] < series->y[lowest] || isnan(series->y[lowest]) ? i : lowest;
@@ -215,9 +216,10 @@ void ph__page_add_plot(struct ph__json *plots, const struct ph__page_plot *plot)
     }
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
-/* Writes JSON as the text of a script element, which "</script" or "<!--" within a string would end: every '<' is spelled out. */
+/* Writes JSON as the text of a script element, which "</script" or "<!--" within a string would end: every
+ * '<' is spelled out. */
 static ph_status write_document(struct ph__writer *writer, const char *json)
 {
     for (;;) {

@@ -1,5 +1,6 @@
-/* The page of a report: one HTML file that needs nothing beside itself. C describes what the page shows as JSON; the template
- * (page.html) draws it. The template and the document travel in one file, so that no network and no second file is needed.
+/* The page of a report: one HTML file that needs nothing beside itself. C describes what the page shows as
+ * JSON; the template (page.html) draws it. The template and the document travel in one file, so that no
+ * network and no second file is needed.
  *
  * The document, member by member:
  *
@@ -9,12 +10,14 @@
  *     facts       [{name, value}]
  *     sections    [{id, heading, note, blocks}]
  *
- * A block is {kind, ...}: heading, text and preformatted {text}; figures {items: [{name, value, format, unit, note}]};
- * table {id, columns: [{name, format, title}], rows: [[value]], bars: [share], num_rows}; plots {plots: [ph__page_plot]};
- * rows, a ph__page_row_plot; graph {id, nodes: [{label, note, title, color}], edges: [[from, to]]}; details {summary, blocks}.
+ * A block is {kind, ...}: heading, text and preformatted {text}; figures {items: [{name, value, format, unit,
+ * note}]}; table {id, columns: [{name, format, title}], rows: [[value]], bars: [share], num_rows}; plots
+ * {plots: [ph__page_plot]}; rows, a ph__page_row_plot; graph {id, nodes: [{label, note, title, color}],
+ * edges: [[from, to]]}; details {summary, blocks}.
  *
- * Building needs no checks, as in base/format/json.h: ph__page_write reports memory that ran out. Texts are copied and may hold
- * anything: the template sets them as text, never as markup. One thread at a time per page. */
+ * Building needs no checks, as in base/format/json.h: ph__page_write reports memory that ran out. Texts are
+ * copied and may hold anything: the template sets them as text, never as markup. One thread at a time per
+ * page. */
 #ifndef PH_REPORT_PAGE_H
 #define PH_REPORT_PAGE_H
 
@@ -32,8 +35,8 @@ struct ph__page {
 void ph__page_init(struct ph__page *page, const char *title, const char *heading, const char *about);
 void ph__page_fini(struct ph__page *page);
 
-/* Writes the page to `path`, which keeps its former file until the new one is complete. PH_ERROR_DISK naming the path,
- * PH_ERROR_MEMORY. */
+/* Writes the page to `path`, which keeps its former file until the new one is complete. PH_ERROR_DISK naming
+ * the path, PH_ERROR_MEMORY. */
 ph_status ph__page_write(const struct ph__page *page, const char *path);
 
 /* Says how the reported work ended. */
@@ -53,8 +56,8 @@ struct ph__json *ph__page_add_details(struct ph__json *blocks, const char *summa
 
 /* ---- figures and tables ----
  *
- * A format is how a value reads: "quantity" (12.3k), "bytes", "percent" (of a share), "number", ".3" (decimals), or NULL for
- * text. A value that is not finite reads "–". */
+ * A format is how a value reads: "quantity" (12.3k), "bytes", "percent" (of a share), "number", ".3"
+ * (decimals), or NULL for text. A value that is not finite reads "–". */
 
 /* Adds a block of headline figures and returns its items, borrowed. */
 struct ph__json *ph__page_add_figures(struct ph__json *blocks);
@@ -74,12 +77,12 @@ struct ph__page_table {
     struct ph__json *rows, *bars; /* borrowed from the page */
 };
 
-/* Adds a table that gets rows next. The reader sorts it by any column. num_rows: how many there are; of more than
- * PH_PAGE_MAX_ROWS add the first PH_PAGE_MAX_ROWS: the page says how many are left out. */
+/* Adds a table that gets rows next. The reader sorts it by any column. num_rows: how many there are; of more
+ * than PH_PAGE_MAX_ROWS add the first PH_PAGE_MAX_ROWS: the page says how many are left out. */
 struct ph__page_table ph__page_add_table(struct ph__json *blocks, const char *id,
     const struct ph__page_column *columns, size_t num_columns, size_t num_rows);
-/* Adds a row and returns its values, borrowed: append one a column. bar: length of the bar behind the first value, 0 .. 1, or NAN
- * for none. */
+/* Adds a row and returns its values, borrowed: append one a column. bar: length of the bar behind the first
+ * value, 0 .. 1, or NAN for none. */
 struct ph__json *ph__page_add_row(struct ph__page_table *table, double bar);
 
 /* ---- plots ---- */
@@ -91,7 +94,8 @@ enum ph__page_style {
     PH_PAGE_BARS,          /* from the bottom up to y, from x to x_end: a histogram */
 };
 
-/* A point that is not finite leaves a gap. Of more than PH_PAGE_MAX_POINTS the lowest and the highest of neighbours are kept. */
+/* A point that is not finite leaves a gap. Of more than PH_PAGE_MAX_POINTS the lowest and the highest of
+ * neighbours are kept. */
 struct ph__page_series {
     const char *name; /* in the legend; NULL: not in the legend */
     const char *id;   /* of the element that holds what is drawn */

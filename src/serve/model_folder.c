@@ -18,7 +18,8 @@ static bool is_missing(const char *path)
     return !ph__file_exists(path) && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Gives where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is missing. */
+/* Gives where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is
+ * missing. */
 static ph_status find_file(
     struct ph__arena *arena, const char *folder, const char *name, const char **path_out)
 {
@@ -34,7 +35,7 @@ static ph_status find_file(
     return PH_OK;
 }
 
-/* ---- what the model is ------------------------------------------------------------------------------------ */
+/* ---- what the model is ---- */
 
 static ph_status read_weights_settings(struct ph__arena *arena, const char *config_path,
     const char *weights_path, struct ph__model_origin *origin)
@@ -96,7 +97,7 @@ void ph__model_config_fini(struct ph__model_config *config)
     ph__arena_fini(&config->arena);
 }
 
-/* ---- the files -------------------------------------------------------------------------------------------- */
+/* ---- the files ---- */
 
 struct files {
     const char *folder, *encoder, *weights;
@@ -131,8 +132,8 @@ static ph_status check_encoder(
         encoder_path);
 }
 
-/* Weights that do not say what they were learnt with are taken as they are; what they say stands for a config.yaml that
- * is missing. */
+/* Weights that do not say what they were learnt with are taken as they are; what they say stands for a
+ * config.yaml that is missing. */
 static ph_status check_config(const struct ph__folder *file, const char *folder, const char *weights_path)
 {
     struct ph__model_config config;
@@ -160,7 +161,7 @@ static ph_status check_origin(const struct files *files)
     return status;
 }
 
-/* ---- the model itself ------------------------------------------------------------------------------------- */
+/* ---- the model itself ---- */
 
 static ph_status build_program(struct ph__model_folder *model, const struct ph_model_settings *settings)
 {
@@ -171,8 +172,8 @@ static ph_status build_program(struct ph__model_folder *model, const struct ph_m
     return status;
 }
 
-/* Settings that the weights themselves gave are believed as far as encoder and weights allow: before memory is taken for
- * a model that the weights cannot be those of. */
+/* Settings that the weights themselves gave are believed as far as encoder and weights allow: before memory
+ * is taken for a model that the weights cannot be those of. */
 static ph_status build_unvouched(
     struct ph__model_folder *model, const struct ph_model_settings *settings, const char *weights_path)
 {

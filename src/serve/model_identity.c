@@ -27,7 +27,7 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     return PH_OK;
 }
 
-/* ---- the way back ----------------------------------------------------------------------------------------- */
+/* ---- the way back ---- */
 
 /* Other keys could make a config of what is no model: paths, say. */
 static bool is_of_model(const struct ph__section *sections, size_t num_sections, const char *line)
@@ -95,7 +95,7 @@ ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_
     return PH_OK;
 }
 
-/* ---- comparing -------------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 /* The first line of `text` that is none of `other`; its length is 0 when there is none. */
 static const char *line_missing(const char *text, const char *other, size_t *length_out)

@@ -1,6 +1,6 @@
-/* What weights were trained with as far as scoring must know it, as a text in the metadata of model.safetensors: so a
- * config.yaml that says something else is found out before it makes wrong probabilities, and a folder without one can
- * be opened. */
+/* What weights were trained with as far as scoring must know it, as a text in the metadata of
+ * model.safetensors: so a config.yaml that says something else is found out before it makes wrong
+ * probabilities, and a folder without one can be opened. */
 #ifndef PH_SERVE_MODEL_IDENTITY_H
 #define PH_SERVE_MODEL_IDENTITY_H
 
@@ -10,13 +10,13 @@
 #define PH_IDENTITY_KEY "settings" /* of the metadata */
 #define PH_IDENTITY_BYTES 16384    /* more than any model's settings take, the ending NUL included */
 
-/* The model's settings that are not at their defaults and data.negative_rate, as lines "model.kind=fm", in less than
- * PH_IDENTITY_BYTES. In the arena. */
+/* The model's settings that are not at their defaults and data.negative_rate, as lines "model.kind=fm", in
+ * less than PH_IDENTITY_BYTES. In the arena. */
 ph_status ph__model_identity(const struct ph_model_settings *settings, double negative_rate,
     struct ph__arena *arena, const char **text_out);
 
-/* The way back: the lines as sets for ph__config_read, in the arena. PH_ERROR_CHECKPOINT naming the weights' path for
- * what no ph__model_identity has written: another key, or a value that its option does not take. */
+/* The way back: the lines as sets for ph__config_read, in the arena. PH_ERROR_CHECKPOINT naming the weights'
+ * path for what no ph__model_identity has written: another key, or a value that its option does not take. */
 ph_status ph__model_identity_sets(const char *path, const char *text, struct ph__arena *arena,
     const char *const **sets_out, size_t *num_sets_out);
 

@@ -1,5 +1,5 @@
-/* The walk over an inference program: its leaves become the inputs and constants of the ONNX graph, and each node what
- * its operator's function adds. */
+/* The walk over an inference program: its leaves become the inputs and constants of the ONNX graph, and each
+ * node what its operator's function adds. */
 #include "serve/onnx_export.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define ENTRY "forward"
 #define LOGITS "logits"
 
-/* ---- leaves -------------------------------------------------------------------------------------------------- */
+/* ---- leaves ---- */
 
 static ph_status add_parameter(struct ph__onnx_walk *walk, struct ph_store *store,
     const struct ph__declaration *declaration, ph_value value)
@@ -61,7 +61,7 @@ static void add_inputs(struct ph__onnx_walk *walk)
         ph__onnx_add_id_inputs(walk, inputs[PH_INPUT_ID_WEIGHTS] != 0);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
 {
@@ -122,7 +122,7 @@ static ph_status add_outputs(struct ph__onnx_walk *walk, double logit_shift)
     return PH_OK;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------------------ */
+/* ---- metadata ---- */
 
 /* Writes which feature each column of an input is into the metadata, one name a line. */
 static void add_names(

@@ -4,9 +4,10 @@
 
 #include "serve/model_folder.h"
 
-/* Writes the program of an open model folder, with its weights and the shift of its logits, to the file, atomically.
- * `kind` is what errors and the graph call the model ("dlrm"). Inputs and outputs are those of docs/ONNX.md.
- * PH_ERROR_USAGE for an operator that ONNX is not taught and for a model above 2 GiB, PH_ERROR_DISK, PH_ERROR_MEMORY. */
+/* Writes the program of an open model folder, with its weights and the shift of its logits, to the file,
+ * atomically. `kind` is what errors and the graph call the model ("dlrm"). Inputs and outputs are those of
+ * docs/ONNX.md. PH_ERROR_USAGE for an operator that ONNX is not taught and for a model above 2 GiB,
+ * PH_ERROR_DISK, PH_ERROR_MEMORY. */
 ph_status ph__onnx_export(const struct ph__model_folder *model, const char *kind, const char *path);
 
 #endif

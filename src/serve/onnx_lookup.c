@@ -1,8 +1,9 @@
-/* Table lookups in ONNX. All features that have one id a sample are one Gather from the physical table, at id + first row
- * of the feature's slice; a feature with lists is a Gather of its padded list, whose rows are masked and summed.
+/* Table lookups in ONNX. All features that have one id a sample are one Gather from the physical table, at id
+ * + first row of the feature's slice; a feature with lists is a Gather of its padded list, whose rows are
+ * masked and summed.
  *
- * slots:          ids -> "<node>/single" (B,S); for each list "<node>/<feature>/slots" (B,L), "<node>/<feature>/mask" (B,L,1)
- * embedding_bag:  those -> (B,F,D), the features in their order */
+ * slots:          ids -> "<node>/single" (B,S); for each list "<node>/<feature>/slots" (B,L),
+ * "<node>/<feature>/mask" (B,L,1) embedding_bag:  those -> (B,F,D), the features in their order */
 #include "serve/onnx_operators.h"
 
 #include "op/attributes.h"
@@ -40,7 +41,7 @@ static const char *list_emit(struct ph__onnx_walk *walk, const struct ph__node *
         &(struct ph__onnx_node){operator_name, inputs, attributes});
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------------------- */
+/* ---- inputs ---- */
 
 void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights)
 {
@@ -61,7 +62,7 @@ void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights)
     }
 }
 
-/* ---- slots --------------------------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 
 static void add_single_slots(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
@@ -106,7 +107,7 @@ static void slots(struct ph__onnx_walk *walk, const struct ph__node *node)
         add_list_slots(walk, node, walk->encoder->lists[i]);
 }
 
-/* ---- embedding_bag ------------------------------------------------------------------------------------------- */
+/* ---- embedding_bag ---- */
 
 enum { SLOTS, TABLE, WEIGHTS };
 
@@ -115,8 +116,8 @@ static const struct ph__node *producer(const struct ph__onnx_walk *walk, ph_valu
     return &walk->graph->nodes[walk->graph->values[value].producer];
 }
 
-/* (B,L,1): the mask, or the weights of the ids where there are any, and 0 for padding, whatever its weight says: NaN
- * times a mask of 0 would stay. */
+/* (B,L,1): the mask, or the weights of the ids where there are any, and 0 for padding, whatever its weight
+ * says: NaN times a mask of 0 would stay. */
 static const char *list_factors(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
     const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);

@@ -45,7 +45,7 @@ void ph__onnx_model_fini(struct ph__onnx_model *model)
     *model = (struct ph__onnx_model){0};
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 void ph__onnx_model_fail(struct ph__onnx_model *model, ph_status status, const char *format, ...)
 {
@@ -201,7 +201,7 @@ void ph__onnx_model_metadata(struct ph__onnx_model *model, const char *key, cons
     ph__protobuf_message(&model->metadata, MODEL_METADATA, &model->node);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static uint64_t data_bytes(const struct ph__onnx_tensor *tensor)
 {

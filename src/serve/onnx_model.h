@@ -1,8 +1,9 @@
 /* An ONNX model under construction, and its file: nodes, constants, inputs and outputs of one graph.
  *
- * Field numbers, types and versions are those of onnx/onnx.proto3 of the ONNX project (github.com/onnx/onnx); operators
- * are those of its operator set 17. Names are copied; the arrays of constants are borrowed until the model is
- * written, and go into the file without a copy. Errors are sticky: the first is reported by ph__onnx_model_write. */
+ * Field numbers, types and versions are those of onnx/onnx.proto3 of the ONNX project (github.com/onnx/onnx);
+ * operators are those of its operator set 17. Names are copied; the arrays of constants are borrowed until
+ * the model is written, and go into the file without a copy. Errors are sticky: the first is reported by
+ * ph__onnx_model_write. */
 #ifndef PH_SERVE_ONNX_MODEL_H
 #define PH_SERVE_ONNX_MODEL_H
 
@@ -80,8 +81,8 @@ void ph__onnx_model_output(struct ph__onnx_model *model, const char *name, enum 
     size_t num_dims, const struct ph__onnx_dim *dims);
 void ph__onnx_model_metadata(struct ph__onnx_model *model, const char *key, const char *value);
 
-/* Writes the file atomically, the graph under this name. PH_ERROR_USAGE above the 2 GiB that a protobuf message may
- * have, PH_ERROR_DISK, or the first error of what was added. */
+/* Writes the file atomically, the graph under this name. PH_ERROR_USAGE above the 2 GiB that a protobuf
+ * message may have, PH_ERROR_DISK, or the first error of what was added. */
 ph_status ph__onnx_model_write(struct ph__onnx_model *model, const char *graph_name, const char *path);
 
 #endif

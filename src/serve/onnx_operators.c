@@ -4,7 +4,7 @@
 
 #include "op/attributes.h"
 
-/* ---- small words --------------------------------------------------------------------------------------------- */
+/* ---- small words ---- */
 
 const char *ph__onnx_name(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix)
 {
@@ -62,7 +62,7 @@ const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node
     return ph__onnx_emit(walk, node, suffix, "Transpose", PH_ONNX_INPUTS(x), permutation);
 }
 
-/* ---- operators ----------------------------------------------------------------------------------------------- */
+/* ---- operators ---- */
 
 /* The memory is the input's, or the input in a layout that only our own kernels read. */
 static void same(struct ph__onnx_walk *walk, const struct ph__node *node)
@@ -236,9 +236,10 @@ static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph__n
         walk->model, ph__onnx_name(walk, node, "lower_triangle"), count, positions);
 }
 
-/* (B,P): the products of all pairs of vectors (B,F,D), as one batched matrix product v v^T of which the strictly lower
- * triangle is kept. It is gathered from the transposed products, whole rows of B numbers at a time: gathering single
- * numbers was the dearest node of the graph, and took four times as long for 64 samples. */
+/* (B,P): the products of all pairs of vectors (B,F,D), as one batched matrix product v v^T of which the
+ * strictly lower triangle is kept. It is gathered from the transposed products, whole rows of B numbers at a
+ * time: gathering single numbers was the dearest node of the graph, and took four times as long for 64
+ * samples. */
 static const char *pair_products(
     struct ph__onnx_walk *walk, const struct ph__node *node, const char *vectors, size_t num_fields)
 {
@@ -349,7 +350,7 @@ static void attention(struct ph__onnx_walk *walk, const struct ph__node *node)
         walk, node, ph__onnx_emit(walk, node, "out", "Reshape", PH_ONNX_INPUTS(rows, shape), NULL));
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static const struct ph__onnx_entry operators[] = {
     {"pack", same},

@@ -1,4 +1,5 @@
-/* How each operator of inference programs is written in ONNX: one small function an operator, in a table by name. */
+/* How each operator of inference programs is written in ONNX: one small function an operator, in a table by
+ * name. */
 #ifndef PH_SERVE_ONNX_OPERATORS_H
 #define PH_SERVE_ONNX_OPERATORS_H
 
@@ -26,7 +27,8 @@ ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is no
 
 /* ---- for operators ---- */
 
-/* The inputs of a node, and its attributes where they are one integer: both live as long as the block they stand in. */
+/* The inputs of a node, and its attributes where they are one integer: both live as long as the block they
+ * stand in. */
 #define PH_ONNX_INPUTS(...) \
     (const char *const[])   \
     {                       \
@@ -43,7 +45,8 @@ ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is no
 
 /* "<node>/<suffix>", a name that no other node uses. */
 const char *ph__onnx_name(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix);
-/* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name, or NULL. */
+/* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name,
+ * or NULL. */
 const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes);
 /* A constant (1) or () of that name. */
@@ -60,13 +63,13 @@ const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node
 const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, size_t num_dims, const int64_t *order);
 
-/* The operators that other files write, ended by one without a name: table lookups, in onnx_lookup.c, and products among vectors,
- * in onnx_products.c. */
+/* The operators that other files write, ended by one without a name: table lookups, in onnx_lookup.c, and
+ * products among vectors, in onnx_products.c. */
 extern const struct ph__onnx_entry ph__onnx_lookups[], ph__onnx_products[];
 
-/* The inputs of the model for the ids of the program: "ids" int64 (batch, features with one id a sample), in their
- * order, and for each feature with lists "ids.<feature>" int64 (batch, length), padded with -1, and where they are
- * weighted "weights.<feature>" (batch, length). */
+/* The inputs of the model for the ids of the program: "ids" int64 (batch, features with one id a sample), in
+ * their order, and for each feature with lists "ids.<feature>" int64 (batch, length), padded with -1, and
+ * where they are weighted "weights.<feature>" (batch, length). */
 void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights);
 
 #endif

@@ -46,7 +46,7 @@ static void set_biased(
     ph__onnx_set_output(walk, node, y);
 }
 
-/* ---- products of two matrices of a sample, and with a weight ----------------------------------------------------- */
+/* ---- products of two matrices of a sample, and with a weight ---- */
 
 static const char *matrix(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, bool is_transposed)
@@ -94,7 +94,7 @@ static void convolution(struct ph__onnx_walk *walk, const struct ph__node *node)
     ph__onnx_set_output(walk, node, ph__onnx_emit(walk, node, "out", "Conv", inputs, padding));
 }
 
-/* ---- sums of products -------------------------------------------------------------------------------------------- */
+/* ---- sums of products ---- */
 
 /* The vectors v_ij, i < j, of x (B,F*F,D), or where is_changed their partners v_ji, in the same order. */
 static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph__node *node,

@@ -11,7 +11,7 @@
 #include "graph/distribution.h"
 #include "graph/graph.h"
 
-/* ---- features -------------------------------------------------------------------------------------------- */
+/* ---- features ---- */
 
 /* Lists each feature, and the slice that it has in a table. */
 static void list_slices(const struct ph_encoder *encoder, size_t num_sparse, struct ph_table_slice *sparse,
@@ -49,7 +49,7 @@ void ph__features_fini(struct ph_model_features *features)
     *features = (struct ph_model_features){0};
 }
 
-/* ---- the program ----------------------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 typedef ph_status finish_function(struct ph_builder *builder, struct ph_program **program_out);
 
@@ -83,7 +83,7 @@ ph_status ph__scoring_program_build_unfused(const struct ph_model_settings *mode
     return build(ph__builder_finish_unfused, model, features, PH_PRECISION_FP32, NULL, program_out);
 }
 
-/* ---- scorers --------------------------------------------------------------------------------------------- */
+/* ---- scorers ---- */
 
 struct ph_scorer {
     struct ph_scorer_options options;
@@ -193,7 +193,7 @@ const struct ph_scorer_options *ph__scorer_options(const struct ph_scorer *score
     return &scorer->options;
 }
 
-/* ---- probabilities --------------------------------------------------------------------------------------- */
+/* ---- probabilities ---- */
 
 double ph__sigmoid(double x)
 {

@@ -1,10 +1,11 @@
 /* Sessions: a run folder's model behind a pool of contexts.
  *
- * A call takes a context, scores with it on its own thread, and gives it back; when all are taken it waits. Whoever
- * gives one back wakes one that waits. Nothing else is shared but what nobody writes: encoder, weights, settings.
+ * A call takes a context, scores with it on its own thread, and gives it back; when all are taken it waits.
+ * Whoever gives one back wakes one that waits. Nothing else is shared but what nobody writes: encoder,
+ * weights, settings.
  *
- * Opening sends the largest batch that is prepared for through every context. What grows with the rows of a call has
- * then grown, the weights are packed and have been touched, and a call takes no memory any more. */
+ * Opening sends the largest batch that is prepared for through every context. What grows with the rows of a
+ * call has then grown, the weights are packed and have been touched, and a call takes no memory any more. */
 #include "serve/session.h"
 
 #include <stdlib.h>
@@ -22,10 +23,11 @@
 #define MOST_BATCH ((size_t)1 << 16)
 #define MOST_LIST_LENGTH ((size_t)1 << 16)
 
-/* ---- contexts -------------------------------------------------------------------------------------------- */
+/* ---- contexts ---- */
 
-/* Opens a context for batches of up to max_batch rows of up to row_ids ids each; more ids make it grow. The model and the
- * settings are borrowed until close. Close it also after a failure. One thread at a time opens contexts over one model. */
+/* Opens a context for batches of up to max_batch rows of up to row_ids ids each; more ids make it grow. The
+ * model and the settings are borrowed until close. Close it also after a failure. One thread at a time opens
+ * contexts over one model. */
 static ph_status context_open(struct ph__context *context, const struct ph__model_folder *model,
     const struct ph_model_settings *settings, enum ph_precision precision, size_t max_batch, size_t row_ids)
 {
@@ -81,7 +83,7 @@ static ph_status context_score(struct ph__context *context, float *probabilities
     return PH_OK;
 }
 
-/* ---- columns --------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static bool is_feature(const struct ph__column *column)
 {

@@ -12,10 +12,10 @@
 #include "phloem/serve.h"
 #include "serve/model_folder.h"
 
-/* ---- contexts -------------------------------------------------------------------------------------------- */
+/* ---- contexts ---- */
 
-/* What one call at a time scores with: the memory of a batch from its rows to its logits, and a team of one thread.
- * A session owns several, over one store. */
+/* What one call at a time scores with: the memory of a batch from its rows to its logits, and a team of one
+ * thread. A session owns several, over one store. */
 struct ph__context { /* zero-initialised is closed; stays where it is */
     const struct ph_encoder *encoder;
     struct ph_backend *backend;
@@ -28,9 +28,10 @@ struct ph__context { /* zero-initialised is closed; stays where it is */
     size_t line_capacity;
 };
 
-/* ---- columns that a program hands over with a row -------------------------------------------------------- */
+/* ---- columns that a program hands over with a row ---- */
 
-/* Those columns of the data that features are made of, in the order of the data: no labels, weights and groups. */
+/* Those columns of the data that features are made of, in the order of the data: no labels, weights and
+ * groups. */
 struct ph__inputs {                     /* zero-initialised is empty */
     struct ph__name_index index;        /* of the columns' names, the encoder's */
     size_t *first;                      /* (columns + 1) into features */
@@ -44,7 +45,7 @@ void ph__inputs_fini(struct ph__inputs *inputs);
 ph_status ph__inputs_encode(const struct ph__inputs *inputs, struct ph__row_encoder *row,
     const struct ph_cell *cells, struct ph__rows *rows);
 
-/* ---- sessions -------------------------------------------------------------------------------------------- */
+/* ---- sessions ---- */
 
 /* How lines of text meet the columns, by the format of the data. */
 enum ph__line_kind {
@@ -77,12 +78,13 @@ struct ph_session {
 /* Rows to be scored, wherever they come from. */
 struct ph__request {
     size_t num_rows;
-    /* Encodes row `row` behind those in the context. Rows are asked for in order, from 0 on, once or twice. An error names
-     * the row. */
+    /* Encodes row `row` behind those in the context. Rows are asked for in order, from 0 on, once or twice.
+     * An error names the row. */
     ph_status (*encode)(struct ph__request *request, struct ph__context *context, size_t row);
 };
 
-/* Scores the rows, in pieces where they are more than a batch: probabilities (num_rows, T). Untouched when a row is bad. */
+/* Scores the rows, in pieces where they are more than a batch: probabilities (num_rows, T). Untouched when a
+ * row is bad. */
 ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities);
 
 #endif

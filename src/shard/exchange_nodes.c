@@ -27,7 +27,7 @@ void ph__moved_cost(const struct ph__call *call, struct ph__cost *cost_out)
     cost_out->bytes = 2 * (double)ph__elements(&call->outputs[0]) * sizeof(ph_real);
 }
 
-/* ---- the way back -------------------------------------------------------------------------------------------------- */
+/* ---- the way back ---- */
 
 ph_status ph__back_wait_infer(struct ph__infer *infer)
 {
@@ -64,7 +64,7 @@ ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph__back_wa
         builder, wait->wait, NULL, wait->attributes, wait->attributes_size, PH_BACK_WAIT_INPUTS, inputs);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 enum { BLOCK_ROWS = 512 };
 
@@ -108,7 +108,7 @@ void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire_format wire,
     ph__for_blocks(backend, rows, BLOCK_ROWS, unpack_block, &all);
 }
 
-/* ---- some numbers of each rank ------------------------------------------------------------------------------------- */
+/* ---- some numbers of each rank ---- */
 
 /* Gives the bytes of the numbers, and by rank how many bytes they are. */
 size_t ph__gather_numbers_bytes(const struct ph__sharding *sharding, size_t count)

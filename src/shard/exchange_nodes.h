@@ -1,7 +1,8 @@
-/* What the nodes of exchanges between ranks share: starts and waits, rows on the wire, and numbers of each rank.
+/* What the nodes of exchanges between ranks share: starts and waits, rows on the wire, and numbers of each
+ * rank.
  *
- * One node starts an exchange and gives its ticket; on the way back, of vectors (vector_gradient_exchange.c) and of parts of
- * sums inside a host (host_gradients.c), another waits for the gradient of one own lookup. */
+ * One node starts an exchange and gives its ticket; on the way back, of vectors (vector_gradient_exchange.c)
+ * and of parts of sums inside a host (host_gradients.c), another waits for the gradient of one own lookup. */
 #ifndef PH_SHARD_EXCHANGE_NODES_H
 #define PH_SHARD_EXCHANGE_NODES_H
 
@@ -14,18 +15,20 @@
 ph_status ph__start_node_run(const struct ph__sharding *sharding, const struct ph__comm_call *named,
     const struct ph__exchange *list, const struct ph__operand *ticket);
 
-/* Costs of nodes that compute nothing: of one that reads its inputs, writes its output, or puts together its output, once. */
+/* Costs of nodes that compute nothing: of one that reads its inputs, writes its output, or puts together its
+ * output, once. */
 void ph__sent_cost(const struct ph__call *call, struct ph__cost *cost_out);
 void ph__written_cost(const struct ph__call *call, struct ph__cost *cost_out);
 void ph__moved_cost(const struct ph__call *call, struct ph__cost *cost_out);
 
-/* ---- the way back ---------------------------------------------------------------------------------------------------------- */
+/* ---- the way back ---- */
 
-/* Outputs of a start on the way back: what is sent (of the type of what was in flight), the ticket, what comes in fewer bytes,
- * and then, on their way, the gradients of the own lookups. */
+/* Outputs of a start on the way back: what is sent (of the type of what was in flight), the ticket, what
+ * comes in fewer bytes, and then, on their way, the gradients of the own lookups. */
 enum { PH_BACK_SENT, PH_BACK_TICKET, PH_BACK_RECEIVED, PH_BACK_GRADIENTS };
 
-/* Inputs of the wait for one of them: the gradient (none on a rank without lookups), then the start's other outputs. */
+/* Inputs of the wait for one of them: the gradient (none on a rank without lookups), then the start's other
+ * outputs. */
 enum {
     PH_BACK_WAIT_GRADIENT,
     PH_BACK_WAIT_TICKET,
@@ -51,7 +54,7 @@ struct ph__back_wait {
 /* sent: that output of start. PH_ERROR_BUG, which sticks to the builder, where it is none. */
 ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph__back_wait *wait, ph_value sent);
 
-/* ---- rows into the format in which they travel between ranks and back (comm/wire/wire_format.h) ---------------------------
+/* ---- rows into the format in which they travel between ranks and back (comm/wire/wire_format.h) ----
  *
  * All threads of a backend's team pack. Each row has the same bits whoever packs it. */
 
@@ -61,12 +64,13 @@ void ph__pack_rows(const struct ph_backend *backend, enum ph_wire_format wire, s
 void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire_format wire, size_t rows, size_t columns,
     const void *bytes, ph_real *numbers_out);
 
-/* ---- some numbers of each rank, of which every rank makes the same ---------------------------------------------------------
+/* ---- some numbers of each rank, of which every rank makes the same ----
  *
  * For operators, which call it within their run. */
 
 size_t ph__gather_numbers_bytes(const struct ph__sharding *sharding, size_t count); /* of scratch */
-/* own (count); all_out (world_size, count), in scratch. All ranks call it, with the same count, and wait for each other. */
+/* own (count); all_out (world_size, count), in scratch. All ranks call it, with the same count, and wait for
+ * each other. */
 ph_status ph__gather_numbers(const struct ph__sharding *sharding, const struct ph__comm_call *named,
     size_t count, const double *own, double *scratch, const double **all_out);
 

@@ -11,13 +11,13 @@
 #include "shard/lookup/request_exchange.h"
 #include "shard/lookup/vector_exchange.h"
 
-/* ---- starting early ------------------------------------------------------------------------------------------------
+/* ---- starting early ----
  *
- * This pass and the one that waits late order nodes so that ranks compute while what they exchange is on its way. Each value stays
- * what it is. Errors stick to the builder.
+ * This pass and the one that waits late order nodes so that ranks compute while what they exchange is on its
+ * way. Each value stays what it is. Errors stick to the builder.
  *
- * Nodes that have effects keep their order among each other, so that all ranks come to what they do together in the same order,
- * though one without shards has fewer nodes. */
+ * Nodes that have effects keep their order among each other, so that all ranks come to what they do together
+ * in the same order, though one without shards has fewer nodes. */
 
 /* The nodes [begin, begin + count) of the graph, in the order that they get. */
 struct order {
@@ -78,8 +78,9 @@ static void adopt(struct ph__graph *graph, const struct order *order)
     ph__graph_set_producers(graph, order->begin);
 }
 
-/* Orders backward, the builder's current entry, to which everything has been added that starts early: whatever an exchange of
- * gradients does not need to begin, above all the gradients of weights, comes behind its start. All ranks call it alike. */
+/* Orders backward, the builder's current entry, to which everything has been added that starts early:
+ * whatever an exchange of gradients does not need to begin, above all the gradients of weights, comes behind
+ * its start. All ranks call it alike. */
 static void start_early(struct ph_builder *builder)
 {
     struct ph__graph *graph = &builder->graph;
@@ -103,7 +104,7 @@ static void start_early(struct ph_builder *builder)
     free(order.is_needed);
 }
 
-/* ---- waiting late ----------------------------------------------------------------------------------------------------
+/* ---- waiting late ----
  *
  * A wait begins nothing that another rank waits for, so ranks may come to theirs in different orders. */
 
@@ -169,9 +170,9 @@ static void move_late(const struct tail *tail)
     ph__graph_set_producers(graph, tail->begin);
 }
 
-/* Orders the updates, the builder's current entry, which is complete: sums of dense gradients are waited for where they are read,
- * behind the updates of tables, which are the largest part of what computes meanwhile. Where anything before the entry reads the
- * sums, a norm of all gradients, the waits stay where they are. */
+/* Orders the updates, the builder's current entry, which is complete: sums of dense gradients are waited for
+ * where they are read, behind the updates of tables, which are the largest part of what computes meanwhile.
+ * Where anything before the entry reads the sums, a norm of all gradients, the waits stay where they are. */
 static void wait_late(struct ph_builder *builder)
 {
     const struct ph__graph *graph = &builder->graph;
@@ -191,7 +192,7 @@ static void wait_late(struct ph_builder *builder)
     free(tail.nodes);
 }
 
-/* ---- the context ------------------------------------------------------------------------------------------------------ */
+/* ---- the context ---- */
 
 ph_status ph__sharding_create(
     const struct ph__distribution_options *options, struct ph__sharding **sharding_out)
@@ -238,10 +239,10 @@ void ph__sharding_destroy(struct ph__sharding *sharding)
     free(sharding);
 }
 
-/* ---- the distribution --------------------------------------------------------------------------------------------------- */
+/* ---- the distribution ---- */
 
-/* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that, and yet its gradient
- * goes to others. 0: it has some. */
+/* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that,
+ * and yet its gradient goes to others. 0: it has some. */
 static ph_value only_in_flight(const struct ph__vector_exchange *exchange)
 {
     if (exchange->sums != NULL && exchange->sums->own_count == 0)
@@ -249,7 +250,8 @@ static ph_value only_in_flight(const struct ph__vector_exchange *exchange)
     return exchange->own_count == 0 && exchange->num_blocks > 0 ? exchange->in_flight : 0;
 }
 
-/* A rank that has no shards for a lookup sends its gradients all the same: it differentiates by what is on its way to it. */
+/* A rank that has no shards for a lookup sends its gradients all the same: it differentiates by what is on
+ * its way to it. */
 static void list_in_flight(struct ph__sharding *sharding, struct ph_builder *builder,
     const ph_value **more_out, size_t *num_more_out)
 {
@@ -271,7 +273,8 @@ static void spread(void *context, struct ph_builder *builder, const ph_value **m
     list_in_flight(context, builder, more_out, num_more_out);
 }
 
-/* Gradients on their way from a rank without shards: nothing reads them, and the rank waits until they have gone. */
+/* Gradients on their way from a rank without shards: nothing reads them, and the rank waits until they have
+ * gone. */
 static void wait_for_gradients(
     struct ph__sharding *sharding, struct ph_builder *builder, ph_value in_flight, ph_value sent)
 {
@@ -314,7 +317,8 @@ static ph_status poll(void *context)
     return ph__comm_progress(context);
 }
 
-/* Requests of the first batch are not known yet: as many as this rank's own ids, and all ranks have as many; they grow. */
+/* Requests of the first batch are not known yet: as many as this rank's own ids, and all ranks have as many;
+ * they grow. */
 static ph_status create_workspace(void *context, struct ph_executor *executor, size_t batch_size,
     size_t num_ids, struct ph_workspace **workspace_out)
 {

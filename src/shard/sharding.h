@@ -1,9 +1,10 @@
 /* How one program is spread over ranks: what its passes, its operators and its requests share.
  *
- * The pass over lookups (shard_lookups.c) finds out, for every rank alike, which *streams* of requests each rank gets and
- * which *blocks* of vectors ranks give each other; request_exchange.c brings the one, vector_exchange.c (and item_exchange.c)
- * the other; where a table's rows are cut over the ranks of one host, host_sums.c adds up what they have before. All ranks
- * walk the same graph and the same plan, so that each knows what the others send without being told.
+ * The pass over lookups (shard_lookups.c) finds out, for every rank alike, which *streams* of requests each
+ * rank gets and which *blocks* of vectors ranks give each other; request_exchange.c brings the one,
+ * vector_exchange.c (and item_exchange.c) the other; where a table's rows are cut over the ranks of one host,
+ * host_sums.c adds up what they have before. All ranks walk the same graph and the same plan, so that each
+ * knows what the others send without being told.
  *
  * A global batch of n samples lies on W ranks in order: rank r has the samples [n r / W, n (r + 1) / W). */
 #ifndef PH_SHARD_SHARDING_H
@@ -61,14 +62,16 @@ struct ph__stream_list {
     size_t count, capacity;
 };
 
-/* Where one vector of a block belongs: the columns [first_column, + width of the block) of a feature of the lookup. */
+/* Where one vector of a block belongs: the columns [first_column, + width of the block) of a feature of the
+ * lookup. */
 struct ph__piece {
     uint32_t feature, first_column;
     bool is_added; /* to what an earlier block has put there: the rows are cut */
 };
 
-/* For each sample of whoever asks, `count` vectors of `width` numbers that rank `rank` has for it: (B, count, width). Of a
- * lookup item by item: for each item that lies in the rows of a stream, one vector, in their order. */
+/* For each sample of whoever asks, `count` vectors of `width` numbers that rank `rank` has for it: (B, count,
+ * width). Of a lookup item by item: for each item that lies in the rows of a stream, one vector, in their
+ * order. */
 struct ph__block {
     uint32_t rank;
     uint32_t count, width;
@@ -78,9 +81,10 @@ struct ph__block {
     const struct ph__piece *pieces;
 };
 
-/* A lookup of the model, (B, num_features, dim) or, of the items of one feature, (I, dim), and the blocks that this rank gets
- * for it, by rank. The first own_count blocks from own_first on are what it gives itself, and others as well: of each the
- * vectors of the global batch, made by one local lookup, or, of its host, those of its peers' samples (host_sums.h). */
+/* A lookup of the model, (B, num_features, dim) or, of the items of one feature, (I, dim), and the blocks
+ * that this rank gets for it, by rank. The first own_count blocks from own_first on are what it gives itself,
+ * and others as well: of each the vectors of the global batch, made by one local lookup, or, of its host,
+ * those of its peers' samples (host_sums.h). */
 struct ph__host_sums;
 struct ph__vector_exchange {
     struct ph__sharding *sharding;
@@ -100,7 +104,8 @@ struct ph__vector_exchange {
 
 /* All times of a batch that is bound. */
 struct ph__sharding {
-    /* The options' (struct ph__distribution_options), since most of what ranks exchange asks for one of them. */
+    /* The options' (struct ph__distribution_options), since most of what ranks exchange asks for one of them.
+     */
     struct ph_comm *comm;
     const struct ph__plan *plan;
     enum ph_wire_format forward, backward, dense;
@@ -134,8 +139,9 @@ static inline size_t ph__sharding_samples(const struct ph__sharding *sharding, s
     return sharding->bounds[rank + 1] - sharding->bounds[rank];
 }
 
-/* The pass over lookups: each that reads a table which the plan cuts becomes lookups of this rank's shards and an exchange
- * of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table that the plan does not name. */
+/* The pass over lookups: each that reads a table which the plan cuts becomes lookups of this rank's shards
+ * and an exchange of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table that the plan does not
+ * name. */
 void ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder);
 
 #endif

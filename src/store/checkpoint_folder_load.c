@@ -1,4 +1,5 @@
-/* Tensors and shards of them out of a checkpoint's folder, whatever pieces it has them in; and the sum over all of it. */
+/* Tensors and shards of them out of a checkpoint's folder, whatever pieces it has them in; and the sum over
+ * all of it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +11,14 @@
 #include "store/checkpoint_layout.h"
 #include "store/tensor_list.h"
 
-/* Where some columns of a piece are wanted, whole rows are read, so many bytes at once, unless they are longer than a page:
- * nothing is saved by leaving out less. */
+/* Where some columns of a piece are wanted, whole rows are read, so many bytes at once, unless they are
+ * longer than a page: nothing is saved by leaving out less. */
 enum { BLOCK_BYTES = 1 << 16, PAGE_BYTES = 4096 };
 
 /* Of whole rows that are read before whoever waits hears of it. */
 #define STRETCH_BYTES ((size_t)1 << 20)
 
-/* ---- reading ----------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* What of a piece is wanted, and where it goes. */
 struct piece_read {
@@ -101,7 +102,7 @@ static size_t stretch_rows(size_t row_bytes)
     return ph__max(STRETCH_BYTES / ph__max(row_bytes, 1), 1);
 }
 
-/* ---- checking ---------------------------------------------------------------------------------------------- */
+/* ---- checking ---- */
 
 /* "F32 (20,16)" */
 static void describe(enum ph_dtype dtype, const struct ph_shape *shape, char text[128])
@@ -156,7 +157,7 @@ ph_status ph__folder_check_no_others(
         ph__folder_tensor(folder, other).name);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 /* A tensor that is filled: `area` is what it is of the folder's tensor `index`. */
 struct source {
@@ -205,7 +206,7 @@ ph_status ph__folder_load(
     return PH_OK;
 }
 
-/* ---- digest ------------------------------------------------------------------------------------------------ */
+/* ---- digest ---- */
 
 static ph_status digest_tensor(
     const struct ph__folder *folder, size_t index, struct ph__digest *digest, void *bytes)

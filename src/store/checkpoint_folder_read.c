@@ -1,5 +1,5 @@
-/* Opening a checkpoint's folder: nothing that the index says is believed before it has been compared with the files. A
- * single file is a folder whose tensors are all whole. */
+/* Opening a checkpoint's folder: nothing that the index says is believed before it has been compared with the
+ * files. A single file is a folder whose tensors are all whole. */
 #include "store/checkpoint_layout.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define MAX_INDEX_BYTES ((uint64_t)1 << 30)
 
-/* ---- files ------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static int compare_files(const void *a, const void *b)
 {
@@ -62,7 +62,7 @@ static ph_status open_files(struct ph__folder *folder)
     return PH_OK;
 }
 
-/* ---- tensors of the files ---------------------------------------------------------------------------------- */
+/* ---- tensors of the files ---- */
 
 /* A tensor of a file as a whole one, which is what it is unless the index says otherwise. */
 static struct ph__layout_piece whole_piece(const struct ph__folder *folder, size_t file, size_t index)
@@ -116,7 +116,7 @@ static ph_status read_weight_map(struct ph__folder *folder)
     return PH_OK;
 }
 
-/* ---- tensors that are cut ---------------------------------------------------------------------------------- */
+/* ---- tensors that are cut ---- */
 
 static ph_status fail_part(const struct ph__folder *folder, const char *name, const char *stored)
 {
@@ -187,7 +187,7 @@ static ph_status read_parts(struct ph__folder *folder)
     return PH_OK;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static ph_status read_index(struct ph__folder *folder)
 {
@@ -287,7 +287,7 @@ void ph__folder_set_meanwhile(struct ph__folder *folder, const struct ph__meanwh
     folder->meanwhile = meanwhile != NULL ? *meanwhile : (struct ph__meanwhile){0};
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 size_t ph__folder_num_files(const struct ph__folder *folder)
 {

@@ -1,7 +1,7 @@
 /* Writing a checkpoint's folder: the writers' files, and the index over them.
  *
- * A description is the JSON text {"file", "bytes", "sha256", "tensors": [{"name", "stored", "dtype", "shape", and the
- * area of a shard}]}: what the index has to know of a file. */
+ * A description is the JSON text {"file", "bytes", "sha256", "tensors": [{"name", "stored", "dtype", "shape",
+ * and the area of a shard}]}: what the index has to know of a file. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static ph_status fail_path(const char *path)
     return ph__out_of_memory("a path in %s", path);
 }
 
-/* ---- what was there before --------------------------------------------------------------------------------- */
+/* ---- what was there before ---- */
 
 static ph_status remove_file(const char *path)
 {
@@ -69,9 +69,10 @@ ph_status ph__folder_begin(const char *path)
     return ph__file_sync_name(path);
 }
 
-/* ---- a writer's file --------------------------------------------------------------------------------------- */
+/* ---- a writer's file ---- */
 
-/* What is written by this writer: not the numbers of rows that others have as well, and no shard without elements. */
+/* What is written by this writer: not the numbers of rows that others have as well, and no shard without
+ * elements. */
 static bool is_written(const struct ph_tensor *tensor)
 {
     if (!ph__tensor_is_shard(tensor))
@@ -178,7 +179,7 @@ static ph_status fail_description(const struct commit *commit, size_t writer)
         commit->path, writer + 1, commit->num_writers);
 }
 
-/* ---- what the writers said --------------------------------------------------------------------------------- */
+/* ---- what the writers said ---- */
 
 static ph_status read_tensor(struct commit *commit, size_t writer, const struct ph__json *tensor)
 {
@@ -239,7 +240,7 @@ static ph_status read_descriptions(struct commit *commit, const char *const *des
     return ph__layout_finish(&commit->layout, commit->path, PH_ERROR_BUG);
 }
 
-/* ---- the index --------------------------------------------------------------------------------------------- */
+/* ---- the index ---- */
 
 static const char *file_of(const struct commit *commit, size_t writer)
 {

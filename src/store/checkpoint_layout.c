@@ -6,7 +6,7 @@
 #include "base/format/json_fields.h"
 #include "base/memory/memory.h"
 
-/* ---- pieces ------------------------------------------------------------------------------------------------ */
+/* ---- pieces ---- */
 
 ph_status ph__layout_add(struct ph__layout *layout, const struct ph__layout_piece *piece)
 {
@@ -38,7 +38,7 @@ static int compare_pieces(const void *a, const void *b)
     return by_row != 0 ? by_row : compare_sizes(left->area.first_column, right->area.first_column);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 static ph_status check_agreement(
     const struct ph__layout_tensor *tensor, const char *where, ph_status error_status)
@@ -121,7 +121,7 @@ size_t ph__layout_find(const struct ph__layout *layout, const char *name)
     return tensor != NULL ? (size_t)(tensor - layout->tensors) : layout->num_tensors;
 }
 
-/* ---- as JSON ----------------------------------------------------------------------------------------------- */
+/* ---- as JSON ---- */
 
 static const struct ph__json_field area_fields[] = {
     {"first_row", PH_JSON_SIZE, offsetof(struct ph__area, first_row), 0},

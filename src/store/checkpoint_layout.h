@@ -1,4 +1,5 @@
-/* Which pieces the tensors of a checkpoint's folder are made of: what an index says, whether it is being written or read. */
+/* Which pieces the tensors of a checkpoint's folder are made of: what an index says, whether it is being
+ * written or read. */
 #ifndef PH_STORE_CHECKPOINT_LAYOUT_H
 #define PH_STORE_CHECKPOINT_LAYOUT_H
 
@@ -37,14 +38,14 @@ struct ph__layout {
 ph_status ph__layout_add(struct ph__layout *layout, const struct ph__layout_piece *piece);
 void ph__layout_fini(struct ph__layout *layout);
 
-/* After all have been added: sorts the pieces and finds the tensors. `error_status`, naming `where`, tensor and range,
- * unless the pieces of each agree on it and are all of it, once. */
+/* After all have been added: sorts the pieces and finds the tensors. `error_status`, naming `where`, tensor
+ * and range, unless the pieces of each agree on it and are all of it, once. */
 ph_status ph__layout_finish(struct ph__layout *layout, const char *where, ph_status error_status);
 /* Index of a name, or the number of tensors when there is none. */
 size_t ph__layout_find(const struct ph__layout *layout, const char *name);
 
-/* An area as members first_row, num_rows, first_column, num_columns, and a shape as an array. Reading: false for what is
- * none. */
+/* An area as members first_row, num_rows, first_column, num_columns, and a shape as an array. Reading: false
+ * for what is none. */
 void ph__layout_set_area(struct ph__json *object, const struct ph__area *area);
 bool ph__layout_get_area(const struct ph__json *object, struct ph__area *area_out);
 struct ph__json *ph__layout_shape_json(const struct ph_shape *shape);

@@ -27,7 +27,7 @@ static ph_status fail_path(const char *path)
     return ph__out_of_memory("a path of %s", path);
 }
 
-/* ---- drafts ---------------------------------------------------------------------------------------------------- */
+/* ---- drafts ---- */
 
 const char *ph__checkpoint_draft(struct ph__arena *arena, const char *path)
 {
@@ -70,7 +70,7 @@ ph_status ph__checkpoint_publish(const char *path)
     return status;
 }
 
-/* ---- links ----------------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 struct linking {
     const char *from, *to;
@@ -127,7 +127,7 @@ ph_status ph__checkpoint_link(const char *from, const char *to)
     return status;
 }
 
-/* ---- removing --------------------------------------------------------------------------------------------------- */
+/* ---- removing ---- */
 
 ph_status ph__checkpoint_remove(const char *path)
 {
@@ -141,7 +141,7 @@ ph_status ph__checkpoint_remove(const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
 }
 
-/* ---- seals ------------------------------------------------------------------------------------------------------ */
+/* ---- seals ---- */
 
 static ph_status seal_of_folder(const char *path, char seal_out[65])
 {

@@ -39,7 +39,7 @@ ph_status ph__declaration_check_same(
         "parameter '%s' is in the store already with another shape or other slices", declaration->name);
 }
 
-/* ---- new ones ---------------------------------------------------------------------------------------------- */
+/* ---- new ones ---- */
 
 static ph_status check_shard(const struct ph__declaration *declaration, size_t slice)
 {
@@ -76,7 +76,7 @@ ph_status ph__declaration_check_slices(const struct ph__declaration *declaration
     return PH_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 uint64_t *ph__declaration_first_rows(const struct ph__declaration *table, struct ph__arena *arena)
 {
@@ -99,7 +99,7 @@ size_t ph__declaration_slice_at(const struct ph__declaration *table, const uint6
     return begin;
 }
 
-/* ---- parameters -------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 /* Random numbers that round a table's rows are not those that made its initial values. */
 static struct ph__row_slice *make_row_slices(

@@ -59,8 +59,8 @@ struct ph_tensor ph__declaration_tensor(const struct ph__declaration *table, siz
 /* PH_ERROR_BUG where a slice or its shard does not fit, PH_ERROR_CONFIG where it has too many rows. */
 ph_status ph__declaration_check_slices(const struct ph__declaration *table);
 
-/* Gives the rows that the slices of a table begin at, ascending, and then the number of all rows: (num_slices + 1) numbers in
- * the arena. NULL: out of memory. */
+/* Gives the rows that the slices of a table begin at, ascending, and then the number of all rows: (num_slices
+ * + 1) numbers in the arena. NULL: out of memory. */
 uint64_t *ph__declaration_first_rows(const struct ph__declaration *table, struct ph__arena *arena);
 /* Finds the slice that has the row, which lies below the last of first_rows. */
 size_t ph__declaration_slice_at(

@@ -2,10 +2,10 @@
  *
  * The header maps each name to {"dtype", "shape", "data_offsets": [begin, end)}, offsets counting from the
  * end of the header; "__metadata__" maps text to text. Tensors lie without holes or overlap; the header is
- * padded with spaces so that they start on a multiple of 8 bytes. What is written here is sealed (base/format/seal.h):
- * "sha256" is the first key of the metadata, which are the first of the header. Files of others are read, too, but
- * have no seal. Errors are PH_ERROR_CHECKPOINT (reading) or PH_ERROR_DISK (writing), naming the file and the
- * tensor. A reader is used by one thread at a time. */
+ * padded with spaces so that they start on a multiple of 8 bytes. What is written here is sealed
+ * (base/format/seal.h): "sha256" is the first key of the metadata, which are the first of the header. Files
+ * of others are read, too, but have no seal. Errors are PH_ERROR_CHECKPOINT (reading) or PH_ERROR_DISK
+ * (writing), naming the file and the tensor. A reader is used by one thread at a time. */
 #ifndef PH_STORE_SAFETENSORS_H
 #define PH_STORE_SAFETENSORS_H
 
@@ -36,12 +36,12 @@ void ph__safetensors_close(struct ph__safetensors *file);
 uint64_t ph__safetensors_bytes(const struct ph__safetensors *file); /* of the whole file */
 
 bool ph__safetensors_is_sealed(const struct ph__safetensors *file); /* carries one, fitting or not */
-/* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one without a seal
- * fails. Before this, any byte that the file gives may be a damaged one. */
+/* Reads the whole file, with a call of `meanwhile` every few kilobytes, and compares it with its seal; one
+ * without a seal fails. Before this, any byte that the file gives may be a damaged one. */
 ph_status ph__safetensors_check_seal(
     const struct ph__safetensors *file, const struct ph__meanwhile *meanwhile);
-/* The seal that a file carries, its digits and a NUL, whatever else it holds: nothing of that is checked. PH_ERROR_CHECKPOINT where there
- * is none. */
+/* The seal that a file carries, its digits and a NUL, whatever else it holds: nothing of that is checked.
+ * PH_ERROR_CHECKPOINT where there is none. */
 ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGITS + 1]);
 
 /* Tensors by name, ascending. data is NULL; the name is borrowed until close. */

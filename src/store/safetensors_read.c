@@ -37,7 +37,7 @@ struct ph__safetensors {
     size_t num_entries;
 };
 
-/* ---- bytes --------------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static ph_status read_at(const struct ph__safetensors *file, uint64_t offset, void *bytes, size_t size)
 {
@@ -69,7 +69,7 @@ static ph_status open_file(struct ph__safetensors *file, uint64_t *size_out)
     return PH_OK;
 }
 
-/* ---- the header ---------------------------------------------------------------------------------------- */
+/* ---- the header ---- */
 
 static ph_status read_prefix(struct ph__safetensors *file, uint64_t file_bytes, uint64_t *length_out)
 {
@@ -325,7 +325,7 @@ uint64_t ph__safetensors_bytes(const struct ph__safetensors *file)
     return file->data_begin + file->data_bytes;
 }
 
-/* ---- the seal ------------------------------------------------------------------------------------------ */
+/* ---- the seal ---- */
 
 bool ph__safetensors_is_sealed(const struct ph__safetensors *file)
 {
@@ -364,7 +364,7 @@ ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGI
     return status;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 size_t ph__safetensors_num_tensors(const struct ph__safetensors *file)
 {

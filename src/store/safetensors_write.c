@@ -1,7 +1,7 @@
 /* Writing safetensors: order, header, seal, bytes, through an atomic file.
  *
- * The seal stands before the bytes that it covers, so that the tensors are gone through twice: once to be summed,
- * once to be written. */
+ * The seal stands before the bytes that it covers, so that the tensors are gone through twice: once to be
+ * summed, once to be written. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,8 +78,8 @@ struct header {
     size_t size;
 };
 
-/* Tensor by tensor, not by way of a ph__json: a model of 100,000 tables has 300,000 tensors, whose objects take seconds
- * to make and to free. The length is filled in later. */
+/* Tensor by tensor, not by way of a ph__json: a model of 100,000 tables has 300,000 tensors, whose objects
+ * take seconds to make and to free. The length is filled in later. */
 static void print_header(
     FILE *file, const char *metadata, size_t num_tensors, const struct ph_tensor *const *tensors)
 {

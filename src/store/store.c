@@ -79,7 +79,7 @@ void ph__store_stop_by(struct ph_store *store, const volatile int *stop_signal)
     store->stop_signal = stop_signal;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 size_t ph_store_num_tensors(const struct ph_store *store)
 {
@@ -92,8 +92,8 @@ struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index)
     return store->tensors[index];
 }
 
-/* Finds the index, for ph_store_tensor, of the first logical tensor of a name, and of the next one of the same name, which is
- * another shard of it. SIZE_MAX: there is none. */
+/* Finds the index, for ph_store_tensor, of the first logical tensor of a name, and of the next one of the
+ * same name, which is another shard of it. SIZE_MAX: there is none. */
 static size_t find_tensor(const struct ph_store *store, const char *name)
 {
     return ph__name_index_find(&store->tensor_names, name);
@@ -161,7 +161,7 @@ static struct ph_parameter *find_parameter(const struct ph_store *store, const c
     return index != PH_NO_NAME ? store->parameters[index] : NULL;
 }
 
-/* ---- adding -------------------------------------------------------------------------------------------- */
+/* ---- adding ---- */
 
 static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
 {

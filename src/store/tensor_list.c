@@ -15,7 +15,7 @@
 #define PIECE_BYTES ((size_t)1 << 20) /* of rows that are converted while they are read */
 enum { JOINED_NUMBERS = 4096 };
 
-/* ---- a tensor's bytes, as a file has them ------------------------------------------------------------------ */
+/* ---- a tensor's bytes, as a file has them ---- */
 
 ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit visit, void *context)
 {
@@ -33,7 +33,7 @@ ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit
     return PH_OK;
 }
 
-/* ---- and out of a file ------------------------------------------------------------------------------------- */
+/* ---- and out of a file ---- */
 
 static bool is_number(enum ph_dtype dtype)
 {
@@ -110,7 +110,7 @@ ph_status ph__tensor_fill(
     return convert(tensor, dtype, read, context);
 }
 
-/* ---- listing ------------------------------------------------------------------------------------------- */
+/* ---- listing ---- */
 
 ph_status ph__tensor_list_add(struct ph__tensor_list *list, const struct ph_tensor *tensor)
 {
@@ -138,7 +138,8 @@ ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct p
     return PH_OK;
 }
 
-/* One number a row of the tensor. Every part of some columns has those of its rows: first_column tells them apart. */
+/* One number a row of the tensor. Every part of some columns has those of its rows: first_column tells them
+ * apart. */
 static void keep_rows(struct ph_tensor *tensor)
 {
     if (tensor->shape.num_dims < 2) /* one row to the optimizer */
@@ -150,8 +151,8 @@ static void keep_rows(struct ph_tensor *tensor)
         tensor->whole.num_dims = 0;
 }
 
-/* One slot of one logical tensor, or of the part of it that there is; its numbers begin at *data, which moves behind
- * them. */
+/* One slot of one logical tensor, or of the part of it that there is; its numbers begin at *data, which moves
+ * behind them. */
 static ph_status add_slot(struct ph__tensor_list *list, const struct ph__slot *slot,
     const struct ph_tensor *weights, ph_real **data)
 {
@@ -201,7 +202,7 @@ void ph__tensor_list_fini(struct ph__tensor_list *list)
     *list = (struct ph__tensor_list){0};
 }
 
-/* ---- values -------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static bool is_finite(const ph_real *values, size_t count)
 {
@@ -240,7 +241,7 @@ ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list)
     return PH_OK;
 }
 
-/* ---- digest -------------------------------------------------------------------------------------------- */
+/* ---- digest ---- */
 
 static int compare_name(const void *a, const void *b)
 {
@@ -291,7 +292,7 @@ ph_status ph__tensor_list_digest(struct ph__tensor_list *list, char hex_out[65])
     return digest_tensors(list->tensors, list->count, hex_out);
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 ph_status ph__tensor_list_load(const struct ph__tensor_list *list, const char *path)
 {

@@ -36,7 +36,7 @@ bool ph__tensor_excludes(const struct ph_tensor *a, const struct ph_tensor *b)
     return ph__area_common(&area, &other_area).num_rows > 0;
 }
 
-/* ---- areas ------------------------------------------------------------------------------------------------- */
+/* ---- areas ---- */
 
 struct ph__area ph__shape_area(const struct ph_shape *shape)
 {
@@ -93,7 +93,7 @@ const char *ph__area_name(
         area->first_column + area->num_columns);
 }
 
-/* ---- covering ---------------------------------------------------------------------------------------------- */
+/* ---- covering ---- */
 
 static int compare_columns(const void *a, const void *b)
 {
@@ -156,7 +156,7 @@ bool ph__areas_cover(const struct ph__area *whole, struct ph__area *areas, size_
     return true;
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 struct ph_tensor ph__slice_tensor(
     const struct ph_table_slice *slice, const struct ph__slice_shard *shard, size_t dim)

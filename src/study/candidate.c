@@ -13,7 +13,7 @@ static const struct ph__range_settings *range_at(const struct ph__tune_settings 
     return (const struct ph__range_settings *)settings->ranges.items + index;
 }
 
-/* ---- what a range may say --------------------------------------------------------------------------------- */
+/* ---- what a range may say ---- */
 
 /* What is wrong with its bounds, NULL when nothing is. */
 static const char *fault_of_bounds(const struct ph__range_settings *range)
@@ -72,7 +72,7 @@ ph_status ph__ranges_check(const struct ph__tune_settings *settings)
     return PH_OK;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static const char *integer_text(double number, struct ph__arena *arena)
 {
@@ -151,7 +151,7 @@ ph_status ph__candidate_sets(const struct ph__tune_settings *settings, uint64_t 
     return PH_OK;
 }
 
-/* ---- successive halving ------------------------------------------------------------------------------------- */
+/* ---- successive halving ---- */
 
 static size_t divide(size_t num_candidates, int64_t eta)
 {

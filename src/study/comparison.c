@@ -8,7 +8,7 @@
 #include "base/thread/stop.h"
 #include "train/folder/summary.h"
 
-/* ---- the rows --------------------------------------------------------------------------------------------- */
+/* ---- the rows ---- */
 
 /* The file's name without folder and ".yaml"; in the arena, NULL when out of memory. */
 static const char *stem_of(struct ph__arena *arena, const char *path)
@@ -164,7 +164,7 @@ void ph__comparison_fini(struct ph__comparison *comparison)
     ph__arena_fini(&comparison->arena);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 /* A run is finished whose summary is there and whole: it is written once, at a training's end. */
 static ph_status find_finished(struct ph__comparison *comparison, struct ph__compared_run *run)
@@ -245,7 +245,7 @@ ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph_
     return PH_OK;
 }
 
-/* ---- how it ended ----------------------------------------------------------------------------------------- */
+/* ---- how it ended ---- */
 
 ph_status ph__comparison_outcome(const struct ph__comparison *comparison)
 {

@@ -1,8 +1,10 @@
-/* Several configs, each trained with several seeds: which runs there are, where they live, and how they ended.
+/* Several configs, each trained with several seeds: which runs there are, where they live, and how they
+ * ended.
  *
- * A run is an ordinary training folder, DIR/runs/STEM-KEY-seedN, known by its key (run_key.h): what is finished is not
- * repeated, what was stopped goes on. Runs take turns by seed, all configs with the first one, then all with the second:
- * whatever else disturbs the machine disturbs them alike. A run that fails leaves the others alone. */
+ * A run is an ordinary training folder, DIR/runs/STEM-KEY-seedN, known by its key (run_key.h): what is
+ * finished is not repeated, what was stopped goes on. Runs take turns by seed, all configs with the first
+ * one, then all with the second: whatever else disturbs the machine disturbs them alike. A run that fails
+ * leaves the others alone. */
 #ifndef PH_STUDY_COMPARISON_H
 #define PH_STUDY_COMPARISON_H
 
@@ -23,8 +25,8 @@ struct ph__compared_run {
 
 /* One row of the comparison: a config, as it is or with the settings of a variant over it. */
 struct ph__compared {
-    const char *
-        name; /* as it is told apart: its stem, or its path where stems are alike; and the variant's settings */
+    const char *name; /* as it is told apart: its stem, or its path where stems are alike; and the variant's
+                         settings */
     const char *path; /* of the config */
     struct ph_config *config;
     bool is_variant;
@@ -64,15 +66,15 @@ struct ph__comparison_watcher {
     struct ph__signals signals;
 };
 
-/* Reads all configs, so that what is wrong with one is said before anything runs. Errors: those of ph_config_read;
- * PH_ERROR_CONFIG for a config without data.train, PH_ERROR_USAGE for one that is given twice, for a base that is none
- * of them, for a seed among the sets, and for a variant by which a config would come to the same. To be finished also
- * after a failure. */
+/* Reads all configs, so that what is wrong with one is said before anything runs. Errors: those of
+ * ph_config_read; PH_ERROR_CONFIG for a config without data.train, PH_ERROR_USAGE for one that is given
+ * twice, for a base that is none of them, for a seed among the sets, and for a variant by which a config
+ * would come to the same. To be finished also after a failure. */
 ph_status ph__comparison_init(struct ph__comparison *comparison, const struct ph__comparison_plan *plan);
 void ph__comparison_fini(struct ph__comparison *comparison);
 
-/* Trains what is not finished. PH_ERROR_INTERRUPTED, PH_ERROR_TERMINATED: a further call goes on. That runs failed is
- * told by them, not by the status. */
+/* Trains what is not finished. PH_ERROR_INTERRUPTED, PH_ERROR_TERMINATED: a further call goes on. That runs
+ * failed is told by them, not by the status. */
 ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph__comparison_watcher *watcher);
 
 /* PH_OK, or the status of the first run that failed, with a line that names it. */

@@ -43,7 +43,7 @@ const struct ph__json_field ph__comparison_fields[] = {
 };
 const size_t ph__num_comparison_fields = sizeof ph__comparison_fields / sizeof *ph__comparison_fields;
 
-/* ---- over seeds ------------------------------------------------------------------------------------------- */
+/* ---- over seeds ---- */
 
 static double number_at(const struct ph_train_summary *summary, size_t offset)
 {
@@ -87,7 +87,7 @@ static struct ph__difference difference_of(const struct ph__comparison *comparis
         ph__mean(values, count), ph__mean_half_width(values, count, PH_COMPARISON_CONFIDENCE)};
 }
 
-/* ---- the row ---------------------------------------------------------------------------------------------- */
+/* ---- the row ---- */
 
 /* Nothing is measured yet: every number is NaN, every count 0. */
 static struct ph__comparison_figures no_figures(void)

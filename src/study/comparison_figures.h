@@ -16,8 +16,8 @@ struct ph__spread {
 /* Of a row less its base, over the seeds that both have finished. */
 struct ph__difference {
     double mean;
-    double
-        half_width; /* of the interval that covers the true mean with PH_COMPARISON_CONFIDENCE; NaN for one seed */
+    double half_width; /* of the interval that covers the true mean with PH_COMPARISON_CONFIDENCE; NaN for one
+                          seed */
 };
 
 enum ph__pairing {
@@ -50,7 +50,8 @@ extern const size_t ph__num_comparison_fields;
 ph_status ph__comparison_figures(
     const struct ph__comparison *comparison, size_t row, struct ph__comparison_figures *figures_out);
 
-/* "reached" or "missed"; NULL where there is no bar, or nothing to hold against it yet: that takes all seeds. */
+/* "reached" or "missed"; NULL where there is no bar, or nothing to hold against it yet: that takes all seeds.
+ */
 const char *ph__bar_word(const struct ph__comparison_figures *figures);
 
 #endif

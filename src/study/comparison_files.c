@@ -11,7 +11,7 @@
 #include "study/comparison_tables.h"
 #include "train/folder/summary.h"
 
-/* ---- compare.html: a plot of the test AUC with its spread over the tables ---------------------------------- */
+/* ---- compare.html: a plot of the test AUC with its spread over the tables ---- */
 
 static struct ph__json *plot_row(const struct ph__comparison *comparison, const struct ph__compared *compared,
     const struct ph__comparison_figures *figures)
@@ -37,9 +37,9 @@ static void add_plot(struct ph__page *page, const struct ph__comparison_tables *
     const struct ph__comparison *comparison = tables->comparison;
     const bool has_published = ph__text_table_num_rows(&tables->tables[PH_TABLE_PUBLISHED]) > 0;
     struct ph__json *rows = ph__json_array();
-    struct ph__json *plot = ph__page_add_block(
-        ph__page_add_section(page, "auc", "Test AUC",
-            "A small dot is a run, the large one their mean, the line one standard deviation to either side."),
+    struct ph__json *plot = ph__page_add_block(ph__page_add_section(page, "auc", "Test AUC",
+                                                   "A small dot is a run, the large one their mean, the line "
+                                                   "one standard deviation to either side."),
         "rows");
     ph__json_set_text(plot, "id", "auc-plot");
     ph__json_set_text(plot, "label", "test AUC");
@@ -82,8 +82,8 @@ static ph_status fill_page(struct ph__page *page, const struct ph__comparison_ta
         if (ph__text_table_num_rows(&tables->tables[i]) > 0)
             PH_TRY(add_table(page, ids[i], tables->titles[i], &tables->tables[i]));
     if (tables->notes[0] != '\0')
-        ph__page_add_text(ph__page_add_section(page, "missing", "What is missing", NULL), "preformatted",
-            tables->notes);
+        ph__page_add_text(
+            ph__page_add_section(page, "missing", "What is missing", NULL), "preformatted", tables->notes);
     return PH_OK;
 }
 
@@ -100,7 +100,7 @@ static ph_status write_page(const struct ph__comparison_tables *tables, const ch
     return status;
 }
 
-/* ---- compare.csv: one line a config ------------------------------------------------------------------------- */
+/* ---- compare.csv: one line a config ---- */
 
 static ph_status write_csv_figure(struct ph__writer *writer, const struct ph__json_field *field,
     const struct ph__comparison_figures *figures)
@@ -143,7 +143,7 @@ static ph_status write_csv(const struct ph__comparison_tables *tables, struct ph
     return PH_OK;
 }
 
-/* ---- compare.md --------------------------------------------------------------------------------------------- */
+/* ---- compare.md ---- */
 
 static ph_status write_markdown(const struct ph__comparison_tables *tables, struct ph__writer *writer)
 {
@@ -151,7 +151,7 @@ static ph_status write_markdown(const struct ph__comparison_tables *tables, stru
     return ph__comparison_tables_write(tables, writer);
 }
 
-/* ---- compare.json: the figures and the runs behind them ---------------------------------------------------- */
+/* ---- compare.json: the figures and the runs behind them ---- */
 
 static struct ph__json *run_json(const struct ph__compared_run *run, int64_t seed)
 {
@@ -212,7 +212,7 @@ static ph_status write_json(const struct ph__comparison_tables *tables, const ch
     return status;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph__writer *writer);
 

@@ -37,7 +37,7 @@ static const struct ph__text_column cost_columns[] = {
     {"epochs", true},
 };
 
-/* ---- cells ------------------------------------------------------------------------------------------------ */
+/* ---- cells ---- */
 
 /* "0.9843 ± 0.0004"; without the spread where there is none. */
 static void add_spread(struct ph__text_table *table, struct ph__spread spread)
@@ -84,7 +84,7 @@ static void add_count(struct ph__text_table *table, double number)
     ph__text_table_cell(table, "%s", text);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void add_accuracy(struct ph__text_table *table, const struct ph__comparison *comparison,
     const struct ph__compared *row, const struct ph__comparison_figures *figures)
@@ -136,7 +136,7 @@ static void add_cost(struct ph__text_table *table, const struct ph__compared *ro
     ph__text_table_number(table, "%.1f", figures->epochs);
 }
 
-/* ---- sentences -------------------------------------------------------------------------------------------- */
+/* ---- sentences ---- */
 
 /* Run `index` of all, row by row. */
 static const struct ph__compared_run *run_at(const struct ph__comparison *comparison, size_t index)
@@ -223,7 +223,7 @@ static ph_status add_note(struct ph__comparison *comparison, size_t row,
     return *notes != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struct ph__comparison *comparison)
 {

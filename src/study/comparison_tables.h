@@ -1,4 +1,5 @@
-/* The figures of a comparison as people read them: tables of texts, the same on a terminal and in Markdown and HTML. */
+/* The figures of a comparison as people read them: tables of texts, the same on a terminal and in Markdown
+ * and HTML. */
 #ifndef PH_STUDY_COMPARISON_TABLES_H
 #define PH_STUDY_COMPARISON_TABLES_H
 
@@ -29,8 +30,9 @@ void ph__comparison_tables_fini(struct ph__comparison_tables *tables);
 /* Writes all of them as Markdown. */
 ph_status ph__comparison_tables_write(const struct ph__comparison_tables *tables, struct ph__writer *writer);
 
-/* Writes compare.md, compare.csv, compare.json and compare.html, a page that needs nothing beside itself, into the comparison's
- * folder (comparison_files.c), each in one moment. PH_ERROR_DISK naming the path, PH_ERROR_MEMORY. */
+/* Writes compare.md, compare.csv, compare.json and compare.html, a page that needs nothing beside itself,
+ * into the comparison's folder (comparison_files.c), each in one moment. PH_ERROR_DISK naming the path,
+ * PH_ERROR_MEMORY. */
 ph_status ph__comparison_files_write(const struct ph__comparison_tables *tables, const char *folder);
 
 #endif

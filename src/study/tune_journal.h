@@ -1,4 +1,5 @@
-/* DIR/tune.json: what the trainings of a search came to, step by step, so that one that is resumed decides as it did. */
+/* DIR/tune.json: what the trainings of a search came to, step by step, so that one that is resumed decides as
+ * it did. */
 #ifndef PH_STUDY_TUNE_JOURNAL_H
 #define PH_STUDY_TUNE_JOURNAL_H
 
@@ -22,7 +23,8 @@ struct ph__tune_journal { /* zero-initialised is empty */
     size_t num_steps, capacity;
 };
 
-/* A missing file is an empty journal. PH_ERROR_CHECKPOINT naming what is damaged. To be finished also after a failure. */
+/* A missing file is an empty journal. PH_ERROR_CHECKPOINT naming what is damaged. To be finished also after a
+ * failure. */
 ph_status ph__tune_journal_read(struct ph__tune_journal *journal, const char *path);
 void ph__tune_journal_fini(struct ph__tune_journal *journal);
 

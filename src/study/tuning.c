@@ -13,7 +13,7 @@
 #include "base/thread/clock.h"
 #include "train/config/run_key.h"
 
-/* ---- who is best ----------------------------------------------------------------------------------------- */
+/* ---- who is best ---- */
 
 bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning)
 {
@@ -76,7 +76,7 @@ ph_status ph__tuning_order(
     return PH_OK;
 }
 
-/* ---- what is searched ------------------------------------------------------------------------------------- */
+/* ---- what is searched ---- */
 
 /* The plan's sets, then those of a candidate. */
 static ph_status join_sets(struct ph__arena *arena, const struct ph__tuning_plan *plan,
@@ -164,7 +164,8 @@ static ph_status check_config(struct ph__tuning *tuning)
     return PH_OK;
 }
 
-/* How long a run was trained before it went on is part of what its folder holds: so are eta and min_epochs of its name. */
+/* How long a run was trained before it went on is part of what its folder holds: so are eta and min_epochs of
+ * its name. */
 static const char *name_trial(struct ph__tuning *tuning, uint64_t index, const char *key)
 {
     const struct ph__tune_settings *tune = &tuning->config->tune;
@@ -240,7 +241,7 @@ void ph__tuning_fini(struct ph__tuning *tuning)
     ph__arena_fini(&tuning->arena);
 }
 
-/* ---- a step ----------------------------------------------------------------------------------------------- */
+/* ---- a step ---- */
 
 /* What is the candidate's own fault: losses that are not finite, settings that contradict one another. */
 static bool is_of_candidate(ph_status status)
@@ -248,8 +249,8 @@ static bool is_of_candidate(ph_status status)
     return status == PH_ERROR_DIVERGED || status == PH_ERROR_CONFIG;
 }
 
-/* A training that has a checkpoint did begin by the very settings, so that it is the folder which does not fit them: it is
- * ahead of the journal, where that is lost. */
+/* A training that has a checkpoint did begin by the very settings, so that it is the folder which does not
+ * fit them: it is ahead of the journal, where that is lost. */
 static ph_status explain(ph_status status, bool has_checkpoint, const char *folder)
 {
     if (status != PH_ERROR_CONFIG || !has_checkpoint)
@@ -326,7 +327,7 @@ static ph_status take_step(struct ph__tuning *tuning, const struct ph__tuning_wa
     return PH_OK;
 }
 
-/* ---- rungs ------------------------------------------------------------------------------------------------ */
+/* ---- rungs ---- */
 
 static ph_status fail_trial(
     struct ph__tuning *tuning, struct ph__trial *trial, const struct ph__tune_step *step)

@@ -22,7 +22,7 @@ static const char *state_of(const struct ph__trial *trial)
     return trial->num_rungs > 0 ? "finished" : "waiting";
 }
 
-/* ---- trials.csv ------------------------------------------------------------------------------------------- */
+/* ---- trials.csv ---- */
 
 static ph_status write_heading(const struct ph__tune_settings *tune, struct ph__writer *writer)
 {
@@ -66,7 +66,7 @@ static ph_status write_trials(
     return PH_OK;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 /* NULL: there is none, and no former one is left. */
 static ph_status write_best(struct ph__tuning *tuning, const struct ph__trial *best)
@@ -99,7 +99,7 @@ ph_status ph__tuning_files_write(struct ph__tuning *tuning)
     return write_best(tuning, num_finished > 0 ? trials[0] : NULL);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------- */
+/* ---- for people ---- */
 
 static const struct ph__text_column columns[] = {
     {"trial", true},

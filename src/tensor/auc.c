@@ -1,5 +1,5 @@
-/* Exact AUC in linear time: positives and negatives are sorted apart, by radix over the bits of their scores, then
- * counted against each other in one merge. */
+/* Exact AUC in linear time: positives and negatives are sorted apart, by radix over the bits of their scores,
+ * then counted against each other in one merge. */
 #include "tensor/auc.h"
 
 #include <math.h>

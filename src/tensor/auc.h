@@ -8,22 +8,25 @@
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
-/* Exact area under the ROC curve: the share of (positive, negative) pairs in which the positive has the larger score,
- * ties counting half. A label above .5 is positive. NaN when either class is missing or a score is NaN. n < 2^32.
- * PH_ERROR_MEMORY only. */
+/* Exact area under the ROC curve: the share of (positive, negative) pairs in which the positive has the
+ * larger score, ties counting half. A label above .5 is positive. NaN when either class is missing or a score
+ * is NaN. n < 2^32. PH_ERROR_MEMORY only. */
 ph_status ph__auc(size_t n, const ph_real *scores, const ph_real *labels, double *auc_out);
 
-/* Mean over groups of their AUC, weighted by group size; groups of one class are left out. NaN when none is left. */
+/* Mean over groups of their AUC, weighted by group size; groups of one class are left out. NaN when none is
+ * left. */
 ph_status ph__grouped_auc(
     size_t n, const ph_real *scores, const ph_real *labels, const int64_t *groups, double *auc_out);
 
 /* ---- by bins ---- */
 
-/* Area under the ROC curve of any number of scores in fixed memory: counts of positives and negatives in fine bins.
+/* Area under the ROC curve of any number of scores in fixed memory: counts of positives and negatives in fine
+ * bins.
  *
- * A bin is 2^-16 as wide as the score (a logit) is large, from 2^-14 to 2^7; what is smaller is one bin, what is larger
- * one on either side. Scores of one bin count as ties, so the area is off by at most half the share of pairs that meet
- * in a bin, which is known and returned: some millionths where scores spread over units. One thread at a time. */
+ * A bin is 2^-16 as wide as the score (a logit) is large, from 2^-14 to 2^7; what is smaller is one bin, what
+ * is larger one on either side. Scores of one bin count as ties, so the area is off by at most half the share
+ * of pairs that meet in a bin, which is known and returned: some millionths where scores spread over units.
+ * One thread at a time. */
 
 struct ph__score_bins; /* 21 MiB */
 

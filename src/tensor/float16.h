@@ -1,4 +1,5 @@
-/* The two 16-bit floats: half (IEEE 754 binary16, as arrays and rows store it) and bfloat16 (the upper half of a float). */
+/* The two 16-bit floats: half (IEEE 754 binary16, as arrays and rows store it) and bfloat16 (the upper half
+ * of a float). */
 #ifndef PH_TENSOR_FLOAT16_H
 #define PH_TENSOR_FLOAT16_H
 
@@ -27,13 +28,15 @@ static inline float ph__float_from_half(uint16_t half)
     return half >> 15 != 0 ? -magnitude : magnitude;
 }
 
-/* value / 2^shift, to the nearest integer and to the even one of two; shift in [1, 31], and no carry out of 32 bits. */
+/* value / 2^shift, to the nearest integer and to the even one of two; shift in [1, 31], and no carry out of
+ * 32 bits. */
 static inline uint32_t ph__shift_to_even(uint32_t value, uint32_t shift)
 {
     return (value + ((1u << (shift - 1)) - 1) + (value >> shift & 1)) >> shift;
 }
 
-/* The nearest half, the even one of two; from 65520 on infinity. NaN stays NaN. The caller's rounding mode is not asked. */
+/* The nearest half, the even one of two; from 65520 on infinity. NaN stays NaN. The caller's rounding mode is
+ * not asked. */
 static inline uint16_t ph__half_from_float(float x)
 {
     const uint32_t bits = ph__float_bits(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
@@ -69,11 +72,11 @@ static inline uint16_t ph__bfloat_from_float(float x)
     return (uint16_t)ph__shift_to_even(bits, 16);
 }
 
-/* ---- rounded by chance ------------------------------------------------------------------------------------ */
+/* ---- rounded by chance ---- */
 
-/* The neighbours that x lies between, of which the one further from zero is taken with a probability equal to the part of
- * their distance that would be cut off: for random uniform in [0, 2^16) the mean is x. Beyond the largest comes infinity.
- * NaN stays NaN. Integers only, so that a vector of them has the same bits. */
+/* The neighbours that x lies between, of which the one further from zero is taken with a probability equal to
+ * the part of their distance that would be cut off: for random uniform in [0, 2^16) the mean is x. Beyond the
+ * largest comes infinity. NaN stays NaN. Integers only, so that a vector of them has the same bits. */
 static inline uint16_t ph__bfloat_by_chance(float x, uint32_t random)
 {
     const uint32_t bits = ph__float_bits(x);
@@ -93,10 +96,10 @@ static inline uint16_t ph__half_by_chance(float x, uint32_t random)
     return (uint16_t)(sign | (half < 0x7c00 ? half : 0x7c00));
 }
 
-/* ---- in two halves ---------------------------------------------------------------------------------------- */
+/* ---- in two halves ---- */
 
-/* The bits of x are (high << 16) + low, low with its sign: so high is a rounded bfloat16, the one further from zero of two
- * that are as near, and both together lose nothing. Of a NaN only that it is one is kept. */
+/* The bits of x are (high << 16) + low, low with its sign: so high is a rounded bfloat16, the one further
+ * from zero of two that are as near, and both together lose nothing. Of a NaN only that it is one is kept. */
 static inline uint16_t ph__split_float(float x, uint16_t *low_out)
 {
     uint32_t bits = ph__float_bits(x);

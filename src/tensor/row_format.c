@@ -13,7 +13,7 @@ struct range { /* a number is scale * level + offset */
     float scale, offset;
 };
 
-/* ---- names and sizes -------------------------------------------------------------------------------------- */
+/* ---- names and sizes ---- */
 
 const char *ph_row_format_name(enum ph_row_format format)
 {
@@ -70,7 +70,7 @@ enum ph_row_format ph__row_format_fitting(enum ph_row_format format, size_t dim)
     return ph__row_bytes(format, dim) < ph__row_bytes(PH_ROWS_FP32, dim) ? format : PH_ROWS_FP32;
 }
 
-/* ---- one row there ---------------------------------------------------------------------------------------- */
+/* ---- one row there ---- */
 
 /* False where a number is not finite, or there is none. */
 static bool find_bounds(size_t dim, const ph_real *numbers, float *least_out, float *largest_out)
@@ -97,7 +97,8 @@ static struct range range_of_floats(size_t dim, const ph_real *numbers)
     return isfinite(span) ? (struct range){span / INT8_LEVELS, least} : (struct range){NAN, NAN};
 }
 
-/* As halves hold it: the offset is rounded first, so that the scale reaches from there to the largest number. */
+/* As halves hold it: the offset is rounded first, so that the scale reaches from there to the largest number.
+ */
 static struct range range_of_halves(size_t dim, const ph_real *numbers)
 {
     float least, largest;
@@ -193,7 +194,7 @@ void ph__rows_encode(
             low != NULL ? low + i * dim : NULL);
 }
 
-/* ---- and back --------------------------------------------------------------------------------------------- */
+/* ---- and back ---- */
 
 static uint16_t word_at(const unsigned char *bytes)
 {

@@ -5,13 +5,13 @@
  *   fp16, bf16   dim words of 16 bits
  *   bf16_split   the same; the low words (float16.h) stand in an array of their own
  *   int8         dim bytes q, then float scale, float offset: number d is scale * q_d + offset
- *   int4         (dim + 1) / 2 bytes, the even number of a pair in the lower four bits, then scale and offset as halves
- * The layouts of int8 and int4 are fbgemm's. Bytes of zeros are a row of zeros in every format. Multi-byte values are in
- * the machine's order and need no alignment.
+ *   int4         (dim + 1) / 2 bytes, the even number of a pair in the lower four bits, then scale and offset
+ * as halves The layouts of int8 and int4 are fbgemm's. Bytes of zeros are a row of zeros in every format.
+ * Multi-byte values are in the machine's order and need no alignment.
  *
- * NaN and infinity stay what they are in words of 16 bits, where too large a number becomes infinity. In int8 and int4 one such
- * number takes its whole row along: all of it reads as NaN, and so does a row of int4 beyond what halves hold, and one of
- * int8 whose numbers lie further apart than the largest float. */
+ * NaN and infinity stay what they are in words of 16 bits, where too large a number becomes infinity. In int8
+ * and int4 one such number takes its whole row along: all of it reads as NaN, and so does a row of int4
+ * beyond what halves hold, and one of int8 whose numbers lie further apart than the largest float. */
 #ifndef PH_TENSOR_ROW_FORMAT_H
 #define PH_TENSOR_ROW_FORMAT_H
 
@@ -34,8 +34,9 @@ bool ph__row_format_is_learnt(enum ph_row_format format);
 /* The format itself, or fp32 where rows of this dim would not be smaller (int8 and int4 of a few numbers). */
 enum ph_row_format ph__row_format_fitting(enum ph_row_format format, size_t dim);
 
-/* (rows, dim) into rows * ph__row_bytes(format, dim) bytes, each number the nearest. The caller rounds to nearest
- * (base/thread/cpu.h). low: the low words, (rows, dim), of bf16_split; NULL: they are not wanted, or there are none. */
+/* (rows, dim) into rows * ph__row_bytes(format, dim) bytes, each number the nearest. The caller rounds to
+ * nearest (base/thread/cpu.h). low: the low words, (rows, dim), of bf16_split; NULL: they are not wanted, or
+ * there are none. */
 void ph__rows_encode(
     enum ph_row_format format, size_t rows, size_t dim, const ph_real *numbers, void *encoded, uint16_t *low);
 

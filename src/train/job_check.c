@@ -15,7 +15,7 @@ ph_status ph__fail_stopped_early(ph_status status)
     return ph_fail(status, "stopped by a signal before the first step: there is nothing to save");
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------------------ */
+/* ---- settings ---- */
 
 /* Checks that an online job can be measured so: rows in order, seen once, and none left out. */
 static ph_status check_online(const struct ph_train_job *job)
@@ -93,7 +93,7 @@ ph_status ph__train_job_check(const struct ph_train_job *job)
     return ph__schedule_check(train);
 }
 
-/* ---- labels --------------------------------------------------------------------------------------------------------- */
+/* ---- labels ---- */
 
 ph_status ph__label_check_init(struct ph__label_check *check, size_t num_tasks)
 {

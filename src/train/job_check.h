@@ -10,7 +10,7 @@ ph_status ph__train_job_check(const struct ph_train_job *job);
 /* Records that a signal has ended a training without a step, and returns its status. */
 ph_status ph__fail_stopped_early(ph_status status);
 
-/* ---- labels: one that is blank in every training row teaches nothing, and its loss is 0 ------------------------------- */
+/* ---- labels: one that is blank in every training row teaches nothing, and its loss is 0 ---- */
 
 struct ph__label_check { /* zero-initialised is off, and may be fini'ed */
     bool is_on;
@@ -22,12 +22,13 @@ ph_status ph__label_check_init(struct ph__label_check *check, size_t num_tasks);
 void ph__label_check_fini(struct ph__label_check *check);
 void ph__label_check_add(struct ph__label_check *check, const struct ph_batch *batch);
 
-/* PH_ERROR_DATA naming the first label that was blank in all rows that were added, and where they are from. */
+/* PH_ERROR_DATA naming the first label that was blank in all rows that were added, and where they are from.
+ */
 ph_status ph__label_check_end(
     const struct ph__label_check *check, const struct ph_encoder *encoder, struct ph__job_rows rows);
 
-/* Looks at the job's training rows until each label has been seen: at the first batch, mostly. Rows that are read once are left
- * to the training's own pass. */
+/* Looks at the job's training rows until each label has been seen: at the first batch, mostly. Rows that are
+ * read once are left to the training's own pass. */
 ph_status ph__label_check_look(const struct ph_train_job *job, const struct ph__meanwhile *meanwhile);
 
 #endif

@@ -1,5 +1,5 @@
-/* Everything that one training holds while it runs: where it is, what it uses, and what it reports of that to metrics.jsonl and to its
- * observer. Made and torn down by training_setup.c, driven by loop.c. */
+/* Everything that one training holds while it runs: where it is, what it uses, and what it reports of that to
+ * metrics.jsonl and to its observer. Made and torn down by training_setup.c, driven by loop.c. */
 #ifndef PH_TRAIN_TRAINER_H
 #define PH_TRAIN_TRAINER_H
 
@@ -35,8 +35,8 @@ struct ph__resumed {
     bool has_valid, is_prepared; /* the training had data.valid; its data.train was prepared */
 };
 
-/* A copy of the state from before a step, so that a step that is skipped leaves nothing behind (batch norm writes its
- * running statistics on the way forward). */
+/* A copy of the state from before a step, so that a step that is skipped leaves nothing behind (batch norm
+ * writes its running statistics on the way forward). */
 struct ph__state_snapshot { /* zero-initialised is empty */
     size_t size;
     unsigned char *bytes;
@@ -104,20 +104,20 @@ struct ph__trainer {
     struct ph__rank_clock clock; /* before the first step, where there is to be a trace */
 };
 
-/* ---- where it is ----------------------------------------------------------------------------------------------------- */
+/* ---- where it is ---- */
 
 /* Tells whether train.max_steps, or anything in the settings, wants no further step. */
 bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer);
 bool ph__trainer_is_over(const struct ph__trainer *trainer);
 
-/* ---- what it uses ---------------------------------------------------------------------------------------------------- */
+/* ---- what it uses ---- */
 
 /* Takes what the process uses now into the peak. */
 void ph__trainer_observe_memory(struct ph__trainer *trainer);
 /* Takes the plans of both workspaces as they are now, grown or not, into the summary. */
 void ph__trainer_observe_plans(struct ph__trainer *trainer);
 
-/* ---- what it reports ------------------------------------------------------------------------------------------------- */
+/* ---- what it reports ---- */
 
 /* Begins a new tally: nothing has happened since the last report. */
 void ph__trainer_restart_tally(struct ph__trainer *trainer);

@@ -1,5 +1,5 @@
-/* A job over two hosts of which one falls silent: rank 0 hears that the other is gone, the rank beside it is told, and the one
- * that was cut off hears that rank 0 is gone, although nobody says anything. */
+/* A job over two hosts of which one falls silent: rank 0 hears that the other is gone, the rank beside it is
+ * told, and the one that was cut off hears that rank 0 is gone, although nobody says anything. */
 #include <string.h>
 
 #include "hub/two_hosts.h"

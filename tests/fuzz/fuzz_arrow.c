@@ -1,5 +1,6 @@
-/* Record batches by the Arrow C data interface. Pointers must be trusted, what they point to need not: an input draws
- * types, lengths, nulls and the contents of buffers that are exactly as large as the format says. */
+/* Record batches by the Arrow C data interface. Pointers must be trusted, what they point to need not: an
+ * input draws types, lengths, nulls and the contents of buffers that are exactly as large as the format says.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static struct fuzz_schema schemas[] = {
              "    - {name: c2, kind: id, list: true, weighted: true}\n"},
 };
 
-/* ---- what an input draws, and what was allocated for it ------------------------------------------------ */
+/* ---- what an input draws, and what was allocated for it ---- */
 
 struct draw {
     const uint8_t *at, *end;
@@ -70,7 +71,7 @@ static void release_array(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* ---- types --------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 enum shape { PLAIN, TEXT, VIEW, LIST, FIXED_LIST };
 
@@ -167,7 +168,7 @@ static void fill_column(struct draw *draw, int depth, struct ArrowSchema *schema
         array->length = INT64_MIN + next(draw);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static void read_dataset(struct fuzz_schema *schema, const struct ph_dataset *dataset, unsigned flags)
 {

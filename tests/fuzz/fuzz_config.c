@@ -1,4 +1,5 @@
-/* Configs of a training job: a config that is read and written means the same when it is read and written again. */
+/* Configs of a training job: a config that is read and written means the same when it is read and written
+ * again. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Streams of gzip, zstd and plain bytes. A few bytes may stand for very many, so that no more than MAX_OUTPUT_BYTES are
- * taken out; the sizes of the pieces, from the first byte on, must not change what comes out. */
+/* Streams of gzip, zstd and plain bytes. A few bytes may stand for very many, so that no more than
+ * MAX_OUTPUT_BYTES are taken out; the sizes of the pieces, from the first byte on, must not change what comes
+ * out. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Encoder files: what is loaded is saved and loaded as the same bytes, and reads rows into batches that are in range.
- * The input is the file, then, behind a NUL, the rows; the file's seal is made to fit. */
+/* Encoder files: what is loaded is saved and loaded as the same bytes, and reads rows into batches that are
+ * in range. The input is the file, then, behind a NUL, the rows; the file's seal is made to fit. */
 #include <stdlib.h>
 #include <string.h>
 

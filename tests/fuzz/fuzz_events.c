@@ -1,6 +1,6 @@
-/* Event files that a resumed training cuts. The first 4 bytes of an input tell how long metrics.jsonl was, the rest is a
- * file, whose records get fitting sums as far as their lengths fit. What is left is a beginning of what was there, and
- * cutting it once more changes nothing. */
+/* Event files that a resumed training cuts. The first 4 bytes of an input tell how long metrics.jsonl was,
+ * the rest is a file, whose records get fitting sums as far as their lengths fit. What is left is a beginning
+ * of what was there, and cutting it once more changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 

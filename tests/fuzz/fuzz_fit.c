@@ -1,5 +1,5 @@
-/* What a first pass has learnt of a part, edited, with checksums that fit, merged with another part's. What can be
- * merged, and loaded once it is saved, reads rows. An input is a list of edits. */
+/* What a first pass has learnt of a part, edited, with checksums that fit, merged with another part's. What
+ * can be merged, and loaded once it is saved, reads rows. An input is a list of edits. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Indices of checkpoints in folders: edits of one that fits the files beside it, with fitting seals. What is accepted can be
- * read to its last byte, summed up and loaded in parts. */
+/* Indices of checkpoints in folders: edits of one that fits the files beside it, with fitting seals. What is
+ * accepted can be read to its last byte, summed up and loaded in parts. */
 #include <stdlib.h>
 #include <string.h>
 

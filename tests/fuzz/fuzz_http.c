@@ -1,5 +1,5 @@
-/* What an HTTP client sends over loopback: an answer is one of HTTP, what is given with 200 is a whole page that was
- * written, and the server runs on. */
+/* What an HTTP client sends over loopback: an answer is one of HTTP, what is given with 200 is a whole page
+ * that was written, and the server runs on. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>

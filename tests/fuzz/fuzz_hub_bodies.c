@@ -1,6 +1,7 @@
-/* Bodies of control frames, those that workers read and those that hubs read: an input says of which kind it is and then is the
- * body, or where it is AS_SENT the edits (fuzz_edit) of one that is made here, so that it does not go stale. What a reader takes
- * keeps the limits that the rest counts on, and is the same when it is written again. */
+/* Bodies of control frames, those that workers read and those that hubs read: an input says of which kind it
+ * is and then is the body, or where it is AS_SENT the edits (fuzz_edit) of one that is made here, so that it
+ * does not go stale. What a reader takes keeps the limits that the rest counts on, and is the same when it is
+ * written again. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,8 +300,8 @@ static const pass_function passes[] = {pass_hello, pass_challenge, pass_attach, 
     pass_service, pass_join, pass_joined, pass_status, pass_keys, pass_layout, pass_iteration, pass_parts,
     pass_saved, pass_keep};
 
-/* The same bytes, but for flags of any value but 0, and a depth of 0, which are written as 1; and what a service says and does not
- * use, which is written as 0. */
+/* The same bytes, but for flags of any value but 0, and a depth of 0, which are written as 1; and what a
+ * service says and does not use, which is written as 0. */
 static void check(pass_function pass, const uint8_t *body, size_t size)
 {
     unsigned char written[MAX_BODY];

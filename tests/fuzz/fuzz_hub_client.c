@@ -1,14 +1,17 @@
-/* What a hub may say to a worker. The first byte of an input chooses what the worker does: join a job over shared memory (0) or TCP
- * (1), create a service (2) or ask for the status (3), with a secret (4), with parameters of its own (8), without a thread
- * (16), as rank 1 (32), of two hubs, which are one here, over TCP (64). The rest is a list of records (fuzz_frames.h), one a frame
- * of the type that it begins with: a hub in a thread says the next one whenever it is asked something, or is asked nothing for a moment, and after the last one closes
- * everything. A frame AS_HUBS_DO has the body that a hub would send, and the input's bytes are edits of it (fuzz_edit); one with a
- * WRONG_TAG has a wrong tag where it has any, one with ODD_DESCRIPTORS comes without those that go with it, or with some that nobody
- * wants. Behind a SAVED, which answers nothing, the next frame follows at once. VALUE and TAKEN are frames of a link
+/* What a hub may say to a worker. The first byte of an input chooses what the worker does: join a job over
+ * shared memory (0) or TCP (1), create a service (2) or ask for the status (3), with a secret (4), with
+ * parameters of its own (8), without a thread (16), as rank 1 (32), of two hubs, which are one here, over TCP
+ * (64). The rest is a list of records (fuzz_frames.h), one a frame of the type that it begins with: a hub in
+ * a thread says the next one whenever it is asked something, or is asked nothing for a moment, and after the
+ * last one closes everything. A frame AS_HUBS_DO has the body that a hub would send, and the input's bytes
+ * are edits of it (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any, one with
+ * ODD_DESCRIPTORS comes without those that go with it, or with some that nobody wants. Behind a SAVED, which
+ * answers nothing, the next frame follows at once. VALUE and TAKEN are frames of a link
  * (net/link/tcp_link.h): as hubs do, those of its core thread's chunk, each VALUE of the next iteration.
  *
- * Whatever it is, the worker's calls return, with one line that says why, and leave no descriptor behind. Before the first input come
- * whole jobs, which must end well: or inputs that are made of them would get nowhere. */
+ * Whatever it is, the worker's calls return, with one line that says why, and leave no descriptor behind.
+ * Before the first input come whole jobs, which must end well: or inputs that are made of them would get
+ * nowhere. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -198,7 +201,8 @@ static void hold_region(size_t size)
     ph__region_close(&region);
 }
 
-/* A worker's memory, the results and doorbells, as the last of what is held; the other ends of the doorbells before. */
+/* A worker's memory, the results and doorbells, as the last of what is held; the other ends of the doorbells
+ * before. */
 static size_t share_memory(void)
 {
     struct ph__layout *layout;

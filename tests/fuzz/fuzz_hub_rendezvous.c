@@ -1,12 +1,14 @@
-/* What strangers say to a hub. The first byte of an input chooses: over a local connection or not (1), without a greeting (2), to
- * a hub that has a secret (4) or to one that keeps checkpoints, how far the handshake goes (8 and 16: enum handshake),
- * whether all is said again to what the first time has left behind (32), and whether the hub is the first of two that share the
- * job's keys (64). The rest is a list of records (fuzz_frames.h), one
- * a frame of the type that it begins with. A frame AS_WORKERS_DO has the body that a worker would send, made here so that it does not go
- * stale, and the input's bytes are edits of it (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any. TURN_TO goes
- * on with another connection, and with a WRONG_TAG closes the one that there is before that.
+/* What strangers say to a hub. The first byte of an input chooses: over a local connection or not (1),
+ * without a greeting (2), to a hub that has a secret (4) or to one that keeps checkpoints, how far the
+ * handshake goes (8 and 16: enum handshake), whether all is said again to what the first time has left behind
+ * (32), and whether the hub is the first of two that share the job's keys (64). The rest is a list of records
+ * (fuzz_frames.h), one a frame of the type that it begins with. A frame AS_WORKERS_DO has the body that a
+ * worker would send, made here so that it does not go stale, and the input's bytes are edits of it
+ * (fuzz_edit); one with a WRONG_TAG has a wrong tag where it has any. TURN_TO goes on with another
+ * connection, and with a WRONG_TAG closes the one that there is before that.
  *
- * The hub answers what a worker can read, or ends the connection; afterwards it has no job, no connection and no descriptor left. */
+ * The hub answers what a worker can read, or ends the connection; afterwards it has no job, no connection and
+ * no descriptor left. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

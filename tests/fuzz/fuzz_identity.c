@@ -1,4 +1,5 @@
-/* What weights say of the model that they are of: what is accepted makes settings whose own text makes the same ones. */
+/* What weights say of the model that they are of: what is accepted makes settings whose own text makes the
+ * same ones. */
 #include <string.h>
 
 #include "data/data_options.h"

@@ -1,5 +1,5 @@
-/* The metadata of a hub's checkpoints: an input is three lines, the service, the keys and the progress; their checksum is made to
- * fit. What is read of them keeps the limits of phloem/hub.h. */
+/* The metadata of a hub's checkpoints: an input is three lines, the service, the keys and the progress; their
+ * checksum is made to fit. What is read of them keeps the limits of phloem/hub.h. */
 #include <stdlib.h>
 #include <string.h>
 

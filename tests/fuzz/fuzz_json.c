@@ -1,5 +1,5 @@
-/* JSON: what is read and written again is the same text when it is read and written once more. No text looks like one that
- * there was no memory for. */
+/* JSON: what is read and written again is the same text when it is read and written once more. No text looks
+ * like one that there was no memory for. */
 #include <stdlib.h>
 #include <string.h>
 

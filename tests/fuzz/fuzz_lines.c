@@ -1,5 +1,5 @@
-/* Text by lines, where a line is cut by buffers' ends in any way: the lines are those of the text behind its byte order
- * mark. */
+/* Text by lines, where a line is cut by buffers' ends in any way: the lines are those of the text behind its
+ * byte order mark. */
 #include <string.h>
 
 #include "base/file/stream.h"

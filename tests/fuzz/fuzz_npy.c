@@ -1,5 +1,6 @@
-/* MLPerf's layout of Criteo in .npy files. An input is a choice (fuzz_rows.h), the sizes of the labels' and the dense
- * array's files (2 bytes each), these two files, and the sparse array's; an empty file is a missing one. */
+/* MLPerf's layout of Criteo in .npy files. An input is a choice (fuzz_rows.h), the sizes of the labels' and
+ * the dense array's files (2 bytes each), these two files, and the sparse array's; an empty file is a missing
+ * one. */
 #include <unistd.h>
 
 #include "support/fuzz_rows.h"

@@ -1,5 +1,5 @@
-/* A part of a prepared data set: header, blocks, index and footer. An input is a list of edits of a real one, whose
- * checksums are then made to fit as far as the file's own numbers lead to what they cover. */
+/* A part of a prepared data set: header, blocks, index and footer. An input is a list of edits of a real one,
+ * whose checksums are then made to fit as far as the file's own numbers lead to what they cover. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* A block of a prepared data set, without the checksum in front of it: 4 bytes are the number of its rows, 4 that of
- * its words, the rest is the block. What is decoded gives the same rows when it is encoded and decoded again. */
+/* A block of a prepared data set, without the checksum in front of it: 4 bytes are the number of its rows, 4
+ * that of its words, the rest is the block. What is decoded gives the same rows when it is encoded and
+ * decoded again. */
 #include <stdlib.h>
 #include <string.h>
 

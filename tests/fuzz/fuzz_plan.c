@@ -1,4 +1,5 @@
-/* Plan files: what is accepted covers every number of every table once, and is written as a plan that reads back the same. */
+/* Plan files: what is accepted covers every number of every table once, and is written as a plan that reads
+ * back the same. */
 #include <string.h>
 
 #include "base/file/stream.h"

@@ -1,6 +1,6 @@
-/* A folder of prepared data: its manifest or one of its parts edited, with checksums that fit. What can be opened gives
- * batches whose ids are in range; its floats, which the checksums cover, are believed. An input is which file (a byte),
- * how it is read (a byte), and a list of edits. */
+/* A folder of prepared data: its manifest or one of its parts edited, with checksums that fit. What can be
+ * opened gives batches whose ids are in range; its floats, which the checksums cover, are believed. An input
+ * is which file (a byte), how it is read (a byte), and a list of edits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,8 @@ static void prepare(struct prepared *prepared)
         read_file(prepared, i, prepared->manifest.parts[i - 1].name);
 }
 
-/* Makes the manifest tell what the edited part says of itself. False: it stands for more words than shall be decoded. */
+/* Makes the manifest tell what the edited part says of itself. False: it stands for more words than shall be
+ * decoded. */
 static bool agree(struct prepared *prepared, size_t number, const uint8_t *bytes, size_t size)
 {
     struct ph__part_footer footer;

@@ -1,5 +1,6 @@
-/* Checkpoints to resume from. An input is a list of edits of a real one, so that it fits whatever a checkpoint holds by
- * then; its seal is made to fit. What is read is a trainer that goes on reading its data without harm. */
+/* Checkpoints to resume from. An input is a list of edits of a real one, so that it fits whatever a
+ * checkpoint holds by then; its seal is made to fit. What is read is a trainer that goes on reading its data
+ * without harm. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Safetensors files: listed, read, loaded into a model. Their seals are made to fit, so that what lies behind it is
- * reached; a model that is not loaded stays as it was. */
+/* Safetensors files: listed, read, loaded into a model. Their seals are made to fit, so that what lies behind
+ * it is reached; a model that is not loaded stays as it was. */
 #include <stdlib.h>
 #include <string.h>
 

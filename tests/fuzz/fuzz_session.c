@@ -1,5 +1,5 @@
-/* Lines of text that a program that serves hands to a session: scored, they are probabilities, and the same ones
- * again. */
+/* Lines of text that a program that serves hands to a session: scored, they are probabilities, and the same
+ * ones again. */
 #include <string.h>
 
 #include "phloem/serve.h"

@@ -1,6 +1,7 @@
-/* A shard and a worker that says anything: an input says what its job is, and then what it sends or scribbles into its ring,
- * between the pushes of two honest workers of its job and of two of another job in the same thread. None of these may fail for
- * it, and the other job's results are those of the serial loop (support/shard_trial.h). */
+/* A shard and a worker that says anything: an input says what its job is, and then what it sends or scribbles
+ * into its ring, between the pushes of two honest workers of its job and of two of another job in the same
+ * thread. None of these may fail for it, and the other job's results are those of the serial loop
+ * (support/shard_trial.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Frames of a link over TCP: an input is what comes over the connection, in pieces of a size that its first byte says. Whatever it
- * is, a message arrives only after it was placed, with the payload that its frame had, and the link ends with PH_ERROR_PEER. */
+/* Frames of a link over TCP: an input is what comes over the connection, in pieces of a size that its first
+ * byte says. Whatever it is, a message arrives only after it was placed, with the payload that its frame had,
+ * and the link ends with PH_ERROR_PEER. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,7 +1,8 @@
-/* What strangers, and ranks that have proved themselves, say to rank 0's watch. The first byte of an input chooses whether the
- * first visitor is rank 1 already (1). The rest is a list of records (fuzz_frames.h), each a frame of the type that it begins with; one
- * AS_RANKS_DO has the body that a rank would send, and the input's bytes are edits of it (fuzz_edit); a RAW one is no frame
- * but bytes; TURN_TO goes on with another visitor, and what stands in a record besides is also read as each kind of body.
+/* What strangers, and ranks that have proved themselves, say to rank 0's watch. The first byte of an input
+ * chooses whether the first visitor is rank 1 already (1). The rest is a list of records (fuzz_frames.h),
+ * each a frame of the type that it begins with; one AS_RANKS_DO has the body that a rank would send, and the
+ * input's bytes are edits of it (fuzz_edit); a RAW one is no frame but bytes; TURN_TO goes on with another
+ * visitor, and what stands in a record besides is also read as each kind of body.
  *
  * Nobody becomes a peer who has not said the right proof, and what rank 0 takes for a notice is one. */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Control messages: an input says what is read and then is the message. What is read without a fault gives the same bytes
- * when it is written; after a fault there are only zeros and empty texts. */
+/* Control messages: an input says what is read and then is the message. What is read without a fault gives
+ * the same bytes when it is written; after a fault there are only zeros and empty texts. */
 #include <stdbool.h>
 #include <string.h>
 

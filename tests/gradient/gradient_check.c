@@ -11,8 +11,8 @@
 #define MAX_WRT 128
 #define TOLERANCE 1e-6
 
-/* The first that agrees counts: a shorter step leaves a kink beside it, a longer one drowns what norms of nearly equal numbers
- * make of rounding. A gradient that is wrong agrees with none. */
+/* The first that agrees counts: a shorter step leaves a kink beside it, a longer one drowns what norms of
+ * nearly equal numbers make of rounding. A gradient that is wrong agrees with none. */
 static const double steps[] = {1e-5, 1e-6, 1e-4};
 enum { NUM_STEPS = sizeof steps / sizeof *steps };
 

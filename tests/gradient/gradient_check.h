@@ -1,8 +1,8 @@
 /* Gradients against central differences, in double with the reference kernels.
  *
- * A case builds a small program over a random batch; every dense parameter, table and dense feature is moved a
- * little up and down, and the change of the loss is compared with what ph_backward says. Values of parameters
- * and batch are random (test_seed()). */
+ * A case builds a small program over a random batch; every dense parameter, table and dense feature is moved
+ * a little up and down, and the change of the loss is compared with what ph_backward says. Values of
+ * parameters and batch are random (test_seed()). */
 #ifndef PH_TEST_GRADIENT_CHECK_H
 #define PH_TEST_GRADIENT_CHECK_H
 
@@ -24,8 +24,8 @@ struct gradient_case {
         max_elements; /* of a larger variable so many elements, chosen at random, are moved; 0: all of them */
     double parameter_scale;                     /* standard deviation of parameters and tables; 0: 1 */
     bool has_mask, has_weights, has_id_weights; /* in the batch: else NULL */
-    /* Adds operators behind x (B,num_dense; 0 when num_dense is 0) and returns the loss, or an array (B,...) of
-     * which a cross entropy against random labels is made. */
+    /* Adds operators behind x (B,num_dense; 0 when num_dense is 0) and returns the loss, or an array (B,...)
+     * of which a cross entropy against random labels is made. */
     ph_value (*build)(struct ph_builder *builder, ph_value x);
 };
 

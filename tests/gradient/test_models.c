@@ -1,5 +1,5 @@
-/* Every model's gradients, and its variants', against central differences. Sigmoids in place of ReLU, so that no
- * difference straddles a kink; batch norm and dropout as in training. */
+/* Every model's gradients, and its variants', against central differences. Sigmoids in place of ReLU, so that
+ * no difference straddles a kink; batch norm and dropout as in training. */
 #include "gradient/gradient_check.h"
 
 #include <stdio.h>

@@ -50,7 +50,8 @@ static ph_value weighted_rows(struct ph_builder *builder, ph_value x)
     return pooled_by_hand(builder, table_of(builder, "table", DIM), ph_input_id_weights(builder));
 }
 
-/* The table's gradients meet: of the history by itself, of all features pooled, and of another feature's rows. */
+/* The table's gradients meet: of the history by itself, of all features pooled, and of another feature's
+ * rows. */
 static ph_value rows_beside_bags(struct ph_builder *builder, ph_value x)
 {
     (void)x;

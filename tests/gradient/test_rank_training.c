@@ -1,6 +1,7 @@
-/* Whole trainings over ranks that are threads, in double: what is left of the difference from one rank is rounding, for it
- * shrinks with the numbers' last digit. In single precision Adam and batch norm can make so much of it within a few steps that
- * an error of ours would not be seen; here nothing that is wrong by more than a millionth of a millionth would stay hidden. */
+/* Whole trainings over ranks that are threads, in double: what is left of the difference from one rank is
+ * rounding, for it shrinks with the numbers' last digit. In single precision Adam and batch norm can make so
+ * much of it within a few steps that an error of ours would not be seen; here nothing that is wrong by more
+ * than a millionth of a millionth would stay hidden. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,8 +63,8 @@ static void check(const struct variant *variant, size_t world_size)
             assert_near(together.losses[rank][step], alone[step], 0, 1e-12);
 }
 
-/* Everything that mixes samples or ranks: batch norm, dropout, clipping by the norm of all gradients, and Adam, which makes
- * steps of one length of gradients of any. */
+/* Everything that mixes samples or ranks: batch norm, dropout, clipping by the norm of all gradients, and
+ * Adam, which makes steps of one length of gradients of any. */
 static void losses_of_many_ranks_are_those_of_one(void **state)
 {
     (void)state;

@@ -133,8 +133,9 @@ static bool have_noticed(const struct hub_job *job, void *context)
     return have_all;
 }
 
-/* Every survivor's wait ends with an error where all were training, for there is no step without the dead. Where the job was just
- * coming together again, a survivor may have been waiting for the victim alone, and goes on when that is back. */
+/* Every survivor's wait ends with an error where all were training, for there is no step without the dead.
+ * Where the job was just coming together again, a survivor may have been waiting for the victim alone, and
+ * goes on when that is back. */
 static void assert_noticed(struct hub_job *job, struct hub_kill *kill)
 {
     kill->more_steps = HUB_STEPS_ON;
@@ -213,8 +214,8 @@ struct survivor {
     uint32_t num_hubs;
     char addresses[80];
     uint64_t checkpoint_every;
-    uint64_t
-        on_disks; /* an iteration of which there was a checkpoint when something was killed while all trained */
+    uint64_t on_disks; /* an iteration of which there was a checkpoint when something was killed while all
+                          trained */
     struct hub_kill last;
 };
 
@@ -235,7 +236,8 @@ static void begin(struct survivor *survivor, const struct hub_job *like)
     start_workers(&jobs[0]);
 }
 
-/* One worker stands still, for longer each time, and with it the job: it shall not end before a slow disk has its first checkpoint. */
+/* One worker stands still, for longer each time, and with it the job: it shall not end before a slow disk has
+ * its first checkpoint. */
 static void come_to_checkpoint(struct survivor *survivor)
 {
     struct hub_job *job = &survivor->jobs[0];
@@ -308,8 +310,8 @@ static void restart_victims(struct survivor *survivor)
     last->started_ns = ph__clock_ns();
 }
 
-/* While all train, whatever hubs write just then; or in quick succession: of a job that is just coming together again, from parts
- * that may be forgotten where not all hubs had come to have them. */
+/* While all train, whatever hubs write just then; or in quick succession: of a job that is just coming
+ * together again, from parts that may be forgotten where not all hubs had come to have them. */
 static void kill_once(struct survivor *survivor)
 {
     struct hub_job *job = &survivor->jobs[0];

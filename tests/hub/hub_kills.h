@@ -1,20 +1,20 @@
-/* Jobs of processes that are killed again and again, as chance has it: whoever is left hears of it within five seconds, the job goes
- * on within five seconds of being complete again, from a checkpoint that was there, and a synchronous one ends with the bits of one
- * that nothing has happened to. One thread. */
+/* Jobs of processes that are killed again and again, as chance has it: whoever is left hears of it within
+ * five seconds, the job goes on within five seconds of being complete again, from a checkpoint that was
+ * there, and a synchronous one ends with the bits of one that nothing has happened to. One thread. */
 #ifndef PH_TEST_HUB_KILLS_H
 #define PH_TEST_HUB_KILLS_H
 
 #include "hub/hub_processes.h"
 
 enum {
-    HUB_LIMIT_MS =
-        5000, /* within which a death is noticed, and a job that is complete again goes on: the hub's promise */
+    HUB_LIMIT_MS = 5000,    /* within which a death is noticed, and a job that is complete again goes on: the
+                               hub's promise */
     HUB_FINISH_MS = 120000, /* within which a job has to end: no limit of its own, but the test's */
     MAX_KILLED_HUBS = 2,
 };
 
-/* How often a test kills: $PH_TEST_KILLS, left alone where that is not set. false: it is no such number, which is said. Prints the
- * seed that kills are drawn from. */
+/* How often a test kills: $PH_TEST_KILLS, left alone where that is not set. false: it is no such number,
+ * which is said. Prints the seed that kills are drawn from. */
 bool hub_kills_begin(uint32_t *num_kills);
 
 /* A synchronous job on so many hubs that share its keys, each with a folder. like: has an option to spare. */
@@ -30,8 +30,8 @@ void hub_kills_run_undisturbed(const struct hub_job *like, char sum_out[32]); /*
 
 /* ---- a kill ---- */
 
-/* A survivor that has done so many steps has not made them of what the dead had left: a worker that waits for each iteration
- * is one ahead of another at most, so at most two of its pushes or answers were there. */
+/* A survivor that has done so many steps has not made them of what the dead had left: a worker that waits for
+ * each iteration is one ahead of another at most, so at most two of its pushes or answers were there. */
 enum { HUB_STEPS_ON = 3 };
 
 struct hub_kill {

@@ -94,7 +94,8 @@ static void port_lock_path(uint16_t port, char path_out[300])
     snprintf(path_out, 300, "/tmp/phloem-test-port-%u", port); /* ports are the machine's, not the test's */
 }
 
-/* -1: another test has the port. One that ends removes its file, which then locks nothing, should somebody have it open. */
+/* -1: another test has the port. One that ends removes its file, which then locks nothing, should somebody
+ * have it open. */
 static int lock_port(uint16_t port)
 {
     char path[300];
@@ -126,7 +127,8 @@ static bool is_free(uint16_t port)
     return is_bound;
 }
 
-/* Below the ports that the system gives away by itself, and locked: nobody else takes it while the hub is dead. */
+/* Below the ports that the system gives away by itself, and locked: nobody else takes it while the hub is
+ * dead. */
 static void choose_port(struct hub_job *job)
 {
     for (unsigned int i = 0; i < 10000; i++) {

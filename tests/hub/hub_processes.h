@@ -1,5 +1,5 @@
-/* Hubs and workers as processes, for tests that kill them: started, listened to, and ended with the test. What workers say is
- * told in training_worker.c. One thread. */
+/* Hubs and workers as processes, for tests that kill them: started, listened to, and ended with the test.
+ * What workers say is told in training_worker.c. One thread. */
 #ifndef PH_TEST_HUB_PROCESSES_H
 #define PH_TEST_HUB_PROCESSES_H
 
@@ -22,13 +22,13 @@ struct hub_process {
 };
 
 struct hub_job {
-    char address
-        [32]; /* "": one of the loopback is chosen, and locked against other tests until the job's end */
-    const char *addresses; /* of all hubs, that workers are told; NULL: the one */
-    const char *folder;    /* of checkpoints; NULL: none */
-    const char *settings
-        [MAX_HUB_SETTINGS]; /* NULL-terminated; where there are some, the hub is the program `phloem hub` */
-    const char *log;        /* file for what all of them say on standard error; NULL: the test's own */
+    char address[32]; /* "": one of the loopback is chosen, and locked against other tests until the job's end
+                       */
+    const char *addresses;                  /* of all hubs, that workers are told; NULL: the one */
+    const char *folder;                     /* of checkpoints; NULL: none */
+    const char *settings[MAX_HUB_SETTINGS]; /* NULL-terminated; where there are some, the hub is the program
+                                               `phloem hub` */
+    const char *log; /* file for what all of them say on standard error; NULL: the test's own */
     const char *options[MAX_WORKER_OPTIONS]; /* of each worker, NULL-terminated */
     uint32_t num_workers;
     uint64_t num_iterations;
@@ -42,7 +42,8 @@ void hub_job_end(struct hub_job *job); /* kills what still runs, and unlocks the
 /* For cmocka: kills what a test that failed has left. */
 int hub_processes_teardown(void **unused);
 
-/* Return when the hub listens, or fail the test; a worker is only started. extra: one more option, or NULL. */
+/* Return when the hub listens, or fail the test; a worker is only started. extra: one more option, or NULL.
+ */
 void hub_job_start_hub(struct hub_job *job);
 void hub_job_start_worker(struct hub_job *job, uint32_t rank, const char *extra);
 

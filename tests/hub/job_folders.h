@@ -1,5 +1,5 @@
-/* The folders of two hubs that share a job's keys, and the parts of its checkpoints in them: as they are found, and as a hub that was
- * killed has left them. */
+/* The folders of two hubs that share a job's keys, and the parts of its checkpoints in them: as they are
+ * found, and as a hub that was killed has left them. */
 #ifndef PH_TEST_JOB_FOLDERS_H
 #define PH_TEST_JOB_FOLDERS_H
 

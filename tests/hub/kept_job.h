@@ -1,5 +1,6 @@
-/* A job on a hub of the test's own: workers whose gradients are decided by rank and iteration, and what the job's checkpoints hold.
- * What is pulled does not matter for what is pushed, so several iterations may be under way. */
+/* A job on a hub of the test's own: workers whose gradients are decided by rank and iteration, and what the
+ * job's checkpoints hold. What is pulled does not matter for what is pushed, so several iterations may be
+ * under way. */
 #ifndef PH_TEST_KEPT_JOB_H
 #define PH_TEST_KEPT_JOB_H
 
@@ -27,8 +28,8 @@ struct kept_job {
     /* What rank 0 tells: */
     uint64_t first_iteration;
     float first[TRIAL_NUMBERS]; /* the parameters then */
-    float *
-        pulled; /* (stop_at + 1, TRIAL_NUMBERS) after each iteration but the first; NULL: only `last` is kept */
+    float *pulled; /* (stop_at + 1, TRIAL_NUMBERS) after each iteration but the first; NULL: only `last` is
+                      kept */
     float last[TRIAL_NUMBERS];
 };
 

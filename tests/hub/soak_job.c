@@ -111,7 +111,8 @@ static void draw_service(struct soak_job *job, struct ph__rng_sequence *chances)
     service->num_optimizers = 2;
 }
 
-/* Where a worker that is left behind would wait for one that has left in good order, nobody dies and comes back. */
+/* Where a worker that is left behind would wait for one that has left in good order, nobody dies and comes
+ * back. */
 static void draw_fate(struct soak_job *job, struct ph__rng_sequence *chances)
 {
     struct ph_hub_service *service = &job->service;
@@ -327,8 +328,8 @@ static void *work(void *context)
 
 /* ---- a job ---- */
 
-/* Whether it is what the worker's fate may come to. Where all wait for each other, nobody comes to the end without the
- * victim. */
+/* Whether it is what the worker's fate may come to. Where all wait for each other, nobody comes to the end
+ * without the victim. */
 static bool is_as_fated(const struct soak_worker *worker)
 {
     const struct soak_job *job = worker->job;

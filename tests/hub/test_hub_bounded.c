@@ -1,5 +1,6 @@
-/* A bounded job whose keys several hubs share: a worker that stands still holds the other, on each hub, after as many iterations as
- * staleness and depth allow, and what both have pushed is in the parameters in the end. */
+/* A bounded job whose keys several hubs share: a worker that stands still holds the other, on each hub, after
+ * as many iterations as staleness and depth allow, and what both have pushed is in the parameters in the end.
+ */
 #include "support/test_support.h"
 
 #include <stdio.h>

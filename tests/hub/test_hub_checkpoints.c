@@ -1,5 +1,5 @@
-/* Checkpoints of a hub's jobs, from files to workers: what is written while a job runs is of one iteration, and what goes on from
- * it ends as if nothing had been. */
+/* Checkpoints of a hub's jobs, from files to workers: what is written while a job runs is of one iteration,
+ * and what goes on from it ends as if nothing had been. */
 #include "support/test_support.h"
 
 #include <stdio.h>

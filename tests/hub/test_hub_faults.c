@@ -1,7 +1,9 @@
-/* Jobs of the parameter hub through the deaths of their workers and of the hub: whoever is left hears of it within five
- * seconds, and a synchronous job that goes on ends with the bits of one that nothing has happened to.
+/* Jobs of the parameter hub through the deaths of their workers and of the hub: whoever is left hears of it
+ * within five seconds, and a synchronous job that goes on ends with the bits of one that nothing has happened
+ * to.
  *
- * $PH_TEST_KILLS: how often something is killed (5), one time at least. The kills are drawn from the seed that is printed. */
+ * $PH_TEST_KILLS: how often something is killed (5), one time at least. The kills are drawn from the seed
+ * that is printed. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What a hub keeps of services and jobs, what it does with files that are damaged, and how workers come back to it. */
+/* What a hub keeps of services and jobs, what it does with files that are damaged, and how workers come back
+ * to it. */
 #include "support/test_support.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Checkpoints of a job whose keys several hubs share: each hub keeps its part, and they go on together or not at all. */
+/* Checkpoints of a job whose keys several hubs share: each hub keeps its part, and they go on together or not
+ * at all. */
 #include "support/test_support.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* A job whose keys two hubs share, as processes, of which hubs and workers are killed again and again while parts of its checkpoints are
- * written: also both hubs at once, and rank 0, which decides what they keep.
+/* A job whose keys two hubs share, as processes, of which hubs and workers are killed again and again while
+ * parts of its checkpoints are written: also both hubs at once, and rank 0, which decides what they keep.
  *
  * $PH_TEST_KILLS: how often something is killed (6). The kills are drawn from the seed that is printed. */
 #include "hub/hub_kills.h"

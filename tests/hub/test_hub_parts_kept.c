@@ -1,6 +1,7 @@
-/* What becomes of parts of checkpoints that hubs which share a job's keys have agreed upon, or not: from each state that kills may leave
- * on their disks the job goes on from the newest iteration of which all have a part; while it runs they keep one together, and
- * throw away no other; and whoever lies about it hurts its own job. */
+/* What becomes of parts of checkpoints that hubs which share a job's keys have agreed upon, or not: from each
+ * state that kills may leave on their disks the job goes on from the newest iteration of which all have a
+ * part; while it runs they keep one together, and throw away no other; and whoever lies about it hurts its
+ * own job. */
 #include "support/test_support.h"
 
 #include <stdatomic.h>
@@ -83,7 +84,8 @@ static void what_never_was_whole_is_begun_anew(void **state)
     goes_on_from(&folders, 0);
 }
 
-/* The job does not come to iteration 9 again, and yet the hub has no part of that any more: another hub might make the like. */
+/* The job does not come to iteration 9 again, and yet the hub has no part of that any more: another hub might
+ * make the like. */
 static void a_part_of_a_former_run_is_forgotten(void **state)
 {
     (void)state;
@@ -279,7 +281,8 @@ static void keeps_up(struct run *run)
     several_hubs_end(&hubs);
 }
 
-/* Workers that do nothing else are past the next iteration before a hub hears of it, until it lies far enough ahead. */
+/* Workers that do nothing else are past the next iteration before a hub hears of it, until it lies far enough
+ * ahead. */
 static void periodic_parts_are_kept_one_after_the_other(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Jobs whose keys several hubs share: what comes out is what one hub makes of them, each hub has its part of the work, and whoever
- * does not fit is told so. */
+/* Jobs whose keys several hubs share: what comes out is what one hub makes of them, each hub has its part of
+ * the work, and whoever does not fit is told so. */
 #include "support/test_support.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A job over two hosts, and a hub beyond the loopback, so with a secret: when one host falls silent, the other hears of it within
- * five seconds, and so does the worker that sits beside the hub. */
+/* A job over two hosts, and a hub beyond the loopback, so with a secret: when one host falls silent, the
+ * other hears of it within five seconds, and so does the worker that sits beside the hub. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

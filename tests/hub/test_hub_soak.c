@@ -1,10 +1,11 @@
-/* Two hubs through hundreds of jobs: tenants of one or of both come and go, with workers that leave, die, come back and are killed,
- * beside visitors that look, that say nothing or nonsense, and that ask for too much. What synchronous jobs pull is right to the bit;
- * and whenever all have gone, each hub has as many descriptors and threads as when it started, and its memory does not grow.
- * Neither does this process, which has been all those workers.
+/* Two hubs through hundreds of jobs: tenants of one or of both come and go, with workers that leave, die,
+ * come back and are killed, beside visitors that look, that say nothing or nonsense, and that ask for too
+ * much. What synchronous jobs pull is right to the bit; and whenever all have gone, each hub has as many
+ * descriptors and threads as when it started, and its memory does not grow. Neither does this process, which
+ * has been all those workers.
  *
- * $PH_TEST_SOAK_SECONDS: how long (300). What comes is drawn from the seed that is printed, in rounds; each ends with a moment
- * at which nothing is under way. */
+ * $PH_TEST_SOAK_SECONDS: how long (300). What comes is drawn from the seed that is printed, in rounds; each
+ * ends with a moment at which nothing is under way. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
@@ -38,9 +39,9 @@ enum {
     PATIENCE_MS = 60000, /* for what takes no time unless the machine is very busy */
 };
 
-/* With plain_malloc() the pages of a hub at rest are the same to some dozens of KiB from its first minute to its last, so
- * five minutes, of some ten thousand jobs, show a leak of 32 bytes a job, and an hour one of 20. What malloc has given out in
- * this process is known to the byte, but for what belongs to threads. */
+/* With plain_malloc() the pages of a hub at rest are the same to some dozens of KiB from its first minute to
+ * its last, so five minutes, of some ten thousand jobs, show a leak of 32 bytes a job, and an hour one of 20.
+ * What malloc has given out in this process is known to the byte, but for what belongs to threads. */
 static const struct usage_limits hub_limits = {
     .bytes = 1 << 16, .bytes_per_job = 16, .mappings = 4, .jobs_per_mapping = 100};
 static const struct usage_limits own_limits = {
@@ -127,7 +128,8 @@ static bool is_under_way(const struct hub_job *job, void *unused)
     return hub_job_least_step(job) >= 2;
 }
 
-/* Workers that are processes: one is killed, at whatever it does; the others hear of it, or go on without it. */
+/* Workers that are processes: one is killed, at whatever it does; the others hear of it, or go on without it.
+ */
 static void run_killed_job(const struct soak *soak, struct ph__rng_sequence *chances)
 {
     static const char *const optimizers[] = {"optimizer=momentum", "optimizer=adam", "optimizer=sgd"};
@@ -365,9 +367,9 @@ static void hubs_stay_as_they_are_while_jobs_come_and_go(void **state)
     usage_history_check(&own_history, "their clients", &own_limits);
 }
 
-/* What the C library keeps for later hides what is lost: caches of malloc, and stacks of threads that have ended, with a small table
- * each, pin pages of the greatest heap that there ever was. It reads how it shall be when a process begins, so this one begins
- * anew, and the hubs and all others do as it does. */
+/* What the C library keeps for later hides what is lost: caches of malloc, and stacks of threads that have
+ * ended, with a small table each, pin pages of the greatest heap that there ever was. It reads how it shall
+ * be when a process begins, so this one begins anew, and the hubs and all others do as it does. */
 static void plain_malloc(char **arguments)
 {
     static const struct {

@@ -1,11 +1,12 @@
-/* A worker of a parameter hub, as a process: trains a small model whose every number is decided by its rank, the iteration and
- * the parameters, and goes on from the hub's checkpoint whenever the hub or another worker has died. So what it ends with
- * tells whether anything was lost, doubled or mixed up on the way.
+/* A worker of a parameter hub, as a process: trains a small model whose every number is decided by its rank,
+ * the iteration and the parameters, and goes on from the hub's checkpoint whenever the hub or another worker
+ * has died. So what it ends with tells whether anything was lost, doubled or mixed up on the way.
  *
  *     training_worker address=HOST:PORT rank=R workers=W iterations=N [name=value ...]
  *
- * says on its standard output, a line each: "joined ITERATION", "step ITERATION CONTRIBUTORS", "lost ITERATION WHY" and in the
- * end "done DIGITS", a checksum of the parameters. Ends with the exit code of what it could not overcome. */
+ * says on its standard output, a line each: "joined ITERATION", "step ITERATION CONTRIBUTORS", "lost
+ * ITERATION WHY" and in the end "done DIGITS", a checksum of the parameters. Ends with the exit code of what
+ * it could not overcome. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,8 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* What a program needs to survive the deaths of others: it connects again, and goes on from where the hub says. */
+/* What a program needs to survive the deaths of others: it connects again, and goes on from where the hub
+ * says. */
 static ph_status train_through(struct worker *worker)
 {
     uint64_t progress_ms = now_ms(), most = 0;

@@ -1,5 +1,5 @@
-/* See two_hosts.h. The wire is a third namespace with a bridge, and a port of it to each host: who is taken off the bridge hears
- * no more, and sees no difference from a peer that has lost its power. */
+/* See two_hosts.h. The wire is a third namespace with a bridge, and a port of it to each host: who is taken
+ * off the bridge hears no more, and sees no difference from a peer that has lost its power. */
 #include "hub/two_hosts.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* Two hosts and a wire between them, of network namespaces: what they say to each other goes nowhere else, and with the test's
- * process they are gone. One thread; a process is started on the host that was entered last. */
+/* Two hosts and a wire between them, of network namespaces: what they say to each other goes nowhere else,
+ * and with the test's process they are gone. One thread; a process is started on the host that was entered
+ * last. */
 #ifndef PH_TEST_TWO_HOSTS_H
 #define PH_TEST_TWO_HOSTS_H
 

@@ -1,5 +1,5 @@
-/* Workers as threads of a test, beside the hubs of support/hub_thread.h. What one met is told when it is joined: cmocka's checks
- * belong to the thread that runs the test. */
+/* Workers as threads of a test, beside the hubs of support/hub_thread.h. What one met is told when it is
+ * joined: cmocka's checks belong to the thread that runs the test. */
 #ifndef PH_TEST_WORKER_THREAD_H
 #define PH_TEST_WORKER_THREAD_H
 

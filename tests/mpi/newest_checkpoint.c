@@ -2,7 +2,8 @@
  *
  *     newest_checkpoint DIR
  *
- * Ends with the exit code of what is wrong with it: a file's seal, a missing tensor, a number that is not finite. */
+ * Ends with the exit code of what is wrong with it: a file's seal, a missing tensor, a number that is not
+ * finite. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

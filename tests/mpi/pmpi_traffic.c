@@ -1,6 +1,6 @@
-/* Counts what a program sends by MPI, from outside: preloaded, it stands before MPI's functions for point-to-point messages
- * and calls the library's own by their second names (PMPI). When the program leaves MPI, each rank writes
- * $PH_TEST_TRAFFIC.<rank>, sorted:
+/* Counts what a program sends by MPI, from outside: preloaded, it stands before MPI's functions for
+ * point-to-point messages and calls the library's own by their second names (PMPI). When the program leaves
+ * MPI, each rank writes $PH_TEST_TRAFFIC.<rank>, sorted:
  *
  *     {"rank": 1, "sent": [
  *     {"to": 0, "tag": 5, "messages": 2, "bytes": 300},
@@ -9,8 +9,8 @@
  *
  * The program may also look by itself, at any time, by the function pmpi_traffic_visit.
  *
- * Ranks are those of the communicator that is sent on. Collectives, which we do not use but to leave, are not counted. One
- * thread; what goes wrong ends the program. */
+ * Ranks are those of the communicator that is sent on. Collectives, which we do not use but to leave, are not
+ * counted. One thread; what goes wrong ends the program. */
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>

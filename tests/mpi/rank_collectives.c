@@ -156,8 +156,8 @@ static ph_status wait_for_death(struct ph_comm *comm, const char *folder)
         PH_TRY(ph__comm_barrier(comm));
 }
 
-/* After all messages of the job, in the first of the meetings of which leaving consists. A rank that waits for ever ends by
- * itself, too late. */
+/* After all messages of the job, in the first of the meetings of which leaving consists. A rank that waits
+ * for ever ends by itself, too late. */
 static ph_status die_leaving(struct ph_comm *comm, size_t victim)
 {
     alarm(LONGEST_WAIT_SECONDS);

@@ -1,7 +1,8 @@
 /* A rank that does not end as it should, among others that send each other messages until then.
  *
- *     rank_ends forever FOLDER   goes on until it is killed; leaves its process id in FOLDER/<rank> when it has met the others
- *     rank_ends fails CODE       all ranks leave one after the other, the transport closed as after a failure, with that code
+ *     rank_ends forever FOLDER   goes on until it is killed; leaves its process id in FOLDER/<rank> when it
+ * has met the others rank_ends fails CODE       all ranks leave one after the other, the transport closed as
+ * after a failure, with that code
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* A small training for programs of ranks: data that one of them makes, and a DLRM with tables of both few and many rows. */
+/* A small training for programs of ranks: data that one of them makes, and a DLRM with tables of both few and
+ * many rows. */
 #ifndef PH_TEST_RANK_JOB_H
 #define PH_TEST_RANK_JOB_H
 
@@ -25,8 +26,8 @@ struct rank_job {
     double losses[RANK_JOB_STEPS]; /* of the global batches of all steps that were taken */
 };
 
-/* A job of FOLDER's data with its outcome in `out`; plan: of a file, "auto" or "none". sets (num_sets) come last. It must stay
- * where it is until fini, also after a failure. comm NULL: of this process alone. */
+/* A job of FOLDER's data with its outcome in `out`; plan: of a file, "auto" or "none". sets (num_sets) come
+ * last. It must stay where it is until fini, also after a failure. comm NULL: of this process alone. */
 ph_status rank_job_init(struct rank_job *job, struct ph_comm *comm, const char *folder, const char *out,
     const char *plan, size_t num_sets, const char *const *sets);
 void rank_job_fini(struct rank_job *job);

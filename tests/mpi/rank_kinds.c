@@ -2,9 +2,9 @@
  *
  *     rank_kinds FOLDER RANKS_PER_HOST
  *
- * Lookups and updates given the gradients that one rank has (shard_learner.h): where rows are whole, its bits. Trainings of a
- * whole model (rank_job.h): the same bits twice, the same whichever plan leaves rows whole, and at each step one rank's loss
- * but for rounding. */
+ * Lookups and updates given the gradients that one rank has (shard_learner.h): where rows are whole, its
+ * bits. Trainings of a whole model (rank_job.h): the same bits twice, the same whichever plan leaves rows
+ * whole, and at each step one rank's loss but for rounding. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static const char *plan_text(const struct kind *kind, const char *own, char text
     return own != NULL ? own : text;
 }
 
-/* ---- lookups and updates ---------------------------------------------------------------------------------------------- */
+/* ---- lookups and updates ---- */
 
 static ph_status learn_alone(const struct training *training, struct learner *alone)
 {
@@ -82,7 +82,7 @@ static ph_status check_lookups(struct ph_comm *comm, const struct kind *kind, co
     return check_lookups_by(comm, kind, path, &means);
 }
 
-/* ---- whole trainings --------------------------------------------------------------------------------------------------- */
+/* ---- whole trainings ---- */
 
 struct outcome {
     double losses[RANK_JOB_STEPS];
@@ -142,7 +142,7 @@ static ph_status check_training(struct ph_comm *comm, const struct kind *kind, c
     return PH_OK;
 }
 
-/* ---- all kinds ----------------------------------------------------------------------------------------------------------- */
+/* ---- all kinds ---- */
 
 static ph_status check_kind(struct ph_comm *comm, const struct kind *kind, const char *folder,
     const struct outcome *alone, char exact_sha256[65])

@@ -1,8 +1,10 @@
-/* A rank that tries what the transport promises: messages of all sizes, their order, many at once, lengths that do not fit.
+/* A rank that tries what the transport promises: messages of all sizes, their order, many at once, lengths
+ * that do not fit.
  *
  *     rank_messages [lengths]
  *
- * `lengths` sends messages of other lengths than are asked for instead; it ends as ranks do that have failed, with 3. */
+ * `lengths` sends messages of other lengths than are asked for instead; it ends as ranks do that have failed,
+ * with 3. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +55,8 @@ static void try_large(void)
         rank_wait_sent(&sent);
 }
 
-/* Half of the messages come before there is a receive for them, large ones among small ones, and one of another tag that was
- * sent first is taken last. */
+/* Half of the messages come before there is a receive for them, large ones among small ones, and one of
+ * another tag that was sent first is taken last. */
 static void try_order(void)
 {
     static struct rank_message received[NUM_IN_ORDER], sent[NUM_IN_ORDER];
@@ -84,7 +86,8 @@ static void try_order(void)
     rank_wait_sent(&first);
 }
 
-/* To every rank, each with its own tag, all in flight before the first is waited for, and waited for from the last on. */
+/* To every rank, each with its own tag, all in flight before the first is waited for, and waited for from the
+ * last on. */
 static void try_many(void)
 {
     const size_t count = NUM_MANY * rank_transport.world_size;
@@ -109,8 +112,8 @@ static void try_many(void)
     free(sent);
 }
 
-/* The next rank asks for another length than it is sent. It has room for both: Open MPI 4 writes the whole of a message that
- * is too long, and tells then. */
+/* The next rank asks for another length than it is sent. It has room for both: Open MPI 4 writes the whole of
+ * a message that is too long, and tells then. */
 static void try_length(size_t sent_bytes, size_t wanted_bytes, const char *part)
 {
     const size_t next = (rank_transport.rank + 1) % rank_transport.world_size;

@@ -1,10 +1,12 @@
-/* A checkpoint that some ranks have saved under one plan, taken up by others under another one: tables that were cut by rows are
- * cut by columns, and so on.
+/* A checkpoint that some ranks have saved under one plan, taken up by others under another one: tables that
+ * were cut by rows are cut by columns, and so on.
  *
  *     rank_moves save FOLDER RANKS_PER_HOST     makes data, and trains up to a checkpoint
- *     rank_moves load FOLDER RANKS_PER_HOST     takes it up, and holds what each rank has, and what they save, against it
+ *     rank_moves load FOLDER RANKS_PER_HOST     takes it up, and holds what each rank has, and what they
+ * save, against it
  *
- * Parameters, states and slots are compared byte by byte: slots of a number a weight, and of a number a row. */
+ * Parameters, states and slots are compared byte by byte: slots of a number a weight, and of a number a row.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +58,7 @@ static ph_status share_plan(struct ph_comm *comm, const char *folder, const char
     return rank_job_share_plan(comm, path, text);
 }
 
-/* ---- saving ------------------------------------------------------------------------------------------------------------ */
+/* ---- saving ---- */
 
 static ph_status save_run(struct ph_comm *comm, const char *folder, const char *plan, const struct run *run)
 {
@@ -82,7 +84,7 @@ static ph_status save(struct ph_comm *comm, const char *folder)
     return PH_OK;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 /* The whole tensor of that name, whose data the caller frees. */
 static ph_status read_whole(const struct ph__folder *folder, const char *name, struct ph_tensor *tensor_out)
@@ -191,7 +193,7 @@ static ph_status compare_files(const struct run *run)
     return status;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------------------ */
+/* ---- loading ---- */
 
 static ph_status check_loaded(struct ph__trainer *trainer, const struct run *run)
 {

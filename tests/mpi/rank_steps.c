@@ -1,9 +1,10 @@
-/* A rank that trains by every kind of plan and wire, and compares what MPI was given to send (pmpi_traffic.c, preloaded) with
- * what theory says, for each class of messages and pair of ranks, to the byte:
+/* A rank that trains by every kind of plan and wire, and compares what MPI was given to send (pmpi_traffic.c,
+ * preloaded) with what theory says, for each class of messages and pair of ranks, to the byte:
  *
  *     rank_steps CONFIG DATA FOLDER RANKS_PER_HOST
  *
- * What CONFIG says of the rows DATA is trained in FOLDER/<case>. The first rank prints a table of all cases. */
+ * What CONFIG says of the rows DATA is trained in FOLDER/<case>. The first rank prints a table of all cases.
+ */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ struct step_case {
     enum ph_wire_format wire;
 };
 
-/* ---- counting --------------------------------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 /* Bytes of this rank by class and by whom they go to. */
 struct counts {
@@ -94,7 +95,7 @@ static void subtract(struct counts *counts, const struct counts *before)
             counts->bytes[what][to] -= before->bytes[what][to];
 }
 
-/* ---- comparing -------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 static ph_status compare(
     const struct steps *steps, const struct step_case *of, const struct counts *counted, const double *theory)
@@ -156,7 +157,7 @@ static double total_of(const struct steps *steps, const double *theory)
     return total;
 }
 
-/* ---- a case ----------------------------------------------------------------------------------------------------------- */
+/* ---- a case ---- */
 
 static const char mixed[] = "tables:\n  embedding.user: {kind: table_row_wise}\n  \"*.item\": {kind: grid}\n"
                             "  embedding.tags: {kind: column_wise}\n  \"*.shop\": {kind: data_parallel}\n"
@@ -237,7 +238,7 @@ static ph_status run_case(struct steps *steps, const struct step_case *of)
     return status;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 /* Of every kind, and mixed. */
 static ph_status run_kinds(struct steps *steps, const char *model, enum ph_wire_format wire)

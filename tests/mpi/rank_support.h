@@ -1,5 +1,6 @@
-/* What programs of ranks share: one rank's end of a transport that this process has opened, and messages that know what must
- * be in them. Whatever goes wrong ends the process with a line that names the rank, and exit code 1. One thread. */
+/* What programs of ranks share: one rank's end of a transport that this process has opened, and messages that
+ * know what must be in them. Whatever goes wrong ends the process with a line that names the rank, and exit
+ * code 1. One thread. */
 #ifndef PH_TEST_RANK_SUPPORT_H
 #define PH_TEST_RANK_SUPPORT_H
 
@@ -12,8 +13,9 @@ extern struct ph__transport rank_transport;
 
 _Noreturn void rank_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A message that this rank sends (it is filled when it is started) or receives (it is checked when it is waited for). What is
- * in it follows from both ranks, the tag and its number: how many of that tag went before it. */
+/* A message that this rank sends (it is filled when it is started) or receives (it is checked when it is
+ * waited for). What is in it follows from both ranks, the tag and its number: how many of that tag went
+ * before it. */
 struct rank_message {
     size_t other;
     int tag;

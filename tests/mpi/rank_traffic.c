@@ -1,10 +1,10 @@
-/* A rank that sends messages whose bytes can be told beforehand, and writes what must be counted of them, in the words of
- * pmpi_traffic.c:
+/* A rank that sends messages whose bytes can be told beforehand, and writes what must be counted of them, in
+ * the words of pmpi_traffic.c:
  *
  *     rank_traffic FOLDER     FOLDER/wanted.<rank>
  *
- * To rank `to` go, of tag t = 1, 2, 3, `to + t` messages of 1000 t^4 + 10 rank + to bytes each, the largest of which MPI does
- * not send at once; of tag 0 those of the two meetings around them. */
+ * To rank `to` go, of tag t = 1, 2, 3, `to + t` messages of 1000 t^4 + 10 rank + to bytes each, the largest
+ * of which MPI does not send at once; of tag 0 those of the two meetings around them. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -28,7 +28,7 @@ static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t 
     theory->bytes[((size_t)what * world_size + from) * world_size + to] += bytes;
 }
 
-/* ---- a batch's ids, counted one by one ------------------------------------------------------------------------------ */
+/* ---- a batch's ids, counted one by one ---- */
 
 static size_t rank_of_sample(const struct theory *theory, const struct ph_batch *batch, size_t sample)
 {
@@ -108,7 +108,7 @@ static ph_status count_table(const struct theory *theory, const struct ph_batch 
     return PH_OK;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ---- */
 
 static ph_status add_step(struct theory *theory, const struct ph_batch *batch)
 {

@@ -1,5 +1,5 @@
-/* What the ranks of a training should send each other, by plan_traffic.h: of batches whose ids are counted one by one, as
- * one process reads them. */
+/* What the ranks of a training should send each other, by plan_traffic.h: of batches whose ids are counted
+ * one by one, as one process reads them. */
 #ifndef PH_TEST_STEP_THEORY_H
 #define PH_TEST_STEP_THEORY_H
 

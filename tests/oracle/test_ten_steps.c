@@ -1,5 +1,6 @@
-/* Ten steps of LR and DNN against ten_steps.txt, which an independent NumPy implementation printed (ten_steps.py, where
- * the formulas of batches and initial weights stand, too). Built for float and for double. */
+/* Ten steps of LR and DNN against ten_steps.txt, which an independent NumPy implementation printed
+ * (ten_steps.py, where the formulas of batches and initial weights stand, too). Built for float and for
+ * double. */
 #include "support/test_support.h"
 
 #include <math.h>

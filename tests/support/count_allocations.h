@@ -1,6 +1,7 @@
-/* Interposes malloc, calloc, realloc and aligned_alloc in the test program that includes this file (one source file
- * only), and counts calls while armed, by whose code asks: oneDNN's C API makes an argument map for each primitive that
- * it executes; those calls (from libdnnl, and from libstdc++ on its behalf) are counted apart. A chosen call may fail.
+/* Interposes malloc, calloc, realloc and aligned_alloc in the test program that includes this file (one
+ * source file only), and counts calls while armed, by whose code asks: oneDNN's C API makes an argument map
+ * for each primitive that it executes; those calls (from libdnnl, and from libstdc++ on its behalf) are
+ * counted apart. A chosen call may fail.
  *
  * Under a sanitizer, which owns malloc itself, nothing is interposed: allocations_are_counted() says so. */
 #ifndef PH_TEST_COUNT_ALLOCATIONS_H

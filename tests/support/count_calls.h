@@ -1,10 +1,11 @@
-/* Interposes functions of the C library in the test program that includes this file (one source file only), beside those of
- * count_allocations.h: what copies memory, maps and registers it, locks, and moves bytes between processes or waits for
- * them. Counts calls while armed, of all threads, whoever makes them: our code, which is linked into the program, and
- * libraries. Calls that the C library makes of itself are not seen, nor copies that a compiler has put in line, which are
- * of few bytes or of a known size.
+/* Interposes functions of the C library in the test program that includes this file (one source file only),
+ * beside those of count_allocations.h: what copies memory, maps and registers it, locks, and moves bytes
+ * between processes or waits for them. Counts calls while armed, of all threads, whoever makes them: our
+ * code, which is linked into the program, and libraries. Calls that the C library makes of itself are not
+ * seen, nor copies that a compiler has put in line, which are of few bytes or of a known size.
  *
- * Copies of fewer than PAYLOAD_BYTES are bookkeeping and not counted. Calls that move bytes are counted with what they moved.
+ * Copies of fewer than PAYLOAD_BYTES are bookkeeping and not counted. Calls that move bytes are counted with
+ * what they moved.
  *
  * Under a sanitizer nothing is interposed: allocations_are_counted() says so of all. */
 #ifndef PH_TEST_COUNT_CALLS_H
@@ -125,8 +126,8 @@ static inline void count_call(enum counted_call call, long long bytes)
 
 /* ---- copies ---- */
 
-/* The C library's own, which also look whether there is room: a variable, for with a constant compilers make of them calls of
- * the interposed ones again. */
+/* The C library's own, which also look whether there is room: a variable, for with a constant compilers make
+ * of them calls of the interposed ones again. */
 extern void *library_memcpy(void *to, const void *from, size_t size, size_t room) __asm__("__memcpy_chk");
 extern void *library_memmove(void *to, const void *from, size_t size, size_t room) __asm__("__memmove_chk");
 extern void *library_memset(void *to, int byte, size_t size, size_t room) __asm__("__memset_chk");

@@ -45,8 +45,8 @@ struct hub_worker {
     pthread_t thread;
 };
 
-/* All workers of a service, of the same keys. They wait at a gate behind their last iteration, all connected: between these
- * two calls the hub can be looked at; then they leave. */
+/* All workers of a service, of the same keys. They wait at a gate behind their last iteration, all connected:
+ * between these two calls the hub can be looked at; then they leave. */
 struct hub_workers {
     uint32_t count;
     struct hub_worker *workers;

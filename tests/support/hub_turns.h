@@ -1,5 +1,5 @@
-/* A hub whose turns the test takes, and connections to it whose other ends the test has: so that what is said, and when, is known
- * to the byte. */
+/* A hub whose turns the test takes, and connections to it whose other ends the test has: so that what is
+ * said, and when, is known to the byte. */
 #ifndef PH_TEST_HUB_TURNS_H
 #define PH_TEST_HUB_TURNS_H
 

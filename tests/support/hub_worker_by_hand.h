@@ -1,8 +1,8 @@
-/* A worker of a job that a hub whose turns the test takes (hub_turns.h) shares with another hub, which is not there: it says what the
- * test wants, and nobody else keeps parts of the job's checkpoints.
+/* A worker of a job that a hub whose turns the test takes (hub_turns.h) shares with another hub, which is not
+ * there: it says what the test wants, and nobody else keeps parts of the job's checkpoints.
  *
- * The job: synchronous, of one worker and one key of eight chunks, of which the hub has four; it is the first of two. Or the hub is
- * the second and has no chunk, for there is only one. */
+ * The job: synchronous, of one worker and one key of eight chunks, of which the hub has four; it is the first
+ * of two. Or the hub is the second and has no chunk, for there is only one. */
 #ifndef PH_TEST_HUB_WORKER_BY_HAND_H
 #define PH_TEST_HUB_WORKER_BY_HAND_H
 

@@ -1,8 +1,8 @@
-/* A link that carries payloads between two sides in one process, as a socket does, but moves when its test says so. The hub's
- * side is a struct ph__link; the worker's are the functions below. One thread.
+/* A link that carries payloads between two sides in one process, as a socket does, but moves when its test
+ * says so. The hub's side is a struct ph__link; the worker's are the functions below. One thread.
  *
- * What goes to the hub is there at once, or first its head and later its payload. What goes to the worker leaves when it is
- * allowed to; a payload that has changed until then ends the process. */
+ * What goes to the hub is there at once, or first its head and later its payload. What goes to the worker
+ * leaves when it is allowed to; a payload that has changed until then ends the process. */
 #ifndef PH_TEST_PAYLOAD_LINK_H
 #define PH_TEST_PAYLOAD_LINK_H
 

@@ -1,9 +1,11 @@
-/* Shards on trial: the shards of one job, and workers that a test moves by hand, over shared memory or over links with payloads
- * of their own. After every run what the hub has made, and each reply that a worker gets, is held against the serial loop of
- * shard_oracle.h to the bit; what does not hold ends the process. One thread, but for what says otherwise.
+/* Shards on trial: the shards of one job, and workers that a test moves by hand, over shared memory or over
+ * links with payloads of their own. After every run what the hub has made, and each reply that a worker gets,
+ * is held against the serial loop of shard_oracle.h to the bit; what does not hold ends the process. One
+ * thread, but for what says otherwise.
  *
- * A worker reads a value where the contract of phloem/hub.h says that it lies, and again at its last moment: before the push
- * that lets the hub overwrite it. A gradient is spoilt as soon as the hub has said that it was taken. */
+ * A worker reads a value where the contract of phloem/hub.h says that it lies, and again at its last moment:
+ * before the push that lets the hub overwrite it. A gradient is spoilt as soon as the hub has said that it
+ * was taken. */
 #ifndef PH_TEST_SHARD_TRIAL_H
 #define PH_TEST_SHARD_TRIAL_H
 
@@ -117,7 +119,8 @@ void shard_trial_send(struct shard_trial *trial, uint16_t shard, uint32_t worker
 size_t shard_trial_run(struct shard_trial *trial, uint16_t shard, size_t max_bytes);
 /* Runs all shards until there is nothing to do, but lets no more replies leave over links with payloads. */
 void shard_trial_run_all(struct shard_trial *trial);
-/* So many replies leave to a worker whose link has payloads, after all else has been done; then all is done again. */
+/* So many replies leave to a worker whose link has payloads, after all else has been done; then all is done
+ * again. */
 void shard_trial_let_leave(struct shard_trial *trial, uint16_t shard, uint32_t worker, size_t count);
 /* Until nothing is left to do at all. */
 void shard_trial_settle(struct shard_trial *trial);
@@ -127,8 +130,8 @@ void shard_trial_remove(struct shard_trial *trial, uint16_t shard, uint32_t work
 void shard_trial_remove_everywhere(struct shard_trial *trial, uint32_t worker);
 void shard_trial_retire(struct shard_trial *trial, uint32_t worker);
 
-/* When all is settled: every worker that is still there has pushed so many iterations of each chunk, all are in versions and
- * answered, and the last versions are what the hub's memory holds. */
+/* When all is settled: every worker that is still there has pushed so many iterations of each chunk, all are
+ * in versions and answered, and the last versions are what the hub's memory holds. */
 void shard_trial_check_end(struct shard_trial *trial, uint64_t num_iterations);
 
 #endif

@@ -1,5 +1,6 @@
-/* Random walks of shards on trial: workers push, pull and die, shards run and replies leave, in an order that a seed gives, until
- * each worker that is left has pushed all its iterations and everything is settled and held against the oracle. */
+/* Random walks of shards on trial: workers push, pull and die, shards run and replies leave, in an order that
+ * a seed gives, until each worker that is left has pushed all its iterations and everything is settled and
+ * held against the oracle. */
 #ifndef PH_TEST_SHARD_WALK_H
 #define PH_TEST_SHARD_WALK_H
 

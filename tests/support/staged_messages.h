@@ -1,5 +1,5 @@
-/* Lets a communicator send and receive in no memory but its own: what lies in a caller's, who might free it after a failure
- * while a message is still to arrive, fails with "a caller's memory travels". */
+/* Lets a communicator send and receive in no memory but its own: what lies in a caller's, who might free it
+ * after a failure while a message is still to arrive, fails with "a caller's memory travels". */
 #ifndef PH_TEST_STAGED_MESSAGES_H
 #define PH_TEST_STAGED_MESSAGES_H
 

@@ -1,5 +1,6 @@
-/* A hub in a thread, or several, and a job of two workers in two others, all in this process, brought to where everything has happened
- * once: what a test wants to know of their steady state it asks between steady_job_begin() and steady_job_end(). */
+/* A hub in a thread, or several, and a job of two workers in two others, all in this process, brought to
+ * where everything has happened once: what a test wants to know of their steady state it asks between
+ * steady_job_begin() and steady_job_end(). */
 #ifndef PH_TEST_STEADY_JOB_H
 #define PH_TEST_STEADY_JOB_H
 

@@ -1,4 +1,5 @@
-/* What every test includes: cmocka in the order it wants, a seed that is printed, skips, temporary folders. */
+/* What every test includes: cmocka in the order it wants, a seed that is printed, skips, temporary folders.
+ */
 #ifndef PH_TEST_SUPPORT_H
 #define PH_TEST_SUPPORT_H
 
@@ -22,7 +23,8 @@ void test__assert_ok(ph_status status, const char *call, const char *file, int l
 void test__assert_fails(
     ph_status status, ph_status wanted, const char *part, const char *call, const char *file, int line);
 
-/* Tells whether $PH_TEST_BRIEF is set: a test whose first turns show what a sanitizer can find then leaves out others like them. */
+/* Tells whether $PH_TEST_BRIEF is set: a test whose first turns show what a sanitizer can find then leaves
+ * out others like them. */
 bool test_is_brief(void);
 
 /* The seed of this run: $PH_TEST_SEED or a fixed default; printed once. */
@@ -31,7 +33,8 @@ uint64_t test_seed(void);
 /* |actual - expected| <= absolute + relative * |expected|, else fails naming both. */
 void assert_near(double actual, double expected, double absolute, double relative);
 
-/* Prints "learned NAME VALUE >= BAR" (or <=), which tools/learning_margins.py reads, then fails unless that holds. */
+/* Prints "learned NAME VALUE >= BAR" (or <=), which tools/learning_margins.py reads, then fails unless that
+ * holds. */
 void test_learned_at_least(const char *name, double value, double bar);
 void test_learned_at_most(const char *name, double value, double bar);
 
@@ -42,7 +45,8 @@ const char *test_fresh_folder(void);     /* an empty one in test_folder(), as lo
 const char *test_write_file(const char *name, const char *text); /* at test_path(name), which is returned */
 void test_write_text(const char *path, const char *text);        /* into what is there, where something is */
 
-/* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is missing. */
+/* The path of a file under $PHLOEM_DATA (default ../shared/data beside the source tree), or NULL when it is
+ * missing. */
 const char *test_data(const char *relative_path);
 
 /* The build's folder, in whose tests/ this program stands. Static storage. */

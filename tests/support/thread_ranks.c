@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the played watch ---------------------------------------------------------------------------------------- */
+/* ---- the played watch ---- */
 
 struct watched_world {
     struct thread_world *world;
@@ -50,7 +50,7 @@ static void close_watch(void *context, bool is_clean)
     (void)is_clean;
 }
 
-/* ---- ranks --------------------------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 struct rank_thread {
     const struct thread_ranks *ranks;

@@ -1,5 +1,6 @@
-/* Ranks that are threads of a test, each with a communicator over thread_transport.h, and watched over by a played watch that
- * sees deaths at once. A rank does not assert, as cmocka's asserts are for one thread: it returns a status. */
+/* Ranks that are threads of a test, each with a communicator over thread_transport.h, and watched over by a
+ * played watch that sees deaths at once. A rank does not assert, as cmocka's asserts are for one thread: it
+ * returns a status. */
 #ifndef PH_TEST_THREAD_RANKS_H
 #define PH_TEST_THREAD_RANKS_H
 
@@ -31,7 +32,8 @@ struct thread_rank_end {
 
 typedef ph_status thread_rank_run(struct ph_comm *comm, void *context);
 
-/* All ranks run to their ends; one that fails tells the others by ph_comm_fail. ends_out: (world_size), or NULL: none is to fail. */
+/* All ranks run to their ends; one that fails tells the others by ph_comm_fail. ends_out: (world_size), or
+ * NULL: none is to fail. */
 void thread_ranks_run(
     const struct thread_ranks *ranks, thread_rank_run *run, void *context, struct thread_rank_end *ends_out);
 

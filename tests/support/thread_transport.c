@@ -46,7 +46,7 @@ struct thread_world {
     struct desk *desks;
 };
 
-/* ---- queues -------------------------------------------------------------------------------------------------- */
+/* ---- queues ---- */
 
 /* Not by malloc, which tests count. */
 static void *allocate(size_t size)
@@ -111,7 +111,7 @@ static void keep_copy(struct mail *mail, const void *data, size_t bytes)
         memcpy(mail->own, data, bytes);
 }
 
-/* ---- faults -------------------------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 static bool has_fault(const struct desk *desk, int kind)
 {
@@ -147,7 +147,7 @@ static bool count_message(struct desk *desk, int kind)
     return is_refused;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static bool refuse(struct thread_world *world, char *error, const char *text)
 {
@@ -289,7 +289,7 @@ struct ph__transport thread_world_transport(struct thread_world *world, size_t r
         .close = close_desk};
 }
 
-/* ---- the world ----------------------------------------------------------------------------------------------- */
+/* ---- the world ---- */
 
 struct thread_world *thread_world_create(
     size_t world_size, uint64_t seed, const struct thread_fault *faults, size_t num_faults)

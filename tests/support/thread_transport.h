@@ -1,6 +1,7 @@
-/* A transport between threads of a test: queues under one mutex. Messages of one sender, receiver and tag come in order; when
- * a request is found done is drawn from a seed, so that others come in any. What a thread has lent is touched by that
- * thread alone: a message is copied when it is sent, and copied again when its receiver asks for it.
+/* A transport between threads of a test: queues under one mutex. Messages of one sender, receiver and tag
+ * come in order; when a request is found done is drawn from a seed, so that others come in any. What a thread
+ * has lent is touched by that thread alone: a message is copied when it is sent, and copied again when its
+ * receiver asks for it.
  *
  * Its memory is got in a way that count_allocations.h does not count. */
 #ifndef PH_TEST_THREAD_TRANSPORT_H

@@ -1,5 +1,6 @@
-/* A watch of ranks that are processes, for tests that kill them. The test is their parent: it says what each does, sees what each has
- * heard in memory that all share, and kills whom it wants. Fails the test where something takes longer than a minute. */
+/* A watch of ranks that are processes, for tests that kill them. The test is their parent: it says what each
+ * does, sees what each has heard in memory that all share, and kills whom it wants. Fails the test where
+ * something takes longer than a minute. */
 #ifndef PH_TEST_WATCH_PROCESSES_H
 #define PH_TEST_WATCH_PROCESSES_H
 
@@ -37,7 +38,8 @@ struct watch_processes *watch_processes_create(size_t num_ranks);
 void watch_processes_start(struct watch_processes *all, watch_role *role);
 void watch_processes_kill(struct watch_processes *all, size_t rank);
 void watch_processes_await_end(struct watch_processes *all, size_t rank); /* by itself */
-/* Returns when all ranks that have not been waited for have heard the same, which is what `notice_out` gets. */
+/* Returns when all ranks that have not been waited for have heard the same, which is what `notice_out` gets.
+ */
 void watch_processes_await_notice(struct watch_processes *all, struct ph__comm_notice *notice_out);
 void watch_processes_await_heard(struct watch_processes *all, size_t rank); /* anything */
 /* Returns when all of them have looked some times more. */
@@ -47,8 +49,8 @@ void watch_processes_destroy(struct watch_processes *all);
 
 /* For roles: both return, after a minute at the latest. */
 void watch_role_await_phase(struct watch_processes *all, int phase);
-/* Looks until there is a notice, leaves it with the parent, and looks on until the phase has come: whatever is heard must
- * stay what it was, else the process aborts. */
+/* Looks until there is a notice, leaves it with the parent, and looks on until the phase has come: whatever
+ * is heard must stay what it was, else the process aborts. */
 void watch_role_listen(struct watch_processes *all, size_t rank, struct ph__comm_watch *watch, int phase);
 
 #endif

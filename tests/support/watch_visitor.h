@@ -1,5 +1,5 @@
-/* Who comes to rank 0's watch by hand: a rank up to some point of the handshake, or a stranger. The listener is turned by
- * the test, in the same thread. */
+/* Who comes to rank 0's watch by hand: a rank up to some point of the handshake, or a stranger. The listener
+ * is turned by the test, in the same thread. */
 #ifndef PH_TEST_WATCH_VISITOR_H
 #define PH_TEST_WATCH_VISITOR_H
 
@@ -24,7 +24,8 @@ void watch_visitor_say(struct watch_visitor *visitor, uint16_t type, const void 
 bool watch_visitor_hear(struct watch_visitor *visitor, struct ph__control_frame *frame_out);
 bool watch_visitor_is_dropped(struct watch_visitor *visitor);
 
-/* As a rank does: says who it is; proves itself, after that. false: the answer was another than a rank expects. */
+/* As a rank does: says who it is; proves itself, after that. false: the answer was another than a rank
+ * expects. */
 void watch_visitor_greet(struct watch_visitor *visitor, uint32_t rank);
 bool watch_visitor_prove(struct watch_visitor *visitor);
 

@@ -1,5 +1,5 @@
-/* Jobs of the benchmarks: this very program under mpirun, or alone, or a peer's. They are driven line by line and rest while
- * others are measured. */
+/* Jobs of the benchmarks: this very program under mpirun, or alone, or a peer's. They are driven line by line
+ * and rest while others are measured. */
 #ifndef PH_BENCH_RANK_JOBS_H
 #define PH_BENCH_RANK_JOBS_H
 
@@ -22,7 +22,8 @@ struct job_settings {
 /* A job that cannot be had is said to be skipped, and peer_is_there tells. */
 void job_start(struct peer *job, enum job_place place, const struct job_settings *settings);
 
-/* What takes a turn: an order to a job (rank_process.h), or to a peer that answers with the seconds of all its steps. */
+/* What takes a turn: an order to a job (rank_process.h), or to a peer that answers with the seconds of all
+ * its steps. */
 struct job_turn {
     struct peer *job;
     const char *verb;

@@ -54,7 +54,7 @@ size_t rank_model_batch(const char *name)
     return of != NULL ? of->batch : 0;
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
 static void make_shared_data(struct rank_model *model)
 {
@@ -114,7 +114,7 @@ static void free_batches(struct rank_model *model)
     }
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+/* ---- the plan ---- */
 
 static void make_plan(struct rank_model *model, enum ph__shard_kind kind)
 {
@@ -142,7 +142,7 @@ static void make_plan(struct rank_model *model, enum ph__shard_kind kind)
     ph__arena_fini(&arena);
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------------------ */
+/* ---- programs ---- */
 
 static struct ph_program *dense_program(const struct ph_distribution *distribution)
 {

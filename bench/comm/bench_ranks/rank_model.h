@@ -1,5 +1,6 @@
-/* What ranks learn in these benchmarks: a DLRM of bench/dlrm_case.h, its tables spread by one kind of plan, or a multi-layer
- * perceptron over dense features alone, which has nothing but gradients to exchange. Batches are made beforehand. */
+/* What ranks learn in these benchmarks: a DLRM of bench/dlrm_case.h, its tables spread by one kind of plan,
+ * or a multi-layer perceptron over dense features alone, which has nothing but gradients to exchange. Batches
+ * are made beforehand. */
 #ifndef PH_BENCH_RANK_MODEL_H
 #define PH_BENCH_RANK_MODEL_H
 

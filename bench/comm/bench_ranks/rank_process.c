@@ -63,7 +63,8 @@ static uint64_t sum_sent(const struct ph__comm_profile *profile)
     return sum;
 }
 
-/* Polls count as waits do: what is copied between operators would else be hidden by having been moved there. */
+/* Polls count as waits do: what is copied between operators would else be hidden by having been moved there.
+ */
 static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, const struct order *order)
 {
     struct ph__comm_profile *profile;

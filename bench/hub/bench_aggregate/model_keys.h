@@ -1,4 +1,5 @@
-/* The keys that a model's gradients are, one a parameter, and the chunks that threads own. Numbers are those of one flat buffer. */
+/* The keys that a model's gradients are, one a parameter, and the chunks that threads own. Numbers are those
+ * of one flat buffer. */
 #ifndef PH_BENCH_MODEL_KEYS_H
 #define PH_BENCH_MODEL_KEYS_H
 

@@ -13,7 +13,7 @@ enum { STRIPE_NUMBERS = 16 /* a cache line: threads share none */ };
 const char *const way_names[NUM_WAYS] = {
     "tall", "wide", "wide_asleep", "separate", "chunkwise", "replies", "replies_non_temporal"};
 
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static float *numbers_create(size_t count)
 {
@@ -61,7 +61,7 @@ void hub_memory_destroy(struct hub_memory *memory)
         ph__memory_free(memory->scratch[i], memory->scratch_numbers * sizeof(float));
 }
 
-/* ---- one span --------------------------------------------------------------------------------------------------- */
+/* ---- one span ---- */
 
 static struct ph__optimizer_step mean_step(const struct job *job)
 {
@@ -107,7 +107,7 @@ static void sum_span(const struct job *job, struct span span, float *sum, enum w
     job->kernels->aggregate(&args);
 }
 
-/* ---- ways ------------------------------------------------------------------------------------------------------- */
+/* ---- ways ---- */
 
 struct sample {
     const struct job *job;
@@ -200,7 +200,7 @@ double way_bytes_a_number(enum way way, size_t num_workers)
     return numbers * sizeof(float);
 }
 
-/* ---- the same bits ---------------------------------------------------------------------------------------------- */
+/* ---- the same bits ---- */
 
 /* Of weights and momentum after two steps from zero. */
 static uint64_t checksum_after(const struct job *job, enum way way)

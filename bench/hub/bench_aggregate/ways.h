@@ -1,4 +1,5 @@
-/* The ways to sum workers' copies and to step a momentum optimizer with the sum. All end with the same bits. */
+/* The ways to sum workers' copies and to step a momentum optimizer with the sum. All end with the same bits.
+ */
 #ifndef PH_BENCH_WAYS_H
 #define PH_BENCH_WAYS_H
 

@@ -1,5 +1,5 @@
-/* Processes of our own that a benchmark forks and drives over pipes, so that nothing of ours runs while a peer is measured.
- * They die with the program that has started them. */
+/* Processes of our own that a benchmark forks and drives over pipes, so that nothing of ours runs while a
+ * peer is measured. They die with the program that has started them. */
 #ifndef PH_BENCH_CHILD_H
 #define PH_BENCH_CHILD_H
 
@@ -15,8 +15,9 @@ struct child { /* zero-initialised: there is none */
 /* What the process does, with its ends of the pipes; its return ends the process. */
 typedef void child_work(void *context, int from, int to);
 
-/* name: what a profiler or ps calls it, up to 15 bytes. Ends the program where there can be no more processes. All descriptors but the three first ones and those of its pipes are
- * closed in the process, and of the threads there is only the calling one. */
+/* name: what a profiler or ps calls it, up to 15 bytes. Ends the program where there can be no more
+ * processes. All descriptors but the three first ones and those of its pipes are closed in the process, and
+ * of the threads there is only the calling one. */
 struct child child_start(const char *name, child_work *work, void *context);
 void child_end(struct child *child); /* closes its pipes and waits for its end; all zeros: nothing */
 

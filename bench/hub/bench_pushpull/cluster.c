@@ -20,7 +20,7 @@ static void for_each(const struct cluster *cluster, child_function *function)
     function(&cluster->hub);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static int pinned_processor(const struct cluster_options *options, size_t index)
 {
@@ -90,7 +90,7 @@ void cluster_end(struct cluster *cluster)
     *cluster = (struct cluster){0};
 }
 
-/* ---- orders -------------------------------------------------------------------------------------------------------- */
+/* ---- orders ---- */
 
 static void hear_samples(const struct child *worker, struct worker_answer *answer_out, double *samples_out)
 {
@@ -151,7 +151,7 @@ double cluster_round_seconds(struct cluster *cluster, uint32_t count)
     return median;
 }
 
-/* ---- counters ------------------------------------------------------------------------------------------------------ */
+/* ---- counters ---- */
 
 /* Adds what a process has used of the processors; see proc(5). */
 static void add_seconds(const struct child *child, double *user, double *system)

@@ -1,4 +1,5 @@
-/* A hub and the jobs on it, each process by itself. They rest but while a function of this header waits for them. */
+/* A hub and the jobs on it, each process by itself. They rest but while a function of this header waits for
+ * them. */
 #ifndef PH_BENCH_CLUSTER_H
 #define PH_BENCH_CLUSTER_H
 
@@ -23,8 +24,8 @@ struct cluster_options { /* zero-initialised but for the jobs: the defaults */
     uint32_t chunk_bytes;
     enum ph_hub_results results;
     bool is_wide; /* the hub's aggregation */
-    /* The hub's threads stay on the second processor, workers on the first: for one core thread and one worker, as long as
-     * there are two. */
+    /* The hub's threads stay on the second processor, workers on the first: for one core thread and one
+     * worker, as long as there are two. */
     bool is_pinned;
     struct job_options jobs[CLUSTER_MAX_JOBS];
     size_t num_jobs;
@@ -41,8 +42,8 @@ struct cluster {
 struct cluster cluster_start(const struct cluster_options *options);
 void cluster_end(struct cluster *cluster); /* all zeros: nothing */
 
-/* Carries out the order in all workers of the first num_jobs jobs, count of it in job j being counts[j]. Ends the program where a
- * parameter is wrong. */
+/* Carries out the order in all workers of the first num_jobs jobs, count of it in job j being counts[j]. Ends
+ * the program where a parameter is wrong. */
 struct job_samples {
     size_t count;
     /* (count) of rounds the slowest worker's, of latencies rank 0's, of streams the moments of rank 0 */

@@ -45,7 +45,7 @@ static int make_socket(const struct sockaddr_in *address)
     return made;
 }
 
-/* ---- the side that sends back -------------------------------------------------------------------------------------- */
+/* ---- the side that sends back ---- */
 
 static void *send_back(void *context)
 {
@@ -85,7 +85,7 @@ static void echo_server(void *context, int from, int to)
         pthread_join(threads[i], NULL);
 }
 
-/* ---- the side that begins ------------------------------------------------------------------------------------------ */
+/* ---- the side that begins ---- */
 
 /* What can be moved without waiting; returns the bytes. */
 static size_t move(ssize_t count, const char *what)
@@ -125,8 +125,6 @@ static void echo_worker(void *context, int from, int to)
     }
     close(connected);
 }
-
-/* -------------------------------------------------------------------------------------------------------------------- */
 
 struct echo echo_start(size_t num_workers, size_t bytes)
 {

@@ -1,6 +1,6 @@
-/* What TCP over the loopback interface can do at this moment: as many bytes as a hub and its workers exchange, from processes to
- * one process and back, a thread for each connection, in large pieces and without a meaning. The bytes that a worker sends
- * come back while it sends. */
+/* What TCP over the loopback interface can do at this moment: as many bytes as a hub and its workers
+ * exchange, from processes to one process and back, a thread for each connection, in large pieces and without
+ * a meaning. The bytes that a worker sends come back while it sends. */
 #ifndef PH_BENCH_ECHO_H
 #define PH_BENCH_ECHO_H
 

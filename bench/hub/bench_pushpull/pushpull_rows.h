@@ -12,8 +12,8 @@
 
 enum { ROW_NAME = 256, ROW_WORD = 32, ROW_LIMIT = 192, ROW_SIZE = 24, ROW_CASE = 128, ROW_WORDS = 96 };
 
-/* Of large keys, a turn, whose median counts. The first finds in the caches what another contestant left there, the others what
- * the one before them did. */
+/* Of large keys, a turn, whose median counts. The first finds in the caches what another contestant left
+ * there, the others what the one before them did. */
 enum { ROW_CALLS = 7 };
 
 /* Peers of a row, each with processes of its own. */
@@ -49,7 +49,8 @@ const char *rows_size_name(size_t bytes, char name_out[ROW_SIZE]); /* "64MiB", "
 
 void rows_tenants(struct rows *rows); /* two jobs at once */
 
-/* Contestants: a cluster's rounds, one value; round trips of a cluster's first job, values 50th and 99th percentile. */
+/* Contestants: a cluster's rounds, one value; round trips of a cluster's first job, values 50th and 99th
+ * percentile. */
 struct row_cluster {
     struct cluster cluster;
     uint32_t calls; /* a turn */
@@ -57,8 +58,8 @@ struct row_cluster {
 turn_measure row_rounds, row_latency; /* context: struct row_cluster */
 uint32_t row_calibrate_latency(struct row_cluster *of);
 
-/* A peer's answer to "VERB calls". Each call's numbers are added up and the median is the value; or, where its answer is
- * microseconds of two percentiles, these are the values in seconds. */
+/* A peer's answer to "VERB calls". Each call's numbers are added up and the median is the value; or, where
+ * its answer is microseconds of two percentiles, these are the values in seconds. */
 struct row_peer {
     struct peer *peer; /* NULL: there is none */
     const char *verb;
@@ -72,8 +73,9 @@ struct row_case {
     char line[ROW_CASE], words[ROW_WORDS];
 };
 
-/* Makes `peer` that of the row, with the case that is best: each is measured for a short while, and a line says what came of it.
- * Returns its index; num_cases: the peer is not there or accepts none, and the row has none. */
+/* Makes `peer` that of the row, with the case that is best: each is measured for a short while, and a line
+ * says what came of it. Returns its index; num_cases: the peer is not there or accepts none, and the row has
+ * none. */
 size_t row_peer_choose(struct row_peer *of, struct peer *peer, turn_measure *measure,
     const struct row_case *cases, size_t num_cases);
 

@@ -1,5 +1,5 @@
-/* 64 MiB of fp32 gradients from two workers, summed, stepped by momentum and pulled again, in turns with ps-lite's pushpull
- * and with Open MPI's AllReduce followed by a momentum pass. */
+/* 64 MiB of fp32 gradients from two workers, summed, stepped by momentum and pulled again, in turns with
+ * ps-lite's pushpull and with Open MPI's AllReduce followed by a momentum pass. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void measure_echo(void *context, double values_out[TURN_VALUES])
     values_out[0] = bench_median(seconds, ROW_CALLS);
 }
 
-/* ---- peers --------------------------------------------------------------------------------------------------------- */
+/* ---- peers ---- */
 
 /* The next one. word: what it is in figures; congestion: TCP's, NULL: it sends otherwise. */
 static void add_peer(struct large *large, struct peer *peer, const char *word, const char *congestion,
@@ -91,8 +91,8 @@ static void add_pslites(struct large *large)
     add_pslite(large, &rows->pslite[1], &(struct pslite_way){"tcp", "pslite_tcp", rows->congestion, ""});
 }
 
-/* Over TCP as it would be without a network namespace of the benchmark's: what this machine gives to a program that chooses
- * nothing. */
+/* Over TCP as it would be without a network namespace of the benchmark's: what this machine gives to a
+ * program that chooses nothing. */
 static void add_pslite_of_machine(struct large *large)
 {
     char manner[ROW_WORD];
@@ -138,7 +138,7 @@ static void end_peers(struct large *large)
             peer_ask(large->peers[i].peer, "end");
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static void name_figure(const struct large *large, const char *word, char name_out[ROW_NAME])
 {
@@ -147,7 +147,8 @@ static void name_figure(const struct large *large, const char *word, char name_o
         rows_size_name(large->bytes, size), word[0] != '\0' ? "." : "", word);
 }
 
-/* Over shared memory: copying as many bytes as processor and memory exchange. Over TCP: plain TCP. Returns the share. */
+/* Over shared memory: copying as many bytes as processor and memory exchange. Over TCP: plain TCP. Returns
+ * the share. */
 static struct turn_ratio describe_limit(const struct large *large, double bytes, char limit_out[ROW_LIMIT])
 {
     const struct contestant *limit = &large->contestants[0], *ours = &large->contestants[1];
@@ -199,7 +200,7 @@ static void report_beside(const struct large *large, size_t peer)
             .scale = 1e3});
 }
 
-/* ---- bytes over the loopback interface ------------------------------------------------------------------------------ */
+/* ---- bytes over the loopback interface ---- */
 
 /* What the machine has sent to itself so far. */
 static double loopback_bytes(void)
@@ -246,8 +247,6 @@ static void report_bytes(struct large *large)
     figure.peer = NULL;
     bench_record(large->rows->figures, &figure);
 }
-
-/* -------------------------------------------------------------------------------------------------------------------- */
 
 static void print_joined(const struct worker_joined *joined)
 {

@@ -1,4 +1,5 @@
-/* How many keys of 4 KiB a hub takes and gives back in a second, by how many are under way at a time: see pushpull_rows.h. */
+/* How many keys of 4 KiB a hub takes and gives back in a second, by how many are under way at a time: see
+ * pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"

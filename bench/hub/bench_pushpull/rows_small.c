@@ -14,8 +14,8 @@ static const struct way {
     {PH_HUB_WAIT_AUTO, true, "auto"}, {PH_HUB_WAIT_AUTO, false, "default"}};
 enum { NUM_WAYS = sizeof ways / sizeof *ways, CONTESTANTS = MAX_WORKERS * (NUM_WAYS + 1) };
 
-/* One worker's key to the hub and back is a message of as many bytes to and fro; two workers' keys, summed, are an
- * AllReduce of two ranks. */
+/* One worker's key to the hub and back is a message of as many bytes to and fro; two workers' keys, summed,
+ * are an AllReduce of two ranks. */
 static const char *const peer_verbs[MAX_WORKERS] = {"pingpong", "latency"};
 static const char *const peer_words[MAX_WORKERS] = {"to and fro", "AllReduce of 2"};
 

@@ -1,5 +1,6 @@
-/* Two jobs on one hub at once, both with something to do all the time: what comes of each must be what comes of it alone, bit by
- * bit, and each gets half of the hub, as bytes of gradients count. See pushpull_rows.h. */
+/* Two jobs on one hub at once, both with something to do all the time: what comes of each must be what comes
+ * of it alone, bit by bit, and each gets half of the hub, as bytes of gradients count. See pushpull_rows.h.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ struct tenants {
     } turns[NUM_CLUSTERS];
 };
 
-/* ---- shares -------------------------------------------------------------------------------------------------------- */
+/* ---- shares ---- */
 
 /* How many rounds a job had done at a moment: whole ones, and a part of the next in proportion. */
 static double rounds_until(const struct job_samples *moments, double moment)
@@ -45,7 +46,8 @@ static double rounds_until(const struct job_samples *moments, double moment)
     return (double)(moments->count - 1);
 }
 
-/* Rounds of each job while all were at work: from when each has done one, until one has done all. Returns the seconds. */
+/* Rounds of each job while all were at work: from when each has done one, until one has done all. Returns the
+ * seconds. */
 static double count_while_all(const struct job_samples *moments, size_t num_jobs, double rounds_out[NUM_JOBS])
 {
     double begin = 0, end = (double)INFINITY;
@@ -79,7 +81,7 @@ static void measure_shares(void *context, double values_out[TURN_VALUES])
     values_out[1] = seconds / (all * NUM_WORKERS * (double)tenants->job_bytes);
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* Each job has done as many rounds alone as beside the other. */
 static void check_bits(const struct tenants *tenants)
@@ -117,7 +119,7 @@ static void report(const struct tenants *tenants)
     }
 }
 
-/* ---- both, and each alone ------------------------------------------------------------------------------------------- */
+/* ---- both, and each alone ---- */
 
 static struct job_options job_of(const struct tenants *tenants, size_t job)
 {

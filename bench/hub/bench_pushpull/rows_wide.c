@@ -1,5 +1,6 @@
-/* The hub's own wide aggregation (hub.aggregation: wide) beside its tall one, from end to end: two workers, two core threads,
- * chunks of 32 KiB on both sides. One large key, many small ones, and those of a model. See pushpull_rows.h. */
+/* The hub's own wide aggregation (hub.aggregation: wide) beside its tall one, from end to end: two workers,
+ * two core threads, chunks of 32 KiB on both sides. One large key, many small ones, and those of a model. See
+ * pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"

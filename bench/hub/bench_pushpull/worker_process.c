@@ -41,7 +41,7 @@ static size_t count_of(const struct worker *worker, size_t key)
     return options->shapes != NULL ? options->shapes->elements[key] : options->key_bytes / sizeof(float);
 }
 
-/* ---- joining ----------------------------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 static void connect_worker(struct worker *worker)
 {
@@ -86,7 +86,7 @@ static void expect_sum(struct worker *worker)
         worker->sum[i] *= worker->options.scale * (1.0F / (float)worker->options.num_workers);
 }
 
-/* ---- what must come of it ------------------------------------------------------------------------------------------ */
+/* ---- what must come of it ---- */
 
 static void expect_steps(struct worker *worker, uint64_t count)
 {
@@ -121,7 +121,7 @@ static uint64_t checksum_parameters(const struct worker *worker)
     return sum;
 }
 
-/* ---- orders -------------------------------------------------------------------------------------------------------- */
+/* ---- orders ---- */
 
 /* Returns when all workers of the job have come. */
 static void meet(const struct worker *worker)
@@ -146,8 +146,8 @@ static void push_all(const struct worker *worker)
     bench_check(ph_hub_wait_all(worker->client));
 }
 
-/* The parameters are compared behind the last one: each step builds on the former, and between two of them a look at
- * everything would empty the caches. */
+/* The parameters are compared behind the last one: each step builds on the former, and between two of them a
+ * look at everything would empty the caches. */
 static void play_rounds(struct worker *worker, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

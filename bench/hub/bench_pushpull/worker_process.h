@@ -1,6 +1,6 @@
-/* A worker of the benchmark: a process of its own that joins a job, and then carries out orders. Its gradients are those of
- * bench/peers/peer_model.h; the parameters that it pulls are compared, bit by bit and outside of what is timed, with what the
- * optimizer makes of one period of these. */
+/* A worker of the benchmark: a process of its own that joins a job, and then carries out orders. Its
+ * gradients are those of bench/peers/peer_model.h; the parameters that it pulls are compared, bit by bit and
+ * outside of what is timed, with what the optimizer makes of one period of these. */
 #ifndef PH_BENCH_WORKER_PROCESS_H
 #define PH_BENCH_WORKER_PROCESS_H
 
@@ -34,13 +34,15 @@ struct worker_options {
 };
 
 enum verb {
-    /* count times all keys are started, and waited for. Answers the seconds of each, from leaving a meeting. */
+    /* count times all keys are started, and waited for. Answers the seconds of each, from leaving a meeting.
+     */
     VERB_ROUNDS,
-    /* count times key 0, without meetings; in each cache line of its gradient a number is written before, and in each of its
-     * parameters one is read. Answers the seconds of each. */
+    /* count times key 0, without meetings; in each cache line of its gradient a number is written before, and
+     * in each of its parameters one is read. Answers the seconds of each. */
     VERB_LATENCY,
-    /* count times all keys in turn, written and read likewise, without meetings, in_flight of them at a time (0: as many as may be). Answers count + 1
-     * moments: when it began, and when each count-th part was done. */
+    /* count times all keys in turn, written and read likewise, without meetings, in_flight of them at a time
+     * (0: as many as may be). Answers count + 1 moments: when it began, and when each count-th part was done.
+     */
     VERB_STREAM,
     /* Answers struct worker_counters instead. */
     VERB_COUNTERS

@@ -6,8 +6,8 @@
 
 #include "kernel/kernel.h"
 
-/* FLOOR: the larger of the FLOPs at the speed of a good product and of copying as many bytes, both measured beside the
- * case in every round: a kernel that has to do both is hardly faster. */
+/* FLOOR: the larger of the FLOPs at the speed of a good product and of copying as many bytes, both measured
+ * beside the case in every round: a kernel that has to do both is hardly faster. */
 enum bench_limit { LIMIT_NONE, LIMIT_MEMORY, LIMIT_FMA, LIMIT_FLOOR };
 
 struct bench_case {
@@ -37,14 +37,14 @@ void bench_small_product(struct bench *bench);
 
 double bench_clock_ns(void); /* processor time of this thread */
 
-/* Zeroed memory, and memory filled with numbers in (-1, 1) or words below a bound; ends the program when there is none.
- * It is kept until the program ends. */
+/* Zeroed memory, and memory filled with numbers in (-1, 1) or words below a bound; ends the program when
+ * there is none. It is kept until the program ends. */
 void *bench_memory(size_t count, size_t size);
 float *bench_floats(size_t count);
 uint32_t *bench_words(size_t count, uint32_t bound);
 
-/* What a case's floor is measured with. The arrays of the copy are as large as the case's, so that they lie in the same
- * cache. */
+/* What a case's floor is measured with. The arrays of the copy are as large as the case's, so that they lie
+ * in the same cache. */
 struct case_floor {
     const struct ph__kernels *kernels;
     size_t copied_bytes; /* half of the case's: each is read and written */

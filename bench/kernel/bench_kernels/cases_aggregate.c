@@ -1,5 +1,5 @@
-/* The hub's sums with a momentum step, over one chunk of 32 KiB of fp32 numbers: in the second cache, where the arithmetic shows.
- * From memory it is bench_aggregate of the hub that measures. */
+/* The hub's sums with a momentum step, over one chunk of 32 KiB of fp32 numbers: in the second cache, where
+ * the arithmetic shows. From memory it is bench_aggregate of the hub that measures. */
 #include <stdio.h>
 
 #include "cases.h"

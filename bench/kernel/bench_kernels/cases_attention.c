@@ -1,5 +1,5 @@
-/* Attention, sample by sample, and layer norm. FLOPs are those of the products, twice over each pair of query and key:
- * two of them forward, five backward. */
+/* Attention, sample by sample, and layer norm. FLOPs are those of the products, twice over each pair of query
+ * and key: two of them forward, five backward. */
 #include <math.h>
 #include <stdio.h>
 

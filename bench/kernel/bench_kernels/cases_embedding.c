@@ -38,7 +38,8 @@ static void measure_bag(struct bench *bench, const char *name, size_t rows, size
                              .state = &args});
 }
 
-/* The same bags over rows of another format, and over rows of fp32 beside them, by the best kernels that there are. */
+/* The same bags over rows of another format, and over rows of fp32 beside them, by the best kernels that
+ * there are. */
 struct formats {
     const struct ph__kernels *kernels;
     struct ph__embedding_bag_args other, fp32;

@@ -1,5 +1,5 @@
-/* Second-order FM and pairwise dot products, on blocks of samples and on a batch. FLOPs of the dot products count the
- * triangle that is wanted, twice over D: a full square would be twice as many. */
+/* Second-order FM and pairwise dot products, on blocks of samples and on a batch. FLOPs of the dot products
+ * count the triangle that is wanted, twice over D: a full square would be twice as many. */
 #include <stdio.h>
 
 #include "cases.h"

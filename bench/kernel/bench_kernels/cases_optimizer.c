@@ -1,4 +1,5 @@
-/* Optimizers over a parameter larger than the caches, over the 5k x 10 table of a small data set, over one row. */
+/* Optimizers over a parameter larger than the caches, over the 5k x 10 table of a small data set, over one
+ * row. */
 #include <stdio.h>
 
 #include "cases.h"

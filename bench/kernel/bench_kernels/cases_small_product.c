@@ -1,7 +1,7 @@
-/* Small products, on the matrices that models make of a sample's vectors: fields among themselves (fields x fields, over the
- * embedding), vectors of a sample mixed by a weight, and a chunk of a compressed interaction network for a block of
- * samples, forward and for the weight's gradient. And, within the first cache, what brings vectors into the order that
- * products want. */
+/* Small products, on the matrices that models make of a sample's vectors: fields among themselves (fields x
+ * fields, over the embedding), vectors of a sample mixed by a weight, and a chunk of a compressed interaction
+ * network for a block of samples, forward and for the weight's gradient. And, within the first cache, what
+ * brings vectors into the order that products want. */
 #include <stdio.h>
 
 #include "cases.h"

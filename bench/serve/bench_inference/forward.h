@@ -15,7 +15,8 @@ void forward_destroy(struct forward *forward);
 /* Scores the next batch. */
 void forward_call(struct forward *forward);
 
-/* Runs calls that are profiled, which forward_call's are not: mean seconds and cost of a node in one of them. */
+/* Runs calls that are profiled, which forward_call's are not: mean seconds and cost of a node in one of them.
+ */
 void forward_profile(struct forward *forward, size_t calls);
 size_t forward_num_nodes(const struct forward *forward);
 const char *forward_node_name(const struct forward *forward, size_t node);

@@ -41,7 +41,7 @@ static const char *placement_of(const struct embedding_team *team, size_t rounds
     return team->placement[0];
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* "forward, 2 threads"; where the threads are what is varied, "forward". */
 static void name_series(
@@ -97,7 +97,7 @@ static void record_operators(
     }
 }
 
-/* ---- one thread against two ---------------------------------------------------------------------------------------- */
+/* ---- one thread against two ---- */
 
 /* By where the two processors stood to each other in the round: medians, told where a class occurred. */
 static void tell_scaling(struct ph__json *figures, const struct embedding_run *run, const char *name,
@@ -124,7 +124,7 @@ static void tell_scaling(struct ph__json *figures, const struct embedding_run *r
     }
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 void embedding_print_heads(void)
 {

@@ -1,5 +1,6 @@
-/* The loss is there for its gradient: each sample's sum of pooled rows meets one weight a column, so that the gradient of
- * the lookup is dense, as a model's is, costs one pass to write, and has just been written when the update reads it. */
+/* The loss is there for its gradient: each sample's sum of pooled rows meets one weight a column, so that the
+ * gradient of the lookup is dense, as a model's is, costs one pass to write, and has just been written when
+ * the update reads it. */
 #include "lookup_step.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct lookup {
     uint64_t number; /* of the latest step */
 };
 
-/* ---- the program --------------------------------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 static ph_value build_table(struct ph_builder *builder, const struct dlrm_case *of)
 {
@@ -71,7 +72,7 @@ static struct ph_program *build(const struct dlrm_case *of, enum ph_optimizer_ki
     return program;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 struct lookup *lookup_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer,
     struct ph_backend *const *backends, size_t num_backends)

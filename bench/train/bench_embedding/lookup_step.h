@@ -1,4 +1,5 @@
-/* A training step of embedding tables alone: the lookup of pooled rows, and the update of the rows that it touched. */
+/* A training step of embedding tables alone: the lookup of pooled rows, and the update of the rows that it
+ * touched. */
 #ifndef PH_BENCH_LOOKUP_STEP_H
 #define PH_BENCH_LOOKUP_STEP_H
 
@@ -14,16 +15,16 @@ struct lookup_profile {
     struct ph__cost cost; /* of a step: the mean */
 };
 
-/* One program and one set of tables for several backends, at most LOOKUP_MAX_BACKENDS, so that they can take turns. data
- * and backends are borrowed until destroy. */
+/* One program and one set of tables for several backends, at most LOOKUP_MAX_BACKENDS, so that they can take
+ * turns. data and backends are borrowed until destroy. */
 #define LOOKUP_MAX_BACKENDS 2
 struct lookup;
 struct lookup *lookup_create(const struct dlrm_data *data, enum ph_optimizer_kind optimizer,
     struct ph_backend *const *backends, size_t num_backends);
 void lookup_destroy(struct lookup *lookup);
 
-/* Runs up to LOOKUP_MAX_STEPS on the batches in turn; the median seconds of a whole step, the operators that are not measured
- * included. */
+/* Runs up to LOOKUP_MAX_STEPS on the batches in turn; the median seconds of a whole step, the operators that
+ * are not measured included. */
 #define LOOKUP_MAX_STEPS 200
 double lookup_run(
     struct lookup *lookup, size_t backend, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS]);

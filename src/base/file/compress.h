@@ -1,5 +1,5 @@
-/* Streams of bytes with compression: into a file descriptor, compressed when the file's name ends in .gz or .zst, and out of one,
- * decompressed when they are gzip or zstd. One thread at a time for each stream. */
+/* Streams of bytes with compression: into a file descriptor, compressed when the file's name ends in .gz or
+ * .zst, and out of one, decompressed when they are gzip or zstd. One thread at a time for each stream. */
 #ifndef PH_BASE_COMPRESS_H
 #define PH_BASE_COMPRESS_H
 
@@ -14,8 +14,8 @@
 
 struct ph__compressor;
 
-/* The descriptor is borrowed until destroy. Errors are PH_ERROR_DISK (PH_ERROR_MEMORY) and say only what is wrong,
- * not where: the caller knows the path. */
+/* The descriptor is borrowed until destroy. Errors are PH_ERROR_DISK (PH_ERROR_MEMORY) and say only what is
+ * wrong, not where: the caller knows the path. */
 ph_status ph__compressor_create(int descriptor, const char *path, struct ph__compressor **compressor_out);
 void ph__compressor_destroy(struct ph__compressor *compressor); /* writes nothing more */
 
@@ -25,7 +25,8 @@ ph_status ph__compressor_write(
 
 /* ---- reading ---- */
 
-/* The first bytes tell how a file is compressed. Several gzip members or zstd frames one after another are one stream. */
+/* The first bytes tell how a file is compressed. Several gzip members or zstd frames one after another are
+ * one stream. */
 
 struct ph__decompressor;
 
@@ -37,15 +38,17 @@ struct ph__read_options {
         *checksum; /* takes in the file's bytes as they lie, before decompression; NULL: none */
 };
 
-/* Reads a file from its first byte on. The descriptor is borrowed until destroy; options NULL: nothing accompanies it. Errors are
- * PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not where: the caller knows path and line. */
+/* Reads a file from its first byte on. The descriptor is borrowed until destroy; options NULL: nothing
+ * accompanies it. Errors are PH_ERROR_DATA (PH_ERROR_MEMORY) and say only what is wrong, not where: the
+ * caller knows path and line. */
 ph_status ph__decompressor_create(
     int descriptor, const struct ph__read_options *options, struct ph__decompressor **decompressor_out);
 /* The same of one raw deflate stream, as ZIP archives keep it; what lies behind its end is not looked at. */
 ph_status ph__decompressor_create_deflate(int descriptor, struct ph__decompressor **decompressor_out);
 void ph__decompressor_destroy(struct ph__decompressor *decompressor);
 
-/* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an error. */
+/* At least one byte and up to `size` (> 0); 0 at the end. A stream that ends inside a member or frame is an
+ * error. */
 ph_status ph__decompressor_read(
     struct ph__decompressor *decompressor, void *buffer, size_t size, size_t *size_out);
 

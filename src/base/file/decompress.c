@@ -1,5 +1,5 @@
-/* Decompression, pulled: compressed bytes wait in `input`, each format is one function that turns some of them into
- * output and stops when it has made any, when the stream is over, or when it needs more input. */
+/* Decompression, pulled: compressed bytes wait in `input`, each format is one function that turns some of
+ * them into output and stops when it has made any, when the stream is over, or when it needs more input. */
 #include "base/file/compress.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Paths, and files: read as a whole or at chosen places, mapped, and replaced in one moment. Errors name the path. */
+/* Paths, and files: read as a whole or at chosen places, mapped, and replaced in one moment. Errors name the
+ * path. */
 #ifndef PH_BASE_FILE_H
 #define PH_BASE_FILE_H
 
@@ -19,9 +20,11 @@ const char *ph__pipe_name(const char *path); /* of one that is read, for errors 
 const char *ph__path_join(
     struct ph__arena *arena, const char *folder, const char *name); /* NULL: out of memory */
 bool ph__path_ends_in(const char *path, const char *ending);
-/* Replaces $NAME and ${NAME}; $$ is one $. An unset variable is PH_ERROR_CONFIG naming it. Owned by the arena. */
+/* Replaces $NAME and ${NAME}; $$ is one $. An unset variable is PH_ERROR_CONFIG naming it. Owned by the
+ * arena. */
 ph_status ph__path_expand(struct ph__arena *arena, const char *path, const char **path_out);
-/* Doubles each $, so that ph__path_expand gives the path back; of NULL "". Owned by the arena; NULL: out of memory. */
+/* Doubles each $, so that ph__path_expand gives the path back; of NULL "". Owned by the arena; NULL: out of
+ * memory. */
 const char *ph__path_protect(struct ph__arena *arena, const char *path);
 
 /* ---- bytes ---- */
@@ -33,7 +36,8 @@ ph_status ph__file_read(
 ph_status ph__file_open(const char *path, int *descriptor_out, uint64_t *num_bytes_out);
 /* Reads exactly `size` bytes from `byte` on; PH_ERROR_DATA naming the path when there are fewer. */
 ph_status ph__file_read_at(int descriptor, const char *path, uint64_t byte, void *buffer, size_t size);
-/* Writes all of the bytes, in as many calls of write(2) as it takes. PH_ERROR_DISK without the path, which the caller knows. */
+/* Writes all of the bytes, in as many calls of write(2) as it takes. PH_ERROR_DISK without the path, which
+ * the caller knows. */
 ph_status ph__write_all(int descriptor, const void *bytes, size_t size);
 
 /* ---- mapped files ---- */
@@ -44,16 +48,16 @@ struct ph__mapped_file { /* zero-initialised is none */
     size_t size;
 };
 
-/* Errors name the path: `error_status` when it is missing, unreadable or no regular file, PH_ERROR_MEMORY when there is no
- * room for it. An empty file has no bytes. The file
- * must not be cut while it is mapped: touching what is gone ends the process. */
+/* Errors name the path: `error_status` when it is missing, unreadable or no regular file, PH_ERROR_MEMORY
+ * when there is no room for it. An empty file has no bytes. The file must not be cut while it is mapped:
+ * touching what is gone ends the process. */
 ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct ph__mapped_file *file_out);
 void ph__mapped_file_close(struct ph__mapped_file *file);
 
 /* ---- replacement in one moment (file_atomic.c) ---- */
 
-/* Records what errno says of a file that could not be written. PH_ERROR_USAGE for a name that is a folder's, or that leads
- * through a file; else PH_ERROR_DISK. */
+/* Records what errno says of a file that could not be written. PH_ERROR_USAGE for a name that is a folder's,
+ * or that leads through a file; else PH_ERROR_DISK. */
 ph_status ph__file_cannot_write(const char *path);
 
 /* Write to path + ".tmp", then commit = fsync, rename, fsync of the folder. */
@@ -70,8 +74,8 @@ void ph__atomic_file_abandon(struct ph__atomic_file *file);     /* removes the t
 /* Makes the name of a new file or folder durable in its folder. */
 ph_status ph__file_sync_name(const char *path);
 
-/* Makes `to` another name of the file `from`, or a copy where the file system has no links; replaces `to` in one
- * moment, and is durable when it returns. Both names may be of the same file already. */
+/* Makes `to` another name of the file `from`, or a copy where the file system has no links; replaces `to` in
+ * one moment, and is durable when it returns. Both names may be of the same file already. */
 ph_status ph__file_link(const char *from, const char *to);
 
 #endif

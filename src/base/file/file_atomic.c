@@ -1,5 +1,5 @@
-/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. A link takes the same
- * way: a temporary name first, then the rename. */
+/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. A link takes
+ * the same way: a temporary name first, then the rename. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

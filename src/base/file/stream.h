@@ -21,9 +21,9 @@ ph_status ph__reader_open_with(
     const char *path, const struct ph__read_options *options, struct ph__reader **reader_out);
 void ph__reader_close(struct ph__reader *reader);
 
-/* The next line without its LF or CR-LF; a byte order mark before the first one is skipped. The text is NUL-terminated,
- * writable, borrowed until the next call; an embedded NUL is an error. At the end: *line_out = NULL. Corrupt or truncated
- * compression, and lines over 64 MiB: PH_ERROR_DATA with path and line. */
+/* The next line without its LF or CR-LF; a byte order mark before the first one is skipped. The text is
+ * NUL-terminated, writable, borrowed until the next call; an embedded NUL is an error. At the end: *line_out
+ * = NULL. Corrupt or truncated compression, and lines over 64 MiB: PH_ERROR_DATA with path and line. */
 ph_status ph__reader_line(struct ph__reader *reader, char **line_out, size_t *length_out);
 
 const char *ph__reader_path(const struct ph__reader *reader);
@@ -31,19 +31,21 @@ uint64_t ph__reader_line_number(const struct ph__reader *reader); /* of the line
 uint64_t ph__reader_byte(
     const struct ph__reader *reader); /* where the next line begins, after decompression */
 
-/* Goes to where ph__reader_byte once was, behind `line_number` lines: at once in a plain file, else by reading what
- * lies between, and forward only. PH_ERROR_DATA when the text ends before. */
+/* Goes to where ph__reader_byte once was, behind `line_number` lines: at once in a plain file, else by
+ * reading what lies between, and forward only. PH_ERROR_DATA when the text ends before. */
 ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t line_number);
 /* Tells whether the file is plain, so that a reader can seek to any byte of it. */
 bool ph__reader_is_plain(const struct ph__reader *reader);
 
 /* Errors are PH_ERROR_DISK naming the path. A stream that is closed without ph__writer_finish is discarded
- * as incomplete (the file stays truncated); finish flushes, and reports a full disk. Standard output follows what stdout held at
- * the opening. */
+ * as incomplete (the file stays truncated); finish flushes, and reports a full disk. Standard output follows
+ * what stdout held at the opening. */
 ph_status ph__writer_open(const char *path, struct ph__writer **writer_out);
-/* The path keeps its former file until finish, which replaces it in one moment and makes it durable; "-" is as above. */
+/* The path keeps its former file until finish, which replaces it in one moment and makes it durable; "-" is
+ * as above. */
 ph_status ph__writer_open_atomic(const char *path, struct ph__writer **writer_out);
-/* Into memory, never compressed; `name` stands for the path in errors. More than max_bytes is PH_ERROR_MEMORY. */
+/* Into memory, never compressed; `name` stands for the path in errors. More than max_bytes is
+ * PH_ERROR_MEMORY. */
 ph_status ph__writer_open_memory(const char *name, size_t max_bytes, struct ph__writer **writer_out);
 ph_status ph__writer_write(struct ph__writer *writer, const void *bytes, size_t size);
 ph_status ph__writer_printf(struct ph__writer *writer, const char *format, ...)
@@ -52,7 +54,8 @@ ph_status ph__writer_finish(struct ph__writer *writer);
 /* After finish, of one that writes into memory: its bytes, malloc'ed and now the caller's. */
 char *ph__writer_take(struct ph__writer *writer, size_t *size_out);
 void ph__writer_close(struct ph__writer *writer);
-/* Ends a stream by what writing came to: finishes it where that is PH_OK, and closes it in any case. Returns the first failure. */
+/* Ends a stream by what writing came to: finishes it where that is PH_OK, and closes it in any case. Returns
+ * the first failure. */
 ph_status ph__writer_end(struct ph__writer *writer, ph_status status);
 
 #endif

@@ -106,7 +106,8 @@ static ph_status fail_in_line(const struct ph__reader *reader, ph_status status,
     return ph_fail(status, "%s:%" PRIu64 ": %s", reader->path, reader->line_number + 1, what);
 }
 
-/* Makes room behind `end`: moves what is left to the front, and doubles the buffer when that is not enough. */
+/* Makes room behind `end`: moves what is left to the front, and doubles the buffer when that is not enough.
+ */
 static ph_status make_room(struct ph__reader *reader)
 {
     size_t left = reader->end - reader->start;

@@ -1,4 +1,5 @@
-/* Writing: small pieces are gathered in a buffer, what is behind it – a compressor, or memory – sees large ones. */
+/* Writing: small pieces are gathered in a buffer, what is behind it – a compressor, or memory – sees large
+ * ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /* JSON over jansson: a ph__json is a json_t by another name.
  *
  * Text is written here rather than by jansson, which gives every number 17 digits: 0.1 should read 0.1.
- * A builder that runs out of memory notes it for its thread; the next text that this thread asks for reports it. */
+ * A builder that runs out of memory notes it for its thread; the next text that this thread asks for reports
+ * it. */
 #include "base/format/json.h"
 
 #include <math.h>

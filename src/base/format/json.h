@@ -23,7 +23,7 @@ void ph__json_set_bool(struct ph__json *object, const char *key, bool value);
 void ph__json_set_null(struct ph__json *object, const char *key);
 void ph__json_set(struct ph__json *object, const char *key, struct ph__json *child); /* takes ownership */
 void ph__json_append(struct ph__json *array, struct ph__json *child);                /* takes ownership */
-void ph__json_append_text(struct ph__json *array, const char *text); /* NULL text: null */
+void ph__json_append_text(struct ph__json *array, const char *text);                 /* NULL text: null */
 void ph__json_append_integer(struct ph__json *array, int64_t number);
 void ph__json_append_number(struct ph__json *array, double number);
 void ph__json_destroy(struct ph__json *json);
@@ -35,9 +35,9 @@ ph_status ph__json_text(const struct ph__json *json, int indent, char **text_out
 ph_status ph__json_write(const struct ph__json *json, const char *path); /* atomic, indented */
 
 /* Reading. `where` names the source in errors; `error_status` is what a malformed text gives. Duplicate keys
- * are refused. A document that there was no memory for is never taken for another one: it gives PH_ERROR_MEMORY, or
- * error_status where the parser tells no more. Looking up a missing key gives NULL; asking for a value of another type gives
- * the fallback. */
+ * are refused. A document that there was no memory for is never taken for another one: it gives
+ * PH_ERROR_MEMORY, or error_status where the parser tells no more. Looking up a missing key gives NULL;
+ * asking for a value of another type gives the fallback. */
 ph_status ph__json_parse(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out);
 /* The document of a file of at most max_bytes; one that cannot be read gives error_status, too. */
@@ -46,15 +46,16 @@ ph_status ph__json_read(
 /* The document that the text begins with, whatever stands behind it. */
 ph_status ph__json_parse_start(
     const char *text, size_t size, const char *where, ph_status error_status, struct ph__json **json_out);
-/* The document as the parser gives it: where memory was lacking it may have lost something, which json_parse.c finds out. Only the
- * start of the text where end_out, which is set to the document's end, is not NULL. */
+/* The document as the parser gives it: where memory was lacking it may have lost something, which
+ * json_parse.c finds out. Only the start of the text where end_out, which is set to the document's end, is
+ * not NULL. */
 ph_status ph__json_load(const char *text, size_t size, const char *where, ph_status error_status,
     size_t *end_out, struct ph__json **json_out);
 const struct ph__json *ph__json_get(const struct ph__json *object, const char *key);
 const struct ph__json *ph__json_at(const struct ph__json *array, size_t index);
 size_t ph__json_size(const struct ph__json *json); /* members or items; 0 for anything else */
-/* Sets the member after this one, in their order; the first of a zero-initialised one. False at the end, and at once for
- * anything but an object. */
+/* Sets the member after this one, in their order; the first of a zero-initialised one. False at the end, and
+ * at once for anything but an object. */
 struct ph__json_member {
     const char *key;
     const struct ph__json *value;

@@ -1,4 +1,5 @@
-/* Members of a struct as members of a JSON object, by a table: one line of it writes a member and reads it back. */
+/* Members of a struct as members of a JSON object, by a table: one line of it writes a member and reads it
+ * back. */
 #ifndef PH_BASE_JSON_FIELDS_H
 #define PH_BASE_JSON_FIELDS_H
 
@@ -24,8 +25,8 @@ struct ph__json_field {
 void ph__json_set_fields(
     struct ph__json *object, const struct ph__json_field *fields, size_t num_fields, const void *from);
 
-/* Fills the struct. Returns the key of the first field that is missing, of another type or too long, and NULL when all
- * have been read. Members before that one have been written. */
+/* Fills the struct. Returns the key of the first field that is missing, of another type or too long, and NULL
+ * when all have been read. Members before that one have been written. */
 const char *ph__json_get_fields(
     const struct ph__json *object, const struct ph__json_field *fields, size_t num_fields, void *to);
 

@@ -1,8 +1,8 @@
 /* Parses JSON, then reads its text once more along the document, and compares.
  *
- * jansson gathers the bytes of a string or number in a buffer; where there is no memory for that to grow, it drops
- * bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one. The
- * text is known to be JSON, an object or array: its grammar is not looked at again. */
+ * jansson gathers the bytes of a string or number in a buffer; where there is no memory for that to grow, it
+ * drops bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one.
+ * The text is known to be JSON, an object or array: its grammar is not looked at again. */
 #include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/memory/memory.h"
@@ -89,7 +89,8 @@ static double real_at(const char *text)
     return number;
 }
 
-/* A number ends where a bracket, comma or blank stands. The words, true, false and null, are told by their kind. */
+/* A number ends where a bracket, comma or blank stands. The words, true, false and null, are told by their
+ * kind. */
 static bool is_scalar(struct reader *reader, const struct ph__json *json)
 {
     const char *text = reader->at;
@@ -145,7 +146,8 @@ static bool is_value(struct reader *reader, const struct ph__json *json)
     return text != NULL ? is_string(reader, text) : is_scalar(reader, json);
 }
 
-/* `json` was read from the text without an error. False: memory was lacking on the way, and it has lost something. */
+/* `json` was read from the text without an error. False: memory was lacking on the way, and it has lost
+ * something. */
 static bool is_text(const struct ph__json *json, const char *text, size_t size)
 {
     struct reader reader = {text, text + size};

@@ -1,6 +1,7 @@
-/* A writer of the protobuf wire format (protobuf.dev, "Encoding"): just what it takes to write messages whose field
- * numbers are known. A message is a growing buffer; a message inside a message is written into a buffer of its own
- * first. Running out of memory is sticky: later calls do nothing, and has_failed tells. One thread. */
+/* A writer of the protobuf wire format (protobuf.dev, "Encoding"): just what it takes to write messages whose
+ * field numbers are known. A message is a growing buffer; a message inside a message is written into a buffer
+ * of its own first. Running out of memory is sticky: later calls do nothing, and has_failed tells. One
+ * thread. */
 #ifndef PH_BASE_PROTOBUF_H
 #define PH_BASE_PROTOBUF_H
 
@@ -24,7 +25,8 @@ void ph__protobuf_double(struct ph__protobuf *message, uint32_t field, double va
 /* Tag and length only: `size` bytes of content must follow from elsewhere. */
 void ph__protobuf_prefix(struct ph__protobuf *message, uint32_t field, uint64_t size);
 void ph__protobuf_text(struct ph__protobuf *message, uint32_t field, const char *text); /* UTF-8 */
-/* The inner message is emptied, so that its memory serves for the next one; its failure becomes the outer one's. */
+/* The inner message is emptied, so that its memory serves for the next one; its failure becomes the outer
+ * one's. */
 void ph__protobuf_message(struct ph__protobuf *message, uint32_t field, struct ph__protobuf *inner);
 /* The fields of `fields` as they are. */
 void ph__protobuf_encoded(struct ph__protobuf *message, const struct ph__protobuf *fields);

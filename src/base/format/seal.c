@@ -19,7 +19,7 @@ static ph_status fail_seal(const char *path, ph_status error_status)
     return ph_fail(error_status, "%s: the file is damaged: its bytes do not fit its seal", path);
 }
 
-/* ---- files in blocks ----------------------------------------------------------------------------------- */
+/* ---- files in blocks ---- */
 
 /* As many bytes at `offset` as there are, at most a block. */
 static ph_status read_block(int descriptor, uint64_t offset, const char *path, ph_status error_status,
@@ -75,7 +75,7 @@ ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path,
     return status;
 }
 
-/* ---- JSON documents ------------------------------------------------------------------------------------ */
+/* ---- JSON documents ---- */
 
 static char *json_digits(char *text)
 {

@@ -1,10 +1,11 @@
-/* Seals: a file that carries the SHA-256 of its own bytes, so that a flipped, missing or surplus byte anywhere in
- * it is found out before anything in it is believed.
+/* Seals: a file that carries the SHA-256 of its own bytes, so that a flipped, missing or surplus byte
+ * anywhere in it is found out before anything in it is believed.
  *
- * The seal is 64 hexadecimal digits, the sum of all bytes of the file with those digits as zeros. Each format keeps
- * them at one place near its start, the value of a JSON key "sha256", so that any reader of the format still reads
- * the file: a sealed JSON document has it as its first member. To make a seal by hand, write zeros over the digits
- * and run sha256sum. A seal guards against accidents, not against forgers: it has no key. */
+ * The seal is 64 hexadecimal digits, the sum of all bytes of the file with those digits as zeros. Each format
+ * keeps them at one place near its start, the value of a JSON key "sha256", so that any reader of the format
+ * still reads the file: a sealed JSON document has it as its first member. To make a seal by hand, write
+ * zeros over the digits and run sha256sum. A seal guards against accidents, not against forgers: it has no
+ * key. */
 #ifndef PH_BASE_SEAL_H
 #define PH_BASE_SEAL_H
 
@@ -19,9 +20,9 @@
 /* What stands for the digits until they are known, and while they are summed. */
 #define PH_SEAL_BLANK "0000000000000000000000000000000000000000000000000000000000000000"
 
-/* Checks the seal of an open regular file whose digits lie at `offset` (below 64 KiB), reading it in blocks from its
- * start to its end, with a call of `meanwhile` behind each. PH_OK: the seal fits. Otherwise `error_status`, naming
- * `path`. Leaves the file's position as it is. */
+/* Checks the seal of an open regular file whose digits lie at `offset` (below 64 KiB), reading it in blocks
+ * from its start to its end, with a call of `meanwhile` behind each. PH_OK: the seal fits. Otherwise
+ * `error_status`, naming `path`. Leaves the file's position as it is. */
 ph_status ph__seal_check_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
     const struct ph__meanwhile *meanwhile);
 
@@ -31,11 +32,13 @@ struct ph__json *ph__sealed_json_object(void);
 /* The seal that ph__sealed_json_write gives such an object: 64 digits and a NUL. */
 ph_status ph__sealed_json_digest(const struct ph__json *json, char digits_out[PH_SEAL_DIGITS + 1]);
 
-/* Writes an object that began so as an indented text with its seal, atomically; the object keeps its blank. */
+/* Writes an object that began so as an indented text with its seal, atomically; the object keeps its blank.
+ */
 ph_status ph__sealed_json_write(const struct ph__json *json, const char *path);
 
-/* Reads what ph__sealed_json_write has written: PH_OK only if every byte is as it was. A file that is missing, larger
- * than max_bytes, damaged, cut short or without a seal gives `error_status`, naming `path`. */
+/* Reads what ph__sealed_json_write has written: PH_OK only if every byte is as it was. A file that is
+ * missing, larger than max_bytes, damaged, cut short or without a seal gives `error_status`, naming `path`.
+ */
 ph_status ph__sealed_json_read(
     const char *path, ph_status error_status, uint64_t max_bytes, struct ph__json **json_out);
 

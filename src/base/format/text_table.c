@@ -23,7 +23,7 @@ void ph__text_table_fini(struct ph__text_table *table)
     *table = (struct ph__text_table){0};
 }
 
-/* ---- filling ---------------------------------------------------------------------------------------------- */
+/* ---- filling ---- */
 
 static void append(struct ph__text_table *table, const char *text)
 {
@@ -76,7 +76,7 @@ const char *ph__text_table_at(const struct ph__text_table *table, size_t row, si
     return table->cells[row * table->num_columns + column];
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static bool is_escaped(char byte)
 {

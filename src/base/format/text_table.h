@@ -1,5 +1,5 @@
-/* A table of texts that reads well both as Markdown and on a terminal: cells are padded to the width of their column. And cells of
- * CSV files. */
+/* A table of texts that reads well both as Markdown and on a terminal: cells are padded to the width of their
+ * column. And cells of CSV files. */
 #ifndef PH_BASE_TEXT_TABLE_H
 #define PH_BASE_TEXT_TABLE_H
 
@@ -14,8 +14,8 @@ struct ph__text_column {
     bool is_number; /* set to the right */
 };
 
-/* Filled row by row, each from its first column to its last. A cell that there was no memory for is remembered and
- * reported by ph__text_table_write, so that filling needs no checks. */
+/* Filled row by row, each from its first column to its last. A cell that there was no memory for is
+ * remembered and reported by ph__text_table_write, so that filling needs no checks. */
 struct ph__text_table {
     const struct ph__text_column *columns; /* borrowed */
     size_t num_columns;

@@ -1,4 +1,5 @@
-/* From libyaml's events to the flat list. A function for each kind of node consumes the events of that node. */
+/* From libyaml's events to the flat list. A function for each kind of node consumes the events of that node.
+ */
 #include "base/format/yaml.h"
 
 #include <stdbool.h>
@@ -33,8 +34,8 @@ static size_t line_of(const yaml_event_t *event)
     return event->start_mark.line + 1;
 }
 
-/* Tells whether the parser has stopped at a tab among the blanks that a line begins with. The mark counts characters, and all of
- * a line's before the tab are blanks. */
+/* Tells whether the parser has stopped at a tab among the blanks that a line begins with. The mark counts
+ * characters, and all of a line's before the tab are blanks. */
 static bool is_tab(const struct parsing *parsing, const yaml_mark_t *mark)
 {
     const char *line = parsing->text, *end = parsing->text + parsing->text_bytes;

@@ -7,8 +7,9 @@
  *                                 data.fields[0]   mapping
  *                                 data.fields[0].name  scalar "a"
  *
- * Only what a config needs: one document, a mapping at the top; anchors, aliases and tags are refused, and so is a key
- * given twice, a path longer than PH_YAML_PATH_MAX bytes and nesting deeper than PH_YAML_DEPTH_MAX. */
+ * Only what a config needs: one document, a mapping at the top; anchors, aliases and tags are refused, and so
+ * is a key given twice, a path longer than PH_YAML_PATH_MAX bytes and nesting deeper than PH_YAML_DEPTH_MAX.
+ */
 #ifndef PH_BASE_YAML_H
 #define PH_BASE_YAML_H
 
@@ -31,7 +32,8 @@ struct ph__yaml_node {
     size_t line;      /* from 1: of its key, or where an item begins */
 };
 
-/* Nodes in the order of the file; a mapping or sequence comes before what it holds. PH_ERROR_CONFIG: "path:line: …". */
+/* Nodes in the order of the file; a mapping or sequence comes before what it holds. PH_ERROR_CONFIG:
+ * "path:line: …". */
 ph_status ph__yaml_read(
     struct ph__arena *arena, const char *path, struct ph__yaml_node **nodes_out, size_t *num_nodes_out);
 

@@ -1,7 +1,8 @@
 /* Control groups, version 1 and 2, from /proc/self/cgroup, /proc/self/mountinfo and the mounted hierarchies.
  *
- * A line of /proc/self/cgroup gives the group's path inside its hierarchy; mountinfo says which part of the hierarchy
- * is mounted where (in a container, often only the container's own group, mounted as if it were the root). */
+ * A line of /proc/self/cgroup gives the group's path inside its hierarchy; mountinfo says which part of the
+ * hierarchy is mounted where (in a container, often only the container's own group, mounted as if it were the
+ * root). */
 #include "base/memory/memory.h"
 
 #include <inttypes.h>
@@ -164,7 +165,8 @@ static uint64_t read_statistic(const char *folder, const char *name)
     return 0;
 }
 
-/* The names of a version's files and of the statistic that counts page cache which the kernel gives up first. */
+/* The names of a version's files and of the statistic that counts page cache which the kernel gives up first.
+ */
 struct memory_files {
     const char *controller, *limit, *usage, *cache;
 };

@@ -1,7 +1,8 @@
 /* Large memory and what is left of it.
  *
- * From 2 MiB up memory comes from mmap directly: zeroed by the kernel when first touched, on a 2 MiB boundary so that
- * transparent huge pages apply (first touch is several times faster, and random rows cost fewer TLB misses). */
+ * From 2 MiB up memory comes from mmap directly: zeroed by the kernel when first touched, on a 2 MiB boundary
+ * so that transparent huge pages apply (first touch is several times faster, and random rows cost fewer TLB
+ * misses). */
 #include "base/memory/memory.h"
 
 #include <fcntl.h>

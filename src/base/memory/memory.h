@@ -29,10 +29,11 @@ size_t ph__size_align(size_t size); /* rounded up to PH_ALIGNMENT */
 /* Grows *items (malloc'ed, element size `size`) to hold at least `count`, doubling. */
 ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t size);
 
-/* Bytes this process may still use: the least of MemAvailable and the cgroups' (v1 and v2) remaining limits. */
+/* Bytes this process may still use: the least of MemAvailable and the cgroups' (v1 and v2) remaining limits.
+ */
 ph_status ph__memory_available_bytes(uint64_t *bytes_out);
-/* Bytes that this machine lets the process have, whatever is in use: the least of MemTotal and the cgroups' limits. `root` as
- * below. */
+/* Bytes that this machine lets the process have, whatever is in use: the least of MemTotal and the cgroups'
+ * limits. `root` as below. */
 ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
 uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
 uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */
@@ -40,9 +41,9 @@ void ph__memory_reset_peak_rss(void);      /* to what is used now, where the sys
 
 /* ---- control groups (cgroup.c) ---- */
 
-/* Limits that the control groups of this process set: the tightest limit of its own group and all groups above it.
- * `root` stands before every path that is read: "" is the machine, a folder is a test's imitation of one.
- * Every function gives false when no limit is known; unreadable files count as no limit. */
+/* Limits that the control groups of this process set: the tightest limit of its own group and all groups
+ * above it. `root` stands before every path that is read: "" is the machine, a folder is a test's imitation
+ * of one. Every function gives false when no limit is known; unreadable files count as no limit. */
 
 /* Bytes until the memory limit: limit - usage + page cache that the kernel would give up first. */
 bool ph__cgroup_memory_remaining(const char *root, uint64_t *bytes_out);

@@ -1,9 +1,10 @@
-/* Option tables: a room declares its settings once, as a struct and a table of keys; the same table parses YAML
- * configs and --set, checks ranges, prints --help and docs/CONFIG.md, and writes the effective config back.
+/* Option tables: a room declares its settings once, as a struct and a table of keys; the same table parses
+ * YAML configs and --set, checks ranges, prints --help and docs/CONFIG.md, and writes the effective config
+ * back.
  *
  * A config file is YAML (libyaml's events). Its nested keys are flattened with dots ("train.batch_size"). An
- * unknown key, a wrong type or a value outside its range is PH_ERROR_CONFIG: one line with file, line, key and,
- * for an unknown key, the nearest known one. A key given twice in a file is an error too. */
+ * unknown key, a wrong type or a value outside its range is PH_ERROR_CONFIG: one line with file, line, key
+ * and, for an unknown key, the nearest known one. A key given twice in a file is an error too. */
 #ifndef PH_BASE_OPTION_H
 #define PH_BASE_OPTION_H
 
@@ -44,8 +45,8 @@ enum ph__option_type {
     PH_OPTION_RECORDS,  /* struct ph__record_list, a YAML sequence of mappings, each by `records` */
 };
 
-/* Says what a key's value means beyond the code that reads it. A key without traits is held strictest: the outcome of a training
- * depends on it, all ranks of a job share it, and a resumed training keeps it. */
+/* Says what a key's value means beyond the code that reads it. A key without traits is held strictest: the
+ * outcome of a training depends on it, all ranks of a job share it, and a resumed training keeps it. */
 enum ph__key_trait {
     PH_KEY_MAY_CHANGE = 1,    /* a resumed training may have another value */
     PH_KEY_NO_OUTCOME = 2,    /* a training ends in the same model whatever the value is */
@@ -87,8 +88,9 @@ struct ph__option_table {
 
 /* ---- the lines of a table ----
  *
- * A key's name; the struct and the member that it fills, whose type is checked; its default (NULL: required); its range or words or
- * table; its help. Behind that, by name, what few keys have: .traits, .range_text. One macro may give both struct and member. */
+ * A key's name; the struct and the member that it fills, whose type is checked; its default (NULL: required);
+ * its range or words or table; its help. Behind that, by name, what few keys have: .traits, .range_text. One
+ * macro may give both struct and member. */
 #define PH_BOOL_KEY(...) PH_PLAIN_KEY_(BOOL, __VA_ARGS__)
 #define PH_INTEGER_KEY(...) PH_RANGE_KEY_(INTEGER, __VA_ARGS__)
 #define PH_NUMBER_KEY(...) PH_RANGE_KEY_(NUMBER, __VA_ARGS__)
@@ -128,8 +130,8 @@ struct ph__section {
     void *settings;
 };
 
-/* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set of a
- * record list's member is written key[index].member or key[name].member where the record has a "name". */
+/* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set of
+ * a record list's member is written key[index].member or key[name].member where the record has a "name". */
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
     const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 
@@ -147,8 +149,9 @@ ph_status ph__config_write_text(struct ph__writer *writer, const char *text);
 /* A path as the value of a key in such a file: quoted, and read back as the same path. */
 ph_status ph__config_write_path(struct ph__writer *writer, const char *path);
 
-/* Compares the keys that the filter selects. PH_ERROR_CONFIG naming the first one whose values differ, both values and the
- * rule against that ("may not change on resume"). The sections are of the same tables in the same order. */
+/* Compares the keys that the filter selects. PH_ERROR_CONFIG naming the first one whose values differ, both
+ * values and the rule against that ("may not change on resume"). The sections are of the same tables in the
+ * same order. */
 ph_status ph__config_compare(const struct ph__section *before, const struct ph__section *after,
     size_t num_sections, struct ph__key_filter filter, const char *rule);
 
@@ -156,8 +159,8 @@ ph_status ph__config_compare(const struct ph__section *before, const struct ph__
 ph_status ph__config_defaults(
     const struct ph__option_table *table, struct ph__arena *arena, void **settings_out);
 
-/* Writes the selected keys that are not at their defaults, as lines "model.kind=fm": the same text for settings that mean the
- * same, whatever keys a later version adds. In the arena. */
+/* Writes the selected keys that are not at their defaults, as lines "model.kind=fm": the same text for
+ * settings that mean the same, whatever keys a later version adds. In the arena. */
 ph_status ph__config_changes(const struct ph__section *sections, size_t num_sections,
     struct ph__key_filter filter, struct ph__arena *arena, const char **text_out);
 /* Writes all selected keys, those at their defaults too. */

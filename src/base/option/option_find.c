@@ -14,8 +14,8 @@
 
 #define WORD_MAX 96 /* bytes; longer words have no neighbours */
 
-/* Edits that turn a into b: insert, delete, replace, swap two neighbours (optimal string alignment). Row i of the table
- * needs the two rows above it. */
+/* Edits that turn a into b: insert, delete, replace, swap two neighbours (optimal string alignment). Row i of
+ * the table needs the two rows above it. */
 static size_t distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_MAX + 1];
@@ -80,7 +80,8 @@ static const char *full_key(struct ph__arena *arena, const char *section, const 
     return ph__arena_printf(arena, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
 }
 
-/* Among full keys: one that differs only in its section, or the nearest one that shares the section, or the nearest. */
+/* Among full keys: one that differs only in its section, or the nearest one that shares the section, or the
+ * nearest. */
 static const char *suggest(
     struct ph__arena *arena, const char *key, const char *const *known, size_t num_known)
 {

@@ -47,7 +47,8 @@ struct ph__config_target {
 /* PH_ERROR_CONFIG "where: key: reason". */
 ph_status ph__config_fail(const struct ph__config_reading *reading, const char *key, const char *reason);
 
-/* `status` with "where: key: " put before the reason that is recorded; running out of memory stays as it is. */
+/* `status` with "where: key: " put before the reason that is recorded; running out of memory stays as it is.
+ */
 ph_status ph__config_fail_reason(const struct ph__config_reading *reading, const char *key, ph_status status);
 
 /* The option that `key` names or, with a subscript, begins with; false when there is none. */

@@ -1,7 +1,7 @@
 /* Reading a config: defaults, then the file's nodes, then the sets, each through the same look-up of its key.
  *
- * Beside the settings stands a state for every option: whether it was given, and for a list of records, where each
- * record began and which of its members were given, so that a missing one is reported with its line. */
+ * Beside the settings stands a state for every option: whether it was given, and for a list of records, where
+ * each record began and which of its members were given, so that a missing one is reported with its line. */
 #include "base/option/option.h"
 
 #include <string.h>

@@ -151,7 +151,7 @@ static bool parse_integer(const struct ph__option *option, const char *text, int
     return true;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------ */
+/* ---- lists ---- */
 
 /* Up to a comma or the end, without the blanks before it. Moves *at there. */
 static ph_status take_plain(const char **at, struct ph__arena *arena, const char **item_out)

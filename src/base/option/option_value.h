@@ -8,7 +8,8 @@
 #include "base/option/option.h"
 #include "phloem/status.h"
 
-/* Parses `text` into the option's member at `member`, which is untouched on failure. PH_ERROR_CONFIG with the reason alone
+/* Parses `text` into the option's member at `member`, which is untouched on failure. PH_ERROR_CONFIG with the
+ * reason alone
  * ("must be an integer from 1 to 8, not 'x'"): the caller knows where the text stood. Not for RECORDS. */
 ph_status ph__option_parse(
     const struct ph__option *option, const char *text, struct ph__arena *arena, void *member);

@@ -6,8 +6,8 @@
 
 #include "phloem/status.h"
 
-/* Waits where the machine has just started and has gathered too little chance so far. PH_ERROR_BUG where the system has
- * none to give; then nothing of bytes_out may be used. */
+/* Waits where the machine has just started and has gathered too little chance so far. PH_ERROR_BUG where the
+ * system has none to give; then nothing of bytes_out may be used. */
 ph_status ph__random_bytes(void *bytes_out, size_t size);
 
 #endif

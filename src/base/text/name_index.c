@@ -1,4 +1,5 @@
-/* Open addressing with linear probing; a slot leads to the first number of its name, and a number to the next of its name. */
+/* Open addressing with linear probing; a slot leads to the first number of its name, and a number to the next
+ * of its name. */
 #include "base/text/name_index.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* Finds the number of a name in constant time: a hash table over texts that others own.
  *
- * Names are numbered 0, 1, 2 ... in the order in which they are added, so that an array beside the index can hold what belongs to
- * each. A name may be added several times: all its numbers are linked, in ascending order. Texts are borrowed until fini. While one
- * thread adds, no other may look. */
+ * Names are numbered 0, 1, 2 ... in the order in which they are added, so that an array beside the index can
+ * hold what belongs to each. A name may be added several times: all its numbers are linked, in ascending
+ * order. Texts are borrowed until fini. While one thread adds, no other may look. */
 #ifndef PH_BASE_NAME_INDEX_H
 #define PH_BASE_NAME_INDEX_H
 

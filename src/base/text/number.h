@@ -19,7 +19,8 @@ const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES]);
 
 /* ---- dates ---- */
 
-/* Days and the proleptic Gregorian calendar, in UTC: without the C library's time zones, which take a lock and memory. */
+/* Days and the proleptic Gregorian calendar, in UTC: without the C library's time zones, which take a lock
+ * and memory. */
 
 /* Days since 1 March of year 0, not before it; month 1 to 12, any day. */
 int64_t ph__date_days(int year, int month, int day);
@@ -29,7 +30,8 @@ int ph__date_month_length(int year, int month); /* days */
 #define PH_DATE_BYTES 11
 bool ph__date_write(int64_t days, char text[PH_DATE_BYTES]);
 
-/* The moment so many milliseconds after 1 January 1970 as YYYY-MM-DDThh:mm:ss.mmmZ (RFC 3339). False after the year 9999. */
+/* The moment so many milliseconds after 1 January 1970 as YYYY-MM-DDThh:mm:ss.mmmZ (RFC 3339). False after
+ * the year 9999. */
 #define PH_UTC_BYTES 25
 bool ph__utc_write(uint64_t milliseconds, char text[PH_UTC_BYTES]);
 

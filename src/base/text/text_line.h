@@ -1,4 +1,5 @@
-/* Lines "name=value" of a text, as ph__config_values writes them: ranks agree on such texts, checkpoints hold them. */
+/* Lines "name=value" of a text, as ph__config_values writes them: ranks agree on such texts, checkpoints hold
+ * them. */
 #ifndef PH_BASE_TEXT_LINE_H
 #define PH_BASE_TEXT_LINE_H
 

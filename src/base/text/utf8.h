@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size in bytes of the first character and its code, where the text begins with a whole one in its shortest form,
- * neither a surrogate nor beyond U+10FFFF; else 0, and the code is not written. `length` is at least 1. */
+/* The size in bytes of the first character and its code, where the text begins with a whole one in its
+ * shortest form, neither a surrogate nor beyond U+10FFFF; else 0, and the code is not written. `length` is at
+ * least 1. */
 size_t ph__utf8_decode(const char *text, size_t length, uint32_t *code_out);
 
 bool ph__utf8_is_valid(const char *text, size_t length);
@@ -18,11 +19,12 @@ bool ph__utf8_is_control(uint32_t code);
 /* Whether it is UTF-8 and has no such character. */
 bool ph__utf8_is_plain(const char *text, size_t length);
 
-/* How many of the text's bytes, at most max_bytes, leave its last character whole; in what is not UTF-8 there may be none
- * to leave whole, and the cut is at max_bytes. */
+/* How many of the text's bytes, at most max_bytes, leave its last character whole; in what is not UTF-8 there
+ * may be none to leave whole, and the cut is at max_bytes. */
 size_t ph__utf8_cut(const char *text, size_t length, size_t max_bytes);
 
-/* What stands behind the last separator, which is a character of ASCII; the whole text where there is none. Points into the text. */
+/* What stands behind the last separator, which is a character of ASCII; the whole text where there is none.
+ * Points into the text. */
 const char *ph__last_word(const char *text, char separator);
 
 #endif

@@ -1,4 +1,5 @@
-/* Time: of this machine since an unspecified start, which never goes back, and of the day, which may; and waits. */
+/* Time: of this machine since an unspecified start, which never goes back, and of the day, which may; and
+ * waits. */
 #ifndef PH_BASE_CLOCK_H
 #define PH_BASE_CLOCK_H
 
@@ -10,8 +11,8 @@
 uint64_t ph__clock_ns(void);
 double ph__clock_seconds(void);
 
-/* When timeout_ms from now are over, of ph__clock_ns(); and how long that is still, rounded up to milliseconds for poll(2). 0: it is
- * over. */
+/* When timeout_ms from now are over, of ph__clock_ns(); and how long that is still, rounded up to
+ * milliseconds for poll(2). 0: it is over. */
 uint64_t ph__clock_deadline(uint32_t timeout_ms);
 int ph__clock_ms_until(uint64_t deadline_ns);
 
@@ -20,8 +21,8 @@ uint64_t ph__clock_utc_ms(void);
 
 /* ---- waits ---- */
 
-/* How long a wait may last: for its timeout, and once a signal has asked the program to stop, for a moment more, in which
- * whatever is well still answers. */
+/* How long a wait may last: for its timeout, and once a signal has asked the program to stop, for a moment
+ * more, in which whatever is well still answers. */
 
 #define PH_STOP_GRACE_MS 400
 

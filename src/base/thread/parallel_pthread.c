@@ -1,38 +1,42 @@
-/* The team on POSIX threads, the default: the caller and num_threads - 1 workers, which spin for work, then sleep.
+/* The team on POSIX threads, the default: the caller and num_threads - 1 workers, which spin for work, then
+ * sleep.
  *
  * Regions
- * A region is open from when the caller publishes it until each of its tasks is done. `left` counts the tasks of the open
- * region that no thread has claimed.
- *   1. Between regions `left` is 0. The caller writes `region` and num_done = 0, and then stores left = num_tasks (release).
- *   2. A thread claims a task when it lowers `left` from a number above 0 by compare-and-swap (acquire). It reads `region`
- *      only after that.
- *   3. When nothing is left, a worker adds the number of tasks that it has done to num_done (release). The caller returns when
- *      all are done (acquire).
- * From a claim until it is counted in num_done the region cannot end, so `region` cannot change: the claimer sees what the
- * caller wrote in step 1, because each value of `left` above 0 comes from that store through compare-and-swaps alone. A worker
- * that sleeps, or loses its core between its load and its swap, has claimed nothing, and nobody waits for it. Where it goes on in
- * a later region, its swap fails, or it succeeds because `left` is the same number again, which claims a task of that region,
- * whose `region` it reads from then on. So `left` needs no generation beside it.
+ * A region is open from when the caller publishes it until each of its tasks is done. `left` counts the tasks
+ * of the open region that no thread has claimed.
+ *   1. Between regions `left` is 0. The caller writes `region` and num_done = 0, and then stores left =
+ * num_tasks (release).
+ *   2. A thread claims a task when it lowers `left` from a number above 0 by compare-and-swap (acquire). It
+ * reads `region` only after that.
+ *   3. When nothing is left, a worker adds the number of tasks that it has done to num_done (release). The
+ * caller returns when all are done (acquire). From a claim until it is counted in num_done the region cannot
+ * end, so `region` cannot change: the claimer sees what the caller wrote in step 1, because each value of
+ * `left` above 0 comes from that store through compare-and-swaps alone. A worker that sleeps, or loses its
+ * core between its load and its swap, has claimed nothing, and nobody waits for it. Where it goes on in a
+ * later region, its swap fails, or it succeeds because `left` is the same number again, which claims a task
+ * of that region, whose `region` it reads from then on. So `left` needs no generation beside it.
  *
  * Sleeping
- * A worker announces itself in num_asleep, looks once more at `left`, and waits for `bell` to change; the caller stores `left`, then
- * looks at num_asleep and rings. Both are sequentially consistent: either the worker sees the region or the caller sees the
- * worker. The caller sleeps in the same way, until is_caller_asleep is 0 again, for a worker that is long with its last task.
- * A lost wake-up costs time and no task, since the caller runs whatever nobody claims.
+ * A worker announces itself in num_asleep, looks once more at `left`, and waits for `bell` to change; the
+ * caller stores `left`, then looks at num_asleep and rings. Both are sequentially consistent: either the
+ * worker sees the region or the caller sees the worker. The caller sleeps in the same way, until
+ * is_caller_asleep is 0 again, for a worker that is long with its last task. A lost wake-up costs time and no
+ * task, since the caller runs whatever nobody claims.
  *
  * Giving way
- * width (parallel_width.h) says how many workers take part; the others wait at `gate`. A region gains the time that the caller would
- * have needed for the workers' tasks. Two things are losses:
- *   - the caller's wait for a claimed task whose worker has been switched out against its will: a worker that finds the caller asleep
- *     asks the kernel for its involuntary switches, and notes new ones in num_stalls before it adds to num_done;
- *   - the time for which other threads have run while a worker was spinning (crowded_ns), as gaps in what its clock reads: they need
- *     that core, be they another program's or the thread that reads this one's data.
+ * width (parallel_width.h) says how many workers take part; the others wait at `gate`. A region gains the
+ * time that the caller would have needed for the workers' tasks. Two things are losses:
+ *   - the caller's wait for a claimed task whose worker has been switched out against its will: a worker that
+ * finds the caller asleep asks the kernel for its involuntary switches, and notes new ones in num_stalls
+ * before it adds to num_done;
+ *   - the time for which other threads have run while a worker was spinning (crowded_ns), as gaps in what its
+ * clock reads: they need that core, be they another program's or the thread that reads this one's data.
  *
  * Wake-ups
- * How long a worker spins follows from what spinning has given (`struct worker`). The caller rings only for a region that is expected
- * to be much longer than a wake-up (`struct kind`), or where regions follow each other so closely that one wake-up serves many
- * (dense_ns), and for no more workers than the region has tasks to give. Without workers awake, and for the shortest regions, it
- * runs alone. */
+ * How long a worker spins follows from what spinning has given (`struct worker`). The caller rings only for a
+ * region that is expected to be much longer than a wake-up (`struct kind`), or where regions follow each
+ * other so closely that one wake-up serves many (dense_ns), and for no more workers than the region has tasks
+ * to give. Without workers awake, and for the shortest regions, it runs alone. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -115,7 +119,7 @@ struct pthread_team {
     struct worker workers[];
 };
 
-/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static void futex_wait(atomic_uint *word, unsigned value)
 {
@@ -194,7 +198,7 @@ static void wait_at_gate(struct worker *worker)
         futex_wait(&team->gate, heard);
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+/* ---- tasks ---- */
 
 /* Runs tasks until none is left, and returns how many. */
 static size_t run_tasks(struct pthread_team *team, size_t index)
@@ -257,7 +261,7 @@ static void *run_worker(void *pointer)
     return NULL;
 }
 
-/* ---- the caller's side ------------------------------------------------------------------------------------------ */
+/* ---- the caller's side ---- */
 
 static struct kind *find_kind(struct pthread_team *team, ph__task task, size_t num_tasks)
 {
@@ -431,7 +435,7 @@ static void run(struct ph__team *head, size_t num_tasks, ph__task task, void *ar
     note_region(team, kind, end);
 }
 
-/* ---- from create to destroy ------------------------------------------------------------------------------------- */
+/* ---- from create to destroy ---- */
 
 static void destroy(struct ph__team *head)
 {

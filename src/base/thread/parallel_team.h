@@ -16,7 +16,8 @@ struct ph__team_functions {
     void (*run)(struct ph__team *team, size_t num_tasks, ph__task task, void *argument);
 };
 
-/* The head of each kind's own struct. Touched by the caller's thread; workers read it while they run a task. */
+/* The head of each kind's own struct. Touched by the caller's thread; workers read it while they run a task.
+ */
 struct ph__team {
     const struct ph__team_functions *functions;
     size_t num_threads;
@@ -27,8 +28,8 @@ struct ph__team {
 extern const struct ph__team_functions ph__team_pthread;
 extern const struct ph__team_functions *const ph__team_openmp; /* NULL: the build has none */
 
-/* How many of a pthread team's workers take part, for tests that make it give way; at least two threads. The caller's, between two
- * regions. */
+/* How many of a pthread team's workers take part, for tests that make it give way; at least two threads. The
+ * caller's, between two regions. */
 struct ph__team_width *ph__team_pthread_width(struct ph__team *team);
 
 /* Runs all tasks on the calling thread. A library called by a task sees one thread. */

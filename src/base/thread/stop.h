@@ -1,5 +1,5 @@
-/* Stopping long work, by what a signal handler has left for it to look at, 0 or the signal's number; and what such work calls
- * meanwhile. */
+/* Stopping long work, by what a signal handler has left for it to look at, 0 or the signal's number; and what
+ * such work calls meanwhile. */
 #ifndef PH_BASE_STOP_H
 #define PH_BASE_STOP_H
 

@@ -1,4 +1,5 @@
-/* phloem hub bench ADDRESS: measures a running hub from this host, by services of its own that go when they are done. */
+/* phloem hub bench ADDRESS: measures a running hub from this host, by services of its own that go when they
+ * are done. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

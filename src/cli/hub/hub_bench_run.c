@@ -19,7 +19,8 @@
 
 /* ---- the service ---- */
 
-/* Tells whether a hub may have created the service all the same: one that had no time to say so, or the first of several. */
+/* Tells whether a hub may have created the service all the same: one that had no time to say so, or the first
+ * of several. */
 static bool may_exist(const struct ph_hub_options *options, ph_status creation)
 {
     return ph__is_stop_status(creation) || strchr(options->address, ',') != NULL;
@@ -90,8 +91,8 @@ struct worker {
     pthread_t thread;
 };
 
-/* As training does between two steps, of a small key's gradient a number of each cache line is written, as it is: otherwise
- * nothing but messages would change hands. */
+/* As training does between two steps, of a small key's gradient a number of each cache line is written, as it
+ * is: otherwise nothing but messages would change hands. */
 static void write_gradient(const struct worker *worker, struct ph_hub_client *client)
 {
     volatile float *gradient = ph_hub_gradient(client, 0);

@@ -19,9 +19,10 @@
 #define FAREWELL_MS 1000u        /* for the answer of a hub that may be what has failed, */
 #define FAREWELL_CONNECT_MS 200u /* and for it to listen */
 
-/* ---- failures ---------------------------------------------------------------------------------------------------------- */
+/* ---- failures ---- */
 
-/* A rank's end reaches its peers by the hub and by the communicator, which knows more of it: that is what is told. */
+/* A rank's end reaches its peers by the hub and by the communicator, which knows more of it: that is what is
+ * told. */
 static ph_status explain(struct cli_hub_reducer *reducer, ph_status status)
 {
     char text[1024];
@@ -38,7 +39,7 @@ static ph_status explain(struct cli_hub_reducer *reducer, ph_status status)
     return ph_fail(status, "%s", text);
 }
 
-/* ---- open: ranks meet at the hub -------------------------------------------------------------------------------------- */
+/* ---- open: ranks meet at the hub ---- */
 
 static ph_status create_service(struct cli_hub_reducer *reducer)
 {
@@ -81,7 +82,8 @@ static ph_status init_keys(
     return status;
 }
 
-/* ph_hub_init waits for all ranks, and none of their ends would tell it: they begin when all of them have come so far. */
+/* ph_hub_init waits for all ranks, and none of their ends would tell it: they begin when all of them have
+ * come so far. */
 static ph_status open_service(void *context, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype)
 {
     struct cli_hub_reducer *reducer = context;
@@ -94,7 +96,7 @@ static ph_status open_service(void *context, size_t num_buckets, const size_t *s
     return explain(reducer, init_keys(reducer, num_buckets, sizes, dtype));
 }
 
-/* ---- each step --------------------------------------------------------------------------------------------------------- */
+/* ---- each step ---- */
 
 static void *numbers(void *context, size_t bucket)
 {
@@ -129,7 +131,7 @@ static ph_status wait(void *context, size_t bucket, const void **sums_out)
     return PH_OK;
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------------------------------- */
+/* ---- begin and end ---- */
 
 static struct ph_hub_options options_of(const struct ph_parallel_settings *settings)
 {

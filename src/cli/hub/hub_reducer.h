@@ -1,9 +1,9 @@
 /* Sums of dense gradients at a parameter hub, for trainings by parallel.sync: hub.
  *
- * A bucket is a key of a synchronous service without an optimizer: what is pulled is the sum in the order of the ranks, with the
- * bits of an AllReduce. The first rank draws the service's nonce and creates it, and the others hear of it by the
- * communicator, which a rank also moves on while it waits for the hub: others may need it for something else, and this is
- * how it hears of their ends. Used by the thread that trains. */
+ * A bucket is a key of a synchronous service without an optimizer: what is pulled is the sum in the order of
+ * the ranks, with the bits of an AllReduce. The first rank draws the service's nonce and creates it, and the
+ * others hear of it by the communicator, which a rank also moves on while it waits for the hub: others may
+ * need it for something else, and this is how it hears of their ends. Used by the thread that trains. */
 #ifndef PH_CLI_HUB_REDUCER_H
 #define PH_CLI_HUB_REDUCER_H
 
@@ -27,13 +27,14 @@ struct cli_hub_reducer {
     struct ph__patience patience;
 };
 
-/* Asks nobody yet: the table's open does. Settings' texts and comm are borrowed until fini. PH_ERROR_CONFIG: parallel.hub is
- * missing, or parallel.hub_job too long. */
+/* Asks nobody yet: the table's open does. Settings' texts and comm are borrowed until fini. PH_ERROR_CONFIG:
+ * parallel.hub is missing, or parallel.hub_job too long. */
 ph_status cli_hub_reducer_init(
     struct cli_hub_reducer *reducer, const struct ph_parallel_settings *settings, struct ph_comm *comm);
 
-/* `status` is what the training has ended with. In good order: the ranks leave, and the first one takes the service away. Else
- * whoever comes first does, which ends what the others wait for; the last error stays as it is. */
+/* `status` is what the training has ended with. In good order: the ranks leave, and the first one takes the
+ * service away. Else whoever comes first does, which ends what the others wait for; the last error stays as
+ * it is. */
 void cli_hub_reducer_fini(struct cli_hub_reducer *reducer, ph_status status);
 
 #endif

@@ -1,4 +1,5 @@
-/* phloem hub status ADDRESS: what a running hub does. It is asked twice, and rates are told from the difference. */
+/* phloem hub status ADDRESS: what a running hub does. It is asked twice, and rates are told from the
+ * difference. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -95,7 +96,8 @@ static ph_status look(const struct request *request, struct sight *sight)
     return PH_OK;
 }
 
-/* What a counter of a job has grown by in a second; 0 for one that was not there before, or is another of its name by now. */
+/* What a counter of a job has grown by in a second; 0 for one that was not there before, or is another of its
+ * name by now. */
 static double rate(const struct sight *sight, const struct ph__json *job, const char *key)
 {
     const struct ph__json *jobs = ph__json_get(sight->before, "jobs");
@@ -252,7 +254,8 @@ static ph_status print_hub(const struct sight *sight)
 
 /* ---- JSON ---- */
 
-/* {"seconds": the interval, "rates": [{"name", "updates_per_s", "gradient_bytes_per_s"}], "hub": what it says itself} */
+/* {"seconds": the interval, "rates": [{"name", "updates_per_s", "gradient_bytes_per_s"}], "hub": what it says
+ * itself} */
 static ph_status print_json(struct sight *sight)
 {
     const struct ph__json *jobs = ph__json_get(sight->after, "jobs");

@@ -13,9 +13,11 @@ ph_status cli_hub_bench(int argc, char **argv);
 /* Somebody who asks at the prompt does not wait long for a hub that is not there. */
 #define CLI_HUB_CONNECT_MS 1000
 
-/* ---- measuring a hub (hub_bench_run.c): workers of this process push and pull one key, round after round ---------------------- */
+/* ---- measuring a hub (hub_bench_run.c): workers of this process push and pull one key, round after round
+ * ---- */
 
-/* A temporary service, for one measurement: a hub that keeps its jobs holds the next one to the first one's keys. */
+/* A temporary service, for one measurement: a hub that keeps its jobs holds the next one to the first one's
+ * keys. */
 struct cli_bench_service {
     struct ph_hub_options options;
     char name[64];
@@ -23,11 +25,13 @@ struct cli_bench_service {
     uint32_t num_workers;
 };
 
-/* Creates a service. Its measurement fails once *options->stop_signal (not NULL) is set. Errors: ph_hub_create_service's. */
+/* Creates a service. Its measurement fails once *options->stop_signal (not NULL) is set. Errors:
+ * ph_hub_create_service's. */
 ph_status cli_bench_service_create(
     const struct ph_hub_options *options, uint32_t num_workers, struct cli_bench_service *service_out);
 
-/* Ends the service. Returns `measured` or, where that is PH_OK, the error of ending it. The text says where the service may be left. */
+/* Ends the service. Returns `measured` or, where that is PH_OK, the error of ending it. The text says where
+ * the service may be left. */
 ph_status cli_bench_service_end(const struct cli_bench_service *service, ph_status measured);
 
 struct cli_bench_result {

@@ -1,4 +1,5 @@
-/* phloem hub [--config FILE]: a parameter hub; phloem hub destroy; and the choice among these and status and bench. */
+/* phloem hub [--config FILE]: a parameter hub; phloem hub destroy; and the choice among these and status and
+ * bench. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -68,7 +68,7 @@ void cli_source_close(struct cli_source *source)
     ph__job_config_fini(&source->config);
 }
 
-/* ---- phloem inspect data: features, and statistics by one pass over each file --------------------------------------------- */
+/* ---- phloem inspect data: features, and statistics by one pass over each file ---- */
 
 struct dense_statistics {
     double min, max, sum;

@@ -12,7 +12,7 @@
 #include "comm/collective/comm.h"
 #include "kernel/kernel.h"
 
-/* ---- memory --------------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 #define TABLE_BYTES ((size_t)128 << 20) /* beyond the caches of most processors */
 #define TABLE_SHARE 8                   /* of what is free, all ranks together have one part of so many */
@@ -125,7 +125,7 @@ ph_status cli_memory_speed_measure(
     return PH_OK;
 }
 
-/* ---- links ---------------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20, CHANNEL = 1 /* nothing else is under way then */ };
 
@@ -142,7 +142,8 @@ static ph_status pass_on(struct ph_comm *comm, const struct ph__group *group, ch
     return ph__comm_wait(comm, ticket);
 }
 
-/* Bytes a second of one rank, each way; NaN of a group of one. The first message of a link opens it, and does not count. */
+/* Bytes a second of one rank, each way; NaN of a group of one. The first message of a link opens it, and does
+ * not count. */
 static ph_status measure_link(
     struct ph_comm *comm, const struct ph__group *group, char *bytes, double *bytes_per_s_out)
 {

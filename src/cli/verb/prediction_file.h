@@ -1,6 +1,6 @@
-/* Predictions on their way to a file: CSV with a header, or NumPy's npy (float32, shape (rows, tasks)), by the name's
- * ending. The file appears under its name when it is complete. "-" is standard output, as CSV: an npy begins with the number
- * of its rows, which is known at the end. */
+/* Predictions on their way to a file: CSV with a header, or NumPy's npy (float32, shape (rows, tasks)), by
+ * the name's ending. The file appears under its name when it is complete. "-" is standard output, as CSV: an
+ * npy begins with the number of its rows, which is known at the end. */
 #ifndef PH_CLI_PREDICTION_FILE_H
 #define PH_CLI_PREDICTION_FILE_H
 

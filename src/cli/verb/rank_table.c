@@ -35,7 +35,7 @@ static ph_status end_table(
     return ph__writer_printf(writer, "and %zu more, see \"%s\" in summary.json\n", count - most, what);
 }
 
-/* ---- ranks ----------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 static void add_rank(struct ph__text_table *table, const struct ph__json *rank, double steps)
 {
@@ -105,7 +105,7 @@ static ph_status write_ranks(const struct ph__json *ranks, struct ph__writer *wr
     return end_table(&table, num_ranks, MOST_RANKS, "of_rank", writer);
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------- */
+/* ---- operations ---- */
 
 static ph_status write_operations(const struct ph__json *ranks, struct ph__writer *writer)
 {
@@ -127,7 +127,7 @@ static ph_status write_operations(const struct ph__json *ranks, struct ph__write
     return end_table(&table, num_operations, MOST_OPERATIONS, "operations", writer);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static ph_status write_imbalance(const struct ph__json *imbalance, struct ph__writer *writer)
 {

@@ -5,8 +5,8 @@
 #include "base/file/stream.h"
 #include "base/format/json.h"
 
-/* ranks: the member "ranks". A line, a table of ranks, and one of what they exchanged. Of more than 64 ranks those that compute
- * longest, and of more than 12 exchanges the first ones, with how many more there are. */
+/* ranks: the member "ranks". A line, a table of ranks, and one of what they exchanged. Of more than 64 ranks
+ * those that compute longest, and of more than 12 exchanges the first ones, with how many more there are. */
 ph_status cli_rank_table_write(const struct ph__json *ranks, struct ph__writer *writer);
 
 /* Of FOLDER/summary.json to standard output; nothing where the training was of one process. */

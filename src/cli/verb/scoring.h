@@ -25,8 +25,8 @@ struct cli_formats {
             "round the weights of linear layers to bf16 (default: fp32)" \
     }
 
-/* Reads DIR/config.yaml (with sets), or where there is none what the weights say of themselves, and opens the model in
- * DIR, its numbers as the formats say. Stays where it is; close it also after a failure. */
+/* Reads DIR/config.yaml (with sets), or where there is none what the weights say of themselves, and opens the
+ * model in DIR, its numbers as the formats say. Stays where it is; close it also after a failure. */
 ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets,
     const struct cli_formats *formats);
 void cli_scoring_close(struct cli_scoring *scoring);

@@ -21,10 +21,10 @@
 #include "train/config/training_program.h"
 #include "train/ranks/memory_check.h"
 
-/* ---- phloem inspect checkpoint ----------------------------------------------------------------------------------------
+/* ---- phloem inspect checkpoint ----
  *
- * Reads tensor by tensor, some rows at a time, then compares each file with its seal. Of a folder that many ranks have written,
- * shows tensors as they are put together, and the files that they lie in. */
+ * Reads tensor by tensor, some rows at a time, then compares each file with its seal. Of a folder that many
+ * ranks have written, shows tensors as they are put together, and the files that they lie in. */
 
 enum { BLOCK_BYTES = 1 << 20 };
 
@@ -58,7 +58,7 @@ static double number_at(enum ph_dtype dtype, const void *data, size_t i)
     }
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 struct statistics {
     size_t count;
@@ -134,7 +134,7 @@ static ph_status inspect_tensors(const struct ph__folder *folder)
     return PH_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static void print_metadata(const struct ph__folder *folder)
 {
@@ -158,7 +158,8 @@ static void print_files(const struct ph__folder *folder)
             ph__bytes_text(ph__safetensors_bytes(folder->files[i].tensors), bytes));
 }
 
-/* A safetensors file of another program has no seal, and is none the worse for it; one of a folder that was opened has one. */
+/* A safetensors file of another program has no seal, and is none the worse for it; one of a folder that was
+ * opened has one. */
 static ph_status inspect_seals(const struct ph__folder *folder)
 {
     if (folder->index == NULL && !ph__safetensors_is_sealed(folder->files[0].tensors)) {
@@ -186,7 +187,7 @@ static ph_status inspect_checkpoint(const char *path)
     return status;
 }
 
-/* ---- phloem inspect model: the training program of a config ----------------------------------------------------------- */
+/* ---- phloem inspect model: the training program of a config ---- */
 
 static void print_declaration(
     const struct ph__declaration *declaration, const struct ph_optimizer_settings *settings)
@@ -242,7 +243,7 @@ static ph_status inspect_model(const struct cli_source *source, bool is_dot)
     return status;
 }
 
-/* ---- the verb --------------------------------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
 enum kind { KIND_DATA, KIND_CHECKPOINT, KIND_CONFIG, KIND_MODEL, NUM_KINDS };

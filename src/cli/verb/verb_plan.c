@@ -61,7 +61,7 @@ static ph_status parse_counts(
     return PH_OK;
 }
 
-/* ---- the machine --------------------------------------------------------------------------------------------- */
+/* ---- the machine ---- */
 
 /* Takes the ranks and hosts that the flags name, else those of the ranks that measure, else the config's. */
 static ph_status settle_topology(struct planning *planning, const struct ph_comm *comm)
@@ -88,8 +88,8 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     return PH_OK;
 }
 
-/* Settles what a rank may spend as a training does: by the flag or the config, else, for a plan that is made, by the rank's share
- * of this machine's memory. */
+/* Settles what a rank may spend as a training does: by the flag or the config, else, for a plan that is made,
+ * by the rank's share of this machine's memory. */
 static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_bytes_out)
 {
     const struct request *request = planning->request;
@@ -149,7 +149,7 @@ static ph_status settle_machine(struct planning *planning)
     return PH_OK;
 }
 
-/* ---- planning ------------------------------------------------------------------------------------------------ */
+/* ---- planning ---- */
 
 static ph_status make(struct planning *planning)
 {
@@ -192,7 +192,7 @@ static ph_status make_plan(const struct ph_train_job *job, struct planning *plan
         &planning->plan, &planning->step, &dense, list->tables, MOST_COLUMNS, &list->arena, &planning->links);
 }
 
-/* ---- what is said about it ------------------------------------------------------------------------------------ */
+/* ---- what is said about it ---- */
 
 static void rate_cell(struct ph__text_table *text, double bytes_per_s)
 {
@@ -334,7 +334,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return parse_counts(world, ranks_per_host, memory, request);
 }
 
-/* Looks for the flag before the line is parsed, since a mistake there is told by one of the ranks that measure. */
+/* Looks for the flag before the line is parsed, since a mistake there is told by one of the ranks that
+ * measure. */
 static bool wants_measuring(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)

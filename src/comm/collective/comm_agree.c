@@ -10,7 +10,7 @@
 #include "base/text/text_line.h"
 #include "comm/collective/comm_inside.h"
 
-/* ---- gathering ------------------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 /* all_out (world, size) is malloc'ed, and the caller's. */
 static ph_status gather(struct ph_comm *comm, const char *what, const void *own, size_t size, void **all_out)
@@ -26,7 +26,7 @@ static ph_status gather(struct ph_comm *comm, const char *what, const void *own,
     return status;
 }
 
-/* ---- texts that are to be one ---------------------------------------------------------------------------------- */
+/* ---- texts that are to be one ---- */
 
 static const char agreement[] = "agreement on one job";
 
@@ -109,7 +109,7 @@ ph_status ph__comm_agree(struct ph_comm *comm, const char *text)
     return odd > 0 ? compare_texts(comm, text, size, odd) : PH_OK;
 }
 
-/* ---- what one rank has come to --------------------------------------------------------------------------------- */
+/* ---- what one rank has come to ---- */
 
 struct outcome {
     ph_status status;

@@ -11,8 +11,8 @@
 #define DEFAULT_TIMEOUT_NS 3e11
 #define MOST_TIMEOUT_SECONDS 1e9
 
-/* Ranks that have nothing to say end a little later than the one that has: Open MPI's mpirun ends with the last of them, and may
- * lose what was printed in that moment. */
+/* Ranks that have nothing to say end a little later than the one that has: Open MPI's mpirun ends with the
+ * last of them, and may lose what was printed in that moment. */
 static const struct timespec LISTENING = {.tv_nsec = 200000000};
 
 static bool is_time(double seconds)
@@ -79,8 +79,8 @@ ph_status ph__comm_create_on(
                : ph__comm_fail_early(comm, transport->rank, status, ph_error_text());
 }
 
-/* Behind the last meeting a transport waits for the others without hearing of deaths. The first meeting says that all have
- * come, some of them long ago; the second, that they were still there when the last one had. */
+/* Behind the last meeting a transport waits for the others without hearing of deaths. The first meeting says
+ * that all have come, some of them long ago; the second, that they were still there when the last one had. */
 ph_status ph_comm_leave(struct ph_comm *comm)
 {
     PH_TRY(ph__comm_check(comm));
@@ -135,7 +135,7 @@ void ph__comm_set_cut(struct ph_comm *comm, size_t bytes)
     comm->cut_bytes = bytes;
 }
 
-/* ---- what it is ---------------------------------------------------------------------------------------------- */
+/* ---- what it is ---- */
 
 size_t ph_comm_rank(const struct ph_comm *comm)
 {

@@ -1,5 +1,5 @@
-/* Messages between any ranks, and the barrier, which is messages of nothing; everybody's bytes for everybody, and one member's for
- * all. */
+/* Messages between any ranks, and the barrier, which is messages of nothing; everybody's bytes for everybody,
+ * and one member's for all. */
 #include <assert.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ static size_t next_own(const struct ph_comm *comm, const struct ph__message *mes
     return at;
 }
 
-/* What a rank sends to itself it receives in the same call, in the same order; it may be where it goes already. */
+/* What a rank sends to itself it receives in the same call, in the same order; it may be where it goes
+ * already. */
 static void copy_own(const struct ph_comm *comm, const struct ph__exchange *exchange)
 {
     const struct ph__message *sends = exchange->sends, *receives = exchange->receives;
@@ -87,7 +88,7 @@ ph_status ph__comm_barrier(struct ph_comm *comm)
     return ph__comm_meet_for(comm, "barrier");
 }
 
-/* ---- gathering ----------------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 static size_t count_receives(
     const struct ph_comm *comm, const struct ph__group *group, const uint64_t *bytes_of)
@@ -139,7 +140,7 @@ ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph__comm_
     return ph__operation_launch(comm, operation, ticket_out);
 }
 
-/* ---- broadcast ----------------------------------------------------------------------------------------------- */
+/* ---- broadcast ---- */
 
 ph_status ph__comm_broadcast_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__group *group, size_t root, void *data, uint64_t bytes, uint64_t *ticket_out)

@@ -46,9 +46,10 @@ struct ph__comm_places {
 
 /* ---- operations in flight: comm_operation.c ---- */
 
-/* An operation in flight has a slot, which keeps its memory for the next operation of the same channel, so that a job whose
- * steps are alike allocates nothing after the first. It goes through stages: of each all receives are posted, then all sends,
- * and when these requests are done its `advance` begins the next stage, or says that there is none. */
+/* An operation in flight has a slot, which keeps its memory for the next operation of the same channel, so
+ * that a job whose steps are alike allocates nothing after the first. It goes through stages: of each all
+ * receives are posted, then all sends, and when these requests are done its `advance` begins the next stage,
+ * or says that there is none. */
 
 /* What the communicator itself starts, one at a time, beside all channels. */
 #define PH_COMM_OWN_CHANNEL PH_COMM_MAX_CHANNELS
@@ -62,7 +63,8 @@ struct ph__request {
     bool is_send;
 };
 
-/* A sum in the wire format: what a member sends to the part of each other one, and what it gets for its own (comm_reduce.c). */
+/* A sum in the wire format: what a member sends to the part of each other one, and what it gets for its own
+ * (comm_reduce.c). */
 struct ph__reduction {
     const struct ph__group *group;
     enum ph_wire_format wire;
@@ -127,24 +129,27 @@ struct ph_comm {
 
 /* ---- comm_create.c ---- */
 
-/* As ph_comm_create, on all ranks of the transport, which is copied, taken over and closed with the communicator. Until a
- * watch is attached, a rank that has ended is missed only when the time to wait for it is over. */
+/* As ph_comm_create, on all ranks of the transport, which is copied, taken over and closed with the
+ * communicator. Until a watch is attached, a rank that has ended is missed only when the time to wait for it
+ * is over. */
 ph_status ph__comm_create_on(
     const struct ph__transport *transport, const struct ph_comm_options *options, struct ph_comm **comm_out);
 
 /* Takes the watch over, which is closed with the communicator. Once, on all ranks or on none. */
 void ph__comm_attach_watch(struct ph_comm *comm, const struct ph__comm_watch *watch);
 
-/* How many threads each rank keeps busy (before: one), which says whether a rank that waits takes a core from another. */
+/* How many threads each rank keeps busy (before: one), which says whether a rank that waits takes a core from
+ * another. */
 void ph__comm_set_threads(struct ph_comm *comm, size_t num_threads);
 
-/* Messages are cut at so many bytes, on all ranks alike (before: PH_TRANSPORT_MAX_BYTES); with nothing in flight. */
+/* Messages are cut at so many bytes, on all ranks alike (before: PH_TRANSPORT_MAX_BYTES); with nothing in
+ * flight. */
 void ph__comm_set_cut(struct ph_comm *comm, size_t bytes);
 
 /* ---- comm_operation.c ---- */
 
-/* A slot with room for that many requests at a time and bytes of staging memory. Until ph__operation_launch nothing is in
- * flight but what was posted. PH_ERROR_MEMORY; what the communicator has failed with. */
+/* A slot with room for that many requests at a time and bytes of staging memory. Until ph__operation_launch
+ * nothing is in flight but what was posted. PH_ERROR_MEMORY; what the communicator has failed with. */
 ph_status ph__operation_take(struct ph_comm *comm, const struct ph__comm_call *call, size_t num_requests,
     size_t staging_bytes, struct ph__operation **operation_out);
 /* How many requests a message of so many bytes is: at least one. */
@@ -165,7 +170,8 @@ struct ph__operation *ph__operation_find(
 /* Whom it waits for: the rank of its first pending receive, or send; and how many others. It is pending. */
 size_t ph__operation_waits_for(const struct ph__operation *operation, size_t *num_others_out);
 
-/* Memory of operations that still have requests pending is kept until the process ends: a message may arrive. */
+/* Memory of operations that still have requests pending is kept until the process ends: a message may arrive.
+ */
 void ph__operations_fini(struct ph__operations *operations);
 
 /* ---- comm_meeting.c ---- */
@@ -177,11 +183,12 @@ void ph__comm_places_fini(struct ph__comm_places *places);
 /* Whether two ranks run on one machine. */
 bool ph__comm_places_are_neighbours(const struct ph__comm_places *places, size_t a, size_t b);
 
-/* All the rest, from the greetings, whose ranks_per_host is one and the same and divides the world. PH_ERROR_CONFIG: the
- * ranks are not numbered host by host. */
+/* All the rest, from the greetings, whose ranks_per_host is one and the same and divides the world.
+ * PH_ERROR_CONFIG: the ranks are not numbered host by host. */
 ph_status ph__comm_places_find(struct ph__comm_places *places);
 
-/* Exchanges greetings and fills comm->places. PH_ERROR_CONFIG: the same on all ranks, and nothing is on its way then. */
+/* Exchanges greetings and fills comm->places. PH_ERROR_CONFIG: the same on all ranks, and nothing is on its
+ * way then. */
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options);
 /* "rank 3 (process 4711 on node7)" */
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size);
@@ -193,24 +200,27 @@ ph_status ph__comm_meet_for(struct ph_comm *comm, const char *what);
 
 /* ---- comm_profile.c ---- */
 
-/* An operation begins; sends or receives a message; has been found done; has been waited for, from since_ns on. What is not
- * recorded costs no time. take: PH_ERROR_MEMORY. */
+/* An operation begins; sends or receives a message; has been found done; has been waited for, from since_ns
+ * on. What is not recorded costs no time. take: PH_ERROR_MEMORY. */
 ph_status ph__comm_profile_take(struct ph_comm *comm, struct ph__operation *operation);
 void ph__comm_profile_message(struct ph__operation *operation, size_t rank, bool is_send, uint64_t bytes);
 void ph__comm_profile_done(struct ph__operation *operation);
 void ph__comm_profile_waited(struct ph__operation *operation, uint64_t since_ns, uint64_t waited_ns);
-/* An operation has been started, or all that is in flight polled, between two computations, from since_ns on. */
+/* An operation has been started, or all that is in flight polled, between two computations, from since_ns on.
+ */
 void ph__comm_profile_polled(struct ph__comm_profile *profile, uint64_t since_ns);
 
 /* ---- comm_wait.c ---- */
 
 /* PH_OK, or what the communicator has failed with, recorded for this thread. */
 ph_status ph__comm_check(const struct ph_comm *comm);
-/* Fails unless it has: with a notice of the watch that explains it, where one comes soon, else as this rank's failure. */
+/* Fails unless it has: with a notice of the watch that explains it, where one comes soon, else as this rank's
+ * failure. */
 ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...) PH_PRINTF(2, 3);
 /* Unless it has failed: while ranks come together, when there is nobody to tell; `rank` speaks. */
 ph_status ph__comm_fail_early(struct ph_comm *comm, size_t rank, ph_status status, const char *text);
-/* Unless it has failed: all ranks have come to the same error by themselves, none is told, and rank 0 speaks. */
+/* Unless it has failed: all ranks have come to the same error by themselves, none is told, and rank 0 speaks.
+ */
 ph_status ph__comm_fail_alike(struct ph_comm *comm, ph_status status, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* How a process comes into its job: over the transport that fits, to a meeting of all ranks, and under the watch that lets
- * them hear of each other's ends. */
+/* How a process comes into its job: over the transport that fits, to a meeting of all ranks, and under the
+ * watch that lets them hear of each other's ends. */
 #include <string.h>
 
 #include "base/memory/caller.h"

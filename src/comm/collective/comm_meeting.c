@@ -1,4 +1,5 @@
-/* What ranks tell each other first: whether they are of one build and were asked for the same, and where each runs. */
+/* What ranks tell each other first: whether they are of one build and were asked for the same, and where each
+ * runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ void ph__comm_places_fini(struct ph__comm_places *places)
     free(places->peer_ranks);
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------------- */
+/* ---- hosts ---- */
 
 bool ph__comm_places_are_neighbours(const struct ph__comm_places *places, size_t a, size_t b)
 {
@@ -122,7 +123,7 @@ ph_status ph__comm_places_find(struct ph__comm_places *places)
     return PH_OK;
 }
 
-/* ---- one build and one wish ---------------------------------------------------------------------------------- */
+/* ---- one build and one wish ---- */
 
 enum { VERSION_BYTES = 32 };
 
@@ -180,7 +181,8 @@ static bool forget_options(struct ph__comm_places *places)
     return has_failed;
 }
 
-/* Ranks that have been started with different tasks hear that first: their options may differ because of it. */
+/* Ranks that have been started with different tasks hear that first: their options may differ because of it.
+ */
 static ph_status compare_tasks(const struct ph__comm_places *places)
 {
     const char *first = places->greetings[0].task;
@@ -214,7 +216,7 @@ static ph_status compare_options(const struct ph__comm_places *places)
     return PH_OK;
 }
 
-/* ---- together ------------------------------------------------------------------------------------------------ */
+/* ---- together ---- */
 
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options)
 {

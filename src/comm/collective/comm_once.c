@@ -1,5 +1,5 @@
-/* Start and wait in one. All that travels lies in staging memory, which stays where a rank fails and a message may still
- * arrive, or be read: so the caller's memory is its own again in any case. */
+/* Start and wait in one. All that travels lies in staging memory, which stays where a rank fails and a
+ * message may still arrive, or be read: so the caller's memory is its own again in any case. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static ph_status finish(struct ph_comm *comm, struct ph__operation *operation)
     return ph__comm_wait(comm, ticket);
 }
 
-/* ---- everybody's bytes for everybody --------------------------------------------------------------------------- */
+/* ---- everybody's bytes for everybody ---- */
 
 struct sizes {
     const uint64_t *bytes_of; /* by rank; NULL: all are `same` */
@@ -140,7 +140,7 @@ ph_status ph__comm_collect_once(
     return collect(comm, &call, &sizes, all_out);
 }
 
-/* ---- one rank's bytes ------------------------------------------------------------------------------------------ */
+/* ---- one rank's bytes ---- */
 
 ph_status ph__comm_broadcast_once(
     struct ph_comm *comm, const char *what, size_t root, void *data, size_t bytes)
@@ -181,7 +181,7 @@ ph_status ph__comm_pass_once(
     return PH_OK;
 }
 
-/* ---- counts of all ranks joined, some at a time, so that many of many ranks take little memory --------------------- */
+/* ---- counts of all ranks joined, some at a time, so that many of many ranks take little memory ---- */
 
 enum { BLOCK_NUMBERS = 1 << 16 };
 

@@ -8,13 +8,13 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 
-/* A ticket is how often its slot has been taken, above the number of the slot: a double holds it up to the 2^39th time. There
- * are few more slots than channels. */
+/* A ticket is how often its slot has been taken, above the number of the slot: a double holds it up to the
+ * 2^39th time. There are few more slots than channels. */
 enum { SLOT_BITS = 14 };
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 _Static_assert(PH_COMM_MAX_CHANNELS < SLOT_MASK, "each channel may have a slot");
 
-/* ---- slots --------------------------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 
 static ph_status grow(
     struct ph__operations *operations, void **items, size_t *capacity, size_t count, size_t size)
@@ -133,7 +133,7 @@ void ph__operations_fini(struct ph__operations *operations)
     free(operations->flying);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
 /* Every channel has a tag a stage, and the last one of channel 0 is the communicator's own. */
 #define TAGS_A_CHANNEL ((PH_TRANSPORT_MAX_TAG + 1) / (int)PH_COMM_MAX_CHANNELS)
@@ -225,7 +225,7 @@ size_t ph__operation_waits_for(const struct ph__operation *operation, size_t *nu
     return first->rank;
 }
 
-/* ---- stages -------------------------------------------------------------------------------------------------- */
+/* ---- stages ---- */
 
 /* Asks for each pending request, and keeps those that are not done. */
 static ph_status test_requests(struct ph_comm *comm, struct ph__operation *operation)

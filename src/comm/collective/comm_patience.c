@@ -8,8 +8,8 @@
 #include "base/thread/cpu.h"
 #include "net/waiter.h"
 
-/* Times since something came last. Where the processors are enough, a message that takes longer than the first is not missed
- * for a few microseconds more; where they are not, whoever sends it needs this core. */
+/* Times since something came last. Where the processors are enough, a message that takes longer than the
+ * first is not missed for a few microseconds more; where they are not, whoever sends it needs this core. */
 struct stages {
     uint64_t spin_ns, offer_ns;
 };
@@ -54,7 +54,7 @@ void ph__patience_pass(const struct ph__patience *patience, uint64_t now_ns)
     }
 }
 
-/* ---- processors ---------------------------------------------------------------------------------------------- */
+/* ---- processors ---- */
 
 static size_t count_bits(const uint64_t mask[PH_MASK_WORDS])
 {
@@ -74,8 +74,8 @@ void ph__processors_own(struct ph__processors *processors_out)
         processors_out->mask[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &set) != 0) << cpu % 64;
 }
 
-/* Launchers give each rank processors of its own by its mask; a quota, which leaves a process fewer than its mask has, is
- * of the container that they share. */
+/* Launchers give each rank processors of its own by its mask; a quota, which leaves a process fewer than its
+ * mask has, is of the container that they share. */
 void ph__processors_join(struct ph__processors *all, const struct ph__processors *one)
 {
     for (size_t word = 0; word < PH_MASK_WORDS; word++)

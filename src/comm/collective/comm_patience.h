@@ -1,5 +1,6 @@
-/* How a rank passes its time until something comes: by spinning, which notices at once but keeps a core; by offering the core
- * to others; by sleeping. There is nothing to be woken by: a transport makes progress when it is asked. */
+/* How a rank passes its time until something comes: by spinning, which notices at once but keeps a core; by
+ * offering the core to others; by sleeping. There is nothing to be woken by: a transport makes progress when
+ * it is asked. */
 #ifndef PH_COMM_COMM_PATIENCE_H
 #define PH_COMM_COMM_PATIENCE_H
 
@@ -18,7 +19,8 @@ static inline void ph__patience_reset(struct ph__patience *patience, uint64_t no
 }
 
 enum ph__patience_stage { PH_PATIENCE_SPINS, PH_PATIENCE_OFFERS, PH_PATIENCE_SLEEPS };
-/* How a rank passes its time now, if nothing has come; sleep_ns_out: how long it sleeps, 0 where it does not. */
+/* How a rank passes its time now, if nothing has come; sleep_ns_out: how long it sleeps, 0 where it does not.
+ */
 enum ph__patience_stage ph__patience_stage(
     const struct ph__patience *patience, uint64_t now_ns, uint64_t *sleep_ns_out);
 /* Nothing did: passes a little time in that way, the more the longer it has been. */

@@ -65,7 +65,7 @@ void ph__comm_profile_end(struct ph__comm_profile *profile)
         profile->comm->profile = NULL;
 }
 
-/* ---- topics -------------------------------------------------------------------------------------------------------- */
+/* ---- topics ---- */
 
 static ph_status add_topic(struct ph__comm_profile *profile, const char *what)
 {
@@ -93,7 +93,7 @@ static ph_status find_topic(
     return PH_OK;
 }
 
-/* ---- what operations do ------------------------------------------------------------------------------------------------ */
+/* ---- what operations do ---- */
 
 ph_status ph__comm_profile_take(struct ph_comm *comm, struct ph__operation *operation)
 {
@@ -159,7 +159,7 @@ void ph__comm_profile_polled(struct ph__comm_profile *profile, uint64_t since_ns
         profile->num_dropped++;
 }
 
-/* ---- what others do ---------------------------------------------------------------------------------------------------- */
+/* ---- what others do ---- */
 
 void ph__comm_profile_wait_begin(struct ph_comm *comm)
 {

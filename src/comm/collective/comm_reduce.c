@@ -1,16 +1,17 @@
-/* Sums: every member has a part, to which the others send their contributions and which it adds in the order of the members.
- * all_reduce then gathers the parts. A member sends and receives 2 (n - 1) / n of the data, whatever n is.
+/* Sums: every member has a part, to which the others send their contributions and which it adds in the order
+ * of the members. all_reduce then gathers the parts. A member sends and receives 2 (n - 1) / n of the data,
+ * whatever n is.
  *
- * Staging memory holds n slots, one a member's contribution to the own part; then, where numbers do not travel as they are,
- * the parts as they travel, each as far in as all parts before it are long. Stage 1 of all_reduce uses both again: the own
- * slot for the sum, the parts for what comes. */
+ * Staging memory holds n slots, one a member's contribution to the own part; then, where numbers do not
+ * travel as they are, the parts as they travel, each as far in as all parts before it are long. Stage 1 of
+ * all_reduce uses both again: the own slot for the sum, the parts for what comes. */
 #include <string.h>
 
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 #include "comm/collective/comm_inside.h"
 
-/* ---- parts --------------------------------------------------------------------------------------------------- */
+/* ---- parts ---- */
 
 /* Rows [first, first + count) of the data belong to a member. */
 struct part {
@@ -53,7 +54,7 @@ static size_t part_bytes(const struct ph__reduction *reduction, size_t rows)
     return ph__wire_bytes(reduction->wire, rows, reduction->columns);
 }
 
-/* ---- the first stage: parts to their owners ------------------------------------------------------------------ */
+/* ---- the first stage: parts to their owners ---- */
 
 static ph_status receive_contributions(struct ph_comm *comm, struct ph__operation *operation)
 {
@@ -112,7 +113,7 @@ static void add_contributions(struct ph_comm *comm, struct ph__operation *operat
             reduction->sum, columns);
 }
 
-/* ---- all_reduce's second stage: sums to everybody ------------------------------------------------------------ */
+/* ---- all_reduce's second stage: sums to everybody ---- */
 
 static ph_status unpack_sums(struct ph_comm *comm, struct ph__operation *operation)
 {
@@ -164,7 +165,7 @@ static ph_status gather_sums(struct ph_comm *comm, struct ph__operation *operati
     return PH_OK;
 }
 
-/* ---- starts -------------------------------------------------------------------------------------------------- */
+/* ---- starts ---- */
 
 static ph_status end_with_sum(struct ph_comm *comm, struct ph__operation *operation)
 {
@@ -173,7 +174,8 @@ static ph_status end_with_sum(struct ph_comm *comm, struct ph__operation *operat
     return PH_OK;
 }
 
-/* Of either stage: one message to and from each other member, of a part, all of which are at most `most_rows` long. */
+/* Of either stage: one message to and from each other member, of a part, all of which are at most `most_rows`
+ * long. */
 static size_t count_requests(
     const struct ph_comm *comm, const struct ph__reduction *reduction, size_t most_rows)
 {

@@ -1,5 +1,5 @@
-/* Progress, which is polling, and waiting, which is progress until an operation is done; and how a communicator ends when a rank
- * fails. */
+/* Progress, which is polling, and waiting, which is progress until an operation is done; and how a
+ * communicator ends when a rank fails. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 /* ---- failures: what is told to whom when a rank fails, and what every later call says ---- */
 
-/* Which notice of a job was the first is known after a round trip; why a transport fails, when a dead process's sockets have
- * been closed. */
+/* Which notice of a job was the first is known after a round trip; why a transport fails, when a dead
+ * process's sockets have been closed. */
 #define ECHO_MS 1000u
 #define EXPLAIN_MS 200u
 #define LOOK_PAUSE_NS 1000000

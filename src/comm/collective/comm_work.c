@@ -1,5 +1,5 @@
-/* Work of some ranks that the others wait for, however long it takes. Whoever works tells the others every TELL_NS that it goes on;
- * the first rank does so, too, while it reads texts of all. */
+/* Work of some ranks that the others wait for, however long it takes. Whoever works tells the others every
+ * TELL_NS that it goes on; the first rank does so, too, while it reads texts of all. */
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
@@ -8,7 +8,7 @@
 
 #define TELL_NS 50000000u /* between two signs of life */
 
-/* ---- work ----------------------------------------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 enum { IS_DONE, GOES_ON };
 
@@ -58,7 +58,7 @@ ph_status ph__comm_work_by_all(struct ph_comm *comm, ph__comm_work *work, void *
     return ph__comm_share(comm, status);
 }
 
-/* ---- texts ---------------------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 /* What the first rank says to another one. */
 enum word { IT_GOES_ON, YOUR_TURN, IT_IS_OVER };

@@ -42,7 +42,7 @@ static void *attend(void *context)
     return NULL;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static bool look(void *context, struct ph__comm_notice *notice_out)
 {
@@ -80,7 +80,7 @@ static void close_watch(void *context, bool is_clean)
     destroy(attendant);
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------ */
+/* ---- making one ---- */
 
 static void init_ending(pthread_cond_t *ending)
 {

@@ -1,4 +1,5 @@
-/* What is said over the connections of a watch: control frames (net/control_stream.h), and the proofs of the first three.
+/* What is said over the connections of a watch: control frames (net/control_stream.h), and the proofs of the
+ * first three.
  *
  *     rank r -> rank 0   HELLO      who it is, and a nonce
  *     rank 0 -> rank r   CHALLENGE  a nonce, and rank 0's proof
@@ -8,7 +9,8 @@
  *     either way         NOTICE     somebody has died or failed
  *     either way         LEAVE      the job is over for this one
  *
- * What comes is checked and believed only as far as it holds together: PH_ERROR_PEER. Pure functions; any thread. */
+ * What comes is checked and believed only as far as it holds together: PH_ERROR_PEER. Pure functions; any
+ * thread. */
 #ifndef PH_COMM_WATCH_FRAMES_H
 #define PH_COMM_WATCH_FRAMES_H
 
@@ -66,7 +68,8 @@ ph_status ph__watch_get_notice(
 /* Rank 0 has a hello: makes what it answers. */
 ph_status ph__watch_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,
     size_t world_size, struct ph__challenge *challenge_out, struct ph__watch_answer *answer_out);
-/* Another rank has that answer to its own hello: checks the proof of rank 0, called `peer`, and makes its own. */
+/* Another rank has that answer to its own hello: checks the proof of rank 0, called `peer`, and makes its
+ * own. */
 ph_status ph__watch_prove(const struct ph__secret *secret, const void *hello, size_t hello_size,
     const struct ph__watch_answer *answer, const char *peer, unsigned char proof_out[PH_PROOF_BYTES]);
 

@@ -1,6 +1,7 @@
-/* See watch.h; here is how the others come to rank 0. An address that does not answer, or where somebody else answers (each host may
- * have a bridge of the same address), must not use up the time of the next one: each has its share, and twice as much the next
- * time. Whoever rank 0 has welcomed waits for it to say that all have come. */
+/* See watch.h; here is how the others come to rank 0. An address that does not answer, or where somebody else
+ * answers (each host may have a bridge of the same address), must not use up the time of the next one: each
+ * has its share, and twice as much the next time. Whoever rank 0 has welcomed waits for it to say that all
+ * have come. */
 #include <assert.h>
 #include <poll.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* See watch.h; here is how rank 0 waits for the others. Whoever connects is a candidate until it has proved itself: HELLO, our
- * CHALLENGE, PROOF. Candidates that say anything else are dropped, and so is the one that has waited longest when more wait than
- * ranks are missing and some strangers besides. */
+/* See watch.h; here is how rank 0 waits for the others. Whoever connects is a candidate until it has proved
+ * itself: HELLO, our CHALLENGE, PROOF. Candidates that say anything else are dropped, and so is the one that
+ * has waited longest when more wait than ranks are missing and some strangers besides. */
 #include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -184,8 +184,8 @@ ph_status ph__watch_listener_admit(struct ph__watch_listener *listener, int sock
 
 /* ---- addresses ---- */
 
-/* The addresses at which other ranks may find this one (getifaddrs(3)). An address that is valid on one link alone (fe80::/10)
- * would need the name that the link has on the other host, and is left out. */
+/* The addresses at which other ranks may find this one (getifaddrs(3)). An address that is valid on one link
+ * alone (fe80::/10) would need the name that the link has on the other host, and is left out. */
 
 /* 0: no address of the Internet. */
 static socklen_t address_size(const struct sockaddr *address)

@@ -1,6 +1,6 @@
-/* See watch.h; here is the watch once all have come. Rank 0 and the others differ in two things: a notice that is new to rank 0
- * goes to all others, and another rank's own does not count before rank 0 has sent it back: of several that fail at once one is
- * the first for all. */
+/* See watch.h; here is the watch once all have come. Rank 0 and the others differ in two things: a notice
+ * that is new to rank 0 goes to all others, and another rank's own does not count before rank 0 has sent it
+ * back: of several that fail at once one is the first for all. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ static void close_peer(struct ph__watch_peer *peer)
     peer->stream = NULL;
 }
 
-/* What cannot leave now does so when there is room. That a connection is broken is found out by who reads from it, so that what the
- * other side has said before its end is heard. */
+/* What cannot leave now does so when there is room. That a connection is broken is found out by who reads
+ * from it, so that what the other side has said before its end is heard. */
 static void flush_peer(struct ph__watch_peer *peer)
 {
     (void)ph__control_stream_flush(peer->stream);

@@ -43,7 +43,8 @@ void ph__watch_star_send(
 /* Where there is no notice yet, this is it; rank 0 passes it on. */
 void ph__watch_star_note(struct ph__watch_star *star, const struct ph__comm_notice *notice);
 
-/* Limits what a connection may say, and takes no descriptors from it. Owns the socket, also where this fails. */
+/* Limits what a connection may say, and takes no descriptors from it. Owns the socket, also where this fails.
+ */
 ph_status ph__watch_stream_create(int socket, struct ph__control_stream **stream_out);
 /* While two make each other's acquaintance: a few bytes, for which there is room. */
 ph_status ph__watch_say(
@@ -53,8 +54,8 @@ ph_status ph__watch_say(
 ph_status ph__watch_listener_admit(struct ph__watch_listener *listener, int socket);
 struct ph__watch_star *ph__watch_listener_star(struct ph__watch_listener *listener); /* borrowed */
 
-/* The addresses of this host's interfaces, in digits and in their order: the loopback's, or those that other hosts may
- * reach. *num_out is 0 where there are none. */
+/* The addresses of this host's interfaces, in digits and in their order: the loopback's, or those that other
+ * hosts may reach. *num_out is 0 where there are none. */
 ph_status ph__watch_hosts(
     bool is_loopback, char hosts_out[PH_WATCH_MAX_ADDRESSES][PH_HOST_BYTES], size_t *num_out);
 

@@ -1,11 +1,12 @@
 /* MPI as a transport: a plugin, which transport_open.c loads.
  *
- * Compiled once against each library's mpi.h, since an MPI_Request is a pointer in one and a number in the other; nothing else
- * here knows which it is. Messages travel on a communicator of our own, so that a program may use MPI beside us; a program
- * that has initialised MPI itself also finalizes it.
+ * Compiled once against each library's mpi.h, since an MPI_Request is a pointer in one and a number in the
+ * other; nothing else here knows which it is. Messages travel on a communicator of our own, so that a program
+ * may use MPI beside us; a program that has initialised MPI itself also finalizes it.
  *
- * MPI has no way to leave a job in which a rank has failed: MPI_Finalize waits for the dead, and MPI_Abort kills ranks that
- * still have something to say. So after a failure neither is called, and the process ends with its own exit code. */
+ * MPI has no way to leave a job in which a rank has failed: MPI_Finalize waits for the dead, and MPI_Abort
+ * kills ranks that still have something to say. So after a failure neither is called, and the process ends
+ * with its own exit code. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -70,7 +71,8 @@ static bool receive_message(void *context, size_t from, int tag, void *data, siz
     return true;
 }
 
-/* Of a request that has failed. Open MPI 4 has by then written the whole message, also what is beyond the end. */
+/* Of a request that has failed. Open MPI 4 has by then written the whole message, also what is beyond the
+ * end. */
 static bool fail_to_pass(char error[PH_TRANSPORT_ERROR_BYTES], uint64_t wanted_bytes, int code)
 {
     int class = MPI_SUCCESS;
@@ -112,9 +114,9 @@ static bool test_request(void *context, struct ph__transport_request *request, b
     return true;
 }
 
-/* Tells Hydra, and whoever else speaks its simple protocol, that this process is through with MPI: otherwise it kills all
- * ranks with SIGKILL as soon as one has exited, whatever they were about to do or say. Open MPI's mpirun is not to be told:
- * it sends SIGTERM a second later, SIGKILL after one more. */
+/* Tells Hydra, and whoever else speaks its simple protocol, that this process is through with MPI: otherwise
+ * it kills all ranks with SIGKILL as soon as one has exited, whatever they were about to do or say. Open
+ * MPI's mpirun is not to be told: it sends SIGTERM a second later, SIGKILL after one more. */
 static void sign_off(void)
 {
     static const char words[] = "cmd=finalize\n";
@@ -152,9 +154,10 @@ static bool may_read_across(void)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
-/* Over TCP a message of up to the eager limit goes off at once. A longer one waits until its receiver has looked, and then its
- * sender again, and both look between operators only: gradients of a layer would travel behind backward, not meanwhile.
- * Open MPI's own limits are 64 and 128 KiB; the second may not be below the first. */
+/* Over TCP a message of up to the eager limit goes off at once. A longer one waits until its receiver has
+ * looked, and then its sender again, and both look between operators only: gradients of a layer would travel
+ * behind backward, not meanwhile. Open MPI's own limits are 64 and 128 KiB; the second may not be below the
+ * first. */
 static void prepare_tcp(void)
 {
     static const char eager[] = "OMPI_MCA_btl_tcp_eager_limit", most[] = "OMPI_MCA_btl_tcp_max_send_size";
@@ -171,8 +174,9 @@ static bool is_one_host(void)
     return ranks != NULL && neighbours != NULL && strcmp(ranks, neighbours) == 0;
 }
 
-/* A container may forbid ranks to read each other's memory. Open MPI 4 finds out in the middle of a message. UCX, below MPICH, goes
- * by TCP then, also between ranks of one host, and may hang when it closes that (openucx/ucx, issue 8738). */
+/* A container may forbid ranks to read each other's memory. Open MPI 4 finds out in the middle of a message.
+ * UCX, below MPICH, goes by TCP then, also between ranks of one host, and may hang when it closes that
+ * (openucx/ucx, issue 8738). */
 static void prepare_container(void)
 {
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
@@ -180,8 +184,8 @@ static void prepare_container(void)
         setenv("UCX_TLS", "self,sm", 0);
 }
 
-/* The libraries read the environment when they are initialised; what somebody has set stays. An idle rank of Open MPI offers its
- * processor to others, since waiting is polling. */
+/* The libraries read the environment when they are initialised; what somebody has set stays. An idle rank of
+ * Open MPI offers its processor to others, since waiting is polling. */
 static void prepare_environment(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);

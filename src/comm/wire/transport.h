@@ -1,11 +1,12 @@
 /* What carries messages between the ranks of a job: one table of functions, which a plugin fills.
  *
- * A plugin is a shared object that knows one MPI library and nothing of libphloem: it is compiled from mpi_transport.c, once
- * for each library, and loaded by transport_open.c. Tests fill the same table with queues between threads; a simulator
- * could. So this header includes no other of ours, and errors are text.
+ * A plugin is a shared object that knows one MPI library and nothing of libphloem: it is compiled from
+ * mpi_transport.c, once for each library, and loaded by transport_open.c. Tests fill the same table with
+ * queues between threads; a simulator could. So this header includes no other of ours, and errors are text.
  *
- * Messages between two ranks that have the same tag arrive in the order in which they were started; no others promise an
- * order. All calls come from one thread (MPI_THREAD_FUNNELED). Nothing here waits but open and close. */
+ * Messages between two ranks that have the same tag arrive in the order in which they were started; no others
+ * promise an order. All calls come from one thread (MPI_THREAD_FUNNELED). Nothing here waits but open and
+ * close. */
 #ifndef PH_COMM_TRANSPORT_H
 #define PH_COMM_TRANSPORT_H
 
@@ -30,8 +31,9 @@ struct ph__transport {
     size_t rank, world_size;
     const char *name; /* "Open MPI 4.1.4"; until close */
 
-    /* Each returns false after an error, with one line of text in `error`. The data are borrowed until the request is
-     * done; bytes <= PH_TRANSPORT_MAX_BYTES, 0 is a message as well, and a rank may send to itself. */
+    /* Each returns false after an error, with one line of text in `error`. The data are borrowed until the
+     * request is done; bytes <= PH_TRANSPORT_MAX_BYTES, 0 is a message as well, and a rank may send to
+     * itself. */
     bool (*send)(void *context, size_t to, int tag, const void *data, size_t bytes,
         struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
     /* The message must have exactly so many bytes: another length is an error of test. */
@@ -41,9 +43,9 @@ struct ph__transport {
     bool (*test)(void *context, struct ph__transport_request *request, bool *is_done_out,
         char error[PH_TRANSPORT_ERROR_BYTES]);
 
-    /* is_clean: all ranks have met to close, and nothing is on its way; it may wait for them, without a limit and without
-     * hearing of deaths. Else it takes no further part: requests that are not done are given up, and their memory must stay
-     * until the process ends. */
+    /* is_clean: all ranks have met to close, and nothing is on its way; it may wait for them, without a limit
+     * and without hearing of deaths. Else it takes no further part: requests that are not done are given up,
+     * and their memory must stay until the process ends. */
     void (*close)(void *context, bool is_clean);
 };
 

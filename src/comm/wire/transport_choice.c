@@ -7,8 +7,8 @@
 
 #include "base/text/number.h"
 
-/* In this order, since one launcher may run inside of another, or speak several languages. PMI is spoken by Hydra, which numbers
- * the processes of a host itself, and by srun. */
+/* In this order, since one launcher may run inside of another, or speak several languages. PMI is spoken by
+ * Hydra, which numbers the processes of a host itself, and by srun. */
 static const struct {
     const char *present, *count; /* variables: of this process, and of how many there are */
     const char *places[2];       /* number the processes of a host from 0; the first that is set counts */
@@ -99,7 +99,8 @@ ph_status ph__transport_choose(const char *wanted, struct ph__transport_choice *
     return PH_OK;
 }
 
-/* Where nothing numbers a host's processes each is the first: what several say is better than what nobody does. */
+/* Where nothing numbers a host's processes each is the first: what several say is better than what nobody
+ * does. */
 static bool is_first_place(const char *const places[2])
 {
     const char *place = getenv(places[0]) != NULL ? places[0] : places[1];

@@ -7,7 +7,8 @@
 
 #include "base/file/file.h"
 
-/* ---- where plugins lie: PH_PLUGIN_FOLDER is the folder of installed plugins as seen from that of installed programs ---- */
+/* ---- where plugins lie: PH_PLUGIN_FOLDER is the folder of installed plugins as seen from that of installed
+ * programs ---- */
 
 struct search {
     struct ph__arena *arena;
@@ -48,7 +49,8 @@ static ph_status look_around(struct search *search, const char *folder)
     return look_into(search, from_program);
 }
 
-/* Of a file that is given by its whole path: a program's own name may be relative to a folder that it was in long ago. */
+/* Of a file that is given by its whole path: a program's own name may be relative to a folder that it was in
+ * long ago. */
 static ph_status look_beside(struct search *search, const char *file)
 {
     char path[PATH_MAX];

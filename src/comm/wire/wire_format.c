@@ -44,7 +44,7 @@ static struct rows rows_of(enum ph_wire_format wire, size_t rows, size_t columns
     return (struct rows){.count = rows, .columns = columns, .scales_at = rows * columns};
 }
 
-/* ---- packing ------------------------------------------------------------------------------------------------- */
+/* ---- packing ---- */
 
 /* scale_out: of int8, four bytes that may lie anywhere. */
 static void pack_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
@@ -95,7 +95,7 @@ void ph__wire_pack_rows(const struct ph__kernels *kernels, enum ph_wire_format w
             scales + row * sizeof(float));
 }
 
-/* ---- unpacking ----------------------------------------------------------------------------------------------- */
+/* ---- unpacking ---- */
 
 static void unpack_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
     const void *bytes, float scale, ph_real *numbers_out)

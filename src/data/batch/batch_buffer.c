@@ -140,7 +140,8 @@ static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *e
     }
 }
 
-/* Rows of a permuted window are far from each other: those of the next run are fetched while this one is filled. */
+/* Rows of a permuted window are far from each other: those of the next run are fetched while this one is
+ * filled. */
 static void fetch_next(const struct ph_encoder *encoder, const struct run *run)
 {
     size_t end = run->end + ROWS_AT_ONCE < run->num_samples ? run->end + ROWS_AT_ONCE : run->num_samples;
@@ -149,8 +150,8 @@ static void fetch_next(const struct ph_encoder *encoder, const struct run *run)
             __builtin_prefetch(run->rows[b] + word);
 }
 
-/* A few rows at a time, so that each is read once, and ids are written by whole cache lines: the columns of a batch lie a
- * power of two apart as a rule, and would take each other's places in the cache. */
+/* A few rows at a time, so that each is read once, and ids are written by whole cache lines: the columns of a
+ * batch lie a power of two apart as a rule, and would take each other's places in the cache. */
 static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_samples)
 {

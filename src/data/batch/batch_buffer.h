@@ -23,8 +23,8 @@ struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     size_t groups_capacity;
 };
 
-/* Writes the rows, which the encoder has encoded, into buffer->batch in the combined format. Of no rows, too: all arrays lie
- * somewhere then, though nothing is in them. */
+/* Writes the rows, which the encoder has encoded, into buffer->batch in the combined format. Of no rows, too:
+ * all arrays lie somewhere then, though nothing is in them. */
 ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_rows, uint64_t first_sample);
 void ph__batch_buffer_fini(struct ph__batch_buffer *buffer);

@@ -55,7 +55,7 @@ struct ph_batches {
     pthread_t thread;
 };
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
 {
@@ -110,7 +110,7 @@ static void *make_all(void *argument)
     return NULL;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static ph_status start(struct ph_batches *batches)
 {
@@ -121,7 +121,8 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-/* Names where rows come from: files with their fingerprint or, where dataset is not NULL, a dataset that errors call `path`. */
+/* Names where rows come from: files with their fingerprint or, where dataset is not NULL, a dataset that
+ * errors call `path`. */
 struct origin {
     const char *path;
     struct ph__fingerprint *fingerprint;
@@ -206,7 +207,7 @@ void ph_batches_close(struct ph_batches *batches)
     free(batches);
 }
 
-/* ---- taking -------------------------------------------------------------------------------------------- */
+/* ---- taking ---- */
 
 /* Gives the lent buffer back and waits for the next full one. */
 static struct slot *wait_made(struct ph_batches *batches)

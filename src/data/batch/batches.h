@@ -5,8 +5,8 @@
 #include "data/source/fingerprint.h"
 #include "phloem/data.h"
 
-/* ph_batches_open with a fingerprint of the path's files (fingerprint.h), which the batches' reading carries on; NULL: none. It is borrowed
- * until close, and another thread's meanwhile where batches are prefetched. */
+/* ph_batches_open with a fingerprint of the path's files (fingerprint.h), which the batches' reading carries
+ * on; NULL: none. It is borrowed until close, and another thread's meanwhile where batches are prefetched. */
 ph_status ph__batches_open_fingerprinted(const struct ph_encoder *encoder, const char *path,
     struct ph__fingerprint *fingerprint, const struct ph_batches_options *options,
     struct ph_batches **batches_out);

@@ -9,9 +9,10 @@
 #include "base/sizes.h"
 #include "data/source/input_file.h"
 
-/* ---- lanes: dealing blocks ------------------------------------------------------------------------------- */
+/* ---- lanes: dealing blocks ---- */
 
-/* Lane l of L gets the blocks at places l, L + l, 2 L + l … of the permuted order, and has them one after the other. */
+/* Lane l of L gets the blocks at places l, L + l, 2 L + l … of the permuted order, and has them one after the
+ * other. */
 static ph_status deal_blocks(struct ph__lanes *lanes, uint64_t seed, uint64_t epoch)
 {
     struct ph__prepared_source *blocks = &lanes->blocks;
@@ -52,7 +53,7 @@ static ph_status open_lane(struct ph__lanes *lanes, size_t number, const struct 
     return ph__window_open_blocks(&lane->window, encoder, folder, &own, options);
 }
 
-/* ---- lanes: dealing rows --------------------------------------------------------------------------------- */
+/* ---- lanes: dealing rows ---- */
 
 static size_t count_open(const struct ph__lanes *lanes)
 {
@@ -62,7 +63,8 @@ static size_t count_open(const struct ph__lanes *lanes)
     return num_open;
 }
 
-/* Sets each lane's share of the next num_rows rows: even parts, and of what some could not give even parts again. */
+/* Sets each lane's share of the next num_rows rows: even parts, and of what some could not give even parts
+ * again. */
 static void deal_rows(struct ph__lanes *lanes, size_t num_rows)
 {
     for (size_t i = 0; i < lanes->num_lanes; i++)
@@ -131,7 +133,7 @@ static ph_status seek(struct ph__lanes *lanes, const char *folder, size_t batch_
     return PH_OK;
 }
 
-/* ---- lanes: opening -------------------------------------------------------------------------------------- */
+/* ---- lanes: opening ---- */
 
 static ph_status open_all(struct ph__lanes *lanes, const struct ph_encoder *encoder, const char *folder,
     const struct ph_batches_options *options)
@@ -172,9 +174,10 @@ void ph__lanes_close(struct ph__lanes *lanes)
     memset(lanes, 0, sizeof *lanes);
 }
 
-/* ---- lanes: taking --------------------------------------------------------------------------------------- */
+/* ---- lanes: taking ---- */
 
-/* Goes over the lane's share, which begins at row `start` of the batch, and appends what lies in [first, end) of it. */
+/* Goes over the lane's share, which begins at row `start` of the batch, and appends what lies in [first, end)
+ * of it. */
 static ph_status take_share(
     struct ph__lanes *lanes, struct ph__lane *lane, size_t start, size_t first, size_t end, size_t *num_taken)
 {
@@ -209,7 +212,7 @@ ph_status ph__lanes_take(
 
 #define GIVEN_WORD (PH_POSITION_WORDS - 1) /* of a position; the others are the window's */
 
-/* ---- a rank's rows: opening ------------------------------------------------------------------------------ */
+/* ---- a rank's rows: opening ---- */
 
 static ph_status check_options(
     const char *path, const struct ph_dataset *dataset, const struct ph_batches_options *options)
@@ -250,7 +253,7 @@ void ph__rank_rows_close(struct ph__rank_rows *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-/* ---- a rank's rows: batches ------------------------------------------------------------------------------ */
+/* ---- a rank's rows: batches ---- */
 
 /* Tells where the part of the rank in a batch of n rows begins, and where the next one's does. */
 static size_t part_first(const struct ph__rank_rows *rows, size_t n)
@@ -282,8 +285,8 @@ static ph_status take_all(struct ph__rank_rows *rows, struct ph__rank_batch *bat
     return PH_OK;
 }
 
-/* Takes the rank's part of n rows, skips the others, and counts all that there were; with `goes_on` it tries for one row
- * more, so that the end is reached if it is there. */
+/* Takes the rank's part of n rows, skips the others, and counts all that there were; with `goes_on` it tries
+ * for one row more, so that the end is reached if it is there. */
 static ph_status take_part(
     struct ph__rank_rows *rows, size_t n, bool goes_on, struct ph__rank_batch *batch, size_t *num_found_out)
 {
@@ -342,7 +345,7 @@ ph_status ph__rank_rows_next(struct ph__rank_rows *rows, struct ph__rank_batch *
     return PH_OK;
 }
 
-/* ---- what is known of the pass --------------------------------------------------------------------------- */
+/* ---- what is known of the pass ---- */
 
 void ph__rank_rows_tell(const struct ph__rank_rows *rows, struct ph_position *position_out)
 {

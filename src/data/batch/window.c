@@ -29,9 +29,10 @@ static void tell_source(const struct ph__window *window, struct ph__source_posit
         ph__source_tell(&window->source, position_out);
 }
 
-/* ---- filling --------------------------------------------------------------------------------------------- */
+/* ---- filling ---- */
 
-/* Adds rows first and later of the window to its order, as far as they take part; the first is the data's row `number`.
+/* Adds rows first and later of the window to its order, as far as they take part; the first is the data's row
+ * `number`.
  */
 static ph_status order_rows(struct ph__window *window, size_t first, uint64_t number)
 {
@@ -135,7 +136,8 @@ static ph_status read_chosen(struct ph__window *window)
     return PH_OK;
 }
 
-/* Goes on to the next window and its rows; in the order of the data `wanted` of them at most, or a block. No rows: the end.
+/* Goes on to the next window and its rows; in the order of the data `wanted` of them at most, or a block. No
+ * rows: the end.
  */
 static ph_status refill(struct ph__window *window, size_t wanted)
 {
@@ -149,7 +151,7 @@ static ph_status refill(struct ph__window *window, size_t wanted)
     return PH_OK;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 /* The window that was being given out when the pass was left. */
 static ph_status restore(struct ph__window *window, const struct ph_position *position)
@@ -166,7 +168,8 @@ static ph_status restore(struct ph__window *window, const struct ph_position *po
     return PH_OK;
 }
 
-/* Whether rows of text may be skipped unseen: none may be left out, nor may the first decide what the others are. */
+/* Whether rows of text may be skipped unseen: none may be left out, nor may the first decide what the others
+ * are. */
 static bool can_skip_text(const struct ph__window *window, const struct ph_batches_options *options)
 {
     return !options->reading.is_shuffled && options->reading.max_bad_rows == 0 && !options->needs_no_labels &&
@@ -250,7 +253,7 @@ void ph__window_close(struct ph__window *window)
     memset(window, 0, sizeof *window);
 }
 
-/* ---- taking ---------------------------------------------------------------------------------------------- */
+/* ---- taking ---- */
 
 /* Keeps the rows taken from this window, the last `count`, before it is filled anew. */
 static ph_status carry(struct ph__window *window, size_t count)
@@ -313,7 +316,7 @@ ph_status ph__window_skip(struct ph__window *window, uint64_t count, uint64_t *n
     return PH_OK;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 void ph__window_tell(const struct ph__window *window, struct ph_position *position_out)
 {

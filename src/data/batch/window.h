@@ -1,11 +1,11 @@
 /* The order in which rows become samples: as in the file, or shuffled within a window.
  *
- * A window is as many encoded rows as fit in shuffle_bytes (one at least), read, permuted by (seed, epoch) and then given
- * out. Rows come from text, in its order, or from prepared data, block by block (prepared_source.h). The order depends
- * on nothing else: not on batch sizes, not on who reads ahead.
+ * A window is as many encoded rows as fit in shuffle_bytes (one at least), read, permuted by (seed, epoch)
+ * and then given out. Rows come from text, in its order, or from prepared data, block by block
+ * (prepared_source.h). The order depends on nothing else: not on batch sizes, not on who reads ahead.
  *
- * A lazy window, of prepared data, knows from the blocks' numbers of rows alone which rows it holds, and reads them when
- * one of them is taken: whoever skips all of them reads none. */
+ * A lazy window, of prepared data, knows from the blocks' numbers of rows alone which rows it holds, and
+ * reads them when one of them is taken: whoever skips all of them reads none. */
 #ifndef PH_DATA_WINDOW_H
 #define PH_DATA_WINDOW_H
 
@@ -39,9 +39,9 @@ struct ph__window {
     struct ph__rows carried; /* those of them that lay in a former window */
 };
 
-/* Only seed, epoch, world_size and the options of order, labels, bad and negative rows are read. With a dataset (else NULL)
- * its rows are taken, and the path is its name in errors; a fingerprint of the path's files (else NULL) is carried on. To be closed also on
- * failure. */
+/* Only seed, epoch, world_size and the options of order, labels, bad and negative rows are read. With a
+ * dataset (else NULL) its rows are taken, and the path is its name in errors; a fingerprint of the path's
+ * files (else NULL) is carried on. To be closed also on failure. */
 ph_status ph__window_open(struct ph__window *window, const struct ph_encoder *encoder, const char *path,
     const struct ph_dataset *dataset, struct ph__fingerprint *fingerprint,
     const struct ph_batches_options *options);
@@ -54,8 +54,9 @@ void ph__window_close(struct ph__window *window);
 ph_status ph__window_take(
     struct ph__window *window, size_t wanted, const uint32_t *const **rows_out, size_t *num_rows_out);
 
-/* Goes over so many rows, fewer only at the end; where can_skip is true, of the windows that are opened for one of several
- * ranks: rows in the order of the data, of which it is known without encoding them that they take part. */
+/* Goes over so many rows, fewer only at the end; where can_skip is true, of the windows that are opened for
+ * one of several ranks: rows in the order of the data, of which it is known without encoding them that they
+ * take part. */
 ph_status ph__window_skip(struct ph__window *window, uint64_t count, uint64_t *num_skipped_out);
 
 /* All words of a position but the last, which is the caller's. */

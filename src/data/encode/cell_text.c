@@ -4,7 +4,7 @@
 
 #include "base/text/number.h"
 
-/* ---- decimal numbers ------------------------------------------------------------------------------------- */
+/* ---- decimal numbers ---- */
 
 /* A decimal number as it is read: mantissa * 10^exponent. */
 struct decimal {
@@ -14,9 +14,9 @@ struct decimal {
 
 #define FULL_MANTISSA ((UINT64_MAX - 9) / 10) /* has room for one digit more, whichever it is */
 
-/* Appends digits from *text on, each moving the exponent by `step` (-1 behind the point). A mantissa of 19 or 20 digits
- * is full: further digits only count. Every uint64_t is rounded as a cast to double rounds it. Returns how many digits
- * there were. */
+/* Appends digits from *text on, each moving the exponent by `step` (-1 behind the point). A mantissa of 19 or
+ * 20 digits is full: further digits only count. Every uint64_t is rounded as a cast to double rounds it.
+ * Returns how many digits there were. */
 static size_t read_digits(const char **text, const char *end, int step, struct decimal *decimal)
 {
     const char *at = *text;
@@ -128,7 +128,7 @@ bool ph__decimal_parse_id(const char *text, size_t length, uint64_t *number_out)
     return true;
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
 #define SHORT_LENGTH (sizeof "YYMMDDHH" - 1)
 #define DATE_LENGTH (sizeof "YYYY-MM-DD" - 1)
@@ -151,7 +151,8 @@ static int number(const char *digits, size_t count)
     return value;
 }
 
-/* Tells whether the text is so long a beginning of the shape, in which a 0 stands for any digit and T also for a blank. */
+/* Tells whether the text is so long a beginning of the shape, in which a 0 stands for any digit and T also
+ * for a blank. */
 static bool has_shape(const char *text, size_t length, const char *shape)
 {
     for (size_t i = 0; i < length; i++)

@@ -8,7 +8,7 @@
 #include "base/text/name_index.h"
 #include "base/text/utf8.h"
 
-/* ---- columns ------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 ph_status ph__encoder_new(struct ph_encoder **encoder_out)
 {
@@ -43,7 +43,7 @@ ph_status ph__column_share(struct ph__column *column, const char *shares)
     return column->shares != NULL ? PH_OK : ph__out_of_memory("encoder: '%s'", column->name);
 }
 
-/* ---- sealing ------------------------------------------------------------------------------------------- */
+/* ---- sealing ---- */
 
 /* Rows of an id column's table: row 0, and those of its encoding. */
 static uint64_t count_rows(const struct ph__column *column)
@@ -247,7 +247,7 @@ void ph_encoder_destroy(struct ph_encoder *encoder)
     free(encoder);
 }
 
-/* ---- what others ask ----------------------------------------------------------------------------------- */
+/* ---- what others ask ---- */
 
 /* The first of the columns by_source whose source is not before this name. */
 static size_t first_made_from(const struct ph_encoder *encoder, const char *name)

@@ -3,9 +3,9 @@
  *
  * An encoded row is a run of 32-bit words (floats by their bits): first a fixed part
  *     labels (T) | dense (D) | weight (1, if any) | group (2, if any) | sparse (F)
- * whose sparse word is the id of a single-valued feature or the number of ids of a list; then the lists in the order
- * of their sparse slots, each its ids and, if it is weighted, as many weights. Immutable after creation; any number
- * of threads may read it. */
+ * whose sparse word is the id of a single-valued feature or the number of ids of a list; then the lists in
+ * the order of their sparse slots, each its ids and, if it is weighted, as many weights. Immutable after
+ * creation; any number of threads may read it. */
 #ifndef PH_DATA_ENCODER_H
 #define PH_DATA_ENCODER_H
 
@@ -20,7 +20,8 @@
 
 #define PH_LOG1P_TABLE_SIZE 1024
 
-/* What the training data says about a dense column, blanks apart; of the values after log1p where there is one. */
+/* What the training data says about a dense column, blanks apart; of the values after log1p where there is
+ * one. */
 struct ph__statistics {
     uint64_t num_values, num_blanks;
     double min, max, mean, deviation;
@@ -32,8 +33,8 @@ struct ph__column {
     enum ph__field_kind kind;
     size_t slot; /* among the labels, the dense or the sparse features */
     /* id */
-    char *
-        shares; /* the column whose rows it has; NULL: its own. What follows up to the vocabulary is then that column's */
+    char *shares; /* the column whose rows it has; NULL: its own. What follows up to the vocabulary is then
+                     that column's */
     size_t
         owner; /* index of the column whose vocabulary and rows these are: its own, mostly; set by the seal */
     enum ph__field_encoding encoding;
@@ -109,19 +110,20 @@ ph_status ph__encoder_add_column(
 /* The column has the rows of the id column of that name. PH_ERROR_MEMORY. */
 ph_status ph__column_share(struct ph__column *column, const char *shares);
 
-/* After all columns, and once more when vocabularies or boundaries have changed: gives the slots, lays out the row, fills
- * the tables. `where` names the source in errors, `status` is what a wrong schema gives. */
+/* After all columns, and once more when vocabularies or boundaries have changed: gives the slots, lays out
+ * the row, fills the tables. `where` names the source in errors, `status` is what a wrong schema gives. */
 ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_status status);
 
 /* The columns made from the file's column of this name, in their order; of a sealed encoder. Borrowed. */
 const struct ph__column *const *ph__encoder_made_from(
     const struct ph_encoder *encoder, const char *name, size_t *count_out);
 
-/* The seal of the encoder's file (base/format/seal.h): of the file that it was loaded from, else of the one that
- * ph_encoder_save would write. Two encoders that encode alike have the same. */
+/* The seal of the encoder's file (base/format/seal.h): of the file that it was loaded from, else of the one
+ * that ph_encoder_save would write. Two encoders that encode alike have the same. */
 ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65]);
 
-/* Whether an id may stand in a column with a vocabulary, which is saved as lines of UTF-8. PH_ERROR_DATA naming the field. */
+/* Whether an id may stand in a column with a vocabulary, which is saved as lines of UTF-8. PH_ERROR_DATA
+ * naming the field. */
 ph_status ph__encoder_check_word(const struct ph__column *column, const char *word, size_t length);
 
 #define PH_LOG_BUCKET_NEGATIVES 3 /* counts -3, -2 and -1 have buckets of their own */

@@ -1,4 +1,5 @@
-/* The encoder as a sealed JSON file (base/format/seal.h): saved with a model, loaded by whoever feeds that model. */
+/* The encoder as a sealed JSON file (base/format/seal.h): saved with a model, loaded by whoever feeds that
+ * model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,10 @@
 #define MAX_FILE_BYTES ((uint64_t)1 << 32)
 #define MAX_IDS_BYTES (MAX_FILE_BYTES / 2) /* that are saved: room for what JSON escapes */
 
-/* ---- saving -------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
-/* The words separated by line feeds, which no id contains (ph__encoder_check_word): one string instead of a million
- * nodes. */
+/* The words separated by line feeds, which no id contains (ph__encoder_check_word): one string instead of a
+ * million nodes. */
 static ph_status set_words(struct ph__json *json, const struct ph__vocabulary *vocabulary)
 {
     char *text = malloc(vocabulary->text_size + vocabulary->num_words + 1);
@@ -189,7 +190,7 @@ ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65])
     return status;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 static ph_status fail_key(const char *path, const char *key)
 {

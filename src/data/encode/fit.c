@@ -7,7 +7,7 @@
 
 #include "base/memory/memory.h"
 
-/* ---- exact sums ------------------------------------------------------------------------------------------ */
+/* ---- exact sums ---- */
 
 #define LEAST_EXPONENT (-352) /* of the unit of digit 0: a multiple of 32, not above 2 * (-148 - 24) */
 #define DIGIT_BITS 32
@@ -95,7 +95,7 @@ long double ph__exact_sum_value(const struct ph__exact_sum *sum)
     return value;
 }
 
-/* ---- fits ------------------------------------------------------------------------------------------------ */
+/* ---- fits ---- */
 
 static bool wants_vocabulary(const struct ph__column *column)
 {
@@ -147,7 +147,7 @@ void ph__fit_fini(struct ph__fit *fit)
     *fit = (struct ph__fit){0};
 }
 
-/* ---- the sample ------------------------------------------------------------------------------------------ */
+/* ---- the sample ---- */
 
 static bool is_before(const struct ph__sampled *a, const struct ph__sampled *b)
 {
@@ -198,7 +198,7 @@ static ph_status sample_add(struct ph__sample *sample, struct ph__sampled item)
     return PH_OK;
 }
 
-/* ---- gathering ------------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, double value)
 {
@@ -257,7 +257,7 @@ ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups)
     return PH_OK;
 }
 
-/* ---- merging --------------------------------------------------------------------------------------------- */
+/* ---- merging ---- */
 
 ph_status ph__fit_column_merge(struct ph__fit_column *column, const struct ph__fit_column *later)
 {
@@ -287,7 +287,7 @@ uint64_t ph__fit_bytes(const struct ph__fit *fit)
     return bytes;
 }
 
-/* ---- finishing ------------------------------------------------------------------------------------------- */
+/* ---- finishing ---- */
 
 static void finish_statistics(const struct ph__fit_totals *gathered, struct ph__column *column)
 {

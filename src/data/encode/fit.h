@@ -1,9 +1,10 @@
-/* What an encoder learns from the training rows: the ids of its vocabularies with their counts, the statistics of its
- * dense columns, and samples for quantiles.
+/* What an encoder learns from the training rows: the ids of its vocabularies with their counts, the
+ * statistics of its dense columns, and samples for quantiles.
  *
- * One pass gathers, any number of gatherers may work on parts of the data, and merging them in the order of the parts
- * gives what one pass over the whole gives, bit for bit: ids keep the order of their first appearance, sums are exact
- * and the sample is chosen by the hash of a row's key. One thread at a time per gatherer. */
+ * One pass gathers, any number of gatherers may work on parts of the data, and merging them in the order of
+ * the parts gives what one pass over the whole gives, bit for bit: ids keep the order of their first
+ * appearance, sums are exact and the sample is chosen by the hash of a row's key. One thread at a time per
+ * gatherer. */
 #ifndef PH_DATA_FIT_H
 #define PH_DATA_FIT_H
 
@@ -12,12 +13,13 @@
 
 #include "data/encode/encoder.h"
 
-/* ---- exact sums ------------------------------------------------------------------------------------------ */
+/* ---- exact sums ---- */
 
 /* Sums of floats and of their squares without rounding, so that they depend neither on order nor on grouping.
  *
- * A fixed-point number of 32-bit digits, wide enough for any finite float, its square, and 2^60 of them: digit i counts
- * units of 2^(32 i - 352). A digit is kept in 64 bits, so that many additions need no carry. */
+ * A fixed-point number of 32-bit digits, wide enough for any finite float, its square, and 2^60 of them:
+ * digit i counts units of 2^(32 i - 352). A digit is kept in 64 bits, so that many additions need no carry.
+ */
 #define PH_EXACT_SUM_DIGITS 21
 
 struct ph__exact_sum { /* zero-initialised is 0 */
@@ -35,7 +37,7 @@ bool ph__exact_sum_is_sound(const struct ph__exact_sum *sum);
 /* Gives the sum, rounded. */
 long double ph__exact_sum_value(const struct ph__exact_sum *sum);
 
-/* ---- fits ------------------------------------------------------------------------------------------------ */
+/* ---- fits ---- */
 
 #define PH_QUANTILE_SAMPLE 65536
 
@@ -82,8 +84,8 @@ const struct ph__column *ph__fit_first_wanted(const struct ph_encoder *encoder);
 ph_status ph__fit_init(struct ph__fit *fit, const struct ph_encoder *encoder);
 void ph__fit_fini(struct ph__fit *fit);
 
-/* The row encoder gives a dense value or a number to be put in a bucket, and the end of a good row, whose ids are in
- * `lookups`. Of a bad row nothing is kept: ph__fit_drop_row. */
+/* The row encoder gives a dense value or a number to be put in a bucket, and the end of a good row, whose ids
+ * are in `lookups`. Of a bad row nothing is kept: ph__fit_drop_row. */
 ph_status ph__fit_value(struct ph__fit *fit, const struct ph__column *column, double value);
 ph_status ph__fit_row(struct ph__fit *fit, const struct ph__lookups *lookups);
 static inline void ph__fit_drop_row(struct ph__fit *fit)

@@ -1,5 +1,5 @@
-/* Encodes cells of every kind: checks them, and makes them values of the row in the making (row_encoder.c), whose parts
- * they go to. */
+/* Encodes cells of every kind: checks them, and makes them values of the row in the making (row_encoder.c),
+ * whose parts they go to. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,9 +22,10 @@ static ph_status fail_cell(
         (int)ph__utf8_cut(cell, length, QUOTED_BYTES), cell, problem);
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
-/* Numbers are finite, or NaN for a blank: of a standardised column the mean, else what `missing` says; an unknown label. */
+/* Numbers are finite, or NaN for a blank: of a standardised column the mean, else what `missing` says; an
+ * unknown label. */
 
 static float log1p_of(const struct ph_encoder *encoder, double number)
 {
@@ -90,7 +91,8 @@ static uint32_t bucket_of(const struct ph__column *column, double x)
     return (uint32_t)low;
 }
 
-/* Puts counts above 2 in buckets by the square of their logarithm, rounded down: the recipe that won Criteo's contest. */
+/* Puts counts above 2 in buckets by the square of their logarithm, rounded down: the recipe that won Criteo's
+ * contest. */
 static uint32_t log_bucket_of(double x)
 {
     if (x <= 2)
@@ -111,10 +113,11 @@ static ph_status encode_bucket(
     return PH_OK;
 }
 
-/* ---- ids ------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
-/* `target` is the word of the row that gets the row of the table: at once, or from a vocabulary at the commit, until when
- * the word must stay. A word is not empty; digits are fewer than PH_LOOKUP_DIGITS and copied. */
+/* `target` is the word of the row that gets the row of the table: at once, or from a vocabulary at the
+ * commit, until when the word must stay. A word is not empty; digits are fewer than PH_LOOKUP_DIGITS and
+ * copied. */
 
 /* Gives the vocabulary that the column's ids are looked up in, or counted. */
 static const struct ph__vocabulary *vocabulary_of(
@@ -222,7 +225,7 @@ static void encode_group(struct ph__row_encoder *row, const char *cell, size_t l
     words[row->encoder->group_word + 1] = (uint32_t)(group >> 32);
 }
 
-/* ---- lists ----------------------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 ph_status ph__row_item(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
     size_t length, float weight)
@@ -271,7 +274,7 @@ static ph_status encode_list(
     return PH_OK;
 }
 
-/* ---- cells ----------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 #define BEYOND_FLOAT "is beyond the range of a 32-bit float, which ends at 3.4e38"
 

@@ -1,5 +1,5 @@
-/* Rows in the making: where they begin and end, and how their lists are put in order. What goes into them is in
- * row_cells.c. */
+/* Rows in the making: where they begin and end, and how their lists are put in order. What goes into them is
+ * in row_cells.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ void ph__row_encoder_fini(struct ph__row_encoder *row)
     *row = (struct ph__row_encoder){0};
 }
 
-/* ---- lists ----------------------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 /* Room for so many more words in the row. */
 static ph_status reserve_words(struct ph__row_encoder *row, size_t num_words)
@@ -107,8 +107,8 @@ static void place_piece(struct ph__row_encoder *row, const struct ph__list_piece
     row->places[piece->slot] += piece->count;
 }
 
-/* Lists come in the order of the file and in pieces; they are to lie in the order of their slots, in one. The C library's
- * sort takes memory. */
+/* Lists come in the order of the file and in pieces; they are to lie in the order of their slots, in one. The
+ * C library's sort takes memory. */
 static ph_status order_lists(struct ph__row_encoder *row)
 {
     if (are_lists_in_order(row))
@@ -125,7 +125,7 @@ static ph_status order_lists(struct ph__row_encoder *row)
     return PH_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows)
 {

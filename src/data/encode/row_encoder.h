@@ -1,9 +1,10 @@
-/* From the cells of one row to an encoded row (encoder.h). Whatever the cells come from – text, arrays, a serving
- * program – the same code encodes them.
+/* From the cells of one row to an encoded row (encoder.h). Whatever the cells come from – text, arrays, a
+ * serving program – the same code encodes them.
  *
- * Between ph__row_begin and ph__row_commit each column gets one cell at most, in any order; a list may get its ids in
- * pieces. A row that is begun anew without a commit leaves nothing behind. What is wrong with a cell is PH_ERROR_DATA
- * naming field and cell: whoever knows the place puts it in front. One thread at a time per row encoder. */
+ * Between ph__row_begin and ph__row_commit each column gets one cell at most, in any order; a list may get
+ * its ids in pieces. A row that is begun anew without a commit leaves nothing behind. What is wrong with a
+ * cell is PH_ERROR_DATA naming field and cell: whoever knows the place puts it in front. One thread at a time
+ * per row encoder. */
 #ifndef PH_DATA_ROW_ENCODER_H
 #define PH_DATA_ROW_ENCODER_H
 
@@ -53,12 +54,12 @@ void ph__row_encoder_fini(struct ph__row_encoder *row);
 ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows);
 ph_status ph__row_commit(struct ph__row_encoder *row);
 
-/* Makes room for one more id of a list, whose row of the table goes to the word *target_out of the row; SIZE_MAX when the
- * list is full. */
+/* Makes room for one more id of a list, whose row of the table goes to the word *target_out of the row;
+ * SIZE_MAX when the list is full. */
 ph_status ph__row_add_item(
     struct ph__row_encoder *row, const struct ph__column *column, float weight, size_t *target_out);
 
-/* ---- cells (row_cells.c) -------------------------------------------------------------------------------- */
+/* ---- cells (row_cells.c) ---- */
 
 /* One more id of a list, with its weight where the list is weighted (else ignored). */
 ph_status ph__row_item(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
@@ -74,7 +75,8 @@ ph_status ph__row_weighted_item(
 ph_status ph__row_text(
     struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length);
 
-/* A dense value, label, weight or number to be put in a bucket; NaN is a blank. An id must be a whole number. */
+/* A dense value, label, weight or number to be put in a bucket; NaN is a blank. An id must be a whole number.
+ */
 ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *column, double number);
 
 /* As ph__row_text of the number written in decimal. Of a list it is one more id. */

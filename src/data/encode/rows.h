@@ -1,4 +1,5 @@
-/* Encoded rows one after the other: what sources make and batches are made of. Their layout is in encoder.h. */
+/* Encoded rows one after the other: what sources make and batches are made of. Their layout is in encoder.h.
+ */
 #ifndef PH_DATA_ROWS_H
 #define PH_DATA_ROWS_H
 
@@ -26,7 +27,8 @@ ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, si
 size_t ph__rows_num_words(const struct ph__rows *rows);
 void ph__rows_fini(struct ph__rows *rows);
 
-/* What so many rows of so many words together take of a window's bytes: their words, starts and places in an order. */
+/* What so many rows of so many words together take of a window's bytes: their words, starts and places in an
+ * order. */
 static inline uint64_t ph__rows_bytes(uint64_t num_rows, uint64_t num_words)
 {
     return num_words * sizeof(uint32_t) + num_rows * (sizeof(uint64_t) + sizeof(uint32_t));

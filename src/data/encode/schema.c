@@ -12,7 +12,7 @@
 #define CRITEO_COUNTS 13
 #define CRITEO_CATEGORIES 26
 
-/* ---- formats ------------------------------------------------------------------------------------------- */
+/* ---- formats ---- */
 
 bool ph__has_quotes(enum ph__data_format format)
 {
@@ -42,7 +42,7 @@ bool ph__has_header(const struct ph_data_settings *settings)
     return false;
 }
 
-/* ---- entries: what is given, or what a format has ------------------------------------------------------ */
+/* ---- entries: what is given, or what a format has ---- */
 
 /* What a format's columns are where the settings say nothing else. */
 static const struct ph__field_settings criteo_fields[] = {
@@ -51,8 +51,8 @@ static const struct ph__field_settings criteo_fields[] = {
     {.name = "C*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
 };
 
-/* As the click models of the literature use Avazu: the time as hour, weekday and weekend, the impression's own id not at
- * all. */
+/* As the click models of the literature use Avazu: the time as hour, weekday and weekend, the impression's
+ * own id not at all. */
 #define AVAZU_ID(column, time_component, file_column)                                                  \
     {                                                                                                  \
         .name = (column), .from = (file_column), .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, \
@@ -137,7 +137,8 @@ static ph_status field_list_init(struct field_list *fields, struct entries entri
     return PH_OK;
 }
 
-/* The entry for a column of the file: exact names first, then patterns in their order. NULL: there is none. */
+/* The entry for a column of the file: exact names first, then patterns in their order. NULL: there is none.
+ */
 static const struct ph__field_settings *find_field(const struct field_list *fields, const char *name)
 {
     const struct ph__field_settings *items = fields->entries.items;
@@ -152,7 +153,7 @@ static const struct ph__field_settings *find_field(const struct field_list *fiel
     return NULL;
 }
 
-/* ---- columns of the file ------------------------------------------------------------------------------- */
+/* ---- columns of the file ---- */
 
 /* A schema under construction. */
 struct building {
@@ -216,8 +217,8 @@ static ph_status add_field(const struct building *building, const struct ph__fie
     return PH_OK;
 }
 
-/* The features that are made of the file's column `from` under names of their own, by the entries of `fields`; of the
- * built-in ones those that no given entry names. */
+/* The features that are made of the file's column `from` under names of their own, by the entries of
+ * `fields`; of the built-in ones those that no given entry names. */
 static ph_status add_derived(
     struct building *building, struct field_list *fields, struct file_column from, bool *is_any)
 {
@@ -320,7 +321,7 @@ static ph_status build_from_fields(struct building *building)
     return PH_OK;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static ph_status fail_unmet(
     const struct ph_data_settings *settings, uint64_t header_line, const struct ph__field_settings *field)
@@ -342,7 +343,8 @@ static ph_status fail_unmet(
         settings->paths.train, line_of(header_line, line), name);
 }
 
-/* Every entry must have met a column, or a misspelt name would go unnoticed: all but "*", the rest, which may be nothing. */
+/* Every entry must have met a column, or a misspelt name would go unnoticed: all but "*", the rest, which may
+ * be nothing. */
 static ph_status check_all_fields_met(const struct building *building, uint64_t header_line)
 {
     const struct field_list *given = &building->given;

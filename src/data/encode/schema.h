@@ -1,5 +1,5 @@
-/* The columns of an encoder, from the settings' fields and from what the training file says of itself. Internal to the
- * data room. */
+/* The columns of an encoder, from the settings' fields and from what the training file says of itself.
+ * Internal to the data room. */
 #ifndef PH_DATA_SCHEMA_H
 #define PH_DATA_SCHEMA_H
 
@@ -13,14 +13,14 @@
 struct ph__column;
 struct ph_encoder;
 
-/* ---- formats ------------------------------------------------------------------------------------------- */
+/* ---- formats ---- */
 
 /* Whether the files' first line names the columns, and the separator where data.separator says none. */
 bool ph__has_header(const struct ph_data_settings *settings);
 char ph__default_separator(enum ph__data_format format);
 bool ph__has_quotes(enum ph__data_format format); /* cells may stand in double quotes */
 
-/* ---- columns ------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 /* What the training file says about its columns. Borrowed. */
 struct ph__file_shape {
@@ -36,9 +36,10 @@ struct ph__file_shape {
 ph_status ph__schema_build(
     const struct ph_data_settings *settings, const struct ph__file_shape *shape, struct ph_encoder *encoder);
 
-/* ---- entries of data.fields (schema_fields.c) ---------------------------------------------------------- */
+/* ---- entries of data.fields (schema_fields.c) ---- */
 
-/* A name that stands for every column that starts so; a feature that is made from a column of another name. */
+/* A name that stands for every column that starts so; a feature that is made from a column of another name.
+ */
 static inline bool ph__field_is_pattern(const struct ph__field_settings *field)
 {
     const size_t length = strlen(field->name);
@@ -55,8 +56,8 @@ static inline bool ph__field_is_sharing(const struct ph__field_settings *field)
     return field->shares != NULL && field->shares[0] != '\0';
 }
 
-/* PH_ERROR_CONFIG when two entries have one name, and for a key of an entry that its kind or encoding has no use for.
- * Lists: the data itself may say which columns are some. */
+/* PH_ERROR_CONFIG when two entries have one name, and for a key of an entry that its kind or encoding has no
+ * use for. Lists: the data itself may say which columns are some. */
 ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool may_be_lists);
 
 /* Sets what an id field's column is beyond its name and kind. PH_ERROR_CONFIG naming the field. */

@@ -1,5 +1,5 @@
-/* Entries of data.fields: refuses, before they meet columns, what cannot be or would change nothing; and makes of an id's
- * entry its column, how its ids become rows of a table. */
+/* Entries of data.fields: refuses, before they meet columns, what cannot be or would change nothing; and
+ * makes of an id's entry its column, how its ids become rows of a table. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -19,7 +19,7 @@ static enum ph__field_encoding encoding_of(
     return field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
 }
 
-/* ---- what an entry may say ------------------------------------------------------------------------------- */
+/* ---- what an entry may say ---- */
 
 static ph_status check_name(const struct ph__field_settings *field, struct ph__name_index *earlier)
 {
@@ -123,7 +123,7 @@ ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool 
     return PH_OK;
 }
 
-/* ---- ids ------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 /* "1, 2.5, 10" */
 static ph_status parse_boundaries(const char *text, struct ph__column *column)

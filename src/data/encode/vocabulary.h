@@ -60,7 +60,8 @@ static inline const char *ph__lookup_word(const struct ph__lookup *lookup)
     return lookup->word != NULL ? lookup->word : lookup->digits;
 }
 
-/* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first appearance. */
+/* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first
+ * appearance. */
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
     uint32_t count, uint64_t hash, bool *is_new_out);
 

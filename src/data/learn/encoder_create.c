@@ -1,4 +1,5 @@
-/* Making an encoder: its columns from the settings and the training file's first line, what it learns from one pass. */
+/* Making an encoder: its columns from the settings and the training file's first line, what it learns from
+ * one pass. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,8 +155,9 @@ static ph_status count_file(struct ph__reader *reader, size_t *num_fields)
     }
 }
 
-/* Counts the fields of libffm files, which are read once from end to end: one more than the largest number. Words that are no
- * triples are passed over: whoever encodes the rows will say what is wrong with them. PH_ERROR_DATA: no row has a field. */
+/* Counts the fields of libffm files, which are read once from end to end: one more than the largest number.
+ * Words that are no triples are passed over: whoever encodes the rows will say what is wrong with them.
+ * PH_ERROR_DATA: no row has a field. */
 static ph_status count_fields(const char *const *paths, size_t num_paths, size_t *num_fields_out)
 {
     size_t num_fields = 0;
@@ -232,7 +234,8 @@ static ph_status learn(
     return status;
 }
 
-/* Whether the training file can be read once more than the batches read it, where an encoding is learnt from it. */
+/* Whether the training file can be read once more than the batches read it, where an encoding is learnt from
+ * it. */
 static ph_status check_can_learn(const struct ph_data_settings *settings, const struct ph__column *wanted)
 {
     if (settings->paths.train == NULL)

@@ -7,7 +7,7 @@
 
 #define MAX_FILES 65536
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct fit_file {
     struct ph__mapped_file map;
@@ -92,7 +92,7 @@ bool ph__fit_file_is_whole(
     return look_at(path, encoder, is_file_whole, summary_out);
 }
 
-/* ---- merging --------------------------------------------------------------------------------------------- */
+/* ---- merging ---- */
 
 /* The next word of a file, for one column. */
 struct cursor {

@@ -1,13 +1,14 @@
-/* What a fit has gathered, as a file: how a first pass stays within its memory, and is taken up again after a crash.
+/* What a fit has gathered, as a file: how a first pass stays within its memory, and is taken up again after a
+ * crash.
  *
- * A fit is written when it has grown to its bound, or when its part of the data has ended; the files of all parts, in
- * their order, merge to what one fit over all rows gives. Merging maps the files and walks through them side by side,
- * word by word: it takes memory for the words that stay alone.
+ * A fit is written when it has grown to its bound, or when its part of the data has ended; the files of all
+ * parts, in their order, merge to what one fit over all rows gives. Merging maps the files and walks through
+ * them side by side, word by word: it takes memory for the words that stay alone.
  *
- * Layout, little-endian: arrays one after another, each on a multiple of 8 bytes: for each column its words in the order
- * of (hash, length, bytes) as hash u64, count u32, index of first appearance u32, end of text u64, text; then its sample;
- * then a directory that says where each lies and what its checksum is; then a footer. Scratch: a file of another version,
- * encoder or machine is no error but not used. */
+ * Layout, little-endian: arrays one after another, each on a multiple of 8 bytes: for each column its words
+ * in the order of (hash, length, bytes) as hash u64, count u32, index of first appearance u32, end of text
+ * u64, text; then its sample; then a directory that says where each lies and what its checksum is; then a
+ * footer. Scratch: a file of another version, encoder or machine is no error but not used. */
 #ifndef PH_DATA_FIT_FILE_H
 #define PH_DATA_FIT_FILE_H
 
@@ -16,7 +17,7 @@
 #include "base/sum/checksum.h"
 #include "data/encode/fit.h"
 
-/* ---- layout, as learn.c writes it ------------------------------------------------------------------------ */
+/* ---- layout, as learn.c writes it ---- */
 
 #define PH_FIT_MAGIC "phloem fit 1"
 #define PH_FIT_ALIGNMENT 8
@@ -79,7 +80,7 @@ static inline uint64_t ph__fit_entry_checksum(const struct ph__fit_entry *entry,
     return ph__checksum(sums, sizeof sums);
 }
 
-/* ---- reading and merging --------------------------------------------------------------------------------- */
+/* ---- reading and merging ---- */
 
 /* What a file says of itself. */
 struct ph__fit_summary {
@@ -88,16 +89,16 @@ struct ph__fit_summary {
     bool is_last;          /* of its part */
 };
 
-/* Whether there is such a file for such an encoder, written to its end; and whether it is also undamaged, which takes
- * reading it. */
+/* Whether there is such a file for such an encoder, written to its end; and whether it is also undamaged,
+ * which takes reading it. */
 bool ph__fit_file_is_ended(
     const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out);
 bool ph__fit_file_is_whole(
     const char *path, const struct ph_encoder *encoder, struct ph__fit_summary *summary_out);
 
-/* Merges the files, in the order of their rows, into the encoder: its vocabularies, statistics and boundaries. All of
- * them are checked before; PH_ERROR_DATA naming the one that is damaged.
- * PH_ERROR_MEMORY when the words that stay take more than max_bytes, naming the column whose turn it was. */
+/* Merges the files, in the order of their rows, into the encoder: its vocabularies, statistics and
+ * boundaries. All of them are checked before; PH_ERROR_DATA naming the one that is damaged. PH_ERROR_MEMORY
+ * when the words that stay take more than max_bytes, naming the column whose turn it was. */
 ph_status ph__fit_files_finish(
     const char *const *paths, size_t num_paths, uint64_t max_bytes, struct ph_encoder *encoder);
 

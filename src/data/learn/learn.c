@@ -7,7 +7,7 @@
 
 #define ROWS_BETWEEN_LOOKS 256 /* at the memory that the fit takes */
 
-/* ---- writing a fit --------------------------------------------------------------------------------------- */
+/* ---- writing a fit ---- */
 
 /* The words of a column in the order of the file. */
 struct sorted_words {
@@ -173,7 +173,7 @@ static ph_status write_fit(const char *path, struct ph__fit *fit, const struct p
     return ph__fit_init(fit, encoder);
 }
 
-/* ---- parts ----------------------------------------------------------------------------------------------- */
+/* ---- parts ---- */
 
 static const char *file_path(struct ph__arena *arena, const char *prefix, size_t number)
 {

@@ -1,16 +1,17 @@
-/* The first pass over the training data, part by part: bounded in memory, parallel, and taken up again after a crash.
+/* The first pass over the training data, part by part: bounded in memory, parallel, and taken up again after
+ * a crash.
  *
- * A part is a stretch of lines of one file. Each leaves files PREFIX-000.fit, -001 …, the last of them marked, in the order
- * of its rows; the files of all parts in order make the encoder (fit_file.h). Parts may be learnt by any number of
- * threads at once, each call by one. */
+ * A part is a stretch of lines of one file. Each leaves files PREFIX-000.fit, -001 …, the last of them
+ * marked, in the order of its rows; the files of all parts in order make the encoder (fit_file.h). Parts may
+ * be learnt by any number of threads at once, each call by one. */
 #ifndef PH_DATA_LEARN_H
 #define PH_DATA_LEARN_H
 
 #include "data/learn/fit_file.h"
 #include "data/source/source.h"
 
-/* Makes an encoder whose columns are known and that has learnt nothing yet: not for encoding (encoder_create.c). Errors as
- * ph_encoder_create. */
+/* Makes an encoder whose columns are known and that has learnt nothing yet: not for encoding
+ * (encoder_create.c). Errors as ph_encoder_create. */
 ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph_encoder **encoder_out);
 
 struct ph__learn_part {
@@ -29,8 +30,8 @@ struct ph__learn_part {
 ph_status ph__learn_part(
     const struct ph_encoder *encoder, const struct ph__learn_part *part, struct ph__fit_summary *summary_out);
 
-/* Makes the encoder's vocabularies, statistics and boundaries of what the parts, in order, have left. The path names the
- * data in errors; that it has no rows is PH_ERROR_DATA. */
+/* Makes the encoder's vocabularies, statistics and boundaries of what the parts, in order, have left. The
+ * path names the data in errors; that it has no rows is PH_ERROR_DATA. */
 ph_status ph__learn_finish(const char *path, const char *const *prefixes, size_t num_parts,
     uint64_t max_bytes, struct ph_encoder *encoder);
 

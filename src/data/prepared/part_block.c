@@ -5,7 +5,7 @@
 
 #include "base/memory/memory.h"
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 ph_status ph__row_layout_init(struct ph__row_layout *layout, const struct ph_encoder *encoder)
 {
@@ -47,9 +47,10 @@ static size_t num_streams_of(const struct ph__row_layout *layout)
 
 #define RUN 64 /* rows that are decoded at once: their words stay in the first cache */
 
-/* ---- encoding ------------------------------------------------------------------------------------------ */
+/* ---- encoding ---- */
 
-/* The fixed words, column by column: values[column * num_rows + row]. Tile by tile, so that a row is read once. */
+/* The fixed words, column by column: values[column * num_rows + row]. Tile by tile, so that a row is read
+ * once. */
 static void transpose(const struct ph__rows *rows, size_t num_columns, uint32_t *values)
 {
     for (size_t first = 0; first < rows->num_rows; first += RUN) {
@@ -133,7 +134,7 @@ void ph__block_encoder_fini(struct ph__block_encoder *encoder)
     *encoder = (struct ph__block_encoder){.layout = encoder->layout};
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------ */
+/* ---- decoding ---- */
 
 /* A decoding under way. */
 struct decoding {

@@ -11,7 +11,7 @@
 #include "base/memory/memory.h"
 #include "base/sum/checksum.h"
 
-/* ---- layout ---------------------------------------------------------------------------------------------- */
+/* ---- layout ---- */
 
 static unsigned nibble(char digit)
 {
@@ -57,7 +57,7 @@ uint64_t ph__part_footer_checksum(const struct ph__part_footer *footer)
     return ph__checksum(footer, offsetof(struct ph__part_footer, checksum));
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 struct ph__part_writer {
     struct ph__atomic_file file;
@@ -156,7 +156,7 @@ void ph__part_writer_close(struct ph__part_writer *writer)
     free(writer);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 #define PREPARE_ANEW "make it anew: phloem prepare CONFIG --out FOLDER"
 
@@ -174,7 +174,7 @@ static ph_status fail(const struct ph__part_reader *reader, const char *what)
     return ph_fail(PH_ERROR_DATA, "%s: %s", reader->path, what);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static ph_status map(struct ph__part_reader *reader)
 {
@@ -296,7 +296,7 @@ void ph__part_reader_close(struct ph__part_reader *reader)
     free(reader);
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 const struct ph__part_footer *ph__part_reader_footer(const struct ph__part_reader *reader)
 {

@@ -41,8 +41,8 @@ struct ph__part_entry {
 };
 _Static_assert(sizeof(struct ph__part_entry) == 32, "as in the file");
 
-/* Which bytes of the text went into the part, decompressed where the file is compressed: lines that begin there. Of
- * arrays: which rows. */
+/* Which bytes of the text went into the part, decompressed where the file is compressed: lines that begin
+ * there. Of arrays: which rows. */
 struct ph__part_range {
     uint64_t begin, end;
     uint64_t num_lines;    /* that were read, or rows */
@@ -69,14 +69,14 @@ ph_status ph__part_header_create(const struct ph__row_layout *layout,
 
 uint64_t ph__part_footer_checksum(const struct ph__part_footer *footer);
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* Writes one part, block by block. The file appears under its name when it is finished and durable,
  * and not before. One thread at a time per writer. */
 struct ph__part_writer;
 
-/* Path, layout and digest are borrowed: path and digest during the call, the layout until close. Errors of all calls:
- * PH_ERROR_DISK naming the path, PH_ERROR_MEMORY. */
+/* Path, layout and digest are borrowed: path and digest during the call, the layout until close. Errors of
+ * all calls: PH_ERROR_DISK naming the path, PH_ERROR_MEMORY. */
 ph_status ph__part_writer_open(const char *path, const struct ph__row_layout *layout,
     const unsigned char digest[PH_ENCODER_DIGEST_BYTES], struct ph__part_writer **writer_out);
 
@@ -89,17 +89,18 @@ ph_status ph__part_writer_finish(
 
 void ph__part_writer_close(struct ph__part_writer *writer); /* without a finish: nothing is left of it */
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Reads one part: maps the file, and decodes any block at any time.
  *
- * Opening checks header, index and footer against their checksums and against the file's size; a block's checksum is
- * checked when it is first used. Several threads may decode blocks of one reader at once, each with a decoder of its
- * own. A file that is cut short while it is mapped ends the process with SIGBUS, as with any mapping. */
+ * Opening checks header, index and footer against their checksums and against the file's size; a block's
+ * checksum is checked when it is first used. Several threads may decode blocks of one reader at once, each
+ * with a decoder of its own. A file that is cut short while it is mapped ends the process with SIGBUS, as
+ * with any mapping. */
 struct ph__part_reader;
 
-/* Path and digest are borrowed during the call, the layout until close. PH_ERROR_DATA naming the path: it is missing,
- * cut, damaged, of another version, or made with another encoder. */
+/* Path and digest are borrowed during the call, the layout until close. PH_ERROR_DATA naming the path: it is
+ * missing, cut, damaged, of another version, or made with another encoder. */
 ph_status ph__part_reader_open(const char *path, const struct ph__row_layout *layout,
     const unsigned char digest[PH_ENCODER_DIGEST_BYTES], struct ph__part_reader **reader_out);
 void ph__part_reader_close(struct ph__part_reader *reader);
@@ -113,8 +114,8 @@ const struct ph__part_entry *ph__part_reader_entries(const struct ph__part_reade
 ph_status ph__part_reader_decode(
     struct ph__part_reader *reader, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows);
 
-/* Only the first label of each row, as the word that it is: labels_out (the block's rows). The checksum, which would need
- * all of the block's bytes, is left to ph__part_reader_decode. */
+/* Only the first label of each row, as the word that it is: labels_out (the block's rows). The checksum,
+ * which would need all of the block's bytes, is left to ph__part_reader_decode. */
 ph_status ph__part_reader_decode_labels(const struct ph__part_reader *reader, size_t block,
     const struct ph__block_decoder *decoder, uint32_t *labels_out);
 

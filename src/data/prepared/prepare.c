@@ -7,8 +7,8 @@
  *     FOLDER/train/…        parts, and when all are there the manifest; so for valid and test
  *     FOLDER/prepared.yaml  the data section that reads it; written last
  *
- * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and however
- * often the work was interrupted. So resuming is: make what is not there. */
+ * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and
+ * however often the work was interrupted. So resuming is: make what is not there. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static bool has_split(const struct ph_data_settings *settings, size_t split)
     return ph__split_path(settings, split) != NULL;
 }
 
-/* ---- the folder ------------------------------------------------------------------------------------------ */
+/* ---- the folder ---- */
 
 /* What lies in a folder. */
 struct listing {
@@ -66,9 +66,9 @@ static ph_status add_entry(void *argument, const char *name)
     return PH_OK;
 }
 
-/* PH_OK for a folder that is empty and, where it may be resumed, for one that holds the beginning of a preparation: its
- * settings, which are written first, or what a kill has left of them. PH_ERROR_USAGE for any other, whose files would be
- * taken for those of the preparation or lost among them. */
+/* PH_OK for a folder that is empty and, where it may be resumed, for one that holds the beginning of a
+ * preparation: its settings, which are written first, or what a kill has left of them. PH_ERROR_USAGE for any
+ * other, whose files would be taken for those of the preparation or lost among them. */
 static ph_status check_folder(const char *folder, bool may_resume)
 {
     struct listing listing = {0};
@@ -155,7 +155,7 @@ static ph_status check_plan(struct preparation *preparation)
     return ph__prepare_plan_save(plan, path);
 }
 
-/* ---- the parts ------------------------------------------------------------------------------------------- */
+/* ---- the parts ---- */
 
 static ph_status run_task(void *argument, size_t task, size_t worker)
 {
@@ -193,7 +193,7 @@ static ph_status make_parts(struct preparation *preparation)
     return ph__tasks_run(&preparation->tasks, preparation->num_threads);
 }
 
-/* ---- bad rows: each task counts its own, what they are together is known when all are done --------------- */
+/* ---- bad rows: each task counts its own, what they are together is known when all are done ---- */
 
 /* Reads on to a bad row. */
 static ph_status read_bad_row(struct ph__source *source)
@@ -248,8 +248,8 @@ static void describe_bad_row(const struct ph__prepare_context *context, const st
         snprintf(text_out, size, "%s: its bad rows cannot be read any more", file->path);
 }
 
-/* PH_ERROR_DATA naming the file and the line when the split has more than context->max_bad_rows. What is found out about the
- * tasks' results (num_tasks) is kept there. */
+/* PH_ERROR_DATA naming the file and the line when the split has more than context->max_bad_rows. What is
+ * found out about the tasks' results (num_tasks) is kept there. */
 static ph_status check_bad_rows(const struct ph__prepare_context *context,
     const struct ph__prepare_plan *plan, struct ph__prepare_result *results, enum ph__split split)
 {
@@ -280,7 +280,7 @@ static void tell_first_bad_row(const struct preparation *preparation)
     ph__buffer_set(preparation->options->first_bad_row, text);
 }
 
-/* ---- splits ---------------------------------------------------------------------------------------------- */
+/* ---- splits ---- */
 
 static ph_status add_results(
     const struct preparation *preparation, enum ph__split split, struct ph__manifest *manifest)
@@ -341,7 +341,7 @@ static ph_status make_split_folders(struct preparation *preparation)
     return PH_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static ph_status print_section(const struct preparation *preparation, struct ph__writer *writer)
 {

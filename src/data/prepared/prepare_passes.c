@@ -14,7 +14,7 @@
 #include "data/learn/learn.h"
 #include "data/source/source.h"
 
-/* ---- learning -------------------------------------------------------------------------------------------- */
+/* ---- learning ---- */
 
 struct learning {
     const struct ph_data_settings *settings;
@@ -141,7 +141,7 @@ ph_status ph__prepare_learn_clean(const char *folder)
     return status;
 }
 
-/* ---- making parts ---------------------------------------------------------------------------------------- */
+/* ---- making parts ---- */
 
 /* A task under way. */
 struct making {
@@ -164,7 +164,7 @@ static bool has_arrays(const struct making *making)
     return making->context->encoder->format == PH_DATA_NPY;
 }
 
-/* ---- parts that are there -------------------------------------------------------------------------------- */
+/* ---- parts that are there ---- */
 
 /* Names a part, "part-00002-00013.phd" for part 13 of the third file, and its path. */
 static const char *part_path(struct making *making, size_t part, char name_out[PH_PART_NAME_BYTES])
@@ -232,7 +232,7 @@ static ph_status keep_part(
     return add_part(making, path, name, &footer, true);
 }
 
-/* ---- parts in the making --------------------------------------------------------------------------------- */
+/* ---- parts in the making ---- */
 
 /* Tells where the next row begins: a byte of text, or a row of arrays. */
 static uint64_t tell(const struct making *making)
@@ -292,7 +292,8 @@ static ph_status write_rows(struct making *making, struct ph__part_writer *write
     return PH_OK;
 }
 
-/* Writes the part of that number: of a file that is cut all rows that are left, else as many as a part takes. */
+/* Writes the part of that number: of a file that is cut all rows that are left, else as many as a part takes.
+ */
 static ph_status make_part(struct making *making, size_t part, uint64_t begin)
 {
     const struct ph__prepare_context *context = making->context;

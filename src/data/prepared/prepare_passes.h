@@ -1,6 +1,6 @@
-/* The two passes of a preparation over the tasks of its plan: the first, where an encoder learns from the training data, in
- * parallel, within a bound of memory, and taken up again after a crash; and the second, which reads the rows of a file, or of a
- * piece of it, and writes them as parts. */
+/* The two passes of a preparation over the tasks of its plan: the first, where an encoder learns from the
+ * training data, in parallel, within a bound of memory, and taken up again after a crash; and the second,
+ * which reads the rows of a file, or of a piece of it, and writes them as parts. */
 #ifndef PH_DATA_PREPARE_PASSES_H
 #define PH_DATA_PREPARE_PASSES_H
 
@@ -9,18 +9,18 @@
 #include "data/prepared/prepare_tasks.h"
 #include "data/prepared/prepared_manifest.h"
 
-/* ---- learning -------------------------------------------------------------------------------------------- */
+/* ---- learning ---- */
 
-/* Completes an encoder that was outlined from the settings, by the plan's tasks of the training split. What is learnt of a
- * part is kept in `folder`, for this plan alone, until the caller removes it by ph__prepare_learn_clean. The encoder is
- * what ph_encoder_create would have made, to the bit. */
+/* Completes an encoder that was outlined from the settings, by the plan's tasks of the training split. What
+ * is learnt of a part is kept in `folder`, for this plan alone, until the caller removes it by
+ * ph__prepare_learn_clean. The encoder is what ph_encoder_create would have made, to the bit. */
 ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,
     const char *folder, const struct ph_prepare_options *options, struct ph_encoder *encoder);
 
 /* Removes the folder with what is in it; nothing happens when it is not there. */
 ph_status ph__prepare_learn_clean(const char *folder);
 
-/* ---- making parts ---------------------------------------------------------------------------------------- */
+/* ---- making parts ---- */
 
 /* What all tasks of a preparation share: read alone. */
 struct ph__prepare_context {
@@ -45,8 +45,9 @@ struct ph__prepare_result {
     uint64_t kept_bad_begin, kept_bad_lines; /* where that part begins, and the task's lines before it */
 };
 
-/* `rows` is memory that a thread keeps from task to task. The result is to be fini'ed also on failure. PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay,
- * of the others nothing is left. */
+/* `rows` is memory that a thread keeps from task to task. The result is to be fini'ed also on failure.
+ * PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay, of the others nothing is
+ * left. */
 ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
     size_t number, struct ph__rows *rows, struct ph__prepare_result *result);
 void ph__prepare_result_fini(struct ph__prepare_result *result);

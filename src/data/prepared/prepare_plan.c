@@ -15,7 +15,7 @@
 #define VERSION 2
 #define MAX_FILE_BYTES ((uint64_t)1 << 28)
 
-/* ---- making ---------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static bool is_text(const struct ph_data_settings *settings)
 {
@@ -135,7 +135,7 @@ ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint6
     return status;
 }
 
-/* ---- keeping --------------------------------------------------------------------------------------------- */
+/* ---- keeping ---- */
 
 static const struct ph__json_field input_fields[] = {
     {"bytes", PH_JSON_COUNT, offsetof(struct ph__input_file, num_bytes), 0},

@@ -1,6 +1,6 @@
-/* What a preparation has to do: which files there are, and how they are cut into tasks that threads work on beside each
- * other. It follows from the files alone, never from the number of threads; it is kept beside the prepared data, so
- * that a preparation that is resumed is known to be the same. */
+/* What a preparation has to do: which files there are, and how they are cut into tasks that threads work on
+ * beside each other. It follows from the files alone, never from the number of threads; it is kept beside the
+ * prepared data, so that a preparation that is resumed is known to be the same. */
 #ifndef PH_DATA_PREPARE_PLAN_H
 #define PH_DATA_PREPARE_PLAN_H
 
@@ -48,8 +48,8 @@ ph_status ph__prepare_task_first_line(const struct ph__prepare_task *task, uint6
 ph_status ph__prepare_plan_save(
     const struct ph__prepare_plan *plan, const char *path); /* sealed JSON, atomic */
 
-/* PH_ERROR_DATA naming what differs from the plan that was saved (input_file.h says what is noticed of a file), or when
- * that is of another version. */
+/* PH_ERROR_DATA naming what differs from the plan that was saved (input_file.h says what is noticed of a
+ * file), or when that is of another version. */
 ph_status ph__prepare_plan_compare(const struct ph__prepare_plan *plan, const char *path);
 
 #endif

@@ -101,7 +101,7 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
     return tasks->failed == SIZE_MAX ? PH_OK : ph_fail(tasks->status, "%s", tasks->error);
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 struct ph__prepare_pass ph__prepare_pass_begin(const struct ph_prepare_options *options, bool is_learning)
 {

@@ -1,5 +1,6 @@
-/* Tasks that a few threads take one after the other, in their order. The outcome does not depend on the threads: the
- * first task, by its number, that fails gives the error, since every task before it is finished. */
+/* Tasks that a few threads take one after the other, in their order. The outcome does not depend on the
+ * threads: the first task, by its number, that fails gives the error, since every task before it is finished.
+ */
 #ifndef PH_DATA_PREPARE_TASKS_H
 #define PH_DATA_PREPARE_TASKS_H
 
@@ -17,7 +18,8 @@ struct ph__tasks_progress {
 };
 
 struct ph__tasks {
-    /* worker < num_threads is the running thread. A task says by ph__tasks_advance now and then what it has done. */
+    /* worker < num_threads is the running thread. A task says by ph__tasks_advance now and then what it has
+     * done. */
     ph_status (*run)(void *argument, size_t task, size_t worker);
     void *argument;
     size_t num_tasks;
@@ -34,12 +36,12 @@ struct ph__tasks {
     char error[1024]; /* guarded by lock: of it */
 };
 
-/* Runs the tasks on num_threads threads of its own, at least 1. PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED when a
- * signal has stopped them. */
+/* Runs the tasks on num_threads threads of its own, at least 1. PH_ERROR_INTERRUPTED or PH_ERROR_TERMINATED
+ * when a signal has stopped them. */
 ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads);
 
-/* Tells what a task has done since it last said so. False: it should end early, since a signal has come or a task before it has
- * failed. Any thread. */
+/* Tells what a task has done since it last said so. False: it should end early, since a signal has come or a
+ * task before it has failed. Any thread. */
 bool ph__tasks_advance(struct ph__tasks *tasks, size_t task, uint64_t num_rows, uint64_t num_bytes);
 
 /* Takes off the total the bytes that were done before. */
@@ -55,7 +57,8 @@ struct ph__prepare_pass {
 /* Begins a pass. */
 struct ph__prepare_pass ph__prepare_pass_begin(const struct ph_prepare_options *options, bool is_learning);
 
-/* Tells how far the pass is, now and then: struct ph__tasks' on_progress; the context is a struct ph__prepare_pass. */
+/* Tells how far the pass is, now and then: struct ph__tasks' on_progress; the context is a struct
+ * ph__prepare_pass. */
 void ph__prepare_pass_tell(void *context, const struct ph__tasks_progress *progress);
 
 #endif

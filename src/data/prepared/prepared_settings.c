@@ -62,8 +62,8 @@ static const char *choose(const char *given, const char *source, const char *spl
     return given == NULL || (is_source && split != NULL) ? split : given;
 }
 
-/* What is learnt from must be what the encoder has learnt from: these splits, or the like ones of another folder, whose
- * encoder is compared when they are opened. */
+/* What is learnt from must be what the encoder has learnt from: these splits, or the like ones of another
+ * folder, whose encoder is compared when they are opened. */
 static ph_status check_train(const char *train, const struct splits *splits)
 {
     if (train == splits->train || splits->train == NULL || ph__input_is_prepared(train))

@@ -9,7 +9,7 @@
 #include "base/sum/checksum.h"
 #include "data/source/input_file.h"
 
-/* ---- blocks ---------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 struct ph__prepared_set {
     struct ph__row_layout layout;
@@ -163,10 +163,11 @@ static void expect(const struct ph__prepared_set *set, size_t block)
     ph__part_reader_expect(set->parts[set->blocks[block].part], set->blocks[block].block);
 }
 
-/* ---- the order ------------------------------------------------------------------------------------------- */
+/* ---- the order ---- */
 
-/* Tells whether a window over the text would take all rows at once: it reads on while what it has is less than its bytes.
- * All but the last row must be less; where the last block decides, it is decoded to know its last row. */
+/* Tells whether a window over the text would take all rows at once: it reads on while what it has is less
+ * than its bytes. All but the last row must be less; where the last block decides, it is decoded to know its
+ * last row. */
 static ph_status fits_as_a_whole(struct ph__prepared_source *source, bool *does_fit_out)
 {
     size_t num_blocks = ph__prepared_set_num_blocks(source->set);
@@ -242,7 +243,7 @@ void ph__prepared_source_close(struct ph__prepared_source *source)
     memset(source, 0, sizeof *source);
 }
 
-/* ---- rows that take part --------------------------------------------------------------------------------- */
+/* ---- rows that take part ---- */
 
 static ph_status count_block(
     struct ph__prepared_source *source, const struct ph__negatives *negatives, size_t block)
@@ -279,7 +280,7 @@ uint64_t ph__prepared_source_num_kept(const struct ph__prepared_source *source, 
     return num_kept;
 }
 
-/* ---- windows --------------------------------------------------------------------------------------------- */
+/* ---- windows ---- */
 
 void ph__prepared_source_choose(struct ph__prepared_source *source)
 {

@@ -1,10 +1,10 @@
-/* A split of a prepared data set: its blocks, which of their rows take part, and the order in which they are given out, as
- * they lie or shuffled.
+/* A split of a prepared data set: its blocks, which of their rows take part, and the order in which they are
+ * given out, as they lie or shuffled.
  *
- * A shuffled pass permutes the blocks by (seed, epoch); its reader decodes as many as fit in its window and permutes
- * their rows. A set that fits in the window as a whole is not permuted by blocks: its order is that of the text that
- * it was prepared from, and so is the order of the permuted rows. A view gives out a run of the order (rank_rows.h). One
- * thread at a time. */
+ * A shuffled pass permutes the blocks by (seed, epoch); its reader decodes as many as fit in its window and
+ * permutes their rows. A set that fits in the window as a whole is not permuted by blocks: its order is that
+ * of the text that it was prepared from, and so is the order of the permuted rows. A view gives out a run of
+ * the order (rank_rows.h). One thread at a time. */
 #ifndef PH_DATA_PREPARED_SOURCE_H
 #define PH_DATA_PREPARED_SOURCE_H
 
@@ -15,10 +15,10 @@
 #include "data/prepared/part_file.h"
 #include "data/prepared/prepared_manifest.h"
 
-/* ---- blocks ---------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
-/* A split of a prepared data set: the blocks of all its parts, one after the other. Immutable after opening; several
- * threads may decode its blocks at once, each with a decoder of its own. */
+/* A split of a prepared data set: the blocks of all its parts, one after the other. Immutable after opening;
+ * several threads may decode its blocks at once, each with a decoder of its own. */
 struct ph__prepared_set;
 
 struct ph__set_block {
@@ -28,8 +28,8 @@ struct ph__set_block {
     size_t num_words;
 };
 
-/* The folder is borrowed during the call, the encoder until close. PH_ERROR_DATA naming the file: damaged, not
- * finished, of another version, or prepared with another encoder. */
+/* The folder is borrowed during the call, the encoder until close. PH_ERROR_DATA naming the file: damaged,
+ * not finished, of another version, or prepared with another encoder. */
 ph_status ph__prepared_set_open(
     const char *folder, const struct ph_encoder *encoder, struct ph__prepared_set **set_out);
 void ph__prepared_set_close(struct ph__prepared_set *set);
@@ -43,9 +43,10 @@ const struct ph__set_block *ph__prepared_set_block(const struct ph__prepared_set
 ph_status ph__prepared_set_decode(
     struct ph__prepared_set *set, size_t block, struct ph__block_decoder *decoder, struct ph__rows *rows);
 
-/* ---- rows that take part --------------------------------------------------------------------------------- */
+/* ---- rows that take part ---- */
 
-/* Which rows take part in a pass: all, or of those whose first label is 0 a share, drawn anew by every epoch. */
+/* Which rows take part in a pass: all, or of those whose first label is 0 a share, drawn anew by every epoch.
+ */
 struct ph__negatives {
     struct ph__rng_key key;
     double rate; /* 1: all are kept */
@@ -76,7 +77,7 @@ static inline bool ph__negatives_keep(const struct ph__negatives *negatives, uin
     return ph__rng_uniform(&negatives->key, number, 0) < negatives->rate;
 }
 
-/* ---- the order ------------------------------------------------------------------------------------------- */
+/* ---- the order ---- */
 
 struct ph__prepared_source {
     struct ph__prepared_set *set; /* owned, unless this is a view; so are order and kept */
@@ -89,8 +90,8 @@ struct ph__prepared_source {
     uint64_t num_decoded; /* blocks so far: what the pass has cost */
 };
 
-/* seed and epoch decide the order when window_bytes is not 0; 0 is the order in which the rows lie, one block at a
- * time. To be closed also on failure. */
+/* seed and epoch decide the order when window_bytes is not 0; 0 is the order in which the rows lie, one block
+ * at a time. To be closed also on failure. */
 ph_status ph__prepared_source_open(struct ph__prepared_source *source, const struct ph_encoder *encoder,
     const char *folder, size_t window_bytes, uint64_t seed, uint64_t epoch);
 /* The blocks at places first to end - 1 of the order of another source, which must stay open and as it is. */
@@ -104,10 +105,12 @@ ph_status ph__prepared_source_count(
 /* Rows that take part in the blocks at places first to end - 1. */
 uint64_t ph__prepared_source_num_kept(const struct ph__prepared_source *source, size_t first, size_t end);
 
-/* Moves `next` behind the blocks of the next window: as many as fit, one at least, none at the end. Nothing is read. */
+/* Moves `next` behind the blocks of the next window: as many as fit, one at least, none at the end. Nothing
+ * is read. */
 void ph__prepared_source_choose(struct ph__prepared_source *source);
 
-/* Appends the rows of the block at that place of the order; the first of them is the set's row *first_row_out. */
+/* Appends the rows of the block at that place of the order; the first of them is the set's row
+ * *first_row_out. */
 ph_status ph__prepared_source_read(
     struct ph__prepared_source *source, size_t place, struct ph__rows *rows, uint64_t *first_row_out);
 

@@ -15,7 +15,7 @@ static uint64_t packed_bytes(uint64_t num_values, unsigned bits)
     return (num_values * bits + 31) / 32 * 4;
 }
 
-/* ---- encoding ------------------------------------------------------------------------------------------ */
+/* ---- encoding ---- */
 
 struct packer {
     unsigned char *at;
@@ -127,7 +127,7 @@ size_t ph__stream_encode(struct ph__stream_encoder *encoder, const uint32_t *val
     return encode_packed(values, num_values, stream_out, bytes);
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------ */
+/* ---- decoding ---- */
 
 bool ph__stream_num_bytes(const struct ph__stream *stream, uint64_t *num_bytes_out)
 {

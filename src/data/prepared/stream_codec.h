@@ -2,10 +2,10 @@
  *
  * Two codings; the smaller is taken:
  *   packed      value = base + the value's bits; 0 bits is a constant stream, 32 bits any stream at all
- *   dictionary  the distinct values in order of their first occurrence, then for each value its place among them
- * The dictionary serves hashed ids of few kinds, labels, and floats of small counts, whose bits are far apart.
- * Bits are laid one value after another without gaps, the lowest first, so that any run of values is decoded without
- * those before it. No allocation; any thread. */
+ *   dictionary  the distinct values in order of their first occurrence, then for each value its place among
+ * them The dictionary serves hashed ids of few kinds, labels, and floats of small counts, whose bits are far
+ * apart. Bits are laid one value after another without gaps, the lowest first, so that any run of values is
+ * decoded without those before it. No allocation; any thread. */
 #ifndef PH_DATA_STREAM_CODEC_H
 #define PH_DATA_STREAM_CODEC_H
 
@@ -43,17 +43,17 @@ static inline size_t ph__stream_max_bytes(size_t num_values)
     return num_values * sizeof(uint32_t);
 }
 
-/* Writes the stream's bytes to `bytes` (aligned to 4, room for ph__stream_max_bytes) and returns how many: a multiple
- * of 4. */
+/* Writes the stream's bytes to `bytes` (aligned to 4, room for ph__stream_max_bytes) and returns how many: a
+ * multiple of 4. */
 size_t ph__stream_encode(struct ph__stream_encoder *encoder, const uint32_t *values, size_t num_values,
     struct ph__stream *stream_out, unsigned char *bytes);
 
 /* How many bytes a stream that is valid in itself has; false when no encoder wrote it. */
 bool ph__stream_num_bytes(const struct ph__stream *stream, uint64_t *num_bytes_out);
 
-/* Values first to first + count - 1 (which must be values of the stream); `bytes` are the stream's, whose number
- * ph__stream_num_bytes told, and PH_STREAM_OVERREAD_BYTES more. False when a place is none of the dictionary's: values
- * that were not encoded here. */
+/* Values first to first + count - 1 (which must be values of the stream); `bytes` are the stream's, whose
+ * number ph__stream_num_bytes told, and PH_STREAM_OVERREAD_BYTES more. False when a place is none of the
+ * dictionary's: values that were not encoded here. */
 bool ph__stream_decode(const struct ph__stream *stream, const unsigned char *bytes, size_t first,
     size_t count, uint32_t *values_out);
 

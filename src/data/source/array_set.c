@@ -10,7 +10,7 @@
 
 #define BUFFER_BYTES ((size_t)128 << 10) /* at least a row */
 
-/* ---- bytes ----------------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 /* Some of the bytes that follow, at least one. */
 static ph_status read_some(struct ph__array_file *array, unsigned char *buffer, size_t size, size_t *size_out)
@@ -52,7 +52,7 @@ static ph_status read_bytes(struct ph__array_file *array, unsigned char *buffer,
     return array->byte == array->num_bytes ? check_crc(array) : PH_OK;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static ph_status read_header(struct ph__array_file *array)
 {
@@ -93,8 +93,8 @@ static ph_status open_array(struct ph__array_file *array)
     return make_buffer(array, row_bytes > BUFFER_BYTES ? row_bytes : BUFFER_BYTES / row_bytes * row_bytes);
 }
 
-/* Opens the array and checks its header against the file's size. `path` is borrowed until close; to be closed also on failure. PH_ERROR_DATA
- * naming the array. */
+/* Opens the array and checks its header against the file's size. `path` is borrowed until close; to be closed
+ * also on failure. PH_ERROR_DATA naming the array. */
 static ph_status open_array_file(struct ph__array_file *array, const char *path)
 {
     *array = (struct ph__array_file){.name = path};
@@ -129,7 +129,7 @@ static void close_array(struct ph__array_file *array)
     *array = (struct ph__array_file){0};
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 /* Reads on to the byte. */
 static ph_status skip_to(struct ph__array_file *array, uint64_t byte)
@@ -184,7 +184,7 @@ ph_status ph__array_file_next(struct ph__array_file *array, const unsigned char 
     return PH_OK;
 }
 
-/* ---- arrays ---------------------------------------------------------------------------------------------- */
+/* ---- arrays ---- */
 
 static ph_status add_array(struct ph__array_set *set, struct ph__array_file **array_out)
 {
@@ -225,7 +225,7 @@ static ph_status open_member(struct ph__array_set *set, const char *path, const 
     return check_rows(set);
 }
 
-/* ---- columns --------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 /* A column of the array opened last; the name is owned by the arena, NULL when there was no memory for it. */
 static ph_status add_column(struct ph__array_set *set, char *name, size_t index, bool is_list)
@@ -248,7 +248,7 @@ static ph_status add_columns(struct ph__array_set *set, const char *prefix)
     return PH_OK;
 }
 
-/* ---- MLPerf's layout ------------------------------------------------------------------------------------- */
+/* ---- MLPerf's layout ---- */
 
 static ph_status open_labels(struct ph__array_set *set, const char *path)
 {
@@ -294,7 +294,7 @@ static ph_status open_mlperf(struct ph__array_set *set, const char *path, bool n
     return add_columns(set, "C");
 }
 
-/* ---- one archive ----------------------------------------------------------------------------------------- */
+/* ---- one archive ---- */
 
 static ph_status open_archive(struct ph__array_set *set, const char *path)
 {
@@ -311,7 +311,7 @@ static ph_status open_archive(struct ph__array_set *set, const char *path)
     return set->num_arrays > 0 ? PH_OK : ph_fail(PH_ERROR_DATA, "%s: has no arrays", path);
 }
 
-/* ---- a set ----------------------------------------------------------------------------------------------- */
+/* ---- a set ---- */
 
 ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool needs_no_labels)
 {

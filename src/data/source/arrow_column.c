@@ -11,7 +11,7 @@
 #define MAX_DECIMAL_DIGITS 38
 #define SECONDS_A_DAY 86400
 
-/* ---- the type -------------------------------------------------------------------------------------------- */
+/* ---- the type ---- */
 
 /* Of "d:19,10" or "d:19,10,128": 10, the digits behind the point; -1: no such format. */
 static int scale_of(const char *format)
@@ -104,7 +104,7 @@ static size_t value_bytes(char code)
     }
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static ph_status fail(const struct ph__arrow_column *column, const char *problem)
 {
@@ -249,7 +249,7 @@ ph_status ph__arrow_column_check(const struct ph__arrow_column *column)
     return column->kind != PH_ARROW_UNKNOWN ? PH_OK : fail(column, "is of a type that is not read");
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 bool ph__arrow_is_null(const struct ph__arrow_column *column, int64_t row)
 {
@@ -303,7 +303,8 @@ static ph_status read_range(
     return *first >= 0 && *first <= *end ? PH_OK : fail(column, "has offsets that do not grow");
 }
 
-/* A view: its length, then the text itself, or four bytes of it, the number of its buffer and the place there. */
+/* A view: its length, then the text itself, or four bytes of it, the number of its buffer and the place
+ * there. */
 static ph_status read_view(
     const struct ph__arrow_column *column, int64_t row, const char **text_out, size_t *length_out)
 {
@@ -372,9 +373,9 @@ static size_t write_fraction(int64_t ticks, int num_digits, char *text)
     return 1 + (size_t)num_digits;
 }
 
-/* Writes "2014-10-21", or "2014-10-21 05:30:00" with a fraction of as many digits as the unit has unless it is zero, in UTC: as
- * times are written in text, so that a row means the same wherever it comes from. Returns the length; 0 outside the years 1
- * to 9999. */
+/* Writes "2014-10-21", or "2014-10-21 05:30:00" with a fraction of as many digits as the unit has unless it
+ * is zero, in UTC: as times are written in text, so that a row means the same wherever it comes from. Returns
+ * the length; 0 outside the years 1 to 9999. */
 static size_t write_time(struct ph__arrow_clock clock, int64_t ticks, char text[PH_ARROW_WRITTEN_BYTES])
 {
     int64_t days = ticks / clock.ticks_a_day, rest = ticks % clock.ticks_a_day;

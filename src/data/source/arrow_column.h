@@ -1,8 +1,9 @@
 /* One column of a batch in Arrow's columnar format, as the Arrow C data interface hands it over
  * (https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html).
  *
- * What the schema says is kept, and where the buffers lie; nothing is copied. Sizes and places that can be checked without
- * reading the rows are checked when a column is made, others when a value is read. Any number of threads may read. */
+ * What the schema says is kept, and where the buffers lie; nothing is copied. Sizes and places that can be
+ * checked without reading the rows are checked when a column is made, others when a value is read. Any number
+ * of threads may read. */
 #ifndef PH_DATA_ARROW_COLUMN_H
 #define PH_DATA_ARROW_COLUMN_H
 
@@ -50,15 +51,16 @@ struct ph__arrow_column {
     struct ph__arrow_column *child; /* of a dictionary or list: scalars */
 };
 
-/* Makes column `index` of a record batch (a struct array). Borrows the batch's buffers until it is released; of the schema
- * nothing. PH_ERROR_DATA naming the column when batch and schema disagree. */
+/* Makes column `index` of a record batch (a struct array). Borrows the batch's buffers until it is released;
+ * of the schema nothing. PH_ERROR_DATA naming the column when batch and schema disagree. */
 ph_status ph__arrow_column_init(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *batch, int64_t index, struct ph__arrow_column *column_out);
 
 /* PH_ERROR_DATA naming column and format unless values of its type can be read. */
 ph_status ph__arrow_column_check(const struct ph__arrow_column *column);
 
-/* Of row `row` of a column that has been checked. The others are of rows that are not null, by the column's kind. */
+/* Of row `row` of a column that has been checked. The others are of rows that are not null, by the column's
+ * kind. */
 bool ph__arrow_is_null(const struct ph__arrow_column *column, int64_t row);
 int64_t ph__arrow_integer(const struct ph__arrow_column *column, int64_t row); /* of uint64: its bits */
 double ph__arrow_real(const struct ph__arrow_column *column, int64_t row);

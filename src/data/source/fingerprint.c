@@ -12,7 +12,7 @@
 #define CHECK_BYTES ((size_t)1 << 20)
 #define SINCE "the training was begun"
 
-/* ---- looking --------------------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static ph_status add_path(struct ph__fingerprint *fingerprint, const char *path, bool is_arrays)
 {
@@ -63,7 +63,7 @@ void ph__fingerprint_fini(struct ph__fingerprint *fingerprint)
     *fingerprint = (struct ph__fingerprint){.num_files = 0};
 }
 
-/* ---- while rows are read --------------------------------------------------------------------------------- */
+/* ---- while rows are read ---- */
 
 /* Brings what is known of a file's reading to where its checksum is. */
 static void settle(struct ph__read_file *file)
@@ -121,7 +121,7 @@ void ph__fingerprint_tell(struct ph__fingerprint *fingerprint, struct ph__read_p
     }
 }
 
-/* ---- saving ---------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
 struct saved_file {
     uint64_t bytes, read_bytes;
@@ -162,7 +162,7 @@ struct ph__json *ph__fingerprint_json(
     return json;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 static ph_status compare_file(struct ph__read_file *file, const struct ph__json *json)
 {
@@ -215,7 +215,7 @@ ph_status ph__fingerprint_compare(
     return PH_OK;
 }
 
-/* ---- reading once more ----------------------------------------------------------------------------------- */
+/* ---- reading once more ---- */
 
 static ph_status take_in(int descriptor, const struct ph__read_file *file, unsigned char *buffer,
     struct ph__running_checksum *checksum, const struct ph__meanwhile *meanwhile)

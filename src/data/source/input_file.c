@@ -12,7 +12,7 @@
 
 #define END_BYTES ((size_t)64 << 10)
 
-/* ---- one file -------------------------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 /* Both ends of the file, which for a small one is all of it, into a buffer of 2 END_BYTES. */
 static ph_status read_ends(
@@ -59,7 +59,7 @@ ph_status ph__input_file_compare(
     return PH_OK;
 }
 
-/* ---- the files of a path --------------------------------------------------------------------------------- */
+/* ---- the files of a path ---- */
 
 bool ph__input_is_prepared(const char *path)
 {

@@ -45,8 +45,8 @@ static ph_status count_lines(const char *path, uint64_t byte, uint64_t *num_line
     return status;
 }
 
-/* What the reader has failed with names a line counted from where it was started; a reader of the whole file fails at
- * the same place and names the right one. */
+/* What the reader has failed with names a line counted from where it was started; a reader of the whole file
+ * fails at the same place and names the right one. */
 static ph_status fail_counted(const struct ph__line_file *file)
 {
     char text[1024];

@@ -25,7 +25,7 @@ static const struct {
     {"<f8", PH_NPY_FLOAT64, 8},
 };
 
-/* ---- the header as text ---------------------------------------------------------------------------------- */
+/* ---- the header as text ---- */
 
 /* A Python dictionary being read: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } */
 struct header {
@@ -166,7 +166,7 @@ static ph_status parse_dictionary(struct header *header)
     return PH_OK;
 }
 
-/* ---- what it means --------------------------------------------------------------------------------------- */
+/* ---- what it means ---- */
 
 ph_status ph__npy_header_bytes(
     const char *name, const unsigned char *bytes, size_t size, size_t *header_bytes_out)
@@ -244,7 +244,7 @@ ph_status ph__npy_parse(
     return PH_OK;
 }
 
-/* ---- items ----------------------------------------------------------------------------------------------- */
+/* ---- items ---- */
 
 double ph__npy_real(enum ph__npy_type type, const unsigned char *item)
 {

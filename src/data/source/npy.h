@@ -1,6 +1,7 @@
 /* NumPy's .npy header, versions 1 to 3 (numpy.lib.format): what an array's bytes mean.
  *
- * Read here are arrays of numbers in C order and little endian, of one dimension (N values) or two (N rows of K). */
+ * Read here are arrays of numbers in C order and little endian, of one dimension (N values) or two (N rows of
+ * K). */
 #ifndef PH_DATA_NPY_H
 #define PH_DATA_NPY_H
 
@@ -38,8 +39,8 @@ struct ph__npy {
     uint64_t num_bytes; /* of all rows; cannot overflow */
 };
 
-/* The size of the header, magic and length included, from an array's first `size` bytes. PH_ERROR_DATA naming `name` when
- * they are no .npy or a header beyond PH_NPY_MAX_HEADER_BYTES. */
+/* The size of the header, magic and length included, from an array's first `size` bytes. PH_ERROR_DATA naming
+ * `name` when they are no .npy or a header beyond PH_NPY_MAX_HEADER_BYTES. */
 ph_status ph__npy_header_bytes(
     const char *name, const unsigned char *bytes, size_t size, size_t *header_bytes_out);
 

@@ -41,7 +41,7 @@ static bool has_signature(const unsigned char *bytes, unsigned char third, unsig
     return bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == third && bytes[3] == fourth;
 }
 
-/* ---- the directory's place ------------------------------------------------------------------------------- */
+/* ---- the directory's place ---- */
 
 /* The Zip64 end record, which the locator in front of the end record points to. */
 static ph_status find_directory64(struct archive *archive, const unsigned char *locator)
@@ -94,9 +94,10 @@ static ph_status find_directory(struct archive *archive)
     return PH_OK;
 }
 
-/* ---- members --------------------------------------------------------------------------------------------- */
+/* ---- members ---- */
 
-/* The sizes and the place that did not fit in 32 bits, from the entry's extra fields, in the order that they have there. */
+/* The sizes and the place that did not fit in 32 bits, from the entry's extra fields, in the order that they
+ * have there. */
 static ph_status read_extra(
     const struct archive *archive, const unsigned char *extra, size_t size, uint64_t *const numbers[3])
 {
@@ -121,7 +122,8 @@ static ph_status read_extra(
     return is_wanted ? fail(archive, "the archive's directory lacks a Zip64 field") : PH_OK;
 }
 
-/* The member's bytes begin behind its local header, whose name and extra fields may be others than the directory's. */
+/* The member's bytes begin behind its local header, whose name and extra fields may be others than the
+ * directory's. */
 static ph_status find_data(const struct archive *archive, uint64_t local_byte, struct ph__npz_member *member)
 {
     unsigned char local[LOCAL_BYTES];

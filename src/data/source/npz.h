@@ -1,5 +1,5 @@
-/* The directory of an .npz file: a ZIP archive (PKWARE's APPNOTE), Zip64 included, whose members are .npy arrays, stored
- * or deflated. One thread at a time. */
+/* The directory of an .npz file: a ZIP archive (PKWARE's APPNOTE), Zip64 included, whose members are .npy
+ * arrays, stored or deflated. One thread at a time. */
 #ifndef PH_DATA_NPZ_H
 #define PH_DATA_NPZ_H
 
@@ -23,8 +23,8 @@ struct ph__npz {
     size_t num_members;
 };
 
-/* Reads and checks the directory, every member's place and size included. PH_ERROR_DATA naming the path when it is no
- * archive, damaged, or has members that are encrypted or compressed otherwise. */
+/* Reads and checks the directory, every member's place and size included. PH_ERROR_DATA naming the path when
+ * it is no archive, damaged, or has members that are encrypted or compressed otherwise. */
 ph_status ph__npz_read(struct ph__arena *arena, const char *path, struct ph__npz *npz_out);
 
 /* NULL when there is none of that name. */

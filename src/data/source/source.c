@@ -9,7 +9,7 @@
 #include "data/source/dataset.h"
 #include "data/source/input_file.h"
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static const struct ph__format *format_of(
     const struct ph_encoder *encoder, const struct ph__source_options *options)
@@ -107,7 +107,7 @@ struct ph__running_checksum *ph__source_checksum(const struct ph__source *source
     return fingerprint != NULL ? ph__fingerprint_checksum(fingerprint, source->file, name) : NULL;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 void ph__source_tell(const struct ph__source *source, struct ph__source_position *position_out)
 {

@@ -1,7 +1,8 @@
 /* Where rows come from: one file, or the files that a pattern matches, in any format that is read row by row.
  *
- * A format is a table of functions over one open file at a time; what they share – several files, bad rows, positions –
- * is here. Rows leave a source encoded, or, for a source with a fit, are only learnt from. One thread at a time. */
+ * A format is a table of functions over one open file at a time; what they share – several files, bad rows,
+ * positions – is here. Rows leave a source encoded, or, for a source with a fit, are only learnt from. One
+ * thread at a time. */
 #ifndef PH_DATA_SOURCE_H
 #define PH_DATA_SOURCE_H
 
@@ -45,11 +46,10 @@ struct ph__source_options {
     const volatile int
         *stop_signal;    /* NULL, or once it is not 0 reading text fails with PH_ERROR_INTERRUPTED */
     struct ph__fit *fit; /* NULL, or learns from the rows instead of encoding them */
-    const struct ph__source_position
-        *start;       /* NULL: the beginning. Of text, a byte without a row is a place whose
-                                                lines before have not been counted: errors count them then.
-                                                Borrowed during open. */
-    bool is_one_file; /* reading ends with the file that `start` names */
+    const struct ph__source_position *start; /* NULL: the beginning. Of text, a byte without a row is a place
+                                                whose lines before have not been counted: errors count them
+                                                then. Borrowed during open. */
+    bool is_one_file;                        /* reading ends with the file that `start` names */
     uint64_t
         end_byte; /* of text, with is_one_file: lines that begin at or behind it are not read; 0: all are */
 };
@@ -66,24 +66,27 @@ struct ph__source {
     bool is_uncounted; /* the lines before the start are not known */
     struct ph__row_encoder row;
     uint64_t num_rows, num_bad_rows;
-    uint64_t num_encoded; /* rows that were encoded so far, bad ones included: what the pass has cost */
-    char first_bad_row
-        [512]; /* its place and what was wrong with it; "": none. Of an uncounted start without the
-                                    line, unless it has ended the reading: that would take reading all before it */
+    uint64_t num_encoded;    /* rows that were encoded so far, bad ones included: what the pass has cost */
+    char first_bad_row[512]; /* its place and what was wrong with it; "": none. Of an uncounted start without
+                                the line, unless it has ended the reading: that would take reading all before
+                                it */
     uint64_t first_bad_line; /* among the lines since the start */
     char first_bad_reason[512];
     void *state; /* of the format, for the open file */
 };
 
-/* A path with *, ? or [ that is no file itself is a pattern; its files come in the order of their names. "-" is standard
- * input. Of a dataset the path is only its name in errors. Errors: PH_ERROR_DATA. To be closed also on failure. */
+/* A path with *, ? or [ that is no file itself is a pattern; its files come in the order of their names. "-"
+ * is standard input. Of a dataset the path is only its name in errors. Errors: PH_ERROR_DATA. To be closed
+ * also on failure. */
 ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *encoder, const char *path,
     const struct ph__source_options *options);
 void ph__source_close(struct ph__source *source);
 
-/* Encodes the next good row behind those in `rows` (with a fit: nothing is appended); *is_end_out when there was none. */
+/* Encodes the next good row behind those in `rows` (with a fit: nothing is appended); *is_end_out when there
+ * was none. */
 ph_status ph__source_next(struct ph__source *source, struct ph__rows *rows, bool *is_end_out);
-/* Goes over so many rows without encoding them, fewer only at the end; bad ones are not noticed, and count as good. */
+/* Goes over so many rows without encoding them, fewer only at the end; bad ones are not noticed, and count as
+ * good. */
 ph_status ph__source_skip(struct ph__source *source, uint64_t count, uint64_t *num_skipped_out);
 /* Goes back to where the source once stood. */
 ph_status ph__source_return(struct ph__source *source, const struct ph__source_position *position);

@@ -23,7 +23,7 @@ struct arrow_batch {
     uint64_t next; /* row */
 };
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 /* Sets NULL when there is none; PH_ERROR_DATA when there are several. `names` are the batch's columns'. */
 static ph_status find_column(const struct ph__dataset_batch *batch, const struct ph__name_index *names,
@@ -96,7 +96,7 @@ static void close_arrow(struct ph__source *source)
     free(state);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static ph_status fetch_arrow(struct ph__source *source, bool *is_end_out)
 {

@@ -15,7 +15,7 @@
 #include "data/encode/text_hash.h"
 #include "data/source/line_file.h"
 
-/* ---- cells, cut in place --------------------------------------------------------------------------------- */
+/* ---- cells, cut in place ---- */
 
 /* A cell in double quotes from `start` (behind the opening one) on: doubled quotes become one. Returns its
  * length and sets *end to the character behind the closing quote; SIZE_MAX when there is no closing quote. */
@@ -35,8 +35,9 @@ static size_t cell_unquote(char *start, char **end)
     return SIZE_MAX;
 }
 
-/* The first separator at or behind `at`, or `end`: eight bytes at a time. A byte of `word` that equals the separator is zero
- * after the exclusive or, and the lowest zero byte is where the subtraction first borrows into a byte's high bit. */
+/* The first separator at or behind `at`, or `end`: eight bytes at a time. A byte of `word` that equals the
+ * separator is zero after the exclusive or, and the lowest zero byte is where the subtraction first borrows
+ * into a byte's high bit. */
 static char *cell_end(char *at, char *end, char separator)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
@@ -75,7 +76,7 @@ static bool cell_next(
     return true;
 }
 
-/* ---- the line of names ----------------------------------------------------------------------------------- */
+/* ---- the line of names ---- */
 
 static ph_status fail_column(const struct ph__header *header, const char *path, const char *problem)
 {
@@ -202,7 +203,7 @@ static bool header_has(const struct ph__header *header, const char *name)
            bsearch(&name, header->sorted, header->num_names, sizeof *header->sorted, compare_names) != NULL;
 }
 
-/* ---- matching -------------------------------------------------------------------------------------------- */
+/* ---- matching ---- */
 
 static ph_status reserve(struct ph__delimited *delimited, const struct ph_encoder *encoder, size_t num_cells)
 {
@@ -226,8 +227,8 @@ static void match_cell(struct ph__delimited *delimited, const struct ph__column 
     delimited->first[++delimited->num_cells] = next;
 }
 
-/* Matches cells by name, in any order. `where` names the file. What the file must not lack: every column but ignored ones, and, where
- * no labels are needed, labels, weight and group. */
+/* Matches cells by name, in any order. `where` names the file. What the file must not lack: every column but
+ * ignored ones, and, where no labels are needed, labels, weight and group. */
 static ph_status match_header(struct ph__delimited *delimited, const struct ph_encoder *encoder,
     const struct ph__header *header, bool needs_no_labels, const char *where)
 {
@@ -276,7 +277,7 @@ void ph__delimited_fini(struct ph__delimited *delimited)
     *delimited = (struct ph__delimited){0};
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 /* The cell behind this one, which ends where cell_next would find its end; NULL: it is the last one. */
 static const char *next_cell(const char *cell, char separator, bool has_quotes)
@@ -329,7 +330,7 @@ ph_status ph__delimited_encode(
     return PH_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 struct delimited_file {
     struct ph__line_file file; /* the first member */

@@ -8,7 +8,7 @@
 #include "data/encode/cell_text.h"
 #include "data/source/line_file.h"
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 /* The schema makes it so; an encoder that was loaded may say anything. */
 static ph_status check_column(const struct ph__column *column)
@@ -129,7 +129,7 @@ ph_status ph__libsvm_encode(
     return PH_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 struct libsvm_file {
     struct ph__line_file file; /* the first member */

@@ -1,9 +1,9 @@
-/* Rows of libsvm and libffm: a label, then id:value pairs (libsvm) or field:id:value triples (libffm), separated by
- * blanks. What is behind a '#' is a comment.
+/* Rows of libsvm and libffm: a label, then id:value pairs (libsvm) or field:id:value triples (libffm),
+ * separated by blanks. What is behind a '#' is a comment.
  *
- * All ids of a libsvm row are one weighted list, the encoder's column "features". A libffm field is a weighted list of its
- * own, named by its number. Labels -1 and +1 are 0 and 1.
- * Whoever has lines – a source over a file, a serving program – matches once and then encodes line by line. */
+ * All ids of a libsvm row are one weighted list, the encoder's column "features". A libffm field is a
+ * weighted list of its own, named by its number. Labels -1 and +1 are 0 and 1. Whoever has lines – a source
+ * over a file, a serving program – matches once and then encodes line by line. */
 #ifndef PH_DATA_SOURCE_LIBSVM_H
 #define PH_DATA_SOURCE_LIBSVM_H
 
@@ -17,15 +17,16 @@ struct ph__libsvm { /* zero-initialised is empty */
     size_t num_fields;
 };
 
-/* PH_ERROR_DATA naming a field that the encoder takes for something else than such rows have. To be fini'ed also on failure. */
+/* PH_ERROR_DATA naming a field that the encoder takes for something else than such rows have. To be fini'ed
+ * also on failure. */
 ph_status ph__libsvm_match(struct ph__libsvm *libsvm, const struct ph_encoder *encoder);
 void ph__libsvm_fini(struct ph__libsvm *libsvm);
 
 /* Tells whether a line holds nothing but a comment: it is no row. */
 bool ph__libsvm_is_comment(const char *line, size_t length);
 
-/* Gives the words of a NUL-terminated line to a row that has begun; the line stays until the row's commit. PH_ERROR_DATA:
- * what is wrong, without a place; so is a missing label, unless none is needed. */
+/* Gives the words of a NUL-terminated line to a row that has begun; the line stays until the row's commit.
+ * PH_ERROR_DATA: what is wrong, without a place; so is a missing label, unless none is needed. */
 ph_status ph__libsvm_encode(
     const struct ph__libsvm *libsvm, struct ph__row_encoder *row, const char *line, bool needs_no_labels);
 

@@ -1,6 +1,7 @@
 /* Rows of sets of arrays. Only the arrays that the encoder's columns are made of are read.
  *
- * A value is encoded as if it had been text: a whole number as an id by its decimal digits, a float as it is. */
+ * A value is encoded as if it had been text: a whole number as an id by its decimal digits, a float as it is.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct npy_files {
     uint64_t next;              /* row */
 };
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 /* NULL when there is none of that name. */
 static const struct ph__array_column *find_column(const struct ph__array_set *set, const char *name)
@@ -77,7 +78,8 @@ static ph_status seek(struct npy_files *state, const char *path, uint64_t row)
     return PH_OK;
 }
 
-/* Sums what lies in files of their own. An archive is known by its ends: its directory, with a CRC of each array, is the last part. */
+/* Sums what lies in files of their own. An archive is known by its ends: its directory, with a CRC of each
+ * array, is the last part. */
 static ph_status sum_arrays(const struct ph__source *source, struct npy_files *state)
 {
     for (size_t i = 0; i < state->set.num_arrays; i++) {
@@ -114,7 +116,7 @@ static void close_npy(struct ph__source *source)
     free(state);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static ph_status fetch_npy(struct ph__source *source, bool *is_end_out)
 {

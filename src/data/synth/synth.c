@@ -1,4 +1,5 @@
-/* Writes synthetic data: rows as text, what the true model reaches on them, and the schema that reads them. */
+/* Writes synthetic data: rows as text, what the true model reaches on them, and the schema that reads them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ struct writing {
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
 };
 
-/* ---- text ------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static char *put_decimal(char *at, uint64_t number)
 {
@@ -100,7 +101,7 @@ static ph_status write_header(const struct writing *writing, struct ph__writer *
     return ph__writer_write(writer, "\n", 1);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 static uint64_t rows_of(const struct ph_synth_settings *settings, size_t file)
 {
@@ -179,7 +180,7 @@ static ph_status write_file(struct writing *writing, size_t file)
     return PH_OK;
 }
 
-/* ---- what is known about them ----------------------------------------------------------------------------- */
+/* ---- what is known about them ---- */
 
 static void set_list(struct ph__json *json, const char *key, const struct ph__integer_list *list)
 {
@@ -315,7 +316,7 @@ static ph_status write_schema(struct writing *writing)
     return ph__writer_end(writer, write_data_section(writing, writer));
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static ph_status note_entry(void *argument, const char *name)
 {

@@ -11,7 +11,7 @@
 
 #define MAX_TRIES 10000 /* for one round: arrangements drawn until one has no term of another round */
 
-/* ---- shape ------------------------------------------------------------------------------------------------ */
+/* ---- shape ---- */
 
 /* The step of an order, 1 + log2; 0 for an order that is none. */
 static size_t step_of(int64_t order)
@@ -63,7 +63,7 @@ static ph_status check(const struct ph__staircase *staircase, const struct ph_sy
     return PH_OK;
 }
 
-/* ---- what an id carries ----------------------------------------------------------------------------------- */
+/* ---- what an id carries ---- */
 
 static void draw_numbers(const struct ph__rng_key *key, size_t num_rows, size_t width, double *numbers)
 {
@@ -143,7 +143,7 @@ static ph_status init_field(struct ph__staircase *staircase, const struct ph_syn
     return PH_OK;
 }
 
-/* ---- arrangements ----------------------------------------------------------------------------------------- */
+/* ---- arrangements ---- */
 
 /* The fields at `size` places of a round from `first` on, a bit each. */
 static uint64_t term_fields(const uint32_t *round, size_t first, size_t size)
@@ -194,7 +194,7 @@ static ph_status init_rounds(struct ph__staircase *staircase, uint64_t seed)
     return PH_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static ph_status init(struct ph__staircase *staircase, const struct ph_synth_settings *settings,
     const uint64_t *table_rows, const uint64_t *scatter)
@@ -228,7 +228,7 @@ void ph__staircase_fini(struct ph__staircase *staircase)
     *staircase = (struct ph__staircase){0};
 }
 
-/* ---- the components of a row ----------------------------------------------------------------------------------- */
+/* ---- the components of a row ---- */
 
 struct field_numbers {
     double weight;

@@ -1,24 +1,27 @@
 /* Planted interactions of orders 1, 2, 4 and 8, each the product of two that are there themselves.
  *
- * Id x of planted field f has a weight a_f(x) and a vector v_f(x) of K numbers. Over the ids that rows have, these 1 + K
- * numbers have mean 0, variance 1 and covariance 0, exactly: a random number and a random direction, orthonormalised
- * under the power law of ids. A bag of n ids has their sums divided by sqrt(n), of which the same holds.
+ * Id x of planted field f has a weight a_f(x) and a vector v_f(x) of K numbers. Over the ids that rows have,
+ * these 1 + K numbers have mean 0, variance 1 and covariance 0, exactly: a random number and a random
+ * direction, orthonormalised under the power law of ids. A bag of n ids has their sums divided by sqrt(n), of
+ * which the same holds.
  *
  * A round is an arrangement of the P planted fields. Neighbours in it make terms, from the bottom up:
  *
  *     order 2:   s_ab = v_a . v_b / sqrt(K)                    P/2 terms
  *     order 2k:  the product of two neighbouring terms of order k   P/2k terms
  *
- *     component 1 = sum_f a_f / sqrt(P)      component k = sum of all rounds' terms of order k / sqrt(their number)
+ *     component 1 = sum_f a_f / sqrt(P)      component k = sum of all rounds' terms of order k / sqrt(their
+ * number)
  *
- * Given all but one of its fields a term has mean 0, and no two terms of an order have the same fields: so each component has
- * variance 1, the components are uncorrelated, and component k is an interaction of exactly k fields (a component of the analysis
- * of variance): sums of functions of fewer fields have nothing of it.
+ * Given all but one of its fields a term has mean 0, and no two terms of an order have the same fields: so
+ * each component has variance 1, the components are uncorrelated, and component k is an interaction of
+ * exactly k fields (a component of the analysis of variance): sums of functions of fewer fields have nothing
+ * of it.
  *
- * Why products of what is there: of a product of eight hidden signs alone, a parity, gradient descent sees nothing until
- * it has all eight. Here every factor is in the logit too; what is learnt at one order is what the next is made of.
- * Source: Abbe, Boix-Adsera, Brennan, Bresler, Nagaraj, "The staircase property" (2108.10573), and Abbe, Boix-Adsera,
- * Misiakiewicz, "The merged-staircase property" (2202.08658). */
+ * Why products of what is there: of a product of eight hidden signs alone, a parity, gradient descent sees
+ * nothing until it has all eight. Here every factor is in the logit too; what is learnt at one order is what
+ * the next is made of. Source: Abbe, Boix-Adsera, Brennan, Bresler, Nagaraj, "The staircase property"
+ * (2108.10573), and Abbe, Boix-Adsera, Misiakiewicz, "The merged-staircase property" (2202.08658). */
 #ifndef PH_DATA_SYNTH_STAIRCASE_H
 #define PH_DATA_SYNTH_STAIRCASE_H
 
@@ -36,8 +39,9 @@ struct ph__staircase {
     double weights[PH_SYNTH_MAX_STEPS];   /* in the logit, times scale: their squares add up to scale^2 */
 };
 
-/* PH_ERROR_CONFIG where settings contradict each other. The arrays, one number a field, say how many ids it has and what
- * turns an item into an id: id = item * scatter % table_rows. On failure there is nothing to give back. */
+/* PH_ERROR_CONFIG where settings contradict each other. The arrays, one number a field, say how many ids it
+ * has and what turns an item into an id: id = item * scatter % table_rows. On failure there is nothing to
+ * give back. */
 ph_status ph__staircase_init(struct ph__staircase *staircase, const struct ph_synth_settings *settings,
     const uint64_t *table_rows, const uint64_t *scatter);
 void ph__staircase_fini(struct ph__staircase *staircase);

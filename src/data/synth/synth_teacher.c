@@ -13,7 +13,7 @@
 #define QUARTER_TURN 1.5707963267948966
 #define NUM_ELEMENTS (PH_SYNTH_MAX_LATENT_DIM + 1) /* of w0; those of w1 follow */
 
-/* ---- items by a power law -------------------------------------------------------------------------------- */
+/* ---- items by a power law ---- */
 
 /* The integral of x^-s from 1 to x, (x^(1-s) - 1) / (1-s), which is log x at s = 1; and its inverse. */
 static double integral(const struct ph__zipf *zipf, double x)
@@ -56,7 +56,7 @@ uint64_t ph__zipf_draw(const struct ph__zipf *zipf, struct ph__rng_sequence *ran
     }
 }
 
-/* ---- shape ------------------------------------------------------------------------------------------------ */
+/* ---- shape ---- */
 
 static ph_status check_list(const struct ph__integer_list *list, const char *key, size_t num_fields)
 {
@@ -104,7 +104,8 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* A factor near the golden section of the table, without a common divisor: item -> item * factor is a bijection. */
+/* A factor near the golden section of the table, without a common divisor: item -> item * factor is a
+ * bijection. */
 static uint64_t scatter_factor(uint64_t table_rows)
 {
     uint64_t factor = (uint64_t)((double)table_rows * 0.6180339887498949);
@@ -130,7 +131,7 @@ static void init_fields(struct ph__synth_teacher *teacher)
     teacher->dense_key = (struct ph__rng_key){.seed = seed, .stream = ph__hash_name("synth.teacher.dense")};
 }
 
-/* ---- dense ------------------------------------------------------------------------------------------------ */
+/* ---- dense ---- */
 
 static double count_of(double normal)
 {
@@ -154,7 +155,7 @@ static void init_dense(struct ph__synth_teacher *teacher)
     teacher->dense_deviation = sqrt(squares / total - teacher->dense_mean * teacher->dense_mean);
 }
 
-/* ---- the components of the logit ------------------------------------------------------------------------------- */
+/* ---- the components of the logit ---- */
 
 static void init_component_scales(struct ph__synth_teacher *teacher)
 {
@@ -222,7 +223,8 @@ static double linear_component(const struct ph__synth_teacher *teacher, const st
     return teacher->component_scales[1] * sum;
 }
 
-/* All orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1) of f-1. */
+/* All orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1) of f-1.
+ */
 static double interaction_component(
     const struct ph__synth_teacher *teacher, const struct ph__synth_row *row, uint32_t dimension)
 {
@@ -263,7 +265,7 @@ static double logit_of(const struct ph__synth_teacher *teacher, struct ph__synth
     return logit;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 ph_status ph__synth_row_init(struct ph__synth_row *row, const struct ph__synth_teacher *teacher)
 {
@@ -306,7 +308,7 @@ void ph__synth_row_draw(const struct ph__synth_teacher *teacher, uint64_t stream
     row->label = ph__rng_next_uniform(&random) < row->probability;
 }
 
-/* ---- the base rate ---------------------------------------------------------------------------------------- */
+/* ---- the base rate ---- */
 
 static double mean_probability(const double *logits, size_t count, double bias)
 {

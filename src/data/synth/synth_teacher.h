@@ -1,18 +1,19 @@
 /* The model that draws the labels of synthetic data, and the rows it draws them for.
  *
- * With P planted sparse fields, id x_f of field f has a weight a_f(x_f) and a vector v_f(x_f) of K numbers, all from
- * N(0,1). A bag of n ids has their sums divided by sqrt(n).
+ * With P planted sparse fields, id x_f of field f has a weight a_f(x_f) and a vector v_f(x_f) of K numbers,
+ * all from N(0,1). A bag of n ids has their sums divided by sqrt(n).
  *
  *     component 0  dense:        sum_j c_j (log1p(count_j) - mean) / deviation / sqrt(planted dense)
  *     component 1  linear:       sum_f a_f / sqrt(P)
  *     component k  order k >= 2: sum_d e_k(v_1d, ..., v_Pd) / sqrt(K binomial(P, k))
  *
- * e_k is the elementary symmetric polynomial: all products of k different fields. Each component has variance 1 over
- * random weights, so   logit = bias + scale * (sum of components) / sqrt(number of components). The bias is found so that the
- * mean probability is the base rate. Everything is a function of seed, file, row: rows can be made in any order.
+ * e_k is the elementary symmetric polynomial: all products of k different fields. Each component has variance
+ * 1 over random weights, so   logit = bias + scale * (sum of components) / sqrt(number of components). The
+ * bias is found so that the mean probability is the base rate. Everything is a function of seed, file, row:
+ * rows can be made in any order.
  *
- * With drift, c_j, a_f and v_f are those of a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of two numbers
- * from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly.
+ * With drift, c_j, a_f and v_f are those of a time t in [0,1]: each is cos(angle t) w0 + sin(angle t) w1 of
+ * two numbers from N(0,1), which is from N(0,1) again. The bias is then for times that are spread evenly.
  *
  * With a staircase (synth_staircase.h) its components take the place of these, each with its own weight. */
 #ifndef PH_DATA_SYNTH_TEACHER_H
@@ -26,11 +27,12 @@
 #include "data/synth/synth_staircase.h"
 #include "phloem/status.h"
 
-/* Ranks drawn by a bounded power law: P(k) in proportion to k^-s for k = 1 .. n, s >= 0, exactly and without tables.
+/* Ranks drawn by a bounded power law: P(k) in proportion to k^-s for k = 1 .. n, s >= 0, exactly and without
+ * tables.
  *
- * Source: Hoermann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions"
- * (ACM TOMACS 6(3), 1996): invert the integral of the continuous hat x^-s, round, and reject the little that the
- * hat has too much. */
+ * Source: Hoermann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+ * distributions" (ACM TOMACS 6(3), 1996): invert the integral of the continuous hat x^-s, round, and reject
+ * the little that the hat has too much. */
 struct ph__zipf {
     double exponent;
     double num_items;
@@ -69,7 +71,8 @@ struct ph__synth_row {
     int label;
 };
 
-/* PH_ERROR_CONFIG where settings contradict each other; there is nothing to give back then, nor without a staircase. */
+/* PH_ERROR_CONFIG where settings contradict each other; there is nothing to give back then, nor without a
+ * staircase. */
 ph_status ph__synth_teacher_init(struct ph__synth_teacher *teacher, const struct ph_synth_settings *settings);
 void ph__synth_teacher_fini(struct ph__synth_teacher *teacher);
 

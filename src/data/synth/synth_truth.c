@@ -10,10 +10,10 @@ static int compare_masses(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Exact area under the ROC curve: over pairs of two different rows, each as positive times as negative as its mass
- * says, the share in which the positive has the larger probability, ties counting half. Sorts the rows; NaN without
- * positives or negatives. With positive = probability this is the ratio of the expected counts of pairs over random
- * labels: the expected AUC but for terms that vanish as 1/n. */
+/* Exact area under the ROC curve: over pairs of two different rows, each as positive times as negative as its
+ * mass says, the share in which the positive has the larger probability, ties counting half. Sorts the rows;
+ * NaN without positives or negatives. With positive = probability this is the ratio of the expected counts of
+ * pairs over random labels: the expected AUC but for terms that vanish as 1/n. */
 static double mass_auc(struct ph__mass *masses, size_t count)
 {
     qsort(masses, count, sizeof *masses, compare_masses);
@@ -75,7 +75,7 @@ void ph__synth_truth(struct ph__mass *masses, size_t count, struct ph_synth_trut
     truth_out->expected_auc = mass_auc(masses, count);
 }
 
-/* ---- without the highest orders -------------------------------------------------------------------------- */
+/* ---- without the highest orders ---- */
 
 #define MAX_COLUMNS (1 + PH_SYNTH_MAX_STEPS)
 #define MAX_STEPS 50
@@ -102,7 +102,7 @@ static double logit_entropy(double logit, double positive)
     return fmax(logit, 0) + log1p(exp(-fabs(logit))) - positive * logit;
 }
 
-/* ---- Newton's method -------------------------------------------------------------------------------------- */
+/* ---- Newton's method ---- */
 
 struct curvature {
     double sum; /* of cross entropies */
@@ -126,7 +126,8 @@ static void add_row(const struct fit *fit, size_t row, struct curvature *sum)
     }
 }
 
-/* The Hessian becomes its Cholesky factor, the gradient the solution. A direction without curvature gets no step. */
+/* The Hessian becomes its Cholesky factor, the gradient the solution. A direction without curvature gets no
+ * step. */
 static void solve(size_t size, struct curvature *system)
 {
     double(*factor)[MAX_COLUMNS] = system->hessian, *x = system->gradient;
@@ -184,7 +185,7 @@ static void minimise(struct fit *fit)
     }
 }
 
-/* ---- what it reaches -------------------------------------------------------------------------------------- */
+/* ---- what it reaches ---- */
 
 static void measure(const struct fit *fit, struct ph_synth_order_truth *truth_out)
 {

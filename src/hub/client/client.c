@@ -85,8 +85,8 @@ static uint32_t count_pushes(struct ph__client_key *state)
     return count;
 }
 
-/* Whether the next push may overwrite what a pull is bringing: parameters of an iteration stay until the one that is pushed
- * `depth` later. */
+/* Whether the next push may overwrite what a pull is bringing: parameters of an iteration stay until the one
+ * that is pushed `depth` later. */
 static bool would_overwrite_pull(const struct ph_hub_client *client, struct ph__client_key *state)
 {
     for (uint32_t i = 0; i < state->num_operations; i++) {
@@ -216,7 +216,8 @@ static ph_status look_now_and_then(struct ph_hub_client *client)
     return ph__client_look_at_hubs(client);
 }
 
-/* Whoever tests for the timeout in vain hears the same as whoever waits. What was answered meanwhile shows that the hub is there. */
+/* Whoever tests for the timeout in vain hears the same as whoever waits. What was answered meanwhile shows
+ * that the hub is there. */
 static ph_status check_patience(struct ph_hub_client *client, size_t key)
 {
     struct ph__client_key *state = &client->keys[key];

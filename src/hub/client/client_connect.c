@@ -1,4 +1,5 @@
-/* A worker's way into its job, from joining over keys and links to first parameters, and out again. See phloem/hub.h and protocol.h. */
+/* A worker's way into its job, from joining over keys and links to first parameters, and out again. See
+ * phloem/hub.h and protocol.h. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -198,8 +198,8 @@ static void tell_caller(struct ph__client_engine *engine)
         ph__doorbell_ring(engine->bells[1][1]);
 }
 
-/* Once a turn, and only of what the caller waits for: one that sleeps until a large key is done is not woken for each chunk, to
- * compete with this thread for a processor. */
+/* Once a turn, and only of what the caller waits for: one that sleeps until a large key is done is not woken
+ * for each chunk, to compete with this thread for a processor. */
 static void tell_what_came(struct ph__client_engine *engine)
 {
     if (atomic_load_explicit(&engine->num_answers, memory_order_relaxed) != engine->num_came)

@@ -92,7 +92,8 @@ struct pollfd ph__client_polled(const struct ph__control_stream *stream)
         .fd = ph__control_stream_socket(stream), .events = (short)(has_output ? POLLIN | POLLOUT : POLLIN)};
 }
 
-/* Sends what it can, and takes a frame if one has come: also from a hub that has closed the connection, for that says why. */
+/* Sends what it can, and takes a frame if one has come: also from a hub that has closed the connection, for
+ * that says why. */
 static ph_status exchange(
     struct ph__control_stream *stream, struct ph__control_frame *frame_out, bool *is_there_out)
 {

@@ -1,5 +1,6 @@
-/* Carries what a worker and the hubs of its job say to each other, also about their checkpoints: what it asks all of them each hears at
- * once, and the answers may come in any order; and what they say unasked, also while others have yet to answer. */
+/* Carries what a worker and the hubs of its job say to each other, also about their checkpoints: what it asks
+ * all of them each hears at once, and the answers may come in any order; and what they say unasked, also
+ * while others have yet to answer. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@ ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_s
 /* ---- checkpoints of a job that several hubs share ---- */
 
 /* Hubs do not know each other, so one worker hears from all
- * of them which parts they have, and tells all what follows from it (part_list.h). Before a run that is rank 0; later it is whoever
- * the hubs talk to, the lowest rank that is there. Nothing here waits but the choice before a run. */
+ * of them which parts they have, and tells all what follows from it (part_list.h). Before a run that is rank
+ * 0; later it is whoever the hubs talk to, the lowest rank that is there. Nothing here waits but the choice
+ * before a run. */
 
 #define PARTS_LOOK_NS 1000000u /* at least, between two looks at the control connections */
 
@@ -273,8 +275,8 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph__hub_frame 
         client->joined.num_workers, client->timeout.ms);
 }
 
-/* Until one of them has something to say, be it one that has answered: it may have bad news while others do not answer. Of those that have
- * let this worker go it does not matter any more. polled_out: (num_hubs). */
+/* Until one of them has something to say, be it one that has answered: it may have bad news while others do
+ * not answer. Of those that have let this worker go it does not matter any more. polled_out: (num_hubs). */
 static ph_status wait_for_any(
     struct ph_hub_client *client, enum ph__hub_frame answer, struct ph__wait *wait, struct pollfd *polled_out)
 {
@@ -292,8 +294,8 @@ static ph_status wait_for_any(
     return PH_OK;
 }
 
-/* What hubs that have answered had said, behind their answers or when they were polled, before the last look for answers. So whatever
- * another hub's answer has led to is heard behind that answer. */
+/* What hubs that have answered had said, behind their answers or when they were polled, before the last look
+ * for answers. So whatever another hub's answer has led to is heard behind that answer. */
 static ph_status hear_news(struct ph_hub_client *client, const struct pollfd *polled)
 {
     for (uint16_t i = 0; i < client->list.num_hubs && !client->has_left; i++) {
@@ -329,7 +331,8 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame ty
 
 #define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
 
-/* What a hub has answered, if it has: an error of the checkpoint is kept for when the other hubs have answered, too. */
+/* What a hub has answered, if it has: an error of the checkpoint is kept for when the other hubs have
+ * answered, too. */
 static ph_status look_for_checkpoint(
     struct ph_hub_client *client, uint16_t index, struct ph__answer *first_error)
 {

@@ -131,8 +131,8 @@ static ph_status ask_to_attach(
     return ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, timeout, &frame);
 }
 
-/* A connection to a core thread, in the manner of a control connection until it is attached. A hub that dies meanwhile ends it: what
- * its control connection says then is bad news. */
+/* A connection to a core thread, in the manner of a control connection until it is attached. A hub that dies
+ * meanwhile ends it: what its control connection says then is bad news. */
 static ph_status attach(struct ph_hub_client *client, const struct ph__client_hub *hub,
     const struct place *place, struct ph__control_stream **stream_out)
 {

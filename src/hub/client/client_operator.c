@@ -1,4 +1,5 @@
-/* Asks hubs without joining a job: for services, as phloem/hub.h says, for their status, and what a hub's operator asks of it. */
+/* Asks hubs without joining a job: for services, as phloem/hub.h says, for their status, and what a hub's
+ * operator asks of it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +28,8 @@ static ph_status ask_hub(const struct ph_hub_options *options, const struct ph__
 
 typedef ph_status ask_hub_function(const struct ph__hub_list *list, uint16_t hub, void *context);
 
-/* Asks each hub, also when one before has failed: what that has lost may be on the others. Returns the first error, which says which hub
- * it is of. */
+/* Asks each hub, also when one before has failed: what that has lost may be on the others. Returns the first
+ * error, which says which hub it is of. */
 static ph_status ask_each(const struct ph__hub_list *list, ask_hub_function *ask, void *context)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -132,7 +133,8 @@ ph_status ph__hub_status(
     return status;
 }
 
-/* ---- ending a service: the hub is greeted where it listens, which tells its local socket, and asked over that ---- */
+/* ---- ending a service: the hub is greeted where it listens, which tells its local socket, and asked over
+ * that ---- */
 
 static ph_status go_local(const struct ph__welcome *welcome, uint32_t timeout_ms, int *socket_out)
 {

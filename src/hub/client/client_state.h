@@ -1,6 +1,7 @@
-/* The inside of a worker's client, for the files that it is made of: client_connect.c (joining, keys, first parameters,
- * leaving), client_links.c (memory and links), client.c (pushing, pulling, waiting), client_engine.c (what moves links, and what
- * comes over them), client_hubs.c and client_greet.c (what is said to hubs). */
+/* The inside of a worker's client, for the files that it is made of: client_connect.c (joining, keys, first
+ * parameters, leaving), client_links.c (memory and links), client.c (pushing, pulling, waiting),
+ * client_engine.c (what moves links, and what comes over them), client_hubs.c and client_greet.c (what is
+ * said to hubs). */
 #ifndef PH_HUB_CLIENT_STATE_H
 #define PH_HUB_CLIENT_STATE_H
 
@@ -17,8 +18,8 @@
 
 #define PH_CLIENT_MAX_OPERATIONS 4 /* of a key: pushes as deep as can be, and a pull; a power of two */
 
-/* One slot of a key's operations. The caller fills it while num_missing is 0 and sets that last; then the engine counts it
- * down, and the caller looks at the rest again when it is 0. */
+/* One slot of a key's operations. The caller fills it while num_missing is 0 and sets that last; then the
+ * engine counts it down, and the caller looks at the rest again when it is 0. */
 struct ph__client_operation {
     _Atomic uint32_t num_missing; /* chunks that were not answered */
     _Atomic uint8_t kind;         /* enum ph__hub_message_kind */
@@ -81,8 +82,8 @@ struct ph_hub_client {
     struct ph__region region;  /* gradients, parameters of its own, and on the hub's host the rings */
     struct ph__region results; /* ... there all workers' */
     char *gradients[PH_HUB_MAX_DEPTH];
-    char *parameters
-        [PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the results */
+    char *parameters[PH_HUB_MAX_DEPTH]; /* num_parameters of them; not to be written where they are the
+                                           results */
     uint32_t num_parameters;
     struct ph__link **links; /* (num_links) to the first hub's core threads, the second's ...; the engine's */
     struct ph__client_end *ends; /* (num_links) */
@@ -103,7 +104,8 @@ struct ph_hub_client {
 /* Returns the status; an error says which of several hubs it is of. */
 ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_status status);
 
-/* What hubs say unasked. An error is bad news: PH_ERROR_PEER, or what has ended the job; or that one has gone. */
+/* What hubs say unasked. An error is bad news: PH_ERROR_PEER, or what has ended the job; or that one has
+ * gone. */
 ph_status ph__client_look_at_hubs(struct ph_hub_client *client);
 /* Returns the status. Where a link has failed, a control connection may know why, and then says so. */
 ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
@@ -112,21 +114,22 @@ ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
 ph_status ph__client_tell_all(
     struct ph_hub_client *client, enum ph__hub_frame type, const struct ph__wire_writer *body);
 
-/* ... and waits until all have answered: as ph__client_request(), into hubs[].frame but for its body, of which a LAYOUT is in hubs[].job
- * and PARTS in parts.saved[].parts. The first error is returned, and other hubs may be about to answer then. */
+/* ... and waits until all have answered: as ph__client_request(), into hubs[].frame but for its body, of
+ * which a LAYOUT is in hubs[].job and PARTS in parts.saved[].parts. The first error is returned, and other
+ * hubs may be about to answer then. */
 ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame type,
     const struct ph__wire_writer *body, enum ph__hub_frame answer);
 
-/* Whether the hub has answered what it was asked last, into hubs[hub]: as ph__client_look_for(), and what it says of its parts is heard
- * besides. */
+/* Whether the hub has answered what it was asked last, into hubs[hub]: as ph__client_look_for(), and what it
+ * says of its parts is heard besides. */
 ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph__hub_frame answer);
 
 ph_status ph__client_parts_init(
     struct ph_hub_client *client); /* once the list of hubs is known. PH_ERROR_MEMORY */
 void ph__client_parts_fini(struct ph_hub_client *client);
 
-/* Rank 0, when several hubs have answered INIT with their PARTS: chooses, tells them, and waits for their layouts.
- * PH_ERROR_CHECKPOINT where what one has kept others have lost; all workers hear that. */
+/* Rank 0, when several hubs have answered INIT with their PARTS: chooses, tells them, and waits for their
+ * layouts. PH_ERROR_CHECKPOINT where what one has kept others have lost; all workers hear that. */
 ph_status ph__client_choose_parts(struct ph_hub_client *client);
 
 /* Looks whether hubs have said so, now and then: before a push and a wait. */
@@ -134,9 +137,11 @@ ph_status ph__client_look_at_parts(struct ph_hub_client *client);
 
 /* ---- client_links.c ---- */
 
-/* From the layout and what the hubs have said: which link leads to each chunk. PH_ERROR_PEER where a hub has another opinion. */
+/* From the layout and what the hubs have said: which link leads to each chunk. PH_ERROR_PEER where a hub has
+ * another opinion. */
 ph_status ph__client_find_links(struct ph_hub_client *client);
-/* Memory and links. num_taken_out: descriptors of the first hub's last frame that are the client's now, also after an error. */
+/* Memory and links. num_taken_out: descriptors of the first hub's last frame that are the client's now, also
+ * after an error. */
 ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_out);
 
 /* ---- client.c ---- */
@@ -146,11 +151,12 @@ ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph__hu
 
 /* ---- client_engine.c ---- */
 
-/* The engine of a worker's client: moves its links, so that what was started goes on. Either by the caller's own calls, or in a
- * thread of its own (TCP), so that transfers overlap whatever the caller computes.
+/* The engine of a worker's client: moves its links, so that what was started goes on. Either by the caller's
+ * own calls, or in a thread of its own (TCP), so that transfers overlap whatever the caller computes.
  *
- * The caller says what to send by commands, and the engine tells by the operations' num_missing what was answered; between
- * the two threads there is a ring of commands with one writer and one reader, and no lock. */
+ * The caller says what to send by commands, and the engine tells by the operations' num_missing what was
+ * answered; between the two threads there is a ring of commands with one writer and one reader, and no lock.
+ */
 
 struct ph__client_command {
     uint8_t kind;        /* enum ph__hub_message_kind */
@@ -168,15 +174,15 @@ void ph__client_engine_destroy(struct ph__client_engine *engine); /* ends the th
 /* PH_ERROR_PEER when a link has failed. */
 ph_status ph__client_engine_post(struct ph__client_engine *engine, const struct ph__client_command *command);
 
-/* Moves things on, where there is no thread that does. has_moved_out: something was done; by a thread: an operation has all its
- * answers. */
+/* Moves things on, where there is no thread that does. has_moved_out: something was done; by a thread: an
+ * operation has all its answers. */
 ph_status ph__client_engine_progress(struct ph__client_engine *engine, bool *has_moved_out);
 
 /* How many answers have come from hubs, some of them perhaps not told yet. */
 uint64_t ph__client_engine_num_answers(const struct ph__client_engine *engine);
 
-/* Sleeps until there is something to move on, or with a thread until an operation has all its answers; until a hub says something on
- * its control connection, or timeout_ms are over. has_news_out: a hub has. */
+/* Sleeps until there is something to move on, or with a thread until an operation has all its answers; until
+ * a hub says something on its control connection, or timeout_ms are over. has_news_out: a hub has. */
 ph_status ph__client_engine_sleep(struct ph__client_engine *engine, int timeout_ms, bool *has_news_out);
 
 /* The owner of this link, which can be given to nobody else: counts the answers that come over it. */

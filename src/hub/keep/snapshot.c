@@ -112,8 +112,8 @@ void ph__snapshot_destroy(struct ph__snapshot *snapshot)
     free(snapshot);
 }
 
-/* Synchronous: all chunks have made the updates of one iteration. Otherwise each worker's push is an update of its own, and
- * what each has done at least is taken for done. */
+/* Synchronous: all chunks have made the updates of one iteration. Otherwise each worker's push is an update
+ * of its own, and what each has done at least is taken for done. */
 static uint64_t iteration_of(const struct ph__snapshot *snapshot)
 {
     uint64_t least = UINT64_MAX;

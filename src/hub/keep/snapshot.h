@@ -1,10 +1,10 @@
-/* A snapshot: what a job has learnt, as it was at one iteration, and all that is needed to go on from there: what a checkpoint
- * holds (job_checkpoint.h).
+/* A snapshot: what a job has learnt, as it was at one iteration, and all that is needed to go on from there:
+ * what a checkpoint holds (job_checkpoint.h).
  *
  * Of several hubs that share the keys each has its own chunks' part.
  *
- * It stands by itself, so that it can be written while the job runs on, or has ended. Shards fill it chunk by chunk without
- * stopping the job, and read it back (shard_snapshot.c). */
+ * It stands by itself, so that it can be written while the job runs on, or has ended. Shards fill it chunk by
+ * chunk without stopping the job, and read it back (shard_snapshot.c). */
 #ifndef PH_HUB_SNAPSHOT_H
 #define PH_HUB_SNAPSHOT_H
 
@@ -40,8 +40,8 @@ void ph__snapshot_destroy(struct ph__snapshot *snapshot); /* NULL is fine */
 /* What one of a job with these settings and this layout takes. */
 size_t ph__snapshot_bytes(const struct ph__service_settings *settings, const struct ph__layout_sizes *sizes);
 
-/* The same before there is a layout, or less where several hubs share the keys: which chunks are this one's is not known yet. The
- * errors of ph__layout_measure. */
+/* The same before there is a layout, or less where several hubs share the keys: which chunks are this one's
+ * is not known yet. The errors of ph__layout_measure. */
 ph_status ph__snapshot_measure(const struct ph__service_settings *settings, const struct ph__init_key *keys,
     size_t num_keys, size_t chunk_bytes, size_t *bytes_out);
 

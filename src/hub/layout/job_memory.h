@@ -1,10 +1,11 @@
-/* The memory of one job on a hub: the parameters and the optimizer's slots, each worker's gradients, and what is known of
- * each chunk.
+/* The memory of one job on a hub: the parameters and the optimizer's slots, each worker's gradients, and what
+ * is known of each chunk.
  *
- * Parameters are fp32 in `weights`, as num_versions copies: version v of a chunk lies in copy v % num_versions. What workers
- * read are `results`, in the dtype of the keys: where all keys are fp32 they are the weights themselves. Workers of this
- * host map the results, read-only, and write their gradients where the hub reads them; for others there is as much
- * room, to receive gradients to: shards deal it out (shard_message.c). */
+ * Parameters are fp32 in `weights`, as num_versions copies: version v of a chunk lies in copy v %
+ * num_versions. What workers read are `results`, in the dtype of the keys: where all keys are fp32 they are
+ * the weights themselves. Workers of this host map the results, read-only, and write their gradients where
+ * the hub reads them; for others there is as much room, to receive gradients to: shards deal it out
+ * (shard_message.c). */
 #ifndef PH_HUB_JOB_MEMORY_H
 #define PH_HUB_JOB_MEMORY_H
 
@@ -19,9 +20,9 @@
 
 /* One chunk, as its shard sees it. */
 struct ph__chunk_state {
-    _Alignas(64) uint64_t version; /* updates made */
-    uint32_t num_arrived
-        [PH_HUB_MAX_DEPTH]; /* workers that have pushed iteration i, at i % 2, and were not used yet */
+    _Alignas(64) uint64_t version;          /* updates made */
+    uint32_t num_arrived[PH_HUB_MAX_DEPTH]; /* workers that have pushed iteration i, at i % 2, and were not
+                                               used yet */
     uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* replies that are read from version v, at v % 2 */
     uint32_t num_contributors;              /* gradients in its version */
     uint32_t num_added[PH_HUB_MAX_DEPTH];   /* arrival order: gradients in sums, at i % 2 */
@@ -34,15 +35,15 @@ struct ph__chunk_state {
     double square; /* of its sum, for clipping: whoever finds the factor reads all chunks' */
 };
 
-/* What one worker has asked of one chunk: a cache line, for the chunks beside it may belong to other core threads. */
+/* What one worker has asked of one chunk: a cache line, for the chunks beside it may belong to other core
+ * threads. */
 struct ph__chunk_worker {
-    _Alignas(64) uint64_t pushed; /* iteration of its last push */
-    uint64_t counted;             /* ... of the last that num_arrived holds, or that was an update */
-    uint64_t answered;            /* ... of the last that was answered */
-    uint64_t pulled;              /* ... of the pull that waits */
-    char *received
-        [PH_HUB_MAX_DEPTH]; /* the place of the gradient of iteration i, at i % depth, that came over a
-                                             * connection; NULL: none, or its own (shard_message.c) */
+    _Alignas(64) uint64_t pushed;     /* iteration of its last push */
+    uint64_t counted;                 /* ... of the last that num_arrived holds, or that was an update */
+    uint64_t answered;                /* ... of the last that was answered */
+    uint64_t pulled;                  /* ... of the pull that waits */
+    char *received[PH_HUB_MAX_DEPTH]; /* the place of the gradient of iteration i, at i % depth, that came
+                                       * over a connection; NULL: none, or its own (shard_message.c) */
     uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* its part of the chunk's num_sending */
     uint8_t kinds[PH_HUB_MAX_DEPTH];        /* what its push of iteration i was, at i % 2 */
     uint8_t num_queued;                     /* its gradients that are work to do */
@@ -50,11 +51,11 @@ struct ph__chunk_worker {
 };
 
 struct ph__worker_memory {
-    struct ph__region region;          /* what a worker of this host shares with the hub */
-    void *received;                    /* where another's gradients are received to; NULL: none */
-    char *gradients[PH_HUB_MAX_DEPTH]; /* (gradient_bytes) of iteration i, at i % depth */
-    char *parameters
-        [PH_HUB_MAX_DEPTH]; /* the worker's own results, at i % depth; NULL where it reads the shared ones */
+    struct ph__region region;           /* what a worker of this host shares with the hub */
+    void *received;                     /* where another's gradients are received to; NULL: none */
+    char *gradients[PH_HUB_MAX_DEPTH];  /* (gradient_bytes) of iteration i, at i % depth */
+    char *parameters[PH_HUB_MAX_DEPTH]; /* the worker's own results, at i % depth; NULL where it reads the
+                                           shared ones */
 };
 
 struct ph__job_memory {
@@ -87,8 +88,8 @@ ph_status ph__job_memory_create(
     const struct ph__job_memory_options *options, struct ph__job_memory **memory_out);
 void ph__job_memory_destroy(struct ph__job_memory *memory); /* NULL is fine */
 
-/* What a worker of this host shares with the hub, which makes it: rings for each core thread, then gradients, then its own
- * parameters. Both sides find their way by this. */
+/* What a worker of this host shares with the hub, which makes it: rings for each core thread, then gradients,
+ * then its own parameters. Both sides find their way by this. */
 struct ph__worker_region_sizes {
     size_t num_cores, ring_capacity, gradient_bytes, depth;
     bool has_own_parameters;

@@ -1,18 +1,20 @@
 /* From keys to chunks: where a job's numbers lie, and in which pieces they travel.
  *
- * A key is a run of elements that is pushed and pulled as one; a chunk is the piece of a key that is sent, summed and stepped
- * as one. There are two spaces of offsets, for gradients have the dtype of their key and weights, as the optimizer's slots,
- * are fp32:
+ * A key is a run of elements that is pushed and pulled as one; a chunk is the piece of a key that is sent,
+ * summed and stepped as one. There are two spaces of offsets, for gradients have the dtype of their key and
+ * weights, as the optimizer's slots, are fp32:
  *
  *     gradients  | key 0                | key 1     |    bytes; each key starts on a multiple of PH_ALIGNMENT
- *     weights    | key 0                | key 1     |    elements of fp32; each key starts on a cache line too
- *     chunks     | 0     | 1     | 2    | 3     | 4 |    in the order of the keys; the last of a key may be shorter
+ *     weights    | key 0                | key 1     |    elements of fp32; each key starts on a cache line
+ * too chunks     | 0     | 1     | 2    | 3     | 4 |    in the order of the keys; the last of a key may be
+ * shorter
  *
- * Where several hubs share the keys, each makes the layout of all of them and then room for its own chunks alone: numbers of keys
- * and chunks are the same everywhere, offsets are its own.
+ * Where several hubs share the keys, each makes the layout of all of them and then room for its own chunks
+ * alone: numbers of keys and chunks are the same everywhere, offsets are its own.
  *
- * What is asked for may come from a socket: it is checked before anything is allocated, and the limits below keep every
- * sum that is made of it far from overflow. A finished layout is immutable; any number of threads may read it. */
+ * What is asked for may come from a socket: it is checked before anything is allocated, and the limits below
+ * keep every sum that is made of it far from overflow. A finished layout is immutable; any number of threads
+ * may read it. */
 #ifndef PH_HUB_LAYOUT_H
 #define PH_HUB_LAYOUT_H
 
@@ -27,7 +29,8 @@
 #define PH_ELSEWHERE UINT16_MAX /* where a chunk lives that is another hub's */
 
 #define PH_LAYOUT_MAX_KEYS ((size_t)1 << 16)
-/* Of all keys together: a hub's control thread lays out and spreads a job's chunks at a stretch, while other jobs wait for it. */
+/* Of all keys together: a hub's control thread lays out and spreads a job's chunks at a stretch, while other
+ * jobs wait for it. */
 #define PH_LAYOUT_MAX_CHUNKS ((size_t)1 << 20)
 
 /* What a job asks for. */
@@ -68,9 +71,9 @@ struct ph__layout {
     struct ph__chunk_place *chunks; /* (num_chunks) */
 };
 
-/* What a layout would take, so that a quota can be applied before there is one; allocates nothing. PH_ERROR_USAGE naming the
- * key: no keys, too many, one without elements or of another dtype, a chunk size that is no multiple of PH_ALIGNMENT in
- * 1 .. PH_HUB_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
+/* What a layout would take, so that a quota can be applied before there is one; allocates nothing.
+ * PH_ERROR_USAGE naming the key: no keys, too many, one without elements or of another dtype, a chunk size
+ * that is no multiple of PH_ALIGNMENT in 1 .. PH_HUB_MAX_CHUNK_BYTES, more than PH_LAYOUT_MAX_CHUNKS. */
 ph_status ph__layout_measure(const struct ph__layout_key *keys, size_t num_keys, size_t chunk_bytes,
     struct ph__layout_sizes *sizes_out);
 
@@ -80,7 +83,8 @@ size_t ph__layout_bytes(const struct ph__layout_sizes *sizes);
 /* The same errors, and PH_ERROR_MEMORY. The keys are copied. */
 ph_status ph__layout_create(
     const struct ph__layout_key *keys, size_t num_keys, size_t chunk_bytes, struct ph__layout **layout_out);
-/* Leaves no room for chunks whose bin is PH_ELSEWHERE, but a cache line where that is all of them. bins: (num_chunks). */
+/* Leaves no room for chunks whose bin is PH_ELSEWHERE, but a cache line where that is all of them. bins:
+ * (num_chunks). */
 void ph__layout_keep(struct ph__layout *layout, const uint16_t *bins);
 static inline bool ph__chunk_is_here(const struct ph__chunk_place *chunk)
 {

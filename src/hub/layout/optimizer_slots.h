@@ -1,4 +1,5 @@
-/* Which slots an optimizer keeps beside each weight: m, a running mean of gradients; s, one of their squares, or their sum. */
+/* Which slots an optimizer keeps beside each weight: m, a running mean of gradients; s, one of their squares,
+ * or their sum. */
 #ifndef PH_HUB_OPTIMIZER_SLOTS_H
 #define PH_HUB_OPTIMIZER_SLOTS_H
 

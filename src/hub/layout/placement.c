@@ -13,7 +13,7 @@ void ph__machine_fini(struct ph__machine *machine)
     *machine = (struct ph__machine){0};
 }
 
-/* ---- which interfaces there are to choose between --------------------------------------------------------------- */
+/* ---- which interfaces there are to choose between ---- */
 
 typedef bool is_kept_function(const struct ph__machine_interface *interface, uint32_t number);
 
@@ -67,7 +67,7 @@ void ph__machine_forget_interfaces(struct ph__machine *machine)
     machine->num_interfaces = 0;
 }
 
-/* ---- units ---------------------------------------------------------------------------------------------------- */
+/* ---- units ---- */
 
 struct candidate {
     struct ph__machine_unit unit;
@@ -152,7 +152,7 @@ static void leave_unpinned(const struct ph__machine *machine, struct ph__placeme
             .processor = PH_NOWHERE, .core = PH_NOWHERE, .node = node, .interface = PH_NOWHERE};
 }
 
-/* ---- interfaces ----------------------------------------------------------------------------------------------- */
+/* ---- interfaces ---- */
 
 enum distance { ON_THE_NODE, OF_NO_NODE, ON_ANOTHER_NODE };
 
@@ -192,7 +192,7 @@ static ph_status choose_interfaces(const struct ph__machine *machine, struct ph_
     return PH_OK;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
 static ph_status plan(const struct ph__machine *machine, struct ph__placement *placement)
 {
@@ -226,7 +226,7 @@ void ph__placement_fini(struct ph__placement *placement)
     *placement = (struct ph__placement){0};
 }
 
-/* ---- in words ------------------------------------------------------------------------------------------------- */
+/* ---- in words ---- */
 
 const char *ph__thread_place_text(const struct ph__machine *machine, const struct ph__placement *placement,
     size_t thread, char text[PH_THREAD_PLACE_TEXT_BYTES])

@@ -1,6 +1,7 @@
-/* What there is on this machine, by hwloc and the system's list of interfaces: hwloc knows where an interface is attached,
- * but lists no virtual ones, such as the loopback and those of containers. What kind they are their drivers tell (ethtool's
- * requests, netdevice(7)): nothing else is bound to be there in a container. The only file that knows hwloc. */
+/* What there is on this machine, by hwloc and the system's list of interfaces: hwloc knows where an interface
+ * is attached, but lists no virtual ones, such as the loopback and those of containers. What kind they are
+ * their drivers tell (ethtool's requests, netdevice(7)): nothing else is bound to be there in a container.
+ * The only file that knows hwloc. */
 #include "hub/layout/placement.h"
 
 #include <arpa/inet.h>
@@ -26,7 +27,7 @@ static ph_status hwloc_failed(const char *what)
     return ph_fail(PH_ERROR_BUG, "hwloc cannot tell %s: %s", what, strerror(errno));
 }
 
-/* ---- units ---------------------------------------------------------------------------------------------------- */
+/* ---- units ---- */
 
 /* The node on which an object's memory belongs first: some have several, of fast memory and of slow. */
 static uint32_t node_of(hwloc_obj_t object)
@@ -66,9 +67,10 @@ static ph_status add_units(hwloc_topology_t topology, struct ph__machine *machin
     return status;
 }
 
-/* ---- interfaces ----------------------------------------------------------------------------------------------- */
+/* ---- interfaces ---- */
 
-/* Where hwloc finds it attached; PH_NOWHERE where it does not know it, or finds it attached to several nodes' machine. */
+/* Where hwloc finds it attached; PH_NOWHERE where it does not know it, or finds it attached to several nodes'
+ * machine. */
 static uint32_t interface_node(hwloc_topology_t topology, const char *name)
 {
     for (hwloc_obj_t device = NULL; (device = hwloc_get_next_osdev(topology, device)) != NULL;) {
@@ -156,7 +158,8 @@ static ph_status add_interface(hwloc_topology_t topology, const char *name, unsi
     return PH_OK;
 }
 
-/* An interface has as many entries as addresses, and may call further ones eth0:1. The first of each family counts. */
+/* An interface has as many entries as addresses, and may call further ones eth0:1. The first of each family
+ * counts. */
 static ph_status add_entry(
     hwloc_topology_t topology, const struct ifaddrs *entry, struct ph__machine *machine, size_t *capacity)
 {
@@ -186,10 +189,11 @@ static ph_status add_interfaces(hwloc_topology_t topology, struct ph__machine *m
     return status;
 }
 
-/* ---- the machine ---------------------------------------------------------------------------------------------- */
+/* ---- the machine ---- */
 
-/* Plugins that may be installed beside hwloc: what asks accelerators and displays for themselves takes long, and nothing
- * here needs it; of the cards hwloc finds by itself what its libpciaccess would tell, which leaks. */
+/* Plugins that may be installed beside hwloc: what asks accelerators and displays for themselves takes long,
+ * and nothing here needs it; of the cards hwloc finds by itself what its libpciaccess would tell, which
+ * leaks. */
 static void leave_out_components(hwloc_topology_t topology)
 {
     static const char *const names[] = {"cuda", "gl", "levelzero", "nvml", "opencl", "pci", "rsmi"};

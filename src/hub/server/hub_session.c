@@ -170,7 +170,8 @@ static bool is_busy(const struct ph_session *session)
     return session->question != 0 || ph__control_stream_has_output(session->stream);
 }
 
-/* Some of what has come, for others wait, too; nothing more while the other side does not read what it was answered. */
+/* Some of what has come, for others wait, too; nothing more while the other side does not read what it was
+ * answered. */
 static ph_status take_frames(struct ph_session *session)
 {
     struct ph__control_frame frame;

@@ -1,5 +1,5 @@
-/* The hub's control thread: it keeps the list of jobs, starts and stops core threads, and says where they run and how they wait. See
- * phloem/hub.h for what the hub is, server_state.h for what belongs to whom. */
+/* The hub's control thread: it keeps the list of jobs, starts and stops core threads, and says where they run
+ * and how they wait. See phloem/hub.h for what the hub is, server_state.h for what belongs to whom. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -19,7 +19,8 @@
 #define DEFAULT_MAX_JOBS 64
 #define TURN_MS 200 /* how often the stop signal is looked at */
 #define SHORT_TURN_MS 20
-#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped */
+#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped \
+                                       */
 
 int ph_hub_api_version(void)
 {
@@ -89,7 +90,8 @@ static void stop_cores(struct ph_hub_server *server)
 
 /* ---- crowds ---- */
 
-/* Of workers of this host. Over TCP each has one for its links besides its own; the hub is not told of those that have none. */
+/* Of workers of this host. Over TCP each has one for its links besides its own; the hub is not told of those
+ * that have none. */
 static size_t count_local_threads(const struct ph_hub_server *server)
 {
     size_t count = 0;

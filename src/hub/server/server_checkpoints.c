@@ -1,11 +1,11 @@
-/* How a hub's jobs outlive deaths, in the control thread: when a checkpoint is begun, written, read back, removed, and answered
- * for.
+/* How a hub's jobs outlive deaths, in the control thread: when a checkpoint is begun, written, read back,
+ * removed, and answered for.
  *
- * A service has a file from its creation on, at first without parameters. A running job's snapshot is filled by its shards
- * (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the beginning, at each checkpoint_every'th
- * iteration that the disk keeps up with, on demand, and when the hub is stopped in good order. A job that goes on from its
- * file reads it in a task, too, while it is in the state PH_TENANT_LOADING. What is different where several hubs share a job's
- * keys: server_parts.c. */
+ * A service has a file from its creation on, at first without parameters. A running job's snapshot is filled
+ * by its shards (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the
+ * beginning, at each checkpoint_every'th iteration that the disk keeps up with, on demand, and when the hub
+ * is stopped in good order. A job that goes on from its file reads it in a task, too, while it is in the
+ * state PH_TENANT_LOADING. What is different where several hubs share a job's keys: server_parts.c. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,7 +100,8 @@ static uint64_t name_part(const struct ph__tenant *tenant, struct ph__snapshot *
     return snapshot->iteration;
 }
 
-/* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was made of. */
+/* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was
+ * made of. */
 static uint64_t next_version(const struct ph__tenant *tenant, uint64_t most)
 {
     const struct ph_hub_service *service = &tenant->settings.service;

@@ -1,4 +1,5 @@
-/* The ends of runs and of workers: what becomes of a job when one of them dies, breaks the rules or leaves. */
+/* The ends of runs and of workers: what becomes of a job when one of them dies, breaks the rules or leaves.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -80,7 +81,8 @@ static struct ph__failure *take_failure(struct ph_hub_server *server)
 
 /* ---- the end of a run ---- */
 
-/* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the reason. */
+/* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the
+ * reason. */
 static void dismiss_members(struct ph__tenant *tenant, const struct ph__wire_writer *why)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {

@@ -1,8 +1,8 @@
-/* What a hub can tell of itself at one moment: what its status (server_status.c) and its metrics (server_metrics.c) are
- * written from.
+/* What a hub can tell of itself at one moment: what its status (server_status.c) and its metrics
+ * (server_metrics.c) are written from.
  *
- * Counters belong to the core threads. Each copies its own between two rounds, when it is called (core.h): so they cost
- * nothing while nobody asks, and those of one core thread fit each other. */
+ * Counters belong to the core threads. Each copies its own between two rounds, when it is called (core.h): so
+ * they cost nothing while nobody asks, and those of one core thread fit each other. */
 #ifndef PH_HUB_SERVER_FIGURES_H
 #define PH_HUB_SERVER_FIGURES_H
 

@@ -1,5 +1,5 @@
-/* What workers ask of a hub: joining, keys, links, and who answers the rest. How they leave, or die: server_ends.c. Services
- * themselves: server_services.c. */
+/* What workers ask of a hub: joining, keys, links, and who answers the rest. How they leave, or die:
+ * server_ends.c. Services themselves: server_services.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,8 +38,8 @@ static ph_status check_join(
     return PH_OK;
 }
 
-/* How large a frame may be that tells a worker's keys. Of its job's memory a key takes a cache line for each worker's gradient at
- * least, four times what it takes in a frame: more keys than that need not be read. */
+/* How large a frame may be that tells a worker's keys. Of its job's memory a key takes a cache line for each
+ * worker's gradient at least, four times what it takes in a frame: more keys than that need not be read. */
 static size_t keys_limit(const struct ph_hub_server *server, const struct ph__tenant *tenant)
 {
     const uint64_t left = ph__server_bytes_left(server);
@@ -104,8 +104,8 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
     return most > 0 && most < left ? most : left;
 }
 
-/* Gives where a worker's connection to the core thread should go: an address of the interface that was chosen for it, of the
- * session's family; "": where the session goes. */
+/* Gives where a worker's connection to the core thread should go: an address of the interface that was chosen
+ * for it, of the session's family; "": where the session goes. */
 static const char *host_of_core(const struct ph_session *session, uint16_t core)
 {
     const struct ph_hub_server *server = session->server;

@@ -1,10 +1,11 @@
 /* How a hub listens, and for how long whoever has connected may keep a descriptor of it.
  *
- * A connection is a stranger's unless it is a worker's of a job, also while it waits for an answer. Strangers that say nothing are
- * closed after a while; there are never more of them than a part of the descriptors that the process may have, so that jobs find
- * some. When there are as many, or none can be had, the listening sockets are not watched for a moment: what comes waits in their
- * queues, and the control thread has its time for the jobs. Then strangers have to go whatever they say, when they have been there
- * for a shorter while: all but those that wait for a disk. */
+ * A connection is a stranger's unless it is a worker's of a job, also while it waits for an answer. Strangers
+ * that say nothing are closed after a while; there are never more of them than a part of the descriptors that
+ * the process may have, so that jobs find some. When there are as many, or none can be had, the listening
+ * sockets are not watched for a moment: what comes waits in their queues, and the control thread has its time
+ * for the jobs. Then strangers have to go whatever they say, when they have been there for a shorter while:
+ * all but those that wait for a disk. */
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -30,9 +31,10 @@
 
 /* A hub has some descriptors to give away, so that links and files of jobs that run always find some.
  *
- * Set aside of those that the process may have are: what was open when the hub had started, what strangers may take
- * (find_max_strangers), what files and whoever asks for metrics take for a moment, and for each worker that has joined what its
- * links take when its job begins. A worker for whose links there would be none is refused when it joins. */
+ * Set aside of those that the process may have are: what was open when the hub had started, what strangers
+ * may take (find_max_strangers), what files and whoever asks for metrics take for a moment, and for each
+ * worker that has joined what its links take when its job begins. A worker for whose links there would be
+ * none is refused when it joins. */
 
 #define OF_STRANGER 2     /* its connection; over the local socket its process besides */
 #define OF_JOB 3          /* its results; a checkpoint and the folder that this is in */
@@ -71,7 +73,8 @@ static uint64_t of_tenant(const struct ph__tenant *tenant)
     return count;
 }
 
-/* Counts what a hub without jobs sets aside. A layout is sent to one worker at a time: what goes with it, and copies of that. */
+/* Counts what a hub without jobs sets aside. A layout is sent to one worker at a time: what goes with it, and
+ * copies of that. */
 static uint64_t count_without_jobs(
     uint64_t num_own, uint64_t num_cores, uint64_t num_strangers, bool has_metrics)
 {
@@ -120,8 +123,8 @@ static uint32_t find_max_strangers(uint64_t max_descriptors)
     return part > LEAST_STRANGERS ? (uint32_t)part : LEAST_STRANGERS;
 }
 
-/* Counts the descriptors with which a hub that has not started can serve one worker, over the local socket. The more it may have, the
- * more strangers it lets come. */
+/* Counts the descriptors with which a hub that has not started can serve one worker, over the local socket.
+ * The more it may have, the more strangers it lets come. */
 static uint64_t count_least(const struct ph_hub_server *server, uint64_t num_cores)
 {
     const bool has_metrics = server->options.metrics_address != NULL;

@@ -1,4 +1,5 @@
-/* A hub's metrics for Prometheus, at http://METRICS_ADDRESS/metrics, served from the control thread's event loop. */
+/* A hub's metrics for Prometheus, at http://METRICS_ADDRESS/metrics, served from the control thread's event
+ * loop. */
 #include <stdio.h>
 #include <sys/epoll.h>
 

@@ -1,9 +1,10 @@
-/* Checkpoints of jobs that several hubs share, in the control thread of one of them: see part_list.h for what parts are, and
- * server_checkpoints.c for how they are made, read and removed.
+/* Checkpoints of jobs that several hubs share, in the control thread of one of them: see part_list.h for what
+ * parts are, and server_checkpoints.c for how they are made, read and removed.
  *
- * Before a run rank 0 hears of all hubs which parts they have, and chooses. While it lasts, the hub tells the lead of each part that is
- * written, or will not be; the lead, when all hubs have said something, which to keep and of which iteration to make the next ones.
- * The hub believes it only what cannot hurt another job. */
+ * Before a run rank 0 hears of all hubs which parts they have, and chooses. While it lasts, the hub tells the
+ * lead of each part that is written, or will not be; the lead, when all hubs have said something, which to
+ * keep and of which iteration to make the next ones. The hub believes it only what cannot hurt another job.
+ */
 #include <inttypes.h>
 
 #include "base/sizes.h"

@@ -28,8 +28,8 @@ static void log_service(
 
 /* ---- the folder ---- */
 
-/* What lies in a hub's folder for checkpoints when it starts, or when somebody asks for a service that it does not know: services
- * with their files, and the open parts of those that several hubs share. */
+/* What lies in a hub's folder for checkpoints when it starts, or when somebody asks for a service that it
+ * does not know: services with their files, and the open parts of those that several hubs share. */
 
 /* A file that is there and cannot be opened may be whole: that is no reason to do without it. */
 static ph_status check_opening(const char *path)
@@ -91,7 +91,8 @@ static ph_status visit_part(void *argument, const char *name)
     return status;
 }
 
-/* One that is damaged is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: they cannot be looked at now, all of them. */
+/* One that is damaged is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: they cannot be looked at
+ * now, all of them. */
 static ph_status find_parts(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     char *path;
@@ -171,8 +172,8 @@ ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
         "checkpoint_folder", open_folder(server, server->options.checkpoint_folder));
 }
 
-/* Looks for the file of a service that the hub does not know: afterwards it knows the service of a file that is there.
- * PH_ERROR_CHECKPOINT says why the file cannot be used. */
+/* Looks for the file of a service that the hub does not know: afterwards it knows the service of a file that
+ * is there. PH_ERROR_CHECKPOINT says why the file cannot be used. */
 static ph_status look_for_checkpoint(struct ph_hub_server *server, const char *name)
 {
     char *path;
@@ -310,7 +311,8 @@ static void end_service(struct ph_hub_server *server, struct ph__tenant *tenant)
     ph__server_forget(server, tenant);
 }
 
-/* A synchronous job has ended when its first worker has left, and its others may still have to take what that one has pushed. */
+/* A synchronous job has ended when its first worker has left, and its others may still have to take what that
+ * one has pushed. */
 static bool is_being_left(const struct ph__tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;

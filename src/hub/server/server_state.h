@@ -44,7 +44,8 @@ struct ph_session { /* a control connection */
     bool is_closing; /* to be freed at the end of the turn; what is queued is still sent if it can be */
     char why[PH_HUB_MAX_TEXT +
              1]; /* it is closing: what happened first; "": it was asked to, or the hub ends */
-    int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be had */
+    int process; /* tells when the other side's process has ended, whoever holds its sockets; -1: not to be
+                    had */
     struct ph__event_source *process_source;
     struct ph__tenant *tenant; /* NULL: it has not joined */
     uint32_t rank;
@@ -136,8 +137,8 @@ void ph__server_go_on(struct ph_hub_server *server);
 /* ---- server_listen.c ---- */
 
 ph_status ph__server_listen(struct ph_hub_server *server);
-/* Closes sessions that have ended, and strangers that have said nothing for too long; takes connections again when there is
- * room for them. After each turn. */
+/* Closes sessions that have ended, and strangers that have said nothing for too long; takes connections again
+ * when there is room for them. After each turn. */
 void ph__server_sweep_sessions(struct ph_hub_server *server);
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
 
@@ -164,7 +165,8 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 ph_status ph__server_request_leave(struct ph_session *session);
 /* The session is closing: its worker is gone, without having left. */
 void ph__server_session_ends(struct ph_session *session);
-/* ph__tenant_failure, called in core threads: keeps the failure, with ph_error_text(), for the control thread. */
+/* ph__tenant_failure, called in core threads: keeps the failure, with ph_error_text(), for the control
+ * thread. */
 void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker);
 /* Ends the workers whose failures were noted. */
 void ph__server_end_failed_workers(struct ph_hub_server *server);
@@ -179,15 +181,17 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
 ph_status ph__server_request_end(struct ph_session *session, const struct ph__control_frame *frame);
 /* Destroys services that were to be when their last worker has left. After each turn. */
 void ph__server_end_services(struct ph_hub_server *server);
-/* The service of this name, also one that only a checkpoint knows of; NULL: there is none. PH_ERROR_CHECKPOINT where its file
- * cannot be used. */
+/* The service of this name, also one that only a checkpoint knows of; NULL: there is none.
+ * PH_ERROR_CHECKPOINT where its file cannot be used. */
 ph_status ph__server_look_for(struct ph_hub_server *server, const char *name, struct ph__tenant **tenant_out);
-/* PH_ERROR_USAGE, or PH_ERROR_CHECKPOINT where a file says so, when the tenant has another share of its job's keys. */
+/* PH_ERROR_USAGE, or PH_ERROR_CHECKPOINT where a file says so, when the tenant has another share of its job's
+ * keys. */
 ph_status ph__server_check_share(const struct ph__tenant *tenant, const struct ph__hub_share *share);
 void ph__server_add_tenant(struct ph_hub_server *server, struct ph__tenant *tenant);
 void ph__server_forget(struct ph_hub_server *server, struct ph__tenant *tenant); /* frees it */
 void ph__server_end_tenants(struct ph_hub_server *server);
-/* Finds the services that the folder for checkpoints holds. What cannot be used is reported and left alone. */
+/* Finds the services that the folder for checkpoints holds. What cannot be used is reported and left alone.
+ */
 ph_status ph__server_open_checkpoints(struct ph_hub_server *server);
 
 /* ---- server_status.c ---- */
@@ -206,13 +210,13 @@ void ph__server_close_metrics(struct ph_hub_server *server);
 
 /* ---- server_checkpoints.c ---- */
 
-/* Logs and counts a failure, with the reason in ph_error_text(). event: "checkpoint_not_used", "checkpoint_not_written" ... tenant:
- * NULL: whose it is, is not known. */
+/* Logs and counts a failure, with the reason in ph_error_text(). event: "checkpoint_not_used",
+ * "checkpoint_not_written" ... tenant: NULL: whose it is, is not known. */
 void ph__server_log_checkpoint_failed(
     struct ph_hub_server *server, const struct ph__tenant *tenant, const char *event);
 
-/* Does what is due for the tenant's checkpoint, unless something is being done for it. Each change of its state is followed by
- * a call. false: it is gone. */
+/* Does what is due for the tenant's checkpoint, unless something is being done for it. Each change of its
+ * state is followed by a call. false: it is gone. */
 bool ph__server_keep(struct ph_hub_server *server, struct ph__tenant *tenant);
 
 /* The session is answered when the tenant's checkpoint of this number, or a later one, is there. */
@@ -228,12 +232,13 @@ void ph__server_look_at_checkpoints(struct ph_hub_server *server);
 /* Waits for the tenant's task, whose outcome concerns nobody any more. */
 void ph__server_end_task(struct ph_hub_server *server, struct ph__tenant *tenant);
 
-/* For server_parts.c: starts what is to be done with the tenant's files. The snapshot is the task's if it could be started. */
+/* For server_parts.c: starts what is to be done with the tenant's files. The snapshot is the task's if it
+ * could be started. */
 ph_status ph__server_start_task(struct ph_hub_server *server, struct ph__tenant *tenant,
     const struct ph__checkpoint_order *order, struct ph__snapshot *snapshot);
 
-/* Before the hub ends: asks for checkpoints of all running jobs. Whether they are being made yet; those that still wait for
- * their workers count if asked for. */
+/* Before the hub ends: asks for checkpoints of all running jobs. Whether they are being made yet; those that
+ * still wait for their workers count if asked for. */
 void ph__server_save_all(struct ph_hub_server *server);
 bool ph__server_is_saving(const struct ph_hub_server *server, bool waits_for_workers);
 
@@ -266,7 +271,8 @@ void ph__server_note_kept(struct ph__tenant *tenant, uint64_t iteration, uint64_
 
 /* ---- server.c ---- */
 
-/* Returns the status; an error says of which member of the options it is, and which key: "address (hub.address)". */
+/* Returns the status; an error says of which member of the options it is, and which key: "address
+ * (hub.address)". */
 ph_status ph__server_name_option(const char *option, ph_status status);
 
 /* Waits for up to max_ms, and does what there is to do. */

@@ -1,17 +1,17 @@
 /* A hub's status: what STATUS is answered with, as JSON. `phloem hub status` shows it.
  *
- *     {"address", "seconds", "aggregation", "is_crowded", "connections", "max_bytes", "used_bytes", "max_jobs",
- *      "cores": [{"place", "rounds", "idle_rounds", "sleeps"}],
- *      "links": [{"transport", "messages_sent", ...}],
- *      "jobs": [{"name", "state", "mode", "hub", "num_hubs", "workers_wanted", "workers_there", "iteration", "bytes", ...,
- *                "workers": [{"rank", "transport", "addresses", "why", "messages_sent", ...}],
- *                "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
+ *     {"address", "seconds", "aggregation", "is_crowded", "connections", "max_bytes", "used_bytes",
+ * "max_jobs", "cores": [{"place", "rounds", "idle_rounds", "sleeps"}], "links": [{"transport",
+ * "messages_sent", ...}], "jobs": [{"name", "state", "mode", "hub", "num_hubs", "workers_wanted",
+ * "workers_there", "iteration", "bytes", ..., "workers": [{"rank", "transport", "addresses", "why",
+ * "messages_sent", ...}], "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
  *
- * "addresses" are the hub's own that the worker's connections go to, with spaces between them; "chunks" and "num_chunks" are
- * those of this hub, which is the job's "hub" of "num_hubs", from 1.
+ * "addresses" are the hub's own that the worker's connections go to, with spaces between them; "chunks" and
+ * "num_chunks" are those of this hub, which is the job's "hub" of "num_hubs", from 1.
  *
- * Of each service it lists the first workers and keys: so many that the answer fits a message, and a few where it was asked for
- * all services. Anybody may ask: so one answer is made a turn, and none while too much waits to be read. */
+ * Of each service it lists the first workers and keys: so many that the answer fits a message, and a few
+ * where it was asked for all services. Anybody may ask: so one answer is made a turn, and none while too much
+ * waits to be read. */
 #include <stdlib.h>
 #include <string.h>
 

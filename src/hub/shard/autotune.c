@@ -19,8 +19,8 @@ static const struct ph__autotune_patience patience = {.thread_seconds = .1, .sec
 
 /* ---- the choice ---- */
 
-/* The times of one size over those of the default size. Rounds are compared within themselves, for machines drift; and the fastest
- * with the fastest, for a disturbance only ever adds to a time. */
+/* The times of one size over those of the default size. Rounds are compared within themselves, for machines
+ * drift; and the fastest with the fastest, for a disturbance only ever adds to a time. */
 struct ratios {
     double median, third_quartile, fastest;
 };

@@ -1,11 +1,13 @@
 /* How large a job's chunks are, where neither the job nor the hub names a size.
  *
- * The first job of a kind – over shared memory alone, or with a worker over TCP – makes the hub measure how long the same
- * gradients take in chunks of 8 KiB to 2 MiB, with its own links, shards and kernels (autotune_measure.h). Other hubs and
- * later jobs are none the wiser: workers learn the size with the layout of their job.
+ * The first job of a kind – over shared memory alone, or with a worker over TCP – makes the hub measure how
+ * long the same gradients take in chunks of 8 KiB to 2 MiB, with its own links, shards and kernels
+ * (autotune_measure.h). Other hubs and later jobs are none the wiser: workers learn the size with the layout
+ * of their job.
  *
- * Sums and steps are made element by element, so their bits do not follow the size. The norm of clipping does, since its squares
- * are added up chunk by chunk: a job that clips gets PH_AUTOTUNE_DEFAULT_BYTES on every hub. One thread at a time. */
+ * Sums and steps are made element by element, so their bits do not follow the size. The norm of clipping
+ * does, since its squares are added up chunk by chunk: a job that clips gets PH_AUTOTUNE_DEFAULT_BYTES on
+ * every hub. One thread at a time. */
 #ifndef PH_HUB_AUTOTUNE_H
 #define PH_HUB_AUTOTUNE_H
 
@@ -16,17 +18,20 @@
 #include "hub/shard/autotune_measure.h"
 #include "phloem/hub_server.h"
 
-#define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring */
+#define PH_AUTOTUNE_DEFAULT_BYTES ((uint32_t)32 << 10) /* the paper's, and the best guess without measuring \
+                                                        */
 #define PH_AUTOTUNE_TEXT_BYTES 160
 
-/* Among the sizes that take 5% less time than the default size, in three quarters of the rounds and in the fastest of each:
- * over shared memory the smallest within 5% of the best, over TCP the largest within 15%, for there each piece of a chunk may
- * cost a thread's waking besides, which a trial in one thread does not measure. Where there is none, and with fewer than
- * PH_AUTOTUNE_MIN_ROUNDS, the default size. ratio_out: its time over the default's, the median of the rounds. */
+/* Among the sizes that take 5% less time than the default size, in three quarters of the rounds and in the
+ * fastest of each: over shared memory the smallest within 5% of the best, over TCP the largest within 15%,
+ * for there each piece of a chunk may cost a thread's waking besides, which a trial in one thread does not
+ * measure. Where there is none, and with fewer than PH_AUTOTUNE_MIN_ROUNDS, the default size. ratio_out: its
+ * time over the default's, the median of the rounds. */
 uint32_t ph__autotune_choose(
     const struct ph__autotune_times *times, enum ph__autotune_path path, double *ratio_out);
 
-/* The same, or less where a job is so small that not each core thread would get 8 chunks; a power of two then, 4 KiB at least. */
+/* The same, or less where a job is so small that not each core thread would get 8 chunks; a power of two
+ * then, 4 KiB at least. */
 uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t num_cores);
 
 /* The same, or doubled until a job of so many bytes has no more chunks than there may be. */
@@ -53,7 +58,8 @@ struct ph__autotune_job {
     bool is_of_several_hubs; /* these have to agree, without knowing of each other */
 };
 
-/* May measure, for about a tenth of a second of its thread and with some 24 MiB of memory; where that fails the default is taken. */
+/* May measure, for about a tenth of a second of its thread and with some 24 MiB of memory; where that fails
+ * the default is taken. */
 uint32_t ph__autotune_chunk_bytes(struct ph__autotune *tuning, const struct ph__autotune_job *job);
 
 /* Why ph__autotune_chunk_bytes() gives this job its size: for logs. */

@@ -1,6 +1,6 @@
-/* See autotune_measure.h. All sizes share one job's memory, shard and links, so that each finds the same pages and the same
- * connection: between two runs the memory gets another layout of the same key, and its books are emptied. The first, of the
- * smallest chunks, is the one that all is made for. */
+/* See autotune_measure.h. All sizes share one job's memory, shard and links, so that each finds the same
+ * pages and the same connection: between two runs the memory gets another layout of the same key, and its
+ * books are emptied. The first, of the smallest chunks, is the one that all is made for. */
 #include "hub/shard/autotune_measure.h"
 
 #include <poll.h>

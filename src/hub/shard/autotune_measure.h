@@ -1,5 +1,5 @@
-/* Measures how long gradients take in chunks of different sizes: a worker or two and a shard of a core thread, moved in turns by
- * one thread, with the links, the shard and the kernel that jobs have. */
+/* Measures how long gradients take in chunks of different sizes: a worker or two and a shard of a core
+ * thread, moved in turns by one thread, with the links, the shard and the kernel that jobs have. */
 #ifndef PH_HUB_AUTOTUNE_MEASURE_H
 #define PH_HUB_AUTOTUNE_MEASURE_H
 
@@ -32,8 +32,9 @@ struct ph__autotune_patience {
     double thread_seconds, seconds;
 };
 
-/* Rounds of all sizes, PH_AUTOTUNE_MIN_ROUNDS at least, until the thread's time is over; times are of the thread alone.
- * PH_ERROR_MEMORY; PH_ERROR_PEER when links cannot be had, or when everybody's time is over before. */
+/* Rounds of all sizes, PH_AUTOTUNE_MIN_ROUNDS at least, until the thread's time is over; times are of the
+ * thread alone. PH_ERROR_MEMORY; PH_ERROR_PEER when links cannot be had, or when everybody's time is over
+ * before. */
 ph_status ph__autotune_measure(enum ph__autotune_path path, const struct ph__kernels *kernels,
     bool is_non_temporal, const struct ph__autotune_patience *patience, struct ph__autotune_times *times_out);
 

@@ -1,8 +1,9 @@
 /* A core thread: moves the shards that live on it, each in its turn, for as long as the hub runs.
  *
- * Turns are fair by bytes: in each round a shard may sum as many bytes of gradients as any other (deficit round robin:
- * Shreedhar and Varghese, SIGCOMM 1995), so that a job with large keys does not keep one with small ones waiting. The
- * control thread reaches into a core thread only by calls, which it runs between two rounds. */
+ * Turns are fair by bytes: in each round a shard may sum as many bytes of gradients as any other (deficit
+ * round robin: Shreedhar and Varghese, SIGCOMM 1995), so that a job with large keys does not keep one with
+ * small ones waiting. The control thread reaches into a core thread only by calls, which it runs between two
+ * rounds. */
 #ifndef PH_HUB_CORE_H
 #define PH_HUB_CORE_H
 
@@ -49,9 +50,9 @@ typedef void (*ph__core_function)(void *context);
 /* Runs the function in the core thread between two rounds, and returns when it has. One thread at a time. */
 void ph__core_call(struct ph__core *core, ph__core_function function, void *context);
 
-/* In the core thread, that is inside of a call. What there would be too many of with the shard of one more job, "jobs" or
- * "links to workers"; NULL: there is room. Then it may be added, with its links: PH_ERROR_MEMORY where these cannot be
- * watched. */
+/* In the core thread, that is inside of a call. What there would be too many of with the shard of one more
+ * job, "jobs" or "links to workers"; NULL: there is room. Then it may be added, with its links:
+ * PH_ERROR_MEMORY where these cannot be watched. */
 const char *ph__core_too_many(const struct ph__core *core, size_t num_workers);
 ph_status ph__core_add_shard(struct ph__core *core, struct ph__shard *shard);
 void ph__core_remove_shard(struct ph__core *core, struct ph__shard *shard);

@@ -1,5 +1,5 @@
-/* Takes what workers say, and answers: whether they may say it, what it brings about, where gradients are received to, and the replies.
- * See shard.h. */
+/* Takes what workers say, and answers: whether they may say it, what it brings about, where gradients are
+ * received to, and the replies. See shard.h. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 /* ---- where gradients are received to ---- */
 
 /* A chunk that comes is summed soon, and its place is free again: the place that was freed last
- * is the next to be used, so that what is received and summed stays in the caches of the core that does both, however large
- * the job.
+ * is the next to be used, so that what is received and summed stays in the caches of the core that does both,
+ * however large the job.
  *
- * The places are the room of workers that send their gradients, as large as all that these may have under way: a place is always
- * free. Chunks that are shorter than chunk_bytes, at the ends of keys, keep their own, and so do wide jobs, whose keys have
- * to lie in one piece. Only the shard's own thread deals places out; they are pages of its NUMA node as soon as it has received
- * something there. */
+ * The places are the room of workers that send their gradients, as large as all that these may have under
+ * way: a place is always free. Chunks that are shorter than chunk_bytes, at the ends of keys, keep their own,
+ * and so do wide jobs, whose keys have to lie in one piece. Only the shard's own thread deals places out;
+ * they are pages of its NUMA node as soon as it has received something there. */
 
 static bool is_dealt_out(const struct ph__shard *shard, const struct ph__chunk_place *chunk)
 {

@@ -1,4 +1,5 @@
-/* See shard.h: the order of work, and who it is done for; first touch, and the shard's part in the sleep of its thread. */
+/* See shard.h: the order of work, and who it is done for; first touch, and the shard's part in the sleep of
+ * its thread. */
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,12 +17,12 @@
 /* ---- first touch ---- */
 
 /* A page of memory belongs to the NUMA node whose processor writes to it first. So each shard writes to all
- * pages of its chunks before anybody else does, in its core thread and in turns as of its other work, since a new page costs
- * a fault: the job begins when all shards are done, and other jobs go on meanwhile.
+ * pages of its chunks before anybody else does, in its core thread and in turns as of its other work, since a
+ * new page costs a fault: the job begins when all shards are done, and other jobs go on meanwhile.
  *
- * What is written is what was there, for parameters may come from a checkpoint. Pages of 2 MiB hold chunks of several
- * shards, and belong to the one that has the first byte. What is received from other hosts has places that no chunk owns
- * (shard_message.c): they are touched when something comes. */
+ * What is written is what was there, for parameters may come from a checkpoint. Pages of 2 MiB hold chunks of
+ * several shards, and belong to the one that has the first byte. What is received from other hosts has places
+ * that no chunk owns (shard_message.c): they are touched when something comes. */
 
 static void touch(void *memory, size_t size, size_t page)
 {
@@ -299,8 +300,8 @@ void ph__shard_retire_worker(struct ph__shard *shard, uint32_t worker)
 
 /* ---- making one ---- */
 
-/* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of their own each
- * worker as many as it may push ahead. */
+/* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of
+ * their own each worker as many as it may push ahead. */
 static size_t count_works(const struct ph_hub_service *service, size_t num_chunks)
 {
     const size_t num_pushes = (size_t)service->num_workers * service->depth;

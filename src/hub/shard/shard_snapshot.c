@@ -1,8 +1,9 @@
 /* Snapshots of a shard's chunks, taken while the job runs, and read back before it does: see shard.h.
  *
- * A chunk is copied when its version is the one that is wanted: at once, as work among the rest, or, should its next update
- * come first, just before that (copy on write); a chunk that has not come so far, with the update that brings it there,
- * while it is in the cache. Where no snapshot is under way, an update looks at one byte of its chunk and at one number. */
+ * A chunk is copied when its version is the one that is wanted: at once, as work among the rest, or, should
+ * its next update come first, just before that (copy on write); a chunk that has not come so far, with the
+ * update that brings it there, while it is in the cache. Where no snapshot is under way, an update looks at
+ * one byte of its chunk and at one number. */
 #include <string.h>
 
 #include "hub/keep/snapshot.h"

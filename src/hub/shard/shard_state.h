@@ -1,6 +1,6 @@
-/* The inside of a shard, for the files that it is made of: shard_run.c (its work, its workers and its sleep), shard_message.c (what
- * comes in, where it is received to, and what goes back), shard_update.c (sums and steps), shard_snapshot.c, and what other headers
- * have: shard_wide.h, shard_trace.h. */
+/* The inside of a shard, for the files that it is made of: shard_run.c (its work, its workers and its sleep),
+ * shard_message.c (what comes in, where it is received to, and what goes back), shard_update.c (sums and
+ * steps), shard_snapshot.c, and what other headers have: shard_wide.h, shard_trace.h. */
 #ifndef PH_HUB_SHARD_STATE_H
 #define PH_HUB_SHARD_STATE_H
 
@@ -124,8 +124,8 @@ void ph__shard_reply(struct ph__shard *shard, uint32_t worker, uint32_t chunk, e
 void ph__shard_answer_iteration(struct ph__shard *shard, uint32_t chunk);
 /* Of pushes that are updates of their own: the last iteration that staleness allows to answer. */
 uint64_t ph__shard_last_answerable(const struct ph__shard *shard, uint32_t chunk);
-/* Answers what may be answered. is_written: the chunk's last version has just been made, and lies already in the own parameters of
- * those whose last push it answers. */
+/* Answers what may be answered. is_written: the chunk's last version has just been made, and lies already in
+ * the own parameters of those whose last push it answers. */
 void ph__shard_answer_gradients(struct ph__shard *shard, uint32_t chunk, bool is_written);
 
 /* ---- shard_update.c ---- */
@@ -136,7 +136,8 @@ struct ph__optimizer_step ph__shard_step(
     const struct ph_hub_optimizer *optimizer, float learning_rate, uint64_t version, float gradient_scale);
 /* Of the chunk's next version, of a synchronous job. */
 float ph__shard_learning_rate(const struct ph__shard *shard, uint32_t chunk);
-/* Whether the copy that the next version goes to is being sent to a worker; when it has left, the chunk is considered again. */
+/* Whether the copy that the next version goes to is being sent to a worker; when it has left, the chunk is
+ * considered again. */
 bool ph__shard_must_wait(struct ph__shard *shard, uint32_t chunk);
 /* Steps that wait for a clip factor, when it is known. */
 void ph__shard_look_for_steps(struct ph__shard *shard);

@@ -53,8 +53,8 @@ void ph__job_trace_destroy(struct ph__job_trace *trace)
     free(trace);
 }
 
-/* Iterations of one chunk may overlap where there are two under way; where each push is an update, workers' do not fit each
- * other. */
+/* Iterations of one chunk may overlap where there are two under way; where each push is an update, workers'
+ * do not fit each other. */
 static struct ph__chunk_times *times_of(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
     const size_t slot = shard->job->service.mode == PH_HUB_SYNCHRONOUS ? iteration % PH_HUB_MAX_DEPTH : 0;

@@ -1,11 +1,13 @@
-/* A chunk's way through the hub as trace events (base/trace.h), of the thread that is its core thread's index:
+/* A chunk's way through the hub as trace events (base/trace.h), of the thread that is its core thread's
+ * index:
  *
  *     pushes            from the first worker's push of an iteration to the last one's
  *     sum, step, ...    the passes over it
  *     reply             from there until the reply to a worker has left; over shared memory: can be seen
  *
- * with the numbers of chunk, iteration and worker, and the job's name as category. Times are taken only while there is room
- * for events; a job that is not traced pays for a look at a pointer. The functions below belong to the shard's thread. */
+ * with the numbers of chunk, iteration and worker, and the job's name as category. Times are taken only while
+ * there is room for events; a job that is not traced pays for a look at a pointer. The functions below belong
+ * to the shard's thread. */
 #ifndef PH_HUB_SHARD_TRACE_H
 #define PH_HUB_SHARD_TRACE_H
 
@@ -28,7 +30,8 @@ void ph__job_trace_destroy(struct ph__job_trace *trace); /* NULL is fine */
 void ph__shard_trace_push(struct ph__shard *shard, const struct ph__message *message);
 uint64_t ph__shard_trace_begin(const struct ph__shard *shard); /* of a pass: the time, 0: not traced */
 void ph__shard_trace_end(struct ph__shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns);
-/* A reply without payload was given to a link, and leaves when all links are moved; one with payload has left. */
+/* A reply without payload was given to a link, and leaves when all links are moved; one with payload has
+ * left. */
 void ph__shard_trace_reply(struct ph__shard *shard, uint32_t worker, const struct ph__message *message);
 void ph__shard_trace_replies_left(struct ph__shard *shard);
 void ph__shard_trace_reply_left(struct ph__shard *shard, uint32_t worker, const struct ph__message *message);

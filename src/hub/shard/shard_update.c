@@ -1,5 +1,5 @@
-/* Sums and steps: what is done with a chunk whose gradients are there. Each is one call of the kernel `aggregate`, which reads
- * every gradient once and writes every result once. */
+/* Sums and steps: what is done with a chunk whose gradients are there. Each is one call of the kernel
+ * `aggregate`, which reads every gradient once and writes every result once. */
 #include <math.h>
 #include <stddef.h>
 
@@ -51,8 +51,8 @@ static bool find_answered(const struct ph__shard *shard, uint32_t chunk, uint32_
     return is_synchronous || (request->answered < request->counted && request->counted <= last_answerable);
 }
 
-/* Where the new parameters go, besides the weights: to the results where these are something else, and to workers with
- * parameters of their own that asked for them and are answered now. */
+/* Where the new parameters go, besides the weights: to the results where these are something else, and to
+ * workers with parameters of their own that asked for them and are answered now. */
 static size_t list_results(struct ph__shard *shard, uint32_t chunk, uint64_t version)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -125,7 +125,8 @@ static void step_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggre
         ph__shard_reach_version(shard, chunk);
 }
 
-/* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work again. */
+/* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work
+ * again. */
 bool ph__shard_must_wait(struct ph__shard *shard, uint32_t chunk)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
@@ -167,7 +168,8 @@ static float clip_factor(const struct ph__shard_job *job)
     return factor < 1 ? (float)factor : 1.0F;
 }
 
-/* The sum is made; the step has to wait for those of all chunks. Whoever sums the last one of a round finds the factor. */
+/* The sum is made; the step has to wait for those of all chunks. Whoever sums the last one of a round finds
+ * the factor. */
 static void sum_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments)
 {
     struct ph__shard_job *job = shard->job;
@@ -273,7 +275,8 @@ static void update_iteration(struct ph__shard *shard, uint32_t chunk)
 
 /* ---- each gradient by itself ---- */
 
-/* Arrival order: added to the sum of its iteration; the last one makes the update with it, in the same pass. */
+/* Arrival order: added to the sum of its iteration; the last one makes the update with it, in the same pass.
+ */
 static void add_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
     const struct ph__job_memory *memory = shard->job->memory;

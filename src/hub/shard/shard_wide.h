@@ -1,11 +1,13 @@
-/* Wide aggregation, to compare with: all core threads work on one key together, as parameter servers do whose unit is the
- * key. The tall way (shard_update.c) sums a chunk on one core thread in one pass; here a key has a pass for each worker's copy
- * and one for the optimizer, each core thread takes its stripe of every pass, and no pass begins before the last one has
- * ended everywhere. The same sums in the same order, so the same bits.
+/* Wide aggregation, to compare with: all core threads work on one key together, as parameter servers do whose
+ * unit is the key. The tall way (shard_update.c) sums a chunk on one core thread in one pass; here a key has
+ * a pass for each worker's copy and one for the optimizer, each core thread takes its stripe of every pass,
+ * and no pass begins before the last one has ended everywhere. The same sums in the same order, so the same
+ * bits.
  *
- * Chunks stay the unit of messages and have their shard, which counts what has come and replies. When all chunks of a key are
- * there, the shard that counted the last one adds the key to a list; all shards work the list off in its order. A barrier
- * is a number that grows: a shard that is ahead has nothing to do, and its thread serves other jobs.
+ * Chunks stay the unit of messages and have their shard, which counts what has come and replies. When all
+ * chunks of a key are there, the shard that counted the last one adds the key to a list; all shards work the
+ * list off in its order. A barrier is a number that grows: a shard that is ahead has nothing to do, and its
+ * thread serves other jobs.
  *
  * Only synchronous jobs in worker order, without clipping and shrinking, whose workers stay to the end. */
 #ifndef PH_HUB_SHARD_WIDE_H
@@ -52,7 +54,8 @@ void ph__wide_destroy(struct ph__wide *wide); /* NULL is fine */
 
 /* Of a job that is wide. The next iteration of a chunk is complete. */
 void ph__shard_add_wide(struct ph__shard *shard, uint32_t chunk);
-/* Takes its stripes of passes that may begin, until about max_bytes were summed in this run. Returns what was done. */
+/* Takes its stripes of passes that may begin, until about max_bytes were summed in this run. Returns what was
+ * done. */
 size_t ph__shard_run_wide(struct ph__shard *shard, size_t max_bytes);
 /* Whether that would do something. */
 bool ph__shard_has_wide_work(const struct ph__shard *shard);

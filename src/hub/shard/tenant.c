@@ -1,5 +1,5 @@
-/* A tenant from its creation until it has all that a run needs, and what that takes of its hub's memory; the run itself: tenant_run.c.
- * See tenant.h. */
+/* A tenant from its creation until it has all that a run needs, and what that takes of its hub's memory; the
+ * run itself: tenant_run.c. See tenant.h. */
 #include "hub/shard/tenant.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #include "hub/shard/shard_wide.h"
 #include "net/link/tcp_link.h"
 
-/* ---- what a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is one ---- */
+/* ---- what a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is
+ * one ---- */
 
 /* Tells whether parameters are sent to one of its workers at least. */
 static bool sends_parameters(const struct ph__tenant *tenant)
@@ -42,7 +43,8 @@ static struct ph__job_memory_options memory_options(
 
 /* ---- a worker ---- */
 
-/* Gives a ring room for all that can be under way at once: pushes, each with a new learning rate before it, a pull and an assignment. */
+/* Gives a ring room for all that can be under way at once: pushes, each with a new learning rate before it, a
+ * pull and an assignment. */
 static size_t ring_capacity_for(const struct ph__tenant *tenant, size_t num_fullest)
 {
     const size_t wanted = num_fullest * (2 * tenant->settings.service.depth + 2) + 64;
@@ -103,8 +105,9 @@ static uint64_t book_bytes(const struct ph__tenant *tenant, const struct ph__ten
            tenant->num_cores * ph__shard_bytes(&tenant->settings.service, num_fullest);
 }
 
-/* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core thread has so many
- * chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment, are beyond max_bytes. */
+/* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core
+ * thread has so many chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment,
+ * are beyond max_bytes. */
 static ph_status check_quota(struct ph__tenant *tenant, const struct ph__tenant_options *options,
     const struct ph__layout_sizes *sizes, size_t num_fullest)
 {
@@ -220,8 +223,8 @@ static struct ph__autotune_job describe_chunks(const struct ph__tenant *tenant)
     return job;
 }
 
-/* Before anything is made of what a worker has said. Which chunks live here is not known yet where there are several hubs: their
- * bytes are counted later. */
+/* Before anything is made of what a worker has said. Which chunks live here is not known yet where there are
+ * several hubs: their bytes are counted later. */
 static ph_status check_measured(struct ph__tenant *tenant, const struct ph__layout_key *keys,
     size_t chunk_bytes, const struct ph__tenant_options *options)
 {
@@ -326,7 +329,8 @@ static void reached(void *context)
     listener->has_news(listener->context);
 }
 
-/* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever they lie. */
+/* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever
+ * they lie. */
 static bool is_non_temporal(const struct ph__tenant *tenant, enum ph_hub_results results)
 {
     if (results != PH_HUB_RESULTS_AUTO)

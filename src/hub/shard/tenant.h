@@ -1,5 +1,6 @@
-/* A tenant: one job on the hub. Gathers its workers, builds what they need when all have told the same keys, runs on the core
- * threads, and goes back to gathering when the run ends. Where the hub keeps checkpoints, the next run goes on from the last.
+/* A tenant: one job on the hub. Gathers its workers, builds what they need when all have told the same keys,
+ * runs on the core threads, and goes back to gathering when the run ends. Where the hub keeps checkpoints,
+ * the next run goes on from the last.
  *
  * Belongs to the control thread; its shards belong to the core threads from start to stop. */
 #ifndef PH_HUB_TENANT_H
@@ -41,10 +42,11 @@ struct ph__member {             /* a worker, by rank */
 
 struct ph__tenant;
 
-/* A worker's end as the shards see it, told to the control thread: ph_error_text() says why. Called in a core thread. */
+/* A worker's end as the shards see it, told to the control thread: ph_error_text() says why. Called in a core
+ * thread. */
 typedef void (*ph__tenant_failure)(void *context, struct ph__tenant *tenant, uint32_t worker);
-/* The memory of a tenant has been touched by all of its core threads (shard.h), or a snapshot of it has got somewhere. Called in one of
- * them. */
+/* The memory of a tenant has been touched by all of its core threads (shard.h), or a snapshot of it has got
+ * somewhere. Called in one of them. */
 typedef void (*ph__tenant_news)(void *context);
 
 struct ph__tenant_listener; /* what a shard's callbacks know */
@@ -55,8 +57,8 @@ struct ph__tenant_past {
     struct ph__traffic traffic;
 };
 
-/* Of a job that several hubs share: its parts (part_list.h), and what is agreed about them with the worker of the lowest rank that
- * is there, the lead. server_parts.c. */
+/* Of a job that several hubs share: its parts (part_list.h), and what is agreed about them with the worker of
+ * the lowest rank that is there, the lead. server_parts.c. */
 struct ph__tenant_parts {
     struct ph__parts here; /* on the disk */
     /* Of this run: */
@@ -69,7 +71,8 @@ struct ph__tenant_parts {
     struct ph__keep keep;
 };
 
-/* How a tenant is kept over deaths, its workers' and the hub's: by a file, and the snapshot that becomes the next one. */
+/* How a tenant is kept over deaths, its workers' and the hub's: by a file, and the snapshot that becomes the
+ * next one. */
 struct ph__tenant_saves {
     struct ph__snapshot *snapshot; /* of this run; NULL: none, or the task has it */
     bool is_wanted;                /* somebody waits for a checkpoint of what is there now */
@@ -103,8 +106,8 @@ struct ph__tenant {
     bool is_restored; /* goes on from a checkpoint, at first_iteration */
     uint64_t first_iteration;
     /* While it is linking or running: */
-    bool
-        must_end; /* it is to be destroyed when the run is over, for which its last workers are just leaving */
+    bool must_end; /* it is to be destroyed when the run is over, for which its last workers are just leaving
+                    */
     bool is_going; /* all workers have been told that they may begin */
     struct ph__layout *layout;
     uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: of another hub */
@@ -173,14 +176,15 @@ struct ph__tenant_options {
     const char *trace_name;  /* what the tenant is called in it; borrowed until it is written */
 };
 
-/* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. A job that is_restored goes
- * on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE for keys that cannot be. */
+/* When all workers are there with their keys: layout, memory and shards, in the state PH_TENANT_LINKING. A
+ * job that is_restored goes on from saves.snapshot. PH_ERROR_MEMORY, also beyond max_bytes; PH_ERROR_USAGE
+ * for keys that cannot be. */
 ph_status ph__tenant_build(struct ph__tenant *tenant, const struct ph__tenant_options *options);
 
 /* ---- what a tenant takes ---- */
 
-/* What it takes now: num_bytes; a snapshot whose run has ended, until it is written; what its workers may say until they have told
- * their keys. */
+/* What it takes now: num_bytes; a snapshot whose run has ended, until it is written; what its workers may say
+ * until they have told their keys. */
 uint64_t ph__tenant_bytes(const struct ph__tenant *tenant);
 
 /* ---- links, and the run: tenant_run.c ---- */
@@ -188,18 +192,18 @@ uint64_t ph__tenant_bytes(const struct ph__tenant *tenant);
 /* Where a worker of this host finds its things. */
 struct ph__worker_region_sizes ph__tenant_region_sizes(const struct ph__tenant *tenant, uint32_t worker);
 
-/* Makes the links of a worker of this host, and gives the worker's ends of their doorbells, one for each core thread, to be
- * closed by the caller. */
+/* Makes the links of a worker of this host, and gives the worker's ends of their doorbells, one for each core
+ * thread, to be closed by the caller. */
 ph_status ph__tenant_link_shared(struct ph__tenant *tenant, uint32_t worker, int *doorbells_out);
 
-/* Makes the link of a worker elsewhere to one core thread. The socket and the keys (NULL: none) are the link's from now on, or
- * closed and destroyed. PH_ERROR_PEER when it is there already. */
+/* Makes the link of a worker elsewhere to one core thread. The socket and the keys (NULL: none) are the
+ * link's from now on, or closed and destroyed. PH_ERROR_PEER when it is there already. */
 ph_status ph__tenant_link_tcp(struct ph__tenant *tenant, uint32_t worker, uint16_t core, int socket,
     struct ph__frame_key *send_key, struct ph__frame_key *receive_key);
 bool ph__tenant_is_linked(const struct ph__tenant *tenant, uint32_t worker); /* to all core threads */
 
-/* From now on core threads work on it; they begin by touching its memory. PH_ERROR_MEMORY when they have too many jobs or
- * links already. */
+/* From now on core threads work on it; they begin by touching its memory. PH_ERROR_MEMORY when they have too
+ * many jobs or links already. */
 ph_status ph__tenant_start(struct ph__tenant *tenant);
 
 /* A running tenant goes on without the worker. */
@@ -212,7 +216,8 @@ void ph__tenant_stop(struct ph__tenant *tenant);
 
 /* ---- snapshots of a running tenant ---- */
 
-/* Holds all shards: nothing is updated until one of the next three. Returns the largest version of a chunk. */
+/* Holds all shards: nothing is updated until one of the next three. Returns the largest version of a chunk.
+ */
 uint64_t ph__tenant_hold(struct ph__tenant *tenant);
 void ph__tenant_release(struct ph__tenant *tenant);
 /* Begins to fill saves.snapshot, see ph__shard_begin_snapshot(), and releases. */

@@ -1,5 +1,5 @@
-/* The proof of a secret: see protocol.h. The hub's nonce is what it says in its hello: the transcript holds the worker's greeting and
- * that nonce. */
+/* The proof of a secret: see protocol.h. The hub's nonce is what it says in its hello: the transcript holds
+ * the worker's greeting and that nonce. */
 #include "hub/wire/protocol.h"
 
 #include <string.h>

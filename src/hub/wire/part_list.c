@@ -115,7 +115,8 @@ static bool have_all_with_chunks(const struct ph__saved *saved, size_t num_hubs,
     return have;
 }
 
-/* The oldest iteration of open parts that only hubs without chunks have yet to make; PH_NO_ITERATION: there is none. */
+/* The oldest iteration of open parts that only hubs without chunks have yet to make; PH_NO_ITERATION: there
+ * is none. */
 static uint64_t oldest_to_become_whole(const struct ph__saved *saved, size_t num_hubs, uint64_t newest_common)
 {
     size_t hub = 0;

@@ -95,7 +95,8 @@ ph_status ph__get_welcome(const void *body, size_t size, struct ph__welcome *wel
     return PH_OK;
 }
 
-/* What fits of a text that may name files, whose names are any bytes: '?' stands for what is no plain character. */
+/* What fits of a text that may name files, whose names are any bytes: '?' stands for what is no plain
+ * character. */
 static void make_plain(const char *text, char plain_out[PH_HUB_MAX_TEXT + 1])
 {
     const size_t length = strlen(text);

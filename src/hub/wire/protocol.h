@@ -1,33 +1,31 @@
-/* What a worker and a hub say to each other over their control connection: types of frames (net/control_stream.h) and their
- * bodies.
+/* What a worker and a hub say to each other over their control connection: types of frames
+ * (net/control_stream.h) and their bodies.
  *
  *     worker                      hub
  *     HELLO           ->
  *                     <-          CHALLENGE, if the hub has a secret
  *     PROOF           ->
- *                     <-          WELCOME; with a secret all frames have tags from here on (net/control_stream.h)
- *     CREATE, DESTROY ->          ANSWER
- *     STATUS          ->          STATUS_TEXT: JSON (server_status.c)
- *     END_SERVICE     ->          ANSWER; of a service's name alone, over the local socket
- *     JOIN            ->          JOINED
- *     INIT            ->          LAYOUT, when all workers have said the same INIT; of several hubs only when rank 0 has chosen:
- *                     <-              PARTS, to rank 0, instead of LAYOUT: the parts of the job's checkpoints that are here
- *     FROM            ->              the iteration of the parts that the job goes on from, or PH_NO_ITERATION; or rank 0 says
- *     ANSWER          ->              why the job cannot go on, to all hubs: an error that all workers hear
- *     LINKED          ->          BEGIN, when all have
- *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
- *     CHECKPOINT      ->          ANSWER. To several hubs with the worker's iteration, for hubs that have no chunk
- *                     <-          SAVED, to the worker of the lowest rank that is there, where several hubs share the keys: a
- *                                     checkpoint is on the disk, or will not be (struct ph__saved in part_list.h)
- *     KEEP            ->              when it has heard SAVED of all hubs, to all: which parts to keep, and the next iteration to
- *                                     make parts of (struct ph__keep)
- *     LEAVE           ->          ANSWER
- *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread (net/link/tcp_link.h). It goes to
- *                                 the address that LAYOUT has for the core thread, or where the control connection goes
+ *                     <-          WELCOME; with a secret all frames have tags from here on
+ * (net/control_stream.h) CREATE, DESTROY ->          ANSWER STATUS          ->          STATUS_TEXT: JSON
+ * (server_status.c) END_SERVICE     ->          ANSWER; of a service's name alone, over the local socket JOIN
+ * ->          JOINED INIT            ->          LAYOUT, when all workers have said the same INIT; of several
+ * hubs only when rank 0 has chosen:
+ *                     <-              PARTS, to rank 0, instead of LAYOUT: the parts of the job's checkpoints
+ * that are here FROM            ->              the iteration of the parts that the job goes on from, or
+ * PH_NO_ITERATION; or rank 0 says ANSWER          ->              why the job cannot go on, to all hubs: an
+ * error that all workers hear LINKED          ->          BEGIN, when all have ASSIGNED        -> GO, when
+ * all have: rank 0's parameters are there CHECKPOINT      ->          ANSWER. To several hubs with the
+ * worker's iteration, for hubs that have no chunk
+ *                     <-          SAVED, to the worker of the lowest rank that is there, where several hubs
+ * share the keys: a checkpoint is on the disk, or will not be (struct ph__saved in part_list.h) KEEP -> when
+ * it has heard SAVED of all hubs, to all: which parts to keep, and the next iteration to make parts of
+ * (struct ph__keep) LEAVE           ->          ANSWER ATTACH          ->          ANSWER; from then on the
+ * connection is a link to one core thread (net/link/tcp_link.h). It goes to the address that LAYOUT has for
+ * the core thread, or where the control connection goes
  *                     <-          FAILED, at any time: the job is over for this worker
  *
- * An ANSWER that is an error may come instead of any other. Every body is checked when it is read: what comes out of a get
- * function keeps the limits of phloem/hub.h. Texts are borrowed by nobody: they are copied. */
+ * An ANSWER that is an error may come instead of any other. Every body is checked when it is read: what comes
+ * out of a get function keeps the limits of phloem/hub.h. Texts are borrowed by nobody: they are copied. */
 #ifndef PH_HUB_PROTOCOL_H
 #define PH_HUB_PROTOCOL_H
 
@@ -77,8 +75,8 @@ enum ph__hub_frame {
 #define PH_HUB_MAX_SOCKET_NAME 64
 #define PH_HUB_MAX_ITERATION (1ull << 62) /* that is told in a frame */
 #define PH_HUB_MAX_CORES 128              /* threads of a hub */
-/* Of messages, each way of a link to a core thread that has all chunks, each with two pushes, new learning rates for them, a pull and
- * an assignment. */
+/* Of messages, each way of a link to a core thread that has all chunks, each with two pushes, new learning
+ * rates for them, a pull and an assignment. */
 #define PH_HUB_MAX_RING_CAPACITY (8 * PH_LAYOUT_MAX_CHUNKS)
 
 struct ph__hello {
@@ -151,8 +149,8 @@ struct ph__job_layout {
     uint64_t cores_sum; /* a checksum of which core thread has which chunk */
     uint64_t token;     /* what data connections show */
     uint64_t iteration; /* that all keys go on from */
-    /* (num_cores) Addresses of the hub, in digits, that data connections go to, at the port of the control connection; "": where
-     * that goes. */
+    /* (num_cores) Addresses of the hub, in digits, that data connections go to, at the port of the control
+     * connection; "": where that goes. */
     char hosts[PH_HUB_MAX_CORES][PH_HOST_BYTES];
 };
 
@@ -187,7 +185,8 @@ ph_status ph__get_join(const void *body, size_t size, struct ph__join *join_out)
 ph_status ph__get_joined(const void *body, size_t size, struct ph__joined *joined_out);
 ph_status ph__get_service_name(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
-/* The end of any body: PH_ERROR_PEER, naming what it was, unless it was read whole and had all that was read. */
+/* The end of any body: PH_ERROR_PEER, naming what it was, unless it was read whole and had all that was read.
+ */
 ph_status ph__body_finish(const struct ph__wire_reader *reader, const char *what);
 
 /* INIT is an array of keys, which are read into what the caller frees. */
@@ -211,12 +210,14 @@ ph_status ph__service_check_share(const struct ph_hub_service *service, const st
 /* Of a service that was checked. What its mode or an optimizer's kind makes no use of becomes 0. */
 void ph__service_copy(const struct ph_hub_service *service, const struct ph__hub_share *share,
     struct ph__service_settings *settings_out);
-/* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints. */
+/* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints.
+ */
 bool ph__service_is_same(const struct ph__service_settings *a, const struct ph__service_settings *b);
 
 const char *ph__service_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 
-/* ---- handshake.c: the proof of a secret, between greeting and welcome (net/authenticate.h), as both sides do it ---- */
+/* ---- handshake.c: the proof of a secret, between greeting and welcome (net/authenticate.h), as both sides
+ * do it ---- */
 
 /* The hub has a greeting: makes what it answers. */
 ph_status ph__handshake_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,

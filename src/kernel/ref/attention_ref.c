@@ -1,5 +1,6 @@
-/* Scaled dot-product attention of one sample (Vaswani et al. 2017; kernel.h has the formulas), the specification. exp and
- * log are libm's, in double; the scores of a query are made anew wherever they are needed, so nothing is kept of them. */
+/* Scaled dot-product attention of one sample (Vaswani et al. 2017; kernel.h has the formulas), the
+ * specification. exp and log are libm's, in double; the scores of a query are made anew wherever they are
+ * needed, so nothing is kept of them. */
 #include "kernel/kernel_list.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Column sums: the sums of a block of columns stay in registers while all rows pass. Each column adds its rows in
- * order, as ref does, so the bits are the same on every ISA. */
+/* Column sums: the sums of a block of columns stay in registers while all rows pass. Each column adds its
+ * rows in order, as ref does, so the bits are the same on every ISA. */
 #include "kernel/simd/simd.h"
 
 enum { VECTORS = 8 };

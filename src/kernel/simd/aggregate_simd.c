@@ -1,6 +1,7 @@
-/* Sums of copies with the optimizer's step. A block of numbers stays in registers from the first copy to the last result,
- * so that each array is read or written once. What the copies are and which optimizer steps is asked once a block, in branches
- * that always go the same way: that costs nothing beside the block's loads, and one body serves every combination. */
+/* Sums of copies with the optimizer's step. A block of numbers stays in registers from the first copy to the
+ * last result, so that each array is read or written once. What the copies are and which optimizer steps is
+ * asked once a block, in branches that always go the same way: that costs nothing beside the block's loads,
+ * and one body serves every combination. */
 #include <assert.h>
 #include <string.h>
 
@@ -16,8 +17,8 @@ struct pass {
     bool is_weight_streamed;
 };
 
-/* Which numbers: `vectors` whole vectors from `at` on, or, where num_last > 0, the first num_last of one. All but `at` and
- * num_last are constants, and so is whether num_last is 0. */
+/* Which numbers: `vectors` whole vectors from `at` on, or, where num_last > 0, the first num_last of one. All
+ * but `at` and num_last are constants, and so is whether num_last is 0. */
 struct block {
     size_t at, vectors, num_last;
 };
@@ -50,7 +51,7 @@ PH_INLINE void store_words(uint16_t *p, size_t num_last, bool is_streamed, vw x)
     }
 }
 
-/* ---- copies -------------------------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 PH_INLINE vf load_copy(enum ph_dtype dtype, const void *copy, size_t at, size_t num_last)
 {
@@ -97,7 +98,7 @@ PH_INLINE void sum_block(const struct pass *pass, struct block block, vf *sum)
         sum[v] = vf_mul(sum[v], pass->sum_scale);
 }
 
-/* ---- the step ------------------------------------------------------------------------------------------------ */
+/* ---- the step ---- */
 
 /* Sums become new weights; kind is a constant. */
 PH_INLINE void step_sums(const struct pass *pass, enum ph_optimizer_kind kind, struct block block, vf *sum)
@@ -141,7 +142,7 @@ PH_INLINE void step_block(const struct pass *pass, struct block block, vf *sum)
     }
 }
 
-/* ---- where the new weights go -------------------------------------------------------------------------------- */
+/* ---- where the new weights go ---- */
 
 PH_INLINE void store_result(
     enum ph_dtype dtype, void *result, bool is_streamed, struct block block, const vf *weight)
@@ -189,7 +190,7 @@ PH_INLINE void store_block(const struct pass *pass, struct block block, const vf
         store_results(args, PH_BF16, block, weight);
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------ */
+/* ---- the pass ---- */
 
 PH_INLINE void aggregate_block(const struct pass *pass, struct block block)
 {

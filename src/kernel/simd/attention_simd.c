@@ -1,10 +1,10 @@
-/* Attention of one sample, head after head: blocks of queries meet blocks of keys, and what flows between the products
- * stays in the first cache. Up to KEYS keys, the usual case, are one block, and the block's scores are made once. Of more, the
- * exponentials are summed as Milakov and Gimelshein (arXiv:1805.02867) do: what was summed shrinks when a larger score
- * comes.
+/* Attention of one sample, head after head: blocks of queries meet blocks of keys, and what flows between the
+ * products stays in the first cache. Up to KEYS keys, the usual case, are one block, and the block's scores
+ * are made once. Of more, the exponentials are summed as Milakov and Gimelshein (arXiv:1805.02867) do: what
+ * was summed shrinks when a larger score comes.
  *
- * Scores are vectors over keys, so keys are transposed first. Lanes beyond the last key repeat it: they change no maximum,
- * and are cut off where exponentials are summed. */
+ * Scores are vectors over keys, so keys are transposed first. Lanes beyond the last key repeat it: they
+ * change no maximum, and are cut off where exponentials are summed. */
 #include "kernel/simd/simd.h"
 
 enum {
@@ -60,7 +60,8 @@ static struct block block_at(const struct head *x, size_t query, size_t key)
 
 /* ---- scores ---- */
 
-/* VF_WIDTH numbers, or those of `mask`, of as many rows of x become columns; from row `last` on it is repeated. */
+/* VF_WIDTH numbers, or those of `mask`, of as many rows of x become columns; from row `last` on it is
+ * repeated. */
 PH_INLINE void turn_block(
     const float *x, size_t x_row, size_t last, vmask mask, float *turned, size_t turned_row)
 {
@@ -98,7 +99,8 @@ static void turn(const float *x, size_t count, size_t x_row, size_t width, float
     }
 }
 
-/* out (num_queries, row) = a b^T, over `width` numbers of rows of a head: of a (num_queries), of b (num_keys). */
+/* out (num_queries, row) = a b^T, over `width` numbers of rows of a head: of a (num_queries), of b
+ * (num_keys). */
 static void products_of_rows(const struct block *block, const float *a, const float *b, size_t stride,
     size_t width, float *turned, float *out)
 {
@@ -193,8 +195,9 @@ PH_INLINE void fetch_share(const struct head *x, const float *rows, size_t num_r
         __builtin_prefetch(next + i);
 }
 
-/* The next sample stands behind this one, in memory more often than in a cache: it is fetched with this one's heads, and
- * so is where its results go. Inline, because gcc drops calls of a function that does nothing but fetch. */
+/* The next sample stands behind this one, in memory more often than in a cache: it is fetched with this one's
+ * heads, and so is where its results go. Inline, because gcc drops calls of a function that does nothing but
+ * fetch. */
 PH_INLINE void fetch_ahead(const struct head *x, int is_backward)
 {
     const struct ph__attention_args *args = x->args;
@@ -247,7 +250,8 @@ PH_INLINE vmask first_queries(const struct block *block, size_t query)
     return vf_first(left < VF_WIDTH ? left : VF_WIDTH);
 }
 
-/* What was summed below former largest scores shrinks to what it is below those of now; factors are their differences. */
+/* What was summed below former largest scores shrinks to what it is below those of now; factors are their
+ * differences. */
 static void shrink_sums(const struct head *x, const struct block *block, struct scratch *scratch)
 {
     float *factors = scratch->gradients;
@@ -324,7 +328,8 @@ void PH_SIMD(attention_forward)(const struct ph__attention_args *args)
 
 /* ---- backward ---- */
 
-/* Scores become p, gradients <dy_i, v_j>. The scores have the bits that they had before, so none is above its L. */
+/* Scores become p, gradients <dy_i, v_j>. The scores have the bits that they had before, so none is above its
+ * L. */
 static void make_probabilities(const struct head *x, const struct block *block, struct scratch *scratch)
 {
     const struct ph__attention_args *args = x->args;
@@ -338,7 +343,8 @@ static void make_probabilities(const struct head *x, const struct block *block, 
         scratch->gradients);
 }
 
-/* sum_i += sum_j p_ij g_ij; lanes beyond the last key have p 0 and a finite gradient, unless the last key's is not. */
+/* sum_i += sum_j p_ij g_ij; lanes beyond the last key have p 0 and a finite gradient, unless the last key's
+ * is not. */
 static void add_means(const struct block *block, struct scratch *scratch)
 {
     for (size_t i = 0; i < block->num_queries; i++) {

@@ -1,8 +1,9 @@
 /* Gradient of the pairwise dot products: dX = G X with the symmetric G read out of its lower triangle.
  *
- * A block of rows x vectors of dX stays in registers while all fields x_j pass. For j before the block, row i of the
- * triangle holds g_ij; for j after it, row j does; on the diagonal there is no product. Meanwhile the next sample is
- * fetched, a line of what it reads and of what it writes with every field, so that memory works while the block does. */
+ * A block of rows x vectors of dX stays in registers while all fields x_j pass. For j before the block, row i
+ * of the triangle holds g_ij; for j after it, row j does; on the diagonal there is no product. Meanwhile the
+ * next sample is fetched, a line of what it reads and of what it writes with every field, so that memory
+ * works while the block does. */
 #include "kernel/simd/simd.h"
 
 enum {
@@ -22,7 +23,8 @@ struct sample {
     int add_to_first;
 };
 
-/* A pointer of which the compiler does not know how it was computed, so that it is kept and not computed anew. */
+/* A pointer of which the compiler does not know how it was computed, so that it is kept and not computed
+ * anew. */
 PH_INLINE const float *pin(const float *pointer)
 {
     __asm__("" : "+r"(pointer));

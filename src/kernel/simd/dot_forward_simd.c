@@ -1,13 +1,14 @@
 /* Pairwise dot products: the lower triangle of X X^T.
  *
- * The fields of a sample are first packed in fours, four numbers of each field side by side: (D/4, F, 4) instead of
- * (F, D). A vector of that is a group of FIELDS fields, and four numbers of another field, repeated in all of its
- * 128-bit lanes, meet all of them at once. So only four numbers of a vector are left to be added up at the end, and a row of the
- * triangle, which has as many products as its number says, is rounded up to FIELDS products only.
+ * The fields of a sample are first packed in fours, four numbers of each field side by side: (D/4, F, 4)
+ * instead of (F, D). A vector of that is a group of FIELDS fields, and four numbers of another field,
+ * repeated in all of its 128-bit lanes, meet all of them at once. So only four numbers of a vector are left
+ * to be added up at the end, and a row of the triangle, which has as many products as its number says, is
+ * rounded up to FIELDS products only.
  *
- * What is packed stays in the first cache: of many fields, a panel of columns is packed at a time, which all rows below
- * pass; of long vectors, MAX_DIM numbers. While a block of rows is computed, the same rows of the next sample are
- * fetched. */
+ * What is packed stays in the first cache: of many fields, a panel of columns is packed at a time, which all
+ * rows below pass; of long vectors, MAX_DIM numbers. While a block of rows is computed, the same rows of the
+ * next sample are fetched. */
 #include "kernel/simd/simd.h"
 
 enum {
@@ -17,8 +18,8 @@ enum {
     STORED_GROUPS = 4, /* they make a vector of products */
     PANEL = 32,        /* columns: whole vectors of products */
     MAX_DIM = 128,
-    /* From four numbers of the packed fields to the next four: an odd number of cache lines, so that they spread over
-     * the cache. Behind the panel there is room for a block of rows that are not in it. */
+    /* From four numbers of the packed fields to the next four: an odd number of cache lines, so that they
+     * spread over the cache. Behind the panel there is room for a block of rows that are not in it. */
     STEP = 4 * (PANEL + 4),
     CACHE_LINE = 16 /* numbers */
 };
@@ -50,7 +51,8 @@ PH_INLINE const float *field(const struct sample *x, size_t f)
     return (f == 0 ? x->first : x->rest + (f - 1) * x->dim) + x->start;
 }
 
-/* Fields [f, f + count), rounded up to whole groups, in which the last field stands in for those that there are not. */
+/* Fields [f, f + count), rounded up to whole groups, in which the last field stands in for those that there
+ * are not. */
 static void pack_fields(const struct sample *x, size_t f, size_t count, float *packed)
 {
     const size_t length = x->length, dim = x->dim, last = x->num_fields - 1;
@@ -93,8 +95,8 @@ struct block {
     float *out;                /* row i of the triangle at column j */
 };
 
-/* Reduces the sums of a block to products, of which a row has one more than the row before; rows and groups are
- * constants. */
+/* Reduces the sums of a block to products, of which a row has one more than the row before; rows and groups
+ * are constants. */
 PH_INLINE void store_products(
     vf sum[ROWS][MAX_GROUPS], const struct block *block, int is_added, size_t rows, size_t groups)
 {

@@ -1,5 +1,6 @@
-/* Inverted dropout. Philox4x32-10 runs in every lane at once: a vector of counters gives the words of VF_WIDTH blocks,
- * 4 VF_WIDTH elements, which the interleaving puts in the order of the elements. Same bits as ref. */
+/* Inverted dropout. Philox4x32-10 runs in every lane at once: a vector of counters gives the words of
+ * VF_WIDTH blocks, 4 VF_WIDTH elements, which the interleaving puts in the order of the elements. Same bits
+ * as ref. */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,11 @@
-/* Pooled embedding lookup. A bag's sum stays in registers while its rows pass; the rows to come are prefetched: of
- * one feature so many that their lines just pass through the first cache, of several, a bag of each further on, into the
- * second (each is measured to be the better there). Wider rows are pooled in blocks of columns.
+/* Pooled embedding lookup. A bag's sum stays in registers while its rows pass; the rows to come are
+ * prefetched: of one feature so many that their lines just pass through the first cache, of several, a bag of
+ * each further on, into the second (each is measured to be the better there). Wider rows are pooled in blocks
+ * of columns.
  *
- * One body serves all formats of rows: it is inlined for each, the format a constant. A row of levels multiplies its scale
- * into its weight, and its offset is added to one number for the whole bag, so that a level costs one multiply-add, too. */
+ * One body serves all formats of rows: it is inlined for each, the format a constant. A row of levels
+ * multiplies its scale into its weight, and its offset is added to one number for the whole bag, so that a
+ * level costs one multiply-add, too. */
 
 #include "kernel/simd/simd.h"
 #include "tensor/float16.h"
@@ -140,8 +142,9 @@ PH_INLINE size_t block_bytes(enum ph_row_format format, size_t vectors, int has_
     return number_bytes(format, vectors * VF_WIDTH + (has_tail ? 1 : 0));
 }
 
-/* The block's vectors of the bag [first, last), and what is behind them if has_tail; format, hint, vectors and has_tail are
- * constants. The rows of the slots `ahead` further on are fetched, as far as slots `end` - 1. */
+/* The block's vectors of the bag [first, last), and what is behind them if has_tail; format, hint, vectors
+ * and has_tail are constants. The rows of the slots `ahead` further on are fetched, as far as slots `end`
+ * - 1. */
 PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct columns *columns,
     size_t first, size_t last, size_t ahead, size_t end, enum ph_row_format format, int hint, size_t vectors,
     int has_tail, float *out)
@@ -195,8 +198,8 @@ PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct 
         vf_store_mask(out + vectors * VF_WIDTH, columns->last, vf_mul(scale, sum[vectors]));
 }
 
-/* These columns of every bag. Of one feature the slots lie in the order of use; of several, the next sample's bag of the
- * same feature comes after one bag of each. */
+/* These columns of every bag. Of one feature the slots lie in the order of use; of several, the next sample's
+ * bag of the same feature comes after one bag of each. */
 PH_INLINE void pool_bags(const struct ph__embedding_bag_args *given, const struct columns *columns,
     float *out, enum ph_row_format format, size_t vectors, int has_tail)
 {

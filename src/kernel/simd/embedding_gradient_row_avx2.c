@@ -1,5 +1,5 @@
-/* The gradient row of one merged slot. Its sum stays in registers while the entries' rows pass; the rows of the entries
- * to come, of the next slots too, are prefetched. Wider rows are summed in blocks of columns. */
+/* The gradient row of one merged slot. Its sum stays in registers while the entries' rows pass; the rows of
+ * the entries to come, of the next slots too, are prefetched. Wider rows are summed in blocks of columns. */
 #include "kernel/simd/simd.h"
 
 enum { MAX_VECTORS = 8, DISTANCE = 16 /* entries ahead */, LINE_FLOATS = 16 };

@@ -1,13 +1,13 @@
-/* The block sums of merged slots' gradient rows (kernel.h, ROWWISE_ADAGRAD). Without a penalty no gradient leaves its
- * registers; with one, gradient and weights meet in scratch. */
+/* The block sums of merged slots' gradient rows (kernel.h, ROWWISE_ADAGRAD). Without a penalty no gradient
+ * leaves its registers; with one, gradient and weights meet in scratch. */
 #include <assert.h>
 
 #include "kernel/simd/merged_run.h"
 #include "kernel/simd/rowwise_squares.h"
 #include "kernel/simd/simd.h"
 
-/* The columns from `column` on of run r: whole vectors, or the first num_last numbers of one. vectors and has_mask are
- * constants. */
+/* The columns from `column` on of run r: whole vectors, or the first num_last numbers of one. vectors and
+ * has_mask are constants. */
 PH_INLINE void square_columns(const struct ph__embedding_update_args *args, size_t r, size_t column,
     size_t vectors, int has_mask, size_t num_last, float *blocks_out)
 {

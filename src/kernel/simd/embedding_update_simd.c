@@ -1,8 +1,9 @@
-/* Backward and update of merged slots in one sweep. A run's gradient is summed in registers, a few vectors of columns at a
- * time, and stepped into its row at once. Row-wise Adagrad needs the whole gradient before it can step: it stays in
- * registers where a row is few whole vectors, and is summed into scratch first elsewhere. One body serves all formats of
- * rows: it is inlined for each, the format a constant. The rows of the runs to come, and their entries', are prefetched:
- * they are scattered over the table, so that the sweep is bound by the latency of memory. */
+/* Backward and update of merged slots in one sweep. A run's gradient is summed in registers, a few vectors of
+ * columns at a time, and stepped into its row at once. Row-wise Adagrad needs the whole gradient before it
+ * can step: it stays in registers where a row is few whole vectors, and is summed into scratch first
+ * elsewhere. One body serves all formats of rows: it is inlined for each, the format a constant. The rows of
+ * the runs to come, and their entries', are prefetched: they are scattered over the table, so that the sweep
+ * is bound by the latency of memory. */
 #include <assert.h>
 
 #include "kernel/simd/merged_run.h"
@@ -24,8 +25,8 @@ struct sweep {
     size_t drawn, next; /* random words are there of the runs from the one to before the other */
 };
 
-/* The columns from `column` on of run r's row: whole vectors, or the first num_last numbers of one. kind, format, vectors
- * and has_mask are constants. */
+/* The columns from `column` on of run r's row: whole vectors, or the first num_last numbers of one. kind,
+ * format, vectors and has_mask are constants. */
 PH_INLINE void step_columns(const struct sweep *sweep, enum ph_optimizer_kind kind, enum ph_row_format format,
     size_t r, size_t end, size_t column, size_t vectors, int has_mask, size_t num_last,
     const uint16_t *random)
@@ -57,8 +58,8 @@ PH_INLINE void step_columns(const struct sweep *sweep, enum ph_optimizer_kind ki
     }
 }
 
-/* The words that round the row of run r, where its format wants some: drawn for the runs up to `last` that are drawn
- * together, of which r is the first, unless they have been. NULL for a wide row. */
+/* The words that round the row of run r, where its format wants some: drawn for the runs up to `last` that
+ * are drawn together, of which r is the first, unless they have been. NULL for a wide row. */
 PH_INLINE const uint16_t *words_of_run(struct sweep *sweep, enum ph_row_format format, size_t r, size_t last)
 {
     struct chance *chance = &sweep->chance;
@@ -71,8 +72,8 @@ PH_INLINE const uint16_t *words_of_run(struct sweep *sweep, enum ph_row_format f
     return chance->words + (r - sweep->drawn) * chance->row_words;
 }
 
-/* The words from `column` on of run r's row, a multiple of what is drawn at once or within it; `random` as words_of_run
- * gives it. */
+/* The words from `column` on of run r's row, a multiple of what is drawn at once or within it; `random` as
+ * words_of_run gives it. */
 PH_INLINE const uint16_t *words_at(
     struct sweep *sweep, enum ph_row_format format, size_t r, size_t column, const uint16_t *random)
 {
@@ -200,8 +201,8 @@ PH_INLINE void step_in_memory(
     PH_SIMD(rowwise_adagrad_step)(args->step, ph__mean_square(args, r), dim, gradient, weights, s);
 }
 
-/* Rows of any size. The step needs the row's own numbers twice, so that those of fewer bytes are made into floats beside
- * the gradient. */
+/* Rows of any size. The step needs the row's own numbers twice, so that those of fewer bytes are made into
+ * floats beside the gradient. */
 PH_INLINE void update_rows_in_scratch(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {

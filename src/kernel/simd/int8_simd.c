@@ -1,5 +1,5 @@
-/* Numbers in one byte each, and back. Magnitudes are compared by their bits, as unsigned integers: beyond all finite numbers
- * come infinity and NaN, so that the largest tells of these, too. */
+/* Numbers in one byte each, and back. Magnitudes are compared by their bits, as unsigned integers: beyond all
+ * finite numbers come infinity and NaN, so that the largest tells of these, too. */
 #include <string.h>
 
 #include "kernel/int8_scale.h"

@@ -1,4 +1,5 @@
-/* Layer norm, row by row: a row stays in the first cache while it is read for its mean, its variance and its result. */
+/* Layer norm, row by row: a row stays in the first cache while it is read for its mean, its variance and its
+ * result. */
 #include "kernel/simd/simd.h"
 
 /* The mean of `sum` over a row of n. */

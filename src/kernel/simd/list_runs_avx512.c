@@ -1,5 +1,5 @@
-/* Sixteen slots at a time: their starts are a running sum of lengths, in four steps, and those that have a length are moved
- * together. One slot after the other costs five times as much. */
+/* Sixteen slots at a time: their starts are a running sum of lengths, in four steps, and those that have a
+ * length are moved together. One slot after the other costs five times as much. */
 #include <immintrin.h>
 
 #include "kernel/kernel_list.h"

@@ -1,5 +1,6 @@
-/* The gradients of merged slots, as the sweeps over runs sum them: in registers, a few vectors of columns at a time, while the
- * rows of the entries to come are prefetched. What those sweeps update is prefetched here, too. */
+/* The gradients of merged slots, as the sweeps over runs sum them: in registers, a few vectors of columns at
+ * a time, while the rows of the entries to come are prefetched. What those sweeps update is prefetched here,
+ * too. */
 #ifndef PH_KERNEL_MERGED_RUN_H
 #define PH_KERNEL_MERGED_RUN_H
 
@@ -44,7 +45,8 @@ PH_INLINE void store(float *p, int has_mask, vmask mask, vf x)
         vf_store(p, x);
 }
 
-/* sum_v = sum over entries [first, last) of c_e grad[row_e] in the columns from `column` on; vectors is a constant. */
+/* sum_v = sum over entries [first, last) of c_e grad[row_e] in the columns from `column` on; vectors is a
+ * constant. */
 PH_INLINE void sum_entries(const struct ph__embedding_gradient_source *source, size_t first, size_t last,
     size_t column, size_t vectors, int has_mask, vmask mask, vf *sum)
 {

@@ -1,4 +1,5 @@
-/* Products of few outputs: each output's sum runs in four vectors side by side, which are added at the end in one order. */
+/* Products of few outputs: each output's sum runs in four vectors side by side, which are added at the end in
+ * one order. */
 #include "kernel/simd/simd.h"
 
 enum { CHAINS = 4 };

@@ -1,5 +1,6 @@
-/* One vector's step of each elementwise optimizer. Division and square root are the IEEE operations; Adam's bias
- * corrections are folded into the learning rate and a reciprocal, which leaves one division and one root an element. */
+/* One vector's step of each elementwise optimizer. Division and square root are the IEEE operations; Adam's
+ * bias corrections are folded into the learning rate and a reciprocal, which leaves one division and one root
+ * an element. */
 #ifndef PH_KERNEL_OPTIMIZER_STEP_H
 #define PH_KERNEL_OPTIMIZER_STEP_H
 

@@ -1,13 +1,14 @@
-/* Row-invariant product: a block of rows x vectors of sums stays in registers while the inner dimension passes, each
- * sum one chain of multiply-adds. How many rows and vectors a block has decides how fast it is, never what a sum is.
+/* Row-invariant product: a block of rows x vectors of sums stays in registers while the inner dimension
+ * passes, each sum one chain of multiply-adds. How many rows and vectors a block has decides how fast it is,
+ * never what a sum is.
  *
- * Few rows take many vectors at once, so that there are enough independent chains to hide the latency and the weights
- * stream from several places; many rows take few, so that each weight that is loaded serves all of them. Where a block
- * has more than FEW_ROWS, arithmetic leaves time to ask for the weights AHEAD steps before they are needed: those of a
- * whole model do not fit into the second cache.
+ * Few rows take many vectors at once, so that there are enough independent chains to hide the latency and the
+ * weights stream from several places; many rows take few, so that each weight that is loaded serves all of
+ * them. Where a block has more than FEW_ROWS, arithmetic leaves time to ask for the weights AHEAD steps
+ * before they are needed: those of a whole model do not fit into the second cache.
  *
- * Where sums have few terms, writing them takes longer than making them: then rows are finished one block after the other,
- * so that memory is written from end to end, and what comes to be written is asked for. */
+ * Where sums have few terms, writing them takes longer than making them: then rows are finished one block
+ * after the other, so that memory is written from end to end, and what comes to be written is asked for. */
 #include <math.h>
 
 #include "kernel/simd/simd.h"
@@ -45,7 +46,8 @@ PH_INLINE struct weights weights_of(const struct ph__row_product_args *args, siz
     return weights;
 }
 
-/* Vector v of a block that begins with a whole panel where it has an even number of vectors as wide as half a panel. */
+/* Vector v of a block that begins with a whole panel where it has an even number of vectors as wide as half a
+ * panel. */
 PH_INLINE vf load_weights(const struct weights *weights, size_t k, size_t v, size_t vectors, int is_bf16)
 {
     if (!is_bf16)
@@ -74,8 +76,8 @@ PH_INLINE void fetch_outputs(
     }
 }
 
-/* Outputs [column, column + vectors * VF_WIDTH), as far as there are any, of rows [row, row + rows); rows, vectors and
- * is_bf16 are constants. */
+/* Outputs [column, column + vectors * VF_WIDTH), as far as there are any, of rows [row, row + rows); rows,
+ * vectors and is_bf16 are constants. */
 PH_INLINE void block(const struct ph__row_product_args *args, size_t row, size_t rows, size_t column,
     size_t vectors, int is_bf16)
 {

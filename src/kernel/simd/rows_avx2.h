@@ -1,5 +1,5 @@
-/* Numbers of a table's rows (tensor/row_format.h) as vectors of 8 floats. The same words as rows_avx512.h; each is explained
- * there. */
+/* Numbers of a table's rows (tensor/row_format.h) as vectors of 8 floats. The same words as rows_avx512.h;
+ * each is explained there. */
 #ifndef PH_KERNEL_ROWS_AVX2_H
 #define PH_KERNEL_ROWS_AVX2_H
 
@@ -87,7 +87,7 @@ static inline void vf_store_signed_bytes(int8_t *p, vf x)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(words, words));
 }
 
-/* ---- words of rows that are learnt -------------------------------------------------------------------------- */
+/* ---- words of rows that are learnt ---- */
 
 static inline vu vu_load_words(const uint16_t *p)
 {
@@ -164,7 +164,7 @@ static inline vu vu_where_nan(vf x, vu yes, vu no)
     return _mm256_blendv_epi8(no, yes, _mm256_castps_si256(is_nan));
 }
 
-/* ---- Philox in lanes of 64 bits ------------------------------------------------------------------------------ */
+/* ---- Philox in lanes of 64 bits ---- */
 
 enum { VU_BLOCKS = 4 };
 

@@ -1,8 +1,8 @@
 /* Numbers of a table's rows (tensor/row_format.h) as vectors of 16 floats.
  *
- * vf_load_halves, _bfloats, _bytes, _nibbles: VF_WIDTH numbers from p on. vf_load_first_...: the first n of them,
- * 0 < n < VF_WIDTH, at the end of a row's numbers; what the other lanes are is not said, but they are finite, and nothing
- * beyond the row is read. */
+ * vf_load_halves, _bfloats, _bytes, _nibbles: VF_WIDTH numbers from p on. vf_load_first_...: the first n of
+ * them, 0 < n < VF_WIDTH, at the end of a row's numbers; what the other lanes are is not said, but they are
+ * finite, and nothing beyond the row is read. */
 #ifndef PH_KERNEL_ROWS_AVX512_H
 #define PH_KERNEL_ROWS_AVX512_H
 
@@ -85,7 +85,7 @@ static inline void vf_store_signed_bytes(int8_t *p, vf x)
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
 }
 
-/* ---- words of rows that are learnt: 16 bits in lanes of 32 ------------------------------------------------- */
+/* ---- words of rows that are learnt: 16 bits in lanes of 32 ---- */
 
 static inline vu vu_load_words(const uint16_t *p)
 {
@@ -159,7 +159,7 @@ static inline vu vu_where_nan(vf x, vu yes, vu no)
     return _mm512_mask_mov_epi32(no, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), yes);
 }
 
-/* ---- Philox in lanes of 64 bits, of which the lower half counts --------------------------------------------- */
+/* ---- Philox in lanes of 64 bits, of which the lower half counts ---- */
 
 enum { VU_BLOCKS = 8 }; /* of four words each */
 

@@ -1,6 +1,6 @@
-/* A row's squares as row-wise Adagrad sums them (kernel.h), and the step that it makes of them. Four consecutive blocks of
- * columns are FOUR_BLOCKS vectors, and of as many such fours as numbers fit a 128-bit lane the sums are made together.
- * Columns that are not there are zeros, which change no sum. */
+/* A row's squares as row-wise Adagrad sums them (kernel.h), and the step that it makes of them. Four
+ * consecutive blocks of columns are FOUR_BLOCKS vectors, and of as many such fours as numbers fit a 128-bit
+ * lane the sums are made together. Columns that are not there are zeros, which change no sum. */
 #ifndef PH_KERNEL_ROWWISE_SQUARES_H
 #define PH_KERNEL_ROWWISE_SQUARES_H
 
@@ -18,7 +18,8 @@ PH_INLINE void store_blocks(float *blocks_out, vf g, size_t columns)
     vf_store_mask(blocks_out, vf_first(count), vf_firsts_of_fours(vf_sums_in_fours(&square, 1)));
 }
 
-/* sums[p]: block sums of vectors p, FOUR_BLOCKS + p ... of g, of which `fours`, a constant: 1, 2 or 4, are there. */
+/* sums[p]: block sums of vectors p, FOUR_BLOCKS + p ... of g, of which `fours`, a constant: 1, 2 or 4, are
+ * there. */
 PH_INLINE void square_blocks(const vf *g, size_t fours, vf sums[FOUR_BLOCKS])
 {
     PH_UNROLL

@@ -1,8 +1,7 @@
 /* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. simd.h includes it.
  *
- * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vw as many 16-bit words, vmask a
- * tail of lanes.
- * Masked loads fill with zeros and touch no memory beyond the mask. */
+ * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vw as many 16-bit
+ * words, vmask a tail of lanes. Masked loads fill with zeros and touch no memory beyond the mask. */
 #ifndef PH_KERNEL_SIMD_AVX512_H
 #define PH_KERNEL_SIMD_AVX512_H
 
@@ -61,7 +60,8 @@ static inline void vf_store(float *p, vf x)
     _mm512_storeu_ps(p, x);
 }
 
-/* Past the caches, to an address that is a multiple of the vector's size; seen by others after end_streams. */
+/* Past the caches, to an address that is a multiple of the vector's size; seen by others after end_streams.
+ */
 static inline void vf_stream(float *p, vf x)
 {
     _mm512_stream_ps(p, x);
@@ -263,8 +263,8 @@ static inline vf vf_sums_of_fours(const vf *x, size_t count)
     return _mm512_permutexvar_ps(order, vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE)));
 }
 
-/* Number v of each 128-bit lane: the sum ((0 + 1) + (2 + 3)) of the four there of x[v], v < count, a constant: 4, or 2 or 1,
- * where numbers 2 and 3 repeat the first two, or all the first. */
+/* Number v of each 128-bit lane: the sum ((0 + 1) + (2 + 3)) of the four there of x[v], v < count, a
+ * constant: 4, or 2 or 1, where numbers 2 and 3 repeat the first two, or all the first. */
 static inline vf vf_sums_in_fours(const vf *x, size_t count)
 {
     vf a, b;
@@ -285,8 +285,8 @@ static inline vf vf_firsts_of_fours(vf x)
     return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12), x);
 }
 
-/* The sum of the first `count` numbers, 1, 2 or 4, a constant, of 128-bit lanes 0 .. 3, which x[0] holds here: lanes first,
- * (0 + 2) + (1 + 3), then numbers the same way. */
+/* The sum of the first `count` numbers, 1, 2 or 4, a constant, of 128-bit lanes 0 .. 3, which x[0] holds
+ * here: lanes first, (0 + 2) + (1 + 3), then numbers the same way. */
 static inline float vf_sum_of_lanes(const vf *x, size_t count)
 {
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x[0]), _mm512_extractf32x8_ps(x[0], 1));

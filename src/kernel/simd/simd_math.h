@@ -3,15 +3,16 @@
 #ifndef PH_KERNEL_SIMD_MATH_H
 #define PH_KERNEL_SIMD_MATH_H
 
-/* A loop of constant length that must become straight code, so that an array of vectors lives in registers. */
+/* A loop of constant length that must become straight code, so that an array of vectors lives in registers.
+ */
 #ifdef __clang__
 #define PH_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define PH_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-/* A function of which each call has a copy, so that what is constant there is constant within. Of a build whose speed is nobody's
- * affair the calls are kept: that compiles in a quarter of the time. */
+/* A function of which each call has a copy, so that what is constant there is constant within. Of a build
+ * whose speed is nobody's affair the calls are kept: that compiles in a quarter of the time. */
 #ifdef PH_KEEP_CALLS
 #define PH_INLINE static inline
 #else

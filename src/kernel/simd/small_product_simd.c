@@ -1,6 +1,7 @@
-/* Products of small matrices: a block of rows x vectors of C stays in registers while the inner dimension passes, each
- * number one chain of multiply-adds, so that how blocks are cut never shows. Rows are cut evenly: a block of two would
- * wait for its own sums. With more than FEW_VECTORS a loaded vector serves fewer rows and a broadcast more vectors. */
+/* Products of small matrices: a block of rows x vectors of C stays in registers while the inner dimension
+ * passes, each number one chain of multiply-adds, so that how blocks are cut never shows. Rows are cut
+ * evenly: a block of two would wait for its own sums. With more than FEW_VECTORS a loaded vector serves fewer
+ * rows and a broadcast more vectors. */
 #include "kernel/simd/simd.h"
 
 #if VF_REGISTERS == 32

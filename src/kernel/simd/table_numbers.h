@@ -1,9 +1,9 @@
-/* The numbers of a table's rows that are learnt (struct ph__table_rows), a vector at a time: read, and written as their
- * format rounds them. Same bits as ref.
+/* The numbers of a table's rows that are learnt (struct ph__table_rows), a vector at a time: read, and
+ * written as their format rounds them. Same bits as ref.
  *
- * Random words are drawn by blocks of eight numbers (base/rng.h). Philox runs in lanes of 64 bits, because its products then
- * need no shuffles, and in two vectors at once, because one would wait for its own products; narrow rows are drawn several
- * at a time, so that no lane is idle. */
+ * Random words are drawn by blocks of eight numbers (base/rng.h). Philox runs in lanes of 64 bits, because
+ * its products then need no shuffles, and in two vectors at once, because one would wait for its own
+ * products; narrow rows are drawn several at a time, so that no lane is idle. */
 #ifndef PH_KERNEL_TABLE_NUMBERS_H
 #define PH_KERNEL_TABLE_NUMBERS_H
 
@@ -19,11 +19,12 @@ enum {
     DRAWN_WORDS = BLOCK_NUMBERS * DRAWN_BLOCKS,
 };
 
-/* ---- random words ------------------------------------------------------------------------------------------ */
+/* ---- random words ---- */
 
-/* The slice of the table that the latest rows lie in, and the generator there, a pair of keys a round; and the words of the
- * rows that are drawn together: `together` of them, each with `row_words`. Of wider rows a part is drawn, `together` is 0.
- * Words stand where the numbers do: what is drawn of the first block and comes before a part's columns is left out. */
+/* The slice of the table that the latest rows lie in, and the generator there, a pair of keys a round; and
+ * the words of the rows that are drawn together: `together` of them, each with `row_words`. Of wider rows a
+ * part is drawn, `together` is 0. Words stand where the numbers do: what is drawn of the first block and
+ * comes before a part's columns is left out. */
 struct chance {
     const struct ph__table_rows *table;
     size_t zero_row;     /* where row 0 of the whole slice would be, modulo 2^64 */
@@ -166,7 +167,7 @@ static void draw_columns(struct chance *chance, size_t row, size_t column)
     leave_out_first(chance);
 }
 
-/* ---- 16 bits of numbers ------------------------------------------------------------------------------------- */
+/* ---- 16 bits of numbers ---- */
 
 /* ph__bfloat_by_chance */
 PH_INLINE vu bfloats_by_chance(vf x, vu random)
@@ -186,7 +187,7 @@ PH_INLINE vu halves_by_chance(vf x, vu random)
     return vu_or(magnitude, vu_and(vu_right(bits, 16), vu_set1(0x8000)));
 }
 
-/* ---- vectors of a row --------------------------------------------------------------------------------------- */
+/* ---- vectors of a row ---- */
 
 /* Numbers of the table from the one at `place` on: all of a vector, or the first n. */
 struct numbers {
@@ -268,7 +269,7 @@ PH_INLINE void store_first(
         vu_store_first_words(to->low + i, n, low);
 }
 
-/* ---- many numbers ------------------------------------------------------------------------------------------- */
+/* ---- many numbers ---- */
 
 PH_INLINE void load_numbers(
     const struct ph__table_rows *table, enum ph_row_format format, size_t place, size_t count, float *out)

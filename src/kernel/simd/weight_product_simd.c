@@ -1,7 +1,8 @@
-/* A block of a weight gradient: rows x vectors of C stay in registers while the samples pass; each number is one
- * chain of multiply-adds over them, which a later call continues. Four vectors a row and few rows: each loaded vector
- * serves all rows, each broadcast four vectors, and what counts is how few instructions a multiply-add needs. More rows
- * than that take half as many vectors, if there are registers for them, so that B is read once. */
+/* A block of a weight gradient: rows x vectors of C stay in registers while the samples pass; each number is
+ * one chain of multiply-adds over them, which a later call continues. Four vectors a row and few rows: each
+ * loaded vector serves all rows, each broadcast four vectors, and what counts is how few instructions a
+ * multiply-add needs. More rows than that take half as many vectors, if there are registers for them, so that
+ * B is read once. */
 #include "kernel/simd/simd.h"
 
 enum { FEW_ROWS = PH_WEIGHT_FEW_ROWS, VECTORS = VF_REGISTERS / 8 };

@@ -28,7 +28,8 @@ static ph_status map_at(
     return PH_OK;
 }
 
-/* Large regions lie on a multiple of 2 MiB, so that the kernel can use pages of that size: ph__region_enlarge_pages. */
+/* Large regions lie on a multiple of 2 MiB, so that the kernel can use pages of that size:
+ * ph__region_enlarge_pages. */
 static ph_status map_region(
     const char *name, int descriptor, size_t size, bool is_writable, void **memory_out)
 {
@@ -114,7 +115,8 @@ ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct 
     return PH_OK;
 }
 
-/* Only what has a page can be collapsed: the first small one is touched, in a way that loses nothing that others write. */
+/* Only what has a page can be collapsed: the first small one is touched, in a way that loses nothing that
+ * others write. */
 size_t ph__region_enlarge_pages(const struct ph__region *region, const void *begin, size_t size)
 {
     char *memory = region->memory;

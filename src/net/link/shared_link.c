@@ -1,6 +1,7 @@
-/* A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published with release and
- * looked at with acquire. The reader says that it sleeps in `is_asleep`, then looks once more; the writer publishes, then looks
- * whether the reader sleeps. These four are sequentially consistent, so that not both can miss the other. */
+/* A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published
+ * with release and looked at with acquire. The reader says that it sleeps in `is_asleep`, then looks once
+ * more; the writer publishes, then looks whether the reader sleeps. These four are sequentially consistent,
+ * so that not both can miss the other. */
 #include "net/link/shared_link.h"
 
 #include <assert.h>

@@ -1,7 +1,8 @@
-/* Links over shared memory: two rings of messages, one a direction, each written by one side and read by the other.
+/* Links over shared memory: two rings of messages, one a direction, each written by one side and read by the
+ * other.
  *
- * Nothing that the other side can write is trusted: its positions are checked, its messages are copied out before they are
- * looked at, and a ring that it does not empty makes ph__link_send() fail instead of wait. */
+ * Nothing that the other side can write is trusted: its positions are checked, its messages are copied out
+ * before they are looked at, and a ring that it does not empty makes ph__link_send() fail instead of wait. */
 #ifndef PH_NET_SHARED_LINK_H
 #define PH_NET_SHARED_LINK_H
 

@@ -161,7 +161,8 @@ static int finish_connect(int socket, struct patience *patience)
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-/* Where nobody listens, a connection may come about all the same, if its own end is given the very port that it goes to. */
+/* Where nobody listens, a connection may come about all the same, if its own end is given the very port that
+ * it goes to. */
 static bool is_with_itself(int socket)
 {
     struct sockaddr_storage here = {0}, there = {0};
@@ -195,7 +196,8 @@ static int connect_to(const struct addrinfo *place, struct patience *patience, i
 
 enum { NO_ERROR, LASTING, PASSING, STARTING }; /* what is to be expected of it */
 
-/* Passing is what may be over soon, as when a network is about to start; or what took longer than its share. */
+/* Passing is what may be over soon, as when a network is about to start; or what took longer than its share.
+ */
 static int prospect_of(int error)
 {
     if (error == ECONNREFUSED) /* a server may yet come there */
@@ -205,8 +207,8 @@ static int prospect_of(int error)
     return error != 0 ? LASTING : NO_ERROR;
 }
 
-/* A place that does not answer must not use up the time of those behind it: of several each has share_ns. The error is the one with
- * the best prospects, of the first place that has it. */
+/* A place that does not answer must not use up the time of those behind it: of several each has share_ns. The
+ * error is the one with the best prospects, of the first place that has it. */
 static int connect_to_any(
     const struct addrinfo *places, uint64_t share_ns, struct patience *patience, int *error_out)
 {

@@ -122,8 +122,8 @@ static bool is_registered(const struct tcp_link *self, const struct out_frame *f
            payload - (uintptr_t)self->registered->memory < self->registered->size;
 }
 
-/* The bytes of frames that can leave with one sendmsg: up to a registered payload, which does not. is_last_out: nothing follows
- * them. */
+/* The bytes of frames that can leave with one sendmsg: up to a registered payload, which does not.
+ * is_last_out: nothing follows them. */
 static int list_parts(const struct tcp_link *self, struct iovec *parts, bool *is_last_out)
 {
     int count = 0;
@@ -248,8 +248,8 @@ static ph_status end_frame(struct tcp_link *self)
     return self->link.owner.arrived(self->link.owner.context, &self->message);
 }
 
-/* Where the next bytes go: the rest of this frame, and the head of the next one behind it. The head's bytes may be written
- * over: those of this frame are decoded, and summed only before more is received. */
+/* Where the next bytes go: the rest of this frame, and the head of the next one behind it. The head's bytes
+ * may be written over: those of this frame are decoded, and summed only before more is received. */
 static int list_wanted(struct tcp_link *self, struct iovec *parts)
 {
     int count = 0;
@@ -381,9 +381,10 @@ ph_status ph__tcp_link_create(const struct ph__tcp_link_options *options, struct
     self->registered = options->registered;
     self->tag_bytes = options->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     self->mask = options->capacity - 1;
-    /* Whoever computes for seconds may leave what was sent to him where it is: he is not dead. Hosts that are, the control
-     * connection notices, which nobody leaves full. Where the link has a way of its own and that alone has died, keepalive tells
-     * the side that has sent nothing; where both have, a wait ends first. */
+    /* Whoever computes for seconds may leave what was sent to him where it is: he is not dead. Hosts that
+     * are, the control connection notices, which nobody leaves full. Where the link has a way of its own and
+     * that alone has died, keepalive tells the side that has sent nothing; where both have, a wait ends
+     * first. */
     const unsigned none = 0;
     setsockopt(options->socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
     *link_out = &self->link;

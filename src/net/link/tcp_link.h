@@ -1,16 +1,17 @@
-/* Links over TCP: each message is a frame of 24 bytes and its payload, sent from where it lies and received to where the owner
- * wants it, by as few system calls as a stream allows: many frames with one sendmsg, a payload and the next frame's head
- * with one recvmsg.
+/* Links over TCP: each message is a frame of 24 bytes and its payload, sent from where it lies and received
+ * to where the owner wants it, by as few system calls as a stream allows: many frames with one sendmsg, a
+ * payload and the next frame's head with one recvmsg.
  *
- * A payload that lies in a registered region is not even copied by the sending kernel: its pages go out as they are
- * (sendfile(2)), and are read when the other side takes them. So who registers memory promises not to write a payload
- * before the other side has answered it – owner.sent says only that the link itself has done with it – and moves the link in
- * threads that block SIGPIPE.
+ * A payload that lies in a registered region is not even copied by the sending kernel: its pages go out as
+ * they are (sendfile(2)), and are read when the other side takes them. So who registers memory promises not
+ * to write a payload before the other side has answered it – owner.sent says only that the link itself has
+ * done with it – and moves the link in threads that block SIGPIPE.
  *
- * How long the other side leaves what was sent to it is no error of a link: TCP_USER_TIMEOUT is taken off the socket. That its
- * host is gone, a connection that nobody leaves full has to tell.
+ * How long the other side leaves what was sent to it is no error of a link: TCP_USER_TIMEOUT is taken off the
+ * socket. That its host is gone, a connection that nobody leaves full has to tell.
  *
- * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the wire. */
+ * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the
+ * wire. */
 #ifndef PH_NET_TCP_LINK_H
 #define PH_NET_TCP_LINK_H
 

@@ -1,5 +1,5 @@
-/* Over libmicrohttpd in its mode without threads: it waits with an epoll descriptor of its own, which may itself be waited
- * for. */
+/* Over libmicrohttpd in its mode without threads: it waits with an epoll descriptor of its own, which may
+ * itself be waited for. */
 #include "net/server/http_server.h"
 
 #include <limits.h>
@@ -25,7 +25,7 @@ struct ph__http_server {
     struct ph__log *log;
 };
 
-/* ---- answers --------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned code, const char *header,
     const char *value, struct MHD_Response *response)
@@ -77,8 +77,8 @@ static enum MHD_Result send_page(
     return send_response(connection, MHD_HTTP_OK, "Content-Type", page->content_type, response);
 }
 
-/* Called when a request's head is there, for each piece of its body, and at its end, which is where an answer leaves the
- * connection open for the next request. */
+/* Called when a request's head is there, for each piece of its body, and at its end, which is where an answer
+ * leaves the connection open for the next request. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *path,
     const char *method, const char *version, const char *body, size_t *body_size, void **has_begun)
 {
@@ -99,7 +99,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     return refuse(connection, MHD_HTTP_NOT_FOUND, "Content-Type", "text/plain", not_found);
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------ */
+/* ---- the server ---- */
 
 /* The daemon owns the socket from here on. */
 static ph_status start_daemon(struct ph__http_server *server, int listener)
@@ -155,7 +155,7 @@ void ph__http_server_destroy(struct ph__http_server *server)
     free(server);
 }
 
-/* ---- running --------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 const char *ph__http_server_address(const struct ph__http_server *server)
 {

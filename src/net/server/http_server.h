@@ -1,9 +1,11 @@
-/* A small HTTP endpoint, for figures and state: GET of a few fixed paths, each answered by a function that writes its page.
+/* A small HTTP endpoint, for figures and state: GET of a few fixed paths, each answered by a function that
+ * writes its page.
  *
- * It has no thread. Whoever drives it waits for its descriptor among others, for no longer than it says, and then lets it run:
- * nothing in it blocks. Sizes are limited: of a request's head, of a page, of the number of connections, which are closed when
- * they idle. Anything but GET is answered 405, another path 404, a page that fails 500, what is not HTTP 400. It authenticates
- * nobody and so binds to loopback unless told otherwise. One thread at a time. */
+ * It has no thread. Whoever drives it waits for its descriptor among others, for no longer than it says, and
+ * then lets it run: nothing in it blocks. Sizes are limited: of a request's head, of a page, of the number of
+ * connections, which are closed when they idle. Anything but GET is answered 405, another path 404, a page
+ * that fails 500, what is not HTTP 400. It authenticates nobody and so binds to loopback unless told
+ * otherwise. One thread at a time. */
 #ifndef PH_NET_HTTP_SERVER_H
 #define PH_NET_HTTP_SERVER_H
 
@@ -19,7 +21,8 @@
 struct ph__http_page {
     const char *path; /* "/metrics"; what follows a '?' in a request does not count */
     const char *content_type;
-    /* Called by ph__http_server_run; what it returns but PH_OK is logged, and answered 500 without a word about it. */
+    /* Called by ph__http_server_run; what it returns but PH_OK is logged, and answered 500 without a word
+     * about it. */
     ph_status (*write)(void *context, struct ph__writer *writer);
     void *context;
 };
@@ -33,7 +36,8 @@ struct ph__http_options {
 
 struct ph__http_server;
 
-/* PH_ERROR_CONFIG for an address that is none, PH_ERROR_PEER for one that cannot be listened at, naming it. */
+/* PH_ERROR_CONFIG for an address that is none, PH_ERROR_PEER for one that cannot be listened at, naming it.
+ */
 ph_status ph__http_server_create(const struct ph__http_options *options, struct ph__http_server **server_out);
 void ph__http_server_destroy(struct ph__http_server *server); /* NULL is fine; ends all connections */
 
@@ -43,7 +47,8 @@ const char *ph__http_server_address(const struct ph__http_server *server);
 /* Readable when there is something to do; for poll(2) and its like. */
 int ph__http_server_descriptor(const struct ph__http_server *server);
 
-/* After so many milliseconds ph__http_server_run is due even if the descriptor is not readable; -1: never, 0: at once. */
+/* After so many milliseconds ph__http_server_run is due even if the descriptor is not readable; -1: never, 0:
+ * at once. */
 int ph__http_server_timeout_ms(const struct ph__http_server *server);
 
 /* Does what there is to do, without waiting. PH_ERROR_BUG when that cannot be found out any more. */

@@ -4,9 +4,9 @@
  *     # TYPE phloem_hub_pushes_total counter
  *     phloem_hub_pushes_total{job="click model",link="tcp"} 1024
  *
- * Names of metrics and labels are the program's own words, of letters, digits and underscores, and a unit or _total at their
- * end; values of labels may be any bytes. Writing needs no checks: the first error makes what follows do nothing, and
- * ph__prometheus_finish returns it. One thread at a time. */
+ * Names of metrics and labels are the program's own words, of letters, digits and underscores, and a unit or
+ * _total at their end; values of labels may be any bytes. Writing needs no checks: the first error makes what
+ * follows do nothing, and ph__prometheus_finish returns it. One thread at a time. */
 #ifndef PH_NET_PROMETHEUS_H
 #define PH_NET_PROMETHEUS_H
 

@@ -1,4 +1,5 @@
-/* What batch norm's operators share: training, inference, backward, and those over ranks (shard/dense/sync_batch_norm.c). */
+/* What batch norm's operators share: training, inference, backward, and those over ranks
+ * (shard/dense/sync_batch_norm.c). */
 #ifndef PH_OP_BATCH_NORM_H
 #define PH_OP_BATCH_NORM_H
 
@@ -29,8 +30,8 @@ void ph__batch_norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 /* moments (2,K): mean and biased variance of x's rows, of which there are some. */
 size_t ph__batch_norm_moments_bytes(const struct ph__call *call); /* of scratch */
 void ph__batch_norm_moments(const struct ph__call *call, double *scratch, double *moments);
-/* Outputs mean and inv_std, the running statistics and y, from the moments of as many rows; 0: zeros, and no row to apply
- * them to. */
+/* Outputs mean and inv_std, the running statistics and y, from the moments of as many rows; 0: zeros, and no
+ * row to apply them to. */
 void ph__batch_norm_finish(const struct ph__call *call, const struct ph_batch_norm_options *options,
     double num_rows, const double *moments);
 

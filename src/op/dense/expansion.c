@@ -20,7 +20,7 @@ size_t ph__expansion_samples(size_t width)
     return samples;
 }
 
-/* ---- a worker's scratch ---------------------------------------------------------------------------------------- */
+/* ---- a worker's scratch ---- */
 
 /* Reals of its parts: what begin keeps, a chunk of rows, and Y or dY of a block. */
 static size_t kept_reals(const struct ph__expanded_product *product)
@@ -62,7 +62,7 @@ static ph_real *outputs_of(const struct ph__expanded_product *product, const str
     return block->room + room_reals(product);
 }
 
-/* ---- forward and backward data --------------------------------------------------------------------------------- */
+/* ---- forward and backward data ---- */
 
 static void begin(const struct ph__expansion *expansion, const struct ph__sample_block *block)
 {
@@ -169,10 +169,10 @@ void ph__expanded_backward_data(const struct ph_backend *backend, const struct p
     ph__for_blocks(backend, product->num_samples, task_samples(product), backward_data_samples, &copy);
 }
 
-/* ---- the weight's gradient ------------------------------------------------------------------------------------- */
+/* ---- the weight's gradient ---- */
 
-/* dW^T (R,K) = sum_b Z_b dY_b^T and, as one more row, db. A task makes some rows of it, a tile, over a part of the samples;
- * tiles alone would be too few where R is small. */
+/* dW^T (R,K) = sum_b Z_b dY_b^T and, as one more row, db. A task makes some rows of it, a tile, over a part
+ * of the samples; tiles alone would be too few where R is small. */
 struct weight_job {
     const struct ph__expanded_product *product;
     size_t tile_rows, num_tiles;

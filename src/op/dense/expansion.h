@@ -2,13 +2,14 @@
  *
  *   Y_b (K,P) = W (K,R) Z_b + bias
  *
- * Z_b (R,P), the sample's expansion, is made of the operator's inputs when it is needed, some rows at a time, and never
- * lies in memory for a whole batch: x itself, the products of all pairs of vectors, the windows of a convolution.
+ * Z_b (R,P), the sample's expansion, is made of the operator's inputs when it is needed, some rows at a time,
+ * and never lies in memory for a whole batch: x itself, the products of all pairs of vectors, the windows of
+ * a convolution.
  *
- * Rows of one sample may be short (10 numbers), so some samples are taken together: they become a block in which row r has
- * all samples' numbers one behind the other, and the weight is read once for all of them. Each number of Y is one sum over
- * ascending rows, whatever samples stand beside it; the weight's gradient is summed over blocks of the batch that its
- * shape gives, then over the blocks in order. */
+ * Rows of one sample may be short (10 numbers), so some samples are taken together: they become a block in
+ * which row r has all samples' numbers one behind the other, and the weight is read once for all of them.
+ * Each number of Y is one sum over ascending rows, whatever samples stand beside it; the weight's gradient is
+ * summed over blocks of the batch that its shape gives, then over the blocks in order. */
 #ifndef PH_OP_EXPANSION_H
 #define PH_OP_EXPANSION_H
 
@@ -30,11 +31,12 @@ struct ph__expansion {
     size_t kept_reals;  /* of a sample */
     /* Called before the block's other functions; NULL: nothing to do. */
     void (*begin)(const struct ph__expansion *expansion, const struct ph__sample_block *block);
-    /* Rows [row, row + num_rows) of the block's expansion (num_rows, count, width): in block->room, or where they stand. */
+    /* Rows [row, row + num_rows) of the block's expansion (num_rows, count, width): in block->room, or where
+     * they stand. */
     const ph_real *(*make)(const struct ph__expansion *expansion, const struct ph__sample_block *block,
         size_t row, size_t num_rows);
-    /* backward data: takes the gradient of these rows, which are all given in ascending order and may be overwritten; then
-     * `end`, NULL: nothing to do, has them all. */
+    /* backward data: takes the gradient of these rows, which are all given in ascending order and may be
+     * overwritten; then `end`, NULL: nothing to do, has them all. */
     void (*take)(const struct ph__expansion *expansion, const struct ph__sample_block *block, size_t row,
         size_t num_rows, ph_real *gradient);
     void (*end)(const struct ph__expansion *expansion, const struct ph__sample_block *block);

@@ -1,12 +1,11 @@
-/* Batch norm (Ioffe, Szegedy, ICML'15) over x (B,K): y = (x - mean) / sqrt(variance + epsilon) * gamma + beta.
- * Training takes mean and variance from the batch and moves the running statistics by
- *   running += momentum * (batch - running), with the unbiased variance;
- * a batch of fewer than two samples has no variance and leaves them alone. Inference (op_batch_norm_inference.c)
- * uses the running ones.
+/* Batch norm (Ioffe, Szegedy, ICML'15) over x (B,K): y = (x - mean) / sqrt(variance + epsilon) * gamma +
+ * beta. Training takes mean and variance from the batch and moves the running statistics by running +=
+ * momentum * (batch - running), with the unbiased variance; a batch of fewer than two samples has no variance
+ * and leaves them alone. Inference (op_batch_norm_inference.c) uses the running ones.
  *
- * The statistics are sums over x - x_0 and its square, x_0 the batch's first row, in double, per block of rows,
- * then over blocks in order. One pass is exact enough: no sample is further than sqrt(B) deviations from the mean,
- * so the shift costs at most B rounding errors of double. */
+ * The statistics are sums over x - x_0 and its square, x_0 the batch's first row, in double, per block of
+ * rows, then over blocks in order. One pass is exact enough: no sample is further than sqrt(B) deviations
+ * from the mean, so the shift costs at most B rounding errors of double. */
 #include "base/memory/caller.h"
 #include "op/dense/batch_norm.h"
 

@@ -1,5 +1,5 @@
-/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. Behind a linear layer
- * without an activation it melts into that layer's weight and bias (fold_batch_norm). */
+/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. Behind a
+ * linear layer without an activation it melts into that layer's weight and bias (fold_batch_norm). */
 #include <math.h>
 #include <string.h>
 
@@ -84,7 +84,8 @@ const struct ph__op ph__op_fold_batch_norm = {
     .run = fold_run,
 };
 
-/* Adds the node that makes the weight, packed, and the bias of `linear` and the inference norm behind it in one. */
+/* Adds the node that makes the weight, packed, and the bias of `linear` and the inference norm behind it in
+ * one. */
 static void add_fold(struct ph_builder *builder, const struct ph__node *norm, const struct ph__node *linear,
     ph_value outputs[2])
 {

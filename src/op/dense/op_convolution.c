@@ -1,10 +1,9 @@
-/* 2-d convolution of stride 1, padded with zeros so that it keeps the extent: x (B,c,n,d), weight (k,c,r,s) with odd r and s,
- * bias (k) or absent, y (B,k,n,d),
- *   y[b,o,i,j] = bias_o + sum_{c,u,v} weight[o,c,u,v] x[b, c, i + u - (r-1)/2, j + v - (s-1)/2].
- * What the weight, as (k, c*r*s), multiplies (op/dense/expansion.h) are windows: row (c,u,v) is channel c moved by (u,v), with zeros
- * where there is nothing. The gradients:
- *   dx: of the windows, W^T dy, each moved back and added up (convolution_backward_data)
- *   dW = sum_b dy_b (windows of x_b)^T and db (convolution_backward_weight) */
+/* 2-d convolution of stride 1, padded with zeros so that it keeps the extent: x (B,c,n,d), weight (k,c,r,s)
+ * with odd r and s, bias (k) or absent, y (B,k,n,d), y[b,o,i,j] = bias_o + sum_{c,u,v} weight[o,c,u,v] x[b,
+ * c, i + u - (r-1)/2, j + v - (s-1)/2]. What the weight, as (k, c*r*s), multiplies (op/dense/expansion.h) are
+ * windows: row (c,u,v) is channel c moved by (u,v), with zeros where there is nothing. The gradients: dx: of
+ * the windows, W^T dy, each moved back and added up (convolution_backward_data) dW = sum_b dy_b (windows of
+ * x_b)^T and db (convolution_backward_weight) */
 #include "op/dense/expansion.h"
 
 #include <string.h>
@@ -44,7 +43,7 @@ static void convolution_gradient(struct ph__gradient *gradient)
         2, (const ph_value[]){dy, node.inputs[X]});
 }
 
-/* ---- windows --------------------------------------------------------------------------------------------------- */
+/* ---- windows ---- */
 
 struct image {
     size_t channels, height, width; /* c, n, d */
@@ -53,8 +52,8 @@ struct image {
     ph_real *dx; /* backward data */
 };
 
-/* How a row of the expansion lies over its channel: its numbers [begin, end) are the channel's from begin + offset on, but
- * for the columns [gap, gap + gap_width) of each line, and all others, which are zero. */
+/* How a row of the expansion lies over its channel: its numbers [begin, end) are the channel's from begin +
+ * offset on, but for the columns [gap, gap + gap_width) of each line, and all others, which are zero. */
 struct window {
     size_t channel, begin, end;
     ptrdiff_t offset;
@@ -169,7 +168,7 @@ static struct ph__expansion expand_image(const struct ph__call *call, const stru
         .make = make_windows};
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static struct ph__expanded_product describe_convolution(
     const struct ph__call *call, const struct image *image)
@@ -223,7 +222,7 @@ const struct ph__op ph__op_convolution = {
     .run = convolution_run,
 };
 
-/* ---- dx: inputs dy (B,k,n,d), weight (k,c,r,s) ------------------------------------------------------------------- */
+/* ---- dx: inputs dy (B,k,n,d), weight (k,c,r,s) ---- */
 
 enum { DY };
 
@@ -278,7 +277,7 @@ const struct ph__op ph__op_convolution_backward_data = {
     .run = backward_data_run,
 };
 
-/* ---- dW and db: inputs dy (B,k,n,d), x (B,c,n,d); attributes: r and s -------------------------------------------- */
+/* ---- dW and db: inputs dy (B,k,n,d), x (B,c,n,d); attributes: r and s ---- */
 
 enum { DATA_X = 1 };
 

@@ -1,8 +1,8 @@
-/* Inverted dropout: y = x m / (1 - rate) with m = 0 for a share `rate` of the elements. What is dropped depends on
- * seed, step, the node's name, the sample's place in the epoch and the element alone: of items (M,...) the elements of a
- * sample are those of its bag, one item behind the other, so that no two items share a mask and a history is dropped alike
- * whatever batch it is in. In inference programs, and at rate 0, ph_dropout is its input. Elementwise, so the result may
- * take over the input's memory. */
+/* Inverted dropout: y = x m / (1 - rate) with m = 0 for a share `rate` of the elements. What is dropped
+ * depends on seed, step, the node's name, the sample's place in the epoch and the element alone: of items
+ * (M,...) the elements of a sample are those of its bag, one item behind the other, so that no two items
+ * share a mask and a history is dropped alike whatever batch it is in. In inference programs, and at rate 0,
+ * ph_dropout is its input. Elementwise, so the result may take over the input's memory. */
 #include "op/table/op_table.h"
 
 enum { X, BAGS, NUM_INPUTS }; /* the bags of items; none where rows are samples */

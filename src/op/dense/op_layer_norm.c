@@ -1,7 +1,7 @@
-/* Layer norm (Ba, Kiros and Hinton 2016) over the last dimension: each row of x (...,K) by its own mean and variance,
- *   y = (x - mean) / sqrt(variance + epsilon) * gamma + beta.
- * A training program keeps mean and 1 / std of each row, (...,2), for the gradient. There dgamma and dbeta are sums over
- * all rows: each block of rows is summed on its own, then the blocks in order. */
+/* Layer norm (Ba, Kiros and Hinton 2016) over the last dimension: each row of x (...,K) by its own mean and
+ * variance, y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. A training program keeps mean and 1 /
+ * std of each row, (...,2), for the gradient. There dgamma and dbeta are sums over all rows: each block of
+ * rows is summed on its own, then the blocks in order. */
 #include <string.h>
 
 #include "base/sizes.h"

@@ -1,9 +1,9 @@
-/* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own node
- * behind the layer becomes the layer's. In inference a row of y does not depend on the batch that it is in (packing
- * PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of 2 dims or more, whose rows
- * are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the
- * activation first, by y alone:
- *   dx = dy W (linear_backward_data),  dW = dy^T x and db = sum of the rows of dy (linear_backward_weight). */
+/* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own
+ * node behind the layer becomes the layer's. In inference a row of y does not depend on the batch that it is
+ * in (packing PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of 2 dims
+ * or more, whose rows are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The
+ * gradient passes the activation first, by y alone: dx = dy W (linear_backward_data),  dW = dy^T x and db =
+ * sum of the rows of dy (linear_backward_weight). */
 #include "op/attributes.h"
 #include "op/operator.h"
 
@@ -23,9 +23,10 @@ static struct ph_type type_with_last(const struct ph_type *type, struct ph_dim l
 /* ---- the packed weight ---- */
 
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
- * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value of the
- * type of the weight, only its bytes are the library's; it is made anew when the weight has changed. In bf16 precision
- * the weight is rounded on the way. The gradient of the packed weight is the gradient of the weight, in plain layout. */
+ * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value
+ * of the type of the weight, only its bytes are the library's; it is made anew when the weight has changed.
+ * In bf16 precision the weight is rounded on the way. The gradient of the packed weight is the gradient of
+ * the weight, in plain layout. */
 
 struct pack_attributes {
     enum ph__packing packing;
@@ -103,9 +104,9 @@ static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph
 
 /* ---- the input's gradient ---- */
 
-/* The gradient of a linear operator's input: dx = dy W, and where x is what an activation made, on through that:
- * inputs: dy (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) * activation'(x). The activation
- * comes by its backward operator's fuse rule. */
+/* The gradient of a linear operator's input: dx = dy W, and where x is what an activation made, on through
+ * that: inputs: dy (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) *
+ * activation'(x). The activation comes by its backward operator's fuse rule. */
 
 enum { DATA_DY, DATA_PACKED, DATA_ACTIVATED, NUM_DATA_INPUTS };
 
@@ -197,8 +198,10 @@ bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *n
 
 /* ---- the weight's and the bias's gradients ---- */
 
-/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy. inputs: dy (...,M), x
- * (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db (M). */
+/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy. inputs: dy
+ * (...,M), x
+ * (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db
+ * (M). */
 
 enum { WEIGHT_DY, WEIGHT_X };
 

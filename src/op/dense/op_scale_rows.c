@@ -1,6 +1,7 @@
 /* Two operators that are each other's gradient, over rows of K reals:
- *   scale_rows  y_b = s_b x_b           x (B,K), s (B,1), y (B,K)     dx = scale_rows(dy, s), ds = row_dots(dy, x)
- *   row_dots    y_b = sum_k a_bk c_bk   a, c (B,K), y (B,1)           da = scale_rows(c, dy), dc = scale_rows(a, dy) */
+ *   scale_rows  y_b = s_b x_b           x (B,K), s (B,1), y (B,K)     dx = scale_rows(dy, s), ds =
+ * row_dots(dy, x) row_dots    y_b = sum_k a_bk c_bk   a, c (B,K), y (B,1)           da = scale_rows(c, dy),
+ * dc = scale_rows(a, dy) */
 #include "op/operator.h"
 
 struct rows_call {
@@ -18,7 +19,7 @@ static ph_status run_blocks(struct ph__call *call, ph__range_task block)
     return PH_OK;
 }
 
-/* ---- scale_rows ---------------------------------------------------------------------------------------------- */
+/* ---- scale_rows ---- */
 
 static ph_status scale_rows_infer(struct ph__infer *infer)
 {
@@ -74,7 +75,7 @@ ph_value ph_scale_rows(struct ph_builder *builder, ph_value x, ph_value s)
     return ph__emit1(builder, &ph__op_scale_rows, NULL, NULL, 0, 2, inputs);
 }
 
-/* ---- row_dots ------------------------------------------------------------------------------------------------ */
+/* ---- row_dots ---- */
 
 static ph_status row_dots_infer(struct ph__infer *infer)
 {

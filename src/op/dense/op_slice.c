@@ -1,4 +1,5 @@
-/* A range of one axis behind the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between zeros.
+/* A range of one axis behind the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between
+ * zeros.
  */
 #include "op/attributes.h"
 #include "op/operator.h"

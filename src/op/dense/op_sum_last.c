@@ -1,4 +1,5 @@
-/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats each number of dy K times. */
+/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats each number of dy K times.
+ */
 #include "op/operator.h"
 
 static ph_status sum_last_infer(struct ph__infer *infer)

@@ -1,7 +1,7 @@
-/* Products of two matrices of each sample: C_b = op(A_b) op(B_b), op transposing where an attribute says so. A (B,p,r) or
- * (B,r,p), B (B,r,q) or (B,q,r), C (B,p,q). The gradients are such products again:
- *   d op(A) = dC op(B)^T,  d op(B) = op(A)^T dC
- * The kernel takes A either way; a transposed B is laid the other way first, a few samples at a time, in the cache. */
+/* Products of two matrices of each sample: C_b = op(A_b) op(B_b), op transposing where an attribute says so.
+ * A (B,p,r) or (B,r,p), B (B,r,q) or (B,q,r), C (B,p,q). The gradients are such products again: d op(A) = dC
+ * op(B)^T,  d op(B) = op(A)^T dC The kernel takes A either way; a transposed B is laid the other way first, a
+ * few samples at a time, in the cache. */
 #include "op/attributes.h"
 
 enum { A, B, NUM_INPUTS };
@@ -15,7 +15,7 @@ struct product_call {
     size_t turned_samples;
 };
 
-/* ---- the rules ------------------------------------------------------------------------------------------------- */
+/* ---- the rules ---- */
 
 static ph_status product_infer(struct ph__infer *infer)
 {
@@ -90,7 +90,7 @@ static size_t product_scratch_bytes(const struct ph__call *call)
            sizeof(ph_real);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 /* Samples [first, first + count), B from `b` on. */
 static void multiply(const struct product_call *product, size_t first, size_t count, const ph_real *b)

@@ -1,10 +1,10 @@
-/* FinalMLP's head (2304.00902): x (B,K), y (B,M), weight (T,H,k,m) with H heads of k = K/H and m = M/H numbers, z (B,T),
- *   z_t = sum_h x_h^T W_th y_h, x_h and y_h the h-th slices.
- * A few samples at a time, V_t = [x_h W_th for each h] (M) is made in the cache, and z_t = <V_t, y>. The gradients:
- *   dy = sum_t dz_t V_t,  dx = sum_t dz_t [W_th y_h for each h] (bilinear_head_backward_data)
- *   dW_th = sum_b dz_t x_h y_h^T (bilinear_head_backward_weight), over parts of the batch that its shape gives, then over the
- * parts in order. Composed of slices, a linear layer for each head, a product and a sum, each of these arrays would pass
- * the memory, and a weight of all heads would have to be cut into parameters. */
+/* FinalMLP's head (2304.00902): x (B,K), y (B,M), weight (T,H,k,m) with H heads of k = K/H and m = M/H
+ * numbers, z (B,T), z_t = sum_h x_h^T W_th y_h, x_h and y_h the h-th slices. A few samples at a time, V_t =
+ * [x_h W_th for each h] (M) is made in the cache, and z_t = <V_t, y>. The gradients: dy = sum_t dz_t V_t,  dx
+ * = sum_t dz_t [W_th y_h for each h] (bilinear_head_backward_data) dW_th = sum_b dz_t x_h y_h^T
+ * (bilinear_head_backward_weight), over parts of the batch that its shape gives, then over the parts in
+ * order. Composed of slices, a linear layer for each head, a product and a sum, each of these arrays would
+ * pass the memory, and a weight of all heads would have to be cut into parameters. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -12,7 +12,8 @@
 
 /* ---- heads ---- */
 
-/* Samples multiplied together: whole blocks of the product's rows, and the products stay in the second cache. */
+/* Samples multiplied together: whole blocks of the product's rows, and the products stay in the second cache.
+ */
 enum { BLOCK_SAMPLES = 24 };
 
 struct head {
@@ -137,7 +138,7 @@ static void multiply_heads(const struct head *head, size_t count, const ph_real 
         .c_step = out});
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static ph_status head_infer(struct ph__infer *infer)
 {
@@ -218,7 +219,7 @@ const struct ph__op ph__op_bilinear_head = {
     .run = head_run,
 };
 
-/* ---- dx and dy: inputs dz (B,T), x, y, weight --------------------------------------------------------------------- */
+/* ---- dx and dy: inputs dz (B,T), x, y, weight ---- */
 
 static ph_status backward_data_infer(struct ph__infer *infer)
 {
@@ -304,8 +305,8 @@ ph_value ph_bilinear_head(struct ph_builder *builder, ph_value x, ph_value y, ph
 /* ---- the weight's gradient ---- */
 
 /* dW_th = sum_b dz_t x_h y_h^T, over parts of the batch that its
- * shape gives, then over the parts in order. Inputs dz (B,T), x (B,K), y (B,M) and the weight, of which only the shape is
- * looked at. */
+ * shape gives, then over the parts in order. Inputs dz (B,T), x (B,K), y (B,M) and the weight, of which only
+ * the shape is looked at. */
 
 enum { MOST_PARTS = 32 };
 

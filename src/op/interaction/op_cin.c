@@ -1,9 +1,9 @@
-/* A layer of the compressed interaction network (xDeepFM, 1803.05170, eq. 6): x (B,h,d), first (B,m,d), weight (k,h*m),
- * bias (k) or absent, y (B,k,d),
- *   y_b = W Z_b + bias,  Z_b[i*m+j,:] = x_b[i,:] * first_b[j,:], element by element.
- * The products Z (op/dense/expansion.h) are made some vectors of x at a time, in the cache, and made again for the gradients:
- *   dW = sum_b dy_b Z_b^T and db (cin_backward_weight), and of dZ_b = W^T dy_b (cin_backward_data)
- *   dx_b[i,:] = sum_j dZ_b[i*m+j,:] * first_b[j,:],  dfirst_b[j,:] = sum_i dZ_b[i*m+j,:] * x_b[i,:] */
+/* A layer of the compressed interaction network (xDeepFM, 1803.05170, eq. 6): x (B,h,d), first (B,m,d),
+ * weight (k,h*m), bias (k) or absent, y (B,k,d), y_b = W Z_b + bias,  Z_b[i*m+j,:] = x_b[i,:] * first_b[j,:],
+ * element by element. The products Z (op/dense/expansion.h) are made some vectors of x at a time, in the
+ * cache, and made again for the gradients: dW = sum_b dy_b Z_b^T and db (cin_backward_weight), and of dZ_b =
+ * W^T dy_b (cin_backward_data) dx_b[i,:] = sum_j dZ_b[i*m+j,:] * first_b[j,:],  dfirst_b[j,:] = sum_i
+ * dZ_b[i*m+j,:] * x_b[i,:] */
 #include "op/dense/expansion.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static void cin_gradient(struct ph__gradient *gradient)
         gradient, WEIGHT, BIAS, &ph__op_cin_backward_weight, NULL, 0, 3, (const ph_value[]){dy, x, first});
 }
 
-/* ---- the products ------------------------------------------------------------------------------------------------ */
+/* ---- the products ---- */
 
 struct vectors {
     size_t num_x, num_first, dim; /* h, m, d */
@@ -54,7 +54,8 @@ struct vectors {
     ph_real *dx, *d_first; /* backward data */
 };
 
-/* What is kept of a block of samples: x (h, count, d) and first (m, count, d) and, for backward data, their gradients. */
+/* What is kept of a block of samples: x (h, count, d) and first (m, count, d) and, for backward data, their
+ * gradients. */
 struct kept {
     ph_real *x, *first, *dx, *d_first;
 };
@@ -118,7 +119,8 @@ static struct ph__expansion expand_vectors(const struct ph__call *call, const st
         .make = multiply_vectors};
 }
 
-/* Costs: of each of B h m d products, made and then used `num_uses` times, and multiplied and added for k sums. */
+/* Costs: of each of B h m d products, made and then used `num_uses` times, and multiplied and added for k
+ * sums. */
 static void cost_of_products(const struct ph__call *call, const struct ph__operand *x,
     const struct ph__operand *first, size_t outputs, double num_uses, struct ph__cost *cost_out)
 {
@@ -127,7 +129,7 @@ static void cost_of_products(const struct ph__call *call, const struct ph__opera
         (double)ph__elements(x) * (double)first->shape.dims[1] * (num_uses + 2 * (double)outputs);
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static struct ph__expanded_product describe_cin(const struct ph__call *call, const struct vectors *vectors)
 {
@@ -173,7 +175,7 @@ const struct ph__op ph__op_cin = {
     .run = cin_run,
 };
 
-/* ---- dx and dfirst: inputs dy (B,k,d), x (B,h,d), first (B,m,d), weight (k,h*m) ----------------------------------- */
+/* ---- dx and dfirst: inputs dy (B,k,d), x (B,h,d), first (B,m,d), weight (k,h*m) ---- */
 
 enum { DY, DATA_X, DATA_FIRST, DATA_WEIGHT };
 
@@ -282,7 +284,7 @@ const struct ph__op ph__op_cin_backward_data = {
     .run = backward_data_run,
 };
 
-/* ---- dW and db: inputs dy (B,k,d), x (B,h,d), first (B,m,d) ------------------------------------------------------- */
+/* ---- dW and db: inputs dy (B,k,d), x (B,h,d), first (B,m,d) ---- */
 
 static ph_status backward_weight_infer(struct ph__infer *infer)
 {

@@ -1,6 +1,6 @@
-/* The cross of a cross layer (DCN-V2, Wang et al., arXiv 2008.13535, section 3.2): first * w + x, elementwise, with w the
- * linear part W x + b of the layer. Gradients: dfirst = dy * w, dw = dy * first, dx = dy. Elementwise, so the
- * result may take over the memory of first. */
+/* The cross of a cross layer (DCN-V2, Wang et al., arXiv 2008.13535, section 3.2): first * w + x,
+ * elementwise, with w the linear part W x + b of the layer. Gradients: dfirst = dy * w, dw = dy * first, dx =
+ * dy. Elementwise, so the result may take over the memory of first. */
 #include "op/operator.h"
 
 enum { FIRST, W, X, NUM_INPUTS };

@@ -1,7 +1,7 @@
-/* The pairs of a field-aware factorisation machine (Juan et al., RecSys 2016): x (B,F,F*D), row i of a sample holds for each
- * field j the vector v_ij (D) of field i's feature towards field j;
- *   y (B,1) = sum_{i<j} <v_ij, v_ji>,  dv_ij = dy v_ji, and zero for v_ii, which meets nothing.
- * Both take each sample's vectors with i and j changed and v_ii zero: the whole sum of products is then y twice. */
+/* The pairs of a field-aware factorisation machine (Juan et al., RecSys 2016): x (B,F,F*D), row i of a sample
+ * holds for each field j the vector v_ij (D) of field i's feature towards field j; y (B,1) = sum_{i<j} <v_ij,
+ * v_ji>,  dv_ij = dy v_ji, and zero for v_ii, which meets nothing. Both take each sample's vectors with i and
+ * j changed and v_ii zero: the whole sum of products is then y twice. */
 #include "op/operator.h"
 
 #include <string.h>

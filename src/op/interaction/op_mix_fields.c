@@ -2,8 +2,8 @@
  *   y_b = W x_b + bias, the bias added to each of the d numbers of a vector.
  * Wukong's linear compression (2403.02545), and the Y^T X of its optimised FM. The gradients:
  *   dx_b = W^T dy_b (mix_fields_backward_data),  dW = sum_b dy_b x_b^T and db (mix_fields_backward_weight).
- * What the weight multiplies (op/dense/expansion.h) is x itself: where vectors do not fill those of the processor, of some samples
- * side by side. */
+ * What the weight multiplies (op/dense/expansion.h) is x itself: where vectors do not fill those of the
+ * processor, of some samples side by side. */
 #include "op/dense/expansion.h"
 
 enum { X, WEIGHT, BIAS, NUM_INPUTS };
@@ -33,7 +33,7 @@ static void mix_gradient(struct ph__gradient *gradient)
         (const ph_value[]){dy, node.inputs[X]});
 }
 
-/* ---- what is multiplied: vectors as they stand, or of a block of samples (vectors, count, dim) ------------------ */
+/* ---- what is multiplied: vectors as they stand, or of a block of samples (vectors, count, dim) ---- */
 
 struct vectors {
     size_t num_vectors, dim;
@@ -80,7 +80,7 @@ static struct ph__expansion expand_vectors(const struct ph__call *call, const st
         .make = rows_of_vectors};
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static struct ph__expanded_product describe_mix(const struct ph__call *call, const struct vectors *x)
 {
@@ -126,7 +126,7 @@ const struct ph__op ph__op_mix_fields = {
     .run = mix_run,
 };
 
-/* ---- dx: inputs dy (B,m,d), weight (m,n) ------------------------------------------------------------------------ */
+/* ---- dx: inputs dy (B,m,d), weight (m,n) ---- */
 
 enum { DY };
 
@@ -178,7 +178,7 @@ const struct ph__op ph__op_mix_fields_backward_data = {
     .run = backward_data_run,
 };
 
-/* ---- dW and db: inputs dy (B,m,d), x (B,n,d) --------------------------------------------------------------------- */
+/* ---- dW and db: inputs dy (B,m,d), x (B,n,d) ---- */
 
 enum { DATA_X = 1 };
 

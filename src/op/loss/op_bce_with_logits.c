@@ -1,8 +1,8 @@
 /* Binary cross entropy with logits, the mean over the known labels:
  *   loss = sum c l / sum c,  l = max(z,0) - z y + log(1 + exp(-|z|)),  c = mask * weight of the sample
- * and 0 when nothing is known. logits z and labels y (B,T), y in [0,1]; mask (B,T) and weights (B) may be absent.
- * Blocks of elements give partial sums in double, added in block order. Outputs: the loss, and sum c for the
- * gradient dz = g / sum c * c (sigmoid(z) - y). */
+ * and 0 when nothing is known. logits z and labels y (B,T), y in [0,1]; mask (B,T) and weights (B) may be
+ * absent. Blocks of elements give partial sums in double, added in block order. Outputs: the loss, and sum c
+ * for the gradient dz = g / sum c * c (sigmoid(z) - y). */
 #include "op/operator.h"
 
 #define BLOCK_ELEMENTS 4096u

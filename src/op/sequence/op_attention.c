@@ -1,10 +1,11 @@
 /* Multi-head scaled dot-product attention (Vaswani et al. 2017): for each sample and head
  *   y = softmax(scale q k^T) v,
- * the head's columns of q, k, v and y side by side with the other heads'. A sample's keys are m rows of k (B,m,K), or its
- * bag's rows of k (I,K); its queries n rows of q (B,n,K), or, within a history, the bag's rows again.
+ * the head's columns of q, k, v and y side by side with the other heads'. A sample's keys are m rows of k
+ * (B,m,K), or its bag's rows of k (I,K); its queries n rows of q (B,n,K), or, within a history, the bag's
+ * rows again.
  *
- * A training program keeps the log of the sum of exponentials of each query and head, (H,n) a sample: the gradient makes the
- * probabilities anew from it. No sample looks beyond its own rows. */
+ * A training program keeps the log of the sum of exponentials of each query and head, (H,n) a sample: the
+ * gradient makes the probabilities anew from it. No sample looks beyond its own rows. */
 #include <math.h>
 
 #include "base/memory/caller.h"
@@ -40,7 +41,8 @@ static struct attention_samples describe_samples(
             .v = v->data}};
 }
 
-/* Counts pairs of a query and a key, over all samples and heads; histories that attend to themselves count as equally long. */
+/* Counts pairs of a query and a key, over all samples and heads; histories that attend to themselves count as
+ * equally long. */
 static double num_pairs(const struct ph__operand *inputs, const struct ph_attention_options *options)
 {
     const struct ph__operand *q = &inputs[PH_ATTENTION_Q], *k = &inputs[PH_ATTENTION_K];
@@ -221,8 +223,8 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
 
 /* ---- backward ---- */
 
-/* The gradient of attention, by the formulas of kernel.h: the probabilities are made anew from what the forward pass kept.
- * inputs: dy, log_sum, q, k, v, bags or none; outputs: dq, dk, dv. */
+/* The gradient of attention, by the formulas of kernel.h: the probabilities are made anew from what the
+ * forward pass kept. inputs: dy, log_sum, q, k, v, bags or none; outputs: dq, dk, dv. */
 
 enum { BACKWARD_DY, BACKWARD_LOG_SUM, FORWARD_INPUTS };
 enum { DQ, DK, DV };
@@ -238,7 +240,8 @@ static ph_status backward_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* five products: scores, dq and dk over the numbers of a pair's key, the probabilities' gradient and dv over its value's */
+/* five products: scores, dq and dk over the numbers of a pair's key, the probabilities' gradient and dv over
+ * its value's */
 static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__operand *forward = &call->inputs[FORWARD_INPUTS];

@@ -1,9 +1,9 @@
-/* group_positions: kept positions (op_keep_lookup.c) in the order in which they would have come with one batch: feature by
- * feature, and of a feature sample by sample. What is summed over them then has the bits that it has for one batch.
+/* group_positions: kept positions (op_keep_lookup.c) in the order in which they would have come with one
+ * batch: feature by feature, and of a feature sample by sample. What is summed over them then has the bits
+ * that it has for one batch.
  *
- * slots jagged u32 (K*F bags, P) of K micro-batches at most, number of micro-batches before the last (scalar) ->
- *   slots jagged u32 (F bags, P)
- *   positions (P) u32: where each was among those that were kept */
+ * slots jagged u32 (K*F bags, P) of K micro-batches at most, number of micro-batches before the last (scalar)
+ * -> slots jagged u32 (F bags, P) positions (P) u32: where each was among those that were kept */
 #include <string.h>
 
 #include "op/update/accumulation.h"

@@ -1,5 +1,5 @@
-/* pool_rows: the weighted sum of the rows of each bag's items, in their order, so that a sample's result does not depend on
- * the batch around it.
+/* pool_rows: the weighted sum of the rows of each bag's items, in their order, so that a sample's result does
+ * not depend on the batch around it.
  *
  * x (I,K), bags jagged (B bags, I), weights (I,1) or none -> y (B,K): y_b = sum over the bag of w_i x_i.
  *   dx_i = w_i dy_b (repeat_rows),   dw_i = <x_i, dy_b> (item_dots). */

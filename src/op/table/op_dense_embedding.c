@@ -1,4 +1,5 @@
-/* dense_embedding: a vector for each dense feature, scaled by its value, so that it can stand beside embeddings.
+/* dense_embedding: a vector for each dense feature, scaled by its value, so that it can stand beside
+ * embeddings.
  *
  * x (B,F), vectors (F,D) -> (B,F,D): y[b,f,:] = x[b,f] v[f,:]
  * Its gradients, two operators because seldom both are wanted:
@@ -67,7 +68,7 @@ const struct ph__op ph__op_dense_embedding = {
     .run = dense_embedding_run,
 };
 
-/* ---- dx ---------------------------------------------------------------------------------------------------- */
+/* ---- dx ---- */
 
 static ph_status dense_embedding_dx_infer(struct ph__infer *infer)
 {
@@ -112,7 +113,7 @@ const struct ph__op ph__op_dense_embedding_dx = {
     .run = dense_embedding_dx_run,
 };
 
-/* ---- dv ---------------------------------------------------------------------------------------------------- */
+/* ---- dv ---- */
 
 static ph_status dense_embedding_dv_infer(struct ph__infer *infer)
 {

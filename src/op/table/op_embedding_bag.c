@@ -1,12 +1,13 @@
 /* embedding_bag: the pooled rows of every bag, all features in one operator.
  *
  * slots jagged u32 (F*B bags, N), table (rows, D), id weights (N) or none -> (B,F,D):
- *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is 0.
- * The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c, op_embedding_gradient.c). */
+ *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is
+ * 0. The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c,
+ * op_embedding_gradient.c). */
 #include "op/table/op_table.h"
 
-/* Bags of many ids are looked up feature by feature, so that rows that are named again are still in a cache; bags of few,
- * sample by sample, so that the output, as large as what is read, is written from end to end. */
+/* Bags of many ids are looked up feature by feature, so that rows that are named again are still in a cache;
+ * bags of few, sample by sample, so that the output, as large as what is read, is written from end to end. */
 enum { MANY_IDS = 4 /* of a bag, on average */, FEATURE_SAMPLES = 256, ALL_SAMPLES = 32 };
 
 static ph_status embedding_bag_infer(struct ph__infer *infer)

@@ -1,13 +1,14 @@
 /* entries: what is summed into the gradient of each merged slot.
  *
  * slots jagged u32 (F*B bags, N), order jagged u32 (U bags, N) of merge, id weights (N) or none
- *   -> rows (N) u32: entry e is position p = order[e]; if that lies in the bag of sample b and feature f, its row of the
- *      lookup's gradient, seen as (B*F, D), is b F + f; of a lookup of items, whose gradient is (N,D), it is p
+ *   -> rows (N) u32: entry e is position p = order[e]; if that lies in the bag of sample b and feature f, its
+ * row of the lookup's gradient, seen as (B*F, D), is b F + f; of a lookup of items, whose gradient is (N,D),
+ * it is p
  *   -> coefficients (N), unless all are one: weight of p, over the bag's length for mean pooling
  *
- * Where the slices of the features ascend, so do merged slots with the features: a feature's entries lie where its positions
- * do, and one task lists both, while the rows of its positions are in a cache. Where features share a slice, the rows of all
- * positions are listed before all entries. */
+ * Where the slices of the features ascend, so do merged slots with the features: a feature's entries lie
+ * where its positions do, and one task lists both, while the rows of its positions are in a cache. Where
+ * features share a slice, the rows of all positions are listed before all entries. */
 #include "op/attributes.h"
 #include "op/table/op_table.h"
 

@@ -1,8 +1,9 @@
 /* feature_bags: the bags of some features of a batch, as jagged ids of their own.
  *
- * ids jagged (F*B bags, N) -> jagged (S*B bags, M): the bags of the S selected features, in ascending order. How many items
- * they have, M, is known at run time. feature_weights brings the weights of these ids along: (N) -> (M), and ones where the
- * batch has no weights. A feature's ids stand side by side in the batch, so each feature is one copy. */
+ * ids jagged (F*B bags, N) -> jagged (S*B bags, M): the bags of the S selected features, in ascending order.
+ * How many items they have, M, is known at run time. feature_weights brings the weights of these ids along:
+ * (N) -> (M), and ones where the batch has no weights. A feature's ids stand side by side in the batch, so
+ * each feature is one copy. */
 #include <string.h>
 
 #include "op/table/op_table.h"
@@ -32,7 +33,7 @@ static struct selected_range range_of(const struct ph__call *call, size_t select
     return range;
 }
 
-/* ---- feature_bags -------------------------------------------------------------------------------------------- */
+/* ---- feature_bags ---- */
 
 static ph_status feature_bags_infer(struct ph__infer *infer)
 {
@@ -147,7 +148,7 @@ const size_t *ph__selected_features(const struct ph__node *node)
     return attributes->features;
 }
 
-/* ---- feature_weights ----------------------------------------------------------------------------------------- */
+/* ---- feature_weights ---- */
 
 enum { IDS, BAGS, WEIGHTS, NUM_INPUTS };
 

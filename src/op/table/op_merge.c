@@ -1,11 +1,12 @@
 /* merge: the distinct slots of a batch, and where each of them occurs.
  *
- * slots jagged u32 (F*B bags, N) -> unique (U) u32, ascending, and order jagged u32 (U bags, N): the positions of each
- * distinct slot, ascending, so that whoever sums over them does so in a fixed order. U is decided at run time.
+ * slots jagged u32 (F*B bags, N) -> unique (U) u32, ascending, and order jagged u32 (U bags, N): the
+ * positions of each distinct slot, ascending, so that whoever sums over them does so in a fixed order. U is
+ * decided at run time.
  *
- * The features of one slice are sorted as one group, each group by itself, in parallel, into scratch; a second sweep packs
- * the results. Groups ascend with their slices, so that the packed slots ascend too. A group's slots are sorted where they
- * stand if it has one feature, and brought together if it has more. */
+ * The features of one slice are sorted as one group, each group by itself, in parallel, into scratch; a
+ * second sweep packs the results. Groups ascend with their slices, so that the packed slots ascend too. A
+ * group's slots are sorted where they stand if it has one feature, and brought together if it has more. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* slots: from ids to rows of a table.
  *
- * ids jagged i64 (F*B bags, N) -> slots jagged u32 (F*B bags, N): slot = first row of the feature's slice + id. An id
- * outside its slice is bad data. Hashing and memory tiers would be other operators in this place. */
+ * ids jagged i64 (F*B bags, N) -> slots jagged u32 (F*B bags, N): slot = first row of the feature's slice +
+ * id. An id outside its slice is bad data. Hashing and memory tiers would be other operators in this place.
+ */
 #include <string.h>
 
 #include "base/text/utf8.h"
@@ -11,8 +12,9 @@
 
 enum { BLOCK_SAMPLES = 1024 };
 
-/* Attributes: F ranges of rows, then the features' names, each with its NUL. They are compared as bytes, so that tables
- * whose slices have equal rows and end in equal names ("linear.user", "embedding.user") share one node. */
+/* Attributes: F ranges of rows, then the features' names, each with its NUL. They are compared as bytes, so
+ * that tables whose slices have equal rows and end in equal names ("linear.user", "embedding.user") share one
+ * node. */
 static size_t num_features(const struct ph_type *ids)
 {
     return ids->dims[0].extent;

@@ -27,7 +27,7 @@ const struct ph__declaration *ph__lookup_table(
     return declaration;
 }
 
-/* ---- lookups ------------------------------------------------------------------------------------------------- */
+/* ---- lookups ---- */
 
 ph_status ph__embedding_check(const struct ph__infer *infer)
 {
@@ -135,7 +135,7 @@ void ph__for_merged(
     ph__for_blocks(backend, order->shape.dims[1], BLOCK_POSITIONS, run_positions, &job);
 }
 
-/* ---- rows whose format the store chose --------------------------------------------------------------------- */
+/* ---- rows whose format the store chose ---- */
 
 struct ph__table_rows ph__table_rows(const struct ph__call *call, const struct ph_parameter *parameter)
 {
@@ -166,7 +166,7 @@ size_t ph__table_scratch_bytes(const struct ph__call *call, size_t columns)
     return ph__team_num_threads(call->backend->team) * ph__table_block_bytes(columns);
 }
 
-/* ---- rows and their gradients ------------------------------------------------------------------------------ */
+/* ---- rows and their gradients ---- */
 
 void ph__visit_rows(
     const struct ph__operand *gradient, size_t first, size_t last, ph__row_visit visit, void *argument)

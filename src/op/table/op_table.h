@@ -1,21 +1,23 @@
 /* What the operators of embedding tables share.
  *
- * A lookup is slots -> embedding_bag or embedding_rows; its gradient is merge and entries -> embedding_gradient, a
- * sparse_rows value; and that value flows into update_table, or becomes one sweep with it: embedding_update. */
+ * A lookup is slots -> embedding_bag or embedding_rows; its gradient is merge and entries ->
+ * embedding_gradient, a sparse_rows value; and that value flows into update_table, or becomes one sweep with
+ * it: embedding_update. */
 #ifndef PH_OP_OP_TABLE_H
 #define PH_OP_OP_TABLE_H
 
 #include "op/attributes.h"
 #include "op/operator.h"
 
-/* ---- from ids to merged slots ----------------------------------------------------------------------------- */
+/* ---- from ids to merged slots ---- */
 
-/* The declaration of `table`, to look jagged i64 `ids` up in; NULL after failure, which names the operator. */
+/* The declaration of `table`, to look jagged i64 `ids` up in; NULL after failure, which names the operator.
+ */
 const struct ph__declaration *ph__lookup_table(
     struct ph_builder *builder, const char *operator_name, ph_value ids, ph_value table);
 
-/* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge. Feature f of
- * the ids is the table's feature features[f]; NULL: feature f. */
+/* Each adds its node unless an equal one is there: two tables with equal rows a slice share slots and merge.
+ * Feature f of the ids is the table's feature features[f]; NULL: feature f. */
 ph_value ph__slots(
     struct ph_builder *builder, ph_value ids, const struct ph__declaration *table, const size_t *features);
 /* Distinct slots (U) u32, ascending, and the positions of each: jagged u32, U bags of N items. */
@@ -26,7 +28,8 @@ void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct p
 
 /* How the rows of a lookup become its output: those of a bag as one, or each by itself. */
 enum ph__lookup_shape { PH_LOOKUP_SUMS, PH_LOOKUP_MEANS, PH_LOOKUP_ITEMS };
-/* Of each merged position: its row of the lookup's gradient, and its coefficient (0: all are one). weights may be 0. */
+/* Of each merged position: its row of the lookup's gradient, and its coefficient (0: all are one). weights
+ * may be 0. */
 void ph__entries(struct ph_builder *builder, ph_value slots, ph_value order, ph_value weights,
     enum ph__lookup_shape shape, ph_value *rows_out, ph_value *coefficients_out);
 /* What the entries of a node that ph__entries has added are of. */
@@ -36,11 +39,12 @@ struct ph__lookup_entries {
 };
 struct ph__lookup_entries ph__lookup_entries(const struct ph__node *node);
 
-/* Workers that handle every task in the same part of a scratch of N positions find it in a cache. So many positions each
- * part has; 0 where the largest task needs more: then each task has the part where its positions are. */
+/* Workers that handle every task in the same part of a scratch of N positions find it in a cache. So many
+ * positions each part has; 0 where the largest task needs more: then each task has the part where its
+ * positions are. */
 size_t ph__worker_positions(const struct ph_backend *backend, size_t num_positions, size_t largest);
 
-/* ---- lookups ---------------------------------------------------------------------------------------------- */
+/* ---- lookups ---- */
 
 /* Which features jagged ids belong to. */
 struct ph__feature_list {
@@ -54,14 +58,14 @@ ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value
 ph_value ph__unselected(const struct ph_builder *builder, ph_value value);
 
 /* Inputs and attributes of embedding_bag and embedding_rows. The table's rows may be in any row format
- * (tensor/row_format.h). Of bf16_split a training program reads the high words alone, an inference program all of a number:
- * what is measured in training is then what the saved model scores. */
+ * (tensor/row_format.h). Of bf16_split a training program reads the high words alone, an inference program
+ * all of a number: what is measured in training is then what the saved model scores. */
 enum { PH_EMBEDDING_SLOTS, PH_EMBEDDING_TABLE, PH_EMBEDDING_WEIGHTS, PH_EMBEDDING_INPUTS };
 ph_status ph__embedding_check(const struct ph__infer *infer);
 struct ph__embedding_bag_args ph__embedding_args(const struct ph__call *call); /* but for bags and output */
 void ph__embedding_cost(const struct ph__call *call, struct ph__cost *cost_out);
 
-/* ---- the gradient of a lookup ----------------------------------------------------------------------------- */
+/* ---- the gradient of a lookup ---- */
 
 /* Inputs of embedding_gradient, and of embedding_update behind those that every update has. */
 enum {
@@ -79,29 +83,29 @@ void ph__embedding_gradient(struct ph__gradient *gradient, enum ph__lookup_shape
 /* The kernel's view of these inputs. */
 struct ph__embedding_gradient_source ph__gradient_source(const struct ph__operand *lookup);
 
-/* Runs task over the distinct slots in blocks that hold about equally many positions: task(argument, first, last,
- * worker) covers [first, last) of unique. The blocks depend on the batch alone. */
+/* Runs task over the distinct slots in blocks that hold about equally many positions: task(argument, first,
+ * last, worker) covers [first, last) of unique. The blocks depend on the batch alone. */
 void ph__for_merged(
     const struct ph_backend *backend, const struct ph__operand *order, ph__range_task task, void *argument);
 
-/* ---- rows whose format the store chose --------------------------------------------------------------------- */
+/* ---- rows whose format the store chose ---- */
 
 /* The kernels' view of a parameter's rows, as this call rounds them. */
 struct ph__table_rows ph__table_rows(const struct ph__call *call, const struct ph_parameter *parameter);
 /* The numbers of the rows from `row` on where they are held as such; NULL elsewhere. */
 ph_real *ph__table_numbers(const struct ph__table_rows *table, size_t row);
-/* Room for the numbers of one block of rows (ph__block_rows) a thread, each on cache lines of its own: bytes of all, and of
- * one. It is there whatever the format, which nobody knows while memory is planned. */
+/* Room for the numbers of one block of rows (ph__block_rows) a thread, each on cache lines of its own: bytes
+ * of all, and of one. It is there whatever the format, which nobody knows while memory is planned. */
 size_t ph__table_scratch_bytes(const struct ph__call *call, size_t columns);
 size_t ph__table_block_bytes(size_t columns);
 
-/* ---- rows and their gradients ----------------------------------------------------------------------------- */
+/* ---- rows and their gradients ---- */
 
 /* First of count ascending items that is not less than key; count: none is. */
 size_t ph__lower_bound(const uint32_t *items, size_t count, size_t key);
 
-/* Calls visit for all rows [first, last) of a table in order: rows with a gradient one by one, runs of rows without at
- * once (gradient NULL). gradient: a sparse_rows operand; without data all rows are without. */
+/* Calls visit for all rows [first, last) of a table in order: rows with a gradient one by one, runs of rows
+ * without at once (gradient NULL). gradient: a sparse_rows operand; without data all rows are without. */
 typedef void (*ph__row_visit)(void *argument, size_t row, size_t num_rows, const ph_real *gradient);
 void ph__visit_rows(
     const struct ph__operand *gradient, size_t first, size_t last, ph__row_visit visit, void *argument);
@@ -111,14 +115,15 @@ void ph__visit_rows(
 /* What the operators over histories share: B bags, one a sample, with I items. */
 
 bool ph__type_is_bags(const struct ph_type *type); /* jagged, one bag a sample */
-/* The bags whose items are the rows of values of this type: the first such value of the graph; 0: there is none. */
+/* The bags whose items are the rows of values of this type: the first such value of the graph; 0: there is
+ * none. */
 ph_value ph__bags_of(const struct ph_builder *builder, const struct ph_type *type);
 
 /* Weights of items, (I,1) of these bags' items, or none. */
 bool ph__are_item_weights(const struct ph_type *weights, const struct ph_type *bags);
 
-/* Runs task over the samples in blocks of about PH_BLOCK_ELEMENTS, where an item has row_elements: task(argument, first,
- * last, worker) covers the bags [first, last). The blocks depend on the batch alone. */
+/* Runs task over the samples in blocks of about PH_BLOCK_ELEMENTS, where an item has row_elements:
+ * task(argument, first, last, worker) covers the bags [first, last). The blocks depend on the batch alone. */
 void ph__for_bags(const struct ph_backend *backend, const struct ph__operand *bags, size_t row_elements,
     ph__range_task task, void *argument);
 

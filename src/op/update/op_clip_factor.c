@@ -1,5 +1,6 @@
-/* clip_factor: min(1, max_norm / (norm + 1e-6)), norm^2 the sum of all gradients' squares (op_squared_norm.c). A norm
- * that is no number stays none, so that updates cannot hide it; without gradients the factor is 1. */
+/* clip_factor: min(1, max_norm / (norm + 1e-6)), norm^2 the sum of all gradients' squares
+ * (op_squared_norm.c). A norm that is no number stays none, so that updates cannot hide it; without gradients
+ * the factor is 1. */
 #include <math.h>
 
 #include "op/update/op_update.h"

@@ -1,8 +1,9 @@
 /* embedding_update: the gradient of a lookup and the update of the rows it touches, in one sweep.
  *
- * Each distinct slot's gradient is summed into a row of scratch and stepped into the table at once, so that the
- * gradient of the table never exists in memory. Same kernels, same order, same bits as embedding_gradient followed by
- * update_table. Arises from those two by update_table's fuse rule; no builder function adds it. */
+ * Each distinct slot's gradient is summed into a row of scratch and stepped into the table at once, so that
+ * the gradient of the table never exists in memory. Same kernels, same order, same bits as embedding_gradient
+ * followed by update_table. Arises from those two by update_table's fuse rule; no builder function adds it.
+ */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -112,13 +113,15 @@ const struct ph__op ph__op_embedding_update = {
 
 /* ---- squares of rows ---- */
 
-/* row_squares and embedding_squares: the squares that row-wise Adagrad sums of a row, of a table that has some of its columns.
+/* row_squares and embedding_squares: the squares that row-wise Adagrad sums of a row, of a table that has
+ * some of its columns.
  *
- * update_table's inputs, or embedding_update's -> (U, ph__square_blocks(D)): block sums of each distinct row's gradient, as
- * the step sees it, clipped and with l2. Those of all the row's columns, one behind the other, make the sum that comes back
- * to the update. embedding_squares sums the gradient of a lookup without leaving it in memory. */
+ * update_table's inputs, or embedding_update's -> (U, ph__square_blocks(D)): block sums of each distinct
+ * row's gradient, as the step sees it, clipped and with l2. Those of all the row's columns, one behind the
+ * other, make the sum that comes back to the update. embedding_squares sums the gradient of a lookup without
+ * leaving it in memory. */
 
-/* ---- squares of a gradient in memory ---------------------------------------------------------------------------- */
+/* ---- squares of a gradient in memory ---- */
 
 static struct ph_type blocks_type(struct ph_dim rows, struct ph_dim columns)
 {
@@ -195,7 +198,7 @@ const struct ph__op ph__op_row_squares = {
     .run = row_squares_run,
 };
 
-/* ---- of a lookup's gradient -------------------------------------------------------------------------------------- */
+/* ---- of a lookup's gradient ---- */
 
 static ph_status embedding_squares_infer(struct ph__infer *infer)
 {

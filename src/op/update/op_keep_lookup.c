@@ -1,9 +1,9 @@
 /* keep_lookup: what the gradient of a table is made of, of one micro-batch behind the other.
  *
- * slots jagged u32 (F*B bags, N), id weights (N) or none, gradient of the lookup (B,F,D) or, of items, (N,D), number of
- * micro-batches before (scalar) -> of all micro-batches so far, P positions and S samples or items; they stay from run to run:
- *   slots jagged u32 (K*F bags, P) of K micro-batches at most: a bag for each of them and each feature
- *   rows (P) u32: position p takes that row of the gradient, seen as (S*F, D) or (S,D)
+ * slots jagged u32 (F*B bags, N), id weights (N) or none, gradient of the lookup (B,F,D) or, of items, (N,D),
+ * number of micro-batches before (scalar) -> of all micro-batches so far, P positions and S samples or items;
+ * they stay from run to run: slots jagged u32 (K*F bags, P) of K micro-batches at most: a bag for each of
+ * them and each feature rows (P) u32: position p takes that row of the gradient, seen as (S*F, D) or (S,D)
  *   gradient (S,F,D) or (S,D)
  *   coefficients (P), unless all are one: weight of p, over its bag's length for mean pooling */
 #include <assert.h>
@@ -166,10 +166,13 @@ void ph__keep_lookup(struct ph_builder *builder, const struct ph__accumulation *
 
 /* ---- kept_entries ---- */
 
-/* kept_entries: what is summed into the gradient of each merged slot, of positions that were kept (op_keep_lookup.c).
+/* kept_entries: what is summed into the gradient of each merged slot, of positions that were kept
+ * (op_keep_lookup.c).
  *
- * order jagged u32 (U bags, P) of merge, positions (P) u32 of group_positions, rows (P) u32, coefficients (P) or none
- *   -> rows (P) u32 and, unless there are none, coefficients (P): entry e is kept position positions[order[e]]. */
+ * order jagged u32 (U bags, P) of merge, positions (P) u32 of group_positions, rows (P) u32, coefficients (P)
+ * or none
+ *   -> rows (P) u32 and, unless there are none, coefficients (P): entry e is kept position
+ * positions[order[e]]. */
 
 enum { ORDER, POSITIONS, ROWS, COEFFICIENTS };
 enum { BLOCK_ENTRIES = 4096 };

@@ -2,8 +2,9 @@
  *
  * parameter, gradient (dense, sparse_rows or none), sum so far (scalar or none) -> scalar:
  *   sum + sum_i (g_i + l2 w_i)^2
- * over all weights of a dense parameter, and of a table over the touched rows, or all rows where is_every_row. Nothing
- * is materialised; blocks are fixed by shape and their sums, in double, added in order. */
+ * over all weights of a dense parameter, and of a table over the touched rows, or all rows where
+ * is_every_row. Nothing is materialised; blocks are fixed by shape and their sums, in double, added in order.
+ */
 #include "op/update/op_update.h"
 
 #include "base/memory/memory.h"

@@ -1,7 +1,7 @@
 /* ph_update, and what the update operators share.
  *
- * The clip factor scales the whole gradient as the optimizer sees it, (gradient + l2 w), as if the penalty were part of
- * the loss: the kernel's formula scales the first term, so that its l2 is scaled here. */
+ * The clip factor scales the whole gradient as the optimizer sees it, (gradient + l2 w), as if the penalty
+ * were part of the loss: the kernel's formula scales the first term, so that its l2 is scaled here. */
 #include "op/update/op_update.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@ static bool has_sum(enum ph_optimizer_kind kind)
     return kind == PH_ADAGRAD || kind == PH_ROWWISE_ADAGRAD || kind == PH_ADAM || kind == PH_ADAMW;
 }
 
-/* Says whether rows without a gradient change too: whole-table mode, unless the optimizer leaves such rows alone. */
+/* Says whether rows without a gradient change too: whole-table mode, unless the optimizer leaves such rows
+ * alone. */
 static bool visits_every_row(const struct ph_optimizer *optimizer)
 {
     return optimizer->is_whole_table && (optimizer->l2 != 0 || has_momentum(optimizer->rule.kind));
@@ -138,7 +139,8 @@ static void step_rows(const struct ph__kernels *kernels, const struct ph__update
     kernels->table_rows_store(&target->table, span->row, span->rows, numbers);
 }
 
-/* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's squares. */
+/* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's
+ * squares. */
 void ph__update_cost(const struct ph__call *call, double weights, struct ph__cost *cost_out)
 {
     const struct ph_optimizer *optimizer = call->attributes;
@@ -189,8 +191,9 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
 
 /* ---- update_dense ---- */
 
-/* update_dense: one optimizer step on a dense parameter, in blocks of rows (row-wise Adagrad has one accumulator a row;
- * a vector is cut into elements, or is one row for it). The gradient has the parameter's shape, or is none. */
+/* update_dense: one optimizer step on a dense parameter, in blocks of rows (row-wise Adagrad has one
+ * accumulator a row; a vector is cut into elements, or is one row for it). The gradient has the parameter's
+ * shape, or is none. */
 
 static ph_status update_dense_infer(struct ph__infer *infer)
 {
@@ -249,10 +252,10 @@ const struct ph__op ph__op_update_dense = {
 
 /* update_table: one optimizer step on a table from a sparse_rows gradient.
  *
- * Touched rows: each distinct slot's row once. Whole table: every row every step, as a dense gradient would, so that
- * moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where nobody else reads the
- * gradient and only touched rows are updated, lookup gradient and update become one sweep, embedding_update. Square sums go
- * with touched rows. */
+ * Touched rows: each distinct slot's row once. Whole table: every row every step, as a dense gradient would,
+ * so that moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where nobody
+ * else reads the gradient and only touched rows are updated, lookup gradient and update become one sweep,
+ * embedding_update. Square sums go with touched rows. */
 
 enum { PREFETCH_ROWS = 16 /* ahead */, LINE_BYTES = 64 };
 

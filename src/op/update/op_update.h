@@ -1,6 +1,7 @@
 /* What the update operators share: their first inputs, slots, and the kernel's view of a step.
  *
- * Attributes of every update are a struct ph_optimizer whose is_whole_table says whether every row is visited. */
+ * Attributes of every update are a struct ph_optimizer whose is_whole_table says whether every row is
+ * visited. */
 #ifndef PH_OP_OP_UPDATE_H
 #define PH_OP_OP_UPDATE_H
 
@@ -12,8 +13,8 @@ enum {
     PH_UPDATE_LEARNING_RATE,
     PH_UPDATE_STEP,
     PH_UPDATE_CLIP,
-    PH_UPDATE_SQUARE_SUMS, /* (U) of a table that has some columns alone, for row-wise Adagrad: of each row of the gradient
-                            * the squares of all its columns; 0: the table has them all */
+    PH_UPDATE_SQUARE_SUMS, /* (U) of a table that has some columns alone, for row-wise Adagrad: of each row of
+                            * the gradient the squares of all its columns; 0: the table has them all */
     PH_UPDATE_GRADIENT,
     PH_EMBEDDING_UPDATE_INPUTS = PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS
 };
@@ -37,15 +38,17 @@ void ph__update_cost(const struct ph__call *call, double weights, struct ph__cos
 
 /* ---- gradients that are summed and used at once ---- */
 
-/* The inputs of embedding_update in the place of update_table's, whose gradient `producer`, an embedding_gradient, makes. */
+/* The inputs of embedding_update in the place of update_table's, whose gradient `producer`, an
+ * embedding_gradient, makes. */
 void ph__embedding_update_inputs(const struct ph__node *update, const struct ph__node *producer,
     ph_value inputs_out[PH_EMBEDDING_UPDATE_INPUTS]);
 
 /* ---- rows whose other columns are elsewhere ---- */
 
-/* What an update_table by row-wise Adagrad is to sum of each row of its gradient, as far as its table has the columns:
- * block sums of squares (U, ph__square_blocks(D)), see kernel/kernel.h. Where the update is the only reader of a lookup's
- * gradient, that is not made for it. slots_out: the rows, sparse_rows or (U) u32, ascending. */
+/* What an update_table by row-wise Adagrad is to sum of each row of its gradient, as far as its table has the
+ * columns: block sums of squares (U, ph__square_blocks(D)), see kernel/kernel.h. Where the update is the only
+ * reader of a lookup's gradient, that is not made for it. slots_out: the rows, sparse_rows or (U) u32,
+ * ascending. */
 ph_value ph__row_squares(
     struct ph_builder *builder, ph_value update, bool is_only_reader, ph_value *slots_out);
 

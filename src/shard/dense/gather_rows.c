@@ -1,4 +1,5 @@
-/* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all, in three exchanges: how many rows, which, and the rows. */
+/* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all, in three exchanges: how many rows,
+ * which, and the rows. */
 #include "shard/dense/dense_passes.h"
 
 #include <string.h>

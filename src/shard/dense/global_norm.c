@@ -1,8 +1,9 @@
-/* global_norm: the squares of all gradients, from what each rank has of them. Gradients of parameters that every rank has are
- * the same everywhere by now, and count once; those of shards are of one rank each, and are added in the order of the ranks.
+/* global_norm: the squares of all gradients, from what each rank has of them. Gradients of parameters that
+ * every rank has are the same everywhere by now, and count once; those of shards are of one rank each, and
+ * are added in the order of the ranks.
  *
- * inputs: squares of this rank's shards, squares of what every rank has (host scalars; either may be none); output: their sum
- * over all ranks. A rank that has neither takes part as well. */
+ * inputs: squares of this rank's shards, squares of what every rank has (host scalars; either may be none);
+ * output: their sum over all ranks. A rank that has neither takes part as well. */
 #include "shard/dense/dense_passes.h"
 
 #include <assert.h>
@@ -66,15 +67,15 @@ static const struct ph__op global_norm = {
     .run = norm_run,
 };
 
-/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 static bool is_of_shards(const struct ph_builder *builder, const struct ph__node *norm)
 {
     return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->shards != NULL;
 }
 
-/* Takes the chain of sums that ends in `last` apart into one of shards and one of replicas, from their ends on: each sum is
- * waited for by the place where it is to be read. */
+/* Takes the chain of sums that ends in `last` apart into one of shards and one of replicas, from their ends
+ * on: each sum is waited for by the place where it is to be read. */
 static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_out[NUM_INPUTS])
 {
     const struct ph__graph *graph = &builder->graph;

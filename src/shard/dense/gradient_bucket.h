@@ -28,21 +28,23 @@ static inline ph_status ph__bucket_wait_infer(struct ph__infer *infer, size_t nu
     return PH_OK;
 }
 
-/* Start and wait: of the first num_between outputs of start and, for their types, the gradients, wait makes the sums. */
+/* Start and wait: of the first num_between outputs of start and, for their types, the gradients, wait makes
+ * the sums. */
 struct ph__bucket_ops {
     const struct ph__op *start, *wait;
     size_t num_between;
 };
 
-/* ---- gradient_push.c ---------------------------------------------------------------------------------------------------
+/* ---- gradient_push.c ----
  *
- * Sums of dense gradients by a reducer, a parameter hub: start writes a bucket's gradients to where the reducer takes them from
- * and lets it go, wait takes the sums from where they lie. The program keeps no memory for either. */
+ * Sums of dense gradients by a reducer, a parameter hub: start writes a bucket's gradients to where the
+ * reducer takes them from and lets it go, wait takes the sums from where they lie. The program keeps no
+ * memory for either. */
 
 extern const struct ph__bucket_ops ph__bucket_push_ops;
 
-/* Tells the reducer how many numbers each bucket has. PH_ERROR_CONFIG: gradients are to travel in a format that it does not
- * know; else what it fails with. */
+/* Tells the reducer how many numbers each bucket has. PH_ERROR_CONFIG: gradients are to travel in a format
+ * that it does not know; else what it fails with. */
 ph_status ph__gradient_push_open(
     const struct ph__sharding *sharding, size_t num_buckets, const size_t *sizes);
 

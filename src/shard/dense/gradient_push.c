@@ -26,7 +26,7 @@ static void copy_cost(const struct ph__call *call, struct ph__cost *cost_out)
     cost_out->bytes = (double)bucket->num_elements * sizeof(ph_real) + sent_bytes;
 }
 
-/* ---- start: gradients -> ticket -------------------------------------------------------------------------------------- */
+/* ---- start: gradients -> ticket ---- */
 
 static ph_status start_infer(struct ph__infer *infer)
 {
@@ -57,7 +57,7 @@ static const struct ph__op start = {
     .run = start_run,
 };
 
-/* ---- wait: ticket, gradients for their types -> sums ------------------------------------------------------------------ */
+/* ---- wait: ticket, gradients for their types -> sums ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {

@@ -8,7 +8,8 @@
 #include "plan/plan_traffic.h"
 #include "shard/dense/gradient_bucket.h"
 
-/* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros; ticket ---- */
+/* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros;
+ * ticket ---- */
 
 enum { ROWS, TICKET, NUM_BETWEEN };
 
@@ -55,7 +56,7 @@ static const struct ph__op start = {
     .run = start_run,
 };
 
-/* ---- by the communicator, wait: rows, ticket, the first gradients for their types -> gradients ----------------------- */
+/* ---- by the communicator, wait: rows, ticket, the first gradients for their types -> gradients ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {
@@ -82,7 +83,7 @@ static const struct ph__op wait = {
 
 static const struct ph__bucket_ops reduce_ops = {&start, &wait, NUM_BETWEEN};
 
-/* ---- buckets --------------------------------------------------------------------------------------------------------- */
+/* ---- buckets ---- */
 
 /* A dense gradient, and which node makes it. */
 struct ready {

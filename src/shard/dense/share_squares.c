@@ -27,7 +27,7 @@ struct square_pass {
     const uint32_t *readers;       /* by value, before the pass */
 };
 
-/* ---- updates ----------------------------------------------------------------------------------------------------- */
+/* ---- updates ---- */
 
 static bool is_column_update(const struct ph_builder *builder, const struct ph__node *node)
 {
@@ -78,7 +78,7 @@ static void list_updates(struct square_pass *pass, const char *family, struct co
     }
 }
 
-/* ---- who has what ------------------------------------------------------------------------------------------------ */
+/* ---- who has what ---- */
 
 /* Adds a slice to the exchange, and the parts that its rows have on this rank and on others. */
 static void add_slice(struct square_pass *pass, struct ph__square_exchange *exchange,
@@ -156,7 +156,7 @@ static void plan_exchange(struct square_pass *pass, size_t number, struct column
     updates->exchange = exchange;
 }
 
-/* ---- rewriting --------------------------------------------------------------------------------------------------- */
+/* ---- rewriting ---- */
 
 /* Nodes added since `begin` come to stand before node `index`. */
 static void move_before(struct square_pass *pass, size_t index, size_t begin)

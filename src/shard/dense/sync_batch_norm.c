@@ -1,12 +1,13 @@
-/* sync_batch_norm: op/dense/op_batch_norm.c with the statistics of the global batch, of which each rank has some rows, or none.
+/* sync_batch_norm: op/dense/op_batch_norm.c with the statistics of the global batch, of which each rank has
+ * some rows, or none.
  *
- * Every rank tells the others, a column each, the mean and the sum of squared deviations of its rows, in double; all combine
- * them in the order of the ranks (Chan, Golub, LeVeque, COMPSTAT 1982, section 2): of n and m rows
- *   d = mean_m - mean_n,  mean = mean_n + d m / (n + m),  squares = squares_n + squares_m + d^2 n m / (n + m).
- * So every rank has the same bits, and running statistics that all of them move alike.
+ * Every rank tells the others, a column each, the mean and the sum of squared deviations of its rows, in
+ * double; all combine them in the order of the ranks (Chan, Golub, LeVeque, COMPSTAT 1982, section 2): of n
+ * and m rows d = mean_m - mean_n,  mean = mean_n + d m / (n + m),  squares = squares_n + squares_m + d^2 n m
+ * / (n + m). So every rank has the same bits, and running statistics that all of them move alike.
  *
- * Backward, dx is by the sums of dy and of dy xhat over all ranks; dgamma and dbeta are this rank's own share, for they are
- * reduced with the gradients of all dense parameters (gradient_reduce.c). */
+ * Backward, dx is by the sums of dy and of dy xhat over all ranks; dgamma and dbeta are this rank's own
+ * share, for they are reduced with the gradients of all dense parameters (gradient_reduce.c). */
 #include "shard/dense/dense_passes.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ static size_t message_numbers(size_t columns)
     return 1 + 2 * columns;
 }
 
-/* ---- forward: own message, numbers of all ranks, what the moments are made in -------------------------------------- */
+/* ---- forward: own message, numbers of all ranks, what the moments are made in ---- */
 
 static const struct ph__op sync_batch_norm_backward; /* below */
 
@@ -112,7 +113,7 @@ static const struct ph__op sync_batch_norm = {
     .run = sync_run,
 };
 
-/* ---- backward: own message, numbers of all ranks, means in real, what the sums are made in -------------------------- */
+/* ---- backward: own message, numbers of all ranks, means in real, what the sums are made in ---- */
 
 static size_t backward_scratch_bytes(const struct ph__call *call)
 {
@@ -151,7 +152,7 @@ static const struct ph__op sync_batch_norm_backward = {
     .run = backward_run,
 };
 
-/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 static void synchronise(struct ph__sharding *sharding, struct ph_builder *builder, struct ph__node *node)
 {

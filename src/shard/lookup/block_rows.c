@@ -3,7 +3,7 @@
 #include "base/sizes.h"
 #include "shard/lookup/request_exchange.h"
 
-/* ---- peers --------------------------------------------------------------------------------------------------------- */
+/* ---- peers ---- */
 
 bool ph__is_peer(const struct ph__sharding *sharding, size_t rank)
 {
@@ -27,7 +27,7 @@ size_t ph__peer_samples_most(const struct ph__sharding *sharding, size_t num_sam
     return num_hosts * (size_t)ph__divide_up(num_samples, topology->world_size);
 }
 
-/* ---- the batch that is bound --------------------------------------------------------------------------------------- */
+/* ---- the batch that is bound ---- */
 
 size_t ph__exchange_rows(const struct ph__vector_exchange *exchange, const struct ph__block *block)
 {
@@ -63,7 +63,7 @@ size_t ph__block_wire_bytes(const struct ph__block *block, enum ph_wire_format w
     return ph__size_align(ph__wire_bytes(wire, rows, block->width));
 }
 
-/* ---- at most ------------------------------------------------------------------------------------------------------- */
+/* ---- at most ---- */
 
 /* An item has its columns from one of the blocks that cut their rows. */
 static size_t most_rows(

@@ -1,7 +1,8 @@
 /* How many vectors the blocks of an exchange have, in the batch that is bound and at most.
  *
- * A block of pooled vectors has `count` rows for each sample. One of items has a row for each item that lies in its stream:
- * both ends know how many from the requests. A rank's *peers* are the ranks that have its place on all hosts, itself too. */
+ * A block of pooled vectors has `count` rows for each sample. One of items has a row for each item that lies
+ * in its stream: both ends know how many from the requests. A rank's *peers* are the ranks that have its
+ * place on all hosts, itself too. */
 #ifndef PH_SHARD_BLOCK_ROWS_H
 #define PH_SHARD_BLOCK_ROWS_H
 
@@ -40,7 +41,8 @@ size_t ph__exchange_most_bytes(
 /* Rows of what this rank has for an own block. */
 size_t ph__own_most_rows(
     const struct ph__call *call, const struct ph__vector_exchange *exchange, size_t lookup);
-/* Bytes of what all ranks get of the own lookups; 0 where numbers travel as they are, which need no other place. */
+/* Bytes of what all ranks get of the own lookups; 0 where numbers travel as they are, which need no other
+ * place. */
 size_t ph__own_most_bytes(
     const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph_wire_format wire);
 

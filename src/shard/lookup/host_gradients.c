@@ -1,5 +1,5 @@
-/* The way back of host_sums.c: the gradient of a sum is that of each of its partials, so that what has come once from another host
- * goes to all owners of this one. */
+/* The way back of host_sums.c: the gradient of a sum is that of each of its partials, so that what has come
+ * once from another host goes to all owners of this one. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -10,7 +10,7 @@
 
 enum { BLOCK_SAMPLES = 64 };
 
-/* ---- start: the sums' gradients -------------------------------------------------------------------------------------- */
+/* ---- start: the sums' gradients ---- */
 
 static ph_status start_infer(struct ph__infer *infer)
 {
@@ -179,7 +179,7 @@ ph_value ph__host_gradient_start(
     return outputs[PH_BACK_SENT];
 }
 
-/* ---- wait ---------------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 static void unpack(const struct ph__call *call)
 {

@@ -10,7 +10,7 @@
 /* Samples at a time: what is unpacked of a partial stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-/* ---- how many rows ------------------------------------------------------------------------------------------------- */
+/* ---- how many rows ---- */
 
 size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank)
 {
@@ -62,7 +62,7 @@ size_t ph__host_partial_most_numbers(const struct ph__host_sums *sums, size_t nu
     return most * num_samples;
 }
 
-/* ---- start --------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static ph_status start_infer(struct ph__infer *infer)
 {
@@ -171,7 +171,7 @@ const struct ph__op ph__op_host_sums_start = {
     .run = start_run,
 };
 
-/* ---- wait ---------------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {

@@ -1,14 +1,14 @@
-/* Lookups of tables whose rows are cut over the ranks of one host: their vectors are added up inside that host, so that one
- * sum crosses to each other host, not one partial for each owner.
+/* Lookups of tables whose rows are cut over the ranks of one host: their vectors are added up inside that
+ * host, so that one sum crosses to each other host, not one partial for each owner.
  *
- *   host_sums_start        each owner's vectors go to the rank of the host that has the place of who asks for them
- *   host_sums_wait         the sums of what has come, in the order of ranks: (P, count, width) for each block of the host,
- *                          P the samples of the ranks that have this one's place on all hosts, its *peers*
+ *   host_sums_start        each owner's vectors go to the rank of the host that has the place of who asks for
+ * them host_sums_wait         the sums of what has come, in the order of ranks: (P, count, width) for each
+ * block of the host, P the samples of the ranks that have this one's place on all hosts, its *peers*
  *   host_gradients_start   the mirror: the gradient of a sum goes to all of the host's owners
  *   host_gradients_wait    one lookup's gradient, (G, count, width)
  *
- * What host_sums_wait gives, exchange_vectors_start sends to the peers (vector_exchange.h). All ranks of the host take
- * part, those without rows as well. Both ways numbers travel in the same formats as between hosts.
+ * What host_sums_wait gives, exchange_vectors_start sends to the peers (vector_exchange.h). All ranks of the
+ * host take part, those without rows as well. Both ways numbers travel in the same formats as between hosts.
  * Source: the table-row-wise scheme of Mudigere et al. 2022 (arXiv 2104.05158, section 4.2). */
 #ifndef PH_SHARD_HOST_SUMS_H
 #define PH_SHARD_HOST_SUMS_H
@@ -27,8 +27,8 @@ struct ph__host_partial {
     const uint32_t *pieces; /* (count) of the block, in the order of the owner's lookup */
 };
 
-/* The host's blocks, whose first partial has all of their pieces, in their order. The first own_count partials from own_first on are
- * this rank's, each made by one local lookup. */
+/* The host's blocks, whose first partial has all of their pieces, in their order. The first own_count
+ * partials from own_first on are this rank's, each made by one local lookup. */
 struct ph__host_sums {
     const struct ph__vector_exchange *exchange;
     uint32_t channel; /* of vectors; the next is that of gradients */
@@ -56,11 +56,13 @@ static inline const struct ph__sharding *ph__host_sharding(const struct ph__call
     return ph__host_sums_of(call)->exchange->sharding;
 }
 
-/* start: inputs are the own lookups. wait: the outputs of start and then its inputs, which stay until then. Start's: */
+/* start: inputs are the own lookups. wait: the outputs of start and then its inputs, which stay until then.
+ * Start's: */
 enum { PH_HOST_IN_FLIGHT, PH_HOST_TICKET, PH_HOST_SENT, PH_HOST_OUTPUTS };
 
-/* For the gradient rules: starts the way back of dy (num_blocks), the sums' gradients, and returns the gradient of what was
- * in flight; and, of that, adds the wait for one own lookup's gradient, which on a rank without lookups is a wait alone. */
+/* For the gradient rules: starts the way back of dy (num_blocks), the sums' gradients, and returns the
+ * gradient of what was in flight; and, of that, adds the wait for one own lookup's gradient, which on a rank
+ * without lookups is a wait alone. */
 ph_value ph__host_gradient_start(
     struct ph_builder *builder, const struct ph__host_attributes *attributes, const ph_value *dy);
 ph_value ph__host_gradient_wait(

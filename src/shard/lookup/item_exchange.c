@@ -9,7 +9,7 @@
 /* Items of a task: what is unpacked of a block stays in a cache. */
 enum { CHUNK_ITEMS = 32 };
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- places ---- */
 
 static size_t num_chunks(size_t num_items)
 {
@@ -65,7 +65,7 @@ static size_t rows_of(const struct ph__item_places *places, size_t block)
     return places->begins[num_chunks(places->num_items) * places->exchange->num_blocks + block];
 }
 
-/* ---- wait -------------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {
@@ -169,7 +169,7 @@ const struct ph__op ph__op_exchange_items_wait = {
     .run = wait_run,
 };
 
-/* ---- the way back ------------------------------------------------------------------------------------------------ */
+/* ---- the way back ---- */
 
 struct cut {
     const struct ph__item_places *places;

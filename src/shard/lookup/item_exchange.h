@@ -1,9 +1,10 @@
-/* Lookups item by item, spread over ranks: the vector of each item of one feature's bags, (I, dim), out of the blocks that
- * ranks have for them.
+/* Lookups item by item, spread over ranks: the vector of each item of one feature's bags, (I, dim), out of
+ * the blocks that ranks have for them.
  *
- * Of rows that are cut an item's columns come from the one rank in whose rows its id lies: row k of a block is the k-th of
- * this rank's items there. Requests list ids in the order of the items, so that both ends know which one it is. Nothing is
- * summed: forward, each number is the one that a lookup of the whole table gives. */
+ * Of rows that are cut an item's columns come from the one rank in whose rows its id lies: row k of a block
+ * is the k-th of this rank's items there. Requests list ids in the order of the items, so that both ends know
+ * which one it is. Nothing is summed: forward, each number is the one that a lookup of the whole table gives.
+ */
 #ifndef PH_SHARD_ITEM_EXCHANGE_H
 #define PH_SHARD_ITEM_EXCHANGE_H
 

@@ -1,4 +1,5 @@
-/* Which rank gives what to a lookup: streams of requests and blocks of vectors, worked out for all ranks by each of them. */
+/* Which rank gives what to a lookup: streams of requests and blocks of vectors, worked out for all ranks by
+ * each of them. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -113,8 +114,8 @@ static bool is_mean(const struct ph__spread_lookup *lookup)
     return attributes->pooling == PH_POOL_MEAN;
 }
 
-/* Blocks that `rank` gives to this one: of its own groups, or of those of the first rank of its host, which has all that the
- * host has. */
+/* Blocks that `rank` gives to this one: of its own groups, or of those of the first rank of its host, which
+ * has all that the host has. */
 static void add_blocks(const struct ph__spread_lookup *lookup, size_t rank,
     const struct ph__shard_group *groups, size_t num_groups, bool is_of_host, bool *is_filled)
 {
@@ -202,7 +203,7 @@ static const char *describe_exchange(
     return ph__arena_printf(&pass->sharding->arena, "%s of %s", what, lookup->declaration->name);
 }
 
-/* ---- which rank of this host has what of the blocks that the host gives ---------------------------------------------- */
+/* ---- which rank of this host has what of the blocks that the host gives ---- */
 
 /* Finds the host's block of that width: there is one. */
 static uint32_t find_block(const struct ph__host_sums *sums, uint32_t width)

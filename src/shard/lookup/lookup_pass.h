@@ -1,6 +1,6 @@
-/* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank gives
- * what, and which rank of a host has what of it) and local_tables.c (the tables that this rank holds). Row-wise sums of squares
- * (dense/share_squares.c) ask it for plans and shards. */
+/* What the files of the pass over lookups share: shard_lookups.c (the pass), lookup_blocks.c (which rank
+ * gives what, and which rank of a host has what of it) and local_tables.c (the tables that this rank holds).
+ * Row-wise sums of squares (dense/share_squares.c) ask it for plans and shards. */
 #ifndef PH_SHARD_LOOKUP_PASS_H
 #define PH_SHARD_LOOKUP_PASS_H
 
@@ -36,7 +36,8 @@ struct ph__spread_lookup {
     size_t *slices;                      /* (num_features) of the declaration */
     const struct ph__plan_table **plans; /* (num_features) */
     struct ph__vector_exchange *exchange;
-    /* This rank's groups: what it gives by itself, beside its blocks, and what it has of its host's, beside its parts. */
+    /* This rank's groups: what it gives by itself, beside its blocks, and what it has of its host's, beside
+     * its parts. */
     struct ph__shard_group *groups, *host_groups;
     size_t num_groups;
     struct ph__block *blocks; /* the exchange's */
@@ -71,8 +72,9 @@ bool ph__shard_key_equal(struct ph__shard_key a, struct ph__shard_key b);
 
 /* Works out the lookup's exchange, and which streams each rank gets for it, after all lookups before it. */
 ph_status ph__plan_vector_exchange(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup);
-/* The table of this rank's shards of a table of the model that have this key, or (key NULL) of what every rank has; declared
- * unless another lookup of the same table has done so. local_of (slices of the model's table): which slice each one is here. */
+/* The table of this rank's shards of a table of the model that have this key, or (key NULL) of what every
+ * rank has; declared unless another lookup of the same table has done so. local_of (slices of the model's
+ * table): which slice each one is here. */
 ph_value ph__local_table(struct ph__lookup_pass *pass, const struct ph__declaration *table,
     const struct ph__shard_key *key, size_t *local_of);
 

@@ -47,7 +47,7 @@ static ph_status reserve(struct buffer *buffer, size_t count, size_t size)
     return ph__array_reserve(&buffer->items, &buffer->capacity, count + 1, size);
 }
 
-/* ---- what this rank asks for ------------------------------------------------------------------------------------ */
+/* ---- what this rank asks for ---- */
 
 /* Where the next ids are put. */
 struct asked {
@@ -99,7 +99,8 @@ static bool ask_all(const struct ph_batch *batch, const struct ph__stream *strea
     return is_bad;
 }
 
-/* Those of a feature's ids that lie in some of its rows: each is written, and the next one over it where it does not. */
+/* Those of a feature's ids that lie in some of its rows: each is written, and the next one over it where it
+ * does not. */
 static bool ask_some(const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets,
     struct asked *asked)
 {
@@ -181,7 +182,7 @@ static ph_status ask(struct ph__sharding *sharding, const struct ph_batch *batch
     return PH_OK;
 }
 
-/* ---- exchanges -------------------------------------------------------------------------------------------------- */
+/* ---- exchanges ---- */
 
 /* Each rank's run of one array to it, and the runs of the others into another; counts of items. */
 static ph_status exchange(struct ph__sharding *sharding, const struct ph__comm_call *call, size_t size,
@@ -220,7 +221,8 @@ static ph_status exchange_lengths(struct ph__sharding *sharding, const struct ph
         sharding, &call, sizeof(uint32_t), &buffers->sent_lengths, sent_counts, &buffers->lengths, counts);
 }
 
-/* Ranks whose batches do not fit together do not get as far as reading wrong lengths: the messages' sizes differ. */
+/* Ranks whose batches do not fit together do not get as far as reading wrong lengths: the messages' sizes
+ * differ. */
 static ph_status check_header(const struct ph__sharding *sharding, size_t rank, const uint32_t *header)
 {
     const size_t expected = ph__sharding_samples(sharding, rank);
@@ -272,9 +274,10 @@ static ph_status exchange_ids(struct ph__sharding *sharding, size_t num_ids)
         &buffers->weights, counts);
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------ */
+/* ---- order ---- */
 
-/* From (rank, stream, sample) to (stream, rank, sample): offsets first, then each run of a rank and stream as one. */
+/* From (rank, stream, sample) to (stream, rank, sample): offsets first, then each run of a rank and stream as
+ * one. */
 static void order_lengths(struct ph__sharding *sharding)
 {
     const size_t num_streams = sharding->streams[sharding->rank].count;

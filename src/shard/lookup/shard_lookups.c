@@ -1,7 +1,7 @@
-/* The pass over lookups. First all lookups are looked at: which rank has what of each feature's table, which ids it is to be
- * asked for, which vectors it gives. Then, since a program's requests are one input, the graph is rewritten: this rank's own
- * lookups and the start of their exchange come to stand at the beginning of the forward entry, where nothing waits for
- * anything, and the lookup's node becomes the wait. */
+/* The pass over lookups. First all lookups are looked at: which rank has what of each feature's table, which
+ * ids it is to be asked for, which vectors it gives. Then, since a program's requests are one input, the
+ * graph is rewritten: this rank's own lookups and the start of their exchange come to stand at the beginning
+ * of the forward entry, where nothing waits for anything, and the lookup's node becomes the wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "shard/lookup/lookup_pass.h"
 #include "store/declaration.h"
 
-/* ---- looking at lookups ------------------------------------------------------------------------------------------ */
+/* ---- looking at lookups ---- */
 
 /* A table of the model that is the same on every rank stays as it is. */
 static bool is_any_slice_cut(struct ph__lookup_pass *pass, const struct ph__declaration *table)
@@ -88,7 +88,7 @@ static ph_status list_lookups(struct ph__lookup_pass *pass)
     return PH_OK;
 }
 
-/* ---- rewriting --------------------------------------------------------------------------------------------------- */
+/* ---- rewriting ---- */
 
 /* A lookup like the model's, of some slices of another table. */
 static ph_value emit_lookup(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
@@ -215,8 +215,8 @@ static void look_up_replicas_only(struct ph__lookup_pass *pass, const struct ph_
     node->num_inputs = added.num_inputs;
 }
 
-/* Lookups of this rank's part of what its host gives, on their way to the ranks of the host; wait_inputs_out are those of
- * their wait. */
+/* Lookups of this rank's part of what its host gives, on their way to the ranks of the host; wait_inputs_out
+ * are those of their wait. */
 static void emit_host_start(
     struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, ph_value *wait_inputs_out)
 {
@@ -230,8 +230,8 @@ static void emit_host_start(
     sums->in_flight = wait_inputs_out[PH_HOST_IN_FLIGHT];
 }
 
-/* This rank's own vectors, (own_count): what it looks up for itself is looked up while the parts of its host's are on their
- * way. */
+/* This rank's own vectors, (own_count): what it looks up for itself is looked up while the parts of its
+ * host's are on their way. */
 static void emit_own(
     struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, ph_value *vectors_out)
 {

@@ -11,7 +11,7 @@ static const struct ph__square_exchange *exchange_of(const struct ph__call *call
     return ((const struct ph__square_attributes *)call->attributes)->exchange;
 }
 
-/* ---- which rows are whose ---------------------------------------------------------------------------------------- */
+/* ---- which rows are whose ---- */
 
 /* A slice's rows [first, first + count) among the distinct ones of its table. */
 struct segment {
@@ -48,7 +48,7 @@ static size_t end_of_rank(const struct ph__square_exchange *exchange, size_t fir
     return end;
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 /* Numbers of bytes, as output_bytes says. */
 static struct ph_type bytes_type(void)
@@ -176,7 +176,7 @@ const struct ph__op ph__op_exchange_squares_start = {
     .run = start_run,
 };
 
-/* ---- wait -------------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {

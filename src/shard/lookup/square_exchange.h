@@ -1,13 +1,15 @@
-/* The operators that bring the squares of a row together, whose columns lie on several ranks, for row-wise Adagrad.
+/* The operators that bring the squares of a row together, whose columns lie on several ranks, for row-wise
+ * Adagrad.
  *
- *   exchange_squares_start   block sums of squares (row_squares) of this rank's columns go to who has other columns
- *   exchange_squares_wait    with what has come, each row's sum of squares: (U), in the one order of kernel/kernel.h
+ *   exchange_squares_start   block sums of squares (row_squares) of this rank's columns go to who has other
+ * columns exchange_squares_wait    with what has come, each row's sum of squares: (U), in the one order of
+ * kernel/kernel.h
  *
- * One exchange serves all tables of this rank that are of one table of the model: shards of several widths. Ranks that share
- * slices send each other one message, slice after slice in the order of the plan's tables: of each the blocks of its distinct
- * rows, ascending. Rows of a slice are asked for on all ranks that have their columns, by the same ids, so that nobody is told
- * how many they are: another number is another length, an error of whoever receives. Where there are no rows, there is no
- * message. */
+ * One exchange serves all tables of this rank that are of one table of the model: shards of several widths.
+ * Ranks that share slices send each other one message, slice after slice in the order of the plan's tables:
+ * of each the blocks of its distinct rows, ascending. Rows of a slice are asked for on all ranks that have
+ * their columns, by the same ids, so that nobody is told how many they are: another number is another length,
+ * an error of whoever receives. Where there are no rows, there is no message. */
 #ifndef PH_SHARD_SQUARE_EXCHANGE_H
 #define PH_SHARD_SQUARE_EXCHANGE_H
 
@@ -17,7 +19,8 @@
 extern const struct ph__op ph__op_exchange_squares_start;
 extern const struct ph__op ph__op_exchange_squares_wait;
 
-/* A slice of one of the exchange's tables. A row has num_shards shards, by their columns, of which one is here. */
+/* A slice of one of the exchange's tables. A row has num_shards shards, by their columns, of which one is
+ * here. */
 struct ph__square_slice {
     uint32_t table;
     size_t end_slot;                /* its rows end here in the table */
@@ -51,7 +54,8 @@ struct ph__square_attributes {
 
 /* start's inputs, for each table: block sums, and the rows that they are of (ph__row_squares). */
 enum { PH_SQUARES_BLOCKS, PH_SQUARES_SLOTS, PH_SQUARES_TABLE_INPUTS };
-/* start's outputs. wait has them as inputs and behind them start's own; its outputs are the sums, for each table. */
+/* start's outputs. wait has them as inputs and behind them start's own; its outputs are the sums, for each
+ * table. */
 enum { PH_SQUARES_IN_FLIGHT, PH_SQUARES_TICKET, PH_SQUARES_SENT, PH_SQUARES_OUTPUTS };
 
 #endif

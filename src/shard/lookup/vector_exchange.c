@@ -10,7 +10,7 @@
 /* Of own samples at a time: what is unpacked of a block stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-/* ---- start ------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static struct ph_type vectors_type(const struct ph__vector_exchange *exchange)
 {
@@ -140,7 +140,7 @@ const struct ph__op ph__op_exchange_vectors_start = {
     .run = start_run,
 };
 
-/* ---- wait -------------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {

@@ -1,6 +1,6 @@
-/* The way back of vector_exchange.c: this rank's gradient (B,F,D) is cut into the blocks that the vectors came in, each goes to
- * the rank that made it, and what comes from all ranks is the gradient of a lookup of the global batch. As numbers it is
- * received where it is read. */
+/* The way back of vector_exchange.c: this rank's gradient (B,F,D) is cut into the blocks that the vectors
+ * came in, each goes to the rank that made it, and what comes from all ranks is the gradient of a lookup of
+ * the global batch. As numbers it is received where it is read. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -59,7 +59,8 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
     cost_out->bytes = 2 * (double)ph__elements(&call->inputs[DY]) * sizeof(ph_real);
 }
 
-/* Scratch: where items lie, the numbers of the largest block where they are packed in fewer bytes, messages. */
+/* Scratch: where items lie, the numbers of the largest block where they are packed in fewer bytes, messages.
+ */
 static size_t places_bytes(const struct ph__call *call)
 {
     const struct ph__vector_exchange *exchange = ph__exchange_of(call);
@@ -81,7 +82,7 @@ static size_t start_scratch_bytes(const struct ph__call *call)
     return places_bytes(call) + numbers_bytes(call) + num_messages * sizeof(struct ph__message);
 }
 
-/* ---- cutting ----------------------------------------------------------------------------------------------------- */
+/* ---- cutting ---- */
 
 struct cut {
     const struct ph__call *call;
@@ -158,7 +159,7 @@ static void list_sends(const struct ph__call *call, struct ph__message *messages
     }
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 /* Where a rank's part of an own lookup's gradient comes to stand in RECEIVED. */
 static size_t received_offset(const struct ph__vector_exchange *exchange, size_t lookup, size_t rank)
@@ -223,7 +224,7 @@ ph_value ph__gradient_start(
     return outputs[PH_BACK_SENT];
 }
 
-/* ---- wait -------------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 /* A rank without lookups has nothing to wait for but what it has sent. */
 static ph_status wait_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
@@ -274,7 +275,7 @@ ph_value ph__gradient_wait(
     return ph__back_wait_emit(builder, &wait, sent);
 }
 
-/* ---- tables that every rank has ------------------------------------------------------------------------------------ */
+/* ---- tables that every rank has ---- */
 
 static ph_status replicated_infer(struct ph__infer *infer)
 {

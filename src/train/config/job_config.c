@@ -30,8 +30,8 @@ static const struct ph__option_table top_table = {
     .settings_size = sizeof(struct ph_run_settings),
 };
 
-/* The sections that a training takes, in the order of a config that is written: of the models' own keys those of all kinds,
- * to read by, or those of the chosen one. */
+/* The sections that a training takes, in the order of a config that is written: of the models' own keys those
+ * of all kinds, to read by, or those of the chosen one. */
 static size_t list_training_sections(
     struct ph_config *config, bool has_all_kinds, struct ph__section sections[MAX_SECTIONS])
 {
@@ -62,7 +62,7 @@ static size_t list_used_sections(const struct ph_config *config, struct ph__sect
     return list_training_sections((struct ph_config *)config, false, sections);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Reads a config, but does not look for prepared data that it names. */
 static ph_status parse(struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
@@ -110,7 +110,7 @@ void ph_config_destroy(struct ph_config *config)
     free(config);
 }
 
-/* ---- kept configs ------------------------------------------------------------------------------------------ */
+/* ---- kept configs ---- */
 
 static bool is_same(const char *a, const char *b)
 {
@@ -171,7 +171,7 @@ ph_status ph__kept_config_compare(const struct ph_config *config, const char *pa
     return status;
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------- */
+/* ---- what it says ---- */
 
 const struct ph_data_settings *ph_config_data(const struct ph_config *config)
 {
@@ -220,7 +220,7 @@ ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job
     return ph__options_give(&own, sizeof own, job, "ph_train_job");
 }
 
-/* ---- as text ---------------------------------------------------------------------------------------------- */
+/* ---- as text ---- */
 
 ph_status ph_config_write(const struct ph_config *config, const char *path)
 {
@@ -250,7 +250,7 @@ ph_status ph__job_config_common(
     return ph__config_values(sections, count, filter, arena, text_out);
 }
 
-/* ---- a job --------------------------------------------------------------------------------------------------- */
+/* ---- a job ---- */
 
 /* Gives the section of data that the job reads by, its defaults where the job says 0. */
 static ph_status take_reading(
@@ -294,7 +294,7 @@ ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter f
     return *text_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* ---- describing ---------------------------------------------------------------------------------------------- */
+/* ---- describing ---- */
 
 ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown)
 {

@@ -1,5 +1,5 @@
-/* A job's config: the rooms' option tables put together. The public face is phloem/config.h; what only the program wants
- * of a config is here. */
+/* A job's config: the rooms' option tables put together. The public face is phloem/config.h; what only the
+ * program wants of a config is here. */
 #ifndef PH_TRAIN_JOB_CONFIG_H
 #define PH_TRAIN_JOB_CONFIG_H
 
@@ -28,23 +28,25 @@ struct ph_config {
     struct ph__tune_settings tune;
 };
 
-/* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a failure. */
+/* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a
+ * failure. */
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
 void ph__job_config_fini(struct ph_config *config);
 
-/* ---- configs that trainings have left in their folders --------------------------------------------------- */
+/* ---- configs that trainings have left in their folders ---- */
 
-/* The config.yaml at `path` (NULL: defaults) with sets over it. In it the splits of prepared data stand as files, which may
- * be elsewhere by now: they are looked for again only where sets name other prepared data. PH_ERROR_CHECKPOINT when the
- * file is missing or damaged; sets are not its fault. To be finished by ph__job_config_fini also after a failure. */
+/* The config.yaml at `path` (NULL: defaults) with sets over it. In it the splits of prepared data stand as
+ * files, which may be elsewhere by now: they are looked for again only where sets name other prepared data.
+ * PH_ERROR_CHECKPOINT when the file is missing or damaged; sets are not its fault. To be finished by
+ * ph__job_config_fini also after a failure. */
 ph_status ph__kept_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
 
 /* PH_ERROR_CONFIG when the config differs from the kept one in a key that may not change on resume. */
 ph_status ph__kept_config_compare(const struct ph_config *config, const char *path);
 
-/* ---- as text --------------------------------------------------------------------------------------------- */
+/* ---- as text ---- */
 
 /* Writes every value that shapes what a training ends in, except its seed and the place of its data, as lines
  * "train.epochs=3" of what is not the default: the same text for configs that train alike. In the arena. */
@@ -55,8 +57,8 @@ ph_status ph__job_config_outcome(
 ph_status ph__job_config_common(
     const struct ph_config *config, struct ph__arena *arena, const char **text_out);
 
-/* Writes the selected values of a job that need not come from a config, as lines "train.epochs=3": all but those by which its
- * encoder was made. In the arena. */
+/* Writes the selected values of a job that need not come from a config, as lines "train.epochs=3": all but
+ * those by which its encoder was made. In the arena. */
 ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
     struct ph__arena *arena, const char **text_out);
 

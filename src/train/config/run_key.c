@@ -29,7 +29,7 @@ static ph_status key_of_text(const char *text, char key_out[PH_RUN_KEY_BYTES])
     return status;
 }
 
-/* ---- data ------------------------------------------------------------------------------------------------- */
+/* ---- data ---- */
 
 /* "size seconds.nanoseconds\n" behind the text, where there is such a file. */
 static ph_status describe_file(struct ph__arena *arena, const char *path, const char **text)
@@ -66,7 +66,7 @@ ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
     return status;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
 static ph_status key_in(struct ph__arena *arena, const struct ph_config *config, const char *program,
     char key_out[PH_RUN_KEY_BYTES])

@@ -4,7 +4,7 @@
 
 #define MIN_IMPROVEMENT 1e-6
 
-/* ---- the learning rate ----------------------------------------------------------------------------------- */
+/* ---- the learning rate ---- */
 
 static double cosine_factor(const struct ph_train_settings *settings, uint64_t steps)
 {
@@ -41,7 +41,7 @@ ph_status ph__schedule_check(const struct ph_train_settings *settings)
     return PH_OK;
 }
 
-/* ---- the protocol ---------------------------------------------------------------------------------------- */
+/* ---- the protocol ---- */
 
 bool ph__protocol_is_over(const struct ph__protocol *protocol, const struct ph_train_settings *settings)
 {

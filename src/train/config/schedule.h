@@ -1,5 +1,5 @@
-/* The learning rate over time, as a factor of optimizer.learning_rate, and the protocol that decides after each
- * evaluation: keep going, cut the learning rate, or stop. Pure functions of their arguments. */
+/* The learning rate over time, as a factor of optimizer.learning_rate, and the protocol that decides after
+ * each evaluation: keep going, cut the learning rate, or stop. Pure functions of their arguments. */
 #ifndef PH_TRAIN_SCHEDULE_H
 #define PH_TRAIN_SCHEDULE_H
 
@@ -40,8 +40,9 @@ struct ph__decision {
 /* Whether the evaluations so far end the training. */
 bool ph__protocol_is_over(const struct ph__protocol *protocol, const struct ph_train_settings *settings);
 
-/* After an evaluation. An improvement is more than 1e-6. A metric that the labels do not define, an AUC of one class or anything of
- * no labels, cannot be compared, and decides nothing; scores that are no numbers are no improvement. */
+/* After an evaluation. An improvement is more than 1e-6. A metric that the labels do not define, an AUC of
+ * one class or anything of no labels, cannot be compared, and decides nothing; scores that are no numbers are
+ * no improvement. */
 struct ph__decision ph__protocol_evaluated(struct ph__protocol *protocol,
     const struct ph_train_settings *settings, const struct ph_metrics *metrics);
 

@@ -4,7 +4,7 @@
 #define TUNE(member) struct ph__tune_settings, member
 #define RANGE(member) struct ph__range_settings, member
 
-/* ---- published -------------------------------------------------------------------------------------------- */
+/* ---- published ---- */
 
 static const struct ph__option published_options[] = {
     PH_TEXT_KEY("source", PUBLISHED(source), "", "Where the figures are from, as a reader can look them up."),
@@ -23,7 +23,7 @@ const struct ph__option_table ph__published_options = {
     .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME,
 };
 
-/* ---- tune ------------------------------------------------------------------------------------------------- */
+/* ---- tune ---- */
 
 static const struct ph__option range_options[] = {
     PH_TEXT_KEY("key", RANGE(key), NULL, "Which key of the config is varied: optimizer.embedding_l2."),

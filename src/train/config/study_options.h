@@ -4,7 +4,7 @@
 
 #include "base/option/option.h"
 
-/* ---- "published": what is known elsewhere of such a model on such data, beside what is measured ---------------- */
+/* ---- "published": what is known elsewhere of such a model on such data, beside what is measured ---- */
 
 struct ph__published_settings {
     const char *source;
@@ -14,7 +14,7 @@ struct ph__published_settings {
 
 extern const struct ph__option_table ph__published_options;
 
-/* ---- "tune": what a search over other keys tries, and how much of it ------------------------------------------ */
+/* ---- "tune": what a search over other keys tries, and how much of it ---- */
 
 enum ph__tune_search { PH_TUNE_RANDOM, PH_TUNE_HALVING };
 enum ph__tune_metric { PH_TUNE_SELECTION, PH_TUNE_AUC, PH_TUNE_LOGLOSS };

@@ -36,7 +36,8 @@ static double ids_per_sample(const struct ph_batch *batch, size_t feature)
            (double)batch->num_samples;
 }
 
-/* What is done with each slice that a lookup reads: one for each feature of its ids, which may be some of the batch's. */
+/* What is done with each slice that a lookup reads: one for each feature of its ids, which may be some of the
+ * batch's. */
 typedef void (*read_visit)(const struct counting *counting, size_t table, struct ph__table_read read);
 
 static void visit_lookup(const struct counting *counting, const struct ph__node *lookup, read_visit visit)
@@ -171,7 +172,7 @@ void ph__table_list_fini(struct ph__table_list *list)
     *list = (struct ph__table_list){0};
 }
 
-/* ---- of a job ----------------------------------------------------------------------------------------------- */
+/* ---- of a job ---- */
 
 static ph_status list_by_batch(
     const struct ph_train_job *job, const struct ph_program *program, struct ph__table_list *list)

@@ -1,5 +1,5 @@
-/* What a planner wants to know of a training's tables: of its program who reads and updates them, of a batch how many ids they
- * are asked for. */
+/* What a planner wants to know of a training's tables: of its program who reads and updates them, of a batch
+ * how many ids they are asked for. */
 #ifndef PH_TRAIN_TABLE_FACTS_H
 #define PH_TRAIN_TABLE_FACTS_H
 
@@ -13,8 +13,8 @@ struct ph__table_list { /* zero-initialised is empty */
     size_t num_dense; /* numbers of its other parameters */
 };
 
-/* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are counted in it;
- * NULL: there is one of each feature. PH_ERROR_MEMORY. To be finished also after a failure. */
+/* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are
+ * counted in it; NULL: there is one of each feature. PH_ERROR_MEMORY. To be finished also after a failure. */
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list);
 void ph__table_list_fini(struct ph__table_list *list);

@@ -44,7 +44,7 @@ ph_status ph__checkpoints_create(const char *folder)
     return ph__file_sync_name(path);
 }
 
-/* ---- listing ---------------------------------------------------------------------------------------------- */
+/* ---- listing ---- */
 
 /* "step-000000000012.safetensors" */
 static bool parse_name(const char *name, const char *prefix, uint64_t *step_out)
@@ -112,7 +112,7 @@ void ph__checkpoint_list_fini(struct ph__checkpoint_list *list)
     *list = (struct ph__checkpoint_list){0};
 }
 
-/* ---- removing --------------------------------------------------------------------------------------------- */
+/* ---- removing ---- */
 
 /* Removes what is too new or too old, and leaves the kept ones in the list. */
 static ph_status prune_steps(
@@ -131,7 +131,8 @@ static ph_status prune_steps(
     return PH_OK;
 }
 
-/* Tells whether a kept checkpoint behind the newest, which is the first, needs that model. One that cannot be read may need any. */
+/* Tells whether a kept checkpoint behind the newest, which is the first, needs that model. One that cannot be
+ * read may need any. */
 static bool is_needed(const char *folder, const struct ph__checkpoint_list *kept, uint64_t best_step)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
@@ -216,7 +217,7 @@ ph_status ph__checkpoints_clean(const char *folder)
     return clean_folder(path, has_temporary_suffix);
 }
 
-/* ---- saving ---------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
 static ph_status check_weights(const struct ph_store *store)
 {

@@ -45,7 +45,7 @@ struct ph__job_rows ph__data_fingerprint_valid(
     return rows;
 }
 
-/* ---- saving ---------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
 /* Files are an array, a dataset an object; a pipe, and what is not there, null. */
 static void set_rows(struct ph__json *json, const char *key, struct ph__job_rows rows,
@@ -75,7 +75,7 @@ ph_status ph__data_fingerprint_text(
     return status;
 }
 
-/* ---- resuming -------------------------------------------------------------------------------------------- */
+/* ---- resuming ---- */
 
 /* What reads again looks for a signal, too. */
 struct reading {

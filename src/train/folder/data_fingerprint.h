@@ -1,5 +1,6 @@
-/* Tells what data a training began with, so that --resume goes on with the same: kept in each checkpoint, compared before the first
- * step behind it. Training rows and validation rows alone decide what is learnt and kept; test rows are read at the end. */
+/* Tells what data a training began with, so that --resume goes on with the same: kept in each checkpoint,
+ * compared before the first step behind it. Training rows and validation rows alone decide what is learnt and
+ * kept; test rows are read at the end. */
 #ifndef PH_TRAIN_DATA_FINGERPRINT_H
 #define PH_TRAIN_DATA_FINGERPRINT_H
 
@@ -28,8 +29,9 @@ struct ph__job_rows ph__data_fingerprint_valid(
 ph_status ph__data_fingerprint_text(
     struct ph__data_fingerprint *fingerprint, const struct ph_train_job *job, char **text_out);
 
-/* Compares a fingerprint that has begun with what a checkpoint's text says, and reads again what was read before it, unless
- * job->stop_signal ends that. PH_ERROR_DATA names the file that has changed; `path`, of the checkpoint, is for errors of the text. */
+/* Compares a fingerprint that has begun with what a checkpoint's text says, and reads again what was read
+ * before it, unless job->stop_signal ends that. PH_ERROR_DATA names the file that has changed; `path`, of the
+ * checkpoint, is for errors of the text. */
 ph_status ph__data_fingerprint_resume(struct ph__data_fingerprint *fingerprint,
     const struct ph_train_job *job, const char *text, const char *path,
     const struct ph__meanwhile *meanwhile);

@@ -12,7 +12,7 @@
 #include "base/memory/memory.h"
 #include "train/folder/summary.h"
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static ph_status cannot_write(const struct ph__metrics_log *metrics_log)
 {
@@ -161,7 +161,7 @@ ph_status ph__metrics_log_window(struct ph__metrics_log *metrics_log, uint64_t e
     return write_metric_events(metrics_log, "progressive", step, &window->metrics);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static ph_status append(struct ph__curve *curve, const struct ph__json *line, const char *loss_key)
 {

@@ -13,7 +13,8 @@
 
 #define FORMAT "phloem.resume"
 #define VERSION "3"
-#define VALUES_KEY "values" /* of the metadata: ph__job_values that may not change; files of 0.1.0 lack it */
+#define VALUES_KEY "values" /* of the metadata: ph__job_values that may not change; files of 0.1.0 lack it \
+                             */
 #define DATA_KEY "data"     /* of the metadata; files of older libraries lack it */
 #define BAD_ROW_BYTES sizeof((struct ph__bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
@@ -143,7 +144,7 @@ static ph_status list_tensors(struct ph__tensor_list *list, const struct ph__tra
     return list_stream(list, &trainer->progressive);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static ph_status fields_text(
     const struct ph__json_field *fields, size_t num_fields, const void *from, char **text_out)
@@ -186,7 +187,7 @@ ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer)
     return status;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The JSON object of a metadata key into a struct. */
 static ph_status read_fields(const char *path, const struct ph__folder *file, const char *key,

@@ -1,11 +1,13 @@
-/* A checkpoint to resume from: one safetensors file with everything that a training carries from step to step.
+/* A checkpoint to resume from: one safetensors file with everything that a training carries from step to
+ * step.
  *
- * Tensors: parameters and state by name, as in model.safetensors; optimizer slots, "slot.m:embedding.user"; the latest
- * samples' scores and labels, "recent:scores" and "recent:labels"; those of the window of progressive validation,
- * "stream:scores" and "stream:labels". Metadata: "format", "version", "values" (lines
+ * Tensors: parameters and state by name, as in model.safetensors; optimizer slots, "slot.m:embedding.user";
+ * the latest samples' scores and labels, "recent:scores" and "recent:labels"; those of the window of
+ * progressive validation, "stream:scores" and "stream:labels". Metadata: "format", "version", "values" (lines
  * "train.batch_size=64" of the settings that a resumed training keeps), and JSON objects:
- * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_fingerprint.h; older files lack it). What a
- * training is to carry beside is a line in the table of resume_file.c, or a tensor in its list. */
+ * "job" (what the checkpoint belongs to), "carried" (the numbers, each exact) and "data" (data_fingerprint.h;
+ * older files lack it). What a training is to carry beside is a line in the table of resume_file.c, or a
+ * tensor in its list. */
 #ifndef PH_TRAIN_RESUME_FILE_H
 #define PH_TRAIN_RESUME_FILE_H
 
@@ -14,8 +16,8 @@
 /* Atomic and durable. */
 ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer);
 
-/* Fills the trainer from a file of the same job. PH_ERROR_CHECKPOINT, and an unchanged trainer, when the file is damaged,
- * incomplete or of another job: another model, encoder or setting that may not change. */
+/* Fills the trainer from a file of the same job. PH_ERROR_CHECKPOINT, and an unchanged trainer, when the file
+ * is damaged, incomplete or of another job: another model, encoder or setting that may not change. */
 ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer);
 
 /* The step of the best model that the file belongs with, 0: none. Trusts the header. */

@@ -20,7 +20,7 @@
 
 #define MAX_CONFIG_BYTES (1 << 20)
 
-/* ---- header ----------------------------------------------------------------------------------------------- */
+/* ---- header ---- */
 
 static const char *place_of(struct ph__job_rows rows)
 {
@@ -73,18 +73,21 @@ static void set_state(struct ph__page *page, const struct ph__trainer *trainer, 
             trainer->best_step, summary->best_epoch);
     if (summary->skipped_steps > 0)
         skipped = ph__arena_printf(&arena,
-            ". %" PRIu64 " steps were skipped: their loss or gradients were not finite", summary->skipped_steps);
-    const char *text = why == NULL
-        ? ph__arena_printf(&arena, "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s%s%s%s.",
-              summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
-              ph__train_end_name(summary->ended_by), resumed, kept, skipped)
-        : ph__arena_printf(&arena, "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64 "%s%s%s. Why: %s.",
-              summary->steps, trainer->epoch, resumed, kept, skipped, why);
+            ". %" PRIu64 " steps were skipped: their loss or gradients were not finite",
+            summary->skipped_steps);
+    const char *text =
+        why == NULL ? ph__arena_printf(&arena,
+                          "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s%s%s%s.",
+                          summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
+                          ph__train_end_name(summary->ended_by), resumed, kept, skipped)
+                    : ph__arena_printf(&arena,
+                          "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64 "%s%s%s. Why: %s.",
+                          summary->steps, trainer->epoch, resumed, kept, skipped, why);
     ph__page_set_state(page, why == NULL, text);
     ph__arena_fini(&arena);
 }
 
-/* ---- figures ---------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static void add_metrics(struct ph__json *blocks, const char *heading, const struct ph_metrics *metrics)
 {
@@ -134,7 +137,7 @@ static void add_figures(struct ph__page *page, const struct ph__trainer *trainer
     add_speed(blocks, trainer);
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 struct table {
     const char *name;
@@ -242,7 +245,7 @@ static ph_status add_tables(struct ph__page *page, const struct ph__trainer *tra
     return PH_OK;
 }
 
-/* ---- ids -------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 static double share_of(bool is_known, uint64_t counted, uint64_t whole)
 {
@@ -255,7 +258,8 @@ static void add_feature(struct ph__page_table *table, const struct ph__trainer *
     const struct ph_table_slice *slice = &trainer->features.sparse[feature];
     const struct ph__id_counts *valid = &statistics->valid_ids[feature],
                                *test = &statistics->test_ids[feature];
-    const bool has_unknown = trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY;
+    const bool has_unknown =
+        trainer->job->encoder->sparse_columns[feature]->encoding == PH_ENCODING_VOCABULARY;
     const double learnt = ph__id_coverage_share(&statistics->coverage, feature);
     struct ph__json *row = ph__page_add_row(table, learnt);
     ph__json_append_text(row, slice->name);
@@ -281,7 +285,8 @@ static void add_ids(struct ph__page *page, const struct ph__trainer *trainer)
         return;
     struct ph__json *blocks = ph__page_add_section(page, "ids", "Ids",
         "Rows of each table that training has learnt from, and the share of ids in the validation and test "
-        "data that are not in the vocabulary, or whose row training has not learnt from. –: not known, or not "
+        "data that are not in the vocabulary, or whose row training has not learnt from. –: not known, or "
+        "not "
         "measured.");
     struct ph__page_table table =
         ph__page_add_table(blocks, "id-table", columns, sizeof columns / sizeof *columns, count);
@@ -289,7 +294,7 @@ static void add_ids(struct ph__page *page, const struct ph__trainer *trainer)
         add_feature(&table, trainer, f);
 }
 
-/* ---- memory and config ------------------------------------------------------------------------------------ */
+/* ---- memory and config ---- */
 
 static void add_memory(struct ph__page *page, const struct ph_train_memory *memory)
 {
@@ -303,9 +308,9 @@ static void add_memory(struct ph__page *page, const struct ph_train_memory *memo
         {"the same without reuse", memory->no_reuse_bytes},
         {"most that was seen", memory->peak_anonymous_bytes},
         {"most that was promised", ph__memory_limit(memory)}};
-    struct ph__page_table table = ph__page_add_table(
-        ph__page_add_section(page, "memory", "Memory", "Anonymous memory of the process."), "memory-table",
-        columns, sizeof columns / sizeof *columns, sizeof rows / sizeof *rows);
+    struct ph__page_table table =
+        ph__page_add_table(ph__page_add_section(page, "memory", "Memory", "Anonymous memory of the process."),
+            "memory-table", columns, sizeof columns / sizeof *columns, sizeof rows / sizeof *rows);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ph__json *row = ph__page_add_row(&table, (double)NAN);
         ph__json_append_text(row, rows[i].name);
@@ -328,7 +333,7 @@ static void add_config(struct ph__page *page, const char *folder)
     ph__arena_fini(&arena);
 }
 
-/* ---- the page --------------------------------------------------------------------------------------------- */
+/* ---- the page ---- */
 
 static ph_status fill_page(struct ph__page *page, struct ph__trainer *trainer,
     const struct ph__metrics_file *metrics, const char *why)

@@ -9,7 +9,7 @@
 
 enum { COLOR_TRAIN = 1, COLOR_VALID = 2, COLOR_PROGRESSIVE = 3 };
 
-/* ---- marks ------------------------------------------------------------------------------------------------ */
+/* ---- marks ---- */
 
 struct marks {
     size_t count;
@@ -40,10 +40,10 @@ static void find_marks(const struct ph__trainer *trainer, const struct ph__curve
             add_mark(marks, steps[i - 1], "learning rate cut to", rates[i]);
 }
 
-/* ---- curves ----------------------------------------------------------------------------------------------- */
+/* ---- curves ---- */
 
-static struct ph__page_series series_of(const struct ph__curve *curve, enum ph__curve_column column,
-    const char *name, const char *id, int color)
+static struct ph__page_series series_of(
+    const struct ph__curve *curve, enum ph__curve_column column, const char *name, const char *id, int color)
 {
     return (struct ph__page_series){.name = name,
         .id = id,
@@ -124,7 +124,7 @@ void ph__run_report_curves(
         &(struct marks){0});
 }
 
-/* ---- calibration ------------------------------------------------------------------------------------------ */
+/* ---- calibration ---- */
 
 /* Whether only powers of ten tell their rates apart. */
 static bool is_of_low_rates(const struct ph__calibration_bin *groups, size_t num_groups)
@@ -212,7 +212,8 @@ void ph__run_report_calibration(struct ph__page *page, const struct ph__metrics_
     if (!metrics->has_calibration || count == 0)
         return;
     snprintf(note, sizeof note,
-        "%llu samples of the %s data, scored by the model kept: in groups of about the same size, and how their "
+        "%llu samples of the %s data, scored by the model kept: in groups of about the same size, and how "
+        "their "
         "scores are distributed.",
         (unsigned long long)count, metrics->calibrated_on[0] == 't' ? "test" : "validation");
     struct ph__json *plots =

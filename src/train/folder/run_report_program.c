@@ -1,4 +1,5 @@
-/* Sections "graph" and "operators" of report.html: the forward entry of the program that learnt, as it ran, and its profile. */
+/* Sections "graph" and "operators" of report.html: the forward entry of the program that learnt, as it ran,
+ * and its profile. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,14 +18,15 @@ enum { COLOR_BATCH = 3, COLOR_TABLE = 2, COLOR_WEIGHTS = 1, COLOR_PLAIN = 0 };
 /* A drawing of the forward entry that is being described. */
 struct picture {
     const struct ph__graph *graph;
-    size_t num_graph_nodes;         /* of the entry */
-    size_t *drawn_node;             /* (num_graph_nodes) number in the drawing, or NOT_DRAWN */
+    size_t num_graph_nodes;             /* of the entry */
+    size_t *drawn_node;                 /* (num_graph_nodes) number in the drawing, or NOT_DRAWN */
     size_t drawn_value[PH_INPUT_COUNT]; /* the same for what the batch brings */
     size_t num_drawn;
     struct ph__json *nodes, *edges; /* owned */
 };
 
-/* Whether a node reads something that comes from the batch: one that does not only prepares weights, as packing does. */
+/* Whether a node reads something that comes from the batch: one that does not only prepares weights, as
+ * packing does. */
 static bool reads_batch(const struct picture *picture, const struct ph__node *node)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
@@ -84,9 +86,10 @@ static void add_inputs(struct picture *picture)
     for (size_t i = 0; i < PH_INPUT_COUNT; i++) {
         const ph_value value = picture->graph->batch_inputs[i];
         const struct ph__value_info *info = &picture->graph->values[value];
-        picture->drawn_value[i] = value != 0 && is_read(picture, value)
-            ? add_node(picture, info->name, ph__type_text(&info->type, type), NULL, COLOR_BATCH)
-            : NOT_DRAWN;
+        picture->drawn_value[i] =
+            value != 0 && is_read(picture, value)
+                ? add_node(picture, info->name, ph__type_text(&info->type, type), NULL, COLOR_BATCH)
+                : NOT_DRAWN;
     }
 }
 
@@ -157,7 +160,8 @@ static void add_picture(struct ph__json *blocks, struct picture *picture)
     char text[160];
     if (picture->num_drawn > MAX_DRAWN) {
         snprintf(text, sizeof text,
-            "The graph has %zu nodes, too many to draw: phloem inspect model DIR --dot writes them for Graphviz.",
+            "The graph has %zu nodes, too many to draw: phloem inspect model DIR --dot writes them for "
+            "Graphviz.",
             picture->num_drawn);
         ph__page_add_text(blocks, "text", text);
         ph__json_destroy(picture->nodes);
@@ -191,7 +195,7 @@ ph_status ph__run_report_graph(struct ph__page *page, const struct ph__trainer *
     return PH_OK;
 }
 
-/* ---- section "operators": where a step's time goes, by the profile of the steps that were measured ------------------- */
+/* ---- section "operators": where a step's time goes, by the profile of the steps that were measured ---- */
 
 struct row {
     const char *name, *entry;
@@ -274,11 +278,13 @@ static void add_rows(
     const bool is_by_operator = count > 0 && rows[0].entry == NULL;
     const struct ph__page_column columns[] = {
         {is_by_operator ? "operator" : "node", NULL, "the bar: its share of a step"},
-        {is_by_operator ? "nodes" : "entry", is_by_operator ? "number" : NULL, NULL}, {"share", "percent", NULL},
-        {"µs a step", ".1", "time of its nodes; some run side by side"},
-        {"GFLOP/s", ".2", "by the operator's cost rule"}, {"GB/s", ".2", "each operand read or written once"}};
+        {is_by_operator ? "nodes" : "entry", is_by_operator ? "number" : NULL, NULL},
+        {"share", "percent", NULL}, {"µs a step", ".1", "time of its nodes; some run side by side"},
+        {"GFLOP/s", ".2", "by the operator's cost rule"},
+        {"GB/s", ".2", "each operand read or written once"}};
     const double total = total_seconds(rows, count);
-    struct ph__page_table table = ph__page_add_table(blocks, id, columns, sizeof columns / sizeof *columns, count);
+    struct ph__page_table table =
+        ph__page_add_table(blocks, id, columns, sizeof columns / sizeof *columns, count);
     for (size_t i = 0; i < count && i < PH_PAGE_MAX_ROWS; i++)
         add_row(&table, &rows[i], total, steps);
 }
@@ -295,15 +301,16 @@ static void add_tables(struct ph__json *blocks, const struct ph__trainer *traine
 static void tell_steps(const struct ph__run_statistics *statistics, char note[256])
 {
     if (statistics->profiled_steps == 0)
-        snprintf(note, 256, "No step was measured: this process took %" PRIu64 " of them, and the first one is left out.",
+        snprintf(note, 256,
+            "No step was measured: this process took %" PRIu64 " of them, and the first one is left out.",
             statistics->taken_steps);
     else if (statistics->profiled_steps == statistics->taken_steps)
         snprintf(note, 256, "Measured on all %" PRIu64 " training steps that this process took.",
             statistics->taken_steps);
     else
         snprintf(note, 256,
-            "Measured on %" PRIu64 " of the %" PRIu64
-            " training steps that this process took: some at the beginning but not the very first, then one in many.",
+            "Measured on %" PRIu64 " of the %" PRIu64 " training steps that this process took: some at the "
+                                                      "beginning but not the very first, then one in many.",
             statistics->profiled_steps, statistics->taken_steps);
 }
 

@@ -1,5 +1,5 @@
-/* Statistics that a process gathers, beside metrics.jsonl, for the report at its end (run_report.h). Where train.report is off, or for
- * a zero-initialised one, nothing is gathered. */
+/* Statistics that a process gathers, beside metrics.jsonl, for the report at its end (run_report.h). Where
+ * train.report is off, or for a zero-initialised one, nothing is gathered. */
 #ifndef PH_TRAIN_RUN_STATISTICS_H
 #define PH_TRAIN_RUN_STATISTICS_H
 
@@ -19,15 +19,16 @@ ph_status ph__run_statistics_init(
     const struct ph_model_features *features, struct ph__run_statistics *statistics_out);
 void ph__run_statistics_fini(struct ph__run_statistics *statistics);
 
-/* Whether the next step is to be measured, operator by operator: not the first one, which finds caches cold and memory
- * untouched; then some in a row, so that a short training has them, and one of many in a long one. */
+/* Whether the next step is to be measured, operator by operator: not the first one, which finds caches cold
+ * and memory untouched; then some in a row, so that a short training has them, and one of many in a long one.
+ */
 bool ph__run_statistics_profiles_next(const struct ph__run_statistics *statistics);
 /* A step has been taken on this batch. Allocates nothing. */
 void ph__run_statistics_step(
     struct ph__run_statistics *statistics, const struct ph_batch *batch, bool is_profiled);
 
-/* A whole pass over the training data has been learnt from. negative_rate: as of struct ph_train_job; where it leaves rows
- * out, other passes bring others. */
+/* A whole pass over the training data has been learnt from. negative_rate: as of struct ph_train_job; where
+ * it leaves rows out, other passes bring others. */
 void ph__run_statistics_pass(struct ph__run_statistics *statistics, double negative_rate);
 
 /* For ph__scorer_evaluate on data.valid and data.test. */

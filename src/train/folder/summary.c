@@ -56,7 +56,7 @@ static const struct ph__json_field summary_fields[] = {
 };
 #define NUM_OUTCOME_FIELDS 1 /* of summary_fields, the last one: written behind the metrics */
 
-/* ---- how it ended ----------------------------------------------------------------------------------------- */
+/* ---- how it ended ---- */
 
 static const char *const end_names[] = {
     [PH_ENDED_BY_UNKNOWN] = "",
@@ -78,7 +78,7 @@ static enum ph_train_end end_called(const char *name)
     return PH_ENDED_BY_UNKNOWN;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 void ph__metrics_set(struct ph__json *object, const struct ph_metrics *metrics)
 {
@@ -161,7 +161,7 @@ void ph__summary_count_bad_rows(struct ph_train_summary *summary, const struct p
     summary->test_bad_rows = bad_rows->test.count;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The key that is missing, or NULL. A metric that was not measured is null. */
 static const char *get_metrics(

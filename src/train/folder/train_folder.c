@@ -26,7 +26,7 @@ static const char *path_in(const char *folder, const char *name, char path[PH_CH
     return path;
 }
 
-/* ---- may it? ---------------------------------------------------------------------------------------------- */
+/* ---- may it? ---- */
 
 static ph_status note_entry(void *argument, const char *name)
 {
@@ -69,7 +69,7 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
     return is_empty || *has_checkpoint_out ? PH_OK : check_has_begun(folder);
 }
 
-/* ---- the newest checkpoint --------------------------------------------------------------------------------------------- */
+/* ---- the newest checkpoint ---- */
 
 /* Each rank reads its share of the files. */
 static ph_status check_best(void *context, const struct ph__meanwhile *meanwhile)
@@ -109,7 +109,8 @@ static ph_status agree_on_list(const struct ph__trainer *trainer, const struct p
     return status;
 }
 
-/* Reads the newest checkpoint that is valid; notes what is wrong with later ones once it is clear that one is. */
+/* Reads the newest checkpoint that is valid; notes what is wrong with later ones once it is clear that one
+ * is. */
 static ph_status read_newest(struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
 {
     char problem[768] = "", note[1024];
@@ -128,7 +129,8 @@ static ph_status read_newest(struct ph__trainer *trainer, const struct ph__check
     return ph_fail(PH_ERROR_CHECKPOINT, "no valid checkpoint: %s", problem);
 }
 
-/* What a former part of the training went by may only become more patient: it could not have been as it was. */
+/* What a former part of the training went by may only become more patient: it could not have been as it was.
+ */
 static ph_status check_growth(const struct ph__trainer *trainer)
 {
     const struct ph__resumed *was = &trainer->resumed;
@@ -191,8 +193,9 @@ static ph_status settle(struct ph__trainer *trainer)
     return ph_executor_profile(trainer->executor, false, 0); /* what a sample costs is known */
 }
 
-/* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left out with a
- * note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with it. */
+/* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left
+ * out with a note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with
+ * it. */
 static ph_status resume_newest(struct ph__trainer *trainer)
 {
     struct ph__checkpoint_list list;
@@ -206,7 +209,7 @@ static ph_status resume_newest(struct ph__trainer *trainer)
     return settle(trainer);
 }
 
-/* ---- beginning and resuming ------------------------------------------------------------------------------- */
+/* ---- beginning and resuming ---- */
 
 static ph_status digest_encoder(struct ph__trainer *trainer)
 {
@@ -267,7 +270,8 @@ static ph_status resume_data(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-/* The checkpoint's best model, which has been looked at, under its first name: whatever has become of that. */
+/* The checkpoint's best model, which has been looked at, under its first name: whatever has become of that.
+ */
 static ph_status put_model_back(const struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
@@ -277,8 +281,9 @@ static ph_status put_model_back(const struct ph__trainer *trainer)
     return ph__checkpoint_link(path, trainer->model_path);
 }
 
-/* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that is no
- * longer the end. Checkpoints behind this one were found damaged: they go, so that they are not counted as kept. */
+/* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that
+ * is no longer the end. Checkpoints behind this one were found damaged: they go, so that they are not counted
+ * as kept. */
 static ph_status put_back(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
@@ -297,8 +302,9 @@ static ph_status put_back(struct ph__trainer *trainer)
     return ph__metrics_log_open(folder, place, trainer->job->train->tensorboard, &trainer->metrics_log);
 }
 
-/* Whether nothing is left to do, and what summary.json says of a training that is over. One that is lost or damaged is made once
- * more, by a training that has no step left. As the first rank finds it: where another one cannot read it, all fail. */
+/* Whether nothing is left to do, and what summary.json says of a training that is over. One that is lost or
+ * damaged is made once more, by a training that has no step left. As the first rank finds it: where another
+ * one cannot read it, all fail. */
 static ph_status read_end(struct ph__trainer *trainer, struct ph_train_summary *ended_out,
     struct ph__split_bad_rows *bad_rows_out, bool *has_ended_out)
 {

@@ -13,7 +13,7 @@
 #include "train/ranks/rank_checkpoint.h"
 #include "train/ranks/rows_learnt.h"
 
-/* ---- steps ------------------------------------------------------------------------------------------------ */
+/* ---- steps ---- */
 
 static bool is_profile_wanted(const struct ph__trainer *trainer)
 {
@@ -34,7 +34,8 @@ static ph_status first_step_done(struct ph__trainer *trainer)
     return ph_executor_profile(trainer->executor, false, 0);
 }
 
-/* One step, measured operator by operator where the profile is wanted as a whole, or the report samples it. */
+/* One step, measured operator by operator where the profile is wanted as a whole, or the report samples it.
+ */
 static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
     bool is_sampled = !is_profile_wanted(trainer) && ph__run_statistics_profiles_next(&trainer->statistics);
@@ -47,8 +48,8 @@ static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
     return is_sampled ? ph_executor_profile(trainer->executor, false, 0) : PH_OK;
 }
 
-/* The training's end by max_steps evaluates a model that a longer one would not have evaluated: its checkpoint is of
- * before that, so that it can be resumed with more steps. */
+/* The training's end by max_steps evaluates a model that a longer one would not have evaluated: its
+ * checkpoint is of before that, so that it can be resumed with more steps. */
 static ph_status end_by_steps(struct ph__trainer *trainer, bool *is_stop)
 {
     *is_stop = true;
@@ -108,7 +109,7 @@ static ph_status take_step(
     return follow_step(trainer, is_stop);
 }
 
-/* ---- epochs ----------------------------------------------------------------------------------------------- */
+/* ---- epochs ---- */
 
 static void begin_epoch(struct ph__trainer *trainer)
 {
@@ -127,8 +128,9 @@ static ph_status wait_batch(
     return status;
 }
 
-/* What there is no batch for: a signal counts for more than what goes wrong with the data behind it, since it may have ended
- * the program that they come from. Several ranks read no data of programs, and stop behind a step alone. */
+/* What there is no batch for: a signal counts for more than what goes wrong with the data behind it, since it
+ * may have ended the program that they come from. Several ranks read no data of programs, and stop behind a
+ * step alone. */
 static ph_status data_failed(struct ph__trainer *trainer, ph_status status)
 {
     const int signal = signal_of(trainer);
@@ -214,7 +216,7 @@ static ph_status train_all(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* All ranks' in one file. */
 static ph_status write_rank_trace(const struct ph__trainer *trainer)

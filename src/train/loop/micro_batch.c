@@ -15,7 +15,7 @@ void ph__micro_batch_fini(struct ph__micro_batch *micro)
     *micro = (struct ph__micro_batch){0};
 }
 
-/* ---- sizes --------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ---- */
 
 static size_t global_samples(const struct ph_batch *batch)
 {
@@ -33,7 +33,7 @@ size_t ph__micro_batch_most_samples(size_t num_samples, size_t world_size, size_
     return ph__min(most, num_samples);
 }
 
-/* ---- cutting ------------------------------------------------------------------------------------------------------- */
+/* ---- cutting ---- */
 
 static ph_status reserve(
     struct ph__micro_batch *micro, const struct ph_batch *whole, size_t num_bags, size_t num_ids)

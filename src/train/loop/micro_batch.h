@@ -1,8 +1,9 @@
-/* Micro-batches: the parts of a step's batch that are bound one after the other where train.accumulation_steps cuts it.
+/* Micro-batches: the parts of a step's batch that are bound one after the other where
+ * train.accumulation_steps cuts it.
  *
- * The samples of a batch are cut in order into parts of sizes that differ by one at most. Where several ranks have them, each
- * cuts its own, and what is over goes to the last part, so that of each part the ranks have what they would have of a batch of
- * its size: rank r of W the samples [n r / W, n (r + 1) / W) of its n. */
+ * The samples of a batch are cut in order into parts of sizes that differ by one at most. Where several ranks
+ * have them, each cuts its own, and what is over goes to the last part, so that of each part the ranks have
+ * what they would have of a batch of its size: rank r of W the samples [n r / W, n (r + 1) / W) of its n. */
 #ifndef PH_TRAIN_MICRO_BATCH_H
 #define PH_TRAIN_MICRO_BATCH_H
 

@@ -9,7 +9,7 @@
 #include "base/memory/memory.h"
 #include "graph/executor.h"
 
-/* ---- the state before a step ---------------------------------------------------------------------------------------- */
+/* ---- the state before a step ---- */
 
 static size_t tensor_bytes(const struct ph_tensor *tensor)
 {
@@ -61,7 +61,7 @@ void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot)
     *snapshot = (struct ph__state_snapshot){0};
 }
 
-/* ---- scores ahead --------------------------------------------------------------------------------------------------- */
+/* ---- scores ahead ---- */
 
 static ph_status log_window(struct ph__trainer *trainer)
 {
@@ -125,7 +125,7 @@ ph_status ph__trainer_end_stream(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-/* ---- micro-batches ------------------------------------------------------------------------------------------------- */
+/* ---- micro-batches ---- */
 
 /* Fails, or undoes what the forward pass carried on, as the policy says. */
 static ph_status not_finite(struct ph__trainer *trainer, const char *what, double value)
@@ -223,7 +223,7 @@ static ph_status differentiate(struct ph__trainer *trainer, struct step *step)
                : PH_OK;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static ph_status update(struct ph__trainer *trainer)
 {

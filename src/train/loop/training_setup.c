@@ -166,7 +166,8 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
     return ph_scorer_create(&options, &trainer->scorer);
 }
 
-/* Checks that rows which are wanted later have the schema's columns and a first batch: before hours of steps. */
+/* Checks that rows which are wanted later have the schema's columns and a first batch: before hours of steps.
+ */
 static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
 {
     const struct ph_train_job *job = trainer->job;
@@ -188,8 +189,8 @@ static ph_status look_at_labels(void *context, const struct ph__meanwhile *meanw
     return ph__label_check_look(context, meanwhile);
 }
 
-/* Looks for labels before the first step, but where rows are read once: those are looked at as they are learnt from. A training that
- * resumes is taken to have met its labels. */
+/* Looks for labels before the first step, but where rows are read once: those are looked at as they are
+ * learnt from. A training that resumes is taken to have met its labels. */
 static ph_status check_labels(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;

@@ -65,7 +65,8 @@ static bool are_numbers(const struct ph_metrics *metrics)
     return metrics->num_samples == 0 || !isnan(metrics->logloss);
 }
 
-/* Checks, by train.non_finite, that scores of trainer->metrics, just measured on `what`, were numbers: else PH_ERROR_DIVERGED. */
+/* Checks, by train.non_finite, that scores of trainer->metrics, just measured on `what`, were numbers: else
+ * PH_ERROR_DIVERGED. */
 static ph_status check_scores(const struct ph__trainer *trainer, const char *what)
 {
     bool are_all_numbers = true;
@@ -96,8 +97,8 @@ static void note_incomparable(struct ph__trainer *trainer)
     ph__trainer_note(trainer, note);
 }
 
-/* Makes the last model the best where no evaluation has chosen one: for want of data.valid, or of both classes there.
- * PH_ERROR_DIVERGED when its scores are no numbers. */
+/* Makes the last model the best where no evaluation has chosen one: for want of data.valid, or of both
+ * classes there. PH_ERROR_DIVERGED when its scores are no numbers. */
 static ph_status keep_last(struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;

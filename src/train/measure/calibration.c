@@ -89,7 +89,7 @@ void ph__rate_interval(double positives, double count, double *low_out, double *
     *high_out = fmin(middle + half, 1);
 }
 
-/* ---- as JSON ---------------------------------------------------------------------------------------------- */
+/* ---- as JSON ---- */
 
 struct ph__json *ph__calibration_json(const struct ph__calibration *calibration)
 {

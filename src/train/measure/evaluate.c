@@ -10,7 +10,7 @@
 #include "serve/scorer.h"
 #include "train/measure/metrics.h"
 
-/* ---- scores of all ranks ------------------------------------------------------------------------------- */
+/* ---- scores of all ranks ---- */
 
 enum { LOGITS, LABELS, MASK, NUM_ARRAYS };
 
@@ -128,7 +128,7 @@ void ph__gathered_scores_fini(struct ph__gathered_scores *gathered)
     *gathered = (struct ph__gathered_scores){0};
 }
 
-/* ---- evaluations --------------------------------------------------------------------------------------- */
+/* ---- evaluations ---- */
 
 static void clear_details(const struct ph__evaluation_details *details)
 {

@@ -1,4 +1,5 @@
-/* Evaluating: the scores of all ranks together, and a scorer's metrics over a file, for a trainer that may be told to stop meanwhile. */
+/* Evaluating: the scores of all ranks together, and a scorer's metrics over a file, for a trainer that may be
+ * told to stop meanwhile. */
 #ifndef PH_TRAIN_EVALUATE_H
 #define PH_TRAIN_EVALUATE_H
 
@@ -7,7 +8,7 @@
 #include "train/measure/calibration.h"
 #include "train/measure/id_coverage.h"
 
-/* ---- what all ranks have scored of a batch, on every rank or on the first one alone ------------------------------------ */
+/* ---- what all ranks have scored of a batch, on every rank or on the first one alone ---- */
 
 struct ph__gathered_scores {  /* zero-initialised is empty */
     bool are_for_first;       /* the other ranks' batch has no samples; alike on all, from the beginning */
@@ -21,13 +22,14 @@ struct ph__gathered_scores {  /* zero-initialised is empty */
     ph_real *labels, *mask;
 };
 
-/* Replaces a batch and logits (B,T) that are this rank's by those of all ranks, on the ranks that are to have them; alone (comm
- * NULL) they stay. They are borrowed from `gathered`, until the next call. PH_ERROR_MEMORY; errors of ph__comm_wait. */
+/* Replaces a batch and logits (B,T) that are this rank's by those of all ranks, on the ranks that are to have
+ * them; alone (comm NULL) they stay. They are borrowed from `gathered`, until the next call. PH_ERROR_MEMORY;
+ * errors of ph__comm_wait. */
 ph_status ph__gathered_scores_replace(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch **batch, const ph_real **logits);
 void ph__gathered_scores_fini(struct ph__gathered_scores *gathered);
 
-/* ---- evaluations ----------------------------------------------------------------------------------------------------- */
+/* ---- evaluations ---- */
 
 /* Rows of a file that were left out. */
 struct ph__bad_rows {
@@ -45,9 +47,10 @@ struct ph__evaluation_details {
     struct ph__id_counts *id_counts; /* (F), with coverage */
 };
 
-/* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0 (NULL: never), on any rank where several score:
- * then *signal_out is that signal, on all of them, and metrics_out (T) as it was; else it is 0. The first of several ranks holds
- * all scores and measures; all get the same metrics. bad_rows_out and details may be NULL. */
+/* ph_scorer_evaluate that ends between two batches once *stop_signal is not 0 (NULL: never), on any rank
+ * where several score: then *signal_out is that signal, on all of them, and metrics_out (T) as it was; else
+ * it is 0. The first of several ranks holds all scores and measures; all get the same metrics. bad_rows_out
+ * and details may be NULL. */
 ph_status ph__scorer_evaluate(struct ph_scorer *scorer, struct ph__job_rows rows,
     const volatile int *stop_signal, int *signal_out, struct ph_metrics *metrics_out,
     struct ph__bad_rows *bad_rows_out, const struct ph__evaluation_details *details);

@@ -32,7 +32,7 @@ static ph_status cannot_write(const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", path, strerror(errno));
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* A sum of bytes that hold sums is no use: TFRecords turn and shift it. */
 static uint32_t masked_checksum(const void *bytes, size_t size)
@@ -73,7 +73,7 @@ static ph_status write_event(struct ph__event_file *file)
     return is_written ? PH_OK : cannot_write(file->path);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void begin_event(struct ph__event_file *file, struct ph__event_place place)
 {
@@ -144,7 +144,7 @@ void ph__event_file_close(struct ph__event_file *file)
     *file = (struct ph__event_file){0};
 }
 
-/* ---- cutting ---------------------------------------------------------------------------------------------- */
+/* ---- cutting ---- */
 
 static uint64_t read_varint(const unsigned char **at, const unsigned char *end)
 {

@@ -98,7 +98,8 @@ static bool holds_row_0(const int64_t *ids, size_t count)
     return is_there;
 }
 
-/* Most tables have soon been met as a whole, or all but row 0, which a vocabulary may keep for ids to come. */
+/* Most tables have soon been met as a whole, or all but row 0, which a vocabulary may keep for ids to come.
+ */
 static void learn_feature(struct ph__id_coverage *coverage, const struct ph_batch *batch, size_t feature)
 {
     size_t owner = coverage->owner[feature], count;

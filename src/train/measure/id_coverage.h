@@ -1,9 +1,11 @@
-/* Which rows of the tables training has learnt from, and how many ids of an evaluation name a row that it has not.
+/* Which rows of the tables training has learnt from, and how many ids of an evaluation name a row that it has
+ * not.
  *
- * A bit a row, set as batches come, until one whole pass over the data has been seen – later passes bring the same rows – or
- * PH_COVERAGE_IDS ids have been: what that takes is bounded by some tenths of a second a training. What is known behind
- * that, or in a training that was resumed, the optimizer's slots tell (rows_learnt.h). A table whose bits do not fit what
- * those before it leave of PH_COVERAGE_BYTES is not followed; a smaller one behind it may be. One thread at a time. */
+ * A bit a row, set as batches come, until one whole pass over the data has been seen – later passes bring the
+ * same rows – or PH_COVERAGE_IDS ids have been: what that takes is bounded by some tenths of a second a
+ * training. What is known behind that, or in a training that was resumed, the optimizer's slots tell
+ * (rows_learnt.h). A table whose bits do not fit what those before it leave of PH_COVERAGE_BYTES is not
+ * followed; a smaller one behind it may be. One thread at a time. */
 #ifndef PH_TRAIN_ID_COVERAGE_H
 #define PH_TRAIN_ID_COVERAGE_H
 

@@ -15,7 +15,8 @@ void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real la
 /* auc and grouped_auc are NaN. */
 struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums);
 
-/* Scores and labels of one task beyond which the area under the curve is counted in bins. Grouped areas need all. */
+/* Scores and labels of one task beyond which the area under the curve is counted in bins. Grouped areas need
+ * all. */
 #define PH_EXACT_SAMPLES ((size_t)1 << 20)
 
 /* Predictions of one task, in bounded memory unless there are groups. Zero-initialised is empty. */

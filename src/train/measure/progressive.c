@@ -68,7 +68,7 @@ struct ph_metrics ph__progressive_metrics(const struct ph__progressive *progress
     return metrics;
 }
 
-/* ---- the latest samples ----------------------------------------------------------------------------------- */
+/* ---- the latest samples ---- */
 
 ph_status ph__recent_init(struct ph__recent *recent)
 {

@@ -1,8 +1,9 @@
 /* Metrics of rows that are learnt from, while training runs: progressive validation, and the latest samples.
  *
- * Progressive validation: each row is scored before it is learnt from (predict, then train), so that the whole stream is
- * held-out data once. Metrics come by windows of consecutive rows, and over all rows so far: sums that take no memory,
- * and an AUC that is the mean of the windows' (one AUC over all rows would need all scores). Of the first task. */
+ * Progressive validation: each row is scored before it is learnt from (predict, then train), so that the
+ * whole stream is held-out data once. Metrics come by windows of consecutive rows, and over all rows so far:
+ * sums that take no memory, and an AUC that is the mean of the windows' (one AUC over all rows would need all
+ * scores). Of the first task. */
 #ifndef PH_TRAIN_PROGRESSIVE_H
 #define PH_TRAIN_PROGRESSIVE_H
 
@@ -33,8 +34,8 @@ struct ph__progressive_window {
 ph_status ph__progressive_init(struct ph__progressive *progressive, size_t window_rows);
 void ph__progressive_fini(struct ph__progressive *progressive);
 
-/* Adds rows of the batch from `first` on until the window is full or the batch ends; returns the next row of the batch.
- * logits (B,T). Not to be called while the window is full. */
+/* Adds rows of the batch from `first` on until the window is full or the batch ends; returns the next row of
+ * the batch. logits (B,T). Not to be called while the window is full. */
 size_t ph__progressive_add(
     struct ph__progressive *progressive, const struct ph_batch *batch, const ph_real *logits, size_t first);
 static inline bool ph__progressive_is_full(const struct ph__progressive *progressive)
@@ -49,7 +50,7 @@ ph_status ph__progressive_end_window(
 /* Over all windows that have ended. grouped_auc is NaN. */
 struct ph_metrics ph__progressive_metrics(const struct ph__progressive *progressive);
 
-/* ---- the latest training samples' scores, for an AUC while training runs ---------------------------------------------- */
+/* ---- the latest training samples' scores, for an AUC while training runs ---- */
 
 #define PH_RECENT_SAMPLES 32768
 

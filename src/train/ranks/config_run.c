@@ -28,8 +28,8 @@ static bool is_alone(const struct ph__config_run *run)
     return run->comm == NULL || ph_comm_world_size(run->comm) == 1;
 }
 
-/* Tells whether the process may end at once as long as it has learnt nothing. One of several ranks would leave the others waiting, and
- * one with a hub would leave a service there. */
+/* Tells whether the process may end at once as long as it has learnt nothing. One of several ranks would
+ * leave the others waiting, and one with a hub would leave a service there. */
 static bool may_end_at_once(const struct ph__config_run *run)
 {
     return is_alone(run) && run->reducer == NULL;
@@ -41,7 +41,8 @@ static void watch_signals(const struct ph__config_run *run, bool is_on)
         run->signals.watch(is_on);
 }
 
-/* The folder is there and locked from now on. Another training may have come and gone in it while the encoder was learnt. */
+/* The folder is there and locked from now on. Another training may have come and gone in it while the encoder
+ * was learnt. */
 static ph_status start(void *context)
 {
     const struct watch *watch = context;

@@ -1,5 +1,5 @@
-/* A training by a config, in its folder, where config.yaml says by what: what phloem train does, and whoever trains by
- * several configs. */
+/* A training by a config, in its folder, where config.yaml says by what: what phloem train does, and whoever
+ * trains by several configs. */
 #ifndef PH_TRAIN_CONFIG_RUN_H
 #define PH_TRAIN_CONFIG_RUN_H
 
@@ -8,8 +8,9 @@
 /* How a program leaves signals to trainings. All zero: they are never stopped. */
 struct ph__signals {
     const volatile int *stop_signal; /* as in struct ph_train_job */
-    /* Called with true when there is something to save: from then on a signal is to be left in *stop_signal. Until then, and after a
-     * call with false, it may end the process at once; one that was left and that nobody has looked at ends it with that call. */
+    /* Called with true when there is something to save: from then on a signal is to be left in *stop_signal.
+     * Until then, and after a call with false, it may end the process at once; one that was left and that
+     * nobody has looked at ends it with that call. */
     void (*watch)(bool is_on);
 };
 
@@ -26,8 +27,8 @@ struct ph__config_run { /* all borrowed */
     struct ph__signals signals;
 };
 
-/* Errors: those of ph_train and ph_encoder_create; PH_ERROR_CONFIG also when the config differs from the one in the folder
- * in a key that may not change. */
+/* Errors: those of ph_train and ph_encoder_create; PH_ERROR_CONFIG also when the config differs from the one
+ * in the folder in a key that may not change. */
 ph_status ph__config_run(const struct ph__config_run *run, struct ph_train_summary *summary_out);
 
 #endif

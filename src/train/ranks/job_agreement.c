@@ -82,7 +82,7 @@ static ph_status add_place(struct lines *lines, const char *folder, bool is_resu
     return add(lines, "resuming", is_resumed ? "yes" : "no");
 }
 
-/* ---- data ------------------------------------------------------------------------------------------------------- */
+/* ---- data ---- */
 
 /* Of all the files that a path stands for. */
 struct sample {
@@ -165,10 +165,10 @@ static ph_status add_table(struct lines *lines, const struct ph__plan_table *tab
     return add_lines(lines, "\n");
 }
 
-/* ---- all three --------------------------------------------------------------------------------------------------- */
+/* ---- all three ---- */
 
-/* Sums over all of a gradient, as for clipping, round as the kernels add: with others a rank's own copy of what is on all
- * ranks would drift away from theirs. */
+/* Sums over all of a gradient, as for clipping, round as the kernels add: with others a rank's own copy of
+ * what is on all ranks would drift away from theirs. */
 static ph_status add_isa(struct lines *lines)
 {
     enum ph__isa isa;

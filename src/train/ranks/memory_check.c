@@ -47,13 +47,14 @@ ph_status ph__memory_plan_failed(
         reason, ph__bytes_text(available_bytes, available));
 }
 
-/* ---- the ranks of a machine ----------------------------------------------------------------------------------------------- */
+/* ---- the ranks of a machine ---- */
 
 struct need {
     uint64_t needed_bytes, available_bytes;
 };
 
-/* Checks the machine of rank `first`. The most that any of its ranks saw free counts: later ones saw what others had taken. */
+/* Checks the machine of rank `first`. The most that any of its ranks saw free counts: later ones saw what
+ * others had taken. */
 static ph_status check_machine(const struct ph_comm *comm, const struct need *needs, size_t first)
 {
     const size_t num_ranks = ph_comm_world_size(comm);

@@ -11,7 +11,7 @@
 
 enum { WORD_BITS = 64 };
 
-/* ---- what this rank writes ------------------------------------------------------------------------------------------ */
+/* ---- what this rank writes ---- */
 
 /* "slot.s:embedding.user" is of embedding.user. */
 static const char *table_of(const char *tensor)
@@ -35,9 +35,10 @@ static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list
     list->count = count;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
-/* The texts of all ranks, on each of them: (world), into one block of memory that the first of them begins. */
+/* The texts of all ranks, on each of them: (world), into one block of memory that the first of them begins.
+ */
 struct descriptions {
     const char **texts;
     char *bytes;
@@ -118,7 +119,8 @@ static ph_status write_folder(
     return status;
 }
 
-/* A file replaces a file in one moment by itself; a folder may stand there, of a time when there were several ranks. */
+/* A file replaces a file in one moment by itself; a folder may stand there, of a time when there were several
+ * ranks. */
 static ph_status write_file(const char *path, const struct ph__tensor_list *list, const char *const *metadata)
 {
     struct ph__arena arena = {0};
@@ -139,7 +141,7 @@ ph_status ph__rank_checkpoint_write(
     return ranks->comm != NULL ? write_folder(ranks, path, list, metadata) : write_file(path, list, metadata);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct reading {
     const struct ph__ranks *ranks;
@@ -167,7 +169,8 @@ static ph_status load(void *context, const struct ph__meanwhile *meanwhile)
     return ph__folder_load(reading->folder, reading->list->count, reading->list->tensors);
 }
 
-/* A tensor of the folder that no rank wants is of another model, or of another optimizer's slots; all ranks find the same. */
+/* A tensor of the folder that no rank wants is of another model, or of another optimizer's slots; all ranks
+ * find the same. */
 static ph_status find_other(const struct ph__ranks *ranks, const char *path, const struct ph__folder *folder,
     const struct ph__tensor_list *list, uint64_t *wanted)
 {

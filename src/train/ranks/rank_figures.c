@@ -48,7 +48,7 @@ void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_sa
     ph__comm_profile_end(figures->profile);
 }
 
-/* ---- one rank's ------------------------------------------------------------------------------------------------------ */
+/* ---- one rank's ---- */
 
 /* As it travels to the first rank. */
 struct one_rank {
@@ -116,7 +116,7 @@ static struct ph__json *own_json(const struct ph__rank_figures *figures, const s
     return object;
 }
 
-/* ---- all ranks', on the first ---------------------------------------------------------------------------------------- */
+/* ---- all ranks', on the first ---- */
 
 struct gathering {
     const struct ph__ranks *ranks;
@@ -143,7 +143,7 @@ static ph_status read_one(void *context, size_t rank, const char *text, size_t s
     return PH_OK;
 }
 
-/* ---- what they are together ------------------------------------------------------------------------------------------ */
+/* ---- what they are together ---- */
 
 typedef double figure_of(const struct one_rank *rank);
 
@@ -251,7 +251,7 @@ static struct ph__json *links_json(const struct gathering *gathering)
     return rows;
 }
 
-/* ---- operations by what they are about ------------------------------------------------------------------------------- */
+/* ---- operations by what they are about ---- */
 
 /* Adds one to those of the same name. Returns how many there are then. */
 static size_t add_topic(struct topic *topics, size_t count, const struct ph__json *json)
@@ -297,7 +297,7 @@ static ph_status operations_json(const struct gathering *gathering, struct ph__j
     return PH_OK;
 }
 
-/* ---- gathering ------------------------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 static ph_status all_json(const struct gathering *gathering, struct ph__json *object)
 {

@@ -1,9 +1,10 @@
-/* Counts what steps cost each rank (time, waits for others, bytes to each other) and gathers that for summary.json.
+/* Counts what steps cost each rank (time, waits for others, bytes to each other) and gathers that for
+ * summary.json.
  *
- * Figures are of the steps that this process has taken: from behind the wait for a batch until the ranks have agreed on what
- * comes next. Exposed communication is the time that a rank waited for others with nothing else to do, that it took to start
- * what they wait for, and that it polled for what was in flight while operators ran; the rest of a step is its computation.
- * Evaluations and checkpoints do not count. */
+ * Figures are of the steps that this process has taken: from behind the wait for a batch until the ranks have
+ * agreed on what comes next. Exposed communication is the time that a rank waited for others with nothing
+ * else to do, that it took to start what they wait for, and that it polled for what was in flight while
+ * operators ran; the rest of a step is its computation. Evaluations and checkpoints do not count. */
 #ifndef PH_TRAIN_RANK_FIGURES_H
 #define PH_TRAIN_RANK_FIGURES_H
 
@@ -29,13 +30,14 @@ ph_status ph__rank_figures_init(
     struct ph__rank_figures *figures, const struct ph__ranks *ranks, size_t max_flights);
 void ph__rank_figures_fini(struct ph__rank_figures *figures);
 
-/* Around a step; and when a batch of it has been bound, of which a step that accumulates gradients has several. */
+/* Around a step; and when a batch of it has been bound, of which a step that accumulates gradients has
+ * several. */
 void ph__rank_figures_begin_step(struct ph__rank_figures *figures);
 void ph__rank_figures_bound(struct ph__rank_figures *figures, uint64_t num_requested_ids);
 void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_samples);
 
-/* All ranks call it. On the first, json_out becomes the member "ranks" of summary.json, as docs/PARALLEL.md describes it; on
- * others, and alone, NULL. */
+/* All ranks call it. On the first, json_out becomes the member "ranks" of summary.json, as docs/PARALLEL.md
+ * describes it; on others, and alone, NULL. */
 ph_status ph__rank_figures_gather(
     const struct ph__rank_figures *figures, const struct ph__ranks *ranks, struct ph__json **json_out);
 

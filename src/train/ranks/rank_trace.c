@@ -10,7 +10,7 @@
 
 #define MOST_TEXT_BYTES ((size_t)4 << 30) /* of one rank: far above what its events take */
 
-/* ---- clocks ---------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 enum { NUM_QUESTIONS = 8 };
 
@@ -71,7 +71,7 @@ struct ph__trace_clock ph__rank_clock_between(
     return (struct ph__trace_clock){first->at_ns, first->offset_ns, drift};
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures *figures, uint64_t step)
 {
@@ -81,7 +81,7 @@ void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures 
             trace, "step", "step", PH_RANK_TRACK_STEPS, figures->begun_ns, figures->latest_ns, &argument, 1);
 }
 
-/* ---- tracks of what is in flight --------------------------------------------------------------------------------------- */
+/* ---- tracks of what is in flight ---- */
 
 static int by_start(const void *left, const void *right)
 {
@@ -109,7 +109,7 @@ static uint32_t take_lane(struct lanes *lanes, const struct ph__comm_flight *fli
     return (uint32_t)(PH_RANK_TRACK_FLIGHTS + lane);
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static ph_status write_flight(const struct ph__trace_process *process, const struct ph__comm_profile *profile,
     const struct ph__comm_flight *flight, uint32_t track, uint64_t flow)
@@ -183,7 +183,7 @@ static ph_status name_tracks(
     return PH_OK;
 }
 
-/* ---- one rank's text --------------------------------------------------------------------------------------------------- */
+/* ---- one rank's text ---- */
 
 /* Its first line is how many events there were no room for. */
 static ph_status write_own(
@@ -216,7 +216,7 @@ static ph_status own_text(const struct ph__rank_trace_sources *sources, const st
     return status;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 struct merging {
     struct ph__writer *writer; /* NULL: this rank writes no file */

@@ -14,19 +14,19 @@
 #include "train/observer.h"
 #include "train/ranks/job_agreement.h"
 
-/* ---- the plan -------------------------------------------------------------------------------------------------------
+/* ---- the plan ----
  *
- * A job's plan is a file, the one that the job was begun by, or one that is made by its tables, by nominal figures
- * (plan/plan_cost.h) and by the memory that the config allows or the machines have. Nothing that changes from one moment to the
- * next counts: the same job on the same machines gets the same plan. */
+ * A job's plan is a file, the one that the job was begun by, or one that is made by its tables, by nominal
+ * figures (plan/plan_cost.h) and by the memory that the config allows or the machines have. Nothing that
+ * changes from one moment to the next counts: the same job on the same machines gets the same plan. */
 
 static uint64_t rank_bytes_of(const struct ph_train_job *job)
 {
     return (uint64_t)job->parallel->memory_bytes;
 }
 
-/* Gives what a plan may let a rank spend that is made for this job: what its config says or, where that says nothing, the
- * smallest share that any rank has of its machine's memory, whatever is free there. */
+/* Gives what a plan may let a rank spend that is made for this job: what its config says or, where that says
+ * nothing, the smallest share that any rank has of its machine's memory, whatever is free there. */
 static ph_status settle_rank_bytes(
     struct ph__ranks *ranks, const struct ph_train_job *job, uint64_t *rank_bytes_out)
 {
@@ -72,7 +72,8 @@ static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job 
         ph__observer_note(job->observer, note);
 }
 
-/* Reads the plan that the training was begun by, where as many ranks resume it, and may still spend what it takes. */
+/* Reads the plan that the training was begun by, where as many ranks resume it, and may still spend what it
+ * takes. */
 static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list, bool *is_there_out)
 {
@@ -135,8 +136,9 @@ static ph_status make_plan(
     return read_plan(ranks, job, &topology, list);
 }
 
-/* Sets ranks->plan, the same on all of them, which must all call it. PH_ERROR_CONFIG: what ph__plan_read says, or ranks have come
- * to different plans; PH_ERROR_MEMORY: no plan fits, naming the table; PH_ERROR_PEER. */
+/* Sets ranks->plan, the same on all of them, which must all call it. PH_ERROR_CONFIG: what ph__plan_read
+ * says, or ranks have come to different plans; PH_ERROR_MEMORY: no plan fits, naming the table;
+ * PH_ERROR_PEER. */
 static ph_status find_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
     struct ph__table_list list;
@@ -167,7 +169,7 @@ static ph_status check_plan_alone(const struct ph_train_job *job)
     return status;
 }
 
-/* ---- making -------------------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
@@ -237,7 +239,7 @@ ph_status ph__ranks_bind(const struct ph__ranks *ranks, struct ph_workspace *wor
                : ph_workspace_bind(workspace, batch, seed, step);
 }
 
-/* ---- agreeing ------------------------------------------------------------------------------------------------------ */
+/* ---- agreeing ---- */
 
 bool ph__ranks_is_first(const struct ph__ranks *ranks)
 {

@@ -8,7 +8,7 @@
 #include "store/store.h"
 #include "train/config/optimizer_groups.h"
 
-/* ---- rows by slots ------------------------------------------------------------------------------------- */
+/* ---- rows by slots ---- */
 
 static bool slots_tell(const struct ph_parameter *parameter, const struct ph_optimizer_settings *settings)
 {
@@ -25,7 +25,8 @@ static size_t scope_length(const char *name)
     return last != NULL ? (size_t)(last - name) + 1 : 0;
 }
 
-/* Finds the feature whose rows, or some of them, the slice has; PH_NO_NAME: none. `features` are the features' slices. */
+/* Finds the feature whose rows, or some of them, the slice has; PH_NO_NAME: none. `features` are the
+ * features' slices. */
 static size_t feature_of(
     const struct ph_parameter *parameter, size_t slice, const struct ph__name_index *features)
 {
@@ -47,7 +48,8 @@ static bool has_changed(const struct ph_parameter *parameter, size_t row)
     return false;
 }
 
-/* Says whether the rows of this feature are still to be marked; of features that share a slice it is the first. */
+/* Says whether the rows of this feature are still to be marked; of features that share a slice it is the
+ * first. */
 static bool is_wanted(const struct ph__id_coverage *coverage, size_t feature)
 {
     return feature != PH_NO_NAME && coverage->seen[feature] != NULL && !coverage->is_known[feature];
@@ -94,7 +96,7 @@ ph_status ph__rows_learnt_mark(const struct ph_store *store, const struct ph_opt
     return status;
 }
 
-/* ---- flags that ranks exchange ------------------------------------------------------------------------- */
+/* ---- flags that ranks exchange ---- */
 
 enum { WORD_BITS = 64 };
 
@@ -121,7 +123,7 @@ static bool has_flag(const struct flags *flags, size_t bit)
     return (flags->words[bit / WORD_BITS] >> bit % WORD_BITS & 1) != 0;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------- */
+/* ---- marks ---- */
 
 static uint64_t count_bits(size_t num_words, const uint64_t *words)
 {
@@ -169,9 +171,10 @@ ph_status ph__rows_learnt_gather(struct ph_comm *comm, struct ph__id_coverage *c
     return status;
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 
-/* Gathers what slots have told some ranks, behind ph__rows_learnt_gather, so that ranks know of the same features. */
+/* Gathers what slots have told some ranks, behind ph__rows_learnt_gather, so that ranks know of the same
+ * features. */
 static ph_status gather_told(struct ph_comm *comm, struct ph__id_coverage *coverage)
 {
     struct flags known;
@@ -194,7 +197,7 @@ ph_status ph__rows_learnt_mark_all(struct ph_comm *comm, const struct ph_store *
     return comm != NULL && coverage->num_features > 0 ? gather_told(comm, coverage) : PH_OK;
 }
 
-/* ---- counts ------------------------------------------------------------------------------------------------ */
+/* ---- counts ---- */
 
 ph_status ph__rows_learnt_sum(struct ph_comm *comm, size_t num_features, struct ph__id_counts *counts)
 {

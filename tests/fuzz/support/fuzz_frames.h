@@ -1,5 +1,6 @@
-/* Targets that speak as one side of a hub's control connection: an input is a list of records, a byte of the target's own, the size of
- * a body in two bytes, the body; and what they say may have wrong tags and descriptors. */
+/* Targets that speak as one side of a hub's control connection: an input is a list of records, a byte of the
+ * target's own, the size of a body in two bytes, the body; and what they say may have wrong tags and
+ * descriptors. */
 #ifndef PH_FUZZ_FRAMES_H
 #define PH_FUZZ_FRAMES_H
 

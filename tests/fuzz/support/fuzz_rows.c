@@ -8,7 +8,7 @@
 
 #define MAX_SAMPLES 4096 /* that are looked at: a few deflated bytes may stand for very many */
 
-/* ---- what a batch promises ----------------------------------------------------------------------------- */
+/* ---- what a batch promises ---- */
 
 static void check_numbers(const float *numbers, size_t count, double min, double max)
 {
@@ -75,7 +75,7 @@ void fuzz_read_batches(
     ph_batches_close(batches);
 }
 
-/* ---- schemas ------------------------------------------------------------------------------------------- */
+/* ---- schemas ---- */
 
 const struct ph_data_settings *fuzz_settings(struct fuzz_schema *schema, const char *path)
 {

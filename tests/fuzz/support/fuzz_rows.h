@@ -17,8 +17,8 @@ struct fuzz_schema {
     struct ph__arena arena; /* of the settings; empty: not read yet */
 };
 
-/* Reads a file into batches. `choice` is the schema (its lowest three bits) and how it is read (the others: batch size,
- * order, labels needed or not, bad rows left out or not). */
+/* Reads a file into batches. `choice` is the schema (its lowest three bits) and how it is read (the others:
+ * batch size, order, labels needed or not, bad rows left out or not). */
 void fuzz_rows_of(struct fuzz_schema *schemas, size_t num_schemas, unsigned choice, const char *path);
 
 /* The same for an input whose first byte is the choice and whose rest is the file. */

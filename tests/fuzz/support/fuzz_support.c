@@ -19,7 +19,7 @@ _Noreturn void fuzz__broken(const char *condition, const char *file, int line)
     abort();
 }
 
-/* ---- files --------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 struct memory_file {
     int descriptor;
@@ -85,7 +85,7 @@ char *fuzz_read(const char *path, size_t *size_out)
     return bytes;
 }
 
-/* ---- edits --------------------------------------------------------------------------------------------- */
+/* ---- edits ---- */
 
 #define EDIT_BYTES 4
 
@@ -112,7 +112,7 @@ uint8_t *fuzz_edit(const char *file, size_t file_size, const uint8_t *data, size
     return bytes;
 }
 
-/* ---- checksums ----------------------------------------------------------------------------------------- */
+/* ---- checksums ---- */
 
 void fuzz_reseal(uint8_t *bytes, size_t size, size_t offset)
 {

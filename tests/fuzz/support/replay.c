@@ -1,6 +1,6 @@
-/* Runs a fuzz target without libFuzzer: every file of its corpus, then a number of mutations of them, always the same
- * ones for the same seed. So any compiler's sanitizers see each target in every test run; looking for new paths is
- * left to libFuzzer (./run fuzz).
+/* Runs a fuzz target without libFuzzer: every file of its corpus, then a number of mutations of them, always
+ * the same ones for the same seed. So any compiler's sanitizers see each target in every test run; looking
+ * for new paths is left to libFuzzer (./run fuzz).
  *
  * usage: replay_<target> MUTATIONS FINDING [FILE|FOLDER...]
  * An input that ends the process is left in the file FINDING. $PH_TEST_SEED chooses other mutations. */
@@ -28,7 +28,7 @@ struct corpus {
     size_t num_inputs;
 };
 
-/* ---- the input that runs, for whoever ends the process ------------------------------------------------- */
+/* ---- the input that runs, for whoever ends the process ---- */
 
 static struct input running;
 static const char *finding;
@@ -60,7 +60,7 @@ static void run(const uint8_t *bytes, size_t size)
     free(running.bytes);
 }
 
-/* ---- the corpus ---------------------------------------------------------------------------------------- */
+/* ---- the corpus ---- */
 
 static void add_file(struct corpus *corpus, const char *path)
 {
@@ -92,7 +92,7 @@ static void add_path(struct corpus *corpus, const char *path)
     free(entries);
 }
 
-/* ---- mutations ----------------------------------------------------------------------------------------- */
+/* ---- mutations ---- */
 
 /* Below `bound`, which is at least 1. */
 static size_t draw(struct ph__rng_sequence *random, size_t bound)

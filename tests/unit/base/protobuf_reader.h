@@ -1,4 +1,5 @@
-/* Reads protobuf messages back, written apart from src/base/format/protobuf.c: fields are looked up by number. */
+/* Reads protobuf messages back, written apart from src/base/format/protobuf.c: fields are looked up by
+ * number. */
 #ifndef PH_TESTS_PROTOBUF_READER_H
 #define PH_TESTS_PROTOBUF_READER_H
 
@@ -22,7 +23,8 @@ static uint64_t read_varint(struct message *message)
     }
 }
 
-/* How many fields `number` there are; of the index-th, if there is one, the integer or the bytes (texts, messages, floats, doubles). */
+/* How many fields `number` there are; of the index-th, if there is one, the integer or the bytes (texts,
+ * messages, floats, doubles). */
 static size_t read_fields(
     struct message message, uint64_t number, size_t index, uint64_t *value_out, struct message *inner_out)
 {

@@ -169,7 +169,8 @@ static void expect_cut_or_whole(const char *text, bool is_utf8)
     assert_true((strstr(line, " cut=true\n") != NULL) != (strstr(line, " after=1\n") != NULL));
 }
 
-/* Texts of about as many characters as a line has room for: plain ones, escaped ones, of several bytes, broken ones. */
+/* Texts of about as many characters as a line has room for: plain ones, escaped ones, of several bytes,
+ * broken ones. */
 static void a_line_that_is_too_long_is_cut_and_still_whole(void **state)
 {
     (void)state;
@@ -292,7 +293,8 @@ static void lines_that_nobody_reads_are_dropped_and_counted(void **state)
     assert_string_equal(read_line(), "level=error event=once\n");
 }
 
-/* SIGPIPE would end this test; who blocks it finds none waiting. A socket's error shows only when it is written to. */
+/* SIGPIPE would end this test; who blocks it finds none waiting. A socket's error shows only when it is
+ * written to. */
 static void a_reader_that_is_gone_raises_no_signal(void **state)
 {
     (void)state;

@@ -96,7 +96,8 @@ static void a_quantile_cuts_the_area_under_the_density(void **state)
     }
 }
 
-/* Gosset's sleep data ("The probable error of a mean", 1908, section IX): ten differences, 1.58 +- .88 at 95%. */
+/* Gosset's sleep data ("The probable error of a mean", 1908, section IX): ten differences, 1.58 +- .88 at
+ * 95%. */
 static void an_interval_of_paired_differences_is_that_of_the_paper(void **state)
 {
     (void)state;

@@ -98,7 +98,7 @@ static void no_trace_takes_no_events(void **state)
     assert_fails(ph__trace_create(SIZE_MAX / 2, &trace), PH_ERROR_MEMORY, "trace");
 }
 
-/* ---- several processes --------------------------------------------------------------------------------------- */
+/* ---- several processes ---- */
 
 static const struct ph__json *find_event(
     const struct ph__json *events, int64_t process, const char *phase, const char *name)

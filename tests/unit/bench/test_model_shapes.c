@@ -2,8 +2,8 @@
 
 #include "model_shapes.h"
 
-/* Totals as torchvision's pages state them; of the DLRMs the tables' rows, times the dimension, and the layers' numbers
- * added up by hand. */
+/* Totals as torchvision's pages state them; of the DLRMs the tables' rows, times the dimension, and the
+ * layers' numbers added up by hand. */
 static void totals_are_the_published_ones(void **state)
 {
     (void)state;

@@ -64,7 +64,7 @@ static void a_ratio_without_rounds_alike_says_so(void **state)
     assert_true(ratio.median == 1);
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static int64_t recorded(const struct turn_figure *told, const char *key)
 {
@@ -94,7 +94,7 @@ static void a_figure_tells_the_fewest_rounds_that_it_stands_on(void **state)
     assert_int_equal(recorded(&told, "rounds"), 2);
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------- */
+/* ---- turns ---- */
 
 static void count_calls(void *context, double values_out[TURN_VALUES])
 {
@@ -106,7 +106,8 @@ static size_t count_alike(const struct contestant *contestant)
     return turn_summary(contestant, 0).rounds;
 }
 
-/* Where the processors stand is the machine's affair: there are enough rounds alike, or as many as may be taken. */
+/* Where the processors stand is the machine's affair: there are enough rounds alike, or as many as may be
+ * taken. */
 static void rounds_are_added_until_enough_are_alike(void **state)
 {
     (void)state;

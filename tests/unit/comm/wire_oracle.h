@@ -8,7 +8,8 @@
 #include "base/rng.h"
 #include "comm/wire/wire_format.h"
 
-/* The nearest number of `precision` bits whose exponent is at least `least`; infinity where it would be above `most`. */
+/* The nearest number of `precision` bits whose exponent is at least `least`; infinity where it would be above
+ * `most`. */
 static inline float wire_oracle_round(float x, int precision, int least, int most)
 {
     if (x == 0 || !isfinite(x))

@@ -1,5 +1,5 @@
-/* An Arrow producer made for tests: it counts what is alive, and notices what is released twice. The columns' buffers are
- * the test's, which must outlive the arrays. */
+/* An Arrow producer made for tests: it counts what is alive, and notices what is released twice. The columns'
+ * buffers are the test's, which must outlive the arrays. */
 #ifndef PH_TEST_ARROW_FIXTURE_H
 #define PH_TEST_ARROW_FIXTURE_H
 

@@ -16,7 +16,8 @@
 #define PART_FIXED_WORDS 7
 #define PART_LISTS 2
 
-/* label | dense | constant | id below 50 | list of ids below 1000 | id below 2^31 | weighted list of ids below 7 */
+/* label | dense | constant | id below 50 | list of ids below 1000 | id below 2^31 | weighted list of ids
+ * below 7 */
 static inline struct ph__row_layout part_layout(void)
 {
     static uint32_t limits[PART_FIXED_WORDS] = {0, 0, 0, 50, 0, 1u << 31, 0};
@@ -105,7 +106,8 @@ static inline void part_put_bytes(const char *path, const unsigned char *bytes, 
     assert_int_equal(fclose(file), 0);
 }
 
-/* A part in the test's folder with `num_blocks` blocks of `num_rows` rows: part_rows(layout, num_rows, block). */
+/* A part in the test's folder with `num_blocks` blocks of `num_rows` rows: part_rows(layout, num_rows,
+ * block). */
 static inline void part_write(
     const char *path, const struct ph__row_layout *layout, size_t num_blocks, size_t num_rows)
 {

@@ -1,4 +1,5 @@
-/* What the tests of preparing share: a CSV file with every kind of column, its encoder, and the prepared folder. */
+/* What the tests of preparing share: a CSV file with every kind of column, its encoder, and the prepared
+ * folder. */
 #ifndef PH_TEST_PREPARE_FIXTURE_H
 #define PH_TEST_PREPARE_FIXTURE_H
 
@@ -13,7 +14,8 @@
 #define PREPARE_ROWS 3000
 #define PREPARE_PART_BYTES 8192
 
-/* label, a count, a row number that no other row of PREPARE_ROWS has, ids of two lists (the second weighted), a weight, a user. */
+/* label, a count, a row number that no other row of PREPARE_ROWS has, ids of two lists (the second weighted),
+ * a weight, a user. */
 static inline void prepare_write_row(struct ph__writer *writer, struct ph__rng_sequence *rng, size_t row)
 {
     assert_ok(ph__writer_printf(writer, "%d,%s,%zu,", (int)ph__rng_below(rng, 2),

@@ -50,7 +50,8 @@ static void numbers_that_others_have_by_name_are_left_out(void **state)
     fini(&taking);
 }
 
-/* Nodes of one name cost what nodes of many names do: if each were compared with each, this would take hours. */
+/* Nodes of one name cost what nodes of many names do: if each were compared with each, this would take hours.
+ */
 static void a_million_nodes_have_a_million_names(void **state)
 {
     (void)state;

@@ -128,7 +128,7 @@ static void inference_has_no_gradients(void **state)
     ph_builder_destroy(builder);
 }
 
-/* ---- the union of two sparse gradients ----------------------------------------------------------------------- */
+/* ---- the union of two sparse gradients ---- */
 
 enum { MOST_SLOTS = 40000, DIM = 2 };
 

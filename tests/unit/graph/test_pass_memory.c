@@ -1,6 +1,6 @@
-/* The memory plan is tested by what it must not do: change a result. Random graphs are run through planned memory
- * and compared with an evaluation that keeps every value apart; and plans are compared with a brute-force count of
- * what is alive. */
+/* The memory plan is tested by what it must not do: change a result. Random graphs are run through planned
+ * memory and compared with an evaluation that keeps every value apart; and plans are compared with a
+ * brute-force count of what is alive. */
 #include "support/test_support.h"
 #include "unit/graph/toy_ops.h"
 

@@ -1,4 +1,5 @@
-/* Doubling is exact in bf16, so that a graph gives the same numbers in either precision, wherever conversions stand. */
+/* Doubling is exact in bf16, so that a graph gives the same numbers in either precision, wherever conversions
+ * stand. */
 #include "support/test_support.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Nodes that run side by side do so indeed, change no result, and fail, count and allocate as nodes in a row do. */
+/* Nodes that run side by side do so indeed, change no result, and fail, count and allocate as nodes in a row
+ * do. */
 #include "support/test_support.h"
 
 #include "support/count_allocations.h"
@@ -24,7 +25,7 @@ static void large_cost(const struct ph__call *call, struct ph__cost *cost_out)
     *cost_out = (struct ph__cost){.flops = 7, .bytes = 100 << 10};
 }
 
-/* ---- meeting ----------------------------------------------------------------------------------------------- */
+/* ---- meeting ---- */
 
 static atomic_uint num_begun;
 
@@ -72,7 +73,7 @@ static void nodes_of_a_wave_meet(void **state)
     toy_machine_stop(&machine);
 }
 
-/* ---- results ----------------------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 static struct ph__op large_twice, large_product; /* toy operators of a size that is worth a thread */
 
@@ -145,7 +146,7 @@ static void bits_are_those_of_one_thread(void **state)
     assert_true(waves[1] > 50 && waves[2] > 50); /* something was tried */
 }
 
-/* ---- failures ---------------------------------------------------------------------------------------------- */
+/* ---- failures ---- */
 
 static ph_status fail_run(struct ph__call *call)
 {
@@ -177,7 +178,7 @@ static void first_failure_of_a_wave_is_reported(void **state)
     toy_machine_stop(&machine);
 }
 
-/* ---- what else nodes promise --------------------------------------------------------------------------------- */
+/* ---- what else nodes promise ---- */
 
 static void each_node_has_its_own_profile(void **state)
 {

@@ -1,4 +1,5 @@
-/* Which nodes may run side by side: each test has two neighbours that are alike but for the one thing that orders them. */
+/* Which nodes may run side by side: each test has two neighbours that are alike but for the one thing that
+ * orders them. */
 #include "support/test_support.h"
 #include "unit/graph/toy_ops.h"
 
@@ -105,7 +106,8 @@ static ph_value output(struct ph_builder *builder, const char *name, ph_value va
     return value;
 }
 
-/* How many nodes run together with the one of that number, counted from the first, in a program that `build` makes. */
+/* How many nodes run together with the one of that number, counted from the first, in a program that `build`
+ * makes. */
 static size_t wave_from(void (*build)(struct ph_builder *builder), size_t threads, size_t node)
 {
     struct ph_builder *builder = NULL;

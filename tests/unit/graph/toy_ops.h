@@ -16,7 +16,7 @@ static inline ph_status toy_same_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* ---- twice: y = 2 x, in place where it may ------------------------------------------------------------------ */
+/* ---- twice: y = 2 x, in place where it may ---- */
 static inline ph_status toy_twice_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
@@ -40,7 +40,7 @@ static void toy_twice_gradient(struct ph__gradient *gradient)
         ph__emit1(gradient->builder, &toy_twice, NULL, NULL, 0, 1, gradient->output_gradients);
 }
 
-/* ---- product: y = a b, same shapes --------------------------------------------------------------------------- */
+/* ---- product: y = a b, same shapes ---- */
 static inline ph_status toy_product_run(struct ph__call *call)
 {
     const ph_real *a = call->inputs[0].data, *b = call->inputs[1].data;
@@ -74,7 +74,7 @@ static void toy_product_gradient(struct ph__gradient *gradient)
                 (ph_value[]){gradient->output_gradients[0], gradient->node->inputs[1 - k]});
 }
 
-/* ---- fill: an array of x's shape, each element the scalar s --------------------------------------------------- */
+/* ---- fill: an array of x's shape, each element the scalar s ---- */
 static inline ph_status toy_fill_run(struct ph__call *call)
 {
     ph_real *y = call->outputs[0].data;
@@ -86,7 +86,7 @@ static inline ph_status toy_fill_run(struct ph__call *call)
 static const struct ph__op toy_fill = {
     .name = "fill", .infer = toy_same_infer, .cost = toy_cost, .run = toy_fill_run};
 
-/* ---- sum: scalar ---------------------------------------------------------------------------------------------- */
+/* ---- sum: scalar ---- */
 static inline ph_status toy_sum_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
@@ -115,7 +115,7 @@ static const struct ph__op toy_sum = {.name = "sum",
     .cost = toy_cost,
     .run = toy_sum_run};
 
-/* ---- positive: the positive elements of a (B,1) value, how many is known at run time only -------------------- */
+/* ---- positive: the positive elements of a (B,1) value, how many is known at run time only ---- */
 static inline ph_status toy_positive_infer(struct ph__infer *infer)
 {
     uint32_t symbol = ph__builder_symbol(infer->builder, "positive", PH_SYMBOL_BATCH, 1, SIZE_MAX);
@@ -138,7 +138,7 @@ static inline ph_status toy_positive_run(struct ph__call *call)
 static const struct ph__op toy_positive = {
     .name = "positive", .infer = toy_positive_infer, .cost = toy_cost, .run = toy_positive_run};
 
-/* ---- keep: a copy of a parameter, made once a version; the first element counts the makings ------------------- */
+/* ---- keep: a copy of a parameter, made once a version; the first element counts the makings ---- */
 static inline ph_status toy_keep_run(struct ph__call *call)
 {
     const ph_real *x = call->inputs[0].data;
@@ -155,7 +155,7 @@ static const struct ph__op toy_keep = {.name = "keep",
     .cost = toy_cost,
     .run = toy_keep_run};
 
-/* ---- bump: an effect, adds 1 to every element of a parameter -------------------------------------------------- */
+/* ---- bump: an effect, adds 1 to every element of a parameter ---- */
 static inline ph_status toy_bump_infer(struct ph__infer *infer)
 {
     infer->outputs[0] = ph__token_type();

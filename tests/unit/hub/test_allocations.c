@@ -1,4 +1,5 @@
-/* What allocates nothing once it runs: a shard's work on what has come, whatever the mode, and sealing and checking frames. */
+/* What allocates nothing once it runs: a shard's work on what has come, whatever the mode, and sealing and
+ * checking frames. */
 #include "support/count_allocations.h"
 
 #include "base/thread/cpu.h"

@@ -1,5 +1,6 @@
-/* Who is told that more threads want to run than there are processors: core threads and clients. A thread that waits by `auto` then
- * offers its processor to others, by sched_yield, which this program has put its own before. */
+/* Who is told that more threads want to run than there are processors: core threads and clients. A thread
+ * that waits by `auto` then offers its processor to others, by sched_yield, which this program has put its
+ * own before. */
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,7 +30,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* ---- a core thread --------------------------------------------------------------------------------------------------- */
+/* ---- a core thread ---- */
 
 struct resting {
     struct ph__core *core;
@@ -86,7 +87,7 @@ static void a_core_thread_in_a_crowd_offers_its_processor(void **state)
     ph__core_destroy(resting.core);
 }
 
-/* ---- a hub's --------------------------------------------------------------------------------------------------------- */
+/* ---- a hub's ---- */
 
 /* Whether its one core thread offers its processor, while the workers of a job sleep whenever they wait. */
 static bool are_offers_made(struct hub_thread *hub, uint32_t num_workers)
@@ -126,7 +127,7 @@ static void a_hubs_core_threads_hear_of_workers_that_come(void **state)
     hub_thread_end(&hub);
 }
 
-/* ---- a client -------------------------------------------------------------------------------------------------------- */
+/* ---- a client ---- */
 
 static bool is_client_told(uint32_t num_threads)
 {

@@ -1,4 +1,5 @@
-/* Workers of another user than the hub's. Only root can become somebody else, so without it there is nothing to be tested. */
+/* Workers of another user than the hub's. Only root can become somebody else, so without it there is nothing
+ * to be tested. */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

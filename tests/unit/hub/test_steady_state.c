@@ -1,6 +1,7 @@
-/* What an iteration costs once a job runs: over shared memory messages alone, and over TCP the calls that move a payload
- * once each way. No allocation, no registration of memory, no lock, no copy: counted by functions of the C library that this
- * program has put its own before (count_calls.h), and by the links' counters. */
+/* What an iteration costs once a job runs: over shared memory messages alone, and over TCP the calls that
+ * move a payload once each way. No allocation, no registration of memory, no lock, no copy: counted by
+ * functions of the C library that this program has put its own before (count_calls.h), and by the links'
+ * counters. */
 #include "support/count_calls.h"
 
 #include "hub/client/client_state.h"
@@ -50,7 +51,8 @@ struct theory {
     uint64_t messages, payload_bytes, stream_bytes;
 };
 
-/* Of all iterations of all workers: a push and its reply for each chunk, and one learning rate for each core thread of each hub. */
+/* Of all iterations of all workers: a push and its reply for each chunk, and one learning rate for each core
+ * thread of each hub. */
 static struct theory work_out(const struct steady_job *job)
 {
     struct ph_hub_client_info info;
@@ -84,7 +86,8 @@ static struct ph__link_counters settle(const struct steady_job *job, const struc
         .doorbells = now.doorbells - before->doorbells};
 }
 
-/* Whoever has sent or received something may still have to count it, and the other end has done so already. */
+/* Whoever has sent or received something may still have to count it, and the other end has done so already.
+ */
 static struct ph__link_counters read_settled_links(const struct steady_job *job)
 {
     struct ph__link_counters now = read_links(job);

@@ -1,6 +1,7 @@
-/* Which system calls a job makes in its steady state: this program runs itself, and once the job is warm that process forbids
- * itself, in all its threads, every system call but those that a transport and a wait policy need (seccomp(2)). So not even the
- * C library can lock, allocate or map anything unseen: the kernel would end the process. */
+/* Which system calls a job makes in its steady state: this program runs itself, and once the job is warm that
+ * process forbids itself, in all its threads, every system call but those that a transport and a wait policy
+ * need (seccomp(2)). So not even the C library can lock, allocate or map anything unseen: the kernel would
+ * end the process. */
 #include "support/count_allocations.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* What the tests of kernels share: every table that this machine runs, and arrays that show overruns.
  *
- * Arrays are never aligned to more than one number and end where their allocation ends, so that the address sanitizer
- * sees a read or write beyond them; they are released together after each test. */
+ * Arrays are never aligned to more than one number and end where their allocation ends, so that the address
+ * sanitizer sees a read or write beyond them; they are released together after each test. */
 #ifndef PH_KERNEL_TEST_H
 #define PH_KERNEL_TEST_H
 
@@ -77,7 +77,8 @@ static inline double *zero_doubles(size_t n)
     return x;
 }
 
-/* Runs `check` on the table of every ISA that this machine and this build have; each starts from the same seed. */
+/* Runs `check` on the table of every ISA that this machine and this build have; each starts from the same
+ * seed. */
 static inline void on_every_isa(void (*check)(const struct ph__kernels *kernels))
 {
     enum ph__isa best;

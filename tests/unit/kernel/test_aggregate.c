@@ -1,5 +1,5 @@
-/* Sums of copies with the optimizer's step: on every ISA the bits of a serial loop, then of that ISA's optimizer_update, then of
- * tensor/float16.h. */
+/* Sums of copies with the optimizer's step: on every ISA the bits of a serial loop, then of that ISA's
+ * optimizer_update, then of tensor/float16.h. */
 #include "support/dtype_numbers.h"
 #include "unit/kernel/kernel_test.h"
 
@@ -8,7 +8,7 @@ enum { MAX_COPIES = 9, MAX_RESULTS = 3, MARK = 0x5a };
 static const enum ph_dtype dtypes[] = {PH_F32, PH_F16, PH_BF16};
 enum { NUM_DTYPES = sizeof dtypes / sizeof *dtypes };
 
-/* ---- what must come out ---------------------------------------------------------------------------------------- */
+/* ---- what must come out ---- */
 
 /* The sum that optimizer_update is given, by the serial loop. */
 static float *serial_sums(const struct ph__aggregate_args *args)
@@ -25,7 +25,7 @@ static float *serial_sums(const struct ph__aggregate_args *args)
     return sums;
 }
 
-/* ---- a case ---------------------------------------------------------------------------------------------------- */
+/* ---- a case ---- */
 
 struct trial {
     struct ph__aggregate_args args;
@@ -82,7 +82,7 @@ static void assert_results(const struct trial *trial, const float *weights)
         assert_memory_equal(trial->results[r], wanted, n * size);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 static void check_sum(const struct ph__kernels *kernels, enum ph_dtype dtype, size_t n, size_t num_copies)
 {
@@ -139,7 +139,7 @@ static void copies_are_added_in_their_order(void **state)
     on_every_isa(check_order);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static const struct kind {
     enum ph_optimizer_kind kind;
@@ -226,7 +226,7 @@ static void a_step_has_the_bits_of_optimizer_update(void **state)
     on_every_isa(check_steps);
 }
 
-/* ---- where things lie ------------------------------------------------------------------------------------------ */
+/* ---- where things lie ---- */
 
 /* A place that begins `offset` bytes behind a multiple of 64, and what lies around it. */
 static void *placed(size_t bytes, size_t offset)
@@ -307,7 +307,7 @@ static void outputs_may_be_inputs(void **state)
     on_every_isa(check_in_place);
 }
 
-/* ---- numbers that are none ------------------------------------------------------------------------------------- */
+/* ---- numbers that are none ---- */
 
 static void check_nan(const struct ph__kernels *kernels)
 {

@@ -185,7 +185,8 @@ static void no_keys_give_zeros_and_no_queries_no_gradients(void **state)
     on_every_isa(check_nothing);
 }
 
-/* Scores up to some 10000, far beyond what exp takes, in each order of keys: all weight is with the largest. */
+/* Scores up to some 10000, far beyond what exp takes, in each order of keys: all weight is with the largest.
+ */
 static void check_large_scores(const struct ph__kernels *kernels)
 {
     const struct shape shape = {70, 150, 1, 4, 3};
@@ -218,8 +219,8 @@ static void large_scores_do_not_overflow(void **state)
 
 enum { BAD_ROW = 3 };
 
-/* A number of row BAD_ROW of head 0 of the queries or keys is `bad`: its query's results are not finite, or all, and no
- * other is touched. */
+/* A number of row BAD_ROW of head 0 of the queries or keys is `bad`: its query's results are not finite, or
+ * all, and no other is touched. */
 static void check_bad_number(const struct ph__kernels *kernels, float bad, int is_query)
 {
     const struct shape shape = {12, 21, 2, 10, 6};

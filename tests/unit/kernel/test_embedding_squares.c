@@ -117,7 +117,7 @@ static void the_sweep_has_the_block_sums_of_its_rows(void **state)
     on_every_isa(check_all_squares);
 }
 
-/* ---- tables cut by columns ----------------------------------------------------------------------------------- */
+/* ---- tables cut by columns ---- */
 
 /* A whole table's update beside that of its two parts, which exchange their block sums. */
 static void update_parts(const struct ph__kernels *kernels, struct shard parts[2], size_t whole_dim)

@@ -112,7 +112,7 @@ static void duplicates_are_merged_before_one_update(void **state)
     on_every_isa(check_update);
 }
 
-/* ---- rows in fewer bytes ------------------------------------------------------------------------------------ */
+/* ---- rows in fewer bytes ---- */
 
 static const struct ph__row_slice slices[] = {
     {101, BASE + 3, 0, 0}, {102, BASE + 4, 5, 12}, {103, ROWS, 1000, 16}};

@@ -1,4 +1,5 @@
-/* Both libraries of matrix products against sums in double, and the same bits whatever the number of threads. */
+/* Both libraries of matrix products against sums in double, and the same bits whatever the number of threads.
+ */
 #include "support/test_support.h"
 #include "unit/kernel/strided_sum.h"
 
@@ -14,8 +15,8 @@ struct shape {
     size_t rows, out_features, in_features;
 };
 
-/* Odd sizes, tails of slices, single rows and columns, narrow layers, the layers of DLRM and Frappe's DNN, and more
- * columns than the most tiles of a weight gradient are to have. */
+/* Odd sizes, tails of slices, single rows and columns, narrow layers, the layers of DLRM and Frappe's DNN,
+ * and more columns than the most tiles of a weight gradient are to have. */
 static const struct shape shapes[] = {
     {1, 1, 1},
     {1, 17, 5},
@@ -181,7 +182,8 @@ static double tolerance(double size)
     return (sizeof(ph_real) == 4 ? 1e-6 : 1e-14) * (size + 1);
 }
 
-/* c (rows, columns) = a b + bias; of large products every `step`th element, so that the oracle stays affordable. */
+/* c (rows, columns) = a b + bias; of large products every `step`th element, so that the oracle stays
+ * affordable. */
 static void assert_product(const ph_real *c, size_t rows, size_t columns, size_t n, struct strided a,
     struct strided b, const ph_real *bias, enum ph_activation activation)
 {
@@ -336,7 +338,8 @@ static void any_number_of_rows_needs_few_primitives(void **state)
         layer.scratch = NULL;
         run_all(context.gemm, &layer);
     }
-    /* forward and backward-data: 2^4 .. 2^9 and 1 .. 15 rows each; dW: 2^4 .. 2^9 and 1 .. 15, added and not */
+    /* forward and backward-data: 2^4 .. 2^9 and 1 .. 15 rows each; dW: 2^4 .. 2^9 and 1 .. 15, added and not
+     */
     assert_in_range(ph__gemm_creations(context.gemm), 0, 2 + 2 * (6 + 15) + 2 * (6 + 15));
     layer_fini(&layer);
     context_destroy(&context);

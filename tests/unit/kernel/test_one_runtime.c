@@ -1,6 +1,6 @@
-/* One pool of threads: whatever oneDNN is asked to do, the process has exactly the team's threads. A pthread team's would not
- * be alone if oneDNN were let to use OpenMP's; under clang an OpenMP team's would not be if oneDNN's libgomp and clang's libomp
- * were both at work. */
+/* One pool of threads: whatever oneDNN is asked to do, the process has exactly the team's threads. A pthread
+ * team's would not be alone if oneDNN were let to use OpenMP's; under clang an OpenMP team's would not be if
+ * oneDNN's libgomp and clang's libomp were both at work. */
 #include "support/test_support.h"
 
 #include <stdatomic.h>

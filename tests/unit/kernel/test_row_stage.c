@@ -1,5 +1,5 @@
-/* Products of bf16 against sums in double of the rounded numbers: widened, and by the library's own products of bf16, which
- * it also has (slow ones) where the processor has no instructions for them. */
+/* Products of bf16 against sums in double of the rounded numbers: widened, and by the library's own products
+ * of bf16, which it also has (slow ones) where the processor has no instructions for them. */
 #include "support/test_support.h"
 #include "unit/kernel/strided_sum.h"
 
@@ -57,7 +57,8 @@ static void free_numbers(struct numbers *numbers)
     free(numbers->reals);
 }
 
-/* C against A B^T + bias, each number times the derivative of ReLU where `activated` is given; bf16 keeps 8 bits. */
+/* C against A B^T + bias, each number times the derivative of ReLU where `activated` is given; bf16 keeps 8
+ * bits. */
 static void assert_product(const void *c, bool is_bf16, size_t rows, size_t columns, size_t n,
     struct strided a, struct strided b, const ph_real *bias, bool is_rectified, const ph_real *activated)
 {

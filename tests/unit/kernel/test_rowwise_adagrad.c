@@ -41,7 +41,7 @@ static void rowwise_adagrad_keeps_one_sum_a_row(void **state)
     on_every_isa(check_dimensions);
 }
 
-/* ---- rows in parts ------------------------------------------------------------------------------------------- */
+/* ---- rows in parts ---- */
 
 enum { MOST_COLUMNS = 130, MOST_BLOCKS = MOST_COLUMNS / PH_SQUARES_COLUMNS + 1 };
 

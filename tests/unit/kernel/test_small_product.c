@@ -1,5 +1,5 @@
-/* Products of small matrices against sums in double: every number of rows and columns up to more than a block has, A lying
- * either way, gaps between rows untouched; and in one call or in several, with the same bits. */
+/* Products of small matrices against sums in double: every number of rows and columns up to more than a block
+ * has, A lying either way, gaps between rows untouched; and in one call or in several, with the same bits. */
 #include "unit/kernel/kernel_test.h"
 
 enum { MAX_ROWS = 29, MAX_COLUMNS = 70, GAP = 3, MAX_INNER = 37, COUNT = 2 };

@@ -1,5 +1,5 @@
-/* Rows that are learnt: every ISA has ref's bits, which are what the definition says; and rounding by chance is right on
- * average. */
+/* Rows that are learnt: every ISA has ref's bits, which are what the definition says; and rounding by chance
+ * is right on average. */
 #include "unit/kernel/kernel_test.h"
 
 #include "tensor/float16.h"

@@ -1,4 +1,5 @@
-/* Weight gradients have the bits of one block over all samples, however samples and C are cut, and stay in their scratch. */
+/* Weight gradients have the bits of one block over all samples, however samples and C are cut, and stay in
+ * their scratch. */
 #include "unit/kernel/kernel_test.h"
 
 #include "base/thread/cpu.h"

@@ -1,5 +1,5 @@
-/* Blocks of weight gradients against sums in double, and cut into several calls with the same bits, whether B is asked
- * for ahead, even beyond its end, or not. */
+/* Blocks of weight gradients against sums in double, and cut into several calls with the same bits, whether B
+ * is asked for ahead, even beyond its end, or not. */
 #include "unit/kernel/kernel_test.h"
 
 enum { ROWS = PH_WEIGHT_MOST_ROWS, WIDTH = PH_WEIGHT_WIDE_COLUMNS + 9, STRIDE = WIDTH + 3, MAX_INNER = 70 };

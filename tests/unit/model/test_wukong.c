@@ -8,7 +8,8 @@
 
 enum { MAX_POINTS = 8 };
 
-/* The logits of a model with one dense feature, at `points`; inference with the parameters that training would start with. */
+/* The logits of a model with one dense feature, at `points`; inference with the parameters that training
+ * would start with. */
 static void run(
     const struct ph_model_settings *settings, const ph_real *points, size_t num_points, double *logits_out)
 {
@@ -46,8 +47,8 @@ static void run(
     ph_builder_destroy(builder);
 }
 
-/* The feature t makes the one vector t w: along the line, Wukong is a function of t. Its finite difference of an order,
- * from t = -1 to 1, by the largest logit. */
+/* The feature t makes the one vector t w: along the line, Wukong is a function of t. Its finite difference of
+ * an order, from t = -1 to 1, by the largest logit. */
 static double difference(const char *layers, const char *layer_norm, size_t order)
 {
     const char *const sets[] = {"model.kind=wukong", "model.embedding_dim=4",

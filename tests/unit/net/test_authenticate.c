@@ -65,7 +65,8 @@ static void both_sides_believe_who_has_the_secret(void **state)
     }
 }
 
-/* Whether the proof that `side` makes of one secret and challenge is refused under another secret or challenge. */
+/* Whether the proof that `side` makes of one secret and challenge is refused under another secret or
+ * challenge. */
 static void expect_refusal(enum ph__side side, const struct ph__secret *made_with,
     const struct ph__challenge *made_of, const struct ph__secret *checked_with,
     const struct ph__challenge *checked_of)

@@ -1,4 +1,5 @@
-/* Control streams: over socket pairs, in pieces, with descriptors, and against whoever does not keep to the frames. */
+/* Control streams: over socket pairs, in pieces, with descriptors, and against whoever does not keep to the
+ * frames. */
 #include "net/control_stream.h"
 
 #include <fcntl.h>

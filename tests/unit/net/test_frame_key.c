@@ -39,7 +39,8 @@ static ph_status check(struct ph__frame_key *key, const void *its_header, size_t
 
 #define assert_refused(call) assert_fails(call, PH_ERROR_PEER, "127.0.0.1:7: frame ")
 
-/* By Python's cryptography: AESGCM(bytes(range(32))).encrypt(pack("<QI", number, 16), b"", header + payload)[:8]. */
+/* By Python's cryptography: AESGCM(bytes(range(32))).encrypt(pack("<QI", number, 16), b"", header +
+ * payload)[:8]. */
 static void tags_are_those_of_the_contract(void **state)
 {
     (void)state;

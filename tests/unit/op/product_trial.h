@@ -1,5 +1,5 @@
-/* Operators that multiply, against naive loops in double: on every instruction set, with the same bits for one thread and
- * for three and, where a sample's result is its own, whatever samples stand beside it. */
+/* Operators that multiply, against naive loops in double: on every instruction set, with the same bits for
+ * one thread and for three and, where a sample's result is its own, whatever samples stand beside it. */
 #ifndef PH_TEST_PRODUCT_TRIAL_H
 #define PH_TEST_PRODUCT_TRIAL_H
 

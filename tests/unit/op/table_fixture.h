@@ -1,6 +1,7 @@
 /* A small model over a table for tests of the table operators, and a naive copy of it in double:
  *
- *   z[b,f,:] = pooled rows of bag (f,b) + x[b,f] v[f,:] + c[f,:],  loss = mean BCE of z against labels (B,F*D)
+ *   z[b,f,:] = pooled rows of bag (f,b) + x[b,f] v[f,:] + c[f,:],  loss = mean BCE of z against labels
+ * (B,F*D)
  *
  * The table has F slices; v (F,D) and c (F*D) are dense parameters. Batches are random (test_seed()). */
 #ifndef PH_TEST_TABLE_FIXTURE_H

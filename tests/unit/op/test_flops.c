@@ -1,5 +1,5 @@
-/* What the cost rules say of one step, forward and backward, against counts made by hand. A multiplication and an
- * addition are two; biases and activations are not counted. */
+/* What the cost rules say of one step, forward and backward, against counts made by hand. A multiplication
+ * and an addition are two; biases and activations are not counted. */
 #include <string.h>
 
 #include "graph/executor.h"
@@ -29,7 +29,7 @@ static ph_value vectors(struct ph_builder *builder, ph_value x, size_t num_vecto
     return columns(builder, x, 0, 2, (size_t[]){num_vectors, D});
 }
 
-/* ---- operators behind x (B,NUM_DENSE) -------------------------------------------------------------------------- */
+/* ---- operators behind x (B,NUM_DENSE) ---- */
 
 static ph_value linear(struct ph_builder *builder, ph_value x)
 {
@@ -117,7 +117,7 @@ static ph_value weighted_rows(struct ph_builder *builder, ph_value x)
     return pool(builder, true);
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static const struct {
     ph_value (*build)(struct ph_builder *builder, ph_value x);
@@ -132,7 +132,8 @@ static const struct {
     {cross, "cross", 28},
     /* for each of B F D = 2 * 3 * 5: 1 for the mean, 3 for the variance, 4 to norm, scale and shift */
     {layer_norm, "layer_norm", 240},
-    /* g = gamma dy and the normed x, each made twice: 6; the sums of g, of g x, of dy and of dy x: 6; dx of these: 4 */
+    /* g = gamma dy and the normed x, each made twice: 6; the sums of g, of g x, of dy and of dy x: 6; dx of
+       these: 4 */
     {layer_norm, "layer_norm_backward", 480},
     /* for each of B F D = 30: added to the sum, squared, added to the squares; backward three as well */
     {fm, "fm", 90},
@@ -143,16 +144,19 @@ static const struct {
     /* 6 pairs of 4 vectors */
     {dots_with_first, "dot_interaction", 120},
     {dots_with_first, "dot_interaction_backward", 240},
-    /* B C F D = 2 * 2 * 3 * 5 = 60 products of two vectors' numbers: 1 to make each, 2 K = 14 to add it to K sums */
+    /* B C F D = 2 * 2 * 3 * 5 = 60 products of two vectors' numbers: 1 to make each, 2 K = 14 to add it to K
+       sums */
     {cin, "cin", 900},
     /* 2 K for the gradient of a product, and with it 2 for that of each of its factors: 60 * 18 */
     {cin, "cin_backward_data", 1080},
     {cin, "cin_backward_weight", 900},
-    /* B K F D = 210 results, 3 * 1 taps over C = 2 channels: 2 * 6 each; dx and dW are as many products in another order */
+    /* B K F D = 210 results, 3 * 1 taps over C = 2 channels: 2 * 6 each; dx and dW are as many products in
+       another order */
     {convolution, "convolution", 2520},
     {convolution, "convolution_backward_data", 2520},
     {convolution, "convolution_backward_weight", 2520},
-    /* T 2 F D = 4 * 2 * 3 * 5 = 120 weights, each used once a sample: 2 B 120; backward for x, for y; for the weights */
+    /* T 2 F D = 4 * 2 * 3 * 5 = 120 weights, each used once a sample: 2 B 120; backward for x, for y; for the
+       weights */
     {bilinear_head, "bilinear_head", 480},
     {bilinear_head, "bilinear_head_backward_data", 960},
     {bilinear_head, "bilinear_head_backward_weight", 480},
@@ -164,7 +168,7 @@ static const struct {
     {weighted_rows, "pool_rows", 30},
 };
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 /* All that has a gradient is differentiated by. */
 static void differentiate(struct ph_builder *builder, ph_value x, ph_value loss)

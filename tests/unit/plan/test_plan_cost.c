@@ -61,7 +61,8 @@ static double sum_of(const struct ph__plan_load *loads, size_t world_size)
     return sum;
 }
 
-/* What the loads say is sent is what the traffic of expected counts adds up to, and bytes are those of the shards. */
+/* What the loads say is sent is what the traffic of expected counts adds up to, and bytes are those of the
+ * shards. */
 static void loads_agree_with_traffic_and_shards(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void loads_agree_with_traffic_and_shards(void **state)
     }
 }
 
-/* ---- the machine ----------------------------------------------------------------------------------------- */
+/* ---- the machine ---- */
 
 static void every_nominal_figure_has_a_name_a_value_and_a_source(void **state)
 {
@@ -138,7 +139,7 @@ static void a_measured_figure_takes_the_place_of_one_nominal_figure(void **state
 
 typedef double matrix[MAX_WORLD][MAX_WORLD];
 
-/* ---- dense gradients ---------------------------------------------------------------------------------------------------- */
+/* ---- dense gradients ---- */
 
 /* The rank whose part a unit of a bucket is in: parts are runs, as equal as can be, the first ones longer. */
 static size_t owner_of(size_t unit, size_t num_units, size_t world_size)
@@ -151,7 +152,8 @@ static size_t owner_of(size_t unit, size_t num_units, size_t world_size)
     }
 }
 
-/* A bucket of `count` numbers: each unit goes to its owner from all others, and its sum from there to all others. */
+/* A bucket of `count` numbers: each unit goes to its owner from all others, and its sum from there to all
+ * others. */
 static void walk_bucket(const struct ph__plan_wire *wire, size_t world_size, size_t count, matrix sent)
 {
     const bool has_rows = wire->vector_bytes > 0;
@@ -191,7 +193,7 @@ static void sums_of_dense_gradients_are_walked_number_by_number(void **state)
             }
 }
 
-/* ---- links -------------------------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 /* What goes from one end to another, of the matrix of all messages and the buckets. */
 static void find_wanted(const struct drawing *drawing, const struct ph__plan *plan,

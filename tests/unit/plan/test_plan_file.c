@@ -1,4 +1,5 @@
-/* Plan files: what is read, what is refused with its line, and that what is written is read back as it was. */
+/* Plan files: what is read, what is refused with its line, and that what is written is read back as it was.
+ */
 #include "unit/plan/plan_fixture.h"
 
 #include <string.h>
@@ -180,7 +181,7 @@ static void a_missing_file_is_named(void **state)
         PH_ERROR_CONFIG, "none.yaml");
 }
 
-/* ---- written ------------------------------------------------------------------------------------------------ */
+/* ---- written ---- */
 
 static const char *write_plan(const struct ph__plan *plan, const char *name)
 {

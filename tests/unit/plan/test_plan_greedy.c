@@ -129,7 +129,7 @@ static void a_plan_is_found_wherever_rows_over_all_ranks_fit(void **state)
     }
 }
 
-/* ---- what it chooses ------------------------------------------------------------------------------------------ */
+/* ---- what it chooses ---- */
 
 static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim, double ids_per_sample)
 {

@@ -77,7 +77,7 @@ static void every_number_of_every_table_is_held_once(void **state)
     }
 }
 
-/* ---- one of each kind, by hand ------------------------------------------------------------------------------ */
+/* ---- one of each kind, by hand ---- */
 
 static const struct ph__topology four_ranks = {4, 2};
 static const struct ph__table_facts ten_by_ten = {"t", 10, 10, 1, 1, 40, 4, 4, 0, NULL, false};
@@ -162,7 +162,7 @@ static void choices_that_do_not_fit_are_refused(void **state)
         PH_ERROR_CONFIG, "3 ranks for the 10 columns of 't': one for each 4 of them at most");
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 static struct ph__table_facts table_of(const char *name, uint64_t num_rows, size_t dim)
 {
@@ -229,7 +229,7 @@ static void kinds_of_a_host_go_to_the_emptiest_host(void **state)
     ph__arena_fini(&arena);
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 enum { NUM_DRAWINGS = 100 };
 
@@ -238,7 +238,8 @@ static bool has_element(const struct ph__table_shard *shard, uint64_t row, uint3
     return row - shard->first_row < shard->num_rows && column - shard->first_column < shard->num_columns;
 }
 
-/* What rank has of a table, from where its rows and columns are; slots of one number a row come with each part of it. */
+/* What rank has of a table, from where its rows and columns are; slots of one number a row come with each
+ * part of it. */
 static uint64_t count_bytes(
     const struct drawing *drawing, const struct ph__plan *plan, size_t table, uint32_t rank)
 {

@@ -44,7 +44,7 @@ static bool has_row(const struct ph__table_shard *shard, uint64_t row)
     return row >= shard->first_row && row < shard->first_row + shard->num_rows;
 }
 
-/* ---- the oracle ---------------------------------------------------------------------------------------------- */
+/* ---- the oracle ---- */
 
 /* A run of a feature's rows that a rank is asked for. */
 struct stream {
@@ -214,7 +214,7 @@ static void walk_table(struct walk *walk)
             walk_squares(walk, row);
 }
 
-/* ---- counts of the batch, as the functions want them ----------------------------------------------------------- */
+/* ---- counts of the batch, as the functions want them ---- */
 
 struct counted {
     double ids[MAX_READS * MAX_WORLD * MAX_WORLD], distinct_rows[MAX_WORLD], rank_rows[MAX_WORLD];
@@ -286,7 +286,7 @@ static void traffic_is_that_of_a_walk_over_the_batch(void **state)
     }
 }
 
-/* ---- and two by hand -------------------------------------------------------------------------------------------- */
+/* ---- and two by hand ---- */
 
 static double bytes_between(const double *bytes, enum ph__traffic what, size_t from, size_t to)
 {

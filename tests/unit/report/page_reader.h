@@ -23,7 +23,8 @@ static inline struct ph__json *page_read(const char *path)
     const char *json = strstr(text, begin);
     assert_non_null(json);
     json += sizeof begin - 1;
-    assert_ok(ph__json_parse(json, (size_t)(strstr(json, "</script>") - json), path, PH_ERROR_DATA, &document));
+    assert_ok(
+        ph__json_parse(json, (size_t)(strstr(json, "</script>") - json), path, PH_ERROR_DATA, &document));
     ph__arena_fini(&arena);
     return document;
 }
@@ -54,7 +55,8 @@ static inline size_t page_points(const struct ph__json *document, const char *id
 }
 
 /* Returns the row of a table whose first value is `name`. */
-static inline const struct ph__json *page_row(const struct ph__json *document, const char *table, const char *name)
+static inline const struct ph__json *page_row(
+    const struct ph__json *document, const char *table, const char *name)
 {
     const struct ph__json *rows = ph__json_get(page_find(document, table), "rows");
     for (size_t i = 0; i < ph__json_size(rows); i++)

@@ -36,7 +36,8 @@ static void a_page_holds_what_was_added(void **state)
     page_expect(read, "{\"name\":\"AUC\",\"value\":0.75,\"format\":\".5\",\"note\":null}");
     page_expect(page_row(read, "table", "a"), "[\"a\",1024]");
     page_expect(page_find(read, "table"), "\"bars\":[0.5]");
-    page_expect(read, "\"summary\":\"more\",\"blocks\":[{\"kind\":\"preformatted\",\"text\":\"seed: 1\\n\"}]");
+    page_expect(
+        read, "\"summary\":\"more\",\"blocks\":[{\"kind\":\"preformatted\",\"text\":\"seed: 1\\n\"}]");
     ph__json_destroy(read);
 }
 
@@ -111,7 +112,8 @@ static void a_plot_holds_its_series_axes_and_marks(void **state)
         .high = high};
     struct ph__json *read = plot_of(&series);
     page_expect(page_find(read, "series"),
-        "\"style\":\"line and dots\",\"color\":2,\"x\":[1.0,2.0,3.0],\"y\":[4.0,null,6.0],\"low\":[3.0,3.0,3.0],"
+        "\"style\":\"line and "
+        "dots\",\"color\":2,\"x\":[1.0,2.0,3.0],\"y\":[4.0,null,6.0],\"low\":[3.0,3.0,3.0],"
         "\"high\":[7.0,7.0,7.0]");
     assert_int_equal(page_points(read, "series"), 2);
     page_expect(read, "\"y\":{\"label\":\"y\",\"is_log\":true,\"has_zero\":false,\"low\":1.0,\"high\":8.0}");

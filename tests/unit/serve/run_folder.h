@@ -16,7 +16,8 @@
 
 enum { NUM_ROWS = 250 };
 
-/* Line `row` of the data, without label and newline: group (the row's number), blanks now and then, lists of 0 to 4 items. */
+/* Line `row` of the data, without label and newline: group (the row's number), blanks now and then, lists of
+ * 0 to 4 items. */
 static inline void write_cells(char text[200], unsigned row)
 {
     char clicks[16] = "", topics[64] = "", seen[64] = "";

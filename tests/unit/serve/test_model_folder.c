@@ -1,5 +1,5 @@
-/* Folders without config.yaml: the weights say themselves which model they are of, and are believed as far as they can
- * be. */
+/* Folders without config.yaml: the weights say themselves which model they are of, and are believed as far as
+ * they can be. */
 #include "unit/serve/run_folder.h"
 
 #include <string.h>

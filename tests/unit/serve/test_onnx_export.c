@@ -1,4 +1,5 @@
-/* What the walk makes of a program; that the numbers come out right is shown by tests/oracle/onnx_check.py. */
+/* What the walk makes of a program; that the numbers come out right is shown by tests/oracle/onnx_check.py.
+ */
 #include "serve/onnx_export.h"
 
 #include <stdio.h>
@@ -119,7 +120,8 @@ static int64_t constant(struct message graph, size_t index)
     return value;
 }
 
-/* What the six models do not use: columns 1 and 2 of x, times themselves, behind an operator that only training knows. */
+/* What the six models do not use: columns 1 and 2 of x, times themselves, behind an operator that only
+ * training knows. */
 static void a_slice_names_its_range_and_an_alias_leaves_no_node(void **state)
 {
     (void)state;
@@ -277,7 +279,7 @@ static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
     ph__arena_fini(&arena);
 }
 
-/* ---- products of vectors: 12 dense features as vectors ------------------------------------------------------------- */
+/* ---- products of vectors: 12 dense features as vectors ---- */
 
 static ph_value learnt(struct ph_builder *builder, const char *name, size_t rank, const size_t *dims)
 {

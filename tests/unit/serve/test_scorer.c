@@ -10,7 +10,7 @@
 #include "unit/data/data_fixture.h"
 #include "unit/serve/run_folder.h"
 
-/* ---- features -------------------------------------------------------------------------------------------- */
+/* ---- features ---- */
 
 /* A history and the item in question: the table of a model has one slice for both. */
 static void features_that_share_rows_have_one_slice_in_every_table(void **state)
@@ -52,7 +52,7 @@ static void features_that_share_rows_have_one_slice_in_every_table(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- scorers --------------------------------------------------------------------------------------------- */
+/* ---- scorers ---- */
 
 /* How rows are scored; the rows themselves are always the same. */
 struct manner {
@@ -186,7 +186,7 @@ static void shift_moves_every_logit(void **state)
         assert_true(shifted.logits[row] == plain.logits[row] - (ph_real)1.5);
 }
 
-/* ---- probabilities --------------------------------------------------------------------------------------- */
+/* ---- probabilities ---- */
 
 static double corrected(double p, double rate)
 {
@@ -209,8 +209,8 @@ static void all_negatives_need_no_correction(void **state)
     assert_true(ph__negative_rate_shift(0) == 0);
 }
 
-/* Clicks drawn with probability q, of whose misses a tenth is kept: what remains clicks with some p, and p corrected is
- * q again. */
+/* Clicks drawn with probability q, of whose misses a tenth is kept: what remains clicks with some p, and p
+ * corrected is q again. */
 static void correction_undoes_what_sampling_does_to_a_base_rate(void **state)
 {
     (void)state;

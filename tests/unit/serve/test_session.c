@@ -464,8 +464,8 @@ static void files_of_two_trainings_are_refused(void **state)
     ph__model_config_fini(&config);
 }
 
-/* How far from fp32's the probabilities of a format may be. The weights here are random and the rows short (6 numbers), so
- * that one level weighs as much as it ever does. */
+/* How far from fp32's the probabilities of a format may be. The weights here are random and the rows short (6
+ * numbers), so that one level weighs as much as it ever does. */
 static const struct {
     enum ph_row_format format;
     double tolerance;

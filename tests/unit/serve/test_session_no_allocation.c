@@ -1,4 +1,5 @@
-/* An open session takes no memory to score, of ours or of a library's, for any number of rows, and wakes nobody. */
+/* An open session takes no memory to score, of ours or of a library's, for any number of rows, and wakes
+ * nobody. */
 #include "unit/serve/run_folder.h"
 
 #include <string.h>

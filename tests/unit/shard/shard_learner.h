@@ -1,6 +1,7 @@
-/* A factorisation machine of six tables, or what else a test adds, learnt by ranks that are threads, under every kind of plan,
- * against the same one learnt by one rank. It has no dense parameters, so that what a rank makes of a sample has the same bits wherever it makes it: where
- * rows are not cut, losses aside, nothing may differ at all. */
+/* A factorisation machine of six tables, or what else a test adds, learnt by ranks that are threads, under
+ * every kind of plan, against the same one learnt by one rank. It has no dense parameters, so that what a
+ * rank makes of a sample has the same bits wherever it makes it: where rows are not cut, losses aside,
+ * nothing may differ at all. */
 #ifndef PH_TEST_SHARD_LEARNER_H
 #define PH_TEST_SHARD_LEARNER_H
 
@@ -37,8 +38,9 @@ struct training {
     double l2, clip;     /* clip 0: there is none */
     bool is_whole_table;
     enum ph_row_format row_format;
-    /* In the place of a factorisation machine: of these slices (NUM_FEATURES; those of one name are one table), the model that
-     * add makes with their table: vectors (B,...), NUM_FEATURES * DIM numbers a sample at most, and logits (B,1). NULL: none */
+    /* In the place of a factorisation machine: of these slices (NUM_FEATURES; those of one name are one
+     * table), the model that add makes with their table: vectors (B,...), NUM_FEATURES * DIM numbers a sample
+     * at most, and logits (B,1). NULL: none */
     const struct ph_table_slice *slices;
     void (*add)(struct ph_builder *builder, const struct training *training, ph_value table,
         ph_value *vectors_out, ph_value *logits_out);
@@ -49,7 +51,7 @@ static inline const struct ph_table_slice *slices_of(const struct training *trai
     return training->slices != NULL ? training->slices : slices;
 }
 
-/* ---- the data: drawn by step, feature and sample -------------------------------------------------------------------- */
+/* ---- the data: drawn by step, feature and sample ---- */
 
 struct samples {
     struct ph_batch batch;
@@ -96,7 +98,7 @@ static inline void make_samples(
         .id_weights = samples->weights};
 }
 
-/* ---- the model -------------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static inline struct ph_optimizer optimizer_of(const struct training *training)
 {
@@ -274,7 +276,7 @@ static inline ph_status take_step(struct learner *learner, const struct ph_distr
     return ph_workspace_run(workspace, "update");
 }
 
-/* ---- one rank against all ---------------------------------------------------------------------------------------------- */
+/* ---- one rank against all ---- */
 
 struct comparison {
     const struct training *training;

@@ -1,9 +1,10 @@
-/* A model that looks items up one by one and pools them itself, learnt by ranks that are threads, under every kind of plan,
- * against the same one learnt by one rank (shard_learner.h).
+/* A model that looks items up one by one and pools them itself, learnt by ranks that are threads, under every
+ * kind of plan, against the same one learnt by one rank (shard_learner.h).
  *
- * What a lookup by items gives is nowhere summed over ranks, and a row's gradient has its items in the order that they have on
- * one rank: nothing may differ, where rows are cut neither. 1e-5 is for what is added in another order: bags of cut rows,
- * which are pooled where the rows are, and the gradients of tables that every rank has. */
+ * What a lookup by items gives is nowhere summed over ranks, and a row's gradient has its items in the order
+ * that they have on one rank: nothing may differ, where rows are cut neither. 1e-5 is for what is added in
+ * another order: bags of cut rows, which are pooled where the rows are, and the gradients of tables that
+ * every rank has. */
 #include "unit/shard/shard_learner.h"
 
 /* c and d are one table. */
@@ -69,8 +70,8 @@ static const char *const kinds[] = {
     "table_wise", "column_wise", "row_wise", "table_row_wise", "table_column_wise", "grid", "data_parallel"};
 enum { ROW_WISE = 2, TABLE_ROW_WISE = 3, GRID = 5, DATA_PARALLEL = 6, NUM_KINDS = 7 };
 
-/* The training under each kind of plan; tolerances by kind. Where there is one, the optimizer does not divide by what it has
- * seen: that would make much of little. */
+/* The training under each kind of plan; tolerances by kind. Where there is one, the optimizer does not divide
+ * by what it has seen: that would make much of little. */
 static void check_kinds(const struct training *training, const double *tolerances)
 {
     for (size_t i = 0; i < NUM_KINDS; i++) {

@@ -1,5 +1,6 @@
-/* Ranks send as many bytes as plan_traffic.h says, whose ids are counted one by one. Beside that they send the same under every
- * plan, so that differences between plans are compared. Under MPI: tests/mpi/mpi_steps.sh. */
+/* Ranks send as many bytes as plan_traffic.h says, whose ids are counted one by one. Beside that they send
+ * the same under every plan, so that differences between plans are compared. Under MPI:
+ * tests/mpi/mpi_steps.sh. */
 #include "plan/plan_traffic.h"
 #include "unit/shard/shard_learner.h"
 

@@ -1,5 +1,6 @@
-/* A small DLRM on two ranks learns the same numbers, to the bit, whether exchanges of gradients start as early as they can, and sums
- * are waited for as late, or where differentiation has put both; and they are early and late. */
+/* A small DLRM on two ranks learns the same numbers, to the bit, whether exchanges of gradients start as
+ * early as they can, and sums are waited for as late, or where differentiation has put both; and they are
+ * early and late. */
 #include <string.h>
 
 #include "phloem/model.h"
@@ -10,7 +11,7 @@ enum { TABLES = 2, ROWS = 40, DIM = 8, DENSE = 3, BATCH = 11, STEPS = 4, WORLD =
 
 static const struct ph_table_slice slices[TABLES] = {{"a", ROWS}, {"b", ROWS}};
 
-/* ---- the model ------------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static ph_value add_logits(struct ph_builder *builder)
 {
@@ -60,7 +61,7 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
     distribution->complete(distribution->context, builder);
 }
 
-/* ---- its order --------------------------------------------------------------------------------------------------------- */
+/* ---- its order ---- */
 
 /* The first node of that operator; the number of nodes where there is none. */
 static size_t find(const struct ph__graph *graph, const char *operator_name)
@@ -82,8 +83,8 @@ static ph_status check_order(const struct ph__graph *graph)
     return PH_OK;
 }
 
-/* Sums are waited for behind the updates of tables, in the entry of updates; or else in that of backward, as where a norm reads
- * them. */
+/* Sums are waited for behind the updates of tables, in the entry of updates; or else in that of backward, as
+ * where a norm reads them. */
 static ph_status check_waits(const struct ph_program *program, bool are_late)
 {
     const struct ph__graph *graph = &program->graph;
@@ -97,7 +98,8 @@ static ph_status check_waits(const struct ph_program *program, bool are_late)
     return PH_OK;
 }
 
-/* The weights of the last layer, whose gradient is the first that differentiation makes, come behind the start. */
+/* The weights of the last layer, whose gradient is the first that differentiation makes, come behind the
+ * start. */
 static ph_status check_program(const struct ph_program *program, bool overlaps, bool has_clip)
 {
     const struct ph__graph *graph = &program->graph;
@@ -109,7 +111,7 @@ static ph_status check_program(const struct ph_program *program, bool overlaps, 
     return check_order(graph);
 }
 
-/* ---- training ---------------------------------------------------------------------------------------------------------- */
+/* ---- training ---- */
 
 struct samples {
     struct ph_batch batch;

@@ -1,8 +1,8 @@
 /* One small model, held whole by one store and cut at random over the stores of several ranks.
  *
- * Logical tensors: dense "deep.weight" and "deep.bias", which every rank holds, and slices of tables of two widths, which
- * are cut into strips of columns and these into runs of rows; each piece goes to one rank. A rank's pieces of one width lie
- * in one physical table. */
+ * Logical tensors: dense "deep.weight" and "deep.bias", which every rank holds, and slices of tables of two
+ * widths, which are cut into strips of columns and these into runs of rows; each piece goes to one rank. A
+ * rank's pieces of one width lie in one physical table. */
 #ifndef PH_TEST_PARTS_FIXTURE_H
 #define PH_TEST_PARTS_FIXTURE_H
 
@@ -178,7 +178,7 @@ static inline void cut_model_fini(struct cut_model *model)
         ph_store_destroy(model->ranks[rank]);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------ */
+/* ---- values ---- */
 
 /* All that a checkpoint of a store holds. */
 static inline struct ph__tensor_list shards_list(const struct ph_store *store)
@@ -260,7 +260,7 @@ static inline void assert_same_parts(const struct ph__tensor_list *list, const s
     ph__tensor_list_fini(&wanted);
 }
 
-/* ---- folders ----------------------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
 /* What rank `rank` writes: its shards, and of what all have the first one alone. */
 static inline char *shards_write(

@@ -393,7 +393,7 @@ static void a_store_for_scoring_is_not_saved(void **state)
     destroy_model(&model);
 }
 
-/* ---- rows that are learnt in fewer bytes --------------------------------------------------------------------- */
+/* ---- rows that are learnt in fewer bytes ---- */
 
 static struct model learning_model(uint64_t seed, enum ph_row_format format)
 {

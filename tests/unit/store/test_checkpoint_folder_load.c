@@ -149,7 +149,8 @@ static void a_single_file_is_loaded_in_parts(void **state)
     }
 }
 
-/* Rows become what they become out of a single file: also those of a few bytes, whose scale is that of the whole row. */
+/* Rows become what they become out of a single file: also those of a few bytes, whose scale is that of the
+ * whole row. */
 static void rows_are_converted_as_from_a_single_file(void **state)
 {
     (void)state;

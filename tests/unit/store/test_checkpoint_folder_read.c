@@ -1,5 +1,5 @@
-/* Folders that were left half written, mixed up or damaged: found out, each with the file and the tensor, before anything is
- * loaded. */
+/* Folders that were left half written, mixed up or damaged: found out, each with the file and the tensor,
+ * before anything is loaded. */
 #include "store/checkpoint_folder.h"
 
 #include <stdio.h>
@@ -114,7 +114,7 @@ static void the_metadata_are_read_without_the_files(void **state)
     ph__folder_close(folder);
 }
 
-/* ---- writers that end -------------------------------------------------------------------------------------- */
+/* ---- writers that end ---- */
 
 static void there_is_no_checkpoint_until_the_index_is_written(void **state)
 {
@@ -173,7 +173,7 @@ static void files_of_another_attempt_are_not_taken_for_those_of_the_index(void *
     assert_fails(open_and_close(missing), PH_ERROR_CHECKPOINT, "part-00002-of-00002.safetensors");
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------ */
+/* ---- damage ---- */
 
 static void a_torn_file_is_found_when_the_folder_is_opened(void **state)
 {
@@ -238,7 +238,7 @@ static void a_damaged_file_is_found_by_its_share_of_the_seals(void **state)
     assert_true(read[0] == 0 && read[1] == 0);
 }
 
-/* ---- an index that says something else ---------------------------------------------------------------------- */
+/* ---- an index that says something else ---- */
 
 /* Replaces the first text and makes the seal fit. */
 static void rewrite_index(const char *path, const char *from, const char *to)

@@ -117,7 +117,7 @@ static void what_is_no_part_of_the_whole_is_a_bug(void **state)
     ph_store_destroy(store);
 }
 
-/* ---- areas ------------------------------------------------------------------------------------------------- */
+/* ---- areas ---- */
 
 /* How often each element is there. */
 static void count_elements(

@@ -31,7 +31,8 @@ static double number_of(const struct ph__range_settings *range, uint64_t index)
     return strtod(text_of(range, index), NULL);
 }
 
-/* Of 4000 draws, the share in each quarter of the scale is a quarter, within five standard deviations of it. */
+/* Of 4000 draws, the share in each quarter of the scale is a quarter, within five standard deviations of it.
+ */
 static void expect_even(const struct ph__range_settings *range, const double *quarters)
 {
     size_t counts[4] = {0};

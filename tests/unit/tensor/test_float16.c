@@ -1,4 +1,5 @@
-/* What is rounded by chance, against the definition in double: the two neighbours, and the mean over all random words. */
+/* What is rounded by chance, against the definition in double: the two neighbours, and the mean over all
+ * random words. */
 #include "tensor/float16.h"
 
 #include "base/rng.h"
@@ -26,7 +27,8 @@ static double unit_of(const struct kind *kind, double number)
     return fmax(ldexp(1, exponent - kind->bits), kind->least_unit);
 }
 
-/* All 2^16 random words give one of the neighbours, and on average the number itself, as far as 2^-16 of a unit goes. */
+/* All 2^16 random words give one of the neighbours, and on average the number itself, as far as 2^-16 of a
+ * unit goes. */
 static void check_number(const struct kind *kind, float number)
 {
     const double unit = unit_of(kind, (double)number);

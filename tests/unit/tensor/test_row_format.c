@@ -1,4 +1,5 @@
-/* Each format against what its definition says of a number: how far the one that is read may be from the one written. */
+/* Each format against what its definition says of a number: how far the one that is read may be from the one
+ * written. */
 #include "tensor/row_format.h"
 
 #include <math.h>
@@ -49,7 +50,8 @@ static void rows_have_the_bytes_of_their_layout(void **state)
     assert_int_equal(ph__row_format_fitting(PH_ROWS_FP16, 1), PH_ROWS_FP16);
 }
 
-/* Of `bits` significant bits: multiples of a unit that follows the number's magnitude, but is no less than `least_unit`. */
+/* Of `bits` significant bits: multiples of a unit that follows the number's magnitude, but is no less than
+ * `least_unit`. */
 static double nearest(double number, int bits, double least_unit)
 {
     int exponent;

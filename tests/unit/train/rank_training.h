@@ -25,8 +25,8 @@ static inline ph_status train_as_rank(struct ph_comm *comm, void *context)
     return ph_train(&job, &training->summaries[ph_comm_rank(comm)]);
 }
 
-/* plan: all of a plan file but its first lines; NULL: auto. What parallel settings the job has are as their defaults but for
- * memory_bytes. ends_out: (world_size), or NULL: none is to fail. */
+/* plan: all of a plan file but its first lines; NULL: auto. What parallel settings the job has are as their
+ * defaults but for memory_bytes. ends_out: (world_size), or NULL: none is to fail. */
 static inline struct ph_train_summary train_on_ranks(
     const struct setup *setup, size_t world_size, const char *plan, struct thread_rank_end *ends_out)
 {

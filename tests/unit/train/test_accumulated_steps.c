@@ -1,5 +1,5 @@
-/* Whole trainings whose batches are cut into micro-batches, alone and on ranks, against the same trainings by whole batches:
- * the losses of all steps, what is learnt, and what it takes. */
+/* Whole trainings whose batches are cut into micro-batches, alone and on ranks, against the same trainings by
+ * whole batches: the losses of all steps, what is learnt, and what it takes. */
 #include <math.h>
 
 #include "phloem/config.h"
@@ -10,7 +10,8 @@
 
 enum { ROWS = 130, MANY_ROWS = 2400, MOST_STEPS = 16, MOST_SETS = 24 };
 
-/* Two labels, of which some are unknown; weights of samples, some 0; a list with weights of ids, and one that shares a table. */
+/* Two labels, of which some are unknown; weights of samples, some 0; a list with weights of ids, and one that
+ * shares a table. */
 static char *write_row(char *at, unsigned b)
 {
     static const char *const buys[] = {"", "0", "1", "0", "1"};
@@ -40,8 +41,8 @@ static const char *write_rows(const char *name, unsigned num_rows, int monster)
     return path;
 }
 
-/* 40 samples a step, and 10 in the last one of an epoch. Without its large epsilon an optimizer that divides by the
- * gradient's size would make steps of full length out of gradients that are rounding alone. */
+/* 40 samples a step, and 10 in the last one of an epoch. Without its large epsilon an optimizer that divides
+ * by the gradient's size would make steps of full length out of gradients that are rounding alone. */
 static const char *write_config(uint64_t seed)
 {
     const char *rows = write_rows("rows.csv", ROWS, NO_ROW);
@@ -71,7 +72,7 @@ static int make_job(void **state)
     return 0;
 }
 
-/* ---- a training ---------------------------------------------------------------------------------------------------- */
+/* ---- a training ---- */
 
 struct outcome {
     char folder[512];
@@ -193,7 +194,7 @@ static struct outcome train_on_ranks(
     return train_on_hosts(world_size, world_size, plan, sets, more, sent_bytes);
 }
 
-/* ---- two trainings ------------------------------------------------------------------------------------------------- */
+/* ---- two trainings ---- */
 
 static double greatest_share; /* of a tolerance that a comparison has used up */
 
@@ -271,7 +272,7 @@ static void check_parts(const char *sets, double tolerance)
     }
 }
 
-/* ---- alone --------------------------------------------------------------------------------------------------------- */
+/* ---- alone ---- */
 
 static void every_optimizer_learns_what_it_learns_of_whole_batches(void **state)
 {
@@ -423,7 +424,7 @@ static void micro_batches_take_less_memory(void **state)
     assert_true(3 * cut.summary.memory.plan_bytes < whole.summary.memory.plan_bytes);
 }
 
-/* ---- on ranks ------------------------------------------------------------------------------------------------------ */
+/* ---- on ranks ---- */
 
 static void ranks_learn_what_one_does(void **state)
 {
@@ -448,7 +449,8 @@ static void ranks_learn_what_one_does(void **state)
     }
 }
 
-/* What is summed within hosts has a size of its own in each micro-batch, and replicas have kept ids of their own samples alone. */
+/* What is summed within hosts has a size of its own in each micro-batch, and replicas have kept ids of their
+ * own samples alone. */
 static void hosts_sum_each_micro_batch(void **state)
 {
     (void)state;
@@ -473,7 +475,8 @@ static void ranks_may_have_fewer_samples_than_micro_batches(void **state)
     check_losses(&cut, &whole, 1e-5);
 }
 
-/* What is sent for the samples is as much, in other portions; gradients of wide layers, which are most, are sent once a step. */
+/* What is sent for the samples is as much, in other portions; gradients of wide layers, which are most, are
+ * sent once a step. */
 static void ranks_reduce_gradients_once_a_step(void **state)
 {
     (void)state;

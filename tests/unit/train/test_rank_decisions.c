@@ -1,4 +1,5 @@
-/* What ranks decide together: when to stop, whether a step counts, what is resumed from, and that all fail alike. */
+/* What ranks decide together: when to stop, whether a step counts, what is resumed from, and that all fail
+ * alike. */
 #include "train/measure/evaluate.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ static struct setup *set_up_ranks(const char *folder)
     return setup;
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------------------ */
+/* ---- signals ---- */
 
 /* Comes in the moment before an evaluation, when the steps behind it are reported. */
 static ph_status signal_oneself(void *context, const struct ph_train_progress *progress)
@@ -82,7 +83,7 @@ static void a_signal_of_one_rank_behind_a_step_stops_all(void **state)
     free(setup);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------ */
+/* ---- failures ---- */
 
 static ph_status break_off(void *context, const struct ph_train_progress *progress)
 {
@@ -113,7 +114,7 @@ static void what_one_rank_fails_with_is_told_to_all(void **state)
     free(setup);
 }
 
-/* ---- checkpoints -------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ---- */
 
 /* The last byte of what one rank has written, whose seal one rank looks at. */
 static void damage(const struct setup *setup, const char *kind, int step, size_t rank)
@@ -204,7 +205,7 @@ static void a_best_model_that_one_rank_finds_damaged_does_as_well(void **state)
     free(setup);
 }
 
-/* ---- numbers that are none ------------------------------------------------------------------------------------------ */
+/* ---- numbers that are none ---- */
 
 static void diverge(struct setup *setup, enum ph_non_finite policy)
 {

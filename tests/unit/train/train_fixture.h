@@ -21,8 +21,8 @@ static struct {
     struct ph_encoder *encoder;
 } fixture;
 
-/* Writes the same data for every test_seed(), with labels that follow the features closely: chance decides little of what a
- * model learns from so few rows. */
+/* Writes the same data for every test_seed(), with labels that follow the features closely: chance decides
+ * little of what a model learns from so few rows. */
 static inline int make_data(void **state)
 {
     (void)state;

@@ -10,8 +10,8 @@ struct vector {
     size_t size;
 };
 
-/* McGrew and Viega: "The Galois/Counter Mode of Operation", test case 13; IEEE 802.1AEbn, annex C.1.2: 54-byte packet,
- * authentication with GCM-AES-256. */
+/* McGrew and Viega: "The Galois/Counter Mode of Operation", test case 13; IEEE 802.1AEbn, annex C.1.2:
+ * 54-byte packet, authentication with GCM-AES-256. */
 static const struct vector vectors[] = {
     {.tag = {0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45, 0x36, 0xb9, 0xa9, 0x63, 0xb4, 0xf1, 0xc4, 0xcb, 0x73, 0x8b}},
     {.key = {0xE3, 0xC0, 0x8A, 0x8F, 0x06, 0xC6, 0xE3, 0xAD, 0x95, 0xA7, 0x05, 0x57, 0xB2, 0x3F, 0x75, 0x48,

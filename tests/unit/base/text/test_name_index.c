@@ -58,8 +58,8 @@ static void room_that_is_made_keeps_what_is_there(void **state)
     ph__name_index_fini(&index);
 }
 
-/* A name among many, or one that is there many times, costs what one among few does: if names were compared with all before
- * them, this would take hours. */
+/* A name among many, or one that is there many times, costs what one among few does: if names were compared
+ * with all before them, this would take hours. */
 static void a_million_names_are_found_among_a_million(void **state)
 {
     (void)state;

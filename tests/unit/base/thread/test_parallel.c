@@ -32,8 +32,8 @@ static struct ph__team *create(size_t kind, size_t num_threads)
 struct counted {
     atomic_int runs[MAX_TASKS];
     atomic_size_t largest_worker;
-    int plain
-        [MAX_TASKS]; /* written by tasks, read by the caller: a race if the end of a region orders nothing */
+    int plain[MAX_TASKS]; /* written by tasks, read by the caller: a race if the end of a region orders
+                             nothing */
 };
 
 static void count_task(void *argument, size_t task, size_t worker)
@@ -77,7 +77,8 @@ static void add_task(void *argument, size_t task, size_t worker)
     atomic_fetch_add((atomic_size_t *)argument, task);
 }
 
-/* Regions of changing argument, task and size follow each other at once: a worker that is late with one finds the next. */
+/* Regions of changing argument, task and size follow each other at once: a worker that is late with one finds
+ * the next. */
 static void late_workers_claim_no_task_of_a_region_that_has_ended(void **state)
 {
     (void)state;

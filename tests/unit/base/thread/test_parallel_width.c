@@ -44,7 +44,8 @@ static void each_large_loss_costs_one_worker(void **state)
     assert_int_equal(width.num_active, 0);
 }
 
-/* Runs the width from `now` on: a region takes 1 ms, and loses as soon as a worker takes part. Returns the first trial. */
+/* Runs the width from `now` on: a region takes 1 ms, and loses as soon as a worker takes part. Returns the
+ * first trial. */
 static uint64_t next_trial(struct ph__team_width *width, uint64_t now)
 {
     while (ph__team_width_before(width, now) == 0)

@@ -1,5 +1,6 @@
-/* Ranks that are threads learn a network of dense layers, its gradients summed at a hub in another thread and by AllReduce: the
- * same bits, over worlds, wires, transports and several hubs. And what becomes of them when the hub or a rank fails. */
+/* Ranks that are threads learn a network of dense layers, its gradients summed at a hub in another thread and
+ * by AllReduce: the same bits, over worlds, wires, transports and several hubs. And what becomes of them when
+ * the hub or a rank fails. */
 #include "cli/hub/hub_reducer.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 enum { INPUTS = 7, HIDDEN = 40, BATCH = 33, NUM_STEPS = 5, NUM_NUMBERS = HIDDEN * (INPUTS + 2) + 1 };
 
-/* ---- the data ----------------------------------------------------------------------------------------------------------- */
+/* ---- the data ---- */
 
 struct samples {
     struct ph_batch batch;
@@ -42,7 +43,7 @@ static void make_samples(struct samples *samples, size_t step, size_t first, siz
         .labels = samples->labels};
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static ph_value layer(struct ph_builder *builder, ph_value x, size_t inputs, size_t units,
     enum ph_activation activation, const char *name)
@@ -94,7 +95,7 @@ static ph_status copy_parameters(const struct rank_model *model, ph_real numbers
     return PH_OK;
 }
 
-/* ---- ranks -------------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 struct trial {
     const struct ph_parallel_settings *settings;
@@ -187,7 +188,7 @@ static struct ph_parallel_settings settings_for(const char *addresses)
         .hub_job = "learns"};
 }
 
-/* ---- the same bits ------------------------------------------------------------------------------------------------------ */
+/* ---- the same bits ---- */
 
 static void learn_alike(
     struct ph_parallel_settings settings, enum ph_hub_transport transport, size_t world_size)
@@ -257,9 +258,10 @@ static void several_hubs_share_the_buckets(void **state)
     hub_thread_end(&first);
 }
 
-/* ---- others in need ----------------------------------------------------------------------------------------------------- */
+/* ---- others in need ---- */
 
-/* The first rank waits for the hub, and the others push only when they have a sum of all ranks, of which it makes a part. */
+/* The first rank waits for the hub, and the others push only when they have a sum of all ranks, of which it
+ * makes a part. */
 static ph_status wait_for_each_other(struct ph_comm *comm, const struct ph_reducer *reducer)
 {
     static const struct ph__comm_call call = {100, "a sum"};
@@ -299,7 +301,7 @@ static void rank_that_waits_for_the_hub_serves_others(void **state)
     hub_thread_end(&hub);
 }
 
-/* ---- failures ----------------------------------------------------------------------------------------------------------- */
+/* ---- failures ---- */
 
 /* All ranks end so, and one speaks. */
 static void learn_in_vain(

@@ -5,7 +5,7 @@
 
 enum { WORLD = 4 };
 
-/* ---- texts --------------------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 /* Each rank's text, and what all are to end with; "": nothing. */
 struct trial {
@@ -65,7 +65,7 @@ static void values_may_hold_anything_but_line_ends(void **state)
         {"a==\nb=", "a==\nb=", "a==\nb=", "a==\nb=c=d"}, "b differs between ranks 0 ('') and 3 ('c=d')"});
 }
 
-/* ---- outcomes -------------------------------------------------------------------------------------------------------- */
+/* ---- outcomes ---- */
 
 /* Ranks fail by their bits, twice, and meet behind it. */
 static ph_status share(struct ph_comm *comm, void *context)
@@ -120,7 +120,7 @@ static void the_largest_number_is_known_to_all(void **state)
         thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, find_largest, numbers[i], NULL);
 }
 
-/* ---- one that comes to fail -------------------------------------------------------------------------------------------- */
+/* ---- one that comes to fail ---- */
 
 static ph_status fail_with_a_config(struct ph_comm *comm, void *context)
 {

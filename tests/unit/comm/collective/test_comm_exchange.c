@@ -99,7 +99,7 @@ static void the_order_of_arrival_does_not_matter(void **state)
             exchange_again_and_again, NULL, NULL);
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static ph_status count_what_was_sent(struct ph_comm *comm, void *context)
 {
@@ -134,7 +134,7 @@ static void figures_tell_what_was_sent_to_whom(void **state)
         count_what_was_sent, NULL, NULL);
 }
 
-/* ---- the barrier --------------------------------------------------------------------------------------------- */
+/* ---- the barrier ---- */
 
 struct arrivals {
     _Atomic size_t count;
@@ -167,7 +167,7 @@ static unsigned char byte_of(size_t rank, size_t i)
     return (unsigned char)(rank * 37 + i * 11 + 5);
 }
 
-/* ---- all gather ---------------------------------------------------------------------------------------------- */
+/* ---- all gather ---- */
 
 /* Sizes that differ, some of them 0; in place: the own bytes stand where they belong already. */
 static ph_status check_gather(struct ph_comm *comm, size_t scale, bool is_in_place)
@@ -215,7 +215,7 @@ static void all_gather_puts_everybodys_bytes_behind_each_other(void **state)
     }
 }
 
-/* ---- gather -------------------------------------------------------------------------------------------------- */
+/* ---- gather ---- */
 
 /* To all ranks but the first. */
 static uint64_t sent_to_others(const struct ph_comm *comm)
@@ -267,7 +267,7 @@ static void gather_gives_the_first_alone_everybodys_bytes(void **state)
     }
 }
 
-/* ---- broadcast ----------------------------------------------------------------------------------------------- */
+/* ---- broadcast ---- */
 
 static ph_status broadcast_from_each(struct ph_comm *comm, void *context)
 {

@@ -31,7 +31,7 @@ static size_t count_speakers(const struct thread_rank_end *ends, size_t count)
     return speakers;
 }
 
-/* ---- death --------------------------------------------------------------------------------------------------- */
+/* ---- death ---- */
 
 static void die(size_t rank, size_t message)
 {
@@ -56,7 +56,7 @@ static void a_death_ends_all_ranks_and_the_lowest_that_lives_tells_it(void **sta
             die(rank, message);
 }
 
-/* ---- silence ------------------------------------------------------------------------------------------------- */
+/* ---- silence ---- */
 
 static ph_status meet_at_a_barrier(struct ph_comm *comm, void *context)
 {
@@ -137,7 +137,7 @@ static void a_rank_that_does_not_come_to_the_meeting_is_named(void **state)
     }
 }
 
-/* ---- leaving ------------------------------------------------------------------------------------------------- */
+/* ---- leaving ---- */
 
 enum { MEETING_MESSAGES = 2 * (WORLD - 1) }; /* of a rank: it receives first, then it sends */
 
@@ -205,7 +205,7 @@ static void who_has_left_does_not_leave_again(void **state)
     thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, leave_again, NULL, NULL);
 }
 
-/* ---- errors of a rank's own ---------------------------------------------------------------------------------- */
+/* ---- errors of a rank's own ---- */
 
 /* Ranks that fail by themselves, as bits. */
 static ph_status read_bad_data(struct ph_comm *comm, void *context)
@@ -246,7 +246,7 @@ static void of_ranks_that_fail_at_once_one_tells_it(void **state)
     }
 }
 
-/* ---- the transport ------------------------------------------------------------------------------------------- */
+/* ---- the transport ---- */
 
 static void fail_a_transport(struct thread_fault fault, const char *text)
 {
@@ -333,7 +333,7 @@ static void a_message_of_another_length_is_an_error(void **state)
     }
 }
 
-/* ---- afterwards ---------------------------------------------------------------------------------------------- */
+/* ---- afterwards ---- */
 
 /* status and text are those that the communicator has failed with. */
 #define CHECK_FAILS_ALIKE(call) \

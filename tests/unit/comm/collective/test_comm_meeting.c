@@ -72,7 +72,7 @@ static void ranks_that_want_more_processors_than_there_are_are_crowded(void **st
         count_the_crowd, NULL, NULL);
 }
 
-/* ---- disagreement -------------------------------------------------------------------------------------------- */
+/* ---- disagreement ---- */
 
 static ph_status never_meet(struct ph_comm *comm, void *context)
 {

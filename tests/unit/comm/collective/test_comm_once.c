@@ -17,7 +17,7 @@ static void fill(size_t rank, size_t bytes, unsigned char *bytes_out)
         bytes_out[i] = byte_of(rank, i);
 }
 
-/* ---- what arrives ---------------------------------------------------------------------------------------------- */
+/* ---- what arrives ---- */
 
 static ph_status gather(struct ph_comm *comm, size_t size)
 {
@@ -95,7 +95,7 @@ static void what_is_done_once_travels_in_the_communicators_memory(void **state)
                 do_all_once, NULL, NULL);
 }
 
-/* ---- what does not --------------------------------------------------------------------------------------------- */
+/* ---- what does not ---- */
 
 enum { GATHER, GATHER_PARTS, BROADCAST, PASS, NUM_WAYS };
 

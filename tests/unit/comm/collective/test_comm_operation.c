@@ -5,7 +5,7 @@
 #include "support/thread_ranks.h"
 #include "unit/comm/wire_oracle.h"
 
-/* ---- beside each other --------------------------------------------------------------------------------------- */
+/* ---- beside each other ---- */
 
 enum { CHANNELS = 24, NUMBERS = 50 };
 
@@ -60,7 +60,8 @@ static ph_status receive_word(
         &(struct ph__exchange){.receives = &message, .num_receives = 1}, ticket_out);
 }
 
-/* Rank 1 waits for rank 0's word on channel 1, which was started last; only then rank 0 sends the one on channel 0. */
+/* Rank 1 waits for rank 0's word on channel 1, which was started last; only then rank 0 sends the one on
+ * channel 0. */
 static ph_status finish_the_last_first(struct ph_comm *comm, void *context)
 {
     (void)context;
@@ -142,7 +143,7 @@ static void a_ticket_is_found_again_after_any_number_of_operations(void **state)
         &(struct thread_ranks){.world_size = 2, .faults = &slow, .num_faults = 1}, carry_tickets, NULL, NULL);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static ph_status step(struct ph_comm *comm)
 {

@@ -27,7 +27,7 @@ static void serial_sum(const struct ph__group *group, enum ph_wire_format wire, 
     }
 }
 
-/* ---- all reduce ---------------------------------------------------------------------------------------------- */
+/* ---- all reduce ---- */
 
 static ph_status check_all_reduce(struct ph_comm *comm, const struct ph__group *group,
     enum ph_wire_format wire, size_t rows, size_t columns)
@@ -83,7 +83,7 @@ static void messages_that_are_cut_make_the_same_sum(void **state)
             &(struct thread_ranks){.world_size = 3, .cut_bytes = cut}, all_reduce_all, NULL, NULL);
 }
 
-/* ---- reduce scatter ------------------------------------------------------------------------------------------ */
+/* ---- reduce scatter ---- */
 
 static ph_status check_reduce_scatter(
     struct ph_comm *comm, const struct ph__group *group, enum ph_wire_format wire, size_t columns)
@@ -129,7 +129,7 @@ static void reduce_scatter_leaves_each_its_part_of_the_serial_sum(void **state)
     }
 }
 
-/* ---- groups -------------------------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 /* Even and odd ranks, on one channel at the same time; then hosts of two, and their peers. */
 static ph_status sum_in_groups(struct ph_comm *comm, void *context)

@@ -1,5 +1,5 @@
-/* How ranks come to rank 0's watch, as threads on the loopback: past strangers, to the right one of several addresses, all together or not
- * at all; and what they hear then. */
+/* How ranks come to rank 0's watch, as threads on the loopback: past strangers, to the right one of several
+ * addresses, all together or not at all; and what they hear then. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Who comes to rank 0 while it listens, by hand: strangers are dropped, whatever they say, and ranks come all the same. */
+/* Who comes to rank 0 while it listens, by hand: strangers are dropped, whatever they say, and ranks come all
+ * the same. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* What ranks hear of each other's ends, as processes on the loopback: each is told the same, once, whoever else ends besides. */
+/* What ranks hear of each other's ends, as processes on the loopback: each is told the same, once, whoever
+ * else ends besides. */
 #include <stdio.h>
 #include <string.h>
 

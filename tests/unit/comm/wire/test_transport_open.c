@@ -1,4 +1,5 @@
-/* Finding and loading plugins, and what is said where there is none. That they carry messages is tested in tests/mpi. */
+/* Finding and loading plugins, and what is said where there is none. That they carry messages is tested in
+ * tests/mpi. */
 #include "comm/wire/transport_open.h"
 
 #include <stdio.h>

@@ -259,7 +259,7 @@ static void prediction_needs_no_labels_weights_or_groups(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 static void bad_rows_are_named_by_file_line_and_field(void **state)
 {
@@ -348,7 +348,7 @@ static void missing_files_and_impossible_options_are_refused(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------ */
+/* ---- order ---- */
 
 #define NUM_ROWS 3000
 
@@ -506,7 +506,7 @@ static void a_batch_has_rows_and_no_more_than_1024_are_made_ahead(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- real files ------------------------------------------------------------------------------------------- */
+/* ---- real files ---- */
 
 static void compressed_files_give_the_same_batches(void **state)
 {

@@ -1,4 +1,5 @@
-/* Shuffling in lanes: every row once, in an order that no rank changes, and each rank reads its lanes alone. */
+/* Shuffling in lanes: every row once, in an order that no rank changes, and each rank reads its lanes alone.
+ */
 
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ static const size_t windows[] = {1, 20000, 1 << 30};
 #define NUM_LANE_COUNTS (sizeof lane_counts / sizeof *lane_counts)
 #define NUM_WINDOWS (sizeof windows / sizeof *windows)
 
-/* ---- the order ------------------------------------------------------------------------------------------- */
+/* ---- the order ---- */
 
 static void every_row_comes_once(void **state)
 {
@@ -134,7 +135,8 @@ static void one_lane_is_none(void **state)
     destroy(&data);
 }
 
-/* A lane's first rows come from blocks all over the data, and no lane gives the rows of a block in their order. */
+/* A lane's first rows come from blocks all over the data, and no lane gives the rows of a block in their
+ * order. */
 static void rows_are_mixed(void **state)
 {
     (void)state;
@@ -152,7 +154,8 @@ static void rows_are_mixed(void **state)
     destroy(&data);
 }
 
-/* Of a lane's rows from `first` on, every num_lanes-th of the pass, the places within their block, if the next 50 are one. */
+/* Of a lane's rows from `first` on, every num_lanes-th of the pass, the places within their block, if the
+ * next 50 are one. */
 static bool find_permutation(const int64_t *numbers, size_t first, size_t num_lanes, int64_t places[50])
 {
     int64_t least = INT64_MAX, greatest = 0;
@@ -186,7 +189,7 @@ static void windows_are_permuted_by_keys_of_their_own(void **state)
     destroy(&data);
 }
 
-/* ---- dealing --------------------------------------------------------------------------------------------- */
+/* ---- dealing ---- */
 
 /* Which lane each row is dealt to, and how many rows each lane has left. */
 struct deal {
@@ -208,7 +211,8 @@ static void know_deal(const struct ph__lanes *lanes, struct deal *deal)
     }
 }
 
-/* What a batch of n rows takes from each lane, said another way than rank_rows.c does: rounds of fractions. */
+/* What a batch of n rows takes from each lane, said another way than rank_rows.c does: rounds of fractions.
+ */
 static void expect_shares(const struct deal *deal, size_t num_lanes, size_t n, size_t shares[MAX_LANES])
 {
     memset(shares, 0, MAX_LANES * sizeof *shares);
@@ -266,7 +270,7 @@ static void a_batch_takes_even_parts_from_its_lanes(void **state)
     destroy(&data);
 }
 
-/* ---- ranks ----------------------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 static void ranks_share_lanes(void **state)
 {
@@ -324,7 +328,7 @@ static void a_rank_reads_its_lanes_alone(void **state)
     destroy(&data);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 static void a_place_behind_the_last_row_is_refused(void **state)
 {

@@ -43,7 +43,7 @@ static void assert_all_share(const struct rank_data *data, size_t num_rows)
             }
 }
 
-/* ---- every format ---------------------------------------------------------------------------------------- */
+/* ---- every format ---- */
 
 /* Lists, weighted lists, weights, groups and dense features. */
 static struct ph_encoder *csv_encoder(const char *path)
@@ -216,7 +216,7 @@ static void ranks_share_prepared_data(void **state)
     ph_encoder_destroy((struct ph_encoder *)data.encoder);
 }
 
-/* ---- rows that are left out ------------------------------------------------------------------------------ */
+/* ---- rows that are left out ---- */
 
 #define BAD_EVERY 7
 
@@ -278,8 +278,8 @@ static void ranks_leave_out_the_same_negatives(void **state)
     ph_encoder_destroy((struct ph_encoder *)data.encoder);
 }
 
-/* Without a header the first row decides whether there are labels, though it be another rank's: then the second has a cell
- * too much. */
+/* Without a header the first row decides whether there are labels, though it be another rank's: then the
+ * second has a cell too much. */
 static void the_first_row_decides_for_every_rank(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void data_without_rows_fail_on_every_rank(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 /* The last files of the pattern have no rows: all ranks come to stand behind them. */
 static void ranks_go_on_where_others_have_left(void **state)
@@ -362,7 +362,7 @@ static void ranks_go_on_where_others_have_left(void **state)
     ph_encoder_destroy((struct ph_encoder *)prepared.encoder);
 }
 
-/* ---- what is not done ------------------------------------------------------------------------------------ */
+/* ---- what is not done ---- */
 
 static uint64_t rows_encoded(
     const struct rank_data *data, const struct ph_batches_options *options, size_t rank, size_t world_size)
@@ -454,7 +454,7 @@ static void a_rank_decodes_the_blocks_of_its_rows(void **state)
     ph_encoder_destroy((struct ph_encoder *)data.encoder);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 static void ranks_that_are_none_and_pipes_are_refused(void **state)
 {

@@ -10,7 +10,7 @@
 #include "data/encode/cell_text.h"
 #include "support/test_support.h"
 
-/* ---- decimal numbers ------------------------------------------------------------------------------------- */
+/* ---- decimal numbers ---- */
 
 static double parse(const char *text)
 {
@@ -119,7 +119,7 @@ static void ids_are_plain_digits(void **state)
     assert_true(id == 999999999999999999u);
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
 static int part_of(enum ph__time_component part, const char *text)
 {

@@ -1,5 +1,5 @@
-/* Learning in parts and merging them is learning in one pass, bit for bit; sums against sums that are known exactly: in whole
- * numbers of 128 bits, in scaled units, and by cancelling. */
+/* Learning in parts and merging them is learning in one pass, bit for bit; sums against sums that are known
+ * exactly: in whole numbers of 128 bits, in scaled units, and by cancelling. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "support/test_support.h"
 #include "unit/data/data_fixture.h"
 
-/* ---- exact sums ------------------------------------------------------------------------------------------ */
+/* ---- exact sums ---- */
 
 __extension__ typedef __int128 wide;
 
@@ -130,7 +130,7 @@ static void neither_order_nor_grouping_matters(void **state)
     assert_true(ph__exact_sum_value(&forward) == ph__exact_sum_value(&merged));
 }
 
-/* ---- fits ------------------------------------------------------------------------------------------------ */
+/* ---- fits ---- */
 
 #define NUM_ROWS 3000
 

@@ -8,7 +8,8 @@
 
 #include "unit/data/data_fixture.h"
 
-/* label, price, then ids: word (vocabulary), number (raw), mark (hash), range (bucket), when (hour), two lists. */
+/* label, price, then ids: word (vocabulary), number (raw), mark (hash), range (bucket), when (hour), two
+ * lists. */
 static struct ph_encoder *make_encoder(void)
 {
     struct fixture fixture;

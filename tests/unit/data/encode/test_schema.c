@@ -71,7 +71,7 @@ static void criteo_brings_its_own_schema(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 static void assert_refused(struct fixture *fixture, ph_status status, const char *part)
 {
@@ -218,7 +218,8 @@ static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
     assert_refused(&fixture, PH_ERROR_DATA, "/nowhere/train.csv");
 }
 
-/* Several features of one column, beside it or in its place; a name of its own needs no column of the file. */
+/* Several features of one column, beside it or in its place; a name of its own needs no column of the file.
+ */
 static void features_are_made_from_a_column_under_other_names(void **state)
 {
     (void)state;

@@ -51,7 +51,8 @@ static void a_block_takes_no_more_than_its_streams_need(void **state)
     struct ph__row_layout layout = part_layout_fixed();
     struct ph__rows rows = part_rows(&layout, 4096, 0);
     struct ph__block block = encode(&layout, &rows);
-    /* four directory entries; a label of one bit from a dictionary of two, 32 bits, a constant, 6 bits; padding */
+    /* four directory entries; a label of one bit from a dictionary of two, 32 bits, a constant, 6 bits;
+     * padding */
     size_t streams = 2 * 4 + 4096 / 8 + 4096 * 4 + 0 + 4096 * 6 / 8;
     assert_int_equal(block.num_bytes, 4 * 16 + streams + PH_STREAM_OVERREAD_BYTES);
     release(&block);

@@ -12,7 +12,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void a_part_appears_only_when_it_is_finished(void **state)
 {
@@ -70,7 +70,7 @@ static void a_full_disk_is_a_disk_error(void **state)
         "No space left");
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 #define NUM_BLOCKS 3
 #define NUM_ROWS 300 /* of a block */

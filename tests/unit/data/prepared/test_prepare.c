@@ -8,7 +8,7 @@
 #include "data/prepared/prepared_source.h"
 #include "unit/data/prepare_fixture.h"
 
-/* ---- folders --------------------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
 #define MAX_FOLDER_FILES 256
 
@@ -70,7 +70,7 @@ static void remove_from(const char *folder, const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void the_rows_are_those_of_the_text(void **state)
 {

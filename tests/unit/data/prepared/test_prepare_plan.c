@@ -42,7 +42,7 @@ static void a_plan_of_another_version_is_refused(void **state)
     ph__prepare_plan_fini(&plan);
 }
 
-/* ---- files that have changed since a preparation was begun ------------------------------------------------- */
+/* ---- files that have changed since a preparation was begun ---- */
 
 /* The plan of one path of training data. */
 static ph_status init_plan(struct ph__prepare_plan *plan, const char *path, bool is_arrays)

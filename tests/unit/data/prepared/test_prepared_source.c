@@ -6,7 +6,8 @@
 
 #define ROW_FEATURE 0 /* the sparse feature whose id is the row's number */
 
-/* 3000 rows in parts of 8 KiB of text: a dozen blocks of some 250 rows, each about 20 KB as a window counts. */
+/* 3000 rows in parts of 8 KiB of text: a dozen blocks of some 250 rows, each about 20 KB as a window counts.
+ */
 static struct ph_encoder *prepare(const char *folder)
 {
     struct fixture fixture;
@@ -208,7 +209,7 @@ static void a_position_of_other_data_is_refused(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* ---- what is wrong with a set ---------------------------------------------------------------------------- */
+/* ---- what is wrong with a set ---- */
 
 static char *read_text(const char *path, size_t *size)
 {

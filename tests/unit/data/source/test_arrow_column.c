@@ -284,7 +284,7 @@ static void a_batch_that_belies_its_schema_is_refused(void **state)
     assert_arrow_is_released();
 }
 
-/* ---- dates and timestamps, against the C library's calendar ------------------------------------------------ */
+/* ---- dates and timestamps, against the C library's calendar ---- */
 
 /* A time as it is written; NULL: it cannot be. */
 static const char *text_of(const char *format, int64_t ticks)

@@ -6,7 +6,7 @@
 #define NUM_ROWS 900
 #define BATCH_ROWS 300
 
-/* ---- ownership ------------------------------------------------------------------------------------------- */
+/* ---- ownership ---- */
 
 static struct arrow_pair small_batch(void)
 {
@@ -71,7 +71,7 @@ static void only_a_struct_is_a_batch(void **state)
     ph_dataset_destroy(dataset);
 }
 
-/* ---- the same as text ------------------------------------------------------------------------------------ */
+/* ---- the same as text ---- */
 
 /* The columns' buffers, all rows in one; batches are slices of them. */
 struct rows {
@@ -277,7 +277,7 @@ static void a_pass_goes_on_where_it_was_left(void **state)
     ph_dataset_destroy(dataset);
 }
 
-/* ---- what does not fit ----------------------------------------------------------------------------------- */
+/* ---- what does not fit ---- */
 
 static void a_wanted_column_of_an_unread_type_is_named(void **state)
 {

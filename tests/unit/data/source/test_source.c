@@ -13,8 +13,8 @@
 #define NUM_FILES 3
 #define FILE_ROWS 200
 
-/* Three files NAME_0.csv ENDING ... of rows label,item,tags; returns the pattern of all. Every tenth row of the data is
- * bad where that is asked for. */
+/* Three files NAME_0.csv ENDING ... of rows label,item,tags; returns the pattern of all. Every tenth row of
+ * the data is bad where that is asked for. */
 static const char *write_files(const char *name, const char *ending, bool has_bad_rows)
 {
     static char pattern[4096];
@@ -173,8 +173,8 @@ static void positions_are_resumed_exactly(void **state)
     ph_encoder_destroy(encoder);
 }
 
-/* Row 5 of every ten is bad, which only who encodes it notices. Rows 0 to 9 are read, 10 to 253 skipped into the second file,
- * and 254 to 256 read; back at row 10, all is as it was. */
+/* Row 5 of every ten is bad, which only who encodes it notices. Rows 0 to 9 are read, 10 to 253 skipped into
+ * the second file, and 254 to 256 read; back at row 10, all is as it was. */
 static void rows_are_skipped_and_gone_back_to(void **state)
 {
     (void)state;

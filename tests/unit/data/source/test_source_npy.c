@@ -112,7 +112,7 @@ static void a_pass_goes_on_where_it_was_left(void **state)
     }
 }
 
-/* ---- MLPerf's layout ------------------------------------------------------------------------------------- */
+/* ---- MLPerf's layout ---- */
 
 /* Two days of two rows: 13 counts, and three features of 1, 2 and 3 ids. */
 static void write_day(int day, bool is_multi_hot)

@@ -161,7 +161,7 @@ static void an_ids_numbers_are_orthonormal_over_the_rows(void **state)
     }
 }
 
-/* ---- the definition --------------------------------------------------------------------------------------- */
+/* ---- the definition ---- */
 
 enum { WIDE = 16, BAG = 3 };
 

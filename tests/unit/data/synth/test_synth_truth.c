@@ -110,7 +110,7 @@ static void a_constant_model_has_auc_a_half_and_ne_one(void **state)
     assert_near(truth.expected_ne, 1, 1e-15, 0);
 }
 
-/* ---- without the highest orders -------------------------------------------------------------------------- */
+/* ---- without the highest orders ---- */
 
 enum { ROWS = 4000, COMPONENTS = 3 };
 
@@ -177,7 +177,8 @@ static void with_all_parts_it_is_the_true_model(void **state)
     assert_near(all.ne, truth.ne, 0, 1e-9);
 }
 
-/* Coordinate by coordinate, ever smaller steps: slow, and nothing that could be wrong as Newton's method could. */
+/* Coordinate by coordinate, ever smaller steps: slow, and nothing that could be wrong as Newton's method
+ * could. */
 static void search(const struct rows *rows, size_t num_components, double *coefficients)
 {
     double best = logloss_of(rows, coefficients, num_components, false);

@@ -1,5 +1,6 @@
-/* What a worker takes from hubs that lie: an answer counts once, over the link that its chunk belongs to, and where it was asked
- * for. The test is both core threads of the hub, over links whose other ends it writes to by hand. */
+/* What a worker takes from hubs that lie: an answer counts once, over the link that its chunk belongs to, and
+ * where it was asked for. The test is both core threads of the hub, over links whose other ends it writes to
+ * by hand. */
 #include <math.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -143,7 +144,8 @@ static void each_answer_counts_once(void **state)
     end_trial(&trial);
 }
 
-/* While the chunk's own link is in the middle of the last answer, which would be left with nothing to answer. */
+/* While the chunk's own link is in the middle of the last answer, which would be left with nothing to answer.
+ */
 static void another_links_answer_is_refused(void **state)
 {
     (void)state;

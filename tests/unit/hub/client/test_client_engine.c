@@ -1,5 +1,5 @@
-/* What a caller hears of its engine while answers come: over a link that is played here, whose other end is a number. This program has a
- * poll(2) of its own, which counts. */
+/* What a caller hears of its engine while answers come: over a link that is played here, whose other end is a
+ * number. This program has a poll(2) of its own, which counts. */
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* What a client hears over its control connection, and what it does with descriptors that come where none should. */
+/* What a client hears over its control connection, and what it does with descriptors that come where none
+ * should. */
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ static void free_pair(struct pair *pair)
     ph__control_stream_destroy(pair->hub);
 }
 
-/* The hub says a frame of this type with one end of a doorbell, which only the worker holds then. Returns the other end. */
+/* The hub says a frame of this type with one end of a doorbell, which only the worker holds then. Returns the
+ * other end. */
 static int say_with_doorbell(const struct pair *pair, enum ph__hub_frame type)
 {
     int bell[2];

@@ -1,5 +1,5 @@
-/* What a worker hears of several hubs while some have answered and others have not: the test is both hubs, at the other ends of the
- * worker's control connections. */
+/* What a worker hears of several hubs while some have answered and others have not: the test is both hubs, at
+ * the other ends of the worker's control connections. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -104,7 +104,8 @@ static void a_hub_that_has_answered_may_have_bad_news(void **state)
     end_trial(&trial);
 }
 
-/* For what one hub says may follow from what another had answered: another worker has ended because of that. */
+/* For what one hub says may follow from what another had answered: another worker has ended because of that.
+ */
 static void answers_that_have_come_are_taken_before_bad_news(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Links to a hub that is played here, in a thread, and has ended the job: it says so over the control connection while the worker makes
- * its links. This program has a getaddrinfo(3) of its own: each name is of this host, and counted. */
+/* Links to a hub that is played here, in a thread, and has ended the job: it says so over the control
+ * connection while the worker makes its links. This program has a getaddrinfo(3) of its own: each name is of
+ * this host, and counted. */
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>

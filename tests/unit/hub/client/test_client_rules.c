@@ -268,7 +268,7 @@ static void tests_in_vain_end_with_the_timeout(void **state)
         .size = sizeof(struct ph_hub_options), .transport = PH_HUB_TCP, .has_no_thread = true});
 }
 
-/* ---- learning rates ---------------------------------------------------------------------------------------------- */
+/* ---- learning rates ---- */
 
 static void a_rate_of_an_optimizer_that_there_is_not_harms_nobody(void **state)
 {

@@ -5,7 +5,7 @@
 #include "hub/client/client_greet.h"
 #include "support/hub_thread.h"
 
-/* ---- a worker by hand: over TCP, of a hub with one core thread --------------------------------------------------- */
+/* ---- a worker by hand: over TCP, of a hub with one core thread ---- */
 
 struct spoken {
     struct ph__control_stream *control, *link;
@@ -101,7 +101,8 @@ static void begin(struct spoken workers[NUM_WORKERS], const struct hub_thread *h
         hear(&workers[rank], PH_FRAME_BEGIN);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------- */
+/* -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void leaves_before_the_job_goes(bool is_ready, enum ph_hub_on_death on_death)
 {

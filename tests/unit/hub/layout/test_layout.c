@@ -48,7 +48,8 @@ static void gradients_of_two_bytes_have_weights_of_four(void **state)
     ph__layout_destroy(layout);
 }
 
-/* Every element of every key is in one chunk, in its order, and no two keys share a cache line in either space. */
+/* Every element of every key is in one chunk, in its order, and no two keys share a cache line in either
+ * space. */
 static void check_cover(const struct ph__layout *layout, const struct ph__layout_key *keys)
 {
     size_t chunk = 0, gradient_end = 0, weight_end = 0;

@@ -8,7 +8,7 @@
 
 #include "hub/layout/placement.h"
 
-/* ---- machines that are made up ----------------------------------------------------------------------------------- */
+/* ---- machines that are made up ---- */
 
 enum { MOST_UNITS = 64, MOST_INTERFACES = 8 };
 
@@ -95,7 +95,7 @@ static void assert_interfaces(const struct invented *invented, size_t num_thread
     ph__placement_fini(&placement);
 }
 
-/* ---- units ------------------------------------------------------------------------------------------------------- */
+/* ---- units ---- */
 
 static void threads_take_cores_of_all_nodes_in_turn(void **state)
 {
@@ -167,7 +167,7 @@ static void more_threads_than_units_are_not_pinned(void **state)
     ph__placement_fini(&placement);
 }
 
-/* ---- interfaces -------------------------------------------------------------------------------------------------- */
+/* ---- interfaces ---- */
 
 static void a_thread_has_an_interface_of_its_node(void **state)
 {
@@ -280,7 +280,7 @@ static void an_interface_needs_an_address_that_the_hub_listens_at(void **state)
     assert_choice(&one, true, (const char *[]){"eth0", "eth1", "six", NULL});
 }
 
-/* ---- this machine, and those that hwloc makes up ------------------------------------------------------------------ */
+/* ---- this machine, and those that hwloc makes up ---- */
 
 static const struct ph__machine_interface *loopback(const struct ph__machine *machine)
 {
@@ -398,7 +398,7 @@ static void an_interface_is_on_the_node_that_hwloc_finds_it_on(void **state)
     ph__machine_fini(&machine);
 }
 
-/* ---- in words ---------------------------------------------------------------------------------------------------- */
+/* ---- in words ---- */
 
 /* Of the last of so many threads. */
 static void assert_place(const struct invented *invented, size_t num_threads, const char *words)

@@ -192,7 +192,7 @@ static void lists_are_the_other_way_round(void **state)
 
 #define KIB ((size_t)1 << 10)
 
-/* ---- the rule ---------------------------------------------------------------------------------------------------- */
+/* ---- the rule ---- */
 
 static void largest_goes_first_into_the_least_load(void **state)
 {
@@ -249,7 +249,8 @@ static void sizes_whose_sum_overflows_are_refused(void **state)
     assert_ok(ph__partition(1, sizes, 2, bins, loads));
 }
 
-/* The rule again, as slowly as it can be said: the first of the largest that are left, the first of the least loads. */
+/* The rule again, as slowly as it can be said: the first of the largest that are left, the first of the least
+ * loads. */
 static void partition_by_search(
     size_t num_items, const size_t *sizes, size_t num_bins, uint32_t *bins, size_t *loads)
 {
@@ -324,7 +325,7 @@ static void largest_load_is_near_the_least_possible(void **state)
     }
 }
 
-/* ---- chunks of models -------------------------------------------------------------------------------------------- */
+/* ---- chunks of models ---- */
 
 #define BALANCED 1.02
 
@@ -357,8 +358,8 @@ static struct balance_found find_worst(enum model model, size_t chunk_bytes, par
     return found;
 }
 
-/* How many of the 30 combinations have 50 chunks a core: all that have up to 128 cores in AlexNet, 256 in VGG-19, 32 in
- * ResNet-50, 4 in the dense part of MLPerf's DLRM, and all 512 in the one of Criteo Kaggle. */
+/* How many of the 30 combinations have 50 chunks a core: all that have up to 128 cores in AlexNet, 256 in
+ * VGG-19, 32 in ResNet-50, 4 in the dense part of MLPerf's DLRM, and all 512 in the one of Criteo Kaggle. */
 static void chunks_of_models_are_balanced_over_servers_and_cores(void **state)
 {
     (void)state;
@@ -371,8 +372,8 @@ static void chunks_of_models_are_balanced_over_servers_and_cores(void **state)
     }
 }
 
-/* What misleads it are the shorter chunks, of which a key has one at most. At 32 KiB they are too few to be seen in VGG-19
- * and beside the tables of Criteo Kaggle; larger chunks show it there. */
+/* What misleads it are the shorter chunks, of which a key has one at most. At 32 KiB they are too few to be
+ * seen in VGG-19 and beside the tables of Criteo Kaggle; larger chunks show it there. */
 static void the_greedy_that_forgets_to_sort_its_sizes_is_out_of_balance(void **state)
 {
     (void)state;

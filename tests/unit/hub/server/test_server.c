@@ -33,7 +33,7 @@ static struct ph_hub_client *connect_worker(const struct hub_thread *hub, const 
     return client;
 }
 
-/* ---- services ---------------------------------------------------------------------------------------------------- */
+/* ---- services ---- */
 
 static void check_sums(const struct hub_workers *workers, uint64_t iteration)
 {
@@ -121,7 +121,7 @@ static void names_are_printable_and_not_too_long(void **state)
     hub_thread_end(&hub);
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---- */
 
 static void there_are_no_more_jobs_than_the_hub_allows(void **state)
 {
@@ -207,7 +207,7 @@ static void a_chunk_has_a_largest_size(void **state)
     assert_fails(ph_hub_server_create(&options, &server), PH_ERROR_CONFIG, "up to 16777216");
 }
 
-/* ---- workers ----------------------------------------------------------------------------------------------------- */
+/* ---- workers ---- */
 
 static void a_worker_has_a_rank_of_its_own_in_its_service(void **state)
 {
@@ -268,7 +268,8 @@ static uint32_t rank_left_alone(const struct hub_thread *hub, const char *servic
     }
 }
 
-/* Whoever comes second hears that its keys are others, and goes; then the first can go on with a second one that fits. */
+/* Whoever comes second hears that its keys are others, and goes; then the first can go on with a second one
+ * that fits. */
 static void all_workers_must_have_the_same_keys(void **state)
 {
     (void)state;
@@ -365,7 +366,7 @@ static void the_end_of_a_service_ends_its_workers(void **state)
     hub_thread_end(&hub);
 }
 
-/* ---- strangers --------------------------------------------------------------------------------------------------- */
+/* ---- strangers ---- */
 
 static int connect_stranger(const struct hub_thread *hub)
 {
@@ -448,7 +449,7 @@ static void another_version_of_the_interface_is_refused(void **state)
     hub_thread_end(&hub);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void a_hub_that_has_ended_leaves_no_descriptor_open(void **state)
 {

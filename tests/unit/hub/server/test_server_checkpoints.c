@@ -1,5 +1,5 @@
-/* Whom a hub with a folder answers and what it says: when the folder fails, when services are destroyed, and when there are
- * more files than jobs that it may have. */
+/* Whom a hub with a folder answers and what it says: when the folder fails, when services are destroyed, and
+ * when there are more files than jobs that it may have. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

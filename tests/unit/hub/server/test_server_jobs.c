@@ -38,7 +38,7 @@ static void keys_are_forgotten_when_the_last_worker_that_told_them_goes(void **s
     ph_hub_server_destroy(server);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 struct ending { /* a job of two workers, of which the first has left and the service shall end */
     struct ph_hub_server *server;
@@ -84,7 +84,8 @@ static void a_service_ends_when_its_last_worker_has_left(void **state)
     end(&ending);
 }
 
-/* The one that asked has what the job has learnt; the one that died finds no service to wait in, should it come again. */
+/* The one that asked has what the job has learnt; the one that died finds no service to wait in, should it
+ * come again. */
 static void so_it_does_when_that_one_dies(void **state)
 {
     (void)state;

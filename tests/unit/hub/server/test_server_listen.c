@@ -1,4 +1,5 @@
-/* Whom a hub lets in, how long it listens to strangers, and what becomes of workers when there are many of these. */
+/* Whom a hub lets in, how long it listens to strangers, and what becomes of workers when there are many of
+ * these. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void let_pass(struct ph_hub_server *server, uint64_t seconds)
     hub_turns_take(server);
 }
 
-/* ---- silence ----------------------------------------------------------------------------------------------------- */
+/* ---- silence ---- */
 
 static void who_says_nothing_is_closed_unless_it_is_a_worker(void **state)
 {
@@ -78,7 +79,7 @@ static void who_goes_on_asking_is_not_closed(void **state)
     ph_hub_server_destroy(server);
 }
 
-/* ---- crowds ------------------------------------------------------------------------------------------------------ */
+/* ---- crowds ---- */
 
 static int knock(const struct ph_hub_server *server)
 {
@@ -183,7 +184,7 @@ static void who_waits_for_a_service_to_end_is_a_stranger(void **state)
     ph_hub_server_destroy(server);
 }
 
-/* ---- from where -------------------------------------------------------------------------------------------------- */
+/* ---- from where ---- */
 
 /* A socket that is no TCP socket of the loopback stands for one of another host. */
 static void a_worker_of_another_host_is_told_apart(void **state)
@@ -201,7 +202,7 @@ static void a_worker_of_another_host_is_told_apart(void **state)
     ph_hub_server_destroy(server);
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ---- */
 
 static void a_stranger_is_believed_little(void **state)
 {
@@ -227,7 +228,7 @@ static void a_stranger_is_believed_little(void **state)
     ph_hub_server_destroy(server);
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ---- */
 
 static void set_limit(rlim_t num_descriptors)
 {
@@ -328,8 +329,8 @@ static void *init(void *context)
     return NULL;
 }
 
-/* One client joins with as many workers as it is let, and no word after that: who has joined before still gets its links, and
- * whoever asks an answer. */
+/* One client joins with as many workers as it is let, and no word after that: who has joined before still
+ * gets its links, and whoever asks an answer. */
 static void silent_workers_take_no_descriptor_that_was_promised(void **state)
 {
     (void)state;
@@ -365,7 +366,8 @@ static void silent_workers_take_no_descriptor_that_was_promised(void **state)
     assert_int_equal(waitpid(process, NULL, 0), process);
 }
 
-/* ---- what workers that join and have not begun are promised: descriptors, and memory for what they say ---- */
+/* ---- what workers that join and have not begun are promised: descriptors, and memory for what they say ----
+ */
 
 static ph_status join(struct ph_hub_server *server, int socket, uint32_t rank, struct ph__answer *answer_out)
 {

@@ -1,4 +1,5 @@
-/* A hub's metrics as Prometheus scrapes them: what is a sample, that counters grow and never fall, and of what. */
+/* A hub's metrics as Prometheus scrapes them: what is a sample, that counters grow and never fall, and of
+ * what. */
 #include <poll.h>
 #include <regex.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 static const struct ph_hub_key a_key = {.num_elements = 40000, .dtype = PH_F32};
 
-/* ---- scraping ---------------------------------------------------------------------------------------------------- */
+/* ---- scraping ---- */
 
 /* The page's body. Static storage. */
 static const char *scrape(const struct hub_thread *hub)
@@ -54,7 +55,7 @@ static double value_of(const char *page, const char *sample)
     return -1;
 }
 
-/* ---- every line -------------------------------------------------------------------------------------------------- */
+/* ---- every line ---- */
 
 #define NAME "[a-zA-Z_][a-zA-Z0-9_]*"
 #define LABEL NAME "=\"([^\"\\]|\\\\[\\n\"])*\""
@@ -93,7 +94,7 @@ static void check_lines(const char *page)
     regfree(&help);
 }
 
-/* ---- what they say ----------------------------------------------------------------------------------------------- */
+/* ---- what they say ---- */
 
 static void counters_count_what_a_job_does(void **state)
 {
@@ -132,7 +133,7 @@ static void counters_count_what_a_job_does(void **state)
     hub_thread_end(&hub);
 }
 
-/* ---- every family ------------------------------------------------------------------------------------------------ */
+/* ---- every family ---- */
 
 enum { NUM_ITERATIONS = 40, NUM_CHUNKS = 4, NUM_UPDATES = NUM_ITERATIONS * NUM_CHUNKS };
 enum {
@@ -140,8 +141,9 @@ enum {
 }; /* pulls of the beginning, and pushes, of two workers */
 #define MEMORY_LIMIT (512u << 20)
 
-/* What each sample may be, so that none could stand in another's place unseen: the job has two workers and four chunks, over shared
- * memory, and keeps no checkpoints; another one waits for five workers, of whom none comes. least and most: inclusive. */
+/* What each sample may be, so that none could stand in another's place unseen: the job has two workers and
+ * four chunks, over shared memory, and keeps no checkpoints; another one waits for five workers, of whom none
+ * comes. least and most: inclusive. */
 static const struct {
     const char *sample;
     double least, most;

@@ -1,4 +1,5 @@
-/* What a hub does with its parts of a job's checkpoints, when disks fail and when the worker that says which to keep is slow. */
+/* What a hub does with its parts of a job's checkpoints, when disks fail and when the worker that says which
+ * to keep is slow. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -47,7 +48,7 @@ static void assert_parts(const struct ph__parts *parts, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-/* ---- half done --------------------------------------------------------------------------------------------------- */
+/* ---- half done ---- */
 
 /* The part is kept, and then what is older cannot be removed: a folder has its name. */
 static void a_part_that_is_kept_already_is_offered_so(void **state)
@@ -92,7 +93,7 @@ static void a_folder_in_the_place_of_a_part_is_none(void **state)
     end(&trial);
 }
 
-/* ---- not to be had now ------------------------------------------------------------------------------------------- */
+/* ---- not to be had now ---- */
 
 static void set_limit(rlim_t num_descriptors)
 {
@@ -102,7 +103,8 @@ static void set_limit(rlim_t num_descriptors)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* The hub has one descriptor, for the folder, and none for a part in it: it must not go on from an older part. */
+/* The hub has one descriptor, for the folder, and none for a part in it: it must not go on from an older
+ * part. */
 static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
 {
     (void)state;
@@ -131,7 +133,7 @@ static void a_part_that_cannot_be_opened_is_not_passed_over(void **state)
     end(&trial);
 }
 
-/* ---- while a job runs -------------------------------------------------------------------------------------------- */
+/* ---- while a job runs ---- */
 
 /* From the beginning, of which the hub has made its part: it waits to hear what becomes of that. */
 static void begin_job(struct trial *trial)
@@ -178,7 +180,8 @@ static void fill_room(const struct trial *trial)
         ph__parts_add(here, 100 + i);
 }
 
-/* A hub without room is not late: it may have some when it comes to the next iteration, and till then has settled none. */
+/* A hub without room is not late: it may have some when it comes to the next iteration, and till then has
+ * settled none. */
 static void a_hub_without_room_waits_for_the_next_iteration_all_the_same(void **state)
 {
     (void)state;
@@ -230,7 +233,8 @@ static void a_hub_without_chunks_makes_each_part_that_it_is_asked_for(void **sta
     end(&trial);
 }
 
-/* It makes what it is asked for, be that older than what it has made: so what others have is no matter of its own. */
+/* It makes what it is asked for, be that older than what it has made: so what others have is no matter of its
+ * own. */
 static void a_hub_without_chunks_settles_nothing_and_hinders_nothing(void **state)
 {
     (void)state;

@@ -114,7 +114,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
     hub_thread_end(&hub);
 }
 
-/* ---- why a worker is connected as it is -------------------------------------------------------------------------- */
+/* ---- why a worker is connected as it is ---- */
 
 static void assert_why(const struct ph_hub_options *options, const char *service, const char *wanted)
 {
@@ -185,7 +185,7 @@ static void workers_of_several_hubs_say_so(void **state)
         hub_thread_end(&hubs[i]);
 }
 
-/* ---- results ----------------------------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 /* How a job of one worker writes its results on a hub with one core thread. */
 static void check_results(

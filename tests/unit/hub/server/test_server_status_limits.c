@@ -1,4 +1,5 @@
-/* What asking a hub for its status may cost it: whoever asks, however often, and however much there is to tell. */
+/* What asking a hub for its status may cost it: whoever asks, however often, and however much there is to
+ * tell. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

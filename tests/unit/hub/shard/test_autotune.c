@@ -102,7 +102,8 @@ static void a_disturbed_round_hides_nothing(void **state)
     check_choice(&times, 128, .5);
 }
 
-/* Disturbances that fall on the default most often do not make the others better: its fastest round is as fast. */
+/* Disturbances that fall on the default most often do not make the others better: its fastest round is as
+ * fast. */
 static void a_default_that_is_disturbed_often_is_no_worse(void **state)
 {
     struct ph__autotune_times times = steady((double[]){3, 3, 3, 3, 3, 3, 3, 3, 3}, 7);

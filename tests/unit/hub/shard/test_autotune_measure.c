@@ -1,4 +1,5 @@
-/* Measuring ends with times of all sizes: how long it takes is not looked at here. Whatever it took is given back. */
+/* Measuring ends with times of all sizes: how long it takes is not looked at here. Whatever it took is given
+ * back. */
 #include "support/count_allocations.h"
 
 #include <sys/resource.h>

@@ -1,5 +1,6 @@
-/* How a core thread deals out its time, and what is asked of it meanwhile: shards that always have work, from workers that live in the
- * core thread itself (support/core_job.h), and looks at what they have summed, between two rounds. No clock. */
+/* How a core thread deals out its time, and what is asked of it meanwhile: shards that always have work, from
+ * workers that live in the core thread itself (support/core_job.h), and looks at what they have summed,
+ * between two rounds. No clock. */
 #include <pthread.h>
 #include <string.h>
 

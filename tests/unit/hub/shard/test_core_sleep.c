@@ -1,6 +1,7 @@
-/* A core thread that sleeps whenever it can is woken by whoever has something for it: by calls, by other core threads, by the doorbell of
- * a link over shared memory, and by bytes of a connection, however small the pieces that they come and go in. The system's limit
- * to its sleep would hide a ring that was lost, or an edge that was forgotten: here a sleep has no end. */
+/* A core thread that sleeps whenever it can is woken by whoever has something for it: by calls, by other core
+ * threads, by the doorbell of a link over shared memory, and by bytes of a connection, however small the
+ * pieces that they come and go in. The system's limit to its sleep would hide a ring that was lost, or an
+ * edge that was forgotten: here a sleep has no end. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-/* A shard's life: workers that die or leave at any moment, work in portions, and what is counted. Results are held against the
- * serial loop by support/shard_trial.h. */
+/* A shard's life: workers that die or leave at any moment, work in portions, and what is counted. Results are
+ * held against the serial loop by support/shard_trial.h. */
 #include "hub/shard/shard.h"
 
 #include <string.h>

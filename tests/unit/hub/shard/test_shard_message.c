@@ -1,4 +1,5 @@
-/* What a worker must not say: it fails, alone and with a clear line, and the others' results stay those of the serial loop. */
+/* What a worker must not say: it fails, alone and with a clear line, and the others' results stay those of
+ * the serial loop. */
 #include <math.h>
 #include <string.h>
 
@@ -288,8 +289,9 @@ static void a_push_that_was_on_its_way_when_another_left_fails_its_worker(void *
 
 /* ---- places ---- */
 
-/* Where gradients are received to: the place that was freed last is used next, no two gradients share one, and all that can be
- * under way have one. What is summed from there is held against the serial loop by the trial itself. */
+/* Where gradients are received to: the place that was freed last is used next, no two gradients share one,
+ * and all that can be under way have one. What is summed from there is held against the serial loop by the
+ * trial itself. */
 
 enum { NUM_WORKERS = 3, DEPTH = 2 };
 

@@ -1,4 +1,5 @@
-/* What goes back to workers, and when: pulls, parameters of one's own, staleness, and replies that leave slowly. */
+/* What goes back to workers, and when: pulls, parameters of one's own, staleness, and replies that leave
+ * slowly. */
 #include <string.h>
 
 #include "base/thread/cpu.h"
@@ -128,8 +129,8 @@ static void a_pull_brings_what_was_pushed_before_it(void **state)
     shard_trial_destroy(trial);
 }
 
-/* The next push of the worker is on its way already; the pull is answered with its own iteration, and in its time: the others
- * may wait for that before they push again. */
+/* The next push of the worker is on its way already; the pull is answered with its own iteration, and in its
+ * time: the others may wait for that before they push again. */
 static void a_pull_does_not_wait_for_pushes_after_it(void **state)
 {
     (void)state;
@@ -288,8 +289,8 @@ static void a_reply_that_cannot_be_sent_fails_its_worker_and_holds_up_nobody(voi
 
 /* ---- staleness ---- */
 
-/* Of worker 0, while nobody else pushes: what it hears the end of is `staleness` ahead, what it can push and the hub uses
- * `depth` more. */
+/* Of worker 0, while nobody else pushes: what it hears the end of is `staleness` ahead, what it can push and
+ * the hub uses `depth` more. */
 static void run_ahead(struct shard_trial *trial)
 {
     const uint64_t staleness = trial->options.staleness, depth = trial->options.depth;

@@ -30,7 +30,8 @@ static void push_all(struct shard_trial *trial, uint32_t worker)
         shard_trial_push(trial, worker, chunk, PH_HUB_PUSHPULL);
 }
 
-/* Its links have no doorbells, so that only begin_sleep counts: end_sleep is done by hand where it matters. */
+/* Its links have no doorbells, so that only begin_sleep counts: end_sleep is done by hand where it matters.
+ */
 static bool may_sleep(struct shard_trial *trial, uint16_t shard)
 {
     return ph__shard_begin_sleep(trial->shards[shard]);

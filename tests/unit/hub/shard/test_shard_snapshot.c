@@ -77,7 +77,8 @@ static void update(struct trial *trial, uint32_t chunk)
     shard_trial_settle(trial->shard);
 }
 
-/* What each chunk has had at its version must stay the snapshot's: weights by the oracle, slots as they are now. */
+/* What each chunk has had at its version must stay the snapshot's: weights by the oracle, slots as they are
+ * now. */
 static void want(struct trial *trial, uint32_t chunk)
 {
     const struct ph__job_memory *memory = &trial->shard->memory;
@@ -150,7 +151,8 @@ static void chunks_are_copied_when_they_come_to_the_version(void **state)
     on_each_transport(copy_version_one);
 }
 
-/* Their next updates are work to do already when the snapshot begins, so that these come before the copies. */
+/* Their next updates are work to do already when the snapshot begins, so that these come before the copies.
+ */
 static void copy_before_updates(struct trial *trial)
 {
     for (uint32_t chunk = 0; chunk < trial->num_chunks; chunk++) {
@@ -251,7 +253,8 @@ static void a_version_is_told_of_once_when_the_first_chunk_reaches_it(void **sta
 
 /* ---- the way back ---- */
 
-/* A shard that has done nothing yet, and a snapshot of another's: results are those that the other's workers had. */
+/* A shard that has done nothing yet, and a snapshot of another's: results are those that the other's workers
+ * had. */
 static void restore_into(struct trial *to, const struct trial *from)
 {
     struct ph__job_memory *memory = &to->shard->memory;

@@ -1,4 +1,5 @@
-/* First touch: afterwards all pages of a shard's chunks are there, of nobody else's, and hold what they held. */
+/* First touch: afterwards all pages of a shard's chunks are there, of nobody else's, and hold what they held.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -106,7 +107,8 @@ static void a_shard_touches_all_of_its_chunks(void **state)
     end(&trial);
 }
 
-/* A file of small pages, as the worker's region is where its pages are not large: the other shard's are not touched. */
+/* A file of small pages, as the worker's region is where its pages are not large: the other shard's are not
+ * touched. */
 static void and_of_no_others(void **state)
 {
     (void)state;

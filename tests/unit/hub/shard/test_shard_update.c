@@ -1,5 +1,6 @@
-/* Sums and steps: whatever the order in which messages come, replies leave and shards run, the bits are those of the serial loop.
- * Every walk is held against it by support/shard_trial.h, version by version and reply by reply. */
+/* Sums and steps: whatever the order in which messages come, replies leave and shards run, the bits are those
+ * of the serial loop. Every walk is held against it by support/shard_trial.h, version by version and reply by
+ * reply. */
 #include "support/shard_walk.h"
 #include "support/test_support.h"
 

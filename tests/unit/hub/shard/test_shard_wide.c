@@ -119,8 +119,8 @@ static void end_trial(struct shard_trial *trial)
     shard_trial_destroy(trial);
 }
 
-/* A pass is one stripe of each shard. Whoever comes to it last goes on to the next one, and no further: then its thread may
- * sleep, and the other one's may not. */
+/* A pass is one stripe of each shard. Whoever comes to it last goes on to the next one, and no further: then
+ * its thread may sleep, and the other one's may not. */
 static void no_pass_begins_before_the_last_has_ended_everywhere(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What becomes of a running job when a worker leaves it in good order, seen by the one that stays; and a job that is refused. */
+/* What becomes of a running job when a worker leaves it in good order, seen by the one that stays; and a job
+ * that is refused. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -146,8 +147,8 @@ static void a_job_of_too_many_chunks_is_refused_before_they_are_placed(void **st
 
 /* ---- quotas ---- */
 
-/* What a job is said to take of its hub, against what the C library and the kernel have given for it; and that a job which would
- * take too much takes nothing. */
+/* What a job is said to take of its hub, against what the C library and the kernel have given for it; and
+ * that a job which would take too much takes nothing. */
 
 enum { NUM_CORES = 3, NUM_WORKERS = 2, CHUNK_BYTES = 64 };
 

@@ -138,7 +138,8 @@ static void what_a_hub_with_chunks_has_not_made_goes(void **state)
     assert_int_equal(keep.settled_end, 75);
 }
 
-/* A hub without chunks has no iteration behind it, whatever it was asked for last: it may be at work on any. */
+/* A hub without chunks has no iteration behind it, whatever it was asked for last: it may be at work on any.
+ */
 static void what_only_a_hub_without_chunks_has_not_made_stays(void **state)
 {
     (void)state;

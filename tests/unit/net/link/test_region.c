@@ -1,4 +1,5 @@
-/* Shared memory: what the maker wrote is what others see, and no holder of the descriptor can do more than it was given for. */
+/* Shared memory: what the maker wrote is what others see, and no holder of the descriptor can do more than it
+ * was given for. */
 #include "net/link/region.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Links over shared memory: one region, a link at either end, in one thread and in two. What the other side may write there,
- * it writes here: anything at all. */
+/* Links over shared memory: one region, a link at either end, in one thread and in two. What the other side
+ * may write there, it writes here: anything at all. */
 #include "net/link/shared_link.h"
 
 #include <poll.h>
@@ -98,7 +98,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The positions that the writer and the reader of a ring publish: in its first and in its second cache line. */
+/* The positions that the writer and the reader of a ring publish: in its first and in its second cache line.
+ */
 static uint64_t *position(bool is_to_hub, bool is_read)
 {
     const size_t ring = is_to_hub ? 0 : region.size / 2;

@@ -1,5 +1,5 @@
-/* Connecting by a name: this program has getaddrinfo(3) and connect(2) of its own, so that names have the addresses, and these the
- * errors, that are wanted. */
+/* Connecting by a name: this program has getaddrinfo(3) and connect(2) of its own, so that names have the
+ * addresses, and these the errors, that are wanted. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>

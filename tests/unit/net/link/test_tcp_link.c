@@ -1,5 +1,5 @@
-/* Links over TCP, each with its other side in the same thread: what is sent arrives, in order and once, through sockets that take
- * little at a time; and nothing arrives of what somebody in between has changed. */
+/* Links over TCP, each with its other side in the same thread: what is sent arrives, in order and once,
+ * through sockets that take little at a time; and nothing arrives of what somebody in between has changed. */
 #include "net/link/tcp_link.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Clients with plain sockets and the server they talk to, in one thread: whoever waits lets the server run. */
+/* Clients with plain sockets and the server they talk to, in one thread: whoever waits lets the server run.
+ */
 #include "net/server/http_server.h"
 
 #include <arpa/inet.h>
@@ -74,7 +75,7 @@ static int stop_server(void **state)
     return close(log_ends[1]);
 }
 
-/* ---- clients --------------------------------------------------------------------------------------------- */
+/* ---- clients ---- */
 
 static int try_connect(const char *address, uint16_t port)
 {
@@ -145,8 +146,9 @@ static void send_all(int client, const char *bytes, size_t size)
     }
 }
 
-/* The whole answer to some bytes; the connection ends with it. The client sends no more only when the server has seen these:
- * libmicrohttpd overlooks an end that comes together with the last bytes, until the connection has idled too long. */
+/* The whole answer to some bytes; the connection ends with it. The client sends no more only when the server
+ * has seen these: libmicrohttpd overlooks an end that comes together with the last bytes, until the
+ * connection has idled too long. */
 static char *ask_bytes(const char *bytes, size_t size)
 {
     const int client = connect_client();
@@ -181,7 +183,7 @@ static void expect_still_serving(void)
     expect("GET /hello" CLOSING, "HTTP/1.1 200 OK\r\n", "Content-Length: 6\r\n", "hello\n");
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void a_page_is_given_to_who_gets_its_path(void **state)
 {
@@ -253,7 +255,7 @@ static void one_connection_asks_many_times(void **state)
     close(client);
 }
 
-/* ---- bad clients ----------------------------------------------------------------------------------------- */
+/* ---- bad clients ---- */
 
 /* Refused or left without an answer, but never given a page. */
 static void expect_no_page(const char *bytes, size_t size)
@@ -354,7 +356,7 @@ static void clients_beyond_the_limit_harm_nobody_for_long(void **state)
     expect_still_serving();
 }
 
-/* ---- the server itself ----------------------------------------------------------------------------------- */
+/* ---- the server itself ---- */
 
 static void nothing_is_left_of_a_server_and_its_connections(void **state)
 {

@@ -18,7 +18,8 @@ static void write_all(struct ph__prometheus *text)
     ph__prometheus_count(text, &empty, 1, 2);
 }
 
-/* Written by the format's description; prometheus_client's parser (0.26) reads from it what was written above. */
+/* Written by the format's description; prometheus_client's parser (0.26) reads from it what was written
+ * above. */
 static void families_and_samples_are_written(void **state)
 {
     (void)state;

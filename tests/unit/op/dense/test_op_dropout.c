@@ -80,7 +80,7 @@ static void what_is_dropped_depends_on_the_place_in_the_epoch(void **state)
     check_trial(&trial);
 }
 
-/* ---- items ----------------------------------------------------------------------------------------------------- */
+/* ---- items ---- */
 
 enum { MOST_LENGTH = 4 };
 

@@ -1,4 +1,5 @@
-/* Batch norm in inference programs: melted into the linear layer before it, where nothing else reads what flows between. */
+/* Batch norm in inference programs: melted into the linear layer before it, where nothing else reads what
+ * flows between. */
 #include "support/test_support.h"
 
 #include <math.h>
@@ -152,7 +153,8 @@ static double largest_difference(const ph_real *a, const ph_real *b)
 
 static const struct design plain = {0};
 
-/* The training program moves the statistics; the inference programs beside it never run again from stale weights. */
+/* The training program moves the statistics; the inference programs beside it never run again from stale
+ * weights. */
 static void folded_equals_unfolded_while_the_statistics_move(void **state)
 {
     (void)state;

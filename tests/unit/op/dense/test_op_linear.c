@@ -77,7 +77,8 @@ static void linear_takes_all_dimensions_but_the_last_as_rows(void **state)
     check_trial(&trial);
 }
 
-/* ROWS rows of IN reals, as ROWS samples or as ROWS / LENGTH samples of LENGTH rows, go through two layers. */
+/* ROWS rows of IN reals, as ROWS samples or as ROWS / LENGTH samples of LENGTH rows, go through two layers.
+ */
 enum { ROWS = 84, LENGTH = 4, IN = 19, HIDDEN = 33, OUT = 3 };
 static const char *const result_names[] = {"y", "gradient.0", "gradient.1", "gradient.2", "gradient.3"};
 enum { NUM_RESULTS = 5, MOST_ELEMENTS = HIDDEN * IN };
@@ -212,8 +213,8 @@ static void a_weight_is_packed_once(void **state)
     ph_program_destroy(program);
 }
 
-/* Nodes of the operator in the gradient of two layers, of which the first has an activation, which a second reader may
- * watch. */
+/* Nodes of the operator in the gradient of two layers, of which the first has an activation, which a second
+ * reader may watch. */
 static size_t count_in_gradient(enum ph_activation activation, bool is_watched, const char *operator_name)
 {
     struct ph_builder *builder = NULL;

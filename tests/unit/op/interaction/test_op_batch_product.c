@@ -149,7 +149,8 @@ static double machine_flops(size_t n, bool has_projection)
     return flops;
 }
 
-/* Two products forward and four backward of n RANK DIM multiplications and additions each; of n n DIM one and two. */
+/* Two products forward and four backward of n RANK DIM multiplications and additions each; of n n DIM one and
+ * two. */
 static void products_with_a_projection_cost_in_proportion_to_the_vectors_and_all_pairs_to_their_square(
     void **state)
 {

@@ -89,7 +89,8 @@ static void attention_is_a_weighted_mean_of_the_values(void **state)
     check_trial(&(struct op_trial){.batch = {.num_dense = COLUMNS}, .build = over_keys});
 }
 
-/* ---- over histories of 0 to 4 items: rows of k, q and v of item i are its weight times a vector, and another ---- */
+/* ---- over histories of 0 to 4 items: rows of k, q and v of item i are its weight times a vector, and
+ * another ---- */
 
 static const uint32_t offsets[] = {0, 3, 3, 7, 8, 8};
 static const int32_t lengths[] = {3, 0, 4, 1, 0};

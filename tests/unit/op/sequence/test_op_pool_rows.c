@@ -87,7 +87,7 @@ static void a_bag_is_the_weighted_sum_of_its_rows(void **state)
     }
 }
 
-/* ---- the batch around it --------------------------------------------------------------------------------------- */
+/* ---- the batch around it ---- */
 
 static const ph_real *output(struct ph_workspace *workspace)
 {

@@ -1,4 +1,5 @@
-/* What models do with samples works with items: programs over M items give the bits of programs over M samples. */
+/* What models do with samples works with items: programs over M items give the bits of programs over M
+ * samples. */
 #include "op/table/op_table.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static ph_value layer(struct ph_builder *builder, ph_value x, size_t in, size_t 
     return ph_linear(builder, x, weight, bias, activation);
 }
 
-/* Every operator that models use behind a lookup: x (rows, WIDTH) -> (rows, 2). Dropout goes by sample: see its test. */
+/* Every operator that models use behind a lookup: x (rows, WIDTH) -> (rows, 2). Dropout goes by sample: see
+ * its test. */
 static ph_value perceptron(struct ph_builder *builder, ph_value x)
 {
     const size_t hidden = 40;
@@ -90,7 +92,8 @@ static struct ph_program *build(const struct trial *trial)
     return program;
 }
 
-/* Bags of 0 to 3 items where there are fewer samples than items, else of one each; the other feature has two ids. */
+/* Bags of 0 to 3 items where there are fewer samples than items, else of one each; the other feature has two
+ * ids. */
 static struct ph_batch make_batch(const struct trial *trial)
 {
     static uint32_t offsets[2 * MOST_ROWS + 1];

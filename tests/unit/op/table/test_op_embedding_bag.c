@@ -1,4 +1,5 @@
-/* The lookup's part that the kernel's tests do not see: which format of rows is read, and what it is said to cost. */
+/* The lookup's part that the kernel's tests do not see: which format of rows is read, and what it is said to
+ * cost. */
 #include <math.h>
 
 #include "unit/op/table_fixture.h"

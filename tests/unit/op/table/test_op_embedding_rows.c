@@ -8,7 +8,7 @@
 
 enum { NUM_FEATURES = 3, HISTORY = 1 };
 
-/* ---- what is looked up ---------------------------------------------------------------------------------------- */
+/* ---- what is looked up ---- */
 
 enum { DIM = 19, NUM_ROWS = 50, NUM_SAMPLES = 2500 };
 
@@ -142,7 +142,7 @@ static void rows_of_every_format_are_those_of_bags_of_one_id(void **state)
     }
 }
 
-/* ---- what is learnt ------------------------------------------------------------------------------------------- */
+/* ---- what is learnt ---- */
 
 /* The history's rows, pooled behind the lookup: (B,1,D). */
 static ph_value history(struct ph_builder *builder, ph_value ids, ph_value table)
@@ -307,7 +307,7 @@ static void threads_do_not_change_a_bit(void **state)
         table_model_fini(&models[k]);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------------ */
+/* ---- what is refused ---- */
 
 static void assert_rows_refused(size_t num_selected, size_t feature, const char *part)
 {

@@ -1,5 +1,5 @@
-/* Gradients of micro-batches, of a program that looks one table up in several ways, against those of the whole batch; in a
- * workspace that grows from micro-batch to micro-batch. */
+/* Gradients of micro-batches, of a program that looks one table up in several ways, against those of the
+ * whole batch; in a workspace that grows from micro-batch to micro-batch. */
 #include "op/update/accumulation.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { FEATURES = 3, ROWS = 11, DIM = 5, BATCH = 24, MOST_IDS = FEATURES * BATCH * BATCH, STEPS = 3 };
 
-/* ---- the batch: later samples have more ids ------------------------------------------------------------------------ */
+/* ---- the batch: later samples have more ids ---- */
 
 struct samples {
     struct ph_batch batch;
@@ -52,7 +52,7 @@ static struct samples *make_samples(size_t step)
     return samples;
 }
 
-/* ---- the program --------------------------------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 /* Two features share their rows. */
 static ph_value add_table(struct ph_builder *builder)
@@ -132,7 +132,7 @@ static struct ph_program *make_program(add_model *add, size_t num_micro_batches)
     return program;
 }
 
-/* ---- learning ------------------------------------------------------------------------------------------------------ */
+/* ---- learning ---- */
 
 struct learner {
     bool counts_alike; /* samples */

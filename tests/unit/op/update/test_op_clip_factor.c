@@ -1,5 +1,5 @@
-/* The factor alone, on gradients that are parameters' values: d loss / d w of a plain product. Its use in updates is
- * checked in test_op_update.c. */
+/* The factor alone, on gradients that are parameters' values: d loss / d w of a plain product. Its use in
+ * updates is checked in test_op_update.c. */
 #include <math.h>
 
 #include "unit/op/table_fixture.h"

@@ -100,7 +100,8 @@ static void only_an_update_of_touched_rows_that_nobody_watches_is_fused(void **s
     }
 }
 
-/* Without decay, SGD and Adagrad leave rows without a gradient as they are: the whole table is the touched rows. */
+/* Without decay, SGD and Adagrad leave rows without a gradient as they are: the whole table is the touched
+ * rows. */
 static void a_whole_table_that_stays_put_is_fused(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* A table that is cut into runs of rows and of columns, each a table of its own, learns what the whole table learns, bit for
- * bit: the same program with the same gradients of pooled vectors, which do not depend on the rows, so that each piece may
- * be looked up by itself. */
+/* A table that is cut into runs of rows and of columns, each a table of its own, learns what the whole table
+ * learns, bit for bit: the same program with the same gradients of pooled vectors, which do not depend on the
+ * rows, so that each piece may be looked up by itself. */
 #include <stdio.h>
 
 #include "base/thread/cpu.h"
@@ -31,7 +31,7 @@ struct step_input {
     ph_real *labels; /* (SAMPLES, dim) */
 };
 
-/* ---- programs ---------------------------------------------------------------------------------------------- */
+/* ---- programs ---- */
 
 static ph_value piece_of(
     struct ph_builder *builder, struct learner *learner, ph_value ids, size_t run, size_t piece)
@@ -109,7 +109,7 @@ static void learner_init(struct learner *learner, const struct cuts *cuts,
     assert_ok(ph_workspace_create(model->executor, 1, 1, &model->workspace));
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 /* Each bag's ids go to the bags of the runs that have their rows, in their order. */
 static void run_step(struct learner *learner, const struct step_input *input, uint64_t step)
@@ -154,7 +154,7 @@ static void draw_input(struct ph__rng_sequence *random, size_t dim, struct step_
         input->labels[i] = (ph_real)ph__rng_next_uniform(random);
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 static void assert_same_piece(
     const struct ph_parameter *piece, const struct ph_parameter *whole, const struct ph__slice_shard *shard)
@@ -188,7 +188,7 @@ static void assert_same_table(struct learner *pieces, struct learner *whole)
         }
 }
 
-/* ---- trials ------------------------------------------------------------------------------------------------ */
+/* ---- trials ---- */
 
 static struct cuts no_cuts(size_t dim)
 {

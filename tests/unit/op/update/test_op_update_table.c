@@ -106,7 +106,8 @@ static void whole_table_decay_reaches_untouched_rows(void **state)
     table_model_fini(&model);
 }
 
-/* Steps of nothing but decay, clipped: the norm reads the rows, too. Split rows are those of fp32 in two parts. */
+/* Steps of nothing but decay, clipped: the norm reads the rows, too. Split rows are those of fp32 in two
+ * parts. */
 static void decay_of_split_rows_is_that_of_fp32(void **state)
 {
     (void)state;

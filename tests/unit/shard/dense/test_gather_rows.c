@@ -1,4 +1,5 @@
-/* The gradient of a table that every rank has: the same bits on all of them, in memory for as many rows as there can be. */
+/* The gradient of a table that every rank has: the same bits on all of them, in memory for as many rows as
+ * there can be. */
 #include <string.h>
 
 #include "base/memory/memory.h"

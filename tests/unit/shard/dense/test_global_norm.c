@@ -1,6 +1,6 @@
-/* The factor by which gradients are clipped, of ranks that are threads, against that of one rank: for each kind of plan, with and
- * without dense parameters, with l2 over touched rows and over whole tables. Two steps, the second of which begins with what
- * the first factor has left. */
+/* The factor by which gradients are clipped, of ranks that are threads, against that of one rank: for each
+ * kind of plan, with and without dense parameters, with l2 over touched rows and over whole tables. Two
+ * steps, the second of which begins with what the first factor has left. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct training {
     bool is_whole_table, has_dense;
 };
 
-/* ---- the data ----------------------------------------------------------------------------------------------------------- */
+/* ---- the data ---- */
 
 struct samples {
     struct ph_batch batch;
@@ -59,7 +59,7 @@ static void make_samples(struct samples *samples, size_t step, size_t first, siz
         .ids = samples->ids};
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static ph_value add_loss(struct ph_builder *builder, bool has_dense)
 {
@@ -127,7 +127,7 @@ static ph_status take_steps(
     return PH_OK;
 }
 
-/* ---- ranks -------------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 struct trial {
     const struct training *training;
@@ -194,7 +194,7 @@ static void check_worlds(const struct training *training)
         check(training, worlds[i], alone);
 }
 
-/* ---- tests -------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static const char mixed[] = "tables:\n  a: {kind: row_wise}\n  b: {kind: data_parallel}\n"
                             "  c: {kind: column_wise}\ndefault: {kind: table_wise}\n";

@@ -1,7 +1,8 @@
 /* Row-wise Adagrad of tables whose columns are cut has the states, and the weights, of one rank's. */
 #include "unit/shard/shard_learner.h"
 
-/* Columns alone are cut; of one table slices lie in local tables of several widths, each with ranks of its own. */
+/* Columns alone are cut; of one table slices lie in local tables of several widths, each with ranks of its
+ * own. */
 static const char column_cuts[] =
     "tables:\n  a: {kind: column_wise, ranks: [0, 1, 2]}\n  b: {kind: column_wise, ranks: [3, 0]}\n"
     "  c: {kind: column_wise, ranks: [2, 1, 0]}\n  d: {kind: column_wise, ranks: [1, 2, 3]}\n"

@@ -1,5 +1,6 @@
-/* Two batch norms, one behind the other, over ranks that are threads, against the same ones on one rank: batches of many samples,
- * of fewer than there are ranks, and of one. Columns are chosen so that the ranks' own statistics would be wrong. */
+/* Two batch norms, one behind the other, over ranks that are threads, against the same ones on one rank:
+ * batches of many samples, of fewer than there are ranks, and of one. Columns are chosen so that the ranks'
+ * own statistics would be wrong. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const size_t batches[NUM_STEPS] = {MOST_SAMPLES, 5, 1, 26};
 static const char *const statistics[NUM_STATISTICS] = {
     "first.mean", "first.variance", "second.mean", "second.variance"};
 
-/* ---- the data ----------------------------------------------------------------------------------------------------------- */
+/* ---- the data ---- */
 
 struct samples {
     struct ph_batch batch;
@@ -48,7 +49,7 @@ static void make_samples(struct samples *samples, size_t step, size_t first, siz
         .labels = samples->labels};
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static ph_value norm(struct ph_builder *builder, ph_value x, const char *name)
 {
@@ -90,10 +91,10 @@ static void build(struct ph_builder *builder, const struct ph_distribution *dist
     ph_output(builder, "dx", gradients[NUM_LEARNT]);
 }
 
-/* ---- what comes out ----------------------------------------------------------------------------------------------------- */
+/* ---- what comes out ---- */
 
-/* Of samples, where they are in the batch; gradients of gamma and beta over all ranks, and running statistics, as each rank has
- * them. */
+/* Of samples, where they are in the batch; gradients of gamma and beta over all ranks, and running
+ * statistics, as each rank has them. */
 struct outcome {
     ph_real y[NUM_STEPS][MOST_SAMPLES * COLUMNS], dx[NUM_STEPS][MOST_SAMPLES * COLUMNS];
     struct {
@@ -176,7 +177,7 @@ static struct outcome *run_together(size_t world_size, uint64_t seed)
     return outcome;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 /* (rows, columns): each number within 1e-6 of the largest of its column. */
 static void assert_columns_near(
@@ -235,7 +236,7 @@ static void bits_do_not_depend_on_who_is_first(void **state)
     free(first);
 }
 
-/* ---- what the pass leaves, and what it refuses ---------------------------------------------------------------------------- */
+/* ---- what the pass leaves, and what it refuses ---- */
 
 /* Builds by `context`, a rank_model_build in an inference or training program, with one rank. */
 struct trial {

@@ -1,4 +1,5 @@
-/* Tables whose rows are cut over the ranks of a host: sums are made there, and the model learnt is that of one rank. */
+/* Tables whose rows are cut over the ranks of a host: sums are made there, and the model learnt is that of
+ * one rank. */
 #include "unit/shard/shard_learner.h"
 
 /* Over four ranks of a host, b has rows on three of them, c on two, e on one. */
@@ -63,7 +64,7 @@ static void fewer_bits_on_the_wire_cost_few_digits(void **state)
         check(&(struct training){.plan = mixed, .wire = wire, .ranks_per_host = 2}, 8, tolerances[wire]);
 }
 
-/* ---- twice the same ---------------------------------------------------------------------------------------------------- */
+/* ---- twice the same ---- */
 
 enum { WORLD = 8 };
 

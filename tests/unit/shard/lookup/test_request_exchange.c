@@ -1,4 +1,5 @@
-/* What ranks ask each other for, against what the rank of a stream finds in the whole batch by itself; and what is refused. */
+/* What ranks ask each other for, against what the rank of a stream finds in the whole batch by itself; and
+ * what is refused. */
 #include "shard/lookup/request_exchange.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static const uint64_t num_rows[NUM_FEATURES] = {10, 7};
 static const struct ph__stream streams[] = {{0, "a", 0, 6, 10}, {1, "b", 0, 7, 7}, {0, "a", 6, 4, 10}};
 static const size_t first_streams[WORLD + 1] = {0, 2, 3, 3};
 
-/* ---- the data ----------------------------------------------------------------------------------------------------------- */
+/* ---- the data ---- */
 
 struct samples {
     struct ph_batch batch;
@@ -59,7 +60,7 @@ static void make_samples(struct samples *samples, size_t step, size_t first, siz
     samples->offsets[bag] = (uint32_t)samples->batch.num_ids;
 }
 
-/* ---- one rank ----------------------------------------------------------------------------------------------------------- */
+/* ---- one rank ---- */
 
 static ph_status make_sharding(struct ph_comm *comm, struct ph__sharding **sharding_out)
 {
@@ -164,7 +165,7 @@ static void a_rank_has_all_ids_that_lie_in_its_streams(void **state)
     thread_ranks_run(&(struct thread_ranks){.world_size = WORLD}, run_steps, NULL, NULL);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 /* The second rank's sixth id, of its third sample, is this one. */
 static ph_status ask_for(struct ph_comm *comm, void *context)
@@ -208,7 +209,8 @@ static void an_id_outside_its_table_ends_all_ranks(void **state)
     }
 }
 
-/* The first rank has two samples of four, the second two of three. Nobody asks the second for anything: it knows by the header. */
+/* The first rank has two samples of four, the second two of three. Nobody asks the second for anything: it
+ * knows by the header. */
 static ph_status ask_for_other_data(struct ph_comm *comm, void *context)
 {
     static const uint32_t offsets[2 * NUM_FEATURES + 1] = {0};

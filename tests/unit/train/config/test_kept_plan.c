@@ -1,4 +1,5 @@
-/* Plans that trainings leave in their folders: read back as they were, and not taken where they do not fit. */
+/* Plans that trainings leave in their folders: read back as they were, and not taken where they do not fit.
+ */
 #include "support/test_support.h"
 
 #include "plan/plan_choice.h"

@@ -57,7 +57,8 @@ static void what_does_not_change_the_outcome_is_not_in_the_key(void **state)
     assert_int_equal(strlen(key_of("seed=1", "p")), 12);
 }
 
-/* Another value than the default of an option that may change on resume, as a set; NULL where there is none by rule. */
+/* Another value than the default of an option that may change on resume, as a set; NULL where there is none
+ * by rule. */
 static const char *another_value(const struct ph__option_table *table, const struct ph__option *option)
 {
     static char set[256];

@@ -75,7 +75,8 @@ static void bytes_follow_optimizer_and_row_format(void **state)
     }
 }
 
-/* Row-wise state moves by the squares of a row's whole gradient, which l2 gives to all rows or to those of the batch. */
+/* Row-wise state moves by the squares of a row's whole gradient, which l2 gives to all rows or to those of
+ * the batch. */
 static void rows_stay_whole_where_all_of_them_are_summed(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Trainings on lists whose ids carry weights, against logistic regression written out here; and of a model that adds
- * losses, against their gradients. */
+/* Trainings on lists whose ids carry weights, against logistic regression written out here; and of a model
+ * that adds losses, against their gradients. */
 #include "train/config/training_program.h"
 
 #include <math.h>
@@ -154,8 +154,9 @@ static void lists_and_libsvm_lines_are_learnt_from_alike(void **state)
         train_regression(cells, weighted_list, PH_POOL_SUM).test.logloss, 0, 1e-15);
 }
 
-#define CLIPPING \
-    0.05 /* a row without ids has steep gradients behind DHEN's layer norms: some seeds diverge without it */
+#define CLIPPING                                                                                           \
+    0.05 /* a row without ids has steep gradients behind DHEN's layer norms: some seeds diverge without it \
+          */
 
 static void weights_of_one_change_no_bit(void **state)
 {
@@ -239,8 +240,8 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* Of a block with bias b, beside one with c: the loss of the labels is that of the logit m = (b + c) / 2, the added one
- * that of the logit b with sigmoid(m) for a label. */
+/* Of a block with bias b, beside one with c: the loss of the labels is that of the logit m = (b + c) / 2, the
+ * added one that of the logit b with sigmoid(m) for a label. */
 static double gradient(double b, double c, double mean_label)
 {
     const double p = sigmoid((b + c) / 2);

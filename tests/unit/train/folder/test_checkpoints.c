@@ -81,7 +81,8 @@ static void steps_are_listed_newest_first_and_all_else_is_left_out(void **state)
     expect_steps("/no/such/folder", 0, NULL);
 }
 
-/* What a process leaves that is killed while it writes a folder: the first one, too, so that there is no checkpoint yet. */
+/* What a process leaves that is killed while it writes a folder: the first one, too, so that there is no
+ * checkpoint yet. */
 static void folders_without_an_index_are_left_out(void **state)
 {
     (void)state;

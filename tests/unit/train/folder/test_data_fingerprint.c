@@ -36,7 +36,7 @@ static void see_note(void *context, const char *text)
 
 static const struct ph_train_observer observer = {.on_progress = see_progress, .on_note = see_note};
 
-/* ---- data ------------------------------------------------------------------------------------------------ */
+/* ---- data ---- */
 
 static void shell(const char *command)
 {
@@ -88,7 +88,7 @@ static void change_label(const char *path, double part)
     fclose(file);
 }
 
-/* ---- trainings ------------------------------------------------------------------------------------------- */
+/* ---- trainings ---- */
 
 static struct setup *set_up_watched(const char *folder, const char *train_path)
 {
@@ -132,7 +132,7 @@ static struct ph_train_summary expect_resumed(struct setup *setup)
     return summary;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static void rows_behind_are_noticed(void **state)
 {
@@ -252,7 +252,7 @@ static void each_file_of_a_pattern_is_compared(void **state)
     free(setup);
 }
 
-/* ---- other rows ------------------------------------------------------------------------------------------ */
+/* ---- other rows ---- */
 
 static void changed_validation_rows_are_noticed(void **state)
 {
@@ -301,7 +301,7 @@ static void prepared_data_is_known_by_its_manifest(void **state)
     free(setup);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 /* Removes the data record from the newest checkpoint, as an older version would have left it. */
 static void forget_data(struct setup *setup)

@@ -46,8 +46,8 @@ static void see_note(void *context, const char *text)
 static const struct ph_train_observer observer = {
     .on_progress = see_progress, .on_start = see_start, .on_note = see_note};
 
-/* Everything that is carried at once: dropout, batch norm, two optimizers with slots of all kinds, a plateau schedule
- * that cuts, evaluations within epochs, a warm-up. The observer sees each step. */
+/* Everything that is carried at once: dropout, batch norm, two optimizers with slots of all kinds, a plateau
+ * schedule that cuts, evaluations within epochs, a warm-up. The observer sees each step. */
 static struct setup *set_up_all(const char *model, const char *folder)
 {
     struct setup *setup = set_up(model, folder);
@@ -65,8 +65,8 @@ static struct setup *set_up_all(const char *model, const char *folder)
     return setup;
 }
 
-/* Trains until the signal that comes with the report of a step: within the evaluation that follows it, or else behind
- * the next step. */
+/* Trains until the signal that comes with the report of a step: within the evaluation that follows it, or
+ * else behind the next step. */
 static void train_until(struct setup *setup, uint64_t step, bool is_resumed)
 {
     struct ph_train_summary summary;
@@ -160,7 +160,8 @@ static void training_stopped_at_a_step_ends_as_one_that_was_not(void **state)
     free(stopped);
 }
 
-/* The training is done and saved, also where nothing else is: a resumed one measures on the test data and no more. */
+/* The training is done and saved, also where nothing else is: a resumed one measures on the test data and no
+ * more. */
 static void expect_tested_when_it_resumes(int64_t checkpoint_steps)
 {
     struct setup *whole = set_up_all("fm", "tested"), *stopped = set_up_all("fm", "untested");

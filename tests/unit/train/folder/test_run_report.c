@@ -1,4 +1,5 @@
-/* What report.html holds of whole trainings; that it is sound HTML and looks right, tests/system/test_report_html.sh sees. */
+/* What report.html holds of whole trainings; that it is sound HTML and looks right,
+ * tests/system/test_report_html.sh sees. */
 #include "train/folder/run_report.h"
 
 #include <signal.h>
@@ -90,7 +91,8 @@ static void calibration_is_on_validation_data_where_there_is_no_other(void **sta
     free(setup);
 }
 
-/* Of a low base rate the axes are logarithmic: a rate of nothing has no place there, but its samples count. */
+/* Of a low base rate the axes are logarithmic: a rate of nothing has no place there, but its samples count.
+ */
 static void groups_without_a_positive_are_shown_too(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Ranks that do not see the same in the folder of their training: where a file there leads depends on who looks. */
+/* Ranks that do not see the same in the folder of their training: where a file there leads depends on who
+ * looks. */
 #include "train/folder/train_folder.h"
 
 #include <sched.h>

@@ -34,8 +34,8 @@ static void another_seed_gives_another_model(void **state)
     free(setup);
 }
 
-/* Two trainings that round differently stay near each other: no batch statistics, short steps, and the last model instead of
- * the best epoch's. */
+/* Two trainings that round differently stay near each other: no batch statistics, short steps, and the last
+ * model instead of the best epoch's. */
 static struct setup *set_up_calm(const char *model, const char *folder, double learning_rate)
 {
     struct setup *setup = set_up(model, folder);
@@ -398,7 +398,8 @@ static void without_a_metric_to_compare_the_last_model_is_kept_with_a_note(void 
     free(setup);
 }
 
-/* Copies the training rows with blank labels in those that `rows` names, awk's condition on a row's number. */
+/* Copies the training rows with blank labels in those that `rows` names, awk's condition on a row's number.
+ */
 static const char *blank_labels(const struct setup *setup, const char *rows)
 {
     char command[2000];

@@ -69,7 +69,8 @@ static const char *rows_of_training(size_t first, size_t count)
     return path;
 }
 
-/* What a model after so many steps says of rows that it has not seen: another training that ends there tells. */
+/* What a model after so many steps says of rows that it has not seen: another training that ends there tells.
+ */
 static void rows_are_scored_by_the_model_before_it_learns_from_them(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Rows left out, and predictions corrected, wherever a training measures; and who of several ranks has the scores. */
+/* Rows left out, and predictions corrected, wherever a training measures; and who of several ranks has the
+ * scores. */
 #include "train/measure/evaluate.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@ static void bad_rows_are_left_out_of_all_files_and_counted(void **state)
     free(setup);
 }
 
-/* Without the correction the predictions would be those for the sampled rows, more than twice as many clicks. */
+/* Without the correction the predictions would be those for the sampled rows, more than twice as many clicks.
+ */
 static void sampling_negatives_leaves_predictions_calibrated(void **state)
 {
     (void)state;
@@ -74,7 +76,7 @@ static void a_rate_that_is_no_share_is_refused(void **state)
     free(setup);
 }
 
-/* ---- many ranks ---------------------------------------------------------------------------------------------------- */
+/* ---- many ranks ---- */
 
 enum { TWO = 2 };
 

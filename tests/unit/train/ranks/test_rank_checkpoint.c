@@ -1,5 +1,5 @@
-/* Checkpoints that ranks write together: what stands at their name when one of them fails, and a rank alone in their place; and
- * how ranks wait for what one of them reads. */
+/* Checkpoints that ranks write together: what stands at their name when one of them fails, and a rank alone
+ * in their place; and how ranks wait for what one of them reads. */
 #include "train/ranks/rank_checkpoint.h"
 
 #include <stdatomic.h>
@@ -146,7 +146,7 @@ static void a_rank_alone_takes_the_place_of_ranks(void **state)
     assert_false(ph__directory_exists(path) || ph__file_exists(behind(path, ".tmp")));
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Each rank has one table as a whole; the last one, reading, has perhaps none. */
 struct reading {
@@ -205,7 +205,7 @@ static void what_no_rank_wants_is_refused_by_all(void **state)
     }
 }
 
-/* ---- slow disks ------------------------------------------------------------------------------------------------- */
+/* ---- slow disks ---- */
 
 /* How long a byte takes to be read, by whichever rank; 0: no longer than ever. */
 static atomic_uint slow_ns;

@@ -49,7 +49,7 @@ static void one_rank_needs_no_sums(void **state)
     }
 }
 
-/* ---- what they agree on ---------------------------------------------------------------------------------------------- */
+/* ---- what they agree on ---- */
 
 /* What is freed when ranks have failed takes no part in messages. */
 static ph_status agree_and_sum(struct ph_comm *comm, void *context)
@@ -190,7 +190,8 @@ static void an_automatic_plan_does_not_depend_on_threads(void **state)
     free(setup);
 }
 
-/* Four tables of 41 rows of 6 numbers, with two more of Adam's each: 12 KiB, of which a rank may have a third. */
+/* Four tables of 41 rows of 6 numbers, with two more of Adam's each: 12 KiB, of which a rank may have a
+ * third. */
 static void an_automatic_plan_keeps_to_the_memory_that_the_config_allows(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Trainings by ranks against the same alone: what is measured, and batches that leave ranks without samples. */
+/* Trainings by ranks against the same alone: what is measured, and batches that leave ranks without samples.
+ */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 #define NEAR 1e-5     /* relative: sums of parts are rounded otherwise */
 #define NEAR_AUC 4e-5 /* two samples of 500 that change places make 2e-5 */
 
-/* ---- nearness ------------------------------------------------------------------------------------------------ */
+/* ---- nearness ---- */
 
 static double greatest_share; /* of the tolerance that a comparison has used up */
 
@@ -23,7 +24,7 @@ static void expect_within(double tolerance, double is, double should_be)
     assert_near(is, should_be, tolerance, tolerance);
 }
 
-/* ---- rows with all that rows may have ------------------------------------------------------------------------ */
+/* ---- rows with all that rows may have ---- */
 
 static struct {
     struct ph_data_settings data;
@@ -97,7 +98,7 @@ static struct setup *set_up_visits(const char *folder)
 
 static const char row_wise[] = "default: {kind: row_wise}\n", table_wise[] = "default: {kind: table_wise}\n";
 
-/* ---- what a training has said -------------------------------------------------------------------------------- */
+/* ---- what a training has said ---- */
 
 static struct ph__metrics_file read_metrics(const struct setup *setup)
 {
@@ -164,7 +165,7 @@ static void expect_equal_training(const struct setup *setup, size_t world_size, 
     ph__metrics_file_fini(&is);
 }
 
-/* ---- measures ------------------------------------------------------------------------------------------------ */
+/* ---- measures ---- */
 
 struct seen {
     size_t count;
@@ -241,7 +242,7 @@ static void evaluations_within_epochs_select_the_same_model(void **state)
     free(setup);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 /* The tables take 4 x 40 rows x 6 numbers of 4 bytes, and SGD keeps nothing beside them. */
 static void tables_too_large_for_one_rank_train_on_four(void **state)
@@ -330,7 +331,7 @@ static void a_plan_is_resumed_as_far_as_memory_allows(void **state)
     free(setup);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------------------- */
+/* ---- streams ---- */
 
 /* Windows end within batches, and within ranks' parts of them. */
 static struct setup *set_up_stream(const char *folder)
@@ -404,7 +405,7 @@ static void what_flows_is_refused_by_all_ranks(void **state)
     }
 }
 
-/* ---- batches that leave ranks without samples ---------------------------------------------------------------- */
+/* ---- batches that leave ranks without samples ---- */
 
 static void fewer_samples_in_a_batch_than_ranks(void **state)
 {

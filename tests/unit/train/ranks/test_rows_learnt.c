@@ -1,4 +1,5 @@
-/* Rows that slots show to have been learnt from, against rows marked batch by batch in the same training; and what ranks know of them. */
+/* Rows that slots show to have been learnt from, against rows marked batch by batch in the same training; and
+ * what ranks know of them. */
 #include "train/ranks/rows_learnt.h"
 
 #include <math.h>
@@ -78,7 +79,8 @@ static bool is_told(const struct ph__json *page)
 }
 
 /* The share of rows and test ids agree; ids of the validation were counted before slots were looked at. */
-static void expect_same_share(const struct ph__json *whole, const struct ph__json *resumed, const char *feature)
+static void expect_same_share(
+    const struct ph__json *whole, const struct ph__json *resumed, const char *feature)
 {
     const double learnt = cell_of(whole, feature, LEARNT);
     assert_true(learnt > 0);
@@ -124,7 +126,8 @@ static void where_all_rows_decay_or_nothing_is_kept_slots_tell_nothing(void **st
     destroy_pages(pages);
 }
 
-/* ---- what report.html says of tables and ids after a training by ranks, against the same training alone -------------- */
+/* ---- what report.html says of tables and ids after a training by ranks, against the same training alone
+ * ---- */
 
 /* So few steps that many rows are not learnt from, and ids of the validation and test data name such rows. */
 static struct setup *set_up_deepfm(const char *folder)
