@@ -5,6 +5,7 @@
 
 #include "base/option/option.h"
 #include "base/text/number.h"
+#include "cli/help.h"
 #include "phloem/comm.h"
 
 #define MAX_FLAGS 16
@@ -21,24 +22,6 @@ ph_status cli_unknown(const char *what, const char *word, const char *const *kno
         used += written > 0 ? (size_t)written : 0;
     }
     return ph_fail(PH_ERROR_USAGE, "unknown %s '%s'; known: %s", what, word, list);
-}
-
-static void print_help(const struct cli_command *command)
-{
-    printf("usage: phloem %s %s", command->verb, command->positional);
-    for (size_t i = 0; i < command->num_flags; i++) {
-        const struct cli_flag *flag = &command->flags[i];
-        bool has_value = flag->type != CLI_SWITCH;
-        printf(" [%s%s%s]%s", flag->name, has_value ? " " : "", has_value ? flag->value : "",
-            flag->type == CLI_TEXTS ? "..." : "");
-    }
-    printf("\n\n%s\n\n", command->summary);
-    for (size_t i = 0; i < command->num_flags; i++) {
-        const struct cli_flag *flag = &command->flags[i];
-        char name[64];
-        snprintf(name, sizeof name, "%s %s", flag->name, flag->type != CLI_SWITCH ? flag->value : "");
-        printf("  %-22s %s\n", name, flag->help);
-    }
 }
 
 static const struct cli_flag *find_flag(const struct cli_command *command, const char *text, size_t length)
@@ -119,9 +102,10 @@ ph_status cli_parse(
     struct cli_arguments arguments = {0};
     bool has_flags = true;
     for (int i = 1; i < argc; i++) {
-        if (has_flags && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+        const enum cli_help_form help = has_flags ? cli_help_asked(argv[i]) : CLI_HELP_NONE;
+        if (help != CLI_HELP_NONE) {
             if (ph_comm_speaks(NULL)) /* and no other rank of a job that a launcher has started */
-                print_help(command);
+                cli_help_print(command, help);
             arguments.has_printed_help = true;
             *arguments_out = arguments;
             return PH_OK;

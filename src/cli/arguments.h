@@ -33,6 +33,7 @@ struct cli_flag {
 
 struct cli_command {
     const char *verb;
+    const char *example; /* a command that works, without the program's name */
     const char *summary;
     const char *positional; /* how help calls the positional arguments: "CONFIG" */
     size_t min_positional, max_positional;
@@ -43,7 +44,7 @@ struct cli_command {
 struct cli_arguments {
     size_t num_positional;
     const char *positional[PH_CLI_MAX_POSITIONAL];
-    bool has_printed_help; /* --help was among them: nothing is left to do */
+    bool has_printed_help; /* help was asked for: nothing is left to do */
 };
 
 /* argv[0] is the verb. "--flag value" and "--flag=value" alike; "--" ends the flags. PH_ERROR_USAGE names

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/help.h"
 #include "cli/verb.h"
 #include "cli/with_ranks.h"
 
@@ -24,13 +25,52 @@ static const struct verb verbs[] = {
 
 #define NUM_VERBS (sizeof verbs / sizeof *verbs)
 
-static void print_usage(void)
+static const struct {
+    const char *codes, *meaning;
+} exit_codes[] = {{"0", "done"}, {"1", "a bug of phloem"}, {"2", "usage or config"},
+    {"3", "bad data, or a training that diverged"}, {"4", "bad checkpoint"}, {"5", "out of memory or disk"},
+    {"6", "a peer rank or hub failed"}, {"130, 143", "stopped by a signal, after saving"}};
+
+static void print_text(void)
 {
-    printf("usage: phloem VERB [ARGUMENTS]\n\nPhloem trains recommendation models.\n\n");
+    printf("example: phloem train config.yaml --out runs/mine\n\nusage: phloem VERB [ARGUMENTS]\n\n"
+           "Phloem trains recommendation models.\n\n");
     for (size_t i = 0; i < NUM_VERBS; i++)
         printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
     printf("  %-10s %s\n", "help", "explain a verb");
     printf("\nphloem help VERB tells more. Every config key: phloem config --docs.\n");
+}
+
+static void print_man(void)
+{
+    printf(".TH PHLOEM 1\n.SH NAME\nphloem \\- trains recommendation models\n.SH SYNOPSIS\n.B phloem VERB "
+           "[ARGUMENTS]\n"
+           ".SH EXAMPLE\nphloem train config.yaml \\-\\-out runs/mine\n.SH VERBS\n");
+    for (size_t i = 0; i < NUM_VERBS; i++) {
+        printf(".TP\n.BR phloem\\-%s (1)\n", verbs[i].name);
+        cli_man_print(verbs[i].summary);
+        printf("\n");
+    }
+    printf(".SH EXIT STATUS\n");
+    for (size_t i = 0; i < sizeof exit_codes / sizeof *exit_codes; i++)
+        printf(".TP\n%s\n%s\n", exit_codes[i].codes, exit_codes[i].meaning);
+}
+
+static void print_words(void)
+{
+    for (size_t i = 0; i < NUM_VERBS; i++)
+        printf("%s\n", verbs[i].name);
+    printf("help\n");
+}
+
+static void print_help(enum cli_help_form form)
+{
+    if (form == CLI_HELP_MAN)
+        print_man();
+    else if (form == CLI_HELP_WORDS)
+        print_words();
+    else
+        print_text();
 }
 
 static ph_status run_verb(int argc, char **argv)
@@ -53,7 +93,7 @@ static ph_status help(int num_words, char **words)
     static char flag[] = "--help";
     char *asked[] = {NULL, NULL, NULL, NULL};
     if (num_words == 0 || strcmp(words[0], "help") == 0) {
-        print_usage();
+        print_help(CLI_HELP_TEXT);
         return PH_OK;
     }
     if (num_words > 2)
@@ -66,8 +106,9 @@ static ph_status help(int num_words, char **words)
 
 static ph_status run(int argc, char **argv)
 {
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_usage();
+    const enum cli_help_form form = cli_help_asked(argv[1]);
+    if (form != CLI_HELP_NONE) {
+        print_help(form);
         return PH_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -99,7 +140,7 @@ int main(int argc, char **argv)
 {
     fill_standard_descriptors();
     if (argc < 2) {
-        print_usage();
+        print_help(CLI_HELP_TEXT);
         return ph_status_exit_code(PH_ERROR_USAGE);
     }
     ph_status status = run(argc, argv);

@@ -42,7 +42,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "the hub's secret"},
         {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of a table"},
     };
-    const struct cli_command command = {"hub bench",
+    const struct cli_command command = {"hub bench", "hub bench 127.0.0.1:4711 --sizes 4K,64M",
         "Measures the hub at ADDRESS, or several that share the key: ADDRESS,ADDRESS.\n"
         "In each round each worker pushes a gradient and gets the parameters.\n"
         "GB/s and messages/s count what all workers push and get.",

@@ -35,7 +35,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--secret-file", CLI_TEXT, &request->options.secret_file, "FILE", "the hub's secret"},
         {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of tables"},
     };
-    const struct cli_command command = {"hub status",
+    const struct cli_command command = {"hub status", "hub status 127.0.0.1:4711",
         "Shows the jobs of the hub at ADDRESS, their workers and transports, and its core threads.",
         "ADDRESS", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;

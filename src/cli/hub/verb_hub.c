@@ -43,7 +43,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--metrics", CLI_TEXT, &request->metrics, "HOST:PORT", "as --set hub.metrics_address=HOST:PORT"},
         {"--trace", CLI_TEXT, &request->trace, "FILE", "as --set hub.trace=FILE"},
     };
-    const struct cli_command command = {"hub",
+    const struct cli_command command = {"hub", "hub --address 127.0.0.1:4711",
         "Starts a parameter hub and prints where it listens; a signal ends it.\n"
         "phloem hub status shows what a hub does, phloem hub bench measures it, phloem hub destroy\n"
         "ends a service that nobody else does.",
@@ -127,7 +127,7 @@ static ph_status destroy(int argc, char **argv)
     const struct cli_flag flags[] = {
         {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "the hub's secret"},
     };
-    const struct cli_command command = {"hub destroy",
+    const struct cli_command command = {"hub destroy", "hub destroy 127.0.0.1:4711 job",
         "Ends SERVICE at the hub at ADDRESS, or at several that share it: ADDRESS,ADDRESS. For all its\n"
         "workers, and its checkpoint is removed.\n"
         "The hub's own user may, on the hub's host.",

@@ -35,6 +35,7 @@ static ph_status parse(int argc, char **argv, struct request *request)
         {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "only the tables"},
     };
     const struct cli_command command = {"compare",
+        "compare dlrm.yaml deepfm.yaml --out runs/compared --seeds 3",
         "Trains each CONFIG with several seeds and sets the outcomes side by side: tables here, and in\n"
         "DIR/compare.md, .csv, .json and .html. What DIR holds already is not trained again.",
         "CONFIG...", 1, PH_CLI_MAX_POSITIONAL, flags, sizeof flags / sizeof *flags};

@@ -63,7 +63,7 @@ ph_status verb_eval(int argc, char **argv)
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
         CLI_FORMAT_FLAGS(formats),
     };
-    const struct cli_command command = {"eval",
+    const struct cli_command command = {"eval", "eval runs/mine test.tsv",
         "Measures the model in DIR on FILE (default: data.test of its config) and prints its metrics as "
         "JSON.",
         "DIR [FILE]", 1, 2, flags, sizeof flags / sizeof *flags};

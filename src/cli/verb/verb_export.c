@@ -34,7 +34,7 @@ ph_status verb_export(int argc, char **argv)
         {"--onnx", CLI_TEXT, &onnx, "FILE",
             "the model as ONNX: docs/ONNX.md says what goes in and comes out"},
     };
-    const struct cli_command command = {"export",
+    const struct cli_command command = {"export", "export runs/mine --onnx model.onnx",
         "Writes the model in DIR, which phloem train left, for other programs to score with.", "DIR", 1, 1,
         flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;

@@ -289,7 +289,7 @@ ph_status verb_inspect(int argc, char **argv)
         {"--dot", CLI_SWITCH, &is_dot, NULL, "model: its graph as Graphviz text"},
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
     };
-    const struct cli_command command = {"inspect",
+    const struct cli_command command = {"inspect", "inspect model runs/mine",
         "Shows data (CONFIG or DIR), a checkpoint (FILE, or the folder of its files), a config (CONFIG) or "
         "a\n"
         "model (CONFIG or DIR). DIR is a folder that phloem train made, or, for data, phloem prepare.",

@@ -39,7 +39,7 @@ static ph_status explain(const char *name)
 ph_status verb_models(int argc, char **argv)
 {
     const struct cli_command command = {
-        "models", "Lists the models, or explains the keys of one.", "[KIND]", 0, 1, NULL, 0};
+        "models", "models dlrm", "Lists the models, or explains the keys of one.", "[KIND]", 0, 1, NULL, 0};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     if (arguments.has_printed_help)

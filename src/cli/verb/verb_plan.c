@@ -320,7 +320,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
             "shows what this plan asks of the ranks, in place of a new one"},
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
     };
-    const struct cli_command command = {"plan",
+    const struct cli_command command = {"plan", "plan config.yaml --world 4",
         "Plans which rank holds which rows and columns of which table of CONFIG's model (or DIR's), and "
         "prints what each "
         "rank then has to hold and to do. Ids are counted in the first batch of data.train.",

@@ -103,7 +103,7 @@ ph_status verb_predict(int argc, char **argv)
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
         CLI_FORMAT_FLAGS(formats),
     };
-    const struct cli_command command = {"predict",
+    const struct cli_command command = {"predict", "predict runs/mine rows.tsv --out predictions.csv",
         "Writes the predicted probability of each row of FILE, in order, by the model in DIR. Labels are not "
         "needed.",
         "DIR FILE", 2, 2, flags, sizeof flags / sizeof *flags};

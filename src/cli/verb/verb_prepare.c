@@ -25,7 +25,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
         {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
     };
-    const struct cli_command command = {"prepare",
+    const struct cli_command command = {"prepare", "prepare config.yaml --out prepared",
         "Encodes the data of CONFIG once, into files in DIR that training reads fast. Config for training: "
         "DIR/prepared.yaml.",
         "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};

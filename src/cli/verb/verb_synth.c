@@ -47,7 +47,7 @@ ph_status verb_synth(int argc, char **argv)
         {"--set", CLI_TEXTS, &sets, "KEY=VALUE",
             "in place of the config's value: --set synth.train_rows=1000"},
     };
-    const struct cli_command command = {"synth",
+    const struct cli_command command = {"synth", "synth config.yaml --out data",
         "Writes train, valid and test data whose labels a known model draws, by the section \"synth\" of "
         "CONFIG.",
         "[CONFIG]", 0, 1, flags, sizeof flags / sizeof *flags};

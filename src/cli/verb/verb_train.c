@@ -39,8 +39,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--trace", CLI_TEXT, &request->trace, "FILE", "write a Chrome trace, of all ranks"},
         {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
     };
-    const struct cli_command command = {"train", "Trains a model and keeps the best one in DIR.", "CONFIG", 1,
-        1, flags, sizeof flags / sizeof *flags};
+    const struct cli_command command = {"train", "train config.yaml --out runs/mine",
+        "Trains a model and keeps the best one in DIR.", "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     *is_done = arguments.has_printed_help;

@@ -27,7 +27,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
         {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "only the table"},
     };
-    const struct cli_command command = {"tune",
+    const struct cli_command command = {"tune", "tune config.yaml --out runs/tuned",
         "Searches the ranges that CONFIG's section tune declares for what is best on data.valid, and writes\n"
         "DIR/best.yaml. The test data are not read. What DIR holds already is not trained again.",
         "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
