@@ -1,8 +1,8 @@
-/* The keys under "data" of a config: where the rows are, what each column means, how they are shuffled.
+/* The keys under "data" of a config: where the rows are, what each column means, how rows are shuffled.
  *
- * A column of the file meets the first entry of `fields` whose name matches it: exact names first, then names
- * that end in '*' in their order ("C*" is every column that starts with C, "*" is all the rest). What an id
- * field does not say itself it inherits from data.encoding, data.rows, data.min_count and data.hash_seed. */
+ * A column of the file takes the first entry of `fields` whose name matches: exact names first, then names
+ * that end in '*', in their order ("C*" is every column that starts with C, "*" is all the rest). An id field
+ * inherits data.encoding, data.rows, data.min_count and data.hash_seed where it sets none of its own. */
 #ifndef PH_DATA_DATA_OPTIONS_H
 #define PH_DATA_DATA_OPTIONS_H
 
@@ -20,7 +20,7 @@ enum ph__data_format {
     PH_DATA_LIBSVM,
     PH_DATA_LIBFFM,
     PH_DATA_NPY,
-    PH_DATA_ARROW, /* batches handed over by the program itself: ph_dataset_append_arrow */
+    PH_DATA_ARROW, /* batches handed over by the program: ph_dataset_append_arrow */
 };
 #define PH_DATA_FORMAT_WORDS "csv|tsv|criteo|avazu|libsvm|libffm|npy|arrow"
 
@@ -56,24 +56,24 @@ enum ph__time_component { PH_TIME_WHOLE, PH_TIME_HOUR, PH_TIME_WEEKDAY, PH_TIME_
 #define PH_TIME_COMPONENT_WORDS "whole|hour|weekday|weekend"
 
 struct ph__field_settings {
-    const char *name; /* of the column; a trailing '*' matches every column that starts so */
-    const char *from; /* the column of the file, where the name is the feature's own; "": the name */
+    const char *name; /* column's name; a trailing '*' matches every column that starts so */
+    const char *from; /* column of the file, where `name` names only the feature; "": the same as name */
     enum ph__field_kind kind;
     enum ph__field_encoding encoding;
     int64_t rows;       /* raw, hash: rows of the table; 0: data.rows */
     int64_t min_count;  /* vocabulary; 0: data.min_count */
     int64_t hash_seed;  /* -1: data.hash_seed */
-    const char *shares; /* the id field whose rows this one has, and all above but its name; "": none */
+    const char *shares; /* id field whose rows and settings above (except name) this one has; "": none */
     bool is_list;       /* several ids a cell, cut at data.list_separator */
-    bool is_weighted;   /* of a list: each id is written id:weight */
+    bool is_weighted;   /* list: each id is written id:weight */
     enum ph__time_component part;
-    int64_t num_buckets;    /* bucket: quantiles of the training file */
-    const char *boundaries; /* bucket: in their place, numbers separated by commas; "": none */
-    int64_t max_length;     /* of a list, the rest is dropped; 0: no limit */
-    bool is_group;          /* an id field that grouped AUC groups by, too */
+    int64_t num_buckets;    /* bucket: number of quantiles of the training file */
+    const char *boundaries; /* bucket: numbers separated by commas, in place of quantiles; "": none */
+    int64_t max_length;     /* list: ids kept from its start; 0: no limit */
+    bool is_group;          /* id: grouped AUC groups by this field, too */
     enum ph__dense_transform transform;
-    double missing;     /* what a blank dense cell is, before the transform */
-    bool has_indicator; /* of a dense field: another feature says whether the cell was blank */
+    double missing;     /* value of a blank dense cell, before the transform */
+    bool has_indicator; /* dense: adds a feature that is 1 where the cell is blank */
 };
 
 #define PH_DEFAULT_SHUFFLE_BYTES ((size_t)32 << 20)
@@ -88,34 +88,33 @@ struct ph_data_settings {
     bool has_header;
     enum ph__field_encoding encoding; /* defaults for id fields */
     int64_t rows, min_count, hash_seed;
-    struct ph__record_list fields; /* of struct ph__field_settings */
+    struct ph__record_list fields; /* struct ph__field_settings */
     int64_t num_fields;            /* libffm: fields of a row; 0: counted in the training file */
 };
 
 extern const struct ph__option_table ph__data_options;
 
-#define PH_PREPARED_SOURCE \
-    "source.yaml" /* in a prepared data set's folder: the data section that it was made by */
+#define PH_PREPARED_SOURCE "source.yaml" /* in a prepared folder: the data section that it was made by */
 
-/* After reading, in prepared_settings.c: where `prepared` names a folder, its splits stand for train, valid
- * and test where those are not given, or are the files that it was made of; another file for valid or test
- * stays, to be read by the folder's encoder. PH_ERROR_DATA when it is no such folder, or not finished;
- * PH_ERROR_CONFIG for another file for train, and when the settings have a schema that is not the one that
- * the data was prepared by. */
+/* Completes settings that name a folder in `prepared` (prepared_settings.c). The folder's splits stand for
+ * train, valid and test where those are not given, or where they are the files that the folder was made of.
+ * Another file for valid or test is kept, and read by the folder's encoder. PH_ERROR_DATA when the folder is
+ * not of ph_prepare, or not finished; PH_ERROR_CONFIG for another file for train, and when the settings have
+ * a schema other than the prepared data's. */
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph__arena *arena);
 
-/* PH_ERROR_CONFIG naming the key when valid or test, which are read more than once, is a pipe. */
+/* PH_ERROR_CONFIG naming the key when valid or test is a pipe: both are read more than once. */
 ph_status ph__data_settings_check_measured(const struct ph_data_settings *settings);
 
-/* PH_ERROR_CONFIG when an encoder of these settings would differ from one of those kept at `path`, naming the
- * key and the rule against it. Where the data lies, its order and what is left out of it may differ. */
+/* PH_ERROR_CONFIG, naming the key and the rule, when an encoder of these settings would differ from an
+ * encoder of the settings kept at `path`. The data's path, its order and the rows left out may differ. */
 ph_status ph__data_settings_compare(
     const char *path, const struct ph_data_settings *settings, const char *rule);
 
-/* The index of `word` among words separated by '|', -1 when it is none of them; and the way back, into
- * `word_out`. */
+/* Returns the index of `word` among words separated by '|', -1 when it is not among them. ph__data_word
+ * writes the word of an index into `word_out` and returns it. */
 int ph__data_word_index(const char *words, const char *word);
-#define PH_DATA_WORD_BYTES 24 /* the longest one and its NUL */
+#define PH_DATA_WORD_BYTES 24 /* longest word and its NUL */
 const char *ph__data_word(const char *words, int index, char word_out[PH_DATA_WORD_BYTES]);
 
 /* The three parts of a job's data. */
@@ -123,7 +122,7 @@ enum ph__split { PH_SPLIT_TRAIN, PH_SPLIT_VALID, PH_SPLIT_TEST, PH_SPLIT_COUNT }
 
 extern const char *const ph__split_names[PH_SPLIT_COUNT]; /* train, valid, test */
 
-/* Gives the path that the settings have for a split; NULL: none. */
+/* Returns the settings' path for a split; NULL: none. */
 const char *ph__split_path(const struct ph_data_settings *settings, size_t split);
 
 #endif

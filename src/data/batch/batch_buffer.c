@@ -27,14 +27,14 @@ static ph_status reserve(
     return PH_OK;
 }
 
-/* Some of the rows of a batch. */
+/* A range of rows of one batch. */
 struct run {
-    const uint32_t *const *rows; /* (num_samples) */
-    size_t num_samples;          /* of the batch */
+    const uint32_t *const *rows; /* (num_samples) all rows of the batch */
+    size_t num_samples;
     size_t first, end;
 };
 
-/* Labels, their mask, dense features, weights and groups. Returns whether a label is blank. */
+/* Fills labels, their mask, dense features, weights and groups. Returns true when a label is blank. */
 static bool fill_fixed(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct run *run)
 {
@@ -69,13 +69,13 @@ static bool fill_fixed(
     return has_blank;
 }
 
-/* lengths (F,B) and their running sum, offsets (F*B + 1). */
+/* Fills lengths (F,B) and offsets (F*B + 1), the running sum of lengths. */
 static ph_status fill_lengths(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_samples)
 {
     size_t num_bags = num_samples * encoder->num_sparse;
     if (encoder->num_lists == 0 && buffer->num_single_bags == num_bags && num_bags > 0)
-        return PH_OK; /* as in the batch before */
+        return PH_OK; /* still right from the previous batch */
     buffer->num_single_bags = encoder->num_lists == 0 ? num_bags : 0;
     for (size_t i = 0; i < num_bags; i++)
         buffer->lengths[i] = 1;
@@ -96,7 +96,7 @@ static ph_status fill_lengths(struct ph__batch_buffer *buffer, const struct ph_e
     return PH_OK;
 }
 
-/* The lists of row b, whose words begin at `list`. */
+/* Copies the lists of row b, whose words begin at `list`. */
 static void fill_lists(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_samples,
     size_t b, const uint32_t *list)
 {
@@ -114,7 +114,7 @@ static void fill_lists(struct ph__batch_buffer *buffer, const struct ph_encoder 
     }
 }
 
-/* Where every feature has one id. */
+/* Copies the ids when every feature has exactly one. */
 static void fill_single_ids(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, const struct run *run)
 {
@@ -132,7 +132,8 @@ static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *e
     }
     for (size_t b = run->first; b < run->end; b++) {
         const uint32_t *sparse = run->rows[b] + encoder->sparse_word;
-        /* A list's word is its length, written over by its first id below, or never read when it is empty. */
+        /* A list's word is the list's length. fill_lists overwrites it with the first id; an empty list has
+         * no place here. */
         for (size_t f = 0; f < encoder->num_sparse; f++)
             if (buffer->lengths[f * num_samples + b] != 0)
                 buffer->ids[buffer->offsets[f * num_samples + b]] = sparse[f];
@@ -140,8 +141,7 @@ static void fill_ids(struct ph__batch_buffer *buffer, const struct ph_encoder *e
     }
 }
 
-/* Rows of a permuted window are far from each other: those of the next run are fetched while this one is
- * filled. */
+/* Prefetches the rows of the next run while this one is filled: rows of a permuted window lie far apart. */
 static void fetch_next(const struct ph_encoder *encoder, const struct run *run)
 {
     size_t end = run->end + ROWS_AT_ONCE < run->num_samples ? run->end + ROWS_AT_ONCE : run->num_samples;
@@ -150,8 +150,8 @@ static void fetch_next(const struct ph_encoder *encoder, const struct run *run)
             __builtin_prefetch(run->rows[b] + word);
 }
 
-/* A few rows at a time, so that each is read once, and ids are written by whole cache lines: the columns of a
- * batch lie a power of two apart as a rule, and would take each other's places in the cache. */
+/* Fills a few rows at a time, so that each row is read once and ids are written by whole cache lines. The
+ * columns of a batch usually lie a power of two apart, and would evict each other from the cache. */
 static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_samples)
 {
@@ -159,7 +159,7 @@ static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *
     for (size_t i = 0; encoder->has_id_weights && i < buffer->batch.num_ids; i++)
         buffer->id_weights[i] = 1;
     size_t first = 0;
-    do { /* of no rows, too: it places the batch's arrays */
+    do { /* runs once without rows, too: the arrays are placed */
         size_t end = first + ROWS_AT_ONCE < num_samples ? first + ROWS_AT_ONCE : num_samples;
         const struct run run = {.rows = rows, .num_samples = num_samples, .first = first, .end = end};
         fetch_next(encoder, &run);
@@ -171,7 +171,7 @@ static void fill_rows(struct ph__batch_buffer *buffer, const struct ph_encoder *
         buffer->batch.label_mask = NULL;
 }
 
-/* Room for one id at least: the bags of a batch without ids lie somewhere, too. */
+/* Reserves room for num_ids ids, at least one: a batch without ids has arrays, too. */
 static ph_status reserve_ids(
     struct ph__batch_buffer *buffer, const struct ph_encoder *encoder, size_t num_ids)
 {

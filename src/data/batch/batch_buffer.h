@@ -1,4 +1,4 @@
-/* The memory of one batch, and how encoded rows become it. */
+/* Memory of one batch, and the filling of it from encoded rows (batches.c). */
 #ifndef PH_DATA_BATCH_BUFFER_H
 #define PH_DATA_BATCH_BUFFER_H
 
@@ -13,8 +13,7 @@ struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     size_t lengths_capacity;
     uint32_t *offsets;
     size_t offsets_capacity;
-    size_t
-        num_single_bags; /* lengths and offsets are those of so many bags of one id each; 0: they are not */
+    size_t num_single_bags; /* count of one-id bags that lengths and offsets describe; 0: other bags */
     int64_t *ids;
     size_t ids_capacity;
     ph_real *id_weights;
@@ -23,8 +22,8 @@ struct ph__batch_buffer { /* zero-initialised is empty; grows only */
     size_t groups_capacity;
 };
 
-/* Writes the rows, which the encoder has encoded, into buffer->batch in the combined format. Of no rows, too:
- * all arrays lie somewhere then, though nothing is in them. */
+/* Writes rows that the encoder encoded into buffer->batch, in the combined format. With num_rows 0 the arrays
+ * are still allocated, and empty. */
 ph_status ph__batch_buffer_fill(struct ph__batch_buffer *buffer, const struct ph_encoder *encoder,
     const uint32_t *const *rows, size_t num_rows, uint64_t first_sample);
 void ph__batch_buffer_fini(struct ph__batch_buffer *buffer);

@@ -1,11 +1,11 @@
 /* Batches of one file or dataset for one pass, made ahead by a thread or on demand.
  *
- * A ring of num_prefetched + 1 buffers. The maker fills them in order and waits while all are full or lent;
- * the consumer waits for the oldest full one, and gives it back with its next call. `num_made` and
- * `num_taken` count buffers since the start and, with `must_stop`, are the only state shared: guarded by
- * `lock`, each change is signalled. A buffer belongs to the maker while its number is at least num_made, else
- * to the consumer until it is taken and given back. The end and an error travel in a buffer too, so they
- * arrive in order. */
+ * Buffers form a ring of num_prefetched + 1. The maker fills them in order and waits while all are full or
+ * lent. The consumer waits for the oldest full one, and gives it back with its next call. `num_made` and
+ * `num_taken` count buffers since the start. With `must_stop` they are the only shared state: `lock` guards
+ * them, and each change is signalled. The maker owns the buffers numbered num_made and above; the consumer
+ * owns those below until it gives them back. The end and an error travel in a buffer too, so they arrive in
+ * order. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,17 +22,17 @@
 
 struct slot {
     struct ph__batch_buffer buffer;
-    struct ph_position position; /* behind its rows */
-    struct ph__read_place read;  /* up to there, or to the end */
+    struct ph_position position; /* after its rows */
+    struct ph__read_place read;  /* files read up to there, or to the end */
     uint64_t num_bad_rows;       /* up to there */
-    char first_bad_row[512];     /* of them, as far as this pass knows */
+    char first_bad_row[512];     /* as far as this pass knows */
     bool is_end;
     ph_status status;
-    char error[1024]; /* of the maker's thread, when status is not PH_OK */
+    char error[1024]; /* text of the maker's thread, when status is not PH_OK */
 };
 
 struct ph_batches {
-    /* the maker's */
+    /* of the maker */
     const struct ph_encoder *encoder;
     struct ph__rank_rows rows;
     struct ph__fingerprint *fingerprint; /* or NULL */
@@ -40,17 +40,17 @@ struct ph_batches {
     struct slot *slots;
     size_t num_slots;
     uint64_t num_made;  /* guarded by lock */
-    uint64_t num_taken; /* guarded by lock: buffers that the consumer has given back */
+    uint64_t num_taken; /* buffers that the consumer gave back; guarded by lock */
     bool must_stop;     /* guarded by lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* the consumer's */
+    /* of the consumer */
     bool has_thread;
     bool is_lent; /* buffer num_taken is with the caller */
-    bool is_over; /* the end or an error was delivered: slot num_taken says which */
+    bool is_over; /* the end or an error was delivered: slot num_taken holds it */
     struct ph_position position;
     struct ph__read_place read;
-    uint64_t num_bad_rows;   /* of what was delivered */
+    uint64_t num_bad_rows;   /* bad rows of the delivered batches */
     char first_bad_row[512]; /* written once */
     pthread_t thread;
 };
@@ -70,7 +70,7 @@ static ph_status fill_slot(struct ph_batches *batches, struct slot *slot)
     return PH_OK;
 }
 
-/* Fills a slot, an error included. False when nothing can follow it. */
+/* Fills a slot, also with an error. Returns false when nothing can follow it. */
 static bool make(struct ph_batches *batches, struct slot *slot)
 {
     slot->status = fill_slot(batches, slot);
@@ -83,7 +83,7 @@ static bool make(struct ph_batches *batches, struct slot *slot)
     return slot->status == PH_OK && !slot->is_end;
 }
 
-/* Waits for a free slot; NULL when the consumer wants no more. */
+/* Waits for a free slot; NULL when the consumer has stopped. */
 static struct slot *wait_free(struct ph_batches *batches)
 {
     pthread_mutex_lock(&batches->lock);
@@ -121,8 +121,8 @@ static ph_status start(struct ph_batches *batches)
     return PH_OK;
 }
 
-/* Names where rows come from: files with their fingerprint or, where dataset is not NULL, a dataset that
- * errors call `path`. */
+/* Source of rows: files with their fingerprint or, where dataset is not NULL, a dataset that errors call
+ * `path`. */
 struct origin {
     const char *path;
     struct ph__fingerprint *fingerprint;
@@ -224,7 +224,7 @@ static struct slot *wait_made(struct ph_batches *batches)
     return slot;
 }
 
-/* What was read ahead of the slot does not count: how far ahead that is depends on threads and time. */
+/* Counts bad rows up to the slot only: how far the maker reads ahead depends on threads and time. */
 static void take_bad_rows(struct ph_batches *batches, const struct slot *slot)
 {
     batches->num_bad_rows = slot->num_bad_rows;

@@ -11,7 +11,7 @@
 
 /* ---- lanes: dealing blocks ---- */
 
-/* Lane l of L gets the blocks at places l, L + l, 2 L + l … of the permuted order, and has them one after the
+/* Gives lane l of L the blocks at places l, L + l, 2 L + l … of the permuted order, one lane after the
  * other. */
 static ph_status deal_blocks(struct ph__lanes *lanes, uint64_t seed, uint64_t epoch)
 {
@@ -63,8 +63,8 @@ static size_t count_open(const struct ph__lanes *lanes)
     return num_open;
 }
 
-/* Sets each lane's share of the next num_rows rows: even parts, and of what some could not give even parts
- * again. */
+/* Sets each lane's share of the next num_rows rows: even parts. Rows that a lane lacks are dealt to the other
+ * lanes in even parts again. */
 static void deal_rows(struct ph__lanes *lanes, size_t num_rows)
 {
     for (size_t i = 0; i < lanes->num_lanes; i++)
@@ -93,7 +93,7 @@ static void hand_out(struct ph__lanes *lanes, uint64_t num_batches)
     }
 }
 
-/* Counts the full batches that have the shares of the first one: while every lane can give its even part. */
+/* Counts the full batches until a lane can no longer give its even part; each has the shares of the first. */
 static uint64_t count_even_batches(struct ph__lanes *lanes, size_t batch_size)
 {
     uint64_t count = UINT64_MAX;
@@ -176,8 +176,7 @@ void ph__lanes_close(struct ph__lanes *lanes)
 
 /* ---- lanes: taking ---- */
 
-/* Goes over the lane's share, which begins at row `start` of the batch, and appends what lies in [first, end)
- * of it. */
+/* Passes the lane's share, which begins at row `start` of the batch, and appends its rows in [first, end). */
 static ph_status take_share(
     struct ph__lanes *lanes, struct ph__lane *lane, size_t start, size_t first, size_t end, size_t *num_taken)
 {
@@ -210,7 +209,7 @@ ph_status ph__lanes_take(
     return PH_OK;
 }
 
-#define GIVEN_WORD (PH_POSITION_WORDS - 1) /* of a position; the others are the window's */
+#define GIVEN_WORD (PH_POSITION_WORDS - 1) /* counts the rows given; the other words are the window's */
 
 /* ---- a rank's rows: opening ---- */
 
@@ -255,7 +254,7 @@ void ph__rank_rows_close(struct ph__rank_rows *rows)
 
 /* ---- a rank's rows: batches ---- */
 
-/* Tells where the part of the rank in a batch of n rows begins, and where the next one's does. */
+/* Return the first row of the rank's part in a batch of n rows, and the first row behind that part. */
 static size_t part_first(const struct ph__rank_rows *rows, size_t n)
 {
     return ph__range_start(n, rows->rank, rows->world_size);
@@ -275,7 +274,7 @@ static ph_status take_lanes(struct ph__rank_rows *rows, struct ph__rank_batch *b
     return ph__lanes_take(&rows->lanes, batch->num_global, first, end, &batch->rows);
 }
 
-/* Takes the whole batch, and gives the rank's part of it. */
+/* Takes the whole batch and gives the rank's part of it. */
 static ph_status take_all(struct ph__rank_rows *rows, struct ph__rank_batch *batch)
 {
     PH_TRY(ph__window_take(&rows->window, rows->batch_size, &batch->rows, &batch->num_global));
@@ -285,8 +284,8 @@ static ph_status take_all(struct ph__rank_rows *rows, struct ph__rank_batch *bat
     return PH_OK;
 }
 
-/* Takes the rank's part of n rows, skips the others, and counts all that there were; with `goes_on` it tries
- * for one row more, so that the end is reached if it is there. */
+/* Takes the rank's part of n rows, skips the others, and counts the rows that were there. With `goes_on` it
+ * tries to skip one row more, to find the end if that comes next. */
 static ph_status take_part(
     struct ph__rank_rows *rows, size_t n, bool goes_on, struct ph__rank_batch *batch, size_t *num_found_out)
 {
@@ -345,7 +344,7 @@ ph_status ph__rank_rows_next(struct ph__rank_rows *rows, struct ph__rank_batch *
     return PH_OK;
 }
 
-/* ---- what is known of the pass ---- */
+/* ---- position and bad rows ---- */
 
 void ph__rank_rows_tell(const struct ph__rank_rows *rows, struct ph_position *position_out)
 {

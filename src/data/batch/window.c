@@ -6,7 +6,7 @@
 #include "base/memory/memory.h"
 #include "data/source/input_file.h"
 
-/* The words of a position. */
+/* Indices of a position's words. */
 enum { FILE_WORD, ROW_WORD, BYTE_WORD, GOOD_WORD, BAD_WORD, RANDOM_WORD, NEXT_WORD };
 
 static struct ph__source_position position_start(const struct ph_position *position)
@@ -31,9 +31,8 @@ static void tell_source(const struct ph__window *window, struct ph__source_posit
 
 /* ---- filling ---- */
 
-/* Adds rows first and later of the window to its order, as far as they take part; the first is the data's row
- * `number`.
- */
+/* Adds the rows from `first` on that take part to the window's order; row `first` is row `number` of the
+ * data. */
 static ph_status order_rows(struct ph__window *window, size_t first, uint64_t number)
 {
     const struct ph__rows *rows = &window->rows;
@@ -45,7 +44,8 @@ static ph_status order_rows(struct ph__window *window, size_t first, uint64_t nu
     return PH_OK;
 }
 
-/* Windows that are not all read by everybody cannot draw from one sequence. */
+/* Permutes the order. A lazy window has a key of its own: ranks that skip windows cannot all draw from one
+ * sequence. */
 static void permute(struct ph__window *window)
 {
     if (!window->is_shuffled)
@@ -66,7 +66,7 @@ static bool is_text_full(const struct ph__window *window, size_t wanted)
            ph__rows_bytes(rows->num_rows, ph__rows_num_words(rows)) >= window->max_bytes;
 }
 
-/* A row that does not take part leaves its place to the next one. */
+/* Reads rows until the window is full. A row that does not take part is overwritten by the next. */
 static ph_status read_text(struct ph__window *window, size_t wanted)
 {
     struct ph__rows *rows = &window->rows;
@@ -83,7 +83,7 @@ static ph_status read_text(struct ph__window *window, size_t wanted)
     return PH_OK;
 }
 
-/* Memory for a whole window at once, in large pages: its rows are read at random. */
+/* Reserves a whole shuffled window at once, in large pages: its rows are read at random. */
 static ph_status reserve_window(struct ph__window *window)
 {
     const struct ph__manifest *manifest = ph__prepared_set_manifest(window->prepared.set);
@@ -126,7 +126,7 @@ static ph_status choose_blocks(struct ph__window *window)
     return PH_OK;
 }
 
-/* The rows that a lazy window was known to hold. */
+/* Reads the rows of a lazy window; fails when there are not as many as the blocks promised. */
 static ph_status read_chosen(struct ph__window *window)
 {
     size_t num_chosen = window->num_ordered;
@@ -136,9 +136,8 @@ static ph_status read_chosen(struct ph__window *window)
     return PH_OK;
 }
 
-/* Goes on to the next window and its rows; in the order of the data `wanted` of them at most, or a block. No
- * rows: the end.
- */
+/* Goes on to the next window that has rows; no rows: the end. In the order of the data a window is at most
+ * `wanted` rows, or one block. */
 static ph_status refill(struct ph__window *window, size_t wanted)
 {
     window->num_ordered = 0;
@@ -153,7 +152,7 @@ static ph_status refill(struct ph__window *window, size_t wanted)
 
 /* ---- opening ---- */
 
-/* The window that was being given out when the pass was left. */
+/* Goes to the window that was being given out at `position`, and to the row there. */
 static ph_status restore(struct ph__window *window, const struct ph_position *position)
 {
     window->random.position = position->words[RANDOM_WORD];
@@ -168,8 +167,8 @@ static ph_status restore(struct ph__window *window, const struct ph_position *po
     return PH_OK;
 }
 
-/* Whether rows of text may be skipped unseen: none may be left out, nor may the first decide what the others
- * are. */
+/* Returns true when rows of text may be skipped unseen: no row is left out, and the first row does not decide
+ * what the others are. */
 static bool can_skip_text(const struct ph__window *window, const struct ph_batches_options *options)
 {
     return !options->reading.is_shuffled && options->reading.max_bad_rows == 0 && !options->needs_no_labels &&
@@ -255,7 +254,7 @@ void ph__window_close(struct ph__window *window)
 
 /* ---- taking ---- */
 
-/* Keeps the rows taken from this window, the last `count`, before it is filled anew. */
+/* Copies the last `count` rows taken from this window, before the window is refilled. */
 static ph_status carry(struct ph__window *window, size_t count)
 {
     for (size_t i = window->next - count; i < window->next; i++)
@@ -263,7 +262,7 @@ static ph_status carry(struct ph__window *window, size_t count)
     return PH_OK;
 }
 
-/* Rows without lists are all of one size, and are found without looking up where they start. */
+/* Returns row i of the window. Rows without lists have one size: their start needs no look-up. */
 static inline const uint32_t *row_at(const struct ph__window *window, size_t i)
 {
     const struct ph_encoder *encoder = window->encoder;
@@ -301,7 +300,7 @@ ph_status ph__window_skip(struct ph__window *window, uint64_t count, uint64_t *n
 {
     uint64_t num_skipped = 0;
     if (!window->is_prepared)
-        return ph__source_skip(&window->source, count, num_skipped_out); /* nothing is read ahead of it */
+        return ph__source_skip(&window->source, count, num_skipped_out); /* nothing was read ahead */
     while (num_skipped < count) {
         if (window->next == window->num_ordered)
             PH_TRY(refill(window, 0));
@@ -316,7 +315,7 @@ ph_status ph__window_skip(struct ph__window *window, uint64_t count, uint64_t *n
     return PH_OK;
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 void ph__window_tell(const struct ph__window *window, struct ph_position *position_out)
 {
