@@ -6,17 +6,17 @@
 
 /* ---- decimal numbers ---- */
 
-/* A decimal number as it is read: mantissa * 10^exponent. */
+/* A decimal number while it is read: mantissa * 10^exponent. */
 struct decimal {
     uint64_t mantissa;
     int64_t exponent;
 };
 
-#define FULL_MANTISSA ((UINT64_MAX - 9) / 10) /* has room for one digit more, whichever it is */
+#define FULL_MANTISSA ((UINT64_MAX - 9) / 10) /* room for one more digit of any value */
 
-/* Appends digits from *text on, each moving the exponent by `step` (-1 behind the point). A mantissa of 19 or
- * 20 digits is full: further digits only count. Every uint64_t is rounded as a cast to double rounds it.
- * Returns how many digits there were. */
+/* Appends the digits at *text; each moves the exponent by `step` (-1 after the point). A mantissa of 19 or 20
+ * digits is full: further digits only change the exponent. A mantissa of any size is rounded as a cast to
+ * double rounds it. Returns the number of digits. */
 static size_t read_digits(const char **text, const char *end, int step, struct decimal *decimal)
 {
     const char *at = *text;
@@ -51,7 +51,7 @@ static bool read_exponent(const char *text, const char *end, int64_t *exponent)
     return true;
 }
 
-/* mantissa * 10^exponent. Powers up to 10^22 are exact in double, so one operation rounds once. */
+/* Returns mantissa * 10^exponent. Powers up to 10^22 are exact in double, so one operation rounds once. */
 static double scale(uint64_t mantissa, int64_t exponent)
 {
     static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13,
@@ -72,7 +72,7 @@ static double scale(uint64_t mantissa, int64_t exponent)
     return (double)(exponent < 0 ? value / powers[-exponent] : value * powers[exponent]);
 }
 
-/* Up to nine digits and nothing else: most counts. */
+/* Parses up to nine digits and nothing else, as most counts are. */
 static bool parse_count(const char *text, size_t length, double *number_out)
 {
     uint32_t number = 0;
@@ -132,7 +132,7 @@ bool ph__decimal_parse_id(const char *text, size_t length, uint64_t *number_out)
 
 #define SHORT_LENGTH (sizeof "YYMMDDHH" - 1)
 #define DATE_LENGTH (sizeof "YYYY-MM-DD" - 1)
-#define NO_HOUR (-1) /* of a date */
+#define NO_HOUR (-1) /* hour of a date */
 
 struct written_time {
     int year, month, day, hour, minute, second;
@@ -151,8 +151,8 @@ static int number(const char *digits, size_t count)
     return value;
 }
 
-/* Tells whether the text is so long a beginning of the shape, in which a 0 stands for any digit and T also
- * for a blank. */
+/* Returns true when the text has the first `length` characters of the shape, in which a 0 stands for any
+ * digit and T also for a blank. */
 static bool has_shape(const char *text, size_t length, const char *shape)
 {
     for (size_t i = 0; i < length; i++)
@@ -161,7 +161,7 @@ static bool has_shape(const char *text, size_t length, const char *shape)
     return true;
 }
 
-/* The length without what says nothing of hour and day: a Z, and the fraction of a second. */
+/* Returns the length without parts that affect neither hour nor day: a Z, and the fraction of a second. */
 static size_t whole_length(const char *text, size_t length)
 {
     const size_t up_to_seconds = sizeof "YYYY-MM-DD HH:MM:SS" - 1;
@@ -175,7 +175,7 @@ static size_t whole_length(const char *text, size_t length)
     return up_to_seconds;
 }
 
-/* YYYY-MM-DD, and behind it HH, HH:MM or HH:MM:SS. */
+/* Reads YYYY-MM-DD, alone or followed by HH, HH:MM or HH:MM:SS. */
 static bool read_long(const char *text, size_t length, struct written_time *time)
 {
     static const char shape[] = "0000-00-00T00:00:00";
@@ -183,7 +183,7 @@ static bool read_long(const char *text, size_t length, struct written_time *time
     if (length < DATE_LENGTH || length >= sizeof shape || (length - DATE_LENGTH) % 3 != 0 ||
         !has_shape(text, length, shape))
         return false;
-    const size_t num_groups = (length - DATE_LENGTH) / 3; /* of two digits, behind the date */
+    const size_t num_groups = (length - DATE_LENGTH) / 3; /* groups of two digits after the date */
     *time = (struct written_time){.year = number(text, 4),
         .month = number(text + 5, 2),
         .day = number(text + 8, 2),
@@ -204,7 +204,7 @@ static bool read_short(const char *text, size_t length, struct written_time *tim
     return true;
 }
 
-/* Years as they are written (base/text/number.h); the 60th second is a leap second. */
+/* Checks the ranges of the parts (years as in base/text/number.h); the 60th second is a leap second. */
 static bool is_in_range(const struct written_time *time)
 {
     return time->year >= 1 && time->month >= 1 && time->month <= 12 && time->day >= 1 &&
@@ -220,7 +220,7 @@ int ph__time_component(enum ph__time_component component, const char *text, size
     if (!is_in_range(&time))
         return -1;
     if (component == PH_TIME_HOUR)
-        return time.hour; /* NO_HOUR is no such time */
+        return time.hour; /* NO_HOUR is -1, too */
     const int64_t day = ph__date_days(time.year, time.month, time.day);
     const int weekday = (int)((day + 2) % 7); /* 1 March of year 0 was a Wednesday */
     return component == PH_TIME_WEEKDAY ? weekday : weekday >= 5;

@@ -45,7 +45,7 @@ ph_status ph__column_share(struct ph__column *column, const char *shares)
 
 /* ---- sealing ---- */
 
-/* Rows of an id column's table: row 0, and those of its encoding. */
+/* Returns the rows of an id column's table: row 0, and the rows of its encoding. */
 static uint64_t count_rows(const struct ph__column *column)
 {
     switch (column->encoding) {
@@ -90,7 +90,7 @@ static ph_status seal_column(
     return PH_OK;
 }
 
-/* Copies what a column takes over from the one whose rows it has; `names` are the columns'. */
+/* Copies the settings of the column whose rows this one shares; `names` indexes the columns. */
 static ph_status share_rows(struct ph_encoder *encoder, const struct ph__name_index *names,
     struct ph__column *column, const char *where, ph_status status)
 {
@@ -167,7 +167,7 @@ static ph_status list_features(struct ph_encoder *encoder)
     return PH_OK;
 }
 
-/* Indexes the columns' names; fails where two columns have the same one. */
+/* Indexes the columns' names; fails when two columns have the same name. */
 static ph_status index_names(
     const struct ph_encoder *encoder, const char *where, ph_status status, struct ph__name_index *names)
 {
@@ -201,7 +201,7 @@ static void free_lists(struct ph_encoder *encoder)
     free(encoder->by_source);
 }
 
-/* What an earlier seal has found out. */
+/* Drops the results of an earlier seal. */
 static void unseal(struct ph_encoder *encoder)
 {
     free_lists(encoder);
@@ -247,9 +247,9 @@ void ph_encoder_destroy(struct ph_encoder *encoder)
     free(encoder);
 }
 
-/* ---- what others ask ---- */
+/* ---- queries ---- */
 
-/* The first of the columns by_source whose source is not before this name. */
+/* Returns the first index into by_source whose column's source is not before `name`. */
 static size_t first_made_from(const struct ph_encoder *encoder, const char *name)
 {
     size_t begin = 0, end = encoder->num_columns;

@@ -1,5 +1,5 @@
-/* The encoder as a sealed JSON file (base/format/seal.h): saved with a model, loaded by whoever feeds that
- * model. */
+/* The encoder as a sealed JSON file (base/format/seal.h): saved with a model, loaded by programs that feed
+ * the model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +10,16 @@
 #include "data/encode/encoder.h"
 
 #define FILE_FORMAT "phloem-encoder"
-#define FILE_VERSION 3 /* 1 had neither a seal, buckets, statistics nor features of their own names */
+#define FILE_VERSION 3 /* version 1 had no seal, buckets, statistics or derived features */
 #define PLAIN_VERSION \
-    2 /* which could not share rows: what does not share is still written so, and has the same seal */
+    2 /* cannot share rows; still written for encoders that share none, so that their seal stays */
 #define MAX_FILE_BYTES ((uint64_t)1 << 32)
-#define MAX_IDS_BYTES (MAX_FILE_BYTES / 2) /* that are saved: room for what JSON escapes */
+#define MAX_IDS_BYTES (MAX_FILE_BYTES / 2) /* bytes of ids: leaves room for JSON's escapes */
 
 /* ---- saving ---- */
 
-/* The words separated by line feeds, which no id contains (ph__encoder_check_word): one string instead of a
- * million nodes. */
+/* Saves the words separated by line feeds, which no id contains (ph__encoder_check_word): one string instead
+ * of a million nodes. */
 static ph_status set_words(struct ph__json *json, const struct ph__vocabulary *vocabulary)
 {
     char *text = malloc(vocabulary->text_size + vocabulary->num_words + 1);
@@ -149,7 +149,7 @@ static ph_status set_encoder(struct ph__json *json, const struct ph_encoder *enc
     return status;
 }
 
-/* What would be saved and could not be loaded. */
+/* Refuses vocabularies that would be saved but could not be loaded. */
 static ph_status check_size(const struct ph_encoder *encoder)
 {
     uint64_t num_bytes = 0;

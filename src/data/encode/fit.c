@@ -9,10 +9,10 @@
 
 /* ---- exact sums ---- */
 
-#define LEAST_EXPONENT (-352) /* of the unit of digit 0: a multiple of 32, not above 2 * (-148 - 24) */
+#define LEAST_EXPONENT (-352) /* exponent of digit 0's unit: a multiple of 32, at most 2 * (-148 - 24) */
 #define DIGIT_BITS 32
 #define MAX_ADDITIONS (UINT32_C(1) << 28)
-#define MAX_DIGIT (INT64_C(1) << 62) /* so many additions of less than 2^33 stay below it */
+#define MAX_DIGIT (INT64_C(1) << 62) /* MAX_ADDITIONS additions of less than 2^33 stay below it */
 #define MAX_LAST_DIGIT (INT64_C(1) << 32)
 
 /* Brings every digit but the last into [0, 2^32). */
@@ -40,7 +40,7 @@ static void add(struct ph__exact_sum *sum, uint64_t mantissa, int exponent, int 
         carry(sum);
 }
 
-/* A finite float as mantissa (24 bits) and the exponent of its last bit. */
+/* Splits a finite float into a mantissa of 24 bits and the exponent of its last bit. */
 static uint64_t split(float number, int *exponent_out)
 {
     int exponent;
@@ -229,7 +229,7 @@ static ph_status keep_value(struct ph__fit *fit, const struct ph__fit_value *val
     return PH_OK;
 }
 
-/* A known word has been looked at before. */
+/* Checks the words that the fit does not hold yet; the others were checked when they were new. */
 static ph_status check_words(const struct ph__fit *fit, const struct ph__lookups *lookups)
 {
     for (size_t i = 0; i < lookups->count; i++) {
@@ -312,7 +312,7 @@ static int compare_values(const void *a, const void *b)
     return left->value < right->value ? -1 : left->value > right->value;
 }
 
-/* Boundary k is the value below which k / num_buckets of the sample lie; equal ones are one. */
+/* Sets boundary k to the value below which k / num_buckets of the sample lie; drops equal boundaries. */
 static ph_status finish_quantiles(struct ph__sample *sample, struct ph__column *column)
 {
     column->boundaries = calloc(column->num_buckets, sizeof *column->boundaries);

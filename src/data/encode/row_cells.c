@@ -1,5 +1,4 @@
-/* Encodes cells of every kind: checks them, and makes them values of the row in the making (row_encoder.c),
- * whose parts they go to. */
+/* Checks and encodes cells of every kind, and hands the values to the row in the making (row_encoder.c). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "data/encode/row_encoder.h"
 #include "data/encode/text_hash.h"
 
-#define QUOTED_BYTES 40 /* at most, of a cell that is wrong */
+#define QUOTED_BYTES 40 /* most bytes of a wrong cell that an error quotes */
 
 /* PH_ERROR_DATA: "field 'price': 'n/a' is not a finite number". */
 static ph_status fail_cell(
@@ -24,8 +23,8 @@ static ph_status fail_cell(
 
 /* ---- numbers ---- */
 
-/* Numbers are finite, or NaN for a blank: of a standardised column the mean, else what `missing` says; an
- * unknown label. */
+/* Numbers are finite, or NaN for a blank. A blank dense value becomes the mean in a standardised column, else
+ * `missing`; a blank label is unknown. */
 
 static float log1p_of(const struct ph_encoder *encoder, double number)
 {
@@ -115,11 +114,11 @@ static ph_status encode_bucket(
 
 /* ---- ids ---- */
 
-/* `target` is the word of the row that gets the row of the table: at once, or from a vocabulary at the
- * commit, until when the word must stay. A word is not empty; digits are fewer than PH_LOOKUP_DIGITS and
- * copied. */
+/* `target` is the word of the row that gets the row of the table: at once, or with a vocabulary at the
+ * commit; until then the id's text must stay. An id is never empty; decimal digits are fewer than
+ * PH_LOOKUP_DIGITS, and copied. */
 
-/* Gives the vocabulary that the column's ids are looked up in, or counted. */
+/* Returns the vocabulary that the column's ids are looked up in or, during a fit, counted in. */
 static const struct ph__vocabulary *vocabulary_of(
     const struct ph__row_encoder *row, const struct ph__column *column)
 {
@@ -127,7 +126,7 @@ static const struct ph__vocabulary *vocabulary_of(
                             : &row->encoder->columns[column->owner].vocabulary;
 }
 
-/* Appends the word to those that are looked up at the commit, and has its slot fetched meanwhile. */
+/* Appends the word to the lookups of the commit, and prefetches its slot. */
 static ph_status add_lookup(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
     size_t length, size_t target)
 {
@@ -199,7 +198,7 @@ static ph_status encode_number(
     return encode_digits(row, column, text, length, target);
 }
 
-/* Encodes the only id of its feature, "" for a blank. */
+/* Encodes the id of a single-valued feature, "" for a blank. */
 static ph_status encode_single(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length)
 {
@@ -243,7 +242,7 @@ ph_status ph__row_integer_item(
     return target == SIZE_MAX ? PH_OK : encode_number(row, column, number, target);
 }
 
-/* The weight is behind the last colon. */
+/* Takes the text after the last colon as the weight. */
 ph_status ph__row_weighted_item(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length)
 {
@@ -283,7 +282,7 @@ static bool is_beyond_float(double number)
     return isfinite(number) && isinf((float)number);
 }
 
-/* Says what is wrong with the number of a label, a dense value or a weight (NaN: a blank); NULL: nothing. */
+/* Returns the problem with the number of a label, a dense value or a weight (NaN: a blank), or NULL. */
 static const char *problem_of(const struct ph__column *column, double number)
 {
     switch (column->kind) {
@@ -356,7 +355,6 @@ static ph_status fail_number(const struct ph__column *column, double number, con
     return ph_fail(PH_ERROR_DATA, "field '%s': %g %s", column->name, number, problem);
 }
 
-/* A number as an id. */
 static ph_status encode_real_id(struct ph__row_encoder *row, const struct ph__column *column, double number)
 {
     bool is_bucket = ph__column_is_bucket(column);
@@ -383,7 +381,7 @@ ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *col
     return problem != NULL ? fail_number(column, number, problem) : encode_checked(row, column, number);
 }
 
-/* Encodes as ph__row_text does a number in decimal, but the text need not stay. */
+/* Encodes a number in decimal as ph__row_text does, but the text need not stay. */
 static ph_status encode_whole(
     struct ph__row_encoder *row, const struct ph__column *column, const char *text, size_t length)
 {

@@ -1,5 +1,4 @@
-/* Rows in the making: where they begin and end, and how their lists are put in order. What goes into them is
- * in row_cells.c. */
+/* Rows in the making: begins and ends rows, and puts their lists in order. row_cells.c encodes the cells. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@ void ph__row_encoder_fini(struct ph__row_encoder *row)
 
 /* ---- lists ---- */
 
-/* Room for so many more words in the row. */
 static ph_status reserve_words(struct ph__row_encoder *row, size_t num_words)
 {
     size_t wanted = row->start + row->num_words + num_words;
@@ -34,7 +32,7 @@ static ph_status reserve_words(struct ph__row_encoder *row, size_t num_words)
         (void **)&row->rows->words, &row->rows->words_capacity, wanted, sizeof *row->rows->words);
 }
 
-/* The piece that the next id of the list belongs to: the last one, or a new one. */
+/* Gives the piece that takes the list's next id: the last piece, or a new one. */
 static ph_status piece_for(
     struct ph__row_encoder *row, const struct ph__column *column, struct ph__list_piece **piece_out)
 {
@@ -78,7 +76,7 @@ static bool are_lists_in_order(const struct ph__row_encoder *row)
     return true;
 }
 
-/* Where each list begins in the scratch, by slot: first all its ids, then all its weights. */
+/* Sets the place of each list in the scratch, by slot: first all its ids, then all its weights. */
 static void place_lists(struct ph__row_encoder *row)
 {
     const struct ph_encoder *encoder = row->encoder;
@@ -91,7 +89,7 @@ static void place_lists(struct ph__row_encoder *row)
     }
 }
 
-/* Copies a piece to where its list has come. */
+/* Copies a piece to its list's place in the scratch. */
 static void place_piece(struct ph__row_encoder *row, const struct ph__list_piece *piece)
 {
     const bool is_weighted = row->encoder->sparse_columns[piece->slot]->is_weighted;
@@ -107,8 +105,8 @@ static void place_piece(struct ph__row_encoder *row, const struct ph__list_piece
     row->places[piece->slot] += piece->count;
 }
 
-/* Lists come in the order of the file and in pieces; they are to lie in the order of their slots, in one. The
- * C library's sort takes memory. */
+/* Joins the pieces of each list, which come in the order of the file, and puts the lists in the order of
+ * their slots. Does not sort with qsort, which allocates memory. */
 static ph_status order_lists(struct ph__row_encoder *row)
 {
     if (are_lists_in_order(row))

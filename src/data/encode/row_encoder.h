@@ -1,10 +1,10 @@
-/* From the cells of one row to an encoded row (encoder.h). Whatever the cells come from – text, arrays, a
- * serving program – the same code encodes them.
+/* Encodes the cells of one row (encoder.h). Cells of text, of arrays and of a serving program all go through
+ * this code.
  *
- * Between ph__row_begin and ph__row_commit each column gets one cell at most, in any order; a list may get
- * its ids in pieces. A row that is begun anew without a commit leaves nothing behind. What is wrong with a
- * cell is PH_ERROR_DATA naming field and cell: whoever knows the place puts it in front. One thread at a time
- * per row encoder. */
+ * Between ph__row_begin and ph__row_commit each column gets at most one cell, in any order; a list may get
+ * its ids in pieces. Beginning a row without a commit drops the row before it. A wrong cell gives
+ * PH_ERROR_DATA naming field and cell; the caller prepends the place. One thread at a time per row
+ * encoder. */
 #ifndef PH_DATA_ROW_ENCODER_H
 #define PH_DATA_ROW_ENCODER_H
 
@@ -15,75 +15,74 @@
 #include "data/encode/encoder.h"
 #include "data/encode/rows.h"
 
-/* Where a piece of a list lies, until the lists are put in order. */
+/* Place of a piece of a list, until the lists are put in order. */
 struct ph__list_piece {
     uint32_t slot;  /* sparse */
     uint32_t count; /* ids */
-    size_t start;   /* into the row's words: ids, or ids each followed by its weight */
+    size_t start;   /* index into the row's words: ids, or ids each followed by its weight */
 };
 
 struct ph__fit;
 
 struct ph__row_encoder {
     const struct ph_encoder *encoder;
-    struct ph__fit
-        *fit; /* NULL, or gathers what vocabularies and statistics need instead of looking ids up */
+    struct ph__fit *fit; /* gathers ids and values instead of looking ids up; NULL: none */
     struct ph__rows *rows;
-    size_t start;     /* of the row into rows->words */
-    size_t num_words; /* so far */
+    size_t start;     /* index of the row in rows->words */
+    size_t num_words; /* words of the row so far */
     struct ph__lookups lookups;
     struct ph__list_piece *pieces;
     size_t num_pieces, pieces_capacity;
-    uint32_t *scratch; /* the lists, while they are put in order */
+    uint32_t *scratch; /* holds the lists while they are put in order */
     size_t scratch_capacity;
-    size_t *places; /* (num_sparse) where a list's next id goes in the scratch */
+    size_t *places; /* (num_sparse) places of each list's next id in the scratch */
     size_t places_capacity;
 };
 
-/* The words of the row in the making; they move when the row grows. */
+/* Returns the words of the row in the making; they move when the row grows. */
 static inline uint32_t *ph__row_words(const struct ph__row_encoder *row)
 {
     return row->rows->words + row->start;
 }
 
-/* Both are borrowed. Zero memory is taken before the first row. */
+/* Sets up a row encoder that borrows encoder and fit; takes no memory before the first row. */
 void ph__row_encoder_init(struct ph__row_encoder *row, const struct ph_encoder *encoder, struct ph__fit *fit);
 void ph__row_encoder_fini(struct ph__row_encoder *row);
 
-/* Begins a row behind those in `rows`: labels unknown, weights 1, all else blank. */
+/* Begins a row after those in `rows`: labels unknown, weights 1, everything else blank. */
 ph_status ph__row_begin(struct ph__row_encoder *row, struct ph__rows *rows);
 ph_status ph__row_commit(struct ph__row_encoder *row);
 
-/* Makes room for one more id of a list, whose row of the table goes to the word *target_out of the row;
+/* Makes room for one more id of a list. *target_out is the word of the row that the id's table row goes to,
  * SIZE_MAX when the list is full. */
 ph_status ph__row_add_item(
     struct ph__row_encoder *row, const struct ph__column *column, float weight, size_t *target_out);
 
 /* ---- cells (row_cells.c) ---- */
 
-/* One more id of a list, with its weight where the list is weighted (else ignored). */
+/* Adds an id to a list, with its weight where the list is weighted (else ignored). */
 ph_status ph__row_item(struct ph__row_encoder *row, const struct ph__column *column, const char *word,
     size_t length, float weight);
 ph_status ph__row_integer_item(
     struct ph__row_encoder *row, const struct ph__column *column, int64_t number, float weight);
 
-/* One more id of a weighted list, as "id:weight"; without a colon the weight is 1. */
+/* Adds an id to a weighted list, as "id:weight"; without a colon the weight is 1. */
 ph_status ph__row_weighted_item(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length);
 
-/* A cell as text: exactly `length` bytes at `cell`, which stay until the commit. */
+/* Encodes a cell given as text: exactly `length` bytes at `cell`, which must stay until the commit. */
 ph_status ph__row_text(
     struct ph__row_encoder *row, const struct ph__column *column, const char *cell, size_t length);
 
-/* A dense value, label, weight or number to be put in a bucket; NaN is a blank. An id must be a whole number.
- */
+/* Encodes a dense value, a label, a weight or a number for a bucket; NaN is a blank. An id must be a whole
+ * number. */
 ph_status ph__row_real(struct ph__row_encoder *row, const struct ph__column *column, double number);
 
-/* As ph__row_text of the number written in decimal. Of a list it is one more id. */
+/* Encode a number as ph__row_text encodes its decimal text; a list gets one more id. */
 ph_status ph__row_integer(struct ph__row_encoder *row, const struct ph__column *column, int64_t number);
 ph_status ph__row_unsigned(struct ph__row_encoder *row, const struct ph__column *column, uint64_t number);
 
-/* A cell of the public kinds. */
+/* Encodes a cell of one of the public kinds. */
 ph_status ph__row_cell(
     struct ph__row_encoder *row, const struct ph__column *column, const struct ph_cell *cell);
 

@@ -1,5 +1,5 @@
-/* Encoded rows one after the other: what sources make and batches are made of. Their layout is in encoder.h.
- */
+/* Encoded rows one after the other, written by sources and read by batches. encoder.h defines their
+ * layout. */
 #ifndef PH_DATA_ROWS_H
 #define PH_DATA_ROWS_H
 
@@ -8,7 +8,7 @@
 
 #include "phloem/status.h"
 
-/* Zero-initialised is empty; memory is kept when num_rows is set back. */
+/* Rows that own their memory; zero-initialised is empty. Setting num_rows back keeps the memory. */
 struct ph__rows {
     uint32_t *words;
     size_t words_capacity;
@@ -17,7 +17,7 @@ struct ph__rows {
     size_t num_rows;
 };
 
-/* Room for one more row of up to `num_words` words, which begins at the returned start. */
+/* Makes room for one more row of up to `num_words` words; *start_out is its first word. */
 ph_status ph__rows_reserve(struct ph__rows *rows, size_t num_words, size_t *start_out);
 /* Makes the reserved row, of `num_words` words, one of the rows. */
 void ph__rows_commit(struct ph__rows *rows, size_t num_words);
@@ -27,8 +27,8 @@ ph_status ph__rows_append(struct ph__rows *rows, const struct ph__rows *from, si
 size_t ph__rows_num_words(const struct ph__rows *rows);
 void ph__rows_fini(struct ph__rows *rows);
 
-/* What so many rows of so many words together take of a window's bytes: their words, starts and places in an
- * order. */
+/* Returns the bytes that num_rows rows with num_words words in all take of a window: words, starts and places
+ * in an order. */
 static inline uint64_t ph__rows_bytes(uint64_t num_rows, uint64_t num_words)
 {
     return num_words * sizeof(uint32_t) + num_rows * (sizeof(uint64_t) + sizeof(uint32_t));

@@ -1,4 +1,4 @@
-/* From the settings' fields and the header of the training file to columns. */
+/* Builds columns from the settings' fields and the header of the training file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ bool ph__has_quotes(enum ph__data_format format)
 
 char ph__default_separator(enum ph__data_format format)
 {
-    return ph__has_quotes(format) ? ',' : '\t'; /* commas are what needs quotes */
+    return ph__has_quotes(format) ? ',' : '\t'; /* formats with quotes quote cells that hold commas */
 }
 
 bool ph__has_header(const struct ph_data_settings *settings)
@@ -42,17 +42,17 @@ bool ph__has_header(const struct ph_data_settings *settings)
     return false;
 }
 
-/* ---- entries: what is given, or what a format has ---- */
+/* ---- entries: given, or built into a format ---- */
 
-/* What a format's columns are where the settings say nothing else. */
+/* Columns of a format where the settings have no entry for them. */
 static const struct ph__field_settings criteo_fields[] = {
     {.name = "label", .from = "", .kind = PH_FIELD_LABEL},
     {.name = "I*", .from = "", .kind = PH_FIELD_DENSE, .transform = PH_TRANSFORM_LOG1P},
     {.name = "C*", .from = "", .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, .hash_seed = -1},
 };
 
-/* As the click models of the literature use Avazu: the time as hour, weekday and weekend, the impression's
- * own id not at all. */
+/* Avazu as the click models of the literature use it: the time as hour, weekday and weekend, without the
+ * impression's own id. */
 #define AVAZU_ID(column, time_component, file_column)                                                  \
     {                                                                                                  \
         .name = (column), .from = (file_column), .kind = PH_FIELD_ID, .encoding = PH_ENCODING_INHERIT, \
@@ -96,14 +96,14 @@ static struct entries built_in_entries(enum ph__data_format format)
     return (struct entries){NULL, 0};
 }
 
-/* Indexes entries by their names and by the columns that features are made of. */
+/* Entries indexed by their names and by the columns that features are made of. */
 struct field_list {
     struct entries entries;
-    struct ph__name_index names;   /* of all entries */
+    struct ph__name_index names;   /* names of all entries */
     struct ph__name_index sources; /* columns that derived entries are made of */
     size_t *derived;               /* numbers of the derived entries, ascending */
     size_t *patterns, num_patterns;
-    bool *is_met; /* (entries) some column of the file has met it */
+    bool *is_met; /* (entries) true: some column of the file takes the entry */
 };
 
 static void field_list_fini(struct field_list *fields)
@@ -115,7 +115,7 @@ static void field_list_fini(struct field_list *fields)
     free(fields->is_met);
 }
 
-/* To be fini'ed also on failure. */
+/* Indexes the entries; call field_list_fini also on failure. */
 static ph_status field_list_init(struct field_list *fields, struct entries entries)
 {
     *fields = (struct field_list){.entries = entries};
@@ -137,8 +137,7 @@ static ph_status field_list_init(struct field_list *fields, struct entries entri
     return PH_OK;
 }
 
-/* The entry for a column of the file: exact names first, then patterns in their order. NULL: there is none.
- */
+/* Returns the entry for a column of the file, or NULL: exact names first, then patterns in their order. */
 static const struct ph__field_settings *find_field(const struct field_list *fields, const char *name)
 {
     const struct ph__field_settings *items = fields->entries.items;
@@ -162,14 +161,13 @@ struct building {
     struct ph_encoder *encoder;
 };
 
-/* A column of the file. */
 struct file_column {
     const char *name;
     bool is_list;
-    uint64_t header_line; /* that names it; 0: none does */
+    uint64_t header_line; /* number of the line that names it; 0: no header line */
 };
 
-/* ":3", or nothing where no line names the columns. */
+/* Writes ":3", or nothing where no line names the columns. */
 #define LINE_BYTES 24
 static const char *line_of(uint64_t header_line, char text[LINE_BYTES])
 {
@@ -179,7 +177,7 @@ static const char *line_of(uint64_t header_line, char text[LINE_BYTES])
     return text;
 }
 
-/* What rows of libsvm and libffm cannot be taken for. */
+/* Refuses entries that the fixed columns of libsvm and libffm cannot have. */
 static ph_status check_libsvm_field(
     const struct ph_data_settings *settings, const struct ph__field_settings *field, const char *name)
 {
@@ -196,7 +194,7 @@ static ph_status check_libsvm_field(
     return PH_OK;
 }
 
-/* A column called `name`, of the file's column `from`. */
+/* Adds a column called `name`, made from the file's column `from`. */
 static ph_status add_field(const struct building *building, const struct ph__field_settings *given,
     const char *name, struct file_column from)
 {
@@ -217,8 +215,8 @@ static ph_status add_field(const struct building *building, const struct ph__fie
     return PH_OK;
 }
 
-/* The features that are made of the file's column `from` under names of their own, by the entries of
- * `fields`; of the built-in ones those that no given entry names. */
+/* Adds the features with names of their own that `fields` makes of the file's column `from`; skips built-in
+ * entries that a given entry names. */
 static ph_status add_derived(
     struct building *building, struct field_list *fields, struct file_column from, bool *is_any)
 {
@@ -240,7 +238,7 @@ static const char *train_name(const struct ph_data_settings *settings)
     return settings->paths.train != NULL ? settings->paths.train : "data.train";
 }
 
-/* Everything that one column of the file becomes. */
+/* Adds all features that one column of the file becomes. */
 static ph_status add_file_column(struct building *building, struct file_column from)
 {
     struct field_list *given = &building->given;
@@ -321,7 +319,7 @@ static ph_status build_from_fields(struct building *building)
     return PH_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- building ---- */
 
 static ph_status fail_unmet(
     const struct ph_data_settings *settings, uint64_t header_line, const struct ph__field_settings *field)
@@ -343,8 +341,7 @@ static ph_status fail_unmet(
         settings->paths.train, line_of(header_line, line), name);
 }
 
-/* Every entry must have met a column, or a misspelt name would go unnoticed: all but "*", the rest, which may
- * be nothing. */
+/* Refuses entries that no column takes: a misspelt name would go unnoticed. "*" may match no column. */
 static ph_status check_all_fields_met(const struct building *building, uint64_t header_line)
 {
     const struct field_list *given = &building->given;

@@ -1,5 +1,5 @@
-/* Entries of data.fields: refuses, before they meet columns, what cannot be or would change nothing; and
- * makes of an id's entry its column, how its ids become rows of a table. */
+/* Entries of data.fields: refuses, before columns are built, impossible entries and keys without effect; and
+ * sets how an id column's ids become rows of a table. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -19,7 +19,7 @@ static enum ph__field_encoding encoding_of(
     return field->encoding == PH_ENCODING_INHERIT ? settings->encoding : field->encoding;
 }
 
-/* ---- what an entry may say ---- */
+/* ---- checks of entries ---- */
 
 static ph_status check_name(const struct ph__field_settings *field, struct ph__name_index *earlier)
 {
@@ -42,7 +42,8 @@ static ph_status check_names(const struct ph__field_settings *fields, size_t cou
     return status;
 }
 
-/* A key, whether the entry says something other than its default, and whether the entry is what it is for. */
+/* A key of an entry. is_given: the entry sets it to other than its default; is_used: the entry is of the kind
+ * that the key is for, which `user` names in errors. */
 struct key {
     const char *name;
     bool is_given, is_used;
@@ -72,7 +73,7 @@ static ph_status check_dense_keys(const struct ph__field_settings *field)
     return check_used(field->name, keys, sizeof keys / sizeof keys[0]);
 }
 
-/* Refuses keys for what a field takes over from the one that it shares with. */
+/* Refuses keys that a field takes over from the field whose rows it shares. */
 static ph_status check_own_keys(const struct ph__field_settings *field)
 {
     const bool is_own = !ph__field_is_sharing(field);
@@ -125,7 +126,7 @@ ph_status ph__schema_check_fields(const struct ph_data_settings *settings, bool 
 
 /* ---- ids ---- */
 
-/* "1, 2.5, 10" */
+/* Parses boundaries such as "1, 2.5, 10". */
 static ph_status parse_boundaries(const char *text, struct ph__column *column)
 {
     size_t capacity = 0;

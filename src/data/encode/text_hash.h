@@ -2,8 +2,8 @@
  *
  * The text is read as 64-bit little-endian words, the last one padded with zeros; h = mix(h ^ word) over
  * them, mix being a bijection with full avalanche (two multiplications between xor-shifts). For texts of at
- * most 8 bytes without a NUL the hash is therefore injective, which the vocabulary relies on. Saved encoders
- * depend on the values: a change needs a new version of the encoder's file. */
+ * most 8 bytes without a NUL the hash is therefore injective, and the vocabulary relies on that. Saved
+ * encoders depend on the values: a change needs a new version of the encoder's file. */
 #ifndef PH_DATA_TEXT_HASH_H
 #define PH_DATA_TEXT_HASH_H
 
@@ -17,7 +17,7 @@ static inline uint64_t ph__text_mix(uint64_t x)
     return x ^ (x >> 32);
 }
 
-/* Eight bytes, the first one lowest: written so that compilers make one load of it. */
+/* Reads eight bytes, the first one lowest; compilers make one load of this form. */
 static inline uint64_t ph__text_full_word(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -33,7 +33,7 @@ static inline uint64_t ph__text_word(const char *text, size_t length)
     return word;
 }
 
-/* What all hashes of one seed begin with. */
+/* Returns the state that all hashes of one seed start from. */
 static inline uint64_t ph__text_hash_start(uint64_t seed)
 {
     return ph__text_mix(seed + 0x9e3779b97f4a7c15u);
@@ -52,7 +52,7 @@ static inline uint64_t ph__text_hash(const char *text, size_t length, uint64_t s
     return ph__text_hash_from(ph__text_hash_start(seed), text, length);
 }
 
-/* A hash scaled to [0, bound): the high word of hash * bound, without a division. */
+/* Scales a hash to [0, bound): the high word of hash * bound, without a division. */
 static inline uint64_t ph__text_hash_below(uint64_t hash, uint64_t bound)
 {
     __extension__ typedef unsigned __int128 wide;

@@ -7,7 +7,7 @@
 
 #define MAX_WORDS ((size_t)UINT32_MAX - 1)
 
-/* The slot that holds the word, or the free one where it belongs. num_slots > num_words. */
+/* Returns the slot that holds the word, or the free slot where it belongs. Needs num_slots > num_words. */
 static struct ph__vocabulary_slot *find_slot(
     const struct ph__vocabulary *vocabulary, uint64_t hash, const char *word, size_t length)
 {
@@ -23,8 +23,7 @@ static struct ph__vocabulary_slot *find_slot(
     }
 }
 
-/* Room for `num_words` words with at least a quarter of the slots free; fills the slots anew when they grow.
- */
+/* Grows the slots so that at least a quarter is free with `num_words` words; rehashes when they grow. */
 static ph_status reserve_slots(struct ph__vocabulary *vocabulary, size_t num_words)
 {
     if (num_words <= vocabulary->num_slots / 4 * 3)

@@ -1,7 +1,8 @@
-/* The words of one id field and the row that each has in its table.
+/* The words of one id field, and each word's row in the field's table.
  *
- * Built by counting every id of the training file, then dropping the rare ones; rows are given from 1 in the
- * order of first appearance, so that they depend on the file alone. Row 0 is what is not in it.
+ * A vocabulary counts every id of the training file, then drops the rare ones. Rows are numbered from 1 in
+ * the order of first appearance, so that they depend on the file alone. Words that it does not hold share row
+ * 0.
  *
  * Open addressing with linear probing over slots of 16 bytes. A slot carries the word's hash and length: for
  * words of at most 8 bytes the hash is injective, so a lookup touches one cache line and never the text. */
@@ -33,16 +34,16 @@ struct ph__vocabulary { /* zero-initialised is empty */
     size_t counts_capacity;
 };
 
-#define PH_LOOKUP_DIGITS 24 /* any 64-bit number as text */
+#define PH_LOOKUP_DIGITS 24 /* any 64-bit number as text, with its NUL */
 
-/* A word to be looked up or counted. */
+/* A word to look up or to count. */
 struct ph__lookup {
     const char *word; /* borrowed from the line being read; NULL: the word is `digits` */
     char digits[PH_LOOKUP_DIGITS];
     size_t length;
     uint64_t hash;
-    size_t column; /* of the encoder, whose vocabulary it is */
-    size_t target; /* where the row goes, for whoever collects */
+    size_t column; /* index of the column whose vocabulary holds the word */
+    size_t target; /* word of the encoded row that gets the table row */
 };
 
 struct ph__lookups { /* zero-initialised is empty; free(items) at the end */
@@ -60,19 +61,19 @@ static inline const char *ph__lookup_word(const struct ph__lookup *lookup)
     return lookup->word != NULL ? lookup->word : lookup->digits;
 }
 
-/* Counts a word `count` more times, UINT32_MAX at most; `is_new_out` (may be NULL) tells its first
- * appearance. */
+/* Adds `count` to a word's count, UINT32_MAX at most. *is_new_out (may be NULL) is set when the word is
+ * new. */
 ph_status ph__vocabulary_count(struct ph__vocabulary *vocabulary, const char *word, size_t length,
     uint32_t count, uint64_t hash, bool *is_new_out);
 
-/* Ends counting: only words counted at least min_count times stay. */
+/* Ends counting: keeps only words counted at least min_count times. */
 ph_status ph__vocabulary_finish(struct ph__vocabulary *vocabulary, uint64_t min_count);
 
-/* The row of a word, 0 when it is not there. Any number of threads once it is finished. */
+/* Returns the row of a word, 0 when the vocabulary does not hold it. Any number of threads once finished. */
 uint32_t ph__vocabulary_row(
     const struct ph__vocabulary *vocabulary, const char *word, size_t length, uint64_t hash);
 
-/* Word `index` < num_words, not NUL-terminated, borrowed. */
+/* Returns word `index` < num_words, not NUL-terminated, borrowed. */
 const char *ph__vocabulary_word(const struct ph__vocabulary *vocabulary, size_t index, size_t *length_out);
 
 void ph__vocabulary_fini(struct ph__vocabulary *vocabulary);
