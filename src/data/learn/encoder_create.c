@@ -1,5 +1,5 @@
-/* Making an encoder: its columns from the settings and the training file's first line, what it learns from
- * one pass. */
+/* Makes encoders: columns from the settings and the training file's first line, vocabularies and statistics
+ * from one pass over the training data. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #include "data/source/input_file.h"
 #include "data/source/source_delimited.h"
 
-#define MAX_FIELDS 4096 /* a larger number is no field of libffm */
+#define MAX_FIELDS 4096 /* larger numbers are not fields of libffm */
 
-/* The names in the header of the training file. */
+/* Reads the column names in the training file's header. */
 static ph_status read_header(
     const struct ph_data_settings *settings, const char *path, struct ph__header *header)
 {
@@ -31,7 +31,7 @@ static ph_status read_header(
     return status;
 }
 
-/* Columns that are named by something else than a header. */
+/* Columns whose names do not come from a header. */
 struct named_columns {
     char **names;
     bool *is_list;
@@ -55,7 +55,7 @@ static void named_columns_add(struct named_columns *columns, char *name, bool is
     columns->is_list[columns->count++] = is_list;
 }
 
-/* Builds the schema and ends the columns. */
+/* Builds the schema and frees the columns. */
 static ph_status build_named_columns(
     const struct ph_data_settings *settings, struct named_columns *columns, struct ph_encoder *encoder)
 {
@@ -67,7 +67,7 @@ static ph_status build_named_columns(
     return status;
 }
 
-/* The columns of the arrays at `path`. */
+/* Builds the columns of the arrays at `path`. */
 static ph_status build_array_columns(
     const struct ph_data_settings *settings, const char *path, struct ph_encoder *encoder)
 {
@@ -84,7 +84,7 @@ static ph_status build_array_columns(
     return status;
 }
 
-/* The columns of the dataset's first batch. */
+/* Builds the columns of the dataset's first batch. */
 static ph_status build_dataset_columns(
     const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
 {
@@ -113,7 +113,7 @@ static ph_status check_header(const struct ph_data_settings *settings)
         "data.fields");
 }
 
-/* What is read once can be the training data, and cannot be looked into before. */
+/* Checks paths that can be read only once: the training data may, but cannot be looked at beforehand. */
 static ph_status check_pipes(const struct ph_data_settings *settings)
 {
     PH_TRY(ph__data_settings_check_measured(settings));
@@ -155,9 +155,8 @@ static ph_status count_file(struct ph__reader *reader, size_t *num_fields)
     }
 }
 
-/* Counts the fields of libffm files, which are read once from end to end: one more than the largest number.
- * Words that are no triples are passed over: whoever encodes the rows will say what is wrong with them.
- * PH_ERROR_DATA: no row has a field. */
+/* Counts the fields of libffm files, one more than the largest field number, in one pass over the files.
+ * Skips words that are no triples: encoding the rows will report them. PH_ERROR_DATA: no row has a field. */
 static ph_status count_fields(const char *const *paths, size_t num_paths, size_t *num_fields_out)
 {
     size_t num_fields = 0;
@@ -209,7 +208,7 @@ static ph_status read_all(struct ph__source *source, struct ph__rows *rows)
     return PH_OK;
 }
 
-/* The pass over the training file, or the dataset, that vocabularies, statistics and quantiles want. */
+/* Learns vocabularies, statistics and quantiles in a pass over the training file or the dataset. */
 static ph_status learn(
     const struct ph_data_settings *settings, const struct ph_dataset *dataset, struct ph_encoder *encoder)
 {
@@ -234,8 +233,7 @@ static ph_status learn(
     return status;
 }
 
-/* Whether the training file can be read once more than the batches read it, where an encoding is learnt from
- * it. */
+/* Refuses training data that is missing, or cannot be read once before the batches read it. */
 static ph_status check_can_learn(const struct ph_data_settings *settings, const struct ph__column *wanted)
 {
     if (settings->paths.train == NULL)
@@ -271,7 +269,7 @@ ph_status ph__encoder_outline(const struct ph_data_settings *settings, struct ph
     return PH_OK;
 }
 
-/* The encoder of a prepared data set. */
+/* Loads the encoder of a prepared data set. */
 static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_out)
 {
     struct ph__arena arena = {0};
@@ -281,7 +279,7 @@ static ph_status load_prepared(const char *folder, struct ph_encoder **encoder_o
     return status == PH_ERROR_CHECKPOINT ? ph_fail(PH_ERROR_DATA, "%s", ph_error_text()) : status;
 }
 
-/* Learns what the outlined encoder wants to know and gives it out; destroys it on failure. */
+/* Learns what the outlined encoder needs and gives the encoder out; destroys it on failure. */
 static ph_status finish(const struct ph_data_settings *settings, const struct ph_dataset *dataset,
     struct ph_encoder *encoder, struct ph_encoder **encoder_out)
 {

@@ -94,27 +94,27 @@ bool ph__fit_file_is_whole(
 
 /* ---- merging ---- */
 
-/* The next word of a file, for one column. */
+/* Next word of a file, for one column. */
 struct cursor {
     const struct fit_file *file;
     const struct ph__fit_entry *entry;
     uint64_t hash;
     const char *word;
     size_t length;
-    uint64_t next; /* word of the column behind this one */
-    size_t order;  /* of the file */
+    uint64_t next; /* index of the word after this one */
+    size_t order;  /* file's number */
 };
 
-/* A word that stays: sorted by its first appearance at the end. */
+/* A word that is kept; sorted by first appearance at the end. */
 struct kept_word {
-    uint64_t first;   /* file, then index in it */
-    const char *word; /* in a map */
+    uint64_t first;   /* file's number, then index in the file */
+    const char *word; /* borrowed from a map */
     uint32_t length, count;
 };
 
 struct merge {
     const struct fit_file *files;
-    struct cursor *heap; /* the smallest word first */
+    struct cursor *heap; /* heap with the smallest word first */
     size_t num_cursors;
     struct kept_word *kept;
     size_t num_kept, kept_capacity;
@@ -175,7 +175,7 @@ static void begin_column(struct merge *merge, size_t num_files, size_t column)
         sift_down(merge->heap, merge->num_cursors, i);
 }
 
-/* Takes the smallest word out of all files that have it: its whole count, its first appearance. */
+/* Takes the smallest word out of all files that have it, with its total count and its first appearance. */
 static struct kept_word take_word(struct merge *merge)
 {
     struct cursor first = merge->heap[0];
@@ -203,7 +203,7 @@ static int compare_first(const void *a, const void *b)
     return left->first < right->first ? -1 : left->first > right->first;
 }
 
-/* What a word takes in a vocabulary and while it is sorted. */
+/* Returns the bytes that a word takes in a vocabulary and while it is sorted. */
 static uint64_t bytes_of(const struct kept_word *word)
 {
     return word->length + sizeof *word + 2 * sizeof(struct ph__vocabulary_slot) + sizeof(size_t);

@@ -5,11 +5,11 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 
-#define ROWS_BETWEEN_LOOKS 256 /* at the memory that the fit takes */
+#define ROWS_BETWEEN_LOOKS 256 /* rows between checks of the fit's memory */
 
 /* ---- writing a fit ---- */
 
-/* The words of a column in the order of the file. */
+/* Words of a column in the order of the file. */
 struct sorted_words {
     uint64_t *hashes;
     uint32_t *counts, *indices;
@@ -151,7 +151,8 @@ static ph_status put_fit(struct output *output, const struct ph__fit *fit, struc
     return ph__atomic_file_write(&output->file, &footer, sizeof footer);
 }
 
-/* Writes and empties the fit, atomically; num_rows of the summary is the fit's own. */
+/* Writes the fit to a file, atomically, and empties it. Ignores summary->num_rows: the fit counts its
+ * rows. */
 static ph_status write_fit(const char *path, struct ph__fit *fit, const struct ph__fit_summary *summary)
 {
     const struct ph_encoder *encoder = fit->encoder;
@@ -180,7 +181,7 @@ static const char *file_path(struct ph__arena *arena, const char *prefix, size_t
     return ph__arena_printf(arena, "%s-%03zu.fit", prefix, number);
 }
 
-/* Whether the part's files are all there; their sums. */
+/* Finds out whether all files of the part are there and whole, and adds up their rows. */
 static ph_status find_files(struct ph__arena *arena, const char *prefix, const struct ph_encoder *encoder,
     bool *is_done, struct ph__fit_summary *sums)
 {
@@ -206,8 +207,8 @@ struct learning {
     struct ph__fit fit;
     struct ph__source source;
     size_t num_files;
-    uint64_t num_rows;              /* in files */
-    uint64_t told_rows, told_bytes; /* by part->advance: rows, and the end of what was read */
+    uint64_t num_rows;              /* rows in files */
+    uint64_t told_rows, told_bytes; /* reported to part->advance: rows, and the end of what was read */
 };
 
 static ph_status write_file(struct learning *learning, bool is_last)
@@ -221,7 +222,7 @@ static ph_status write_file(struct learning *learning, bool is_last)
     return write_fit(path, &learning->fit, &summary);
 }
 
-/* False: it should end early. */
+/* Reports progress to part->advance. Returns false when the learning should end early. */
 static bool advance(struct learning *learning)
 {
     const struct ph__learn_part *part = learning->part;
@@ -234,7 +235,7 @@ static bool advance(struct learning *learning)
     return part->advance == NULL || part->advance(part->advance_argument, num_rows, num_bytes);
 }
 
-/* Now and then, and at the end: leaves when it is told to, and makes room when the ids take too much. */
+/* Stops when told to; writes a file at the end, or when the ids take too much memory. */
 static ph_status look_up(struct learning *learning, bool is_end)
 {
     if (!advance(learning))
@@ -292,7 +293,7 @@ ph_status ph__learn_part(
     return status;
 }
 
-/* The paths of all files of a part, of which the last is marked. */
+/* Lists the paths of all files of a part, up to the one marked as the last. */
 static ph_status list_files(struct ph__arena *arena, const char *prefix, const struct ph_encoder *encoder,
     const char ***paths, size_t *num_paths, size_t *capacity)
 {
