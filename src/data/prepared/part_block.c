@@ -36,7 +36,7 @@ void ph__row_layout_fini(struct ph__row_layout *layout)
     memset(layout, 0, sizeof *layout);
 }
 
-/* Streams of a block of such rows: one for each fixed word and each list's ids, and one for weights. */
+/* Counts a block's streams: one for each fixed word, each list's ids, and each weighted list's weights. */
 static size_t num_streams_of(const struct ph__row_layout *layout)
 {
     size_t num_streams = layout->num_fixed_words + layout->num_lists;
@@ -45,12 +45,12 @@ static size_t num_streams_of(const struct ph__row_layout *layout)
     return num_streams;
 }
 
-#define RUN 64 /* rows that are decoded at once: their words stay in the first cache */
+#define RUN 64 /* rows decoded at once: their words stay in the first-level cache */
 
 /* ---- encoding ---- */
 
-/* The fixed words, column by column: values[column * num_rows + row]. Tile by tile, so that a row is read
- * once. */
+/* Copies the fixed words column by column: values[column * num_rows + row]. Works in tiles, so that each row
+ * is read once. */
 static void transpose(const struct ph__rows *rows, size_t num_columns, uint32_t *values)
 {
     for (size_t first = 0; first < rows->num_rows; first += RUN) {
@@ -61,7 +61,8 @@ static void transpose(const struct ph__rows *rows, size_t num_columns, uint32_t 
     }
 }
 
-/* Gathers each row's next `lengths[row]` words, and leaves the cursors behind them. Returns how many. */
+/* Copies each row's next `lengths[row]` words, and moves the cursors past them. Returns the number of
+ * words. */
 static size_t gather(const struct ph__rows *rows, const uint32_t *lengths, size_t *cursors, uint32_t *values)
 {
     size_t count = 0;
@@ -88,7 +89,7 @@ static ph_status reserve(struct ph__block_encoder *encoder, const struct ph__row
     return ph__array_reserve((void **)&encoder->bytes, &encoder->bytes_capacity, num_bytes, 1);
 }
 
-/* The stream of the given number, whose bytes begin at `end`; returns where they end. */
+/* Writes stream `number`, whose bytes begin at `end`; returns their end. */
 static size_t put_stream(
     struct ph__block_encoder *encoder, size_t number, const uint32_t *values, size_t num_values, size_t end)
 {
@@ -136,16 +137,16 @@ void ph__block_encoder_fini(struct ph__block_encoder *encoder)
 
 /* ---- decoding ---- */
 
-/* A decoding under way. */
+/* State of a decoding. */
 struct decoding {
     const struct ph__row_layout *layout;
     const struct ph__block *block;
     const struct ph__stream *streams; /* the directory */
     size_t *cursors;                  /* (num_lists) values given out so far */
-    uint32_t *words;                  /* of the rows that are appended to */
-    size_t *starts;                   /* of the block's rows into words; the first is known */
-    size_t first, count;              /* the run of rows in the making */
-    size_t ends[RUN];                 /* where each of them ends so far */
+    uint32_t *words;                  /* words of the rows appended to */
+    size_t *starts;                   /* starts of the block's rows in words; starts[0] is set */
+    size_t first, count;              /* the run of rows being decoded */
+    size_t ends[RUN];                 /* end so far of each row of the run */
 };
 
 static ph_status fail(const char *what)
@@ -164,7 +165,7 @@ static ph_status check_stream(const struct decoding *decoding, size_t number, ui
     return PH_OK;
 }
 
-/* Every stream lies within the block, and together they have the block's words. */
+/* Checks that every stream lies within the block, and that the streams together have the block's words. */
 static ph_status check_directory(const struct decoding *decoding)
 {
     const struct ph__row_layout *layout = decoding->layout;
@@ -197,7 +198,7 @@ static ph_status decode_values(const struct decoding *decoding, size_t number, s
     return PH_OK;
 }
 
-/* Where the rows of the run start: their sizes follow from the lengths of their lists. */
+/* Sets the starts of the run's rows: a row's size follows from the lengths of its lists. */
 static ph_status place_rows(struct decoding *decoding)
 {
     const struct ph__row_layout *layout = decoding->layout;
@@ -233,7 +234,7 @@ static ph_status decode_fixed(const struct decoding *decoding)
     return PH_OK;
 }
 
-/* The run's ids of a list, or their weights; `cursor` is the first value of the stream that is theirs. */
+/* Decodes the run's ids of a list, or their weights; `cursor` is the run's first value in the stream. */
 static ph_status decode_list(
     struct decoding *decoding, const struct ph__row_list *list, size_t number, uint32_t limit, size_t *cursor)
 {

@@ -62,7 +62,7 @@ uint64_t ph__part_footer_checksum(const struct ph__part_footer *footer)
 struct ph__part_writer {
     struct ph__atomic_file file;
     bool is_open;
-    uint64_t offset; /* of the next byte */
+    uint64_t offset; /* offset of the next byte */
     struct ph__block_encoder encoder;
     struct ph__part_entry *entries;
     size_t entries_capacity;
@@ -166,7 +166,7 @@ struct ph__part_reader {
     struct ph__mapped_file map;
     struct ph__part_footer footer;
     const struct ph__part_entry *entries; /* (num_blocks) in the map */
-    atomic_bool *is_checked;              /* (num_blocks) the block's checksum was right */
+    atomic_bool *is_checked;              /* (num_blocks) true: the block's checksum was right */
 };
 
 static ph_status fail(const struct ph__part_reader *reader, const char *what)
@@ -184,7 +184,8 @@ static ph_status map(struct ph__part_reader *reader)
     return PH_OK;
 }
 
-/* The header is wholly known beforehand; what differs says why the file cannot be read. */
+/* Compares the header with the expected one, which follows from layout and digest; the difference tells why
+ * the file cannot be read. */
 static ph_status check_header(const struct ph__part_reader *reader,
     const unsigned char digest[PH_ENCODER_DIGEST_BYTES], uint64_t *checksum_out, size_t *header_bytes_out)
 {
@@ -232,7 +233,7 @@ static ph_status read_footer(struct ph__part_reader *reader, uint64_t header_che
     return PH_OK;
 }
 
-/* The blocks lie between header and index without gaps, and add up to the footer's totals. */
+/* Checks that the blocks lie between header and index without gaps, and add up to the footer's totals. */
 static ph_status check_entries(const struct ph__part_reader *reader, size_t header_bytes)
 {
     const struct ph__part_footer *footer = &reader->footer;
@@ -313,7 +314,7 @@ const struct ph__part_entry *ph__part_reader_entries(const struct ph__part_reade
     return reader->entries;
 }
 
-/* Two threads may both check a block at once: both find the same. */
+/* Checks a block's checksum once. Two threads may check a block at once, with the same result. */
 static ph_status check_block(struct ph__part_reader *reader, size_t block)
 {
     const struct ph__part_entry *entry = &reader->entries[block];

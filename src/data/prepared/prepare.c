@@ -1,14 +1,14 @@
 /* Preparing data: text in, a folder of prepared splits out (docs/DATA.md).
  *
- *     FOLDER/source.yaml    the data section that it was made by
- *     FOLDER/plan.json      which files, cut how
- *     FOLDER/learning/…     what the first pass has learnt of each part, until the encoder is there
+ *     FOLDER/source.yaml    the data section that the folder was made by
+ *     FOLDER/plan.json      the files, and how they were cut
+ *     FOLDER/learning/…     results of the first pass for each part, until the encoder is there
  *     FOLDER/encoder.json   the encoder
- *     FOLDER/train/…        parts, and when all are there the manifest; so for valid and test
- *     FOLDER/prepared.yaml  the data section that reads it; written last
+ *     FOLDER/train/…        parts and, when all are there, the manifest; likewise for valid and test
+ *     FOLDER/prepared.yaml  the data section that reads the folder; written last
  *
- * Each file appears when it is whole and durable, and holds the same bytes whatever the number of threads and
- * however often the work was interrupted. So resuming is: make what is not there. */
+ * Each file appears when it is whole and durable, and holds the same bytes for every number of threads and
+ * after any interruption. So resuming means making the files that are missing. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -32,14 +32,14 @@ struct preparation {
     const struct ph_prepare_options *options;
     struct ph__arena arena;
     struct ph_encoder *encoder;
-    char digest[65]; /* of the encoder, once it is whole */
+    char digest[65]; /* seal of the encoder, once it is whole */
     struct ph__prepare_plan plan;
     struct ph__prepare_context context;
     struct ph__prepare_result *results; /* (plan.num_tasks) */
-    struct ph__rows *blocks;            /* (num_threads) that they are at work on */
+    struct ph__rows *blocks;            /* (num_threads) blocks that the threads work on */
     size_t num_threads;
     struct ph__tasks tasks;
-    int lock; /* of the folder */
+    int lock; /* lock of the folder */
 };
 
 static bool has_split(const struct ph_data_settings *settings, size_t split)
@@ -49,9 +49,9 @@ static bool has_split(const struct ph_data_settings *settings, size_t split)
 
 /* ---- the folder ---- */
 
-/* What lies in a folder. */
+/* Counts of a folder's entries. */
 struct listing {
-    size_t num_entries, num_foreign; /* foreign: without settings they are of no preparation */
+    size_t num_entries, num_foreign; /* foreign: not the settings */
     bool has_settings;
 };
 
@@ -61,14 +61,14 @@ static ph_status add_entry(void *argument, const char *name)
     listing->num_entries++;
     if (strcmp(name, PH_PREPARED_SOURCE) == 0)
         listing->has_settings = true;
-    else if (strcmp(name, PH_PREPARED_SOURCE ".tmp") != 0) /* cut off by a kill */
+    else if (strcmp(name, PH_PREPARED_SOURCE ".tmp") != 0) /* left by a kill */
         listing->num_foreign++;
     return PH_OK;
 }
 
-/* PH_OK for a folder that is empty and, where it may be resumed, for one that holds the beginning of a
- * preparation: its settings, which are written first, or what a kill has left of them. PH_ERROR_USAGE for any
- * other, whose files would be taken for those of the preparation or lost among them. */
+/* Returns PH_OK for an empty folder and, with may_resume, for the beginning of a preparation: its settings,
+ * which are written first, or a remainder of them after a kill. PH_ERROR_USAGE for other folders: their files
+ * would be taken for the preparation's, or get lost among them. */
 static ph_status check_folder(const char *folder, bool may_resume)
 {
     struct listing listing = {0};
@@ -101,7 +101,7 @@ static ph_status write_settings(const struct ph__section *section, const char *p
     return ph__writer_end(writer, ph__config_write(writer, section, 1));
 }
 
-/* Keeps the settings, or compares them with those that were kept. */
+/* Saves the settings, or compares them with the saved ones. */
 static ph_status check_settings(struct preparation *preparation)
 {
     struct ph_data_settings now = *preparation->settings;
@@ -114,7 +114,7 @@ static ph_status check_settings(struct preparation *preparation)
     return ph__data_settings_compare(path, &now, "may not change on resume");
 }
 
-/* The encoder that is there, or what is known of it before the first pass. */
+/* Loads the encoder if there is one, else outlines it for the first pass. */
 static ph_status open_encoder(struct preparation *preparation, const char *path, bool *is_outline)
 {
     *is_outline = !ph__file_exists(path);
@@ -123,7 +123,8 @@ static ph_status open_encoder(struct preparation *preparation, const char *path,
     return ph_encoder_load(path, &preparation->encoder);
 }
 
-/* After the plan: what was learnt by another one would be taken for what this one wants. */
+/* Learns and saves the encoder. Needs a checked plan: results of another plan would be taken for this
+ * plan's. */
 static ph_status complete_encoder(struct preparation *preparation, const char *path, const char *learning)
 {
     if (ph__fit_first_wanted(preparation->encoder) != NULL)
@@ -143,7 +144,7 @@ static ph_status make_encoder(struct preparation *preparation, const char *path,
     return ph__prepare_learn_clean(learning);
 }
 
-/* Keeps the plan, or compares it with the one that was kept. */
+/* Saves the plan, or compares it with the saved one. */
 static ph_status check_plan(struct preparation *preparation)
 {
     struct ph__prepare_plan *plan = &preparation->plan;
@@ -193,9 +194,9 @@ static ph_status make_parts(struct preparation *preparation)
     return ph__tasks_run(&preparation->tasks, preparation->num_threads);
 }
 
-/* ---- bad rows: each task counts its own, what they are together is known when all are done ---- */
+/* ---- bad rows: counted by task, added up when all tasks are done ---- */
 
-/* Reads on to a bad row. */
+/* Reads up to the first bad row. */
 static ph_status read_bad_row(struct ph__source *source)
 {
     struct ph__rows rows = {0};
@@ -209,7 +210,8 @@ static ph_status read_bad_row(struct ph__source *source)
     return status;
 }
 
-/* Reads the text of a part that was kept again, up to its first bad row: only the number of them is known. */
+/* Reads the text of a kept part again, up to its first bad row: a part records only the number of bad
+ * rows. */
 static ph_status find_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
     struct ph__prepare_result *result)
 {
@@ -230,7 +232,7 @@ static ph_status find_bad_row(const struct ph__prepare_context *context, const s
     return status;
 }
 
-/* The place of a task's first bad row, and what is wrong with it. */
+/* Writes the place of a task's first bad row, and its problem. */
 static void describe_bad_row(const struct ph__prepare_context *context, const struct ph__prepare_plan *plan,
     struct ph__prepare_result *results, size_t task, char *text_out, size_t size)
 {
@@ -248,8 +250,8 @@ static void describe_bad_row(const struct ph__prepare_context *context, const st
         snprintf(text_out, size, "%s: its bad rows cannot be read any more", file->path);
 }
 
-/* PH_ERROR_DATA naming the file and the line when the split has more than context->max_bad_rows. What is
- * found out about the tasks' results (num_tasks) is kept there. */
+/* PH_ERROR_DATA naming the file and the line when the split has more bad rows than context->max_bad_rows.
+ * Keeps the first bad rows that it finds in `results` (num_tasks). */
 static ph_status check_bad_rows(const struct ph__prepare_context *context,
     const struct ph__prepare_plan *plan, struct ph__prepare_result *results, enum ph__split split)
 {
@@ -269,7 +271,7 @@ static ph_status check_bad_rows(const struct ph__prepare_context *context,
     return PH_OK;
 }
 
-/* Gives the caller the first bad row of all, its place and what is wrong with it; "" when there is none. */
+/* Gives the caller the place and the problem of the first bad row of all; "" when there is none. */
 static void tell_first_bad_row(const struct preparation *preparation)
 {
     char text[512] = "";
@@ -341,7 +343,7 @@ static ph_status make_split_folders(struct preparation *preparation)
     return PH_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole preparation ---- */
 
 static ph_status print_section(const struct preparation *preparation, struct ph__writer *writer)
 {
@@ -382,7 +384,7 @@ static ph_status prepare(struct preparation *preparation, struct ph_prepare_summ
     PH_TRY(open_folder(preparation));
     PH_TRY(open_encoder(preparation, encoder_path, &is_outline));
     PH_TRY(ph__prepare_plan_init(&preparation->plan, preparation->settings, preparation->options->settings));
-    PH_TRY(check_settings(preparation)); /* the first that writes: what is wrong up to here can be mended */
+    PH_TRY(check_settings(preparation)); /* writes first: errors before this can be corrected */
     PH_TRY(check_plan(preparation));
     PH_TRY(make_encoder(preparation, encoder_path, is_outline));
     PH_TRY(make_split_folders(preparation));
@@ -411,7 +413,7 @@ static void fini(struct preparation *preparation)
     ph__arena_fini(&preparation->arena);
 }
 
-/* Refuses what can be told by the settings and options alone, before there is a folder. */
+/* Refuses requests that are wrong by settings and options alone, before there is a folder. */
 static ph_status check_request(const struct ph_data_settings *settings, const char *folder)
 {
     if (!ph__utf8_is_valid(folder, strlen(folder)))

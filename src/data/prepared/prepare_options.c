@@ -28,7 +28,7 @@ const struct ph__option_table ph__prepare_options = {
     .settings_size = sizeof(struct ph_prepare_settings),
 };
 
-/* Puts the default in the place of 0. */
+/* Replaces 0 by the default, and checks the range of other values. */
 static ph_status fill(const struct ph__option *option, struct ph_prepare_settings *settings)
 {
     uint64_t *value = (void *)((char *)settings + option->offset);

@@ -7,8 +7,8 @@
 
 extern const struct ph__option_table ph__prepare_options; /* struct ph_prepare_settings */
 
-/* The options that a program gives, the keys' defaults in the place of 0. PH_ERROR_USAGE for what is beyond
- * the ranges of the keys. */
+/* Copies a program's options, with the keys' defaults in place of 0. PH_ERROR_USAGE for values beyond the
+ * ranges of the keys. */
 ph_status ph__prepare_options_fill(
     const struct ph_prepare_options *options, struct ph_prepare_options *filled_out);
 

@@ -21,17 +21,17 @@ struct learning {
     const struct ph_encoder *encoder;
     const struct ph__prepare_plan *plan;
     struct ph__arena arena;
-    const char **prefixes; /* (num_tasks) of the training split */
+    const char **prefixes; /* (num_tasks) tasks of the training split */
     size_t num_tasks;
-    uint64_t max_bytes; /* of ids, for each thread */
+    uint64_t max_bytes; /* memory for the ids of each thread */
     struct ph__tasks tasks;
 };
 
-/* A task that tells how far it is. */
+/* Progress of a learning task. */
 struct telling {
     struct learning *learning;
     size_t task;
-    bool has_told; /* not of what was learnt before */
+    bool has_told; /* false: the part had been learnt before */
 };
 
 static bool advance_learning(void *argument, uint64_t num_rows, uint64_t num_bytes)
@@ -65,7 +65,7 @@ static ph_status learn_task(void *argument, size_t number, size_t worker)
     return PH_OK;
 }
 
-/* The plan's first tasks are those of the training split. */
+/* Names the files of the training split's tasks, which are the plan's first tasks. */
 static ph_status name_tasks(struct learning *learning, const char *folder)
 {
     const struct ph__prepare_plan *plan = learning->plan;
@@ -143,30 +143,30 @@ ph_status ph__prepare_learn_clean(const char *folder)
 
 /* ---- making parts ---- */
 
-/* A task under way. */
+/* State of a task. */
 struct making {
     const struct ph__prepare_context *context;
     const struct ph__prepare_task *task;
-    size_t number;          /* of the task */
+    size_t number;          /* number of the task */
     struct ph__arena arena; /* paths of parts */
     struct ph__source source;
-    bool is_open;            /* source */
-    uint64_t num_kept_lines; /* of the task, in parts that were kept */
-    uint64_t num_told_lines; /* of the source, in parts that were made */
-    bool is_end;             /* it has no more rows */
-    struct ph__rows *rows;   /* of the block in the making */
+    bool is_open;            /* true: source is open */
+    uint64_t num_kept_lines; /* lines of the task in kept parts */
+    uint64_t num_told_lines; /* lines of the source in parts that were made */
+    bool is_end;             /* true: the source has no more rows */
+    struct ph__rows *rows;   /* rows of the block in the making */
     struct ph__prepare_result *result;
 };
 
-/* Arrays are read by rows, all else by bytes. */
+/* Returns true when the source is arrays, read by rows; everything else is read by bytes. */
 static bool has_arrays(const struct making *making)
 {
     return making->context->encoder->format == PH_DATA_NPY;
 }
 
-/* ---- parts that are there ---- */
+/* ---- kept parts ---- */
 
-/* Names a part, "part-00002-00013.phd" for part 13 of the third file, and its path. */
+/* Writes the name of a part, "part-00002-00013.phd" for part 13 of the third file, and returns its path. */
 static const char *part_path(struct making *making, size_t part, char name_out[PH_PART_NAME_BYTES])
 {
     snprintf(name_out, PH_PART_NAME_BYTES, "part-%05zu-%05zu.phd", making->task->file->number % 10000000,
@@ -201,7 +201,7 @@ static ph_status add_part(struct making *making, const char *path, const char *n
     return PH_OK;
 }
 
-/* Keeps a part that an interrupted preparation has finished, if there is one that begins where it should. */
+/* Keeps a part that an interrupted preparation has finished, if the part is there and begins at `begin`. */
 static ph_status keep_part(
     struct making *making, size_t part, uint64_t begin, bool *is_kept_out, struct ph__part_range *range_out)
 {
@@ -221,7 +221,7 @@ static ph_status keep_part(
             "empty folder",
             path, ph__pipe_name(task->file->path));
     if (ph__part_reader_open(path, &context->layout, context->digest, &reader) != PH_OK)
-        return PH_OK; /* it is made anew */
+        return PH_OK; /* damaged: make it anew */
     struct ph__part_footer footer = *ph__part_reader_footer(reader);
     ph__part_reader_close(reader);
     if (footer.range.begin != begin || (task->file->is_cut && footer.range.end != task->end))
@@ -234,7 +234,7 @@ static ph_status keep_part(
 
 /* ---- parts in the making ---- */
 
-/* Tells where the next row begins: a byte of text, or a row of arrays. */
+/* Returns the position of the next row: a byte of text, or a row of arrays. */
 static uint64_t tell(const struct making *making)
 {
     struct ph__source_position position;
@@ -242,7 +242,7 @@ static uint64_t tell(const struct making *making)
     return has_arrays(making) ? position.row : position.byte;
 }
 
-/* Tells what has become of the rows of a block. False: the task should end early. */
+/* Reports a block's rows and the bytes read since *told. Returns false when the task should end early. */
 static bool advance(struct making *making, uint64_t *told)
 {
     const uint64_t position = tell(making), read = position - *told;
@@ -252,7 +252,7 @@ static bool advance(struct making *making, uint64_t *told)
         has_arrays(making) ? ph__rows_num_words(rows) * sizeof(uint32_t) : read);
 }
 
-/* Lines that the source has read, or rows. */
+/* Returns the number of lines, or rows of arrays, that the source has read. */
 static uint64_t num_lines(const struct making *making)
 {
     struct ph__source_position position = {0};
@@ -292,8 +292,7 @@ static ph_status write_rows(struct making *making, struct ph__part_writer *write
     return PH_OK;
 }
 
-/* Writes the part of that number: of a file that is cut all rows that are left, else as many as a part takes.
- */
+/* Writes part number `part`: all rows of a piece or, if the file is not cut, as many as a part takes. */
 static ph_status make_part(struct making *making, size_t part, uint64_t begin)
 {
     const struct ph__prepare_context *context = making->context;
@@ -331,7 +330,7 @@ static ph_status open_source(struct making *making, const struct ph__source_posi
     return ph__source_open(&making->source, context->encoder, making->task->file->path, &options);
 }
 
-/* The one part of a task of a file that is cut. */
+/* Makes the only part of a task of a file that is cut. */
 static ph_status make_piece(struct making *making)
 {
     const struct ph__prepare_task *task = making->task;
@@ -348,7 +347,7 @@ static ph_status make_piece(struct making *making)
     return make_part(making, task->part, task->begin);
 }
 
-/* All parts of a file that can only be read from its beginning. */
+/* Makes all parts of a file that can only be read from its beginning. */
 static ph_status make_stream(struct making *making)
 {
     struct ph__part_range range = {0};

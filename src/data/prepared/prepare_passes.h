@@ -1,6 +1,6 @@
-/* The two passes of a preparation over the tasks of its plan: the first, where an encoder learns from the
- * training data, in parallel, within a bound of memory, and taken up again after a crash; and the second,
- * which reads the rows of a file, or of a piece of it, and writes them as parts. */
+/* The two passes of a preparation over the tasks of its plan (called by prepare.c). In the first an encoder
+ * learns from the training data, in parallel, within a bound of memory, and resumed after a crash. The second
+ * reads the rows of a file, or of a piece of it, and writes them as parts. */
 #ifndef PH_DATA_PREPARE_PASSES_H
 #define PH_DATA_PREPARE_PASSES_H
 
@@ -11,18 +11,18 @@
 
 /* ---- learning ---- */
 
-/* Completes an encoder that was outlined from the settings, by the plan's tasks of the training split. What
- * is learnt of a part is kept in `folder`, for this plan alone, until the caller removes it by
- * ph__prepare_learn_clean. The encoder is what ph_encoder_create would have made, to the bit. */
+/* Completes an encoder that was outlined from the settings, by the plan's tasks of the training split.
+ * Results of the parts are kept in `folder`, for this plan alone, until the caller removes it by
+ * ph__prepare_learn_clean. The encoder is the one that ph_encoder_create would make, bit for bit. */
 ph_status ph__prepare_learn(const struct ph_data_settings *settings, const struct ph__prepare_plan *plan,
     const char *folder, const struct ph_prepare_options *options, struct ph_encoder *encoder);
 
-/* Removes the folder with what is in it; nothing happens when it is not there. */
+/* Removes the folder and the files in it; does nothing when there is no folder. */
 ph_status ph__prepare_learn_clean(const char *folder);
 
 /* ---- making parts ---- */
 
-/* What all tasks of a preparation share: read alone. */
+/* State that all tasks of a preparation share; they only read it. */
 struct ph__prepare_context {
     const struct ph_encoder *encoder;
     struct ph__row_layout layout;
@@ -30,24 +30,24 @@ struct ph__prepare_context {
     const char *folder;
     struct ph_prepare_settings cut;
     uint64_t max_bad_rows;
-    bool may_resume;         /* parts that are there and fit are kept */
-    struct ph__tasks *tasks; /* to which the task belongs */
+    bool may_resume;         /* true: parts that are there and fit are kept */
+    struct ph__tasks *tasks; /* tasks that the preparation runs */
 };
 
-/* What a task has made. */
+/* Parts that a task has made, and its totals. */
 struct ph__prepare_result {
     struct ph__manifest_part *parts;      /* in the order of the rows */
-    size_t num_parts, capacity, num_kept; /* kept: of those, they were there */
+    size_t num_parts, capacity, num_kept; /* num_kept: parts that were there before */
     uint64_t num_text_bytes, num_lines, num_rows, num_bad_rows;
-    uint64_t first_bad_line;                 /* among the task's lines */
-    char first_bad_reason[512];              /* "": no row was bad, or its part was kept */
-    bool has_kept_bad;                       /* its part was kept */
-    uint64_t kept_bad_begin, kept_bad_lines; /* where that part begins, and the task's lines before it */
+    uint64_t first_bad_line;                 /* number of the line among the task's lines */
+    char first_bad_reason[512];              /* "": no bad row, or its part was kept */
+    bool has_kept_bad;                       /* true: a kept part has bad rows */
+    uint64_t kept_bad_begin, kept_bad_lines; /* that part's start, and the task's lines before it */
 };
 
-/* `rows` is memory that a thread keeps from task to task. The result is to be fini'ed also on failure.
- * PH_ERROR_INTERRUPTED when the tasks are stopped: parts that are finished stay, of the others nothing is
- * left. */
+/* Runs task `number` of a preparation. `rows` is memory that a thread keeps from task to task. Free the
+ * result also on failure. PH_ERROR_INTERRUPTED when the tasks are stopped: finished parts stay, unfinished
+ * ones are removed. */
 ph_status ph__prepare_task(const struct ph__prepare_context *context, const struct ph__prepare_task *task,
     size_t number, struct ph__rows *rows, struct ph__prepare_result *result);
 void ph__prepare_result_fini(struct ph__prepare_result *result);

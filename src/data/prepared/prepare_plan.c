@@ -22,7 +22,7 @@ static bool is_text(const struct ph_data_settings *settings)
     return settings->format != PH_DATA_NPY && settings->format != PH_DATA_ARROW;
 }
 
-/* Looks at what the file is made of; of a text also at whether it may be read from any byte on. */
+/* Looks up the inputs of the file and, for text, whether reading may start at any byte. */
 static ph_status look_at(
     struct ph__arena *arena, const struct ph_data_settings *settings, struct ph__prepare_file *file)
 {
@@ -184,7 +184,7 @@ static ph_status compare_input(const struct ph__input_file *input, const struct 
     return ph__input_file_compare(input, &before, "the preparation was begun");
 }
 
-/* PH_ERROR_DATA naming the file that is another one than the one kept. */
+/* PH_ERROR_DATA naming the file that differs from the saved one. */
 static ph_status compare_inputs(const struct ph__input_files *inputs, const struct ph__json *saved)
 {
     for (size_t i = 0; i < inputs->count; i++)

@@ -14,7 +14,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* Holding the lock. */
+/* Reports the progress; the caller holds the lock. */
 static void tell(const struct ph__tasks *tasks)
 {
     if (tasks->on_progress != NULL)
@@ -41,7 +41,7 @@ void ph__tasks_skip(struct ph__tasks *tasks, uint64_t num_bytes)
     pthread_mutex_unlock(&tasks->lock);
 }
 
-/* The next task; false when none is left or one has failed. */
+/* Takes the next task; false when none is left, one has failed, or a signal has come. */
 static bool take(struct ph__tasks *tasks, size_t *task_out)
 {
     pthread_mutex_lock(&tasks->lock);
@@ -101,7 +101,7 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
     return tasks->failed == SIZE_MAX ? PH_OK : ph_fail(tasks->status, "%s", tasks->error);
 }
 
-/* ---- telling ---- */
+/* ---- progress ---- */
 
 struct ph__prepare_pass ph__prepare_pass_begin(const struct ph_prepare_options *options, bool is_learning)
 {

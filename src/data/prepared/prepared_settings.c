@@ -1,4 +1,5 @@
-/* Settings that name a prepared data set: which of its splits are read, and which files beside them. */
+/* Completes settings that name a prepared data set: chooses between its splits and the files given beside
+ * them. */
 #include <string.h>
 
 #include "base/file/file.h"
@@ -34,7 +35,7 @@ static ph_status find_splits(const char *folder, struct ph__arena *arena, struct
         PH_ERROR_DATA, "%s: holds no prepared data: phloem prepare CONFIG --out %s makes it", folder, folder);
 }
 
-/* A config that says how text is to be read says it about the data that was prepared. */
+/* Refuses a schema, given by fields or a format, other than the one that the data was prepared by. */
 static ph_status check_schema(const struct ph_data_settings *settings, const char *path)
 {
     bool has_schema = settings->fields.count > 0 || settings->format != PH_DATA_CSV;
@@ -43,7 +44,7 @@ static ph_status check_schema(const struct ph_data_settings *settings, const cha
     return ph__data_settings_compare(path, settings, "data.prepared was made by the former: prepare anew");
 }
 
-/* The files that the data was made of: their paths. */
+/* Reads the paths of the files that the data was made of. */
 static ph_status read_sources(const char *path, struct ph__arena *arena, struct splits *sources)
 {
     struct ph_data_settings kept;
@@ -55,15 +56,15 @@ static ph_status read_sources(const char *path, struct ph__arena *arena, struct 
     return PH_OK;
 }
 
-/* The split, unless another file is given than the one that it was made of. */
+/* Returns the split, unless the given file is not the one that the split was made of. */
 static const char *choose(const char *given, const char *source, const char *split)
 {
     const bool is_source = given != NULL && source != NULL && strcmp(given, source) == 0;
     return given == NULL || (is_source && split != NULL) ? split : given;
 }
 
-/* What is learnt from must be what the encoder has learnt from: these splits, or the like ones of another
- * folder, whose encoder is compared when they are opened. */
+/* Refuses training data that the encoder has not learnt from. Splits of another folder pass: their encoder is
+ * compared when they are opened. */
 static ph_status check_train(const char *train, const struct splits *splits)
 {
     if (train == splits->train || splits->train == NULL || ph__input_is_prepared(train))

@@ -157,7 +157,6 @@ static ph_status decode_labels(const struct ph__prepared_set *set, size_t block,
     return ph__part_reader_decode_labels(set->parts[found->part], found->block, decoder, labels_out);
 }
 
-/* Tells that the block will be wanted soon. */
 static void expect(const struct ph__prepared_set *set, size_t block)
 {
     ph__part_reader_expect(set->parts[set->blocks[block].part], set->blocks[block].block);
@@ -165,9 +164,9 @@ static void expect(const struct ph__prepared_set *set, size_t block)
 
 /* ---- the order ---- */
 
-/* Tells whether a window over the text would take all rows at once: it reads on while what it has is less
- * than its bytes. All but the last row must be less; where the last block decides, it is decoded to know its
- * last row. */
+/* Finds out whether a window over the text would take all rows at once. Such a window reads on while its rows
+ * take less than window_bytes, so all rows but the last must take less. Where the last block decides, it is
+ * decoded to get the size of its last row. */
 static ph_status fits_as_a_whole(struct ph__prepared_source *source, bool *does_fit_out)
 {
     size_t num_blocks = ph__prepared_set_num_blocks(source->set);

@@ -1,10 +1,10 @@
-/* A split of a prepared data set: its blocks, which of their rows take part, and the order in which they are
- * given out, as they lie or shuffled.
+/* A split of a prepared data set: its blocks, the rows of them that take part, and the order in which they
+ * are given out, as they lie or shuffled.
  *
  * A shuffled pass permutes the blocks by (seed, epoch); its reader decodes as many as fit in its window and
- * permutes their rows. A set that fits in the window as a whole is not permuted by blocks: its order is that
- * of the text that it was prepared from, and so is the order of the permuted rows. A view gives out a run of
- * the order (rank_rows.h). One thread at a time. */
+ * permutes their rows. A set that fits in the window as a whole keeps the order of its blocks, which is the
+ * order of the text that it was prepared from; so its permuted rows have the same order as those of the text.
+ * A view gives out a run of the order (rank_rows.h). One thread at a time. */
 #ifndef PH_DATA_PREPARED_SOURCE_H
 #define PH_DATA_PREPARED_SOURCE_H
 
@@ -22,14 +22,14 @@
 struct ph__prepared_set;
 
 struct ph__set_block {
-    uint64_t first_row; /* of the split's rows */
+    uint64_t first_row; /* number of its first row in the split */
     uint32_t part, block;
     uint32_t num_rows;
     size_t num_words;
 };
 
-/* The folder is borrowed during the call, the encoder until close. PH_ERROR_DATA naming the file: damaged,
- * not finished, of another version, or prepared with another encoder. */
+/* Opens a split. The folder is borrowed during the call, the encoder until close. PH_ERROR_DATA naming the
+ * file when it is damaged, not finished, of another version, or prepared with another encoder. */
 ph_status ph__prepared_set_open(
     const char *folder, const struct ph_encoder *encoder, struct ph__prepared_set **set_out);
 void ph__prepared_set_close(struct ph__prepared_set *set);
@@ -45,14 +45,15 @@ ph_status ph__prepared_set_decode(
 
 /* ---- rows that take part ---- */
 
-/* Which rows take part in a pass: all, or of those whose first label is 0 a share, drawn anew by every epoch.
- */
+/* Choice of the rows that take part in a pass: all, or a share of those whose first label is 0, drawn anew in
+ * every epoch. */
 struct ph__negatives {
     struct ph__rng_key key;
-    double rate; /* 1: all are kept */
+    double rate; /* 1: all rows take part */
 };
 
-/* rate 0: all are kept. PH_ERROR_USAGE naming the path when it is beyond [0, 1]. */
+/* Sets the share; rate 0: all rows take part. PH_ERROR_USAGE naming the path when the rate is beyond [0,
+ * 1]. */
 static inline ph_status ph__negatives_init(
     struct ph__negatives *negatives, const char *path, uint64_t seed, uint64_t epoch, double rate)
 {
@@ -69,7 +70,7 @@ static inline bool ph__negatives_are_all_kept(const struct ph__negatives *negati
     return negatives->rate >= 1;
 }
 
-/* Tells whether a row takes part: the data's row of that number, whose first word is its first label. */
+/* Returns true when row `number` of the data takes part; `label` is its first word, its first label. */
 static inline bool ph__negatives_keep(const struct ph__negatives *negatives, uint32_t label, uint64_t number)
 {
     if (ph__negatives_are_all_kept(negatives) || ph__word_as_float(label) != 0)
@@ -80,41 +81,42 @@ static inline bool ph__negatives_keep(const struct ph__negatives *negatives, uin
 /* ---- the order ---- */
 
 struct ph__prepared_source {
-    struct ph__prepared_set *set; /* owned, unless this is a view; so are order and kept */
+    struct ph__prepared_set *set; /* owned with order and kept, except in a view */
     struct ph__block_decoder decoder;
-    uint32_t *order; /* (num_blocks) of the blocks */
-    uint32_t *kept;  /* (num_blocks) rows of each that take part; NULL: not counted, for all do */
+    uint32_t *order; /* (num_blocks) numbers of the blocks */
+    uint32_t *kept;  /* (num_blocks) rows of each block that take part; NULL: all */
     bool is_view;
-    size_t next, end;     /* into order: the next window's first block, and behind the last one */
-    size_t window_bytes;  /* of decoded rows at most, when there are two blocks at least */
-    uint64_t num_decoded; /* blocks so far: what the pass has cost */
+    size_t next, end;     /* places in order: the next window's first block, and the end */
+    size_t window_bytes;  /* most bytes of a window's rows, unless it is a single block */
+    uint64_t num_decoded; /* blocks decoded so far: the cost of the pass */
 };
 
-/* seed and epoch decide the order when window_bytes is not 0; 0 is the order in which the rows lie, one block
- * at a time. To be closed also on failure. */
+/* Opens a split. With window_bytes 0 rows keep their order, one block at a time; else seed and epoch
+ * determine the order of the blocks. Close the source also on failure. */
 ph_status ph__prepared_source_open(struct ph__prepared_source *source, const struct ph_encoder *encoder,
     const char *folder, size_t window_bytes, uint64_t seed, uint64_t epoch);
-/* The blocks at places first to end - 1 of the order of another source, which must stay open and as it is. */
+/* Makes a view of places first to end - 1 of another source's order; that source must stay open and
+ * unchanged. */
 void ph__prepared_source_view(struct ph__prepared_source *view, const struct ph__prepared_source *of,
     size_t first, size_t end, size_t window_bytes);
 void ph__prepared_source_close(struct ph__prepared_source *source);
 
-/* Counts in each block the rows that take part, by their labels alone, unless all do. */
+/* Counts in each block the rows that take part, by their labels alone, unless all rows do. */
 ph_status ph__prepared_source_count(
     struct ph__prepared_source *source, const struct ph__negatives *negatives);
-/* Rows that take part in the blocks at places first to end - 1. */
+/* Returns the rows that take part in the blocks at places first to end - 1. */
 uint64_t ph__prepared_source_num_kept(const struct ph__prepared_source *source, size_t first, size_t end);
 
-/* Moves `next` behind the blocks of the next window: as many as fit, one at least, none at the end. Nothing
- * is read. */
+/* Moves `next` past the blocks of the next window: as many as fit, at least one, none at the end. Reads
+ * nothing. */
 void ph__prepared_source_choose(struct ph__prepared_source *source);
 
-/* Appends the rows of the block at that place of the order; the first of them is the set's row
- * *first_row_out. */
+/* Appends the rows of the block at `place` of the order; *first_row_out is the number of its first row in the
+ * set. */
 ph_status ph__prepared_source_read(
     struct ph__prepared_source *source, size_t place, struct ph__rows *rows, uint64_t *first_row_out);
 
-/* Goes to a block of the order: where `next` once was. PH_ERROR_DATA when there are fewer. */
+/* Sets `next` to a place that it had before. PH_ERROR_DATA when there are fewer blocks. */
 ph_status ph__prepared_source_seek(struct ph__prepared_source *source, uint64_t next);
 
 #endif

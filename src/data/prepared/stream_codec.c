@@ -4,7 +4,7 @@
 
 #define MAX_ENTRY_BITS 12 /* 2^12 = PH_STREAM_MAX_ENTRIES */
 
-/* The least number of bits that hold `number`. */
+/* Returns the least number of bits that hold `number`. */
 static unsigned num_bits(uint32_t number)
 {
     return number == 0 ? 0 : 32u - (unsigned)__builtin_clz(number);
@@ -43,8 +43,9 @@ static void pack_end(struct packer *packer)
         pack(packer, 0, 32 - packer->num_waiting);
 }
 
-/* How many entries a dictionary may have and still be smaller than `bits` bits a value:
- *     32 entries + num_values ceil(log2(entries)) < num_values bits.   Less than two: none pays. */
+/* Returns the most entries that a dictionary may have and still be smaller than `bits` bits a value:
+ *     32 entries + num_values ceil(log2(entries)) < num_values bits
+ * Less than two entries: a dictionary does not pay. */
 static size_t most_entries(uint64_t num_values, unsigned bits)
 {
     uint64_t most = 0;
@@ -57,7 +58,7 @@ static size_t most_entries(uint64_t num_values, unsigned bits)
     return (size_t)most;
 }
 
-/* Where the value stands in the table, or the free place where it belongs. */
+/* Returns the value's slot in the table, or the free slot where it belongs. */
 static inline uint16_t *find(struct ph__stream_encoder *encoder, uint32_t value)
 {
     size_t slot = (value * 0x9E3779B1u) >> (32 - MAX_ENTRY_BITS - 1);
@@ -66,7 +67,7 @@ static inline uint16_t *find(struct ph__stream_encoder *encoder, uint32_t value)
     return &encoder->table[slot];
 }
 
-/* Gathers the distinct values; false once there are more than `most`. */
+/* Gathers the distinct values; returns false once there are more than `most`. */
 static bool gather(struct ph__stream_encoder *encoder, const uint32_t *values, size_t num_values, size_t most)
 {
     memset(encoder->table, 0, sizeof encoder->table);
@@ -144,7 +145,7 @@ bool ph__stream_num_bytes(const struct ph__stream *stream, uint64_t *num_bytes_o
     return true;
 }
 
-/* The values of `bits` bits each, plus base. */
+/* Reads values of `bits` bits each and adds base. */
 static void unpack(const unsigned char *bytes, unsigned bits, uint32_t base, size_t first, size_t count,
     uint32_t *values_out)
 {
