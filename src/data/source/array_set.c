@@ -8,11 +8,11 @@
 #include "base/file/file.h"
 #include "base/memory/memory.h"
 
-#define BUFFER_BYTES ((size_t)128 << 10) /* at least a row */
+#define BUFFER_BYTES ((size_t)128 << 10) /* or one row, where that is larger */
 
 /* ---- bytes ---- */
 
-/* Some of the bytes that follow, at least one. */
+/* Reads some of the bytes that follow, at least one. */
 static ph_status read_some(struct ph__array_file *array, unsigned char *buffer, size_t size, size_t *size_out)
 {
     if (array->decompressor == NULL) {
@@ -73,7 +73,6 @@ static ph_status read_header(struct ph__array_file *array)
     return PH_OK;
 }
 
-/* Memory for the header, and then for rows. */
 static ph_status make_buffer(struct ph__array_file *array, size_t size)
 {
     unsigned char *buffer = realloc(array->buffer, size);
@@ -93,8 +92,8 @@ static ph_status open_array(struct ph__array_file *array)
     return make_buffer(array, row_bytes > BUFFER_BYTES ? row_bytes : BUFFER_BYTES / row_bytes * row_bytes);
 }
 
-/* Opens the array and checks its header against the file's size. `path` is borrowed until close; to be closed
- * also on failure. PH_ERROR_DATA naming the array. */
+/* Opens the array and checks its header against the file's size. `path` is borrowed until close. Close the
+ * array also on failure. PH_ERROR_DATA naming the array. */
 static ph_status open_array_file(struct ph__array_file *array, const char *path)
 {
     *array = (struct ph__array_file){.name = path};
@@ -103,7 +102,7 @@ static ph_status open_array_file(struct ph__array_file *array, const char *path)
     return open_array(array);
 }
 
-/* Does the same for a member; `name` and `member` are borrowed, too. */
+/* Opens a member in the same way; `name` and `member` are borrowed, too. */
 static ph_status open_array_member(
     struct ph__array_file *array, const char *path, const char *name, const struct ph__npz_member *member)
 {
@@ -131,7 +130,7 @@ static void close_array(struct ph__array_file *array)
 
 /* ---- rows ---- */
 
-/* Reads on to the byte. */
+/* Reads on up to `byte`. */
 static ph_status skip_to(struct ph__array_file *array, uint64_t byte)
 {
     while (array->byte < byte) {
@@ -195,7 +194,7 @@ static ph_status add_array(struct ph__array_set *set, struct ph__array_file **ar
     return PH_OK;
 }
 
-/* The array opened last must have as many rows as the first one. */
+/* Checks that the last array opened has as many rows as the first. */
 static ph_status check_rows(struct ph__array_set *set)
 {
     const struct ph__array_file *first = &set->arrays[0], *last = &set->arrays[set->num_arrays - 1];
@@ -227,7 +226,7 @@ static ph_status open_member(struct ph__array_set *set, const char *path, const 
 
 /* ---- columns ---- */
 
-/* A column of the array opened last; the name is owned by the arena, NULL when there was no memory for it. */
+/* Adds a column of the last array opened. The arena owns the name; NULL: out of memory. */
 static ph_status add_column(struct ph__array_set *set, char *name, size_t index, bool is_list)
 {
     if (name == NULL)
@@ -239,7 +238,7 @@ static ph_status add_column(struct ph__array_set *set, char *name, size_t index,
     return ph__name_index_add(&set->names, name);
 }
 
-/* The columns of a matrix, one after the other: prefix1, prefix2 ... */
+/* Adds the columns of a matrix, one after the other: prefix1, prefix2 ... */
 static ph_status add_columns(struct ph__array_set *set, const char *prefix)
 {
     size_t num_columns = set->arrays[set->num_arrays - 1].npy.num_columns;
@@ -259,7 +258,7 @@ static ph_status open_labels(struct ph__array_set *set, const char *path)
     return add_column(set, ph__arena_strdup(&set->arena, "label"), 0, false);
 }
 
-/* Members 0, 1 ... of the archive: the ids of one feature each. */
+/* Opens members 0, 1 ... of the archive: the ids of one feature each. */
 static ph_status open_multi_hot(struct ph__array_set *set, const char *path)
 {
     PH_TRY(ph__npz_read(&set->arena, path, &set->npz));

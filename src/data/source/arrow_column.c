@@ -13,7 +13,7 @@
 
 /* ---- the type ---- */
 
-/* Of "d:19,10" or "d:19,10,128": 10, the digits behind the point; -1: no such format. */
+/* Returns the digits behind the point in "d:19,10" or "d:19,10,128", here 10; -1: not such a format. */
 static int scale_of(const char *format)
 {
     int precision, scale, bits = 128, length = 0;
@@ -23,11 +23,12 @@ static int scale_of(const char *format)
     return bits == 128 && scale >= 0 && scale <= MAX_DECIMAL_DIGITS ? scale : -1;
 }
 
-/* "tdD", "tdm", "tss:", "tsm:", "tsu:", "tsn:", these with any time zone behind: they count in UTC. */
+/* Returns the unit of "tdD", "tdm", "tss:", "tsm:", "tsu:", "tsn:", the latter four followed by any time
+ * zone: their numbers count in UTC. */
 static struct ph__arrow_clock clock_of(const char *format)
 {
     static const struct {
-        const char *start; /* of the format; without a colon all of it */
+        const char *start; /* start of the format; all of it unless it ends in a colon */
         struct ph__arrow_clock clock;
     } clocks[] = {
         {"tdD", {1, 0, true}},
@@ -39,7 +40,7 @@ static struct ph__arrow_clock clock_of(const char *format)
     };
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         const size_t length = strlen(clocks[i].start);
-        const bool may_go_on = clocks[i].start[length - 1] == ':'; /* a time zone */
+        const bool may_go_on = clocks[i].start[length - 1] == ':'; /* a time zone may follow */
         if (strncmp(format, clocks[i].start, length) == 0 && (may_go_on || format[length] == '\0'))
             return clocks[i].clock;
     }
@@ -81,7 +82,7 @@ static bool is_view(const struct ph__arrow_column *column)
     return column->kind == PH_ARROW_TEXT && column->format[0] == 'v';
 }
 
-/* Bytes of a value in `values`; 0 of bits. */
+/* Returns the bytes of a value in `values`; 0 for bits. */
 static size_t value_bytes(char code)
 {
     switch (code) {
@@ -148,7 +149,7 @@ static ph_status set_buffers(struct ph__arrow_column *column, const struct Arrow
 static ph_status init_column(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *array, int depth, struct ph__arrow_column *column);
 
-/* The values of a dictionary, or the items of lists; lists in lists and the like are not read. */
+/* Makes the column of a dictionary's values or a list's items; nested lists and the like become unknown. */
 static ph_status init_child(struct ph__arena *arena, const struct ArrowSchema *schema,
     const struct ArrowArray *array, int depth, struct ph__arrow_column *column)
 {
@@ -172,7 +173,7 @@ static ph_status init_child(struct ph__arena *arena, const struct ArrowSchema *s
     return PH_OK;
 }
 
-/* format: "+w:3" */
+/* Reads the size in "+w:3", and checks that all items are there. */
 static ph_status set_list_size(struct ph__arrow_column *column, const char *format)
 {
     char *end;
@@ -186,7 +187,7 @@ static ph_status set_list_size(struct ph__arrow_column *column, const char *form
     return PH_OK;
 }
 
-/* As "list<item>" for errors: the item's format tells what is wrong with a list that is not read. */
+/* Returns "list<item>" for errors: the item's format tells why a list is not supported. */
 static char *full_format(struct ph__arena *arena, const struct ArrowSchema *schema)
 {
     bool has_item = schema->format[0] == '+' && schema->n_children == 1 && schema->children != NULL &&
@@ -267,8 +268,7 @@ int64_t ph__arrow_integer(const struct ph__arrow_column *column, int64_t row)
     size_t size = value_bytes(column->code);
     if (size == 0)
         return ph__arrow_bit(column->values, column->offset + row);
-    memcpy(&word, value_at(column, row, size),
-        size); /* little-endian, as is every machine that Phloem runs on */
+    memcpy(&word, value_at(column, row, size), size); /* little-endian, as every supported machine */
     unsigned unused = 64 - 8 * (unsigned)size;
     bool is_signed = column->code >= 'a';
     return is_signed ? (int64_t)(word << unused) >> unused : (int64_t)word;
@@ -288,7 +288,7 @@ double ph__arrow_real(const struct ph__arrow_column *column, int64_t row)
                        : value.whole;
 }
 
-/* Offsets `row` and the next one, of 32 or 64 bits. */
+/* Reads offsets `row` and the next one, of 32 or 64 bits. */
 static ph_status read_range(
     const struct ph__arrow_column *column, int64_t row, bool is_large, int64_t *first, int64_t *end)
 {
@@ -303,8 +303,8 @@ static ph_status read_range(
     return *first >= 0 && *first <= *end ? PH_OK : fail(column, "has offsets that do not grow");
 }
 
-/* A view: its length, then the text itself, or four bytes of it, the number of its buffer and the place
- * there. */
+/* Reads a view: its length, then the text itself, or four bytes of the text, the number of its buffer and the
+ * place there. */
 static ph_status read_view(
     const struct ph__arrow_column *column, int64_t row, const char **text_out, size_t *length_out)
 {
@@ -342,10 +342,10 @@ ph_status ph__arrow_text(
     return PH_OK;
 }
 
-/* The digits of a whole number, at least one more than stand behind the point. */
+/* Writes a decimal number with `scale` digits behind the point and at least one before it. */
 static size_t write_decimal(__int128 number, int scale, char text[PH_ARROW_WRITTEN_BYTES])
 {
-    char digits[MAX_DECIMAL_DIGITS + 3]; /* the last first */
+    char digits[MAX_DECIMAL_DIGITS + 3]; /* last digit first */
     const bool is_negative = number < 0;
     int count = 0;
     size_t length = 0;
@@ -362,7 +362,7 @@ static size_t write_decimal(__int128 number, int scale, char text[PH_ARROW_WRITT
     return length;
 }
 
-/* Appends the digits of a fraction with their point; nothing where the second is whole. */
+/* Writes the digits of a fraction with their point, or nothing when the fraction is 0. */
 static size_t write_fraction(int64_t ticks, int num_digits, char *text)
 {
     if (ticks == 0)
@@ -373,9 +373,9 @@ static size_t write_fraction(int64_t ticks, int num_digits, char *text)
     return 1 + (size_t)num_digits;
 }
 
-/* Writes "2014-10-21", or "2014-10-21 05:30:00" with a fraction of as many digits as the unit has unless it
- * is zero, in UTC: as times are written in text, so that a row means the same wherever it comes from. Returns
- * the length; 0 outside the years 1 to 9999. */
+/* Writes "2014-10-21", or "2014-10-21 05:30:00" with a fraction in the unit's digits unless it is zero, in
+ * UTC: like times in text, so that a row means the same from every source. Returns the length; 0 outside the
+ * years 1 to 9999. */
 static size_t write_time(struct ph__arrow_clock clock, int64_t ticks, char text[PH_ARROW_WRITTEN_BYTES])
 {
     int64_t days = ticks / clock.ticks_a_day, rest = ticks % clock.ticks_a_day;

@@ -65,7 +65,7 @@ void ph__fingerprint_fini(struct ph__fingerprint *fingerprint)
 
 /* ---- while rows are read ---- */
 
-/* Brings what is known of a file's reading to where its checksum is. */
+/* Updates the record of a file's reading from its checksum. */
 static void settle(struct ph__read_file *file)
 {
     if (file->checksum.state == NULL || file->checksum.num_bytes == file->read.num_bytes)
@@ -184,7 +184,7 @@ static ph_status compare_file(struct ph__read_file *file, const struct ph__json 
     return PH_OK;
 }
 
-/* Finds the front: the last path of which something was read. */
+/* Sets the front to the last path of which something was read. */
 static void find_front(struct ph__fingerprint *fingerprint)
 {
     for (size_t path = 0; path < fingerprint->num_paths; path++)
@@ -215,7 +215,7 @@ ph_status ph__fingerprint_compare(
     return PH_OK;
 }
 
-/* ---- reading once more ---- */
+/* ---- reading again ---- */
 
 static ph_status take_in(int descriptor, const struct ph__read_file *file, unsigned char *buffer,
     struct ph__running_checksum *checksum, const struct ph__meanwhile *meanwhile)

@@ -14,7 +14,7 @@
 
 /* ---- one file ---- */
 
-/* Both ends of the file, which for a small one is all of it, into a buffer of 2 END_BYTES. */
+/* Reads both ends of the file into a buffer of 2 END_BYTES; a small file is read whole. */
 static ph_status read_ends(
     int descriptor, const char *path, uint64_t num_bytes, unsigned char *buffer, size_t *size_out)
 {
@@ -100,7 +100,7 @@ static ph_status copy_paths(
     return PH_OK;
 }
 
-/* Records for glob which folder it cannot look into, and why. */
+/* Records the folder that glob cannot look into, and the reason. */
 static int fail_folder(const char *folder, int reason)
 {
     ph_fail(PH_ERROR_DATA, "%s: %s", folder, strerror(reason));
@@ -133,7 +133,8 @@ ph_status ph__input_list(
     return status;
 }
 
-/* Names what a path may stand for, in its order: the file, or the arrays that are named after it. */
+/* Lists the files that a path may stand for, in their order: the file, then the arrays that are named after
+ * it. */
 static ph_status list_around(struct ph__arena *arena, const char *path, const char **paths)
 {
     const char *arrays[PH_NUM_SET_FILES];
@@ -180,7 +181,7 @@ ph_status ph__input_list_all(
     return paths[0] != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* Lists the files that are read for a set of arrays or one archive, of those that are there. */
+/* Lists those existing files that are read for a set of arrays or one archive. */
 static ph_status list_arrays(
     struct ph__arena *arena, const char *path, const char *paths_out[PH_INPUT_MAX_FILES], size_t *count_out)
 {

@@ -1,8 +1,8 @@
-/* The files that a path of rows stands for, and a file as it is now, to be compared with what it was.
+/* The files that a path of rows stands for, and the state of a file, for comparing it later.
  *
- * A file is known by its size and by a checksum of its first and its last 64 KiB; not by the time of its last
- * change, which a copy does not share. So another file, and one that has grown, is noticed wherever it
- * differs; bytes that are exchanged in the middle of a larger file, without a change of its size, are not. */
+ * A file is identified by its size and by a checksum of its first and its last 64 KiB; not by the time of its
+ * last change, which a copy does not share. So a file that was replaced or has grown is noticed wherever size
+ * or ends differ; bytes exchanged in the middle of a larger file, without a change of its size, are not. */
 #ifndef PH_DATA_INPUT_FILE_H
 #define PH_DATA_INPUT_FILE_H
 
@@ -19,46 +19,47 @@ struct ph__input_file {
     char checksum[17]; /* 16 hexadecimal digits */
 };
 
-/* PH_ERROR_DATA naming `now` when it differs from `before`; `since` says in the error when that was: "the
- * training was begun". The path of `before` is not looked at. */
+/* PH_ERROR_DATA naming `now` when it differs from `before`; `since` is the time of `before` in the error:
+ * "the training was begun". Does not compare the paths. */
 ph_status ph__input_file_compare(
     const struct ph__input_file *now, const struct ph__input_file *before, const char *since);
 
-#define PH_MANIFEST_NAME "manifest.json" /* makes a folder one of prepared data (prepared_manifest.h) */
+#define PH_MANIFEST_NAME "manifest.json" /* marks a folder of prepared data (prepared_manifest.h) */
 bool ph__input_is_prepared(const char *path);
 
-/* A set of arrays, MLPerf's layout of Criteo (array_set.h), is called P or P_labels.npy. */
+/* A set of arrays, in MLPerf's layout of Criteo (array_set.h), is named P or P_labels.npy. */
 #define PH_LABELS_ENDING "_labels.npy"
-/* The files of MLPerf's layout; of the last two one is read, the first that is there. */
+/* Files of MLPerf's layout; only the first of the last two that is there is read. */
 enum ph__set_file { PH_SET_LABELS, PH_SET_DENSE, PH_SET_MULTI_HOT, PH_SET_ONE_HOT, PH_NUM_SET_FILES };
 
-/* Names these files for P or P_labels.npy, whether they are there or not; the names are the arena's.
+/* Names these files for P or P_labels.npy, whether they exist or not; the arena owns the names.
  * PH_ERROR_MEMORY. */
 ph_status ph__array_set_name(
     struct ph__arena *arena, const char *path, const char *paths_out[PH_NUM_SET_FILES]);
 
-/* Lists the files that a path stands for, in the arena: those of a pattern, or for P, where there is no such
- * file, P_labels.npy if that is one. PH_ERROR_DATA when a pattern matches none. */
+/* Lists the files that a path stands for, in the arena: the matches of a pattern; for P, where no file P
+ * exists, P_labels.npy if that exists; else the path. PH_ERROR_DATA when a pattern matches none. */
 ph_status ph__input_list(
     struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
-/* Lists the same with the arrays that are named after each, whether they are there or not. */
+/* Lists the same files, each with the arrays that are named after it, whether they exist or not. */
 ph_status ph__input_list_around(
     struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
-/* Lists all files that a path may stand for, some of which are not there: of prepared data the manifest,
- * which knows all parts and is written last; none for a pattern that matches none. In the arena. */
+/* Lists all files that a path may stand for, existing or not, in the arena: for prepared data the manifest,
+ * which lists all parts and is written last; none for a pattern that matches none. */
 ph_status ph__input_list_all(
     struct ph__arena *arena, const char *path, const char ***paths_out, size_t *num_paths_out);
 
-/* The files that are read for one path of ph__input_list: itself, or those of a set of arrays. */
+/* Files that are read for one path of ph__input_list: the path itself, or the files of a set of arrays. */
 #define PH_INPUT_MAX_FILES 3
 struct ph__input_files {
     struct ph__input_file items[PH_INPUT_MAX_FILES];
     size_t count;
 };
 
-/* Looks at the files; the paths are the arena's or the caller's. PH_ERROR_DATA for a file that is missing. */
+/* Records the state of the files; their paths belong to the arena or the caller. PH_ERROR_DATA for a file
+ * that is missing. */
 ph_status ph__input_files_look(
     struct ph__arena *arena, const char *path, bool is_arrays, struct ph__input_files *files_out);
 

@@ -23,7 +23,7 @@ ph_status ph__line_file_start(struct ph__line_file *file, const struct ph__sourc
     if (position->byte == 0)
         return PH_OK;
     file->is_uncounted = position->row == 0;
-    /* a piece that begins in empty lines before the header has no rows until behind it */
+    /* a piece that begins in empty lines before the header has rows only after the header */
     const uint64_t read_byte = ph__reader_byte(file->reader);
     const uint64_t byte = position->byte > read_byte ? position->byte : read_byte;
     return ph__reader_seek(file->reader, byte, position->row);
@@ -45,8 +45,8 @@ static ph_status count_lines(const char *path, uint64_t byte, uint64_t *num_line
     return status;
 }
 
-/* What the reader has failed with names a line counted from where it was started; a reader of the whole file
- * fails at the same place and names the right one. */
+/* Corrects the line in a reader's error, which counts from an uncounted start: a reader of the whole file
+ * fails at the same place with the right line. */
 static ph_status fail_counted(const struct ph__line_file *file)
 {
     char text[1024];

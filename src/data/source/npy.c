@@ -7,7 +7,7 @@
 #include "tensor/float16.h"
 
 static const struct {
-    const char *word; /* as the header writes it */
+    const char *word; /* as in the header */
     enum ph__npy_type type;
     size_t item_bytes;
 } types[] = {
@@ -27,9 +27,9 @@ static const struct {
 
 /* ---- the header as text ---- */
 
-/* A Python dictionary being read: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } */
+/* A Python dictionary while it is read: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } */
 struct header {
-    const char *name; /* of the array, for errors */
+    const char *name; /* array's name in errors */
     const char *at, *end;
     char type[16];
     bool has_type, has_order, has_shape;
@@ -48,7 +48,7 @@ static void skip_blanks(struct header *header)
         header->at++;
 }
 
-/* Whether the next character that is not blank is `wanted`, which is then passed. */
+/* Passes the next character that is not blank if it is `wanted`; returns false when it is not. */
 static bool take(struct header *header, char wanted)
 {
     skip_blanks(header);
@@ -68,7 +68,7 @@ static bool take_word(struct header *header, const char *word)
     return true;
 }
 
-/* A text in single or double quotes, without any inside, shorter than `size`. */
+/* Reads a text in single or double quotes, without quotes inside, shorter than `size`. */
 static bool take_text(struct header *header, char *text, size_t size)
 {
     char quote = take(header, '\'') ? '\'' : '"';
@@ -96,7 +96,7 @@ static bool take_number(struct header *header, uint64_t *number)
     return header->at > first;
 }
 
-/* "(3, 4)", "(3,)" */
+/* Parses "(3, 4)" or "(3,)". */
 static ph_status parse_shape(struct header *header)
 {
     if (!take(header, '('))
@@ -166,7 +166,7 @@ static ph_status parse_dictionary(struct header *header)
     return PH_OK;
 }
 
-/* ---- what it means ---- */
+/* ---- the header's meaning ---- */
 
 ph_status ph__npy_header_bytes(
     const char *name, const unsigned char *bytes, size_t size, size_t *header_bytes_out)
@@ -192,7 +192,7 @@ static ph_status find_type(const struct header *header, struct ph__npy *npy)
 {
     const char *word = header->type;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        /* of a single byte the order says nothing: NumPy writes '|', others '<' */
+        /* the order of a single byte is irrelevant: NumPy writes '|', other programs '<' */
         if (word[0] == '\0' || strcmp(word + 1, types[i].word + 1) != 0)
             continue;
         if (word[0] == '>' && types[i].item_bytes > 1)
@@ -209,7 +209,7 @@ static ph_status find_type(const struct header *header, struct ph__npy *npy)
         header->name, word);
 }
 
-/* The sizes, none of which overflows. */
+/* Computes the sizes, and refuses any that overflows. */
 static ph_status measure(const struct header *header, struct ph__npy *npy)
 {
     size_t num_bytes, num_rows = (size_t)header->shape[0];

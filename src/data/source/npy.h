@@ -1,6 +1,6 @@
-/* NumPy's .npy header, versions 1 to 3 (numpy.lib.format): what an array's bytes mean.
+/* NumPy's .npy header, versions 1 to 3 (numpy.lib.format), and the values of an array.
  *
- * Read here are arrays of numbers in C order and little endian, of one dimension (N values) or two (N rows of
+ * Supported are arrays of numbers in C order and little endian, of one dimension (N values) or two (N rows of
  * K). */
 #ifndef PH_DATA_NPY_H
 #define PH_DATA_NPY_H
@@ -11,8 +11,8 @@
 
 #include "phloem/status.h"
 
-#define PH_NPY_PREFIX_BYTES 12             /* enough to know the header's size */
-#define PH_NPY_MAX_HEADER_BYTES (64 << 10) /* NumPy's own are about 128 */
+#define PH_NPY_PREFIX_BYTES 12             /* enough to read the header's size */
+#define PH_NPY_MAX_HEADER_BYTES (64 << 10) /* NumPy's headers have about 128 */
 #define PH_NPY_MAX_ROW_BYTES (16 << 20)
 
 enum ph__npy_type {
@@ -34,17 +34,17 @@ struct ph__npy {
     enum ph__npy_type type;
     size_t item_bytes;
     uint64_t num_rows;
-    size_t num_columns; /* 1 of one dimension */
+    size_t num_columns; /* 1 with one dimension */
     size_t row_bytes;
-    uint64_t num_bytes; /* of all rows; cannot overflow */
+    uint64_t num_bytes; /* bytes of all rows; cannot overflow */
 };
 
-/* The size of the header, magic and length included, from an array's first `size` bytes. PH_ERROR_DATA naming
- * `name` when they are no .npy or a header beyond PH_NPY_MAX_HEADER_BYTES. */
+/* Gives the size of the header, magic and length included, from an array's first `size` bytes. PH_ERROR_DATA
+ * naming `name` when they are not .npy, or the header is beyond PH_NPY_MAX_HEADER_BYTES. */
 ph_status ph__npy_header_bytes(
     const char *name, const unsigned char *bytes, size_t size, size_t *header_bytes_out);
 
-/* Reads a whole header of that size. PH_ERROR_DATA naming `name` and what is wrong or not read here. */
+/* Parses a whole header of that size. PH_ERROR_DATA naming `name` and what is wrong or not supported. */
 ph_status ph__npy_parse(
     const char *name, const unsigned char *bytes, size_t header_bytes, struct ph__npy *npy_out);
 
@@ -53,8 +53,8 @@ static inline bool ph__npy_is_real(const struct ph__npy *npy)
     return npy->type >= PH_NPY_FLOAT16;
 }
 
-/* The value of one item of the type, at any address. */
-double ph__npy_real(enum ph__npy_type type, const unsigned char *item);     /* of a float type */
-int64_t ph__npy_integer(enum ph__npy_type type, const unsigned char *item); /* of another but uint64 */
+/* Return the value of one item, at any address. */
+double ph__npy_real(enum ph__npy_type type, const unsigned char *item);     /* float types */
+int64_t ph__npy_integer(enum ph__npy_type type, const unsigned char *item); /* others; uint64: its bits */
 
 #endif

@@ -5,14 +5,14 @@
 
 #include "base/file/file.h"
 
-#define END_BYTES 22 /* of the end record, without its comment */
+#define END_BYTES 22 /* end record, without its comment */
 #define MAX_COMMENT_BYTES 65535
 #define END64_LOCATOR_BYTES 20
 #define END64_BYTES 56
 #define ENTRY_BYTES 46
 #define LOCAL_BYTES 30
 #define MAX_DIRECTORY_BYTES ((uint64_t)16 << 20)
-#define UNKNOWN_32 0xffffffffu /* a Zip64 record has it */
+#define UNKNOWN_32 0xffffffffu /* the value is in a Zip64 record */
 
 struct archive {
     const char *path;
@@ -27,7 +27,7 @@ static ph_status fail(const struct archive *archive, const char *problem)
     return ph_fail(PH_ERROR_DATA, "%s: %s", archive->path, problem);
 }
 
-/* Little-endian numbers at any address. */
+/* Reads a little-endian number at any address. */
 static uint64_t number_at(const unsigned char *bytes, size_t size)
 {
     uint64_t number = 0;
@@ -43,7 +43,7 @@ static bool has_signature(const unsigned char *bytes, unsigned char third, unsig
 
 /* ---- the directory's place ---- */
 
-/* The Zip64 end record, which the locator in front of the end record points to. */
+/* Reads the Zip64 end record, which the locator in front of the end record points to. */
 static ph_status find_directory64(struct archive *archive, const unsigned char *locator)
 {
     unsigned char end[END64_BYTES];
@@ -59,7 +59,7 @@ static ph_status find_directory64(struct archive *archive, const unsigned char *
     return PH_OK;
 }
 
-/* The end record is the last of its signature whose comment reaches to the file's end. NULL: none. */
+/* Returns the end record, or NULL: the last signature whose comment reaches to the file's end. */
 static const unsigned char *find_end(const unsigned char *tail, size_t size)
 {
     for (size_t at = size - END_BYTES + 1; at-- > 0;)
@@ -96,8 +96,8 @@ static ph_status find_directory(struct archive *archive)
 
 /* ---- members ---- */
 
-/* The sizes and the place that did not fit in 32 bits, from the entry's extra fields, in the order that they
- * have there. */
+/* Reads the sizes and the place that did not fit in 32 bits from the entry's extra fields, in their order
+ * there. */
 static ph_status read_extra(
     const struct archive *archive, const unsigned char *extra, size_t size, uint64_t *const numbers[3])
 {
@@ -122,7 +122,7 @@ static ph_status read_extra(
     return is_wanted ? fail(archive, "the archive's directory lacks a Zip64 field") : PH_OK;
 }
 
-/* The member's bytes begin behind its local header, whose name and extra fields may be others than the
+/* Finds the member's bytes behind its local header, whose name and extra fields may have other sizes than the
  * directory's. */
 static ph_status find_data(const struct archive *archive, uint64_t local_byte, struct ph__npz_member *member)
 {
@@ -156,7 +156,7 @@ static ph_status check_method(
     return PH_OK;
 }
 
-/* Without ".npy". */
+/* Copies a member's name without ".npy". */
 static const char *copy_name(struct ph__arena *arena, const unsigned char *name, size_t length)
 {
     if (length > 4 && memcmp(name + length - 4, ".npy", 4) == 0)
@@ -164,7 +164,7 @@ static const char *copy_name(struct ph__arena *arena, const unsigned char *name,
     return ph__arena_printf(arena, "%.*s", (int)length, (const char *)name);
 }
 
-/* One entry of the directory, from *cursor on, which moves behind it. */
+/* Reads the entry of the directory at *cursor, and moves *cursor past it. */
 static ph_status read_entry(const struct archive *archive, const unsigned char **cursor,
     const unsigned char *end, struct ph__npz_member *member)
 {

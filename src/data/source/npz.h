@@ -11,23 +11,23 @@
 #include "phloem/status.h"
 
 struct ph__npz_member {
-    const char *name;   /* without .npy; owned by the arena given to read */
-    uint64_t data_byte; /* where its bytes begin in the file */
+    const char *name;   /* without .npy; owned by the arena of ph__npz_read */
+    uint64_t data_byte; /* start of its bytes in the file */
     uint64_t num_packed_bytes, num_bytes;
     uint32_t crc;
     bool is_deflated;
 };
 
 struct ph__npz {
-    struct ph__npz_member *members; /* (num_members) in the directory's order; of the arena */
+    struct ph__npz_member *members; /* (num_members) in the directory's order; owned by the arena */
     size_t num_members;
 };
 
-/* Reads and checks the directory, every member's place and size included. PH_ERROR_DATA naming the path when
- * it is no archive, damaged, or has members that are encrypted or compressed otherwise. */
+/* Reads and checks the directory, with every member's place and size. PH_ERROR_DATA naming the path when the
+ * file is not an archive, is damaged, or has members that are encrypted or compressed by another method. */
 ph_status ph__npz_read(struct ph__arena *arena, const char *path, struct ph__npz *npz_out);
 
-/* NULL when there is none of that name. */
+/* Returns NULL when no member has the name. */
 const struct ph__npz_member *ph__npz_find(const struct ph__npz *npz, const char *name);
 
 #endif

@@ -33,7 +33,7 @@ static const struct ph__format *format_of(
     return &ph__format_delimited;
 }
 
-/* The files of the path, or as many times the path as the dataset has batches. */
+/* Lists the files of the path; with a dataset, the path once for each batch. */
 static ph_status list_paths(struct ph__source *source, const char *path)
 {
     const struct ph_dataset *dataset = source->options.dataset;
@@ -116,7 +116,7 @@ void ph__source_tell(const struct ph__source *source, struct ph__source_position
     source->format->tell(source, position_out);
 }
 
-/* Moves to the next row, of the next file where one has ended. */
+/* Moves to the next row, or to the first row of the next file. */
 static ph_status fetch(struct ph__source *source, bool *is_end_out)
 {
     static const struct ph__source_position beginning = {0};
@@ -138,7 +138,7 @@ static ph_status encode(struct ph__source *source, struct ph__rows *rows)
     return ph__row_commit(&source->row);
 }
 
-/* The file being read, or the last one. */
+/* Returns the path of the file being read, or of the last one. */
 static const char *path_of(const struct ph__source *source)
 {
     return source->paths[source->file < source->num_paths ? source->file : source->num_paths - 1];
@@ -177,7 +177,8 @@ static ph_status refuse_row(struct ph__source *source)
         source->options.max_bad_rows);
 }
 
-/* What a row is called wherever its file is cut: by its file, and its first byte or its number. */
+/* Returns a key of the row that is the same however its file is cut: from the file, and the row's first byte
+ * or its number. */
 static uint64_t row_key(const struct ph__source *source)
 {
     struct ph__source_position position = {0};

@@ -1,4 +1,4 @@
-/* Rows of a dataset: batches of Arrow's columns, in the place of files. */
+/* Rows of a dataset: batches of Arrow's columns in place of files. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +9,24 @@
 #include "data/source/dataset.h"
 #include "data/source/source.h"
 
-/* What a column of the encoder reads. */
+/* Source of a column of the encoder. */
 struct cell {
     const struct ph__column *column;
     const struct ph__arrow_column *from;
-    char written[PH_ARROW_WRITTEN_BYTES]; /* in the row in the making, where the text is made of the value */
+    char written[PH_ARROW_WRITTEN_BYTES]; /* text made of the value, for the row in the making */
 };
 
 struct arrow_batch {
     const struct ph__dataset_batch *batch;
     struct cell *cells; /* (num_cells) */
     size_t num_cells;
-    uint64_t next; /* row */
+    uint64_t next; /* next row */
 };
 
 /* ---- opening ---- */
 
-/* Sets NULL when there is none; PH_ERROR_DATA when there are several. `names` are the batch's columns'. */
+/* Finds a column by name; gives NULL when there is none, PH_ERROR_DATA when there are several. `names`
+ * indexes the batch's columns. */
 static ph_status find_column(const struct ph__dataset_batch *batch, const struct ph__name_index *names,
     const char *name, const struct ph__arrow_column **column_out)
 {
@@ -107,7 +108,7 @@ static ph_status fetch_arrow(struct ph__source *source, bool *is_end_out)
     return PH_OK;
 }
 
-/* The dictionary's value where the column has one. */
+/* Goes on to the dictionary's value if the column has a dictionary. */
 static ph_status resolve(const struct ph__arrow_column **from, int64_t *at)
 {
     if ((*from)->kind != PH_ARROW_DICTIONARY || ph__arrow_is_null(*from, *at))
@@ -127,7 +128,7 @@ static ph_status encode_number(struct ph__row_encoder *row, const struct ph__col
     return ph__row_integer(row, column, ph__arrow_integer(from, at));
 }
 
-/* An id of a list; a text of a weighted list is id:weight. What is null or empty is none. */
+/* Encodes an id of a list; a text of a weighted list is id:weight. Skips items that are null or empty. */
 static ph_status encode_item(struct ph__row_encoder *row, const struct ph__column *column,
     const struct ph__arrow_column *from, int64_t at)
 {

@@ -17,8 +17,8 @@
 
 /* ---- cells, cut in place ---- */
 
-/* A cell in double quotes from `start` (behind the opening one) on: doubled quotes become one. Returns its
- * length and sets *end to the character behind the closing quote; SIZE_MAX when there is no closing quote. */
+/* Unquotes a cell that starts after its opening quote: doubled quotes become one. Returns the cell's length
+ * and sets *end to the character behind the closing quote; SIZE_MAX when there is no closing quote. */
 static size_t cell_unquote(char *start, char **end)
 {
     char *write = start;
@@ -35,9 +35,9 @@ static size_t cell_unquote(char *start, char **end)
     return SIZE_MAX;
 }
 
-/* The first separator at or behind `at`, or `end`: eight bytes at a time. A byte of `word` that equals the
- * separator is zero after the exclusive or, and the lowest zero byte is where the subtraction first borrows
- * into a byte's high bit. */
+/* Returns the first separator from `at` on, or `end`; searches eight bytes at a time. A byte of `word` that
+ * equals the separator is zero after the exclusive or, and the subtraction first borrows into a byte's high
+ * bit at the lowest zero byte. */
 static char *cell_end(char *at, char *end, char separator)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
@@ -54,8 +54,8 @@ static char *cell_end(char *at, char *end, char separator)
 }
 
 /* Cuts the cell at *cursor off and moves *cursor behind its separator, to NULL after the line's last cell.
- * The cell is NUL-terminated in place. False when a quote is not closed or text follows it; then the line is
- * spoilt. */
+ * The cell is NUL-terminated in place. Returns false, with the line spoilt, when a quote is not closed or
+ * text follows it. */
 static bool cell_next(
     char **cursor, char *line_end, char separator, bool has_quotes, char **cell_out, size_t *length_out)
 {
@@ -76,7 +76,7 @@ static bool cell_next(
     return true;
 }
 
-/* ---- the line of names ---- */
+/* ---- the header ---- */
 
 static ph_status fail_column(const struct ph__header *header, const char *path, const char *problem)
 {
@@ -97,7 +97,7 @@ static bool is_blank(char character)
     return character == ' ' || character == '\t';
 }
 
-/* A name without blanks around it. */
+/* Returns the name without blanks around it. */
 static char *trim(char *name, size_t *length)
 {
     while (*length > 0 && is_blank(name[*length - 1]))
@@ -128,7 +128,7 @@ static ph_status sort_names(struct ph__header *header, const char *path)
     return PH_OK;
 }
 
-/* The first line that is not empty, kept in the header. */
+/* Reads the first line that is not empty, and keeps it in the header. */
 static ph_status read_line(struct ph__reader *reader, struct ph__header *header)
 {
     char *line;
@@ -217,7 +217,7 @@ static ph_status reserve(struct ph__delimited *delimited, const struct ph_encode
     return PH_OK;
 }
 
-/* The next cell is what these columns are made from. */
+/* Makes these columns those of the next cell. */
 static void match_cell(struct ph__delimited *delimited, const struct ph__column *const *columns, size_t count)
 {
     size_t next = delimited->first[delimited->num_cells];
@@ -227,8 +227,8 @@ static void match_cell(struct ph__delimited *delimited, const struct ph__column 
     delimited->first[++delimited->num_cells] = next;
 }
 
-/* Matches cells by name, in any order. `where` names the file. What the file must not lack: every column but
- * ignored ones, and, where no labels are needed, labels, weight and group. */
+/* Matches cells by name, in any order. `where` names the file, which must have every column except ignored
+ * ones and, where no labels are needed, labels, weight and group. */
 static ph_status match_header(struct ph__delimited *delimited, const struct ph_encoder *encoder,
     const struct ph__header *header, bool needs_no_labels, const char *where)
 {
@@ -263,7 +263,7 @@ ph_status ph__delimited_match_positions(
         const struct ph__column *column = &encoder->columns[i];
         size_t count;
         const struct ph__column *const *columns = ph__encoder_made_from(encoder, column->from, &count);
-        const bool is_known = columns[0] != column; /* a further one from a cell that has been met */
+        const bool is_known = columns[0] != column; /* another column of a cell that was matched before */
         if (!is_known && (has_labels || !has_label(columns, count)))
             match_cell(delimited, columns, count);
     }
@@ -279,7 +279,7 @@ void ph__delimited_fini(struct ph__delimited *delimited)
 
 /* ---- rows ---- */
 
-/* The cell behind this one, which ends where cell_next would find its end; NULL: it is the last one. */
+/* Returns the cell after this one, which ends where cell_next would end it; NULL: this is the last cell. */
 static const char *next_cell(const char *cell, char separator, bool has_quotes)
 {
     const char *end = cell;
@@ -333,9 +333,9 @@ ph_status ph__delimited_encode(
 /* ---- files ---- */
 
 struct delimited_file {
-    struct ph__line_file file; /* the first member */
+    struct ph__line_file file; /* must stay the first member */
     struct ph__delimited delimited;
-    bool is_unmatched; /* without a header the first row decides whether there are labels */
+    bool is_unmatched; /* no header: the first row decides whether there are labels */
 };
 
 static ph_status match_file(struct ph__source *source, struct delimited_file *state)
@@ -378,7 +378,7 @@ static void close_delimited(struct ph__source *source)
     free(state);
 }
 
-/* Are there labels? By the number of cells of the first row. */
+/* Finds out by the number of cells of the first row whether there are labels. */
 static ph_status match_first_row(const struct ph__source *source, struct delimited_file *state)
 {
     struct ph__delimited without = {0};

@@ -10,7 +10,7 @@
 
 /* ---- rows ---- */
 
-/* The schema makes it so; an encoder that was loaded may say anything. */
+/* Refuses columns that a schema of libsvm or libffm cannot have, but a loaded encoder can. */
 static ph_status check_column(const struct ph__column *column)
 {
     bool is_list = column->kind == PH_FIELD_ID && column->is_list && column->is_weighted;
@@ -56,7 +56,7 @@ bool ph__libsvm_is_comment(const char *line, size_t length)
     return i < length && line[i] == '#';
 }
 
-/* The next word of the line, NULL behind the last one. */
+/* Returns the next word of the line, NULL after the last one. */
 static const char *next_word(const char **cursor, size_t *length_out)
 {
     const char *word = *cursor + strspn(*cursor, " \t");
@@ -81,7 +81,7 @@ static ph_status fail_word(const char *word, size_t length, const char *wanted)
     return ph_fail(PH_ERROR_DATA, "'%.*s' is not %s", (int)(length < 40 ? length : 40), word, wanted);
 }
 
-/* id:value */
+/* Encodes id:value. */
 static ph_status encode_pair(
     struct ph__row_encoder *row, const struct ph__column *column, const char *word, size_t length)
 {
@@ -95,7 +95,7 @@ static ph_status encode_pair(
     return ph__row_item(row, column, word, (size_t)(colon - word), (float)value);
 }
 
-/* field:id:value */
+/* Encodes field:id:value. */
 static ph_status encode_triple(
     struct ph__row_encoder *row, const struct ph__libsvm *libsvm, const char *word, size_t length)
 {
@@ -132,7 +132,7 @@ ph_status ph__libsvm_encode(
 /* ---- files ---- */
 
 struct libsvm_file {
-    struct ph__line_file file; /* the first member */
+    struct ph__line_file file; /* must stay the first member */
     struct ph__libsvm libsvm;
 };
 

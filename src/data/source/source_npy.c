@@ -1,7 +1,6 @@
-/* Rows of sets of arrays. Only the arrays that the encoder's columns are made of are read.
+/* Rows of sets of arrays. Reads only the arrays that the encoder's columns are made of.
  *
- * A value is encoded as if it had been text: a whole number as an id by its decimal digits, a float as it is.
- */
+ * A value is encoded as if it were text: a whole number as an id by its decimal digits, a float as it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "data/source/array_set.h"
 #include "data/source/source.h"
 
-/* What a column of the encoder reads. */
+/* Source of a column of the encoder. */
 struct cell {
     const struct ph__column *column;
     const struct ph__array_column *from;
@@ -21,13 +20,13 @@ struct npy_files {
     struct cell *cells; /* (num_cells) */
     size_t num_cells;
     bool *is_read;              /* (num_arrays) */
-    const unsigned char **rows; /* (num_arrays) of the row at hand */
-    uint64_t next;              /* row */
+    const unsigned char **rows; /* (num_arrays) the current row of each array */
+    uint64_t next;              /* next row */
 };
 
 /* ---- opening ---- */
 
-/* NULL when there is none of that name. */
+/* Returns NULL when no column has the name. */
 static const struct ph__array_column *find_column(const struct ph__array_set *set, const char *name)
 {
     const size_t column = ph__name_index_find(&set->names, name);
@@ -78,8 +77,8 @@ static ph_status seek(struct npy_files *state, const char *path, uint64_t row)
     return PH_OK;
 }
 
-/* Sums what lies in files of their own. An archive is known by its ends: its directory, with a CRC of each
- * array, is the last part. */
+/* Lets the checksums take in arrays in files of their own. An archive is identified by its ends: its
+ * directory, with a CRC of each array, is the last part. */
 static ph_status sum_arrays(const struct ph__source *source, struct npy_files *state)
 {
     for (size_t i = 0; i < state->set.num_arrays; i++) {
