@@ -1,5 +1,5 @@
-/* Writes synthetic data: rows as text, what the true model reaches on them, and the schema that reads them.
- */
+/* Writes synthetic data: rows as text, the quality of the true model on them, and the schema that reads
+ * them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "data/synth/synth_truth.h"
 #include "phloem/data.h"
 
-#define MAX_CELL_BYTES 21 /* a 64-bit number and what separates it */
+#define MAX_CELL_BYTES 21 /* a 64-bit number and its separator */
 
 struct writing {
     const struct ph_synth_settings *settings;
@@ -26,9 +26,9 @@ struct writing {
     struct ph__synth_teacher teacher;
     struct ph__synth_row row;
     char *line;
-    struct ph__mass *masses; /* of the file being written */
+    struct ph__mass *masses; /* masses of the file being written */
     size_t masses_capacity;
-    double *components; /* (rows, steps) of the staircase, likewise */
+    double *components; /* (rows, steps) components of the staircase, likewise */
     size_t components_capacity;
     const char *paths[PH_SYNTH_FILE_COUNT]; /* NULL: not written */
     struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT];
@@ -49,7 +49,7 @@ static char *put_decimal(char *at, uint64_t number)
     return at;
 }
 
-/* A category as Criteo has them: 32 bits that tell nothing, different for different ids of a field. */
+/* Writes a category in Criteo's form: 32 bits without meaning, different for different ids of a field. */
 static char *put_category(char *at, size_t field, uint64_t id)
 {
     uint32_t bits = (uint32_t)id * 0x9e3779b1u + (uint32_t)field * 0x85ebca6bu;
@@ -71,7 +71,7 @@ static char *put_ids(const struct writing *writing, char *at, size_t field, cons
     return at;
 }
 
-/* The row as a line; returns its size. */
+/* Writes the row as a line; returns its size. */
 static size_t put_row(const struct writing *writing, char *line)
 {
     const struct ph__synth_row *row = &writing->row;
@@ -110,7 +110,7 @@ static uint64_t rows_of(const struct ph_synth_settings *settings, size_t file)
     return (uint64_t)rows[file];
 }
 
-/* When a row is drawn: the model drifts along the training file, the others come after it. */
+/* Returns the time of a row: the model drifts along the training file, the other files come after it. */
 static double time_of(const struct ph_synth_settings *settings, size_t file, uint64_t row)
 {
     return file == PH_SYNTH_TRAIN ? (double)row / (double)settings->train_rows : 1;
@@ -135,7 +135,7 @@ static ph_status write_rows(struct writing *writing, size_t file, struct ph__wri
     return PH_OK;
 }
 
-/* Of the orders first, as the truth of all overwrites the rows. */
+/* Measures the orders first: ph__synth_truth overwrites the rows. */
 static void find_truth(struct writing *writing, size_t num_rows, struct ph_synth_truth *truth_out)
 {
     const struct ph__staircase *staircase = &writing->teacher.staircase;
@@ -180,7 +180,7 @@ static ph_status write_file(struct writing *writing, size_t file)
     return PH_OK;
 }
 
-/* ---- what is known about them ---- */
+/* ---- description ---- */
 
 static void set_list(struct ph__json *json, const char *key, const struct ph__integer_list *list)
 {
@@ -226,7 +226,7 @@ static struct ph__json *describe_settings(const struct ph_synth_settings *settin
     return json;
 }
 
-/* By the highest order that is known. */
+/* Describes the best models, by their highest order. */
 static struct ph__json *describe_orders(const struct ph_synth_truth *truth)
 {
     struct ph__json *array = ph__json_array();
@@ -277,7 +277,7 @@ static ph_status write_truth(struct writing *writing)
     return status;
 }
 
-/* A path between YAML's double quotes. */
+/* Writes a key with a path in YAML's double quotes. */
 static ph_status write_path(struct ph__writer *writer, const char *key, const char *path)
 {
     PH_TRY(ph__writer_printf(writer, "  %s: ", key));
@@ -316,7 +316,7 @@ static ph_status write_schema(struct writing *writing)
     return ph__writer_end(writer, write_data_section(writing, writer));
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static ph_status note_entry(void *argument, const char *name)
 {
@@ -325,7 +325,7 @@ static ph_status note_entry(void *argument, const char *name)
     return PH_OK;
 }
 
-/* Makes the folder. Nothing that is there is written over. */
+/* Makes the folder; refuses one that has files, so that nothing is overwritten. */
 static ph_status make_folder(const char *folder)
 {
     bool is_empty = true;

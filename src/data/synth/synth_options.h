@@ -14,7 +14,7 @@ enum ph__synth_compression { PH_SYNTH_PLAIN, PH_SYNTH_GZ, PH_SYNTH_ZST };
 #define PH_SYNTH_MAX_FIELDS PH_LIST_MAX
 #define PH_SYNTH_MAX_ROUNDS 64
 
-/* An order of synth.staircase and how much of the logit it makes. */
+/* An order of synth.staircase, and its weight in the logit. */
 struct ph__synth_step {
     int64_t order;
     double weight;
@@ -25,13 +25,13 @@ struct ph_synth_settings {
     int64_t num_dense, num_sparse;
     struct ph__integer_list table_rows; /* ids of a sparse field; one number for all, or one for each */
     struct ph__integer_list bag_sizes;  /* ids in a cell, likewise */
-    double exponent;                    /* of the power law of ids */
+    double exponent;                    /* exponent of the power law of ids */
     int64_t num_planted, num_planted_dense;
     int64_t order, latent_dim;
-    struct ph__record_list staircase; /* of struct ph__synth_step; none: interactions of order 2 .. order */
-    int64_t num_rounds;               /* of the staircase */
+    struct ph__record_list staircase; /* struct ph__synth_step; none: interactions of order 2 .. order */
+    int64_t num_rounds;               /* rounds of the staircase */
     double scale, base_rate;
-    double drift; /* of the true model along the training file, in quarter turns */
+    double drift; /* turn of the true model along the training file, in quarter turns */
     enum ph__synth_format format;
     enum ph__synth_compression compression;
     int64_t seed;

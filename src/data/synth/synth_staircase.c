@@ -9,11 +9,11 @@
 #include "base/memory/memory.h"
 #include "base/rng.h"
 
-#define MAX_TRIES 10000 /* for one round: arrangements drawn until one has no term of another round */
+#define MAX_TRIES 10000 /* arrangements drawn for a round until one shares no term with another round */
 
 /* ---- shape ---- */
 
-/* The step of an order, 1 + log2; 0 for an order that is none. */
+/* Returns the step of an order, 1 + log2; 0 when there is no such order. */
 static size_t step_of(int64_t order)
 {
     for (size_t step = 0; step < PH_SYNTH_MAX_STEPS; step++)
@@ -63,7 +63,7 @@ static ph_status check(const struct ph__staircase *staircase, const struct ph_sy
     return PH_OK;
 }
 
-/* ---- what an id carries ---- */
+/* ---- numbers of an id ---- */
 
 static void draw_numbers(const struct ph__rng_key *key, size_t num_rows, size_t width, double *numbers)
 {
@@ -79,7 +79,7 @@ static void draw_numbers(const struct ph__rng_key *key, size_t num_rows, size_t 
     }
 }
 
-/* The share of an id among those that rows have, by its popularity. */
+/* Sets the share of each id among the ids of all rows, by the power law. */
 static void fill_shares(double exponent, size_t num_rows, uint64_t scatter, double *shares)
 {
     double total = 0;
@@ -89,7 +89,7 @@ static void fill_shares(double exponent, size_t num_rows, uint64_t scatter, doub
         shares[item * scatter % num_rows] = pow((double)item, -exponent) / total;
 }
 
-/* Mean product of two columns; NULL stands for a column of ones. */
+/* Returns the mean product of two columns; NULL stands for a column of ones. */
 static double mean_product(
     const double *shares, size_t num_rows, size_t width, const double *first, const double *second)
 {
@@ -105,7 +105,7 @@ static void subtract_column(size_t num_rows, size_t width, double factor, const 
         column[id * width] -= factor * (taken != NULL ? taken[id * width] : 1);
 }
 
-/* Gram and Schmidt, a column after another, after a column of ones. */
+/* Orthonormalises column after column (Gram and Schmidt), after a column of ones. */
 static void orthonormalise(const double *shares, size_t num_rows, size_t width, double *numbers)
 {
     for (size_t j = 0; j < width; j++) {
@@ -145,7 +145,7 @@ static ph_status init_field(struct ph__staircase *staircase, const struct ph_syn
 
 /* ---- arrangements ---- */
 
-/* The fields at `size` places of a round from `first` on, a bit each. */
+/* Returns the fields at `size` places of a round from `first` on, as one bit each. */
 static uint64_t term_fields(const uint32_t *round, size_t first, size_t size)
 {
     uint64_t fields = 0;
@@ -194,7 +194,7 @@ static ph_status init_rounds(struct ph__staircase *staircase, uint64_t seed)
     return PH_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static ph_status init(struct ph__staircase *staircase, const struct ph_synth_settings *settings,
     const uint64_t *table_rows, const uint64_t *scatter)

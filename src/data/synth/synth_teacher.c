@@ -11,11 +11,12 @@
 #define MAX_COUNT 1e6
 #define BIAS_ROWS 10000
 #define QUARTER_TURN 1.5707963267948966
-#define NUM_ELEMENTS (PH_SYNTH_MAX_LATENT_DIM + 1) /* of w0; those of w1 follow */
+#define NUM_ELEMENTS (PH_SYNTH_MAX_LATENT_DIM + 1) /* elements of w0; those of w1 follow */
 
-/* ---- items by a power law ---- */
+/* ---- power law ---- */
 
-/* The integral of x^-s from 1 to x, (x^(1-s) - 1) / (1-s), which is log x at s = 1; and its inverse. */
+/* Return the integral of x^-s from 1 to x, (x^(1-s) - 1) / (1-s), which is log x at s = 1; and its
+ * inverse. */
 static double integral(const struct ph__zipf *zipf, double x)
 {
     double power = (1 - zipf->exponent) * log(x);
@@ -104,7 +105,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* A factor near the golden section of the table, without a common divisor: item -> item * factor is a
+/* Returns a factor near the golden section of the table and coprime to its size: item -> item * factor is a
  * bijection. */
 static uint64_t scatter_factor(uint64_t table_rows)
 {
@@ -139,7 +140,7 @@ static double count_of(double normal)
     return count < MAX_COUNT ? count : MAX_COUNT;
 }
 
-/* Mean and deviation of log1p(count), by summing over the normal density. */
+/* Computes mean and deviation of log1p(count) by summing over the normal density. */
 static void init_dense(struct ph__synth_teacher *teacher)
 {
     double total = 0, sum = 0, squares = 0;
@@ -181,7 +182,7 @@ static void set_time(const struct ph__synth_teacher *teacher, double time, struc
     row->mix[1] = sin(teacher->drift_angle * time);
 }
 
-/* The weight of the row's time. */
+/* Returns a weight of the true model at the row's time. */
 static double weight(
     const struct ph__synth_row *row, const struct ph__rng_key *key, uint64_t index, uint32_t element)
 {
@@ -201,7 +202,7 @@ static double dense_component(const struct ph__synth_teacher *teacher, const str
     return teacher->component_scales[0] * sum;
 }
 
-/* Element 0 of an id is its weight, elements 1 .. K its vector. */
+/* Returns an element of a bag: element 0 of an id is its weight, elements 1 .. K are its vector. */
 static double bag_element(const struct ph__synth_teacher *teacher, const struct ph__synth_row *row,
     size_t field, const uint64_t *ids, uint32_t element)
 {
@@ -223,8 +224,8 @@ static double linear_component(const struct ph__synth_teacher *teacher, const st
     return teacher->component_scales[1] * sum;
 }
 
-/* All orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1) of f-1.
- */
+/* Returns all orders from 2 on of one latent dimension: e_k of the first f fields = e_k of f-1 + v_f e_(k-1)
+ * of f-1. */
 static double interaction_component(
     const struct ph__synth_teacher *teacher, const struct ph__synth_row *row, uint32_t dimension)
 {
@@ -318,7 +319,7 @@ static double mean_probability(const double *logits, size_t count, double bias)
     return sum / (double)count;
 }
 
-/* Bisection over the logits of rows that no file has. */
+/* Finds the bias by bisection over the logits of rows that are in no file. */
 static ph_status find_bias(struct ph__synth_teacher *teacher)
 {
     struct ph__synth_row row;

@@ -10,15 +10,15 @@ static int compare_masses(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Exact area under the ROC curve: over pairs of two different rows, each as positive times as negative as its
- * mass says, the share in which the positive has the larger probability, ties counting half. Sorts the rows;
- * NaN without positives or negatives. With positive = probability this is the ratio of the expected counts of
- * pairs over random labels: the expected AUC but for terms that vanish as 1/n. */
+/* Returns the exact area under the ROC curve: over pairs of two different rows, each as positive and as
+ * negative as its mass, the share of pairs whose positive has the larger probability, ties counting half.
+ * Sorts the rows; NaN without positives or negatives. With positive = probability the area is the ratio of
+ * the expected counts of pairs over random labels: the expected AUC, except for terms that vanish as 1/n. */
 static double mass_auc(struct ph__mass *masses, size_t count)
 {
     qsort(masses, count, sizeof *masses, compare_masses);
     double wins = 0;            /* pairs won by the positive row; ties count half */
-    double negatives_below = 0; /* of rows with a smaller probability */
+    double negatives_below = 0; /* negatives of rows with a smaller probability */
     double positives = 0, with_itself = 0;
     for (size_t first = 0, last; first < count; first = last) {
         double tied_positives = 0, tied_negatives = 0, tied_itself = 0;
@@ -36,7 +36,8 @@ static double mass_auc(struct ph__mass *masses, size_t count)
     return pairs > 0 ? wins / pairs : (double)NAN;
 }
 
-/* Mean cross entropy -y log p - (1-y) log(1-p), and the mean of y. A term with weight 0 is 0. */
+/* Returns the mean cross entropy -y log p - (1-y) log(1-p), and gives the mean of y. A term with weight 0 is
+ * 0. */
 static double cross_entropy(const struct ph__mass *masses, size_t count, double *base_rate_out)
 {
     double sum = 0, positives = 0;
@@ -54,7 +55,7 @@ double ph__synth_sigmoid(double logit)
     return logit >= 0 ? 1 / (1 + exp(-logit)) : exp(logit) / (1 + exp(logit));
 }
 
-/* Entropy of a label that is 1 at this rate, in nats; NaN where it is certain. */
+/* Returns the entropy of a label that is 1 at this rate, in nats; NaN for a certain label. */
 static double entropy_of(double rate)
 {
     return rate <= 0 || rate >= 1 ? (double)NAN : -rate * log(rate) - (1 - rate) * log1p(-rate);
@@ -75,11 +76,11 @@ void ph__synth_truth(struct ph__mass *masses, size_t count, struct ph_synth_trut
     truth_out->expected_auc = mass_auc(masses, count);
 }
 
-/* ---- without the highest orders ---- */
+/* ---- models without the highest orders ---- */
 
 #define MAX_COLUMNS (1 + PH_SYNTH_MAX_STEPS)
 #define MAX_STEPS 50
-#define TOLERANCE 1e-10 /* of the logit's coefficients: the least step of Newton's that is taken */
+#define TOLERANCE 1e-10 /* least change of the logit's coefficients for which Newton's method goes on */
 
 struct fit {
     const struct ph__mass *masses;
@@ -96,7 +97,7 @@ static double logit_of(const struct fit *fit, size_t row)
     return logit;
 }
 
-/* -y log sigmoid(z) - (1-y) log(1 - sigmoid(z)) */
+/* Returns -y log sigmoid(z) - (1-y) log(1 - sigmoid(z)). */
 static double logit_entropy(double logit, double positive)
 {
     return fmax(logit, 0) + log1p(exp(-fabs(logit))) - positive * logit;
@@ -105,7 +106,7 @@ static double logit_entropy(double logit, double positive)
 /* ---- Newton's method ---- */
 
 struct curvature {
-    double sum; /* of cross entropies */
+    double sum; /* sum of cross entropies */
     double gradient[MAX_COLUMNS];
     double hessian[MAX_COLUMNS][MAX_COLUMNS]; /* the lower triangle */
 };
@@ -126,8 +127,8 @@ static void add_row(const struct fit *fit, size_t row, struct curvature *sum)
     }
 }
 
-/* The Hessian becomes its Cholesky factor, the gradient the solution. A direction without curvature gets no
- * step. */
+/* Replaces the Hessian by its Cholesky factor, and the gradient by the solution. Directions without curvature
+ * get no step. */
 static void solve(size_t size, struct curvature *system)
 {
     double(*factor)[MAX_COLUMNS] = system->hessian, *x = system->gradient;
@@ -159,7 +160,7 @@ static void add_rows(const struct fit *fit, struct curvature *sum_out)
         add_row(fit, row, sum_out);
 }
 
-/* A step that makes things worse is taken back by half, until it does not. */
+/* Minimises the cross entropy by Newton's method; halves a step until it makes nothing worse. */
 static void minimise(struct fit *fit)
 {
     struct curvature here, there;
@@ -185,7 +186,7 @@ static void minimise(struct fit *fit)
     }
 }
 
-/* ---- what it reaches ---- */
+/* ---- measuring ---- */
 
 static void measure(const struct fit *fit, struct ph_synth_order_truth *truth_out)
 {
