@@ -1,6 +1,6 @@
-/* From rows to batches: samples a second of one core, of 13 counts and 26 ids, from prepared data in its
- * order and block-shuffled, beside the text that it was prepared from; and from text whose reading is
- * recorded, as training records it for --resume. Processor time, so that a loaded machine says the same.
+/* From rows to batches: samples a second of one core, with 13 counts and 26 ids, from prepared data in order
+ * and block-shuffled, from the text that it was prepared from, and from text whose reading is recorded, as
+ * training records it for --resume. Processor time, so that a loaded machine gives the same figures.
  *
  * bench_batches [--rounds N] [--rows N] [--json FILE] */
 #include "bench_data.h"
@@ -8,7 +8,7 @@
 
 #define BATCH 2048
 
-/* Samples a second of a whole pass; fingerprint NULL: none. */
+/* Returns the samples a second of a whole pass; fingerprint NULL: none. */
 static double measure_fingerprinted(const struct ph_encoder *encoder, const char *path,
     struct ph__fingerprint *fingerprint, bool is_shuffled, uint64_t epoch)
 {
@@ -34,7 +34,7 @@ static double measure(const struct ph_encoder *encoder, const char *path, bool i
     return measure_fingerprinted(encoder, path, NULL, is_shuffled, epoch);
 }
 
-/* Every byte is summed. */
+/* Measures text with a fingerprint, which sums every byte. */
 static double measure_text_recorded(const struct ph_encoder *encoder, const char *path)
 {
     struct ph__fingerprint fingerprint;
@@ -44,8 +44,8 @@ static double measure_text_recorded(const struct ph_encoder *encoder, const char
     return rate;
 }
 
-/* What must go through memory for a row: encoded bytes read, decoded words written and read, the batch
- * written. */
+/* Returns the bytes that a row moves through memory: encoded bytes read, decoded words written and read, the
+ * batch written. */
 static double bytes_of_row(const struct ph_prepare_summary *summary)
 {
     double words = 1 + BENCH_COUNTS + BENCH_CATEGORIES;

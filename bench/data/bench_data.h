@@ -1,4 +1,4 @@
-/* What the benchmarks of the data room share: a Criteo-like file, its settings, clocks, and the figures'
+/* Shared by the benchmarks of the data room: a Criteo-like file, its settings, clocks, and the figures'
  * JSON. */
 #ifndef PH_BENCH_DATA_H
 #define PH_BENCH_DATA_H
@@ -27,12 +27,12 @@
 struct bench {
     const char *name, *json_path;
     size_t rounds, num_rows;
-    char folder[256]; /* for its files, removed at the end */
+    char folder[256]; /* holds the benchmark's files; removed at the end */
     struct ph__json *results;
     struct ph__arena arena;
 };
 
-/* Of this process, on all its threads: what a loaded machine does not change. */
+/* Returns the processor time of this process, on all its threads: a loaded machine does not change it. */
 static inline double bench_cpu_seconds(void)
 {
     struct timespec now;
@@ -40,7 +40,7 @@ static inline double bench_cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Bytes read and written a second by memcpy, the best of some tries. */
+/* Returns the bytes that memcpy reads and writes a second, the best of five tries. */
 static inline double bench_memory_bandwidth(void)
 {
     const size_t size = (size_t)256 << 20;
@@ -70,7 +70,7 @@ static inline int bench_remove(const char *path, const struct stat *status, int 
     return remove(path);
 }
 
-/* What the command line says, --rows N among it, and a folder for the files. */
+/* Reads the command line, with --rows N, and makes a folder for the files. */
 static inline struct bench bench_begin(int argc, char **argv, const char *name, size_t num_rows)
 {
     size_t told_rows = 0;
@@ -95,7 +95,8 @@ static inline void bench_end(struct bench *bench)
     ph__arena_fini(&bench->arena);
 }
 
-/* peer, limit: NULL where there is none. limit_value is in the unit, and the more the better, as value is. */
+/* Records and prints a figure. peer, limit: NULL for none. value and limit_value are in the unit; more is
+ * better. */
 static inline void bench_tell(struct bench *bench, const char *name, const char *unit, double value,
     const char *peer, double peer_value, const char *limit, double limit_value)
 {
@@ -118,8 +119,8 @@ static inline void bench_tell(struct bench *bench, const char *name, const char 
 
 /* ---- data ---- */
 
-/* A row like Criteo's: counts with a long tail, some blank; ids of eight digits, few of them frequent. C1 is
- * the row's number. */
+/* Writes a row like Criteo's: counts with a long tail, some blank; ids of eight digits, few of them frequent.
+ * C1 is the row's number. */
 static inline void bench_write_row(
     struct ph__writer *writer, struct ph__rng_sequence *rng, size_t row, int label)
 {
@@ -141,7 +142,7 @@ static inline void bench_write_row(
     bench_check(ph__writer_write(writer, line, (size_t)length));
 }
 
-/* is_sorted: negatives first, then positives; half and half. */
+/* Writes the file; labels are random, or with is_sorted first negatives, then positives, half and half. */
 static inline const char *bench_write_file(struct bench *bench, const char *name, bool is_sorted)
 {
     const char *path = ph__arena_printf(&bench->arena, "%s/%s", bench->folder, name);
@@ -156,7 +157,7 @@ static inline const char *bench_write_file(struct bench *bench, const char *name
     return path;
 }
 
-/* Hashed ids, but C1 as it is where the row's number is wanted. */
+/* Returns settings with hashed ids; with has_row_numbers C1 is raw, the row's number. */
 static inline struct ph_data_settings bench_settings(
     struct bench *bench, const char *train, bool has_row_numbers)
 {

@@ -1,8 +1,9 @@
-/* The order of shuffled prepared data, for several sizes of its window: what it costs, in samples a second of
- * one core, and how near it comes to a full shuffle of data that lie sorted by their label: correlation   of
- * a row's place in the data with its place in the pass, root mean square over seeds; 0 in a full shuffle
- *     label spread  the variance of the share of positives over batches, over that of a full shuffle, p (1 -
- * p) / B: 1 is as good as it gets
+/* The order of shuffled prepared data, for several sizes of its window: the cost, in samples a second of one
+ * core, and the distance from a full shuffle of data sorted by their label:
+ *     correlation   of a row's place in the data with its place in the pass, root mean square over seeds;
+ *                   0 in a full shuffle
+ *     label spread  the variance of the share of positives over batches, divided by that of a full
+ *                   shuffle, p (1 - p) / B: 1 is the best
  *
  * bench_order [--rounds N] [--rows N] [--json FILE] */
 #include "bench_data.h"
@@ -14,9 +15,9 @@ struct order {
     double samples_per_s, correlation, label_spread;
 };
 
-/* Of the passes so far; places are in (-1/2, 1/2). */
+/* Sums of the passes so far; places are in (-1/2, 1/2). */
 struct sums {
-    double num_rows, product; /* of the pass in hand: place in the data times place in the pass */
+    double num_rows, product; /* of the current pass: place in the data times place in the pass */
     double squared_correlations, squared_rates, num_batches;
 };
 
@@ -31,12 +32,12 @@ static void add_batch(struct sums *sums, const struct ph_batch *batch, double nu
     }
     sums->num_rows += (double)batch->num_samples;
     if (batch->num_samples == BATCH) {
-        sums->squared_rates += rate * rate; /* around one half: as many rows are positive */
+        sums->squared_rates += rate * rate; /* around one half: half of the rows are positive */
         sums->num_batches++;
     }
 }
 
-/* A pass, whose samples a second of one core are returned; to sums (NULL: none). */
+/* Runs a pass, adds it to sums (NULL: none), and returns its samples a second of one core. */
 static double pass(struct bench *bench, const struct ph_encoder *encoder, const char *path,
     const struct ph_batches_options *options, struct sums *sums)
 {
@@ -57,7 +58,7 @@ static double pass(struct bench *bench, const struct ph_encoder *encoder, const 
     return num_rows / (bench_cpu_seconds() - start);
 }
 
-/* Passes of several seeds to measure the order, others to measure its cost. */
+/* Runs passes of several seeds to measure the order, and further ones to measure its cost. */
 static struct order measure(struct bench *bench, const struct ph_encoder *encoder, const char *path,
     bool is_shuffled, size_t window_bytes)
 {

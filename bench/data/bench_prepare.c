@@ -1,6 +1,6 @@
 /* phloem prepare: MB of Criteo-like text a second into prepared data with hashed ids, on one core in
- * processor time, and on one and two threads by the clock. The limit of the first is finding the lines of the
- * same file, without looking into them; that of two threads is how much faster they are than one at what
+ * processor time, and on one and two threads by the clock. The limit of one core is finding the lines of the
+ * same file, without looking into them. The limit of two threads is their gain over one thread in work that
  * shares nothing, in the same minutes: processors of a virtual machine may be halves of one core, or have a
  * busy neighbour.
  *
@@ -10,7 +10,7 @@
 #include "base/thread/parallel.h"
 #include "bench_data.h"
 
-/* MB a second of one core for reading and finding lines. */
+/* Returns the MB a second of one core for reading and finding lines. */
 static double line_speed(const char *path, uint64_t num_bytes)
 {
     double best = 0;
@@ -29,7 +29,7 @@ static double line_speed(const char *path, uint64_t num_bytes)
     return best;
 }
 
-/* A checksum of bytes that stay in the first cache, again and again. */
+/* Sums bytes that stay in the first-level cache, again and again. */
 static void check_sums(void *argument, size_t task, size_t worker)
 {
     static const unsigned char bytes[16384] = {1};
@@ -39,7 +39,7 @@ static void check_sums(void *argument, size_t task, size_t worker)
         sums[task * 8] += ph__checksum(bytes, sizeof bytes);
 }
 
-/* How much sooner two of them are done by two threads than by one. */
+/* Returns how many times faster two threads do two tasks of check_sums than one thread. */
 static double second_thread_gain(void)
 {
     static uint64_t sums[16]; /* a cache line each */
@@ -55,7 +55,7 @@ static double second_thread_gain(void)
     return seconds[0] / seconds[1];
 }
 
-/* MB a second of one preparation by the clock, and of a core by processor time. */
+/* Returns the MB a second of one preparation by the clock, and gives those of a core by processor time. */
 static double prepare_speed(struct bench *bench, const struct ph_data_settings *settings, size_t num_threads,
     double *core_speed_out, struct ph_prepare_summary *summary)
 {
