@@ -2,15 +2,15 @@
  * latency of calls of 1, 16 and 64 samples by one thread on one core, and the throughput of whole batches
  * with one and two threads.
  *
- * In each round the machine's rates are measured, then some calls of ours, then as many of each peer, the
- * same model and samples in PyTorch (bench/peers/torch.py), eager and compiled. The floor is that of
- * bench/floor.h by the rates of the same round; a call walks through eight batches, so that rows of small
- * ones stay in a cache on all sides.
+ * Each round measures the machine's rates, then some of our calls, then as many calls of each peer, which run
+ * the same model and samples in PyTorch (bench/peers/torch.py), eager and compiled. The floor is that of
+ * bench/floor.h by the rates of the same round. Calls go through eight batches in turn, so that rows of
+ * small batches stay in a cache on all sides.
  *
- * bench_inference [--rounds N] [--case NAME] [--precision fp32|bf16] [--batch N] [--threads N] [--peers
- * FOLDER] [--json FILE]
+ * bench_inference [--rounds N] [--case NAME] [--precision fp32|bf16] [--batch N] [--threads N]
+ *     [--peers FOLDER] [--json FILE]
  *
- * bf16 is that of linear layers on our side, and of the whole model on the peers'. */
+ * bf16 is the precision of linear layers on our side, and of the whole model on the peers' side. */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -26,11 +26,11 @@
 #include "peer.h"
 
 enum { MAX_ROUNDS = 25, MIN_CALLS = 4, MAX_CALLS = 400, NUM_PEERS = 2, MAX_THREADS = 2, MAX_NODES = 64 };
-static const double sample_seconds = 0.2; /* of a round, about */
+static const double sample_seconds = 0.2; /* measured time of a round, roughly */
 static const size_t small_batches[] = {1, 16, 64};
 
 static const struct contender_peer {
-    const char *mode, *suffix; /* of the figure's name */
+    const char *mode, *suffix; /* suffix of the figure's name */
 } peer_modes[NUM_PEERS] = {{"eager", ""}, {"compile", ".compile"}};
 
 struct options {
@@ -38,7 +38,7 @@ struct options {
     const char *of, *precision, *peers, *json;
 };
 
-/* Microseconds of the calls of each round. */
+/* Microseconds of the calls in each round. */
 struct figures {
     double p50[MAX_ROUNDS], p99[MAX_ROUNDS], mean[MAX_ROUNDS];
 };
@@ -49,7 +49,7 @@ struct run {
     const struct dlrm_case *of;
     enum ph_precision precision;
     size_t threads, rounds, calls;
-    bool is_latency; /* else throughput */
+    bool is_latency; /* false: throughput */
     struct figures ours, theirs[NUM_PEERS];
     double floor[MAX_ROUNDS]; /* microseconds */
     double operator_seconds[MAX_NODES][MAX_ROUNDS], operator_of_floor[MAX_NODES][MAX_ROUNDS];
@@ -64,7 +64,7 @@ static int ascending(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Of this round; sorts. */
+/* Adds the figures of a round; sorts its microseconds. */
 static void take_calls(struct figures *figures, size_t round, double *microseconds, size_t calls)
 {
     double sum = 0;
@@ -93,7 +93,7 @@ static bool peer_prepare(struct peer *peer, const struct run *run, const char *f
         run->threads, mode, dlrm_precisions[run->precision], run->of->batch);
 }
 
-/* The number at *text, which is then behind it; NAN where there is none. */
+/* Returns the number at *text, and moves *text past it; NAN when there is none. */
 static double take_number(const char **text)
 {
     char *end = NULL;
@@ -103,7 +103,7 @@ static double take_number(const char **text)
     return is_there ? number : (double)NAN;
 }
 
-/* Its microseconds of each call, one behind the other; NAN without the peer. */
+/* Asks the peer for the microseconds of each call, one after the other; NAN without the peer. */
 static void run_peer(struct run *run, size_t round, struct peer *peer, bool is_ready, struct figures *figures)
 {
     double microseconds[MAX_CALLS];
@@ -115,7 +115,7 @@ static void run_peer(struct run *run, size_t round, struct peer *peer, bool is_r
 
 /* ---- figures ---- */
 
-/* One figure of ours beside each peer's; throughput is told in samples a second. */
+/* Records one of our figures beside each peer's; throughput is in samples a second. */
 static void record_times(struct ph__json *figures, const struct run *run, const char *part,
     const double *ours, const double *const theirs[NUM_PEERS], struct peer peers[NUM_PEERS])
 {
@@ -233,7 +233,7 @@ static void run_rounds(struct run *run, struct forward *forward, const struct fl
 {
     struct bench_limits *limits = bench_limits_create(forward_team(forward));
     run->calls = calls_of_a_sample(forward);
-    run_ours(run, 0, forward); /* not counted, as the peers' first: caches settle */
+    run_ours(run, 0, forward); /* not counted, like the peers' first calls: caches settle */
     for (size_t p = 0; p < NUM_PEERS; p++)
         run_peer(run, 0, &peers[p], are_ready[p], &run->theirs[p]);
     for (size_t round = 0; round < run->rounds; round++) {
@@ -250,13 +250,13 @@ static void run_rounds(struct run *run, struct forward *forward, const struct fl
     bench_limits_destroy(limits);
 }
 
-/* What all configurations of a case share. */
+/* State that all configurations of a case share. */
 struct setting {
     const struct options *options;
     struct dlrm_data data;
     struct ph_store *store;
     struct ph_state *state;
-    const char *folder; /* of the peers' batches */
+    const char *folder; /* folder of the peers' batches */
     struct peer peers[NUM_PEERS];
     struct ph__json *figures;
 };
@@ -313,7 +313,7 @@ static void stop_peers(struct setting *setting)
         peer_stop(&setting->peers[p]);
 }
 
-/* This process and the peers that it starts meanwhile stay on one core. */
+/* Keeps this process, and the peers that it starts meanwhile, on one core. */
 static void measure_latencies(struct setting *setting)
 {
     cpu_set_t all, one;

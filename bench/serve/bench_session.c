@@ -1,8 +1,8 @@
 /* Latency of a session: a DLRM of 13 dense features, 26 tables x 100k rows, bottom 512-256, top 512-256-1, in
  * calls of 1, 16 and 64 rows, one thread on one core. A call begins with Criteo's cells (integers, and
- * hexadecimal texts that are hashed) and ends with probabilities. Beside it, calls in turn, onnxruntime on
- * the same model as ONNX (bench/peers/onnxruntime.py) where that is importable: it gets the rows encoded
- * already, and is called from Python.
+ * hexadecimal texts that are hashed) and ends with probabilities. The peer, in alternating rounds of calls,
+ * is onnxruntime with the same model as ONNX (bench/peers/onnxruntime.py), where it can be imported: it gets
+ * encoded rows, and is called from Python.
  *
  * bench_session [--dim D] [--rounds N] [--calls N] [--peers FOLDER] [--json FILE] */
 #include <math.h>
@@ -53,7 +53,7 @@ struct rows {
     char texts[NUM_ROWS * NUM_SPARSE][9];
 };
 
-/* Counts that are small mostly, and ids from a power law, as a hash of their rank. */
+/* Makes rows of mostly small counts, and of ids from a power law, each a hash of its rank. */
 static struct rows *make_rows(void)
 {
     struct ph__rng_sequence rng = {.key = {.seed = 1}};
@@ -75,7 +75,7 @@ static struct rows *make_rows(void)
     return rows;
 }
 
-/* Begins an .npy file of (NUM_ROWS, columns) numbers in C's order. */
+/* Begins an .npy file of (NUM_ROWS, columns) numbers in C order. */
 static FILE *open_npy(const char *path, const char *type, int columns)
 {
     char header[118]; /* with the ten bytes before it, a multiple of 64 */
@@ -98,7 +98,7 @@ static void close_npy(FILE *file, const char *path)
         bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
 }
 
-/* The rows as the model sees them, for the peer. */
+/* Writes the rows for the peer, encoded as the model reads them. */
 static void write_encoded(
     const struct ph_encoder *encoder, const struct rows *rows, const char *dense_path, const char *ids_path)
 {
@@ -132,7 +132,7 @@ static const char *join(struct ph__arena *arena, const char *folder, const char 
     return path;
 }
 
-/* Everything that phloem train leaves, but from initial weights. */
+/* Makes the files that phloem train makes, with initial weights. */
 static void make_folder(struct ph__arena *arena, const char *folder, size_t dim)
 {
     struct ph__writer *writer = NULL;
@@ -160,7 +160,7 @@ static void make_folder(struct ph__arena *arena, const char *folder, size_t dim)
         .store = store,
         .state = state,
         .backend = backend,
-        .batch_size = 1}; /* it makes the weights */
+        .batch_size = 1}; /* creating the scorer makes the weights */
     bench_check(ph_scorer_create(&options, &scorer));
     bench_check(ph_checkpoint_save(join(arena, folder, "model.safetensors"), store, state, NULL));
     ph_scorer_destroy(scorer);
@@ -171,7 +171,7 @@ static void make_folder(struct ph__arena *arena, const char *folder, size_t dim)
     ph__model_config_fini(&config);
 }
 
-/* The peer's model and its rows, in files of the folder. */
+/* Writes the peer's model and its rows into the folder. */
 static void prepare_peer(struct ph__arena *arena, const char *folder, const struct rows *rows)
 {
     struct ph__model_config config;
@@ -196,13 +196,13 @@ static void remove_folder(struct ph__arena *arena, const char *folder)
 
 /* ---- calls ---- */
 
-/* Row where call `call` of `batch` rows begins: both sides walk through the same rows. */
+/* Returns the row where call `call` of `batch` rows begins: both sides go through the same rows. */
 static size_t first_row(size_t call, size_t batch)
 {
     return call % (NUM_ROWS / batch) * batch;
 }
 
-/* What one round of calls took, in microseconds. */
+/* Microseconds of the calls of one round. */
 struct latency {
     double p50, p99;
 };
@@ -213,13 +213,13 @@ static int ascending(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The value that this share of the ascending ones does not exceed. */
+/* Returns the value that this share of the ascending values does not exceed. */
 static double quantile(const double *values, size_t count, double share)
 {
     return values[(size_t)ceil(share * (double)count) - 1];
 }
 
-/* Calls from `first_call` on; microseconds (calls) is scratch. */
+/* Runs calls from `first_call` on; microseconds (calls) is scratch. */
 static struct latency run_ours(struct ph_session *session, const struct rows *rows, size_t batch,
     size_t first_call, size_t calls, double *microseconds)
 {
@@ -244,7 +244,7 @@ static struct latency run_peer(struct peer *peer, size_t calls)
     return (struct latency){latency.p50 * 1e6, latency.p99 * 1e6};
 }
 
-/* The peer's case: from then on its call i scores the rows of our call i. */
+/* Starts the peer's case: from then on the peer's call i scores the rows of our call i. */
 static void start_peer(struct peer *peer, struct ph__arena *arena, const char *folder, size_t batch)
 {
     if (!peer_accepts(peer, "case %s %s %zu", join(arena, folder, "model.onnx"), folder, batch))
@@ -253,14 +253,14 @@ static void start_peer(struct peer *peer, struct ph__arena *arena, const char *f
 
 /* ---- rounds ---- */
 
-/* Sorts. */
+/* Returns the median; sorts the values. */
 static double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, ascending);
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* One figure of all rounds. */
+/* One figure in all rounds. */
 struct figures {
     double ours[MAX_ROUNDS], theirs[MAX_ROUNDS], ratios[MAX_ROUNDS];
 };
@@ -356,7 +356,7 @@ static struct options parse(int argc, char **argv)
     return options;
 }
 
-/* This process and the peer that it starts stay on one core. */
+/* Keeps this process, and the peer that it starts, on one core. */
 static void stay_on_one_core(void)
 {
     cpu_set_t cores;

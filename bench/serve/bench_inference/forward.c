@@ -13,7 +13,7 @@ struct forward {
     struct ph_backend *backend;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    size_t next; /* batch */
+    size_t next; /* index of the next batch */
 };
 
 struct forward *forward_create(const struct dlrm_data *data, enum ph_precision precision,

@@ -1,4 +1,4 @@
-/* Our inference of a case, from batch to probabilities, with what each of its operators takes and costs. */
+/* Our inference of a case, from batch to probabilities, with the time and cost of each operator. */
 #ifndef PH_BENCH_FORWARD_H
 #define PH_BENCH_FORWARD_H
 
@@ -7,7 +7,8 @@
 
 struct forward;
 
-/* Weights, initial ones, are in store and state, which several share; data is borrowed too until destroy. */
+/* Creates an inference. Initial weights are in store and state, which several inferences share; these and
+ * data are borrowed until destroy. */
 struct forward *forward_create(const struct dlrm_data *data, enum ph_precision precision,
     struct ph_store *store, struct ph_state *state, size_t threads);
 void forward_destroy(struct forward *forward);
@@ -15,8 +16,7 @@ void forward_destroy(struct forward *forward);
 /* Scores the next batch. */
 void forward_call(struct forward *forward);
 
-/* Runs calls that are profiled, which forward_call's are not: mean seconds and cost of a node in one of them.
- */
+/* Runs profiled calls (forward_call's are not), for the mean seconds and the cost of a node in one call. */
 void forward_profile(struct forward *forward, size_t calls);
 size_t forward_num_nodes(const struct forward *forward);
 const char *forward_node_name(const struct forward *forward, size_t node);
