@@ -1,8 +1,8 @@
-/* Ranks: the processes that train one model together, and what they say to each other.
+/* Ranks: the processes that train one model together, and their communicators.
  *
  * A communicator is one rank's end. A rank that was started alone is a world of one ("self"), so that
- * programs need no second way. In any other world all ranks make the same calls in the same order. Used by
- * the thread that made it. */
+ * programs need no second code path. In any other world all ranks make the same calls in the same order. Used
+ * by the thread that made it. */
 #ifndef PHLOEM_COMM_H
 #define PHLOEM_COMM_H
 
@@ -20,64 +20,64 @@ struct ph_comm;
 
 struct ph_comm_options {
     size_t size; /* sizeof the struct: phloem/options.h */
-    /* NULL or "auto": by what the launcher has put into the environment; "self": one rank, whoever started
-     * it; "openmpi", "mpich": by that library, whose plugin is loaded when it is asked for. */
+    /* NULL or "auto": chosen by the launcher's environment variables; "self": one rank, whatever the
+     * launcher; "openmpi", "mpich": that library, whose plugin is loaded on demand. */
     const char *transport;
-    double timeout_seconds; /* of every wait for another rank; 0: 300 */
-    size_t ranks_per_host;  /* 0: ranks are on the hosts that they run on; else rank r counts as on host r /
-                               ranks_per_host */
-    bool has_failed;        /* before it could say what it wants: it comes to end the job by ph_comm_fail */
-    /* Names this rank's work, as "phloem train": ranks whose tasks differ in the first 47 bytes are refused
-     * with PH_ERROR_CONFIG. NULL: "". Borrowed for the call. */
+    double timeout_seconds; /* longest wait for another rank; 0: 300 */
+    size_t ranks_per_host; /* 0: ranks are on the hosts that they run on; otherwise rank r counts as on host r
+                              / ranks_per_host */
+    bool has_failed; /* this rank failed before it could set the other options: it joins only to end the job
+                        by ph_comm_fail */
+    /* Name of this rank's work, such as "phloem train": ranks whose tasks differ in the first 47 bytes are
+     * refused with PH_ERROR_CONFIG. NULL: "". Borrowed for the call. */
     const char *task;
 };
 
-/* All ranks of the job must call it; what they give must be equal. Returns when they have met.
- * PH_ERROR_USAGE: there is no such transport, its plugin or library is not installed, or a launcher has
- * started several ranks and said so in no way that is known; PH_ERROR_CONFIG: the ranks' options differ, or
- * the world is no multiple of ranks_per_host; PH_ERROR_PEER: a rank did not come; PH_ERROR_MEMORY. After an
- * error *comm_out is NULL or, where ranks have met, a communicator that has failed: for ph_comm_speaks, and
- * to be destroyed. */
+/* Meets the other ranks: all ranks of the job must call it, with equal options. PH_ERROR_USAGE: there is no
+ * such transport, its plugin or library is not installed, or a launcher has started several ranks in a way
+ * that is not supported; PH_ERROR_CONFIG: the ranks' options differ, or the world is not a multiple of
+ * ranks_per_host; PH_ERROR_PEER: a rank did not come; PH_ERROR_MEMORY. After an error *comm_out is NULL or,
+ * where ranks have met, a communicator that has failed: for ph_comm_speaks, and to be destroyed. */
 PH_MUST_CHECK ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm **comm_out);
-/* When all is done: returns when all ranks have called it, after which the communicator is to be destroyed.
- * What ends a rank until then is still told to all: PH_ERROR_PEER, or what another rank has failed with. */
+/* Ends the job in good order: returns when all ranks have called it; then destroy the communicator. A failure
+ * of a rank before that still reaches all: PH_ERROR_PEER, or the status that another rank failed with. */
 PH_MUST_CHECK ph_status ph_comm_leave(struct ph_comm *comm);
-/* NULL is fine. Of a communicator that has not failed, all ranks must call it; it leaves where that has not
- * been done, and nobody hears what it ends with. The last error stays what it was. */
+/* Destroys the communicator; NULL is fine. Unless it has failed, all ranks must call it. Leaves the job if
+ * ph_comm_leave was not called, and drops the outcome. The last error stays as it was. */
 void ph_comm_destroy(struct ph_comm *comm);
 
 size_t ph_comm_rank(const struct ph_comm *comm);           /* from 0 */
 size_t ph_comm_world_size(const struct ph_comm *comm);     /* ranks, at least 1 */
 size_t ph_comm_num_hosts(const struct ph_comm *comm);      /* at least 1 */
-size_t ph_comm_ranks_per_host(const struct ph_comm *comm); /* 0: hosts have different numbers of ranks */
+size_t ph_comm_ranks_per_host(const struct ph_comm *comm); /* 0: numbers differ by host */
 const char *ph_comm_describe(const struct ph_comm *comm);  /* "Open MPI 4.1.4, rank 2 of 8, host 1 of 2" */
 
-/* This rank ends with `status` and the text of the last error: all others are told, and whatever they wait
- * for ends with the same. Returns what the job ends with, recorded as the last error: of several failures the
- * first that all hear of. */
+/* Ends this rank with `status` and the text of the last error: all others are told, and their waits end with
+ * the same status. Returns the status that the job ends with, recorded as the last error: of several failures
+ * the first one that reached all ranks. */
 ph_status ph_comm_fail(struct ph_comm *comm, ph_status status);
-/* After an error: whether this is the one rank that is to tell people about it. NULL, where ranks have not
- * met: the first one of each host, by what the launcher has left in the environment, and who was started
- * alone. */
+/* Returns true on the one rank that is to report an error. With NULL, where ranks have not met: on the first
+ * rank of each host, by the launcher's environment variables, and on a rank that was started alone. */
 bool ph_comm_speaks(const struct ph_comm *comm);
 
-/* How numbers travel between ranks: as they are, in 16 bits, or in one byte each and a scale a row. */
+/* Formats of numbers on their way between ranks: unchanged, 16 bits each, or a byte each and a scale a
+ * row. */
 enum ph_wire_format { PH_WIRE_FP32, PH_WIRE_FP16, PH_WIRE_BF16, PH_WIRE_INT8, PH_WIRE_COUNT };
 
-/* Who sums numbers over all ranks in the communicator's place: a parameter hub, say. Numbers travel in
- * *buckets*, each of which is summed once a step. All ranks make the same calls, of start and of wait in the
- * same order; by the thread that trains. A status other than PH_OK ends the training with it, before anything
- * is learnt of the step. */
+/* Sums numbers over all ranks in the communicator's place: a parameter hub, say. Numbers travel in *buckets*,
+ * each of which is summed once a step. All ranks make the same calls, those of start and wait in the same
+ * order, from the thread that trains. A status other than PH_OK ends the training with it, before the step
+ * updates anything. */
 struct ph_reducer {
     void *context;
-    /* Once, before all else: bucket i has sizes[i] numbers of dtype. sizes (num_buckets) is borrowed for the
-     * call. */
+    /* Called once, before all else: bucket i has sizes[i] numbers of dtype. sizes (num_buckets) is borrowed
+     * for the call. */
     ph_status (*open)(void *context, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype);
-    /* Where this rank's numbers of a bucket are to be written before it is started. */
+    /* Returns the memory for this rank's numbers of a bucket, to be written before the bucket is started. */
     void *(*numbers)(void *context, size_t bucket);
     ph_status (*start)(void *context, size_t bucket);
-    /* Returns when the sums are there: ((x0 + x1) + x2) ... in the order of the ranks, added in FP32 and
-     * rounded to dtype. They stay until the bucket is started again. */
+    /* Returns when the sums are ready: ((x0 + x1) + x2) ... in the order of the ranks, added in FP32 and
+     * rounded to dtype. They stay valid until the bucket is started again. */
     ph_status (*wait)(void *context, size_t bucket, const void **sums_out);
 };
 

@@ -1,8 +1,8 @@
-/* Configs: what a job says in YAML, as the settings that the functions of the other headers take.
+/* Configs: the YAML of a job, read into the settings that the functions of the other headers take.
  *
- * The keys are those of docs/CONFIG.md, the same that the program phloem reads, by the same tables. A config
- * is read once and not changed afterwards: any number of threads may use it. What its functions give out is
- * borrowed from it, until it is destroyed; an encoder does not need the settings that it was made from. */
+ * The keys are those of docs/CONFIG.md; the program phloem reads them by the same tables. A config is read
+ * once and not changed afterwards: any number of threads may use it. Pointers that its functions return are
+ * borrowed until the config is destroyed; an encoder does not need the settings that it was made from. */
 #ifndef PHLOEM_CONFIG_H
 #define PHLOEM_CONFIG_H
 
@@ -21,35 +21,35 @@ struct ph_config;
 
 /* Reads defaults, then the file (NULL: none), then each "key=value" of sets (num_sets; NULL where there are
  * none) in their order, as phloem --set takes them. In paths, $NAME is an environment variable; relative
- * paths are those of the process. path and sets are not needed later. The caller destroys the config. Errors:
- * PH_ERROR_CONFIG with file and line, or --set and the text, for an unknown key, a wrong type or a value out
- * of range; PH_ERROR_DATA for a folder in data.prepared that holds no prepared data; PH_ERROR_MEMORY. */
+ * paths start at the working directory of the process. path and sets are not needed later. The caller
+ * destroys the config. Errors: PH_ERROR_CONFIG with file and line, or --set and the text, for an unknown key,
+ * a wrong type or a value out of range; PH_ERROR_DATA for a folder in data.prepared that holds no prepared
+ * data; PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_config_read(
     const char *path, const char *const *sets, size_t num_sets, struct ph_config **config_out);
 void ph_config_destroy(struct ph_config *config); /* NULL is fine */
 
-/* The keys under "data", for ph_encoder_create, ph_encoder_create_from_dataset and ph_prepare; those under
- * "synth", for ph_synth_write; and those under "model", "train" and "optimizer". */
+/* Return the keys under "data", for ph_encoder_create, ph_encoder_create_from_dataset and ph_prepare; those
+ * under "synth", for ph_synth_write; and those under "model", "train" and "optimizer". */
 const struct ph_data_settings *ph_config_data(const struct ph_config *config);
 const struct ph_synth_settings *ph_config_synth(const struct ph_config *config);
 const struct ph_model_settings *ph_config_model(const struct ph_config *config);
 const struct ph_train_settings *ph_config_train(const struct ph_config *config);
 const struct ph_optimizer_settings *ph_config_optimizer(const struct ph_config *config);
 
-/* Fills in what a preparation takes from a config: "threads" and the keys under "prepare". The rest becomes
- * zero, for the caller, who has set the size. PH_ERROR_USAGE. */
+/* Fills in a preparation's options from "threads" and the keys under "prepare". The other members become
+ * zero, for the caller to fill in. The caller has set the size. PH_ERROR_USAGE. */
 PH_MUST_CHECK ph_status ph_config_prepare_options(
     const struct ph_config *config, struct ph_prepare_options *options);
 
-/* Fills in what a training takes from a config: all but folder, is_resumed, encoder and what watches it,
- * which become zero; the caller has set the size. paths.train is NULL where the config names no data.train.
- * PH_ERROR_USAGE. */
+/* Fills in a training's job from a config. folder, is_resumed, encoder and all that watches the training
+ * become zero, for the caller to fill in. The caller has set the size. paths.train is NULL where the config
+ * names no data.train. PH_ERROR_USAGE. */
 PH_MUST_CHECK ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job);
 
-/* Writes the config of a training as it takes effect (all keys but those under "prepare" and "synth"), as
- * YAML that ph_config_read takes: a file that is replaced in one moment, or "-" for standard output. As
- * config.yaml in the folder of a training it is what the program phloem leaves there. PH_ERROR_DISK,
- * PH_ERROR_MEMORY. */
+/* Writes a training's config with all defaults filled in (all keys but those under "prepare" and "synth"), as
+ * YAML that ph_config_read takes: to a file, which is replaced atomically, or to standard output for "-". The
+ * program phloem leaves it as config.yaml in the folder of a training. PH_ERROR_DISK, PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_config_write(const struct ph_config *config, const char *path);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* A parameter hub inside of a program: what `phloem hub` is made of. Its workers' side, and what a hub is:
- * hub.h.
+/* A parameter hub inside a program; `phloem hub` is made of it. hub.h explains hubs and has the workers'
+ * side.
  *
  * Threads: one runs the hub, its control thread; any may stop it. The hub starts core threads of its own,
  * which take no signals. Errors as in hub.h. */
@@ -18,18 +18,18 @@ extern "C" {
 
 struct ph_hub_server;
 
-/* Where the new parameters are written to; the bits are the same. AUTO: past the caches where they are sent
- * to a worker and are more than the core threads' own caches hold, else through them. */
+/* Stores of new parameters; the bits are the same. AUTO: past the caches where parameters are sent to a
+ * worker and exceed the core threads' own caches, otherwise through them. */
 enum ph_hub_results { PH_HUB_RESULTS_AUTO, PH_HUB_RESULTS_CACHED, PH_HUB_RESULTS_NON_TEMPORAL };
 
 /* WIDE: all core threads work on each key together, to compare with; no checkpoint_folder. */
 enum ph_hub_aggregation { PH_HUB_TALL, PH_HUB_WIDE };
 
-/* Lines of "key=value", a JSON object each, or none at all. */
+/* Log lines: "key=value", a JSON object each, or none. */
 enum ph_hub_log { PH_HUB_LOG_TEXT, PH_HUB_LOG_JSON, PH_HUB_LOG_NONE };
 
-/* The keys under "hub" of a config that `phloem hub` reads, and where its log goes. All but size may be zero:
- * the defaults. Texts are borrowed until destroy. */
+/* Keys under "hub" of a config that `phloem hub` reads, and the destination of its log. All but size may be
+ * zero: the defaults. Texts are borrowed until destroy. */
 struct ph_hub_server_options {
     size_t size;             /* sizeof the struct: phloem/options.h */
     const char *address;     /* to listen at, "host:port"; NULL: "127.0.0.1:0", a port that is free */
@@ -39,35 +39,36 @@ struct ph_hub_server_options {
     enum ph_hub_aggregation aggregation;
     enum ph_hub_results results;
     uint64_t max_bytes;     /* memory of all jobs; 0: what the machine has left at start */
-    uint64_t max_job_bytes; /* of one job; 0: no other limit */
+    uint64_t max_job_bytes; /* memory of one job; 0: no other limit */
     uint64_t max_jobs;      /* up to PH_HUB_MAX_JOBS; 0: 64 */
-    /* Of jobs that name none, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: what is measured to be good
-     * when the first such job begins, and less for small jobs. */
+    /* For jobs that name no size, a multiple of 64 up to PH_HUB_MAX_CHUNK_BYTES. 0: the size that is measured
+     * to be good when the first such job begins, and less for small jobs. */
     uint64_t chunk_bytes;
-    const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: they are not kept */
+    const char *checkpoint_folder; /* this hub's alone; jobs then need more memory. NULL: no checkpoints */
     const char *metrics_address;   /* "host:port" of Prometheus metrics over HTTP; NULL or "": none */
     const char *trace_path; /* a Chrome trace of the first chunks' ways, written at the end; NULL: none */
     enum ph_hub_log log;
-    int log_descriptor; /* structured log lines go there; 0: nowhere */
+    int log_descriptor; /* descriptor for structured log lines; 0: none */
 };
 
-/* PH_ERROR_CONFIG: what the options say cannot be, or the checkpoint_folder is another hub's; PH_ERROR_PEER:
- * the addresses cannot be listened at; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA asks for
- * what this machine has not; PH_ERROR_BUG: the system does not tell its processors or network interfaces. */
+/* Creates a hub. PH_ERROR_CONFIG: impossible options, or the checkpoint_folder is another hub's;
+ * PH_ERROR_PEER: cannot listen at the addresses; PH_ERROR_MEMORY, PH_ERROR_DISK; PH_ERROR_USAGE: $PHLOEM_ISA
+ * asks for an instruction set that this machine lacks; PH_ERROR_BUG: the system does not list its processors
+ * or network interfaces. */
 PH_MUST_CHECK ph_status ph_hub_server_create(
     const struct ph_hub_server_options *options, struct ph_hub_server **server_out);
 
-/* "127.0.0.1:4711": where clients connect; until destroy. */
+/* Returns the address where clients connect, "127.0.0.1:4711"; valid until destroy. */
 const char *ph_hub_server_address(const struct ph_hub_server *server);
-/* "127.0.0.1:9464": where metrics are served; NULL without them. */
+/* Returns the address where metrics are served, "127.0.0.1:9464"; NULL without them. */
 const char *ph_hub_server_metrics_address(const struct ph_hub_server *server);
 
-/* Serves until ph_hub_server_stop, or *stop_signal (NULL: never) is not 0: call it in a thread of its own, or
- * as a program's main loop. Where there is a folder for checkpoints, each job still gets one: its workers are
- * served for up to two more seconds, to come to the end of an iteration. Not one that several hubs share:
- * they would not save the same. */
+/* Serves until ph_hub_server_stop, or until *stop_signal (NULL: never) is not 0: call it in a thread of its
+ * own, or as a program's main loop. Where there is a folder for checkpoints, each job still gets one: its
+ * workers are served for up to two more seconds, to come to the end of an iteration. Jobs that several hubs
+ * share get none, since the hubs would not save the same iteration. */
 PH_MUST_CHECK ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal);
-void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; errno stays */
+void ph_hub_server_stop(struct ph_hub_server *server); /* from any thread or a signal handler; keeps errno */
 void ph_hub_server_destroy(struct ph_hub_server *server); /* after run has returned */
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The words that kernels, operators and configs share: activations, pooling, optimizers. */
+/* Terms that kernels, operators and configs share: activations, pooling, optimizers. */
 #ifndef PHLOEM_KERNEL_H
 #define PHLOEM_KERNEL_H
 
@@ -10,11 +10,11 @@ extern "C" {
 
 enum ph_activation { PH_IDENTITY, PH_RELU, PH_SIGMOID };
 
-/* Of the vectors of one bag, each times its weight where ids have one. A mean divides by the number of ids.
- */
+/* Reductions of one bag's vectors, each times its weight where ids have one. The mean divides by the number
+ * of ids. */
 enum ph_pooling { PH_POOL_SUM, PH_POOL_MEAN };
 
-/* The formulas stand in src/kernel/kernel.h and docs/CONFIG.md. */
+/* src/kernel/kernel.h and docs/CONFIG.md have the formulas. */
 enum ph_optimizer_kind {
     PH_SGD,
     PH_MOMENTUM,
@@ -25,7 +25,7 @@ enum ph_optimizer_kind {
     PH_OPTIMIZER_COUNT
 };
 
-/* How a weight follows its gradient. Settings, operators and hubs add what differs from parameter to
+/* Rule that updates a weight by its gradient. Settings, operators and hubs add what differs from parameter to
  * parameter: the learning rate and l2. Members that the kind does not use are ignored. */
 struct ph_update_rule {
     enum ph_optimizer_kind kind;

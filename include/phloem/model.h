@@ -1,9 +1,9 @@
 /* Models: functions that build a graph from settings and features. A new architecture is one file in
- * src/model/ and one line in models.def; nobody else learns its name, nor the keys of its own that its file
- * may declare.
+ * src/model/ and one line in models.def; no other code has its name, or the keys of its own that its file may
+ * declare.
  *
- * Follows the published click models as FuxiCTR's model_zoo writes them, so that results compare.
- * B samples, F sparse features, D embedding dimension, T tasks. */
+ * Follows the published click models as FuxiCTR's model_zoo writes them, so that results compare. B samples,
+ * F sparse features, D embedding dimension, T tasks. */
 #ifndef PHLOEM_MODEL_H
 #define PHLOEM_MODEL_H
 
@@ -28,32 +28,32 @@ struct ph_model_settings {
     size_t num_hidden_units;
     const int64_t *bottom_units; /* DLRM: hidden layers over the dense features, before the last one to D */
     size_t num_bottom_units;
-    const int64_t *top_units; /* DLRM: hidden layers over the interaction; none given: hidden_units */
+    const int64_t *top_units; /* DLRM: hidden layers over the interaction; if empty: hidden_units */
     size_t num_top_units;
     bool batch_norm;
-    double dropout;                  /* rate in [0,1), behind each hidden layer; 0: none */
-    enum ph_activation activation;   /* of hidden layers */
-    enum ph_pooling pooling;         /* of the ids of one bag */
+    double dropout;                  /* rate in [0,1), after each hidden layer; 0: none */
+    enum ph_activation activation;   /* activation of hidden layers */
+    enum ph_pooling pooling;         /* pooling of the ids of one bag */
     enum ph_interaction interaction; /* DLRM */
-    /* The keys under "model.<kind>", of a kind that has some, as ph_config_read gives them: a struct that
-     * only the kind's own file knows. NULL: their defaults. */
+    /* Keys under "model.<kind>", for a kind that has some, as ph_config_read gives them: a struct that only
+     * the kind's own file knows. NULL: their defaults. */
     const void *own;
 };
 
-/* What a model is built on. */
+/* Features that a model is built on. */
 struct ph_model_features {
     size_t num_dense;
     size_t num_sparse;
     size_t num_tasks;
-    const struct ph_table_slice *sparse; /* name and rows of each; borrowed while building */
+    const struct ph_table_slice *sparse; /* name and rows of each feature; borrowed while building */
     const struct ph_table_slice
-        *slices;         /* of each, for ph_table, where features share some; NULL: those are `sparse` */
-    bool has_id_weights; /* an id's vector counts by its weight in the batch */
+        *slices; /* one for each feature, for ph_table, where features share slices; NULL: same as `sparse` */
+    bool has_id_weights; /* id vectors are multiplied by their weights in the batch */
 };
 
 size_t ph_model_count(void);
 const char *ph_model_name(int kind);        /* "dlrm"; NULL outside [0, ph_model_count()). Static. */
-const char *ph_model_description(int kind); /* one line; NULL as the name. Static. */
+const char *ph_model_description(int kind); /* one line; NULL outside the same range. Static. */
 int ph_model_find(const char *name);        /* -1: no such model */
 
 /* Adds the model to the builder's current entry and returns the logits (B,T). Errors are sticky in the

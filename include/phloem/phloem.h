@@ -1,4 +1,4 @@
-/* Everything: the public headers of all rooms. */
+/* Includes the public headers of all rooms. */
 #ifndef PHLOEM_PHLOEM_H
 #define PHLOEM_PHLOEM_H
 

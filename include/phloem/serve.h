@@ -1,5 +1,5 @@
-/* Scoring: a model in inference mode, over those weights that a training left (sessions, for programs that
- * serve) or over those of a running one (scorers). */
+/* Scoring: a model in inference mode, over the weights that a training left (sessions, for programs that
+ * serve) or over those of a running training (scorers). */
 #ifndef PHLOEM_SERVE_H
 #define PHLOEM_SERVE_H
 
@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* A model in inference mode over a store and a state, which may be those of a running training. A sample's
- * logits have the same bits in every batch, whatever its size and the number of threads. One thread at a
+ * logits have the same bits in every batch, for any batch size and number of threads. Used by one thread at a
  * time. */
 struct ph_scorer;
 struct ph_scorer_options {
@@ -26,29 +26,28 @@ struct ph_scorer_options {
     struct ph_store *store;
     struct ph_state *state;
     struct ph_backend *backend;
-    size_t batch_size;     /* of files, and planned for: a larger batch makes the workspace grow */
+    size_t batch_size;     /* batch size of files, and planned for: a larger batch makes the workspace grow */
     size_t num_ids;        /* expected in a batch; 0: one in each bag */
     size_t num_prefetched; /* batches made ahead while a file is scored, up to 1024; 0: none, no thread */
-    uint64_t max_bad_rows; /* of what is measured on: left out, as struct ph_batches_options says */
-    /* Added to the logit of task 0: undoes what leaving out negatives of the training data did to the base
-     * rate. */
+    uint64_t max_bad_rows; /* bad rows left out while measuring, as struct ph_batches_options says */
+    /* Added to the logit of task 0: makes up for negatives that were left out of the training data. */
     double logit_shift;
-    enum ph_precision precision; /* of linear layers; 0: fp32 */
-    /* NULL: all of the model is in the store. Else ranks score together, each its part of a batch, and all of
-     * them make the same calls. */
+    enum ph_precision precision; /* precision of linear layers; 0: fp32 */
+    /* NULL: the whole model is in the store. Otherwise ranks score together, each its part of a batch, and
+     * all of them make the same calls. */
     const struct ph_distribution *distribution;
-    struct ph_comm
-        *comm; /* those ranks; borrowed. Where it is set, each scores its part of a file's batches */
+    struct ph_comm *comm; /* ranks that score together; borrowed. Where it is set, each scores its part of a
+                             file's batches */
 };
-/* Parameters and states that the store and the state lack are made there, with their initial values. Errors:
- * PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the store or the state holds
- * one of its names in another shape; PH_ERROR_MEMORY. */
+/* Creates a scorer. Parameters and states that the store and the state lack are made there, with their
+ * initial values. Errors: PH_ERROR_CONFIG where the model cannot be built on the encoder's features, or the
+ * store or the state holds one of its names in another shape; PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_scorer_create(
     const struct ph_scorer_options *options, struct ph_scorer **scorer_out);
 void ph_scorer_destroy(struct ph_scorer *scorer); /* NULL is fine */
 
-/* Logits (B,T) of a batch, borrowed until the next call. PH_ERROR_DATA: a batch of other features, or an id
- * outside its table; PH_ERROR_MEMORY: a batch larger than any before, and no memory for it. */
+/* Computes the logits (B,T) of a batch, borrowed until the next call. PH_ERROR_DATA: a batch of other
+ * features, or an id outside its table; PH_ERROR_MEMORY: no memory for a batch larger than any before. */
 PH_MUST_CHECK ph_status ph_scorer_score(
     struct ph_scorer *scorer, const struct ph_batch *batch, const ph_real **logits_out);
 struct ph_memory_usage ph_scorer_memory(const struct ph_scorer *scorer);
@@ -61,52 +60,51 @@ struct ph_session;
 
 struct ph_session_options {
     size_t size;        /* sizeof the struct: phloem/options.h */
-    size_t max_batch;   /* rows scored together, up to 65536; 0: 64. More are scored in pieces */
-    size_t num_threads; /* calls served at once, each by its own thread, up to 1024; 0: 1. More wait */
-    size_t list_length; /* ids of a list that are prepared for, up to 65536; 0: 32. Longer ones take memory */
-    /* How the rows of embedding tables are held (0: fp32), as far as that makes them smaller: they are
-     * converted while they are read. Probabilities then differ from those of fp32 by the rounding of the
-     * rows, and are the same bits in any call. */
+    size_t max_batch;   /* rows scored together, up to 65536; 0: 64. Larger calls are scored in pieces */
+    size_t num_threads; /* calls served at once, a thread each, up to 1024; 0: 1. Further calls wait */
+    size_t list_length; /* ids of a list that memory is reserved for, up to 65536; 0: 32. Longer lists
+                           allocate */
+    /* Format of the rows of embedding tables (0: fp32), as far as that makes them smaller: rows are converted
+     * while they are read. Probabilities then differ from those of fp32 by the rounding of the rows, and have
+     * the same bits in any call. */
     enum ph_row_format row_format;
-    /* PH_PRECISION_BF16 (0: fp32): the weights of linear layers are rounded to bf16, which take half the
-     * bytes; arithmetic stays fp32. What matters for few rows, where reading the weights is most of the work.
-     */
+    /* PH_PRECISION_BF16 (0: fp32): the weights of linear layers are rounded to bf16, which halves their
+     * bytes; arithmetic stays fp32. Pays for few rows, where reading the weights is most of the work. */
     enum ph_precision precision;
 };
 
-/* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, where it is there,
- * config.yaml (its section model and data.negative_rate), which must say what the weights say of themselves.
- * Everything that calls need is taken and touched here: a call takes no memory, makes no thread and wakes
- * none, unless its lists are longer than list_length or its lines longer than 64 KiB, and than any before
- * that met the same one of the num_threads contexts: each grows for itself. options may be NULL. Errors:
+/* Opens a folder that ph_train or phloem train made: encoder.json, model.safetensors and, if present,
+ * config.yaml (its section model and data.negative_rate), which must agree with the weights' metadata.
+ * Everything that calls need is allocated and touched here: a call allocates nothing, makes no thread and
+ * wakes none, unless its lists are longer than list_length or its lines longer than 64 KiB, and than any
+ * before in the same one of the num_threads contexts: each grows for itself. options may be NULL. Errors:
  * PH_ERROR_CHECKPOINT for a file that is missing, damaged or does not fit the others, PH_ERROR_CONFIG for
- * what config.yaml says, PH_ERROR_USAGE for options out of range, PH_ERROR_MEMORY. */
+ * mistakes in config.yaml, PH_ERROR_USAGE for options out of range, PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_session_open(
     const char *folder, const struct ph_session_options *options, struct ph_session **session_out);
 void ph_session_close(struct ph_session *session); /* NULL is fine */
 
-/* The columns of a row, in the order of the training data: those that features are made of, so no labels,
- * weights or groups. Names are the session's. find: SIZE_MAX when there is no such column. */
+/* Describe the columns of a row, in the order of the training data: those that features are made of, so no
+ * labels, weights or groups. Names are the session's. find returns SIZE_MAX when there is no such column. */
 size_t ph_session_num_columns(const struct ph_session *session);
 const char *ph_session_column_name(const struct ph_session *session, size_t column);
 size_t ph_session_find_column(const struct ph_session *session, const char *name);
 size_t ph_session_num_tasks(const struct ph_session *session); /* T */
 uint64_t ph_session_weight_bytes(
-    const struct ph_session *session); /* of what was learnt, tables as they are held */
+    const struct ph_session *session); /* weights' bytes, tables in the session's row format */
 
 /* Scores rows of cells (num_rows, num_columns), encoded as in training: probabilities (num_rows, T), bit for
- * bit what phloem predict writes for the same rows (and the same row format), however they are put into
- * calls. PH_ERROR_DATA names the row (from 0) and the field that is wrong; then nothing has been written. The
- * cells of a call of more than max_batch rows are read twice: what they point to must not change meanwhile.
- */
+ * bit those that phloem predict writes for the same rows (and the same row format), for any division of rows
+ * into calls. PH_ERROR_DATA names the wrong row (from 0) and field; then nothing has been written. In a call
+ * of more than max_batch rows cells are read twice: their texts and lists must not change meanwhile. */
 PH_MUST_CHECK ph_status ph_session_score(
     struct ph_session *session, size_t num_rows, const struct ph_cell *cells, float *probabilities);
 
-/* The same for lines of the format that the training data has (CSV, TSV, Criteo, Avazu, libsvm, libffm),
- * without a header: all columns in their order, the labels left out or not. Empty lines are none. The text,
- * too, must not change during the call. probabilities (capacity_rows, T), of which *num_rows_out rows are
- * written. PH_ERROR_DATA names the line (from 1) and the field, PH_ERROR_USAGE: more rows than there is room
- * for. On failure nothing has been written, nor is *num_rows_out. */
+/* Scores lines in the format of the training data (CSV, TSV, Criteo, Avazu, libsvm, libffm), without a
+ * header: all columns in their order, with or without the labels. Empty lines are skipped. The text, too,
+ * must not change during the call. probabilities (capacity_rows, T) gets *num_rows_out rows. PH_ERROR_DATA
+ * names the line (from 1) and the field, PH_ERROR_USAGE: more rows than capacity_rows. On failure nothing has
+ * been written, not even *num_rows_out. */
 PH_MUST_CHECK ph_status ph_session_score_text(struct ph_session *session, const char *text, size_t size,
     float *probabilities, size_t capacity_rows, size_t *num_rows_out);
 

@@ -1,7 +1,7 @@
-/* Status codes: what every Phloem call that can fail returns, and the record of what went wrong.
+/* Status codes that every Phloem call that can fail returns, and the record of what went wrong.
  *
- * Whoever first sees an error calls ph_fail() once, naming what, where (file, line, row, key) and why.
- * Everybody above passes the status on with PH_TRY. The record belongs to the calling thread. */
+ * The function that first sees an error calls ph_fail() once, naming what failed, where (file, line, row,
+ * key) and why. Its callers pass the status on with PH_TRY. The record belongs to the calling thread. */
 #ifndef PHLOEM_STATUS_H
 #define PHLOEM_STATUS_H
 
@@ -46,7 +46,7 @@ typedef int ph_status; /* 0 or a negative ph_status_code */
             return ph_try_status;         \
     } while (0)
 
-/* Makes `call` whose failure changes nothing for the caller, which says why beside it. */
+/* Makes `call` and drops its status. The caller says beside it why a failure changes nothing. */
 #define PH_IGNORE(call)                       \
     do {                                      \
         ph_status ph_ignored_status = (call); \
@@ -54,16 +54,16 @@ typedef int ph_status; /* 0 or a negative ph_status_code */
     } while (0)
 
 /* Records one line about the error for this thread and returns `status`. Longer lines are cut; control
- * characters become escapes such as \n and \x1b, whatever file or argument they came from. */
+ * characters become escapes such as \n and \x1b, from whatever file or argument they come. */
 ph_status ph_fail(ph_status status, const char *format, ...) PH_PRINTF(2, 3);
 
-/* The last line recorded by this thread, "" if none. Static storage, until the thread's next ph_fail(). */
+/* Returns the last line recorded by this thread, "" if none; static, valid until its next ph_fail(). */
 const char *ph_error_text(void);
 
-/* The general meaning of a status ("bad data"), static; unknown values give "unknown status". */
+/* Returns the general meaning of a status ("bad data"), static, or "unknown status". */
 const char *ph_status_message(ph_status status);
 
-/* The exit code that the phloem program gives for a status. */
+/* Returns the exit code that the phloem program gives for a status. */
 int ph_status_exit_code(ph_status status);
 
 #ifdef __cplusplus

@@ -1,10 +1,11 @@
-/* The store: what is learnt. Dense parameters, embedding tables and their optimizer slots, by name, shareable
- * by several programs (the training program and the evaluation program of one model share one store).
+/* The store: all learnt values. Dense parameters, embedding tables and their optimizer slots, by name,
+ * shareable by several programs (the training program and the evaluation program of one model share one
+ * store).
  *
  * A table is a physical matrix (rows, dim) made of logical slices, one a feature: "embedding" holds
  * "embedding.user" in rows [0, n), "embedding.item" in the next, and so on. Checkpoints hold the logical
- * slices, so that a later layout (sharded, tiered) reads them all the same. A store may hold parts of slices,
- * but knows nothing of ranks. One thread at a time. */
+ * slices, so that a later layout (sharded, tiered) can read them all the same. A store may hold parts of
+ * slices, but has no notion of ranks. Used by one thread at a time. */
 #ifndef PHLOEM_STORE_H
 #define PHLOEM_STORE_H
 
@@ -46,58 +47,63 @@ PH_MUST_CHECK ph_status ph_store_create(uint64_t seed, struct ph_store **store_o
 void ph_store_destroy(struct ph_store *store);
 
 /* Logical tensors in order of creation: dense parameters and table slices. Borrowed until the store is
- * destroyed. dtype is that of a checkpoint: of rows in bf16 PH_BF16, in fp16 PH_F16, of all else PH_REAL. */
+ * destroyed. dtype is the type in a checkpoint: PH_BF16 for bf16 rows, PH_F16 for fp16 rows, otherwise
+ * PH_REAL. */
 struct ph_tensor {
     const char *name;
     enum ph_dtype dtype;
     struct ph_shape shape;
     void *data;
-    enum ph_row_format row_format; /* of data: fp32, unless it is of a table that is held in fewer bytes */
-    uint16_t *low;                 /* the low words of bf16_split, in data's order; NULL else */
-    /* Of a matrix, a store may hold a part alone (training on many ranks): these rows and columns of the
-     * whole. */
+    enum ph_row_format row_format; /* format of data: fp32, unless a table is held in fewer bytes */
+    uint16_t *low;                 /* low words of bf16_split, in data's order; otherwise NULL */
+    /* First row and column of the whole matrix that this store holds: it may hold only a part (training on
+     * many ranks). */
     size_t first_row, first_column;
-    struct ph_shape whole; /* no dims: this is all of it */
+    struct ph_shape whole; /* no dims: this store holds all of it */
 };
 size_t ph_store_num_tensors(const struct ph_store *store);
 struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index); /* index < the number of them */
-/* PH_ERROR_USAGE: there is none of this name. Of several parts under one name the first. */
+/* Finds a tensor by name; the first of several parts of one name. PH_ERROR_USAGE: no such tensor. */
 PH_MUST_CHECK ph_status ph_store_find(
     const struct ph_store *store, const char *name, struct ph_tensor *tensor_out);
 
-/* Call after writing through ph_tensor.data: programs' packed copies of weights are made anew. */
+/* Call it after writing through ph_tensor.data: tells programs to renew their packed copies of weights. */
 void ph_store_touch(struct ph_store *store);
 
-uint64_t ph_store_parameter_count(const struct ph_store *store); /* elements learnt, slots not counted */
+uint64_t ph_store_parameter_count(const struct ph_store *store); /* learnt elements, without slots */
 uint64_t ph_store_parameter_bytes(
-    const struct ph_store *store); /* as they are held: see ph_tensor.row_format */
+    const struct ph_store *store); /* bytes in their row formats: ph_tensor.row_format */
 uint64_t ph_store_slot_bytes(const struct ph_store *store);
 
-/* State that entries carry from step to step (batch-norm statistics), by name; saved with the model. */
+/* Creates a state: values that entries carry from step to step (batch-norm statistics), by name; saved with
+ * the model. */
 PH_MUST_CHECK ph_status ph_state_create(struct ph_state **state_out);
 void ph_state_destroy(struct ph_state *state);
 size_t ph_state_num_tensors(const struct ph_state *state);
 struct ph_tensor ph_state_tensor(const struct ph_state *state, size_t index);
-/* As ph_store_touch: call after writing through ph_tensor.data of a state's tensor. */
+/* Does the same as ph_store_touch: call it after writing through ph_tensor.data of a state's tensor. */
 void ph_state_touch(struct ph_state *state);
 
-/* Checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated; NULL: none).
- * A state of NULL: none. Saving is atomic and seals the file: metadata key "sha256", the sum of the whole
- * file with these digits as zeros; PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows
- * were rounded for scoring, or that holds a part of a tensor alone. What is learnt in 16 bits is written so,
- * bf16_split as the fp32 numbers that it is. Loading fills the store's and the state's existing tensors,
- * whether the file has them in fp32, fp16 or bf16, rows in the format that the store holds them in. The path
- * may be a folder that many ranks wrote (an index and files, named as Hugging Face names them;
- * docs/PARALLEL.md), too. A file without a seal or with one that does not fit, a missing, foreign, misshapen
- * or surplus tensor is PH_ERROR_CHECKPOINT naming file and tensor, and nothing has been changed then; only
- * should the disk fail after the whole file has been verified, the model is loaded in part, and the error
- * says so. */
+/* Save and load checkpoints: safetensors, with text metadata (keys and values alternating, NULL-terminated;
+ * NULL: none). state may be NULL.
+ *
+ * Saving is atomic and seals the file: metadata key "sha256" holds the sum of the whole file with these
+ * digits as zeros. Weights that are learnt in 16 bits are written so, bf16_split as fp32 numbers. Errors:
+ * PH_ERROR_DISK, PH_ERROR_MEMORY, and PH_ERROR_USAGE for a store whose rows were rounded for scoring, or that
+ * holds only a part of a tensor.
+ *
+ * Loading fills the store's and the state's existing tensors, from fp32, fp16 or bf16, rows in the store's
+ * format. The path may also be a folder that many ranks wrote (an index and files, named as Hugging Face
+ * names them; docs/PARALLEL.md). PH_ERROR_CHECKPOINT, naming file and tensor, for a file without a seal or
+ * with a wrong one, and for a missing, foreign, misshapen or surplus tensor: nothing has been changed then.
+ * Only if the disk fails after the whole file was verified, the model is loaded in part, and the error says
+ * so. */
 PH_MUST_CHECK ph_status ph_checkpoint_save(const char *path, const struct ph_store *store,
     const struct ph_state *state, const char *const *metadata);
 PH_MUST_CHECK ph_status ph_checkpoint_load(const char *path, struct ph_store *store, struct ph_state *state);
 
-/* SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes): not over paths or layout.
- * PH_ERROR_USAGE as for saving. */
+/* Computes SHA-256 over the logical tensors sorted by name (name, dtype, shape, bytes), independent of paths
+ * and layout. PH_ERROR_USAGE as for saving. */
 PH_MUST_CHECK ph_status ph_checkpoint_digest(
     const struct ph_store *store, const struct ph_state *state, char hex_out[65]);
 

@@ -1,6 +1,6 @@
-/* The nouns that all rooms share: element types, shapes, views, and the batch.
+/* Types that all rooms share: element types, shapes, views, and the batch.
  *
- * Views borrow their memory. Everything is row-major and contiguous; (B,F,D) lists dimensions outermost
+ * Views borrow their memory. All arrays are row-major and contiguous; (B,F,D) lists dimensions outermost
  * first. B samples in a batch, F features, D embedding dimension, N ids in a batch, T tasks (labels a
  * sample). */
 #ifndef PHLOEM_TENSOR_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The type of everything learnt and everything computed on it. The library is built once more with
+/* Type of all weights and of all numbers computed with them. The library is built once more with
  * PH_REAL_IS_DOUBLE, with reference kernels only, so that gradients can be checked by finite differences. */
 #ifdef PH_REAL_IS_DOUBLE
 typedef double ph_real;
@@ -39,12 +39,12 @@ enum ph_dtype { PH_DTYPE_LIST(PH_DTYPE_ENUM) PH_DTYPE_COUNT };
 #undef PH_DTYPE_ENUM
 
 size_t ph_dtype_size(enum ph_dtype dtype);      /* bytes; 0 for an unknown type */
-const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, "unknown" else; static */
+const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, otherwise "unknown"; static */
 
-/* How the rows of a table are held. fp32 (ph_real in every build) is all of a number; fp16 has 11 bits of it
- * and goes up to 65504, bf16 has 8 and the range of fp32; bf16_split keeps the other 16 bits beside, for the
- * update alone; int8 has 256 levels between a row's least number and its largest, int4 has 16: these two are
- * for scoring, the others are learnt as well. X(name, text) */
+/* Formats of a table's rows. fp32 (ph_real in every build) keeps all of a number; fp16 keeps 11 bits of it
+ * and reaches 65504; bf16 keeps 8 bits and the range of fp32; bf16_split stores the other 16 bits beside, for
+ * the update alone. int8 has 256 levels between a row's least number and its largest, int4 has 16: these two
+ * are for scoring only, the others can be trained as well. X(name, text) */
 #define PH_ROW_FORMAT_LIST(X)           \
     X(PH_ROWS_FP32, "fp32")             \
     X(PH_ROWS_FP16, "fp16")             \
@@ -57,7 +57,7 @@ const char *ph_dtype_name(enum ph_dtype dtype); /* as safetensors writes it, "un
 enum ph_row_format { PH_ROW_FORMAT_LIST(PH_ROW_FORMAT_ENUM) PH_ROW_FORMAT_COUNT };
 #undef PH_ROW_FORMAT_ENUM
 
-const char *ph_row_format_name(enum ph_row_format format); /* "int8", "unknown" else; static */
+const char *ph_row_format_name(enum ph_row_format format); /* "int8", otherwise "unknown"; static */
 
 #define PH_MAX_DIMS 4
 
@@ -69,8 +69,8 @@ struct ph_shape {
 size_t ph_shape_elements(const struct ph_shape *shape); /* product of dims, unchecked; 1 without dims */
 
 /* One batch in the combined format: all features' lengths in one array, all ids in another, feature-major.
- * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]).
- * Every pointer is borrowed from whoever made the batch, until the batch is given back. */
+ * The ids of feature f of sample b are ids[offsets[f * B + b] .. offsets[f * B + b + 1]). Every pointer is
+ * borrowed from the batch's maker until the batch is given back. */
 struct ph_batch {
     size_t num_samples;        /* B */
     size_t num_dense;          /* dense features a sample */
@@ -80,14 +80,14 @@ struct ph_batch {
     uint64_t first_sample;     /* position of sample 0 in the epoch's order: a key of the rng */
     const ph_real *dense;      /* (B, num_dense) */
     const ph_real *labels;     /* (B,T), in [0,1] */
-    const ph_real *label_mask; /* (B,T), 1 where the label is known; NULL: all known */
+    const ph_real *label_mask; /* (B,T), 1 where the label is known; NULL: all are known */
     const ph_real *weights;    /* (B) sample weights; NULL: all 1 */
     const int32_t *lengths;    /* (F,B) ids in each bag */
     const uint32_t *offsets;   /* (F*B + 1) running sum of lengths */
     const int64_t *ids;        /* (N) encoded ids, in [0, rows of the feature's table) */
     const ph_real *id_weights; /* (N) for weighted pooling; NULL: all 1 */
-    const int64_t *groups;     /* (B) the id that grouped AUC groups by; NULL: none */
-    size_t num_global_samples; /* of the batch on all ranks, of which these are a part; 0: these are all */
+    const int64_t *groups;     /* (B) ids that grouped AUC groups by; NULL: none */
+    size_t num_global_samples; /* samples of the batch on all ranks together; 0: the batch is whole */
 };
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* Training: the loop over batches, what is measured, and the folder that holds the outcome.
+/* Training: the loop over batches, its measurements, and the folder that holds the outcome.
  *
- * ph_train follows the BARS protocol: after each epoch the validation metric decides; when it did not rise
- * the learning rate is cut (schedule "plateau"), after `patience` such in a row training stops, and the best
- * model is kept and restored. One thread at a time. */
+ * ph_train follows the BARS protocol: after each epoch the validation metric decides. When it did not rise
+ * the learning rate is cut (schedule "plateau"); after `patience` such epochs in a row training stops, and
+ * the best model is kept and restored. Used by one thread at a time. */
 #ifndef PHLOEM_TRAIN_H
 #define PHLOEM_TRAIN_H
 
@@ -27,7 +27,7 @@ enum ph_selection { PH_SELECT_AUC, PH_SELECT_LOGLOSS };
 enum ph_non_finite { PH_NON_FINITE_STOP, PH_NON_FINITE_SKIP };
 enum ph_table_scope { PH_SCOPE_TOUCHED, PH_SCOPE_WHOLE };
 
-/* How tables are updated: as all else, or by an optimizer of their own. */
+/* Optimizers of tables: the same as for all other parameters, or one of their own. */
 enum ph_embedding_kind {
     PH_EMBEDDING_SAME,
     PH_EMBEDDING_SGD,
@@ -38,7 +38,7 @@ enum ph_embedding_kind {
     PH_EMBEDDING_ADAMW
 };
 
-/* Settings of the parameters whose name a pattern matches; later groups win. */
+/* Settings of the parameters whose name matches a pattern; later groups win. */
 struct ph_optimizer_group {
     const char *name;
     const char *pattern;         /* "deep.*": * and ? as in file names */
@@ -55,7 +55,7 @@ struct ph_optimizer_settings {
     enum ph_embedding_kind embedding_kind;
     double embedding_learning_rate_factor;
     double embedding_l2;
-    enum ph_table_scope embedding_scope; /* the rows that each step updates and decays */
+    enum ph_table_scope embedding_scope; /* rows that each step updates and decays */
     const struct ph_optimizer_group *groups;
     size_t num_groups;
 };
@@ -63,8 +63,8 @@ struct ph_optimizer_settings {
 /* The keys without a section. */
 struct ph_run_settings {
     uint64_t seed;
-    size_t num_threads;     /* at most 1024; 0: all that this process may use */
-    enum ph_team_kind team; /* PH_TEAM_OPENMP is what deterministic = false wants */
+    size_t num_threads;     /* at most 1024; 0: all processors that this process may use */
+    enum ph_team_kind team; /* deterministic = false needs PH_TEAM_OPENMP */
 };
 
 /* The keys under "train". */
@@ -73,12 +73,12 @@ struct ph_train_settings {
     int64_t accumulation_steps; /* micro-batches that a step's batch is cut into, at most batch_size; 0: 1 */
     int64_t max_steps;          /* 0: no limit */
     enum ph_precision precision;
-    enum ph_row_format row_format; /* of all tables: one that is learnt */
-    bool deterministic;            /* the same bits for any number of threads; false wants PH_TEAM_OPENMP */
+    enum ph_row_format row_format; /* format of all tables: one that can be learnt */
+    bool deterministic;            /* the same bits for any number of threads; false needs PH_TEAM_OPENMP */
     int64_t evaluate_steps;        /* also evaluate every so many steps; 0: after epochs only */
     enum ph_selection selection;
-    /* Evaluations in a row without improvement before training stops; 0: never stops. Where the metric is not
-     * defined (AUC of one class) there is nothing to compare, and nothing is counted. */
+    /* Evaluations in a row without improvement before training stops; 0: never stops. Evaluations with an
+     * undefined metric (AUC of one class) are not counted. */
     int64_t patience;
     enum ph_schedule_kind schedule;
     int64_t warmup_steps;
@@ -91,10 +91,10 @@ struct ph_train_settings {
     double checkpoint_seconds; /* between two checkpoints to resume from; 0: none by time */
     int64_t checkpoint_steps;  /* also one every so many steps; 0: none by steps */
     int64_t checkpoints_kept;  /* the latest ones, at least 1 */
-    bool progressive; /* rows are scored before they are learnt from; needs rows in order, all, and once */
-    int64_t progressive_rows; /* of one window: 1 .. 1000000 */
+    bool progressive; /* rows are scored before they are learnt from; needs all rows, in order, and once */
+    int64_t progressive_rows; /* rows of one window: 1 .. 1000000 */
     bool report;              /* report.html at the end of each process's part: docs/REPORTS.md */
-    bool tensorboard;         /* events.out.tfevents.* as it goes */
+    bool tensorboard;         /* events.out.tfevents.*, written as training runs */
 };
 
 enum ph_sync { PH_SYNC_NONE, PH_SYNC_ALLREDUCE, PH_SYNC_HUB };
@@ -106,9 +106,9 @@ struct ph_parallel_settings {
     const char *transport;
     int64_t ranks_per_host;
     double timeout_seconds;
-    int64_t memory_bytes; /* of a rank, for tables and their slots; 0: no limit */
+    int64_t memory_bytes; /* bytes of a rank for tables and their slots; 0: no limit */
     enum ph_wire_format forward, backward,
-        dense; /* of pooled vectors, their gradients, and dense gradients */
+        dense; /* formats of pooled vectors, their gradients, and dense gradients */
     int64_t bucket_bytes;
     bool overlap;
     const char *hub; /* PH_SYNC_HUB: addresses, as ph_hub_options of phloem/hub.h takes them; "": none */
@@ -116,28 +116,28 @@ struct ph_parallel_settings {
     const char *hub_job;         /* "": a name that no other job has */
 };
 
-/* How well one task is predicted; NaN where it is undefined (AUC of one class). Samples count alike. */
+/* Quality of one task's predictions; NaN where undefined (AUC of one class). Samples count alike. */
 struct ph_metrics {
     uint64_t num_samples; /* with a known label */
     double auc; /* ties count half; exact for up to 2^20 samples of a file, and wherever there are groups */
-    double auc_error; /* the exact area is within it; 0: auc is exact. Beyond 2^20 samples scores are counted
-                         in bins */
-    double logloss;   /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
-    double ne;        /* logloss / entropy of the base rate */
+    double auc_error;   /* the exact area is within this distance; 0: auc is exact. Beyond 2^20 samples scores
+                           are counted in bins */
+    double logloss;     /* natural logarithm, probabilities kept 1e-7 away from 0 and 1 */
+    double ne;          /* logloss / entropy of the base rate */
     double calibration; /* sum of predictions / sum of labels */
     double grouped_auc; /* mean over groups by size, one-class groups left out; NaN without groups */
     double base_rate;
 };
 
-/* scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL.
+/* Measures scores: logits (n); labels (n) in [0,1], above .5 positive for AUC; groups (n) or NULL.
  * PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_metrics_compute(size_t n, const ph_real *scores, const ph_real *labels,
     const int64_t *groups, struct ph_metrics *metrics_out);
 
-/* Metrics of each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the
- * same rows give the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is
- * PH_ERROR_DATA, naming it. One thread at a time, which scores; where num_prefetched is set, another makes
- * the batches. Other errors: those of ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
+/* Measure each task, metrics_out (T), over a path, as ph_batches_open takes it, or over a dataset; the same
+ * rows give the same bits. Bad rows are left out up to max_bad_rows of the scorer's options; one more is
+ * PH_ERROR_DATA, naming it. Called by one thread at a time, which scores; where num_prefetched is set,
+ * another makes the batches. Other errors: those of ph_batches_open and ph_batches_next, PH_ERROR_MEMORY. */
 PH_MUST_CHECK ph_status ph_scorer_evaluate(
     struct ph_scorer *scorer, const char *path, struct ph_metrics *metrics_out);
 PH_MUST_CHECK ph_status ph_scorer_evaluate_dataset(
@@ -145,50 +145,50 @@ PH_MUST_CHECK ph_status ph_scorer_evaluate_dataset(
 
 /* ---- training ---- */
 
-/* What is known while training runs: a report of the steps since the last one, or of an evaluation, behind
- * which no step has been yet. NaN: not known. */
+/* State of a running training: a report of the steps since the last one, or an evaluation, which no step has
+ * followed yet. NaN: unknown. */
 struct ph_train_progress {
     uint64_t epoch, epochs; /* from 1 */
     uint64_t step;          /* from 1, over all epochs */
     uint64_t total_steps;   /* expected, 0 while unknown */
-    double samples_per_s;   /* since the last report; of an evaluation NaN */
-    double loss;            /* mean since the last report; of an evaluation NaN */
+    double samples_per_s;   /* since the last report; NaN for an evaluation */
+    double loss;            /* mean since the last report; NaN for an evaluation */
     double auc;             /* of the latest training samples, first task; NaN while undefined */
-    size_t num_ranks;       /* that train together: auc is of the first one's own samples, the rest of all */
+    size_t num_ranks; /* ranks that train together: auc is of the first one's own samples, the other figures
+                         of all */
     double learning_rate;
-    double seconds_left;            /* at the speed since the last report; of an evaluation NaN */
-    const struct ph_metrics *valid; /* (T) of an evaluation, borrowed during the call; else NULL */
-    bool is_best;                   /* that evaluation was the best so far */
+    double seconds_left;            /* at the speed since the last report; NaN for an evaluation */
+    const struct ph_metrics *valid; /* (T) for an evaluation, borrowed during the call; otherwise NULL */
+    bool is_best;                   /* this evaluation was the best so far */
 };
 
-/* Called by ph_train's thread. A status other than PH_OK stops the training with it. Functions may be NULL.
- */
+/* Callbacks of a training, called by ph_train's thread. A status other than PH_OK stops the training with it.
+ * Functions may be NULL. */
 struct ph_train_observer {
     void *context;
     ph_status (*on_progress)(void *context, const struct ph_train_progress *progress);
-    /* The job fits and is about to write into its folder for the first time; not when a resumed training has
-     * nothing left to do. */
+    /* Called when the job fits and is about to write into its folder for the first time; not when a resumed
+     * training has nothing left to do. */
     ph_status (*on_start)(void *context);
-    /* Something that somebody should know although the training goes on: one line, borrowed. */
+    /* Called with one line, borrowed, that users should know although the training goes on. */
     void (*on_note)(void *context, const char *text);
 };
 
-/* Gets the first row of each file that was left out: its place and what is wrong with it; "": there is none.
- */
+/* Buffers for the first bad row of each file: its place and the reason; "": there is none. */
 struct ph_first_bad_rows {
     struct ph_buffer train, valid, test;
 };
 
-/* A training to run; ph_config_job of phloem/config.h fills one in by a config. All pointers are borrowed. */
+/* A training to run; ph_config_job of phloem/config.h fills one in from a config. Pointers are borrowed. */
 struct ph_train_job {
     size_t size; /* sizeof the struct: phloem/options.h */
     struct ph_run_settings run;
     const struct ph_model_settings *model;
     const struct ph_train_settings *train;
     const struct ph_optimizer_settings *optimizer;
-    const struct ph_parallel_settings *parallel; /* NULL: comm is */
-    /* NULL: this process alone; else all its ranks train together, with equal jobs: what ph_train fails with
-     * on one of them it fails with on all, and no more can be said over comm. */
+    const struct ph_parallel_settings *parallel; /* NULL only if comm is NULL */
+    /* NULL: this process alone; otherwise all its ranks train together, with equal jobs: an error of ph_train
+     * on one of them is an error on all, and comm is unusable afterwards. */
     struct ph_comm *comm;
     const struct ph_encoder *encoder;
     struct ph_data_paths paths; /* valid and test may be NULL */
@@ -196,34 +196,34 @@ struct ph_train_job {
      * wherever the model scores: docs/ONLINE.md. */
     struct ph_reading reading;
     const struct ph_dataset *train_dataset, *valid_dataset,
-        *test_dataset;                        /* NULL, or in the place of a path */
+        *test_dataset;                        /* NULL, or used in the place of a path */
     const char *folder;                       /* made if missing; gets the files below */
-    bool is_resumed;                          /* goes on in a folder that is not empty */
+    bool is_resumed;                          /* set to continue in a folder that is not empty */
     const struct ph_train_observer *observer; /* NULL: none */
-    const struct ph_reducer *reducer;         /* of several ranks, for PH_SYNC_HUB; NULL: there is none */
+    const struct ph_reducer *reducer;         /* for several ranks with PH_SYNC_HUB; NULL: none */
     const char
-        *profile_path;      /* NULL: no profile; else its table at the end, rank 0's; "-": standard output */
-    const char *trace_path; /* NULL: no trace; of ranks, all want one or none */
+        *profile_path; /* NULL: no profile; otherwise gets rank 0's table at the end; "-": standard output */
+    const char *trace_path;          /* NULL: no trace; either all ranks want one or none */
     const volatile int *stop_signal; /* NULL, or set by a signal handler: SIGINT or SIGTERM */
     struct ph_first_bad_rows first_bad_rows;
 };
 
-/* Peak anonymous memory of the process is promised to stay within
- * baseline + parameters + slots + plan + PH_TRAIN_ALLOWANCE_BYTES. */
+/* Peak anonymous memory of the process is promised to stay within baseline + parameters + slots + plan +
+ * PH_TRAIN_ALLOWANCE_BYTES. */
 #define PH_TRAIN_ALLOWANCE_BYTES (64ull << 20)
 struct ph_train_memory {
     uint64_t baseline_bytes;  /* anonymous memory before the graph was built */
     uint64_t parameter_bytes; /* parameters and carried state */
     uint64_t slot_bytes;
     uint64_t plan_bytes;           /* workspaces of training and evaluation, buffers reused */
-    uint64_t no_reuse_bytes;       /* what the plan would be without reuse */
+    uint64_t no_reuse_bytes;       /* plan without reuse */
     uint64_t peak_anonymous_bytes; /* the most seen */
     uint64_t num_growths;          /* batches that outgrew the capacity */
 };
 
-/* Why a training took no further step. */
+/* Reasons why a training took no further step. */
 enum ph_train_end {
-    PH_ENDED_BY_UNKNOWN, /* its summary.json is of a version that did not say */
+    PH_ENDED_BY_UNKNOWN, /* summary.json is of a version that did not record the reason */
     PH_ENDED_BY_EPOCHS,
     PH_ENDED_BY_MAX_STEPS,
     PH_ENDED_BY_PATIENCE
@@ -233,48 +233,49 @@ struct ph_train_summary {
     uint64_t epochs, best_epoch, steps, skipped_steps, samples;
     size_t num_threads;
     double train_seconds,
-        samples_per_s; /* of the steps and their data, without evaluations and checkpoints */
-    double
-        reader_wait_share; /* of this process's part of train_seconds: what steps waited for their batches */
-    double flops_per_sample; /* forward, backward and update, by the operators' cost rules */
-    uint64_t parameters;     /* weights learnt */
+        samples_per_s;        /* over the steps and their data, without evaluations and checkpoints */
+    double reader_wait_share; /* share of this process's part of train_seconds that steps waited for their
+                                 batches */
+    double flops_per_sample;  /* forward, backward and update, by the operators' cost rules */
+    uint64_t parameters;      /* weights learnt */
     uint64_t peak_rss_bytes;
     struct ph_train_memory memory;
     bool has_valid, has_test;
     struct ph_metrics valid, test; /* of the best model, first task */
     bool has_progressive;
-    /* Of all rows, each scored before it was learnt from, first task; auc: the mean over windows by size,
-     * one-class windows left out. */
+    /* Metrics of all rows, each scored before it was learnt from, first task; auc: the mean over windows by
+     * size, one-class windows left out. */
     struct ph_metrics progressive;
     uint64_t train_bad_rows, valid_bad_rows, test_bad_rows; /* left out, in the latest pass over each */
-    /* Sums up the parameters and state of FOLDER/model.safetensors by name, not the file, which says more. */
+    /* Sum over the parameters and state of FOLDER/model.safetensors by name, not over the file, which has
+     * more. */
     char checkpoint_sha256[65];
-    uint64_t resumed_step; /* that this process resumed at; 0: it began the training */
-    bool was_finished;     /* nothing was left to do: the rest is what summary.json said */
+    uint64_t resumed_step; /* step that this process resumed at; 0: it began the training */
+    bool was_finished;     /* nothing was left to do: the other members are from summary.json */
     enum ph_train_end ended_by;
 };
 
-/* Whether a training may begin or resume in the folder, which is made when it is missing; has_checkpoint_out:
- * there is one to resume from, and `encoder` of the job has to be that of the folder's encoder.json then. A
- * folder without one, of a training that was stopped before its first, begins anew. Errors: PH_ERROR_USAGE
- * for a folder that is not empty unless is_resumed, PH_ERROR_CHECKPOINT for one that holds no training that
- * could be resumed, PH_ERROR_DISK. */
+/* Checks that a training may begin or resume in the folder, which is made when it is missing.
+ * has_checkpoint_out: there is a checkpoint to resume from, and `encoder` of the job must then be that of the
+ * folder's encoder.json. A folder of a training that was stopped before its first checkpoint begins anew.
+ * Errors: PH_ERROR_USAGE for a folder that is not empty unless is_resumed, PH_ERROR_CHECKPOINT for one that
+ * holds no training that could be resumed, PH_ERROR_DISK. */
 PH_MUST_CHECK ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_checkpoint_out);
 
-/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line a
- * report and an evaluation, as it goes), checkpoints/ (docs/RESUME.md) and summary.json; with train.report a
- * report.html, which a process that is stopped or fails leaves as well, and with train.tensorboard event
- * files. The first two are all that ph_session_open needs, and phloem eval, predict and export. A config.yaml
- * beside them, which phloem train
- * --resume and inspect want, is the caller's to write, from on_start: ph_config_write.
+/* Trains, and leaves in the folder: model.safetensors (the best model), encoder.json, metrics.jsonl (a line
+ * for each report and evaluation, written as training runs), checkpoints/ (docs/RESUME.md) and summary.json;
+ * with train.report a report.html, which a process that is stopped or fails leaves as well, and with
+ * train.tensorboard event files. The first two are all that ph_session_open needs, and phloem eval, predict
+ * and export. phloem train --resume and inspect also need a config.yaml beside them: the caller writes it,
+ * from on_start, with ph_config_write.
  *
- * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest one that is
- * valid, and ends in the same bits as if it had not been stopped. What may differ from the job that was
- * stopped: threads, observer, num_prefetched, report and checkpoint settings; the paths, of the same files
- * byte for byte, text or prepared as they were, and valid may not come or go; patience (0: without end) and
- * max_bad_rows upwards; epochs and max_steps, but not below where the checkpoint is, and max_steps not at all
- * where the cosine schedule ends with it. docs/RESUME.md has the whole list. Other settings that differ are
- * PH_ERROR_CHECKPOINT, naming one. A training that has nothing left to do leaves its folder as it is.
+ * With is_resumed, and a folder that has a checkpoint, the training goes on from the newest valid one, and
+ * ends in the same bits as if it had not been stopped. These may differ from the job that was stopped:
+ * threads, observer, num_prefetched, report and checkpoint settings; the paths, of the same files byte for
+ * byte, text or prepared as they were, where valid may neither appear nor disappear; patience (0: without
+ * end) and max_bad_rows upwards; epochs and max_steps, but not below the checkpoint's, and max_steps not at
+ * all where the cosine schedule ends with it. docs/RESUME.md has the whole list. Other settings that differ
+ * are PH_ERROR_CHECKPOINT, naming one. A training that has nothing left to do leaves its folder unchanged.
  *
  * Errors: those of ph_train_check_folder; PH_ERROR_USAGE while another training works in the folder;
  * PH_ERROR_MEMORY before the first step when the job cannot fit, with the sum; PH_ERROR_DATA for the data,

@@ -1,5 +1,4 @@
-/* The version of the library: of the header that a program was compiled with, and of the library that it runs
- * with. */
+/* The version of the library: at compile time, of its header, and at run time. */
 #ifndef PHLOEM_VERSION_H
 #define PHLOEM_VERSION_H
 
@@ -12,7 +11,7 @@ extern "C" {
 #define PH_VERSION_MINOR 1
 #define PH_VERSION_PATCH 0
 
-/* The version of the library at run time, "major.minor.patch"; static. */
+/* Returns the version of the library at run time, "major.minor.patch"; static. */
 const char *ph_version(void);
 
 #ifdef __cplusplus
