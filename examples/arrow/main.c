@@ -1,10 +1,10 @@
-/* Rows that a program has in memory, handed over by the Arrow C data interface, as batches:
+/* Batches from rows in memory, handed over by the Arrow C data interface:
  *
  *   arrow CONFIG
  *
  * CONFIG names the columns click, price, user and shop: job.yaml beside this file. The record batch is built
- * by hand here; any Arrow library exports one in one call. Its buffers are read where they are, so they stay
- * until it is released. */
+ * by hand here; any Arrow library exports one in one call. Its buffers are read in place, so they stay until
+ * it is released. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static const char users[] = "annbobanncatbobann";
 static const int32_t user_offsets[ROWS + 1] = {0, 3, 6, 9, 12, 15, 18};
 static const int64_t shops[ROWS] = {17, 4, 17, 99, 4, 23};
 
-/* Nothing was allocated. Who does allocate frees it here, that of the children included. */
+/* Releases an array that allocated nothing. Otherwise memory is freed here, that of the children included. */
 static void release_array(struct ArrowArray *array)
 {
     for (int64_t i = 0; i < array->n_children; i++)
@@ -35,7 +35,8 @@ static void release_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/* The first buffer of an array says which values are null; without it none is. */
+/* Exports the arrays as a record batch. An array's first buffer marks null values; here it is NULL: no
+ * nulls. */
 static void export_batch(struct ArrowArray *array, struct ArrowSchema *schema)
 {
     static const void *buffers[COLUMNS][3] = {
@@ -72,7 +73,7 @@ struct rows {
     struct ph_encoder *encoder;
 };
 
-/* On success both are the dataset's, which releases them; otherwise they are still ours. */
+/* Moves the record batch into the dataset, which releases it; on failure it is still ours to release. */
 static ph_status append(struct ph_dataset *dataset)
 {
     struct ArrowArray array;
@@ -105,7 +106,7 @@ static ph_status print_batches(const struct rows *rows)
         printf("dense (%zu,%zu), labels (%zu,%zu), lengths (%zu,%zu), ids (%zu):", batch->num_samples,
             batch->num_dense, batch->num_samples, batch->num_tasks, batch->num_sparse, batch->num_samples,
             batch->num_ids);
-        for (size_t i = 0; i < batch->num_samples; i++) /* those of the first feature */
+        for (size_t i = 0; i < batch->num_samples; i++) /* ids of the first feature */
             printf(" %" PRId64, batch->ids[i]);
         printf("\n");
         status = ph_batches_next(batches, &batch);

@@ -5,9 +5,10 @@
  *   hub_worker                                     two workers and a hub, all in this process
  *   hub_worker ADDRESS RANK NUM_WORKERS NONCE      one worker; start one for each rank from 0 on
  *
- * `phloem hub` is a hub in a process of its own, and says at which ADDRESS it is ready. NONCE is a number
- * that all workers of this job know, and that no earlier job had. Build: cc hub_worker.c $(pkg-config
- * --cflags --libs phloem-hub) */
+ * `phloem hub` is a hub in a process of its own; it prints the ADDRESS where it is ready. NONCE is a number
+ * that all workers of this job share, and that no earlier job had. Build:
+ *
+ *     cc hub_worker.c $(pkg-config --cflags --libs phloem-hub) */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,16 +23,16 @@ struct worker {
     const char *address;
     uint32_t rank, num_workers;
     uint64_t nonce;
-    ph_status status; /* what became of it */
+    ph_status status; /* outcome of the worker */
 };
 
-/* Input i of a row: small numbers, others on each worker. */
+/* Returns input i of a row: small numbers, different on each worker. */
 static float input(const struct worker *worker, uint32_t row, uint32_t i)
 {
     return (float)((7 * row + 13 * i * i + 29 * worker->rank) % 17) / 8.0f - 1.0f;
 }
 
-/* A key is pushed as soon as its gradient is there, and is on its way while the next one is computed. */
+/* Pushes each key as soon as its gradient is computed: it travels while the next one is computed. */
 static ph_status take_step(const struct worker *worker, struct ph_hub_client *client)
 {
     const float *weights = ph_hub_parameters(client, WEIGHTS), *bias = ph_hub_parameters(client, BIAS);
@@ -82,7 +83,7 @@ static ph_status work(const struct worker *worker)
         .is_mean = true,
         .optimizers = &optimizer,
         .num_optimizers = 1};
-    PH_TRY(ph_hub_create_service(&options, &service)); /* the first worker does; to the others it is there */
+    PH_TRY(ph_hub_create_service(&options, &service)); /* the first worker creates it; the others find it */
     PH_TRY(ph_hub_connect(&options, service.name, service.nonce, worker->rank, &client));
     const ph_status status = train(worker, client);
     ph_hub_client_destroy(client);
@@ -91,7 +92,7 @@ static ph_status work(const struct worker *worker)
     return ph_hub_destroy_service(&options, service.name, service.nonce); /* when all have left */
 }
 
-/* The text of an error belongs to the thread that had it. */
+/* Prints a worker's error in its own thread, which owns the error's text. */
 static void *run_worker(void *argument)
 {
     struct worker *worker = argument;

@@ -18,13 +18,13 @@ NUM_EXCHANGES = 5
 
 
 def array_of(rank, exchange, key):
-    """What a worker gives: each knows of all what they give, so that it can check the sums."""
+    """Returns the array that a worker pushes. Any worker can compute all of them, and so check the sums."""
     shape, dtype = SHAPES[key]
     return numpy.random.default_rng([rank, exchange, key]).standard_normal(shape).astype(dtype)
 
 
 def sum_of(num_workers, exchange, key):
-    """The hub sums in fp32, rank 0's first; so the bits are these."""
+    """Returns the sum with the bits of the hub, which adds in fp32, rank 0 first."""
     total = array_of(0, exchange, key).astype(numpy.float32)
     for rank in range(1, num_workers):
         total += array_of(rank, exchange, key)

@@ -1,13 +1,17 @@
-/* A worker that survives the deaths of its hub and of the job's other workers, in plain C, to copy from:
- * whenever the hub or another worker has died it connects again, and goes on from the hub's last checkpoint.
- * The workers shift numbers towards targets of their own; the hub steps with the mean of their gradients.
+/* A worker that survives the deaths of its hub and of the job's other workers, in plain C, to copy from: when
+ * the hub or another worker has died it connects again, and goes on from the hub's last checkpoint. The
+ * workers shift numbers towards targets of their own; the hub steps with the mean of their gradients.
  *
  *   surviving_worker ADDRESS RANK NUM_WORKERS NONCE      one worker; start one for each rank from 0 on
  *
- * The hub needs a folder to keep checkpoints in, and a fixed ADDRESS: phloem hub --address 127.0.0.1:4711
- * --set hub.checkpoint_folder=checkpoints. Who starts hub and workers again when they have died is up to you,
- * but not rank 0 when it has finished: it would begin anew. hub_worker.c tells more of what a worker does.
- * Build: cc surviving_worker.c $(pkg-config --cflags --libs phloem-hub) */
+ * The hub needs a folder to keep checkpoints in, and a fixed ADDRESS:
+ *
+ *     phloem hub --address 127.0.0.1:4711 --set hub.checkpoint_folder=checkpoints
+ *
+ * Restarting dead hubs and workers is up to you, but do not restart rank 0 when it has finished: it would
+ * begin anew. hub_worker.c explains more of a worker. Build:
+ *
+ *     cc surviving_worker.c $(pkg-config --cflags --libs phloem-hub) */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +22,7 @@
 enum {
     NUM_ELEMENTS = 1000,
     CHECKPOINT_EVERY = 20,
-    MAX_TRIES = 20, /* one after the other that come to nothing */
+    MAX_TRIES = 20, /* in a row without a finished step */
     FIRST_PAUSE_MS = 100,
     LONGEST_PAUSE_MS = 10000
 };
@@ -28,7 +32,7 @@ static const char service_name[] = "survivors";
 
 struct worker {
     const char *address;
-    uint64_t rank, num_workers, nonce; /* small but for the nonce */
+    uint64_t rank, num_workers, nonce; /* rank and num_workers are small */
 };
 
 static ph_status connect_and_init(
@@ -46,7 +50,7 @@ static ph_status connect_and_init(
         .optimizers = &optimizer,
         .num_optimizers = 1};
     const struct ph_hub_key key = {.num_elements = NUM_ELEMENTS, .dtype = PH_F32}; /* from zero */
-    if (worker->rank == 0) /* there is none for the others before, nor when the job is over */
+    if (worker->rank == 0) /* the others find no service before that, nor after the end of the job */
         PH_TRY(ph_hub_create_service(&options, &service));
     PH_TRY(ph_hub_connect(&options, service.name, service.nonce, (uint32_t)worker->rank, client_out));
     PH_TRY(ph_hub_init(*client_out, &key, 1, iteration_out));
@@ -66,8 +70,8 @@ static ph_status take_step(const struct worker *worker, struct ph_hub_client *cl
     return ph_hub_wait(client, 0);
 }
 
-/* What was learnt stays learnt, should the hub die now. The service ends, with its checkpoint, when all have
- * left. */
+/* Prints the result, then leaves. The result survives should the hub die now. The service ends, with its
+ * checkpoint, when all workers have left. */
 static void finish(const struct worker *worker, struct ph_hub_client *client)
 {
     const struct ph_hub_options options = {.size = sizeof options, .address = worker->address};
@@ -82,8 +86,8 @@ static void finish(const struct worker *worker, struct ph_hub_client *client)
         fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker->rank, ph_error_text());
 }
 
-/* Says what has failed, and pauses, longer each time. Not every such error is over with the next try: a name
- * may be one that nobody knows, the secret another one, the rank taken, the service gone. */
+/* Prints the error, and pauses, longer each time. Some errors outlast any number of tries: the name is not
+ * registered, the secret is another one, the rank is taken, or the service is gone. */
 static bool may_try_again(const struct worker *worker, int num_tries)
 {
     long pause_ms = FIRST_PAUSE_MS;
@@ -106,7 +110,7 @@ static ph_status work(const struct worker *worker)
     ph_status status;
     int num_tries = 0;
     do {
-        client = NULL; /* there is none to destroy after an error of connect */
+        client = NULL; /* no client to destroy after an error of connect */
         num_tries++;
         status = connect_and_init(worker, &client, &iteration);
         while (status == PH_OK && iteration < num_iterations) {
@@ -140,7 +144,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     const ph_status status = work(&worker);
-    if (status != PH_OK && status != PH_ERROR_PEER) /* which was said */
+    if (status != PH_OK && status != PH_ERROR_PEER) /* PH_ERROR_PEER was printed before */
         fprintf(stderr, "surviving_worker: rank %u: %s\n", (unsigned int)worker.rank, ph_error_text());
     return ph_status_exit_code(status);
 }

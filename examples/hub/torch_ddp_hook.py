@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """A communication hook for PyTorch's DistributedDataParallel that averages gradients through a parameter hub, and a
-training of two processes that uses it. Prints "rank step loss" lines and a digest of what was learnt.
+training of two processes that uses it. Prints "rank step loss" lines and a digest of the weights.
 
 usage: torch_ddp_hook.py             workers and a hub, started here
        torch_ddp_hook.py --plain     the same training by DDP's own AllReduce, over gloo
 
 Needs PyTorch and NumPy, bindings/python in PYTHONPATH, and libphloem_hub where the loader finds it or at
-$PHLOEM_HUB_LIBRARY. To take it over: HubGradients is all; its service has as many workers as DDP has.
+$PHLOEM_HUB_LIBRARY. To reuse it: copy HubGradients alone; its service has as many workers as DDP has.
 """
 import collections
 import gc
@@ -28,7 +28,7 @@ NUM_WORKERS, NUM_STEPS, NUM_ROWS, NUM_INPUTS, NUM_UNITS = 2, 20, 16, 8, 16
 
 
 class HubGradients:
-    """Hands out the mean over all workers of what their DDP buckets hold.
+    """Averages the DDP buckets of all workers.
 
     A client belongs to one thread, and DDP calls hook() in the thread of the backward pass, which must not wait. So a
     thread of its own has the client: it starts to exchange a bucket when that is full, while the backward pass goes on
@@ -40,18 +40,18 @@ class HubGradients:
         self._client = client
         self._key_of = {parameter: key for key, parameter in enumerate(parameters)}
         client.init(phloem_hub.Key(tuple(p.shape), str(p.dtype).removeprefix("torch.")) for p in self._key_of)
-        self.num_buckets = 0  # of the last backward pass
+        self.num_buckets = 0  # in the last backward pass
         self._filled = queue.SimpleQueue()  # buckets, then None
         self._thread = threading.Thread(target=self._exchange_all)
         self._thread.start()
 
     def hook(self, _state, bucket):
-        """For DistributedDataParallel.register_comm_hook."""
+        """Exchanges a bucket; pass it to DistributedDataParallel.register_comm_hook."""
         self.num_buckets = bucket.index() + 1
         done = torch.futures.Future()
         keys = [self._key_of[parameter] for parameter in bucket.parameters()]
         self._filled.put((keys, bucket.gradients(), bucket.buffer(), bucket.is_last(), done))
-        return done.then(lambda future: future.value())  # raises there what is set as an exception here
+        return done.then(lambda future: future.value())  # raises an exception that is set on `done`
 
     def close(self):
         self._filled.put(None)
@@ -87,7 +87,7 @@ class HubGradients:
 
 
 def make_model():
-    """A small network whose first weights are known to everybody: sines."""
+    """A small network that starts with the same weights everywhere: sines."""
     model = torch.nn.Sequential(
         torch.nn.Linear(NUM_INPUTS, NUM_UNITS), torch.nn.Tanh(), torch.nn.Linear(NUM_UNITS, 1))
     with torch.no_grad():

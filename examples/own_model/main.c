@@ -1,8 +1,8 @@
-/* A model of one's own, trained through the public C API alone: a factorisation machine beside a small
- * perceptron over two sparse features, on made-up clicks that depend on the pair (user, item).
+/* A custom model, trained through the public C API alone: a factorisation machine beside a small perceptron
+ * over two sparse features, on made-up clicks that depend on the pair (user, item).
  *
- * What it shows, in order: the model as a function of the builder, a training program with its three entries,
- * batches in the combined format, the training loop, and an evaluation program over the same store. */
+ * Shows, in order: the model as a function of the builder, a training program with its three entries, batches
+ * in the combined format, the training loop, and an evaluation program over the same store. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static ph_value build_model(struct ph_builder *builder)
     return ph_add(builder, ph_fm(builder, vectors), ph_linear(builder, hidden, weight, bias, PH_IDENTITY));
 }
 
-/* Entries "forward" (loss), "backward" (gradients of all parameters), "update" (one step of Adam each). */
+/* Builds entries "forward" (loss), "backward" (gradients of all parameters), "update" (one step of Adam
+ * each). */
 static ph_status build_training(struct ph_program **program_out)
 {
     enum { MAX_PARAMETERS = 8 };
@@ -103,7 +104,7 @@ static struct ph_batch make_batch(struct clicks *clicks)
 
 struct run {
     struct ph_program *training, *scoring;
-    struct ph_store *store; /* what is learnt: shared by both programs */
+    struct ph_store *store; /* learnt values, shared by both programs */
     struct ph_state *state;
     struct ph_backend *backend;
     struct ph_executor *trainer, *scorer;

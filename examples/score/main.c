@@ -1,17 +1,16 @@
 /* Scores rows with a model that phloem train left in a folder:
  *
  *   score DIR COLUMN=TEXT...   one row; columns that are not named are blank
- *   score DIR <rows            one row a line, in the format that the model learnt from, labels left out or
- * not
+ *   score DIR <rows            one row a line, in the format of the training data, with or without labels
  *
- * One probability a line on standard output (of the first task). score_row is all that a program needs. */
+ * Prints one probability a line (of the first task). score_row is all that a program needs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "phloem/phloem.h"
 
-/* "COLUMN=TEXT" into the row's cell of that column. */
+/* Sets the row's cell of a column from "COLUMN=TEXT". */
 static ph_status set_cell(const struct ph_session *session, const char *argument, struct ph_cell *cells)
 {
     const char *equals = strchr(argument, '=');

@@ -1,15 +1,15 @@
-/* Trains by a config, and scores a row with what was learnt: from the first to the last step in C.
+/* Trains by a config, then scores a row with the model: from the first to the last step in C.
  *
  *   train CONFIG DIR [KEY=VALUE...] <row
  *
  * CONFIG and KEY=VALUE are those of phloem train, DIR is a new folder, and the row is a line in the format of
- * the training data, its label left out or not. The probability goes to standard output. */
+ * the training data, with or without its label. The probability goes to standard output. */
 #include <stdio.h>
 #include <string.h>
 
 #include "phloem/phloem.h"
 
-/* Everything is borrowed by the job, and may go when the training has ended. */
+/* Trains. The job borrows everything until the training has ended. */
 static ph_status train(const struct ph_config *config, const char *folder)
 {
     struct ph_train_job job = {.size = sizeof job};
@@ -32,7 +32,7 @@ static ph_status train(const struct ph_config *config, const char *folder)
 static ph_status score(const char *folder, const char *line)
 {
     struct ph_session *session = NULL;
-    float probability = 0; /* of one label */
+    float probability = 0; /* for one label */
     size_t num_rows = 0;
     PH_TRY(ph_session_open(folder, NULL, &session));
     ph_status status = PH_OK;

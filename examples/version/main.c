@@ -1,5 +1,5 @@
-/* The smallest program over the library: prints the versions that it was compiled with and runs with, and
- * what an error looks like. */
+/* The smallest program over the library: prints the versions that it was compiled with and runs with, and an
+ * example of an error. */
 #include <stdio.h>
 
 #include "phloem/status.h"
