@@ -1,4 +1,4 @@
-/* The backend: kernels of the best ISA, the library for products, and the team of threads. */
+/* Creates backends: kernels of the best ISA, the library for products, and the team of threads. */
 #include <stdio.h>
 #include <stdlib.h>
 

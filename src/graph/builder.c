@@ -66,7 +66,6 @@ ph_status ph_builder_status(const struct ph_builder *builder)
     return builder->status;
 }
 
-/* Keeps a failure that a callee has recorded already. */
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status)
 {
     if (builder->status != PH_OK)
@@ -332,7 +331,7 @@ void ph_output(struct ph_builder *builder, const char *name, ph_value value)
 
 /* ---- nodes ---- */
 
-/* scope + name, with ".2", ".3" ... behind it where other nodes have it. */
+/* Returns scope + name, followed by ".2", ".3" ... where other nodes have that name. */
 static const char *unique_name(struct ph_builder *builder, const char *name)
 {
     const char *unique = "";

@@ -1,5 +1,4 @@
-/* What a program learns and what it carries: declarations of parameters, tables and states, and losses that
- * are added. */
+/* Declares a program's parameters, tables and states, and the losses that a model adds. */
 #include <assert.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ const struct ph__declaration *ph__builder_declaration(const struct ph_builder *b
                : NULL;
 }
 
-/* Returns false after failure, which sticks. */
+/* Adds a declared name. Returns false after failure, which sticks. */
 static bool add_declared(struct ph_builder *builder, const char *name)
 {
     const ph_status status = ph__name_index_add(&builder->declared, name);
@@ -67,11 +66,11 @@ ph_value ph_parameter(
 /* A table under construction. */
 struct slice_list {
     struct ph__declaration *table;
-    struct ph_table_slice *slices; /* the table's */
-    struct ph__name_index names;   /* of the slices, in their order */
+    struct ph_table_slice *slices; /* slices of the table */
+    struct ph__name_index names;   /* names of the slices, in their order */
 };
 
-/* Gives a feature its slice: a new one, unless an earlier feature's has this name. */
+/* Gives a feature its slice: a new one, unless an earlier feature's slice has this name. */
 static ph_status add_slice(struct slice_list *list, struct ph_table_slice given, size_t *slice_out)
 {
     struct ph__declaration *table = list->table;
@@ -138,7 +137,7 @@ void ph__builder_forget(struct ph_builder *builder, ph_value parameter)
     for (ph_value value = 1; value < graph->num_values; value++) {
         struct ph__value_info *other = &graph->values[value];
         if (other->storage == PH_STORAGE_PARAMETER && other->source == index)
-            other->storage = PH_STORAGE_NONE; /* and its aliases */
+            other->storage = PH_STORAGE_NONE; /* also for its aliases */
         else if (other->storage == PH_STORAGE_PARAMETER && other->source > index)
             other->source--;
     }
@@ -178,7 +177,7 @@ ph_value ph_state_value(struct ph_builder *builder, const char *name, size_t n, 
 
 /* ---- losses ---- */
 
-/* Losses that a model adds to that of the labels. */
+/* Losses that a model adds to the loss of the labels. */
 
 void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, double weight)
 {

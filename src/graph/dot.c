@@ -1,4 +1,4 @@
-/* A program as a picture: Graphviz text, one cluster an entry. */
+/* Draws a program as Graphviz text, one cluster an entry. */
 #include <string.h>
 
 #include "base/file/stream.h"

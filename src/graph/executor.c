@@ -7,7 +7,7 @@
 #include "base/thread/clock.h"
 #include "graph/distribution.h"
 
-/* Between two polls within a node: a poll takes a microsecond or so, and a message longer. */
+/* Time between two polls within a node: a poll takes a microsecond or so, and a message longer. */
 #define TASK_POLL_NS 100000u
 
 static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *store, struct ph_state *state)
@@ -22,7 +22,7 @@ static ph_status bind_parameters(struct ph_executor *executor, struct ph_store *
     return PH_OK;
 }
 
-/* A table whose rows are not numbers is for operators that say that they read them. */
+/* Fails for a table that is not held as fp32 unless the operator reads row formats. */
 static ph_status check_row_formats(const struct ph__node *node, struct ph_parameter *const *parameters)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
@@ -106,7 +106,7 @@ ph_status ph__executor_poll_now(struct ph_executor *executor)
     return status;
 }
 
-/* Behind a task. What fails is returned again behind the node. */
+/* Polls after a task. An error is dropped here: the poll after the node returns it again. */
 static void poll_in_node(void *context)
 {
     struct ph_executor *executor = context;
@@ -120,7 +120,7 @@ void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on)
         ph__team_set_poll(executor->backend->team, is_on ? poll_in_node : NULL, executor);
 }
 
-/* ---- what a program needs ---- */
+/* ---- memory that a program needs ---- */
 
 ph_status ph_program_missing_bytes(
     const struct ph_program *program, const struct ph_store *store, uint64_t *bytes_out)

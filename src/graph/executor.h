@@ -1,11 +1,11 @@
-/* Inside of executors and workspaces: a program bound to memory. */
+/* Structs of executors and workspaces: a program bound to memory. */
 #ifndef PH_GRAPH_EXECUTOR_H
 #define PH_GRAPH_EXECUTOR_H
 
 #include "base/trace.h"
 #include "graph/graph.h"
 
-/* What the profiler adds up for one node. */
+/* Sums of the profiler for one node. */
 struct ph__node_profile {
     uint64_t num_calls;
     uint64_t time_ns;
@@ -20,9 +20,9 @@ struct ph_executor {
     bool is_profiling;
     struct ph__node_profile *profile; /* by node */
     struct ph__trace *trace;          /* NULL: none */
-    ph_status (*poll)(void *context); /* between two nodes; NULL: nothing is to be done there */
+    ph_status (*poll)(void *context); /* called between two nodes; NULL: no poll */
     void *poll_context;
-    uint64_t polled_ns; /* when it was called last */
+    uint64_t polled_ns; /* time of the last poll */
 };
 
 struct ph__wave_crew;
@@ -37,8 +37,8 @@ struct ph_workspace {
     uint64_t extents[PH_MAX_SYMBOLS];
     uint64_t num_growths;
     double *scalars;                                  /* by value */
-    struct ph__operand *values;                       /* by value: where its data stands */
-    struct ph__operand operands[2 * PH_MAX_OPERANDS]; /* of the call that runs */
+    struct ph__operand *values;                       /* by value: place of its data */
+    struct ph__operand operands[2 * PH_MAX_OPERANDS]; /* operands of the running call */
     uint64_t *versions;         /* by node: 1 + the versions that a kept result was made from; 0: never */
     uint32_t *wave_ends;        /* by node (graph/wave.h) */
     struct ph__wave_crew *crew; /* NULL: nodes run one after the other */
@@ -46,15 +46,15 @@ struct ph_workspace {
     bool is_bound;
 };
 
-/* A node's call with these values of the symbols, by the executor's backend. */
+/* Fills in a node's call with these values of the symbols, for the executor's backend. */
 void ph__workspace_call(struct ph_workspace *workspace, size_t node, uint64_t *extents,
     struct ph__operand operands[2 * PH_MAX_OPERANDS], struct ph__call *call_out);
-/* Runs a node of the batch that is bound, on the thread of that number of the executor's team. Threads may do
- * so beside each other with operands and a backend of their own, and nodes that form a wave. */
+/* Runs a node of the bound batch, on the thread of that number of the executor's team. Threads may do so at
+ * once with operands and a backend of their own, for nodes that form a wave. */
 ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t node,
     const struct ph_backend *backend, struct ph__operand operands[2 * PH_MAX_OPERANDS], size_t thread);
 
-/* Calls what ph__executor_poll was given; and has, or no longer has, the team's tasks do so. */
+/* Call the function that ph__executor_poll was given; start or stop polling in the team's tasks. */
 ph_status ph__executor_poll_now(struct ph_executor *executor);
 void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on);
 
@@ -62,7 +62,6 @@ void ph__executor_poll_tasks(struct ph_executor *executor, bool is_on);
 ph_status ph__profile_call(struct ph_executor *executor, size_t node, size_t thread, struct ph__call *call);
 /* Writes the table of ph_executor_write_profile. */
 ph_status ph__profile_write(const struct ph_executor *executor, struct ph__writer *writer);
-/* Forgets what the profile has added up. */
 void ph__profile_clear(struct ph_executor *executor);
 
 #endif

@@ -1,4 +1,4 @@
-/* From a graph under construction to a program: the passes, in order. */
+/* Turns a graph under construction into a program: the passes, in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_needed(const struct ph__graph *graph, const struct ph__node *node
     return false;
 }
 
-/* Marks nodes dead whose results nobody needs: what no output, effect or live node reads. */
+/* Marks nodes dead whose results no output, effect or live node needs. */
 static ph_status prune_graph(struct ph__graph *graph)
 {
     bool *is_read = calloc(graph->num_values, sizeof *is_read);
@@ -36,8 +36,7 @@ static ph_status prune_graph(struct ph__graph *graph)
     return PH_OK;
 }
 
-/* Drops dead nodes and groups the others by entry, keeping their order; entry e is [begin[e], begin[e + 1]).
- */
+/* Drops dead nodes and groups the others by entry, in order; entry e is [begin[e], begin[e + 1]). */
 static ph_status compact_graph(struct ph__graph *graph, uint32_t entry_begin[PH_MAX_ENTRIES + 1])
 {
     struct ph__node *live = malloc((graph->num_nodes + 1) * sizeof *live);
@@ -65,12 +64,12 @@ static ph_status compact_graph(struct ph__graph *graph, uint32_t entry_begin[PH_
 
 /* ---- fusion ---- */
 
-/* Fusion of two neighbours into one operator, when nothing else reads what flows between them: a table's
- * gradient into its update, a batch norm into the weights of the linear layer before it. When it is legal is
- * decided here, how it is done by the reader's fuse rule. */
+/* Fusion merges two neighbours into one operator, when nothing else reads the value between them: a table's
+ * gradient into its update, a batch norm into the weights of the linear layer before it. This file decides
+ * which neighbours may be fused, the reader's fuse rule does it. */
 
-/* The node that makes the fusible input of node `index`, where that is dense or sparse_rows and read by
- * nobody else; PH_NO_NODE: there is none. */
+/* Returns the node that makes the fusible input of node `index`, if that node has no other output and the
+ * input no other reader; PH_NO_NODE: none. */
 static uint32_t sole_producer(const struct ph__graph *graph, size_t index, const uint32_t *readers)
 {
     const struct ph__node *node = &graph->nodes[index];
@@ -83,7 +82,7 @@ static uint32_t sole_producer(const struct ph__graph *graph, size_t index, const
     return producer != PH_NO_NODE && graph->nodes[producer].num_outputs == 1 ? producer : PH_NO_NODE;
 }
 
-/* Copies of both, because adding nodes moves them. */
+/* Fuses copies of both nodes, because adding nodes moves the originals. */
 static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t producer, bool *is_fused_out)
 {
     struct ph__graph *graph = &builder->graph;
@@ -100,8 +99,8 @@ static ph_status fuse_node(struct ph_builder *builder, size_t index, uint32_t pr
     return builder->status;
 }
 
-/* Asks each live node's fuse rule where its fusible input has no other reader; the producer dies. What has
- * become a node of another operator is asked as that by the nodes behind it. */
+/* Asks the fuse rule of each live node whose fusible input has no other reader; the producer dies. Later
+ * nodes see a fused node as its new operator. */
 static ph_status fuse_graph(struct ph_builder *builder)
 {
     struct ph__graph *graph = &builder->graph;

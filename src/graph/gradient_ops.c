@@ -1,4 +1,4 @@
-/* The two operators that differentiation itself needs; all others live in src/op/. */
+/* Operators that differentiation itself needs; all others live in src/op/. */
 #include <assert.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static size_t sum_of_limits(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
-/* A symbol as a multiple of what comes with the batch. */
+/* Expresses a symbol as a multiple of one of the batch's. */
 static struct ph__symbol bound_of(const struct ph__graph *graph, uint32_t symbol)
 {
     struct ph__symbol bound = graph->symbols[symbol];
@@ -46,8 +46,8 @@ static struct ph__symbol bound_of(const struct ph__graph *graph, uint32_t symbol
     return bound;
 }
 
-/* The slots of a and of b are no more than so many times the batch's ids each, and their union no more than
- * both. */
+/* Infers the union's type: a and b have each at most a multiple of the batch's ids as slots, and their union
+ * at most the sum. */
 static ph_status union_infer(struct ph__infer *infer)
 {
     const struct ph_type *types = infer->inputs;
@@ -96,7 +96,7 @@ static void add_block(void *argument, size_t first, size_t last, size_t worker)
 struct union_job {
     const struct ph__call *call;
     size_t block;
-    size_t *begins; /* by block: its distinct slots, then where they begin */
+    size_t *begins; /* by block: its number of distinct slots, then its first row */
 };
 
 /* Positions in a and in b. */
@@ -104,7 +104,7 @@ struct cut {
     size_t a, b;
 };
 
-/* So many of the merged sequence's first slots, and one more where that would part equal ones. */
+/* Cuts behind the first `count` slots of the merged sequence, or one later to keep equal ones together. */
 static struct cut cut_at(const struct ph__operand *a, const struct ph__operand *b, size_t count)
 {
     const size_t num_a = a->shape.dims[0], num_b = b->shape.dims[0];
@@ -126,7 +126,8 @@ static size_t row_elements(const struct ph__call *call)
     return call->outputs[0].shape.dims[1];
 }
 
-/* Merges the slots from `at` to `end`, and their rows where `writes`: from row `row` on. Returns how many. */
+/* Merges the slots from `at` to `end`, with their rows if `writes`, from row `row` on. Returns their
+ * number. */
 static size_t merge_rows(const struct ph__call *call, struct cut at, struct cut end, bool writes, size_t row)
 {
     const struct ph__operand *a = &call->inputs[0], *b = &call->inputs[1], *sum = &call->outputs[0];

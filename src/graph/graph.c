@@ -1,4 +1,4 @@
-/* What builder, passes and executor ask of a graph, and the names of its nodes. */
+/* Queries and changes of a graph, for builder, passes and executor, and the names of its nodes. */
 #include "graph/graph.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/* The graph itself, shared by builder, passes and executor. Operators see only graph/op.h and struct
- * ph__node.
- */
+/* The graph, shared by builder, passes and executor. Operators see only graph/op.h and struct ph__node. */
 #ifndef PH_GRAPH_GRAPH_H
 #define PH_GRAPH_GRAPH_H
 
@@ -9,8 +7,8 @@
 #include "graph/op.h"
 
 #define PH_NO_NODE UINT32_MAX
-#define PH_NUM_BATCH_SYMBOLS (PH_SYMBOL_GLOBAL_IDS + 1) /* those that come with the batch, and 0 */
-#define PH_MAX_OPERANDS 64                              /* inputs, and outputs, of one node */
+#define PH_NUM_BATCH_SYMBOLS (PH_SYMBOL_GLOBAL_IDS + 1) /* symbols set by the batch, and 0 */
+#define PH_MAX_OPERANDS 64                              /* inputs, or outputs, of one node */
 #define PH_MAX_SYMBOLS 256                              /* a looked-up history takes three */
 #define PH_MAX_ENTRIES 8
 
@@ -44,7 +42,7 @@ struct ph__node {
     uint32_t num_inputs, num_outputs;
     ph_value *inputs, *outputs;
     uint32_t entry;
-    bool is_dead; /* removed by a pass; gone after finish */
+    bool is_dead; /* removed by a pass; dropped by finish */
 };
 
 struct ph__value_info {
@@ -76,8 +74,8 @@ struct ph__added_loss {
 
 struct ph__symbol {
     const char *name;
-    uint32_t bound; /* symbol whose capacity it takes; itself for the batch's own symbols */
-    size_t factor;  /* times this */
+    uint32_t bound; /* symbol that bounds it; itself for the batch's own symbols */
+    size_t factor;  /* capacity: the bound's, times this */
     size_t limit;   /* and never more than this */
 };
 
@@ -107,19 +105,18 @@ struct ph__graph {
     ph_value batch_inputs[PH_INPUT_COUNT];
 };
 
-/* Names that the nodes of a graph under construction have, so that each gets one of its own in constant time.
- * Numbers drawn in a node follow from its name: which name it gets depends on the names that were taken
- * before, and on nothing else. */
-struct ph__node_names { /* zero-initialised: none is taken */
+/* Names that the nodes of a graph under construction have, so that each gets a unique one in constant time. A
+ * node's random numbers follow from its name; its name depends only on the names taken before. */
+struct ph__node_names { /* zero-initialised: no names */
     struct ph__name_index index;
-    size_t *next_numbers; /* (index.count) the first that was not tried behind each name */
+    size_t *next_numbers; /* (index.count) first number that was not tried behind each name */
     size_t capacity;
 };
 
 struct ph_builder {
     struct ph__graph graph;
     struct ph__node_names node_names;
-    struct ph__name_index declared; /* the names of the declarations, in their order */
+    struct ph__name_index declared; /* names of the declarations, in their order */
     enum ph_mode mode;
     enum ph_precision precision;
     ph_status status;
@@ -130,8 +127,8 @@ struct ph_builder {
     size_t num_scopes;
 };
 
-/* For the builder's own files. Keeps a failure that a callee has recorded already; makes room for `count`
- * items, false where there is none; gives "scope.name"; adds a value, 0 after failure. */
+/* Keep a failure that a callee has recorded; make room for `count` items, false where memory is missing;
+ * return "scope.name"; add a value, 0 after failure. For the builder's own files. */
 void ph__builder_keep_error(struct ph_builder *builder, ph_status status);
 bool ph__builder_reserve(
     struct ph_builder *builder, void **items, size_t *capacity, size_t count, size_t size);
@@ -143,59 +140,60 @@ struct ph_program {
     uint32_t entry_begin[PH_MAX_ENTRIES + 1];
 };
 
-/* ---- asking (graph.c) ---- */
+/* ---- queries (graph.c) ---- */
 
 void ph__graph_fini(struct ph__graph *graph);
-/* The value whose memory `value` uses. */
+/* Returns the value whose memory `value` uses. */
 ph_value ph__graph_root(const struct ph__graph *graph, ph_value value);
-/* Finds `name` in a list of named values; 0 when it is not there. */
+/* Finds `name` in a list of named values; 0: not found. */
 ph_value ph__find_named(const struct ph__named_value *list, size_t count, const char *name);
-/* Counts the live nodes that read each value, an alias's readers for its source too; malloc'ed, NULL: out of
- * memory. */
+/* Counts the live nodes that read each value; an alias's readers count for its source too. malloc'ed, NULL:
+ * out of memory. */
 uint32_t *ph__graph_count_readers(const struct ph__graph *graph);
-/* Tells what the nodes from `begin` on make where it is made, after they have been put into another order. */
+/* Updates the producers of the outputs of the nodes from `begin` on, after these were reordered. */
 void ph__graph_set_producers(struct ph__graph *graph, size_t begin);
 /* Moves the nodes from `begin` on, which were appended, before node `index`. */
 ph_status ph__graph_move_before(struct ph__graph *graph, size_t index, size_t begin);
 
 void ph__node_names_fini(struct ph__node_names *names);
-/* Takes `name`, or the first of name.2, name.3 ... that no node has. It stays in the arena; `name` is
- * borrowed for as long. PH_ERROR_MEMORY. */
+/* Takes `name`, or the first free one of name.2, name.3 ... It stays in the arena; `name` is borrowed for as
+ * long. PH_ERROR_MEMORY. */
 ph_status ph__node_names_take(
     struct ph__node_names *names, struct ph__arena *arena, const char *name, const char **taken_out);
 
-/* The two operators that differentiation itself needs: the 1 that flows into a loss, and the sum of the
- * gradients that flow back from several readers of a value (dense, scalar or sparse_rows). */
+/* Operators that differentiation itself needs: the 1 that flows into a loss, and the sum of the gradients
+ * that flow back from several readers of a value (dense, scalar or sparse_rows). */
 extern const struct ph__op ph__op_seed;
 extern const struct ph__op ph__op_accumulate;
 
 /* ---- passes: graph in, graph out ---- */
 
-/* bf16 precision: what products read becomes bf16, where it is made if all other readers can do with that,
- * and by a conversion before the first product that reads it if not. The last pass that looks at types. */
+/* Applies bf16 precision: operands of products become bf16, at their producer if all other readers accept
+ * bf16, otherwise by a conversion before the first product that reads them. The last pass that looks at
+ * types. */
 ph_status ph__pass_precision(struct ph_builder *builder);
 
-/* ph_builder_finish without fusion: each operator as the model put it, for what carries the program over into
- * another form. */
+/* Finishes as ph_builder_finish does, without fusion: operators stay as the model added them, for conversion
+ * of the program into another form. */
 ph_status ph__builder_finish_unfused(struct ph_builder *builder, struct ph_program **program_out);
 
 /* ---- memory plan ---- */
 struct ph__memory_plan {
     size_t *data_offset;    /* by value: byte offset in the workspace of its data */
-    size_t *index_offset;   /* by value: of offsets or slots; SIZE_MAX: none */
+    size_t *index_offset;   /* by value: byte offset of offsets or slots; SIZE_MAX: none */
     size_t *value_bytes;    /* by value: from data_offset on, offsets or slots included */
     size_t *scratch_offset; /* by node */
     size_t *scratch_bytes;  /* by node */
     struct ph_memory_usage memory;
 };
-/* capacities by symbol. backend for output_bytes. */
+/* Plans with capacities by symbol; backend is for output_bytes. */
 ph_status ph__plan_memory(const struct ph_program *program, const struct ph_backend *backend,
     const uint64_t *capacities, struct ph__memory_plan *plan_out);
 void ph__memory_plan_fini(struct ph__memory_plan *plan);
 
-/* Shape of a value's type with these symbol values. */
+/* Gives the shape of a value's type with these symbol values. */
 void ph__type_shape(const struct ph_type *type, const uint64_t *extents, struct ph_shape *shape_out);
 size_t ph__type_index_elements(
-    const struct ph_type *type, const struct ph_shape *shape); /* of `index`; 0: none */
+    const struct ph_type *type, const struct ph_shape *shape); /* elements of `index`; 0: none */
 
 #endif

@@ -1,15 +1,15 @@
-/* Reverse-mode differentiation: one walk back over the graph. What an operator's gradient is stands with the
- * operator; this pass decides which gradients are needed and adds up those that reach one value on several
- * ways. */
+/* Reverse-mode differentiation: one walk back over the graph. Each operator has its gradient rule; this pass
+ * decides which gradients are needed and adds up those that reach one value on several paths. */
 #include <stdlib.h>
 
 #include "graph/graph.h"
 
-/* By value: does it depend on something that we differentiate by, and its gradient so far (0: none yet). */
+/* State by value: true if it depends on a value to differentiate by, and its gradient so far (0: none
+ * yet). */
 struct differentiation {
     bool *is_wanted;
     ph_value *gradient;
-    size_t num_nodes; /* of the graph before the pass */
+    size_t num_nodes; /* nodes of the graph before the pass */
 };
 
 static void mark_wanted(const struct ph__graph *graph, struct differentiation *work)
@@ -52,7 +52,7 @@ static bool wants_gradient(const struct ph__node *node, const struct differentia
     return false;
 }
 
-/* The node is copied: its rule appends nodes, which may move the graph's array. */
+/* Takes a copy of the node: its rule appends nodes, which may move the graph's array. */
 static void differentiate_node(struct ph_builder *builder, struct differentiation *work, struct ph__node node)
 {
     ph_value output_gradients[PH_MAX_OPERANDS], input_gradients[PH_MAX_OPERANDS] = {0};

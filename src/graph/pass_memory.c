@@ -12,7 +12,7 @@
 
 struct buffer {
     size_t size, offset;
-    size_t first, last; /* nodes that write and last read it */
+    size_t first, last; /* first writer and last reader */
 };
 
 struct planner {
@@ -20,7 +20,7 @@ struct planner {
     const struct ph_backend *backend;
     uint64_t *extents; /* capacities by symbol */
     struct ph__memory_plan *plan;
-    uint32_t *last_reader;  /* by value; node index, its producer when nobody reads it */
+    uint32_t *last_reader;  /* by value: node index, its producer when no node reads it */
     struct buffer *buffers; /* [0, num_buffers) */
     size_t num_buffers;
     size_t *buffer_of;            /* by value; SIZE_MAX: none */
@@ -34,7 +34,7 @@ static bool is_planned(const struct ph__value_info *info)
     return info->storage == PH_STORAGE_WORKSPACE && info->producer != PH_NO_NODE && info->alias_of == 0;
 }
 
-/* An operator's call as it looks with every dimension at capacity, for its size rules. */
+/* Builds a node's call with every dimension at capacity, for the operator's size rules. */
 static struct ph__call call_at_capacity(struct planner *planner, const struct ph__node *node)
 {
     const struct ph__graph *graph = &planner->program->graph;
@@ -70,7 +70,7 @@ static ph_status output_size(
     return PH_OK;
 }
 
-/* The input whose buffer output 0 of this node may take over, or 0. */
+/* Returns the input whose buffer output 0 of this node may take over, or 0. */
 static ph_value input_to_take(const struct planner *planner, size_t index, size_t bytes)
 {
     const struct ph__graph *graph = &planner->program->graph;
@@ -149,7 +149,8 @@ static int by_size_descending(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* The lowest gap between placed buffers (ascending by offset) alive at the same time. */
+/* Returns the lowest offset with a gap between the placed buffers (ascending by offset) that are alive at the
+ * same time. */
 static size_t free_offset(const struct buffer *wanted, struct buffer *const *placed, size_t num_placed)
 {
     size_t offset = 0;

@@ -1,7 +1,7 @@
-/* bf16 precision. Operators say which inputs they can read as bf16, which outputs they can make as such, and
- * which inputs they must have so: the operands of products. A value becomes bf16 where its operator can make
- * it so and all that read it can read it so; then nothing is ever converted back. What is learnt, and what
- * comes from the batch or goes out, stays real. */
+/* bf16 precision. Operators state which inputs they can read as bf16, which outputs they can make as such,
+ * and which inputs must be so: the operands of products. A value becomes bf16 where its operator can make it
+ * so and all its readers can read it so; then nothing is ever converted back. Learnt values, inputs from the
+ * batch and outputs stay real. */
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
@@ -9,8 +9,8 @@
 
 /* ---- convert ---- */
 
-/* convert: reals to bf16, to the nearest. Only the precision pass adds it, behind the backward pass; so it
- * has no gradient. */
+/* Operator convert: reals to bf16, to the nearest. Only the precision pass adds it, behind the backward pass;
+ * so it has no gradient. */
 
 enum { BLOCK = 16384 };
 
@@ -55,7 +55,8 @@ static bool has_bit(uint64_t mask, uint32_t bit)
     return (mask >> bit & 1) != 0;
 }
 
-/* Of values that share their memory, the root's answer counts. An alias reads nothing. */
+/* Finds the values that can be bf16. For values that share their memory, the root's answer counts. An alias
+ * reads nothing. */
 static void find_bf16(const struct ph__graph *graph, bool *is_bf16)
 {
     for (size_t i = 0; i < graph->num_nodes; i++) {
@@ -81,8 +82,8 @@ static void set_types(struct ph__graph *graph, const bool *is_bf16)
             graph->values[value].type.dtype = PH_BF16;
 }
 
-/* Node `index` gets its input k as bf16; the conversion stands before it unless an earlier node has asked for
- * the same. */
+/* Gives node `index` its input k as bf16. The conversion goes before the node unless an earlier node has
+ * asked for the same. */
 static ph_status convert_input(struct ph_builder *builder, size_t index, uint32_t k)
 {
     struct ph__graph *graph = &builder->graph;

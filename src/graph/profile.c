@@ -1,4 +1,4 @@
-/* The profile of an executor: what each operator took, beside what its cost rule says it had to do. */
+/* The profile of an executor: each operator's time, and its work by its cost rule. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/thread/clock.h"
 #include "graph/executor.h"
 
-/* A dimension that the operator has just decided counts with its new value. */
+/* Updates output shapes, for dimensions that the operator has just decided. */
 static void refresh_shapes(const struct ph__call *call)
 {
     for (size_t k = 0; k < call->num_outputs; k++)
@@ -77,7 +77,7 @@ static ph_status write_row(struct ph__writer *writer, const struct profile_row *
         row->profile.cost.flops * per_second, row->profile.cost.bytes * per_second);
 }
 
-/* rows (a row a node that has run, count), dearest first, and their total. */
+/* Writes rows (count; one for each node that has run), dearest first, and their total. */
 static ph_status write_rows(
     struct ph__writer *writer, const struct profile_row *rows, size_t count, const struct profile_row *total)
 {

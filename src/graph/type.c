@@ -1,4 +1,4 @@
-/* Types: constructors, comparison, text, and their shape once the symbols have values. */
+/* Types: constructors, comparison, text, and shapes once the symbols have values. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -78,7 +78,8 @@ size_t ph__type_index_elements(const struct ph_type *type, const struct ph_shape
     }
 }
 
-/* "B", "N", and of dimensions that operators have added "U1", "U2": two histories are not of one length. */
+/* Names a symbol: "B", "N" and so on for the batch's, "U1", "U2" for those that operators have added, so that
+ * two histories do not look equally long. */
 static void name_symbol(uint32_t symbol, char name[16])
 {
     static const char of_batch[] = {' ', 'B', 'N', 'G', 'R', 'M'};
@@ -88,7 +89,7 @@ static void name_symbol(uint32_t symbol, char name[16])
         snprintf(name, 16, "U%u", (unsigned)(symbol - PH_NUM_BATCH_SYMBOLS + 1));
 }
 
-/* "8", "B", "26B" */
+/* Prints "8", "B" or "26B". */
 static int print_dim(struct ph_dim dim, char *buffer, size_t size)
 {
     char name[16];

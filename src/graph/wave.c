@@ -1,5 +1,4 @@
-/* Waves, planned and run: which nodes form them, and the threads of the team, each with what it takes to run
- * a node by itself. */
+/* Plans and runs waves: finds the nodes that form them, and gives each thread of the team its own backend. */
 #include "graph/wave.h"
 
 #include <stdio.h>
@@ -9,18 +8,18 @@
 
 /* ---- the plan ---- */
 
-/* Which nodes of an entry form waves (graph/wave.h).
+/* Waves of an entry's nodes (graph/wave.h).
  *
- * Every thing that nodes may meet at has a place in memory, of its bytes or, where it has none, of what the
- * workspace keeps about it. Nodes depend on each other where one writes a place that the other touches.
+ * Nodes depend on each other where one writes a place that the other touches. A place is a range of memory:
+ * the bytes of a value or, for a value without bytes, the workspace's record of it.
  *
- * Size is work: bytes, or FLOPs where they are more, at capacity, by the cost rules. Both go at some eight a
- * nanosecond on one thread. How many tasks a node would be cut into, the graph does not know, so a wave must
- * pay if none is cut, and must cost next to nothing if all are. */
+ * The size of a node is its work at capacity, by the cost rules: bytes, or FLOPs where they are more. One
+ * thread does some eight of either a nanosecond. The graph does not know how many tasks a node would be cut
+ * into, so a wave must pay if no node is cut, and must cost next to nothing if all are. */
 
-/* What a node has that no operator cuts, and little more. */
+/* Work of the largest node of a wave: little more than operators leave uncut. */
 static const double most_node_work = 512 << 10;
-/* Entering a region and leaving it takes the work of some ten kilobytes. */
+/* Least gain of a wave: entering and leaving a region takes the work of some ten kilobytes. */
 static const double least_gain = 32 << 10;
 
 struct place {
@@ -40,7 +39,7 @@ static void add_place(struct places *places, const void *begin, size_t bytes, bo
     places->at[places->count++] = (struct place){begin, (const char *)begin + bytes, is_written};
 }
 
-/* A dimension is decided by a node that has it in an output. */
+/* Adds the dimensions that operators decide; a node decides those of its outputs. */
 static void add_symbols(
     const struct ph_workspace *workspace, const struct ph_type *type, bool is_output, struct places *places)
 {
@@ -90,7 +89,7 @@ static bool depend(const struct places *a, const struct places *b)
     return false;
 }
 
-/* An alias does nothing when its turn comes: it is in nobody's way. */
+/* Returns true for an alias, which runs nothing and so conflicts with no node. */
 static bool is_alias(const struct ph_workspace *workspace, size_t index)
 {
     return (workspace->executor->program->graph.nodes[index].op->traits & PH_OP_ALIAS) != 0;
@@ -120,14 +119,14 @@ static bool is_independent(const struct ph_workspace *workspace, size_t first, s
     return true;
 }
 
-/* Whether nodes of that much work, and that much in the largest, are faster side by side. */
+/* Returns true when nodes with this sum of work, and this most in one node, are faster side by side. */
 static bool pays(const struct ph_workspace *workspace, double sum, double most)
 {
     const double share = sum / (double)ph__team_num_threads(workspace->executor->backend->team);
     return sum - (most > share ? most : share) >= least_gain && most - share <= least_gain;
 }
 
-/* The end of the longest wave that begins here; the next node where there is none. */
+/* Returns the end of the longest wave that begins at `first`; the next node where there is none. */
 static size_t wave_from(struct ph_workspace *workspace, size_t first, size_t entry_end)
 {
     const struct ph__node *nodes = workspace->executor->program->graph.nodes;
@@ -167,14 +166,14 @@ void ph__wave_plan(struct ph_workspace *workspace)
 struct worker {
     struct ph_backend backend; /* a team of one thread, no library */
     struct ph__operand operands[2 * PH_MAX_OPERANDS];
-    ph_status status; /* of `failed`, the first of its nodes in this wave that has; PH_OK: none */
+    ph_status status; /* status of `failed`, its first node in this wave that failed; PH_OK: none */
     size_t failed;
     char error[1024];
 };
 
 struct ph__wave_crew {
     size_t num_workers;
-    struct worker workers[]; /* each is its thread's while a wave runs, and the caller's behind it */
+    struct worker workers[]; /* each belongs to its thread while a wave runs, otherwise to the caller */
 };
 
 ph_status ph__wave_crew_create(const struct ph_backend *backend, struct ph__wave_crew **crew_out)
@@ -214,7 +213,7 @@ struct wave {
     size_t first;
 };
 
-/* An error's text belongs to the thread that met it: it is carried to the caller's. */
+/* Runs a member and keeps its error's text for the caller, since the text belongs to this thread. */
 static void run_member(void *argument, size_t task, size_t thread)
 {
     const struct wave *wave = argument;

@@ -1,9 +1,9 @@
 /* Workspaces: the memory of one batch in flight, and the walk over an entry's nodes.
  *
- * values[] says where each value stands; it changes only when the workspace grows or another batch is bound.
- * Before a node runs, its operands are copied from there and their shapes computed from the extents of the
- * moment, since an operator may decide a dimension (how many distinct slots a batch has). Nothing is
- * allocated on the way. */
+ * values[] has the place of each value; it changes only when the workspace grows or another batch is bound.
+ * Before a node runs, its operands are copied from there and their shapes computed from the current extents,
+ * since an operator may decide a dimension (the number of distinct slots of a batch). A run allocates
+ * nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const struct ph__graph *graph_of(const struct ph_workspace *workspace)
     return &workspace->executor->program->graph;
 }
 
-/* Where a value that does not come from the batch has its data. */
+/* Sets the place of a value that does not come from the batch. */
 static void place_value(struct ph_workspace *workspace, ph_value value)
 {
     const struct ph__graph *graph = graph_of(workspace);
@@ -50,7 +50,7 @@ static void place_value(struct ph_workspace *workspace, ph_value value)
     }
 }
 
-/* What the operators decide is bounded by what comes with the batch. */
+/* Bounds the dimensions that operators decide by those of the batch. */
 static void derive_capacities(const struct ph__graph *graph, uint64_t capacities[PH_MAX_SYMBOLS])
 {
     for (size_t i = PH_NUM_BATCH_SYMBOLS; i < graph->num_symbols; i++) {
@@ -74,7 +74,7 @@ static void carry_value(
             ph__type_index_elements(type, &shape) * sizeof *operand->index);
 }
 
-/* What stays from run to run comes along into the memory that is about to be adopted. */
+/* Copies outputs that stay from run to run into the memory that is about to be adopted. */
 static void carry_kept(const struct ph_workspace *workspace, const struct ph__memory_plan *plan, char *memory)
 {
     const struct ph__graph *graph = graph_of(workspace);
@@ -85,7 +85,7 @@ static void carry_kept(const struct ph_workspace *workspace, const struct ph__me
     }
 }
 
-/* The workspace now has this plan and memory, and what it held is gone, but for what stays. */
+/* Gives the workspace this plan and memory; all values but those carried over are lost. */
 static void adopt(struct ph_workspace *workspace, const struct ph__memory_plan *plan, void *memory)
 {
     const struct ph__graph *graph = graph_of(workspace);
@@ -102,9 +102,8 @@ static void adopt(struct ph_workspace *workspace, const struct ph__memory_plan *
     ph__memory_free(old_memory, old_bytes);
 }
 
-/* Plans for batches of this size and takes memory for it. All or nothing: a workspace that cannot grow serves
- * the batches that it was large enough for. The old memory goes last; the new, being untouched, adds only
- * address space. */
+/* Plans for batches of this size and allocates memory, all or nothing: a workspace that cannot grow still
+ * serves batches that fit. The old memory is freed last; the new, untouched, adds only address space. */
 static ph_status plan_workspace(
     struct ph_workspace *workspace, const uint64_t batch_capacities[PH_NUM_BATCH_SYMBOLS])
 {
@@ -187,7 +186,7 @@ struct ph_memory_usage ph_workspace_memory(const struct ph_workspace *workspace)
 
 /* ---- binding a batch ---- */
 
-/* By half at least, so that batches which grow slowly do not plan each time. */
+/* Returns a capacity that grows by half at least, so that slowly growing batches do not plan each time. */
 static uint64_t grown_capacity(uint64_t capacity, uint64_t needed)
 {
     if (needed <= capacity)
@@ -238,7 +237,7 @@ static ph_status check_batch(const struct ph__graph *graph, const struct ph_batc
     return check_width(graph, PH_INPUT_LABEL_MASK, batch->num_tasks, "labels");
 }
 
-/* The batch is only read: operands are not const because outputs share their type. */
+/* Binds an input; the batch is only read, but operands are not const because outputs share their type. */
 static void bind_input(
     struct ph_workspace *workspace, enum ph__batch_input input, const void *data, const void *index)
 {
@@ -337,7 +336,7 @@ void ph__workspace_call(struct ph_workspace *workspace, size_t index, uint64_t *
         .extents = extents};
 }
 
-/* Whether a kept result is still that of the parameters and state it was made from. Versions only grow, so
+/* Returns true if a kept result still fits the parameters and state it was made from. Versions only grow, so
  * their sum changes with any of them. */
 static bool is_current(struct ph_workspace *workspace, size_t index, const struct ph__call *call)
 {
@@ -366,7 +365,7 @@ ph_status ph__workspace_run_node(struct ph_workspace *workspace, size_t index,
     return executor->is_profiling ? ph__profile_call(executor, index, thread, &call) : op->run(&call);
 }
 
-/* The nodes up to the next wave's or node's begin. */
+/* Runs the wave or the node at `index`, then polls. */
 static ph_status run_from(struct ph_workspace *workspace, size_t index)
 {
     const struct ph_executor *executor = workspace->executor;
