@@ -1,6 +1,8 @@
-/* AutoInt (Song et al., CIKM 2019, arXiv 1810.11921): multi-head self-attention over the fields' vectors,
- * layer upon layer, x_{l+1} = relu(LN(attention(x_l W_q, x_l W_k, x_l W_v) + x_l W_r)), and one linear layer
- * over all of them. With hidden_units a perceptron stands beside it: AutoInt+. */
+/* AutoInt (Song et al., CIKM 2019, arXiv 1810.11921): layers of multi-head self-attention over the fields'
+ * vectors,
+ *   x_{l+1} = relu(LN(attention(x_l W_q, x_l W_k, x_l W_v) + x_l W_r)),
+ * and one linear layer over all vectors of the last. With hidden_units a perceptron runs beside them:
+ * AutoInt+. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -36,7 +38,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* x (B,F,K) W^T: (B,F,width) */
+/* Returns x (B,F,K) W^T: (B,F,width). */
 static ph_value projected(struct ph_builder *builder, const char *name, ph_value x, size_t width)
 {
     const size_t dims[] = {width, ph__layer_extent(builder, x, 2)};

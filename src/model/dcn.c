@@ -22,7 +22,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* first (w . x) + b + x */
+/* Returns first (w . x) + b + x. */
 static ph_value cross_layer(struct ph_builder *builder, size_t layer, ph_value first, ph_value x)
 {
     ph__layer_push_index(builder, "cross", layer);

@@ -1,9 +1,9 @@
 /* DCN-V2 (Wang et al., WWW 2021, arXiv 2008.13535): cross layers x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, W
- * whole or of low rank, W = U V^T; the perceptron stands beside them on the same x_0 (parallel) or on top of
+ * whole or of low rank, W = U V^T; the perceptron runs beside them on the same x_0 (parallel) or on top of
  * them (stacked).
  *
- * With bottom_units a bottom perceptron takes the dense features to one more vector of dimension D, as DLRM's
- * does. Stacked and of low rank this is MLPerf's DLRM-DCNv2. */
+ * With bottom_units a bottom perceptron turns the dense features into one more vector of dimension D, as
+ * DLRM's does. Stacked and of low rank this is MLPerf's DLRM-DCNv2. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -34,7 +34,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* (B, D of the bottom + F*D), or all features side by side */
+/* Returns (B, D of the bottom + F*D), or all features side by side. */
 static ph_value first_of(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {
@@ -45,7 +45,7 @@ static ph_value first_of(struct ph_builder *builder, const struct ph_model_setti
         builder, bottom, ph__layer_flatten(builder, ph__feature_embeddings(builder, settings, features)));
 }
 
-/* W x + b, or U (V^T x) + b */
+/* Returns W x + b, or U (V^T x) + b. */
 static ph_value linear_part(struct ph_builder *builder, size_t rank, ph_value x)
 {
     const size_t width = ph__layer_extent(builder, x, 1);

@@ -1,11 +1,13 @@
 /* DHEN (Zhang et al., arXiv 2203.11014): layers that are ensembles of interaction modules. Each module makes
- * l vectors u (l,D) of X (n,D): dot          u = W [x_i . x_j for i > j]                      all pairs of
- * vectors; of one, its square attention    u = W T(X)                                      T a transformer
- * encoder layer over the vectors convolution  u = W [K_1 * X, ..., K_c * X]                   X as an image
- * of one channel linear       u = W X cross        u = W (X^T X) + b                               X^T X
- * (D,D): the dimensions' second moments and the layer Y = LN(ensemble(u_1, ..., u_k) + S X), the ensemble one
- * below the other (concat), a sum or a weighted sum, S the identity where the numbers of vectors agree. Dense
- * features are one more vector, behind a perceptron. */
+ * l vectors u (l,D) of X (n,D):
+ *   dot          u = W [x_i . x_j for i > j]     all pairs of vectors; of one, its square
+ *   attention    u = W T(X)                      T a transformer encoder layer over the vectors
+ *   convolution  u = W [K_1 * X, ..., K_c * X]   X as an image of one channel
+ *   linear       u = W X
+ *   cross        u = W (X^T X) + b               X^T X (D,D): the dimensions' second moments
+ * and the layer Y = LN(ensemble(u_1, ..., u_k) + S X). The ensemble stacks the modules (concat) or takes
+ * their sum or a weighted sum; S is the identity where the numbers of vectors agree. Dense features are one
+ * more vector, behind a perceptron. */
 #include <string.h>
 
 #include "model/feature_layers.h"
@@ -68,7 +70,7 @@ static ph_value dot_module(struct ph_builder *builder, ph_value x, const struct 
     return ph_reshape(builder, u, 2, dims);
 }
 
-/* x + attention(x), normed, and that + feed-forward, normed */
+/* Normalises x + attention(x), then that + feed-forward. */
 static ph_value attention_module(
     struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
@@ -143,7 +145,7 @@ static module_function *find_module(const char *name)
 
 /* ---- layers ---- */
 
-/* The modules' vectors, one module's below the other's: (B, modules * outputs, D). */
+/* Stacks the modules' vectors: (B, modules * outputs, D). */
 static ph_value all_modules(struct ph_builder *builder, ph_value x, const struct ph_model_settings *settings)
 {
     const struct dhen_keys *own = settings->own;
@@ -162,8 +164,7 @@ static ph_value all_modules(struct ph_builder *builder, ph_value x, const struct
     return all;
 }
 
-/* (B, count * outputs, D) -> (B,outputs,D): a mix of the modules, whose weights are all 1 and stay so for a
- * plain sum. */
+/* Sums the modules, plainly or with learnt weights that begin at 1: (B,count*outputs,D) -> (B,outputs,D). */
 static ph_value summed(struct ph_builder *builder, const struct dhen_keys *own, ph_value all)
 {
     const size_t count = own->modules.count;

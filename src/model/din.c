@@ -1,8 +1,9 @@
-/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): what a sample's history says of its
- * target. An item h of the history counts by a(h, t) = MLP([t, h, t - h, t * h]), without a softmax, so that
- * a history of much interest weighs more than one of little; sum_h a(h, t) h stands beside the other
- * features' embeddings under a perceptron. Histories and targets come in pairs (items, their categories),
- * which should share their table's rows (data.fields[].shares). */
+/* Deep interest network (Zhou et al., KDD 2018, arXiv 1706.06978): weighs a sample's history by its target.
+ * An item h of the history counts by
+ *   a(h, t) = MLP([t, h, t - h, t * h]),
+ * without a softmax, so that a history of much interest weighs more than one of little. A perceptron reads
+ * sum_h a(h, t) h beside the other features' embeddings. Histories and targets come in pairs (items, their
+ * categories), which should share their table's rows (data.fields[].shares). */
 #include <stdlib.h>
 
 #include "model/feature_layers.h"
@@ -70,13 +71,13 @@ static bool is_history(const struct pairs *pairs, size_t feature)
     return false;
 }
 
-/* h (M,D) by their weights for the target (B,D) of their sample: (M,1) */
+/* Returns the weights of items h (M,D) for the target (B,D) of their sample: (M,1). */
 static ph_value weights_of(struct ph_builder *builder, ph_value target, ph_value items, ph_value bags,
     const struct ph_model_settings *settings)
 {
     const struct din_keys *own = settings->own;
     struct ph_model_settings plain =
-        *settings; /* items are no samples: their statistics would be histories' lengths */
+        *settings; /* items are not samples: their statistics would be histories' lengths */
     plain.batch_norm = false;
     ph_value t = ph_repeat_rows(builder, target, bags);
     const ph_value parts[] = {
@@ -87,7 +88,7 @@ static ph_value weights_of(struct ph_builder *builder, ph_value target, ph_value
     return ph__layer_affine(builder, "output", x, 1, PH_IDENTITY);
 }
 
-/* What one history says of its target: (B,D). */
+/* Summarises one history for its target: (B,D). */
 static ph_value interest(struct ph_builder *builder, size_t pair, ph_value table, size_t history,
     ph_value target, const struct ph_model_settings *settings, const struct ph_model_features *features)
 {
@@ -100,8 +101,7 @@ static ph_value interest(struct ph_builder *builder, size_t pair, ph_value table
     return x;
 }
 
-/* The pooled features that are no histories: (B,S,D); others has room for all features and gets which they
- * are. */
+/* Pools the features that are not histories: (B,S,D). others (num_sparse) gets their indices. */
 static ph_value pooled(struct ph_builder *builder, const struct pairs *pairs, ph_value table,
     const struct ph_model_settings *settings, const struct ph_model_features *features, size_t *others)
 {
@@ -114,7 +114,7 @@ static ph_value pooled(struct ph_builder *builder, const struct pairs *pairs, ph
     return ph_embedding_bag(builder, ids, table, settings->pooling, id_weights);
 }
 
-/* The vector of one of the pooled features: (B,D). */
+/* Returns the vector of one of the pooled features: (B,D). */
 static ph_value vector_of(struct ph_builder *builder, ph_value vectors, const size_t *others, size_t feature)
 {
     size_t place = 0;
@@ -123,7 +123,7 @@ static ph_value vector_of(struct ph_builder *builder, ph_value vectors, const si
     return ph__layer_flatten(builder, ph_slice(builder, vectors, 1, place, 1));
 }
 
-/* All that the perceptron on top sees of the ids: (B, F*D). */
+/* Returns the inputs of the top perceptron that come from ids: (B, F*D). */
 static ph_value lookups(struct ph_builder *builder, const struct pairs *pairs,
     const struct ph_model_settings *settings, const struct ph_model_features *features, size_t *others)
 {

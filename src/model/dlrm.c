@@ -1,6 +1,6 @@
-/* DLRM (Naumov et al., arXiv 1906.00091): a bottom perceptron takes the dense features to one more vector of
- * dimension D; the vectors interact, by all pairwise dot products ("dot") or side by side ("cat"); a top
- * perceptron gives the logits. Without dense features there is no bottom. */
+/* DLRM (Naumov et al., arXiv 1906.00091): a bottom perceptron turns the dense features into one more vector
+ * of dimension D; the vectors interact, by all pairwise dot products ("dot") or side by side ("cat"); a top
+ * perceptron computes the logits. Without dense features there is no bottom. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

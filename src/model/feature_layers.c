@@ -1,4 +1,4 @@
-/* What models read of a sample: embeddings of its ids, its dense features. */
+/* Layers that read a sample's features: embeddings of its ids, its dense features. */
 #include "model/feature_layers.h"
 
 #include <stdlib.h>
@@ -11,14 +11,14 @@ const struct ph_table_slice *ph__feature_slices(const struct ph_model_features *
     return features->slices != NULL ? features->slices : features->sparse;
 }
 
-/* Some features' ids, and the slices of a table of theirs. */
+/* Ids of some features, and the slices of their table. */
 struct lookup {
     ph_value ids;
     size_t num_features;
     const struct ph_table_slice *slices;
 };
 
-/* (B,F,dim) from a table of the current scope with a slice a feature. */
+/* Looks up (B,F,dim) in a table of the current scope with a slice for each feature. */
 static ph_value embedding_table(struct ph_builder *builder, const struct lookup *lookup, size_t dim,
     const struct ph_model_settings *settings, bool has_id_weights)
 {

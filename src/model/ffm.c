@@ -1,6 +1,6 @@
 /* Field-aware factorisation machine (Juan et al., RecSys 2016): logistic regression + the sum over all pairs
- * of fields of the dot product of the vectors that each holds towards the other. An id has F vectors of D
- * reals, one for each field. */
+ * of fields of the dot product of each one's vector towards the other. An id has F vectors of D reals, one
+ * for each field. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"

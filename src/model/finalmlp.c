@@ -1,7 +1,8 @@
 /* FinalMLP (Mao et al., AAAI 2023, arXiv 2304.00902): two perceptrons x and y over all fields, each behind a
- * gate of its own, and logits = w_x . x + w_y . y + sum_h x_h^T W_h y_h + b. A stream's gate is 2
- * sigmoid(MLP(c)) for every number of the embeddings, c the embeddings of the stream's context, a few named
- * features, in tables of their own. */
+ * gate of its own, and
+ *   logits = w_x . x + w_y . y + sum_h x_h^T W_h y_h + b.
+ * A stream's gate is 2 sigmoid(MLP(c)) for every number of the embeddings; c are the embeddings of the
+ * stream's context, a few named features, in tables of their own. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -42,7 +43,7 @@ struct stream {
     const struct ph__integer_list *units;
 };
 
-/* x (B,K) times its gate */
+/* Multiplies x (B,K) by its gate. */
 static ph_value gated(struct ph_builder *builder, const struct stream *stream, ph_value x,
     const struct ph_model_settings *settings, const struct ph_model_features *features)
 {

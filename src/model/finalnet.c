@@ -1,10 +1,10 @@
 /* FinalNet (Zhu et al., SIGIR 2023): blocks of factorised interaction layers in place of a perceptron. A
- * layer makes [h2, h1] = W x + b and gives [h2, h1 * h2] (concat) or h2 + h1 * h2 (sum), then batch norm,
- * activation, dropout.
+ * layer computes [h2, h1] = W x + b and returns [h2, h1 * h2] (concat) or h2 + h1 * h2 (sum), then batch
+ * norm, activation, dropout.
  *
  * With second_units there are two blocks, each with its own logits, whose mean is the model's; each also
- * learns from that mean as its teacher. A field gate before the first block gives [x, x * g], with g a linear
- * function of all fields, dimension by dimension. */
+ * learns from that mean as its teacher. A field gate before the first block returns [x, x * g], with g a
+ * linear function of all fields, dimension by dimension. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -37,7 +37,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* (B,F,D) -> (B,2F,D), the gates all 1 at first */
+/* (B,F,D) -> (B,2F,D); all gates begin at 1. */
 static ph_value field_gate(struct ph_builder *builder, ph_value x)
 {
     const size_t num_fields = ph__layer_extent(builder, x, 1);
@@ -81,7 +81,7 @@ static ph_value block(struct ph_builder *builder, const char *name, ph_value x,
     return logits;
 }
 
-/* The block learns what the whole model says. */
+/* Adds a loss of a block's logits against the whole model's probabilities. */
 static void learn_from(struct ph_builder *builder, const char *name, ph_value logits, ph_value teacher)
 {
     const size_t num_tasks = ph__layer_extent(builder, logits, 1);

@@ -1,4 +1,4 @@
-/* What follows a value. Sizes of parameters follow from the values they meet. */
+/* Layers over values. Parameters take their sizes from the values. */
 #include "model/layers.h"
 
 #include <stdio.h>
@@ -19,7 +19,6 @@ void ph__layer_push_index(struct ph_builder *builder, const char *name, size_t i
     ph_builder_push_scope(builder, scope);
 }
 
-/* The extent of the last dimension. */
 static size_t width_of(struct ph_builder *builder, ph_value x)
 {
     return x != 0 ? ph__layer_extent(builder, x, ph_value_type(builder, x).num_dims - 1) : 1;

@@ -1,7 +1,8 @@
 /* MaskNet (Wang et al., DLP-KDD 2021, arXiv 2102.07619): blocks that multiply their input by a mask made of
- * the embeddings, block(v) = dropout(activation(LN(W (mask(e) * v)))),  mask(e) = W_2 relu(W_1 e + b_1) +
- * b_2. Serial: each block's input is the former one's output. Parallel: all blocks read the embeddings, a
- * perceptron their outputs. */
+ * the embeddings,
+ *   block(v) = dropout(activation(LN(W (mask(e) * v)))),  mask(e) = W_2 relu(W_1 e + b_1) + b_2.
+ * Serial: each block reads the output of the one before it. Parallel: all blocks read the embeddings, and a
+ * perceptron reads their outputs. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -38,7 +39,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* mask(e) * v: (B,K) */
+/* Returns mask(e) * v: (B,K). */
 static ph_value masked(struct ph_builder *builder, double reduction, ph_value embeddings, ph_value v)
 {
     const size_t width = ph__layer_extent(builder, v, 1);
@@ -47,7 +48,7 @@ static ph_value masked(struct ph_builder *builder, double reduction, ph_value em
     return ph_multiply(builder, ph__layer_affine(builder, "mask.1", mask, width, PH_IDENTITY), v);
 }
 
-/* (B,units) */
+/* Builds block `index`: (B,units). */
 static ph_value block(struct ph_builder *builder, size_t index, ph_value embeddings, ph_value v, size_t units,
     const struct ph_model_settings *settings)
 {
@@ -62,7 +63,7 @@ static ph_value block(struct ph_builder *builder, size_t index, ph_value embeddi
     return v;
 }
 
-/* (B,F,D), each field's vectors by a norm of their own */
+/* Normalises the vectors of each field by a norm of the field's own: (B,F,D). */
 static ph_value normed_fields(struct ph_builder *builder, ph_value vectors)
 {
     const size_t num_fields = ph__layer_extent(builder, vectors, 1);

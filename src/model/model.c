@@ -53,7 +53,7 @@ static bool are_positive(const int64_t *units, size_t num_units)
     return true;
 }
 
-/* With the defaults of the kind's own keys, which nobody has read from a config. */
+/* Builds with the defaults of the kind's own keys, for settings that were not read from a config. */
 static ph_value build_with_defaults(struct ph_builder *builder, const struct ph_model_settings *settings,
     const struct ph_model_features *features)
 {

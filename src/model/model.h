@@ -1,4 +1,4 @@
-/* Inside of the model room: what each architecture's file gives. */
+/* Interface of each architecture's file. */
 #ifndef PH_MODEL_MODEL_H
 #define PH_MODEL_MODEL_H
 
@@ -7,11 +7,11 @@
 
 struct ph__model {
     const char *description; /* one line */
-    /* Keys of its own, section "model.<name>"; NULL: it has none. At most PH_MODEL_KEYS_BYTES of settings. */
+    /* Keys of the model's own section "model.<name>"; NULL: none. At most PH_MODEL_KEYS_BYTES of settings. */
     const struct ph__option_table *keys;
     /* Adds the architecture to the builder and returns its logits (B,T). The features have been checked: at
-     * least one dense or sparse feature and one task. settings->own are those of `keys`, never NULL where
-     * there are any. */
+     * least one dense or sparse feature and one task. settings->own has the values of `keys`, never NULL
+     * where there are any. */
     ph_value (*build)(struct ph_builder *builder, const struct ph_model_settings *settings,
         const struct ph_model_features *features);
 };
@@ -29,7 +29,7 @@ enum ph__model_kind {
     PH_NUM_MODELS
 };
 
-/* Of a kind in [0, PH_NUM_MODELS). */
+/* Returns a kind's model; kind in [0, PH_NUM_MODELS). */
 const struct ph__model *ph__model(int kind);
 
 #endif

@@ -81,7 +81,7 @@ size_t ph__model_used_sections(struct ph__model_section *section, struct ph__sec
     return 2;
 }
 
-/* A key of another kind would be set in vain. */
+/* Refuses keys of kinds other than the chosen one, which would have no effect. */
 static ph_status refuse_others(struct ph__model_section *section, struct ph__arena *arena)
 {
     const int chosen = section->settings.kind;
@@ -111,7 +111,7 @@ ph_status ph__model_section_finish(struct ph__model_section *section, struct ph_
     return refuse_others(section, arena);
 }
 
-/* ---- the way back ---- */
+/* ---- sections from settings ---- */
 
 static ph_status copy_list(struct ph__integer_list *list, const int64_t *items, size_t count)
 {

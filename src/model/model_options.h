@@ -7,7 +7,7 @@
 #include "base/option/option.h"
 #include "model/model.h"
 
-/* Stays where it is: the settings point into it. */
+/* Settings read from the section. Must not move: the settings point into it. */
 struct ph__model_section {
     struct ph_model_settings settings;
     struct ph__integer_list hidden_units, bottom_units, top_units;
@@ -18,20 +18,19 @@ struct ph__model_section {
 
 extern const struct ph__option_table ph__model_options;
 
-/* The tables to read "model" by: its own, and that of each kind that has keys of its own. sections_out has
- * room for PH_NUM_MODEL_SECTIONS; returns how many there are. */
+/* Lists the tables to read "model" by: its own, and one for each kind that has keys of its own. sections_out
+ * has room for PH_NUM_MODEL_SECTIONS; returns their number. */
 #define PH_NUM_MODEL_SECTIONS (1 + PH_NUM_MODELS)
 size_t ph__model_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
-/* Of these, what counts for the kind that has been read: one or two. */
+/* Lists the sections that count for the kind that has been read, and returns their number: one or two. */
 size_t ph__model_used_sections(struct ph__model_section *section, struct ph__section *sections_out);
 
-/* After reading: points the settings' arrays at the section's. PH_ERROR_CONFIG for a key of another kind than
- * the chosen one. */
+/* Completes the settings after reading: points their arrays at the section's. PH_ERROR_CONFIG for a key of
+ * another kind than the chosen one. */
 ph_status ph__model_section_finish(struct ph__model_section *section, struct ph__arena *arena);
 
-/* Makes a section of settings that may come from elsewhere. PH_ERROR_CONFIG for more layers than a config can
- * name. */
+/* Makes a section from settings of any origin. PH_ERROR_CONFIG for more layers than a config can name. */
 ph_status ph__model_section_take(
     struct ph__model_section *section, const struct ph_model_settings *settings, struct ph__arena *arena);
 

@@ -1,9 +1,9 @@
 /* Wukong (Zhang et al., arXiv 2403.02545): layers of a factorisation machine block and a linear compression
- * block over the fields' vectors, X (n,D) in, (n_F + n_L, D) out: X' = LN([FMB(X), LCB(X)] + R X),   FMB(X) =
- * f(MLP(LN(X (X^T Y)))) as n_F vectors,   LCB(X) = W_L X, with f the activation and Y (n,k) learnt, so that
- * the products cost O(n k D), or made of X itself (attentive projection); R is the identity where the numbers
- * of rows agree. The orders of interaction double from layer to layer. Dense features are one more vector,
- * behind a perceptron. */
+ * block over the fields' vectors, X (n,D) in, (n_F + n_L, D) out:
+ *   X' = LN([FMB(X), LCB(X)] + R X),   FMB(X) = f(MLP(LN(X (X^T Y)))) as n_F vectors,   LCB(X) = W_L X,
+ * with f the activation. Y (n,k) is learnt, so that the products cost O(n k D), or made of X itself
+ * (attentive projection); R is the identity where the numbers of rows agree. The orders of interaction double
+ * from layer to layer. Dense features are one more vector, behind a perceptron. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
@@ -44,7 +44,7 @@ static const struct ph__option_table keys = {
     .traits = PH_KEY_OF_MODEL,
 };
 
-/* Y^T X with a Y that the input makes: (B,k,D) */
+/* Returns Y^T X with a Y made from the input: (B,k,D). */
 static ph_value attentive_projection(
     struct ph_builder *builder, const struct wukong_keys *own, ph_value x, size_t rank)
 {
@@ -56,7 +56,7 @@ static ph_value attentive_projection(
     return ph_batch_product(builder, ph_reshape(builder, y, 2, (size_t[]){rank, n}), x, false, false);
 }
 
-/* The products of all rows of x with those of the projection, side by side: (B, n * k) */
+/* Returns the products of all rows of x with those of the projection, side by side: (B, n * k). */
 static ph_value products(struct ph_builder *builder, const struct wukong_keys *own, ph_value x)
 {
     const size_t rank = (size_t)own->rank;
@@ -74,7 +74,7 @@ static ph_value fm_block(struct ph_builder *builder, ph_value x, const struct ph
     const struct wukong_keys *own = settings->own;
     const size_t dims[] = {(size_t)own->fm_outputs, ph__layer_extent(builder, x, 2)};
     ph_builder_push_scope(builder, "fm");
-    struct ph_model_settings plain = *settings; /* layer norm is the block's own */
+    struct ph_model_settings plain = *settings; /* the block has its own layer norm */
     plain.batch_norm = false;
     ph_value y = products(builder, own, x);
     y = own->layer_norm ? ph__layer_norm(builder, "norm", y) : y;

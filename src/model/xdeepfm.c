@@ -1,7 +1,7 @@
 /* xDeepFM (Lian et al., KDD 2018, arXiv 1803.05170): logistic regression, a compressed interaction network
  * over the fields' vectors and a perceptron. Each CIN layer mixes the products of its input's vectors with
- * the first ones, dimension by dimension; what each layer makes is summed over the dimensions, and one linear
- * layer over all layers' sums gives the CIN's logits. */
+ * the first layer's, dimension by dimension; its output is summed over the dimensions, and one linear layer
+ * over all layers' sums computes the CIN's logits. */
 #include "model/feature_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
