@@ -12,14 +12,13 @@
 #include "store/checkpoint_folder.h"
 #include "store/store.h"
 
-/* Tells whether the file is missing; one that cannot be looked up may exist. */
+/* Returns true when the file is missing; one that cannot be looked up may exist. */
 static bool is_missing(const char *path)
 {
     return !ph__file_exists(path) && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Gives where the file of this name stands in the folder; owned by the arena. PH_ERROR_CHECKPOINT when it is
- * missing. */
+/* Finds a file of the folder by name; the path is owned by the arena. PH_ERROR_CHECKPOINT when missing. */
 static ph_status find_file(
     struct ph__arena *arena, const char *folder, const char *name, const char **path_out)
 {
@@ -35,7 +34,7 @@ static ph_status find_file(
     return PH_OK;
 }
 
-/* ---- what the model is ---- */
+/* ---- the model's settings ---- */
 
 static ph_status read_weights_settings(struct ph__arena *arena, const char *config_path,
     const char *weights_path, struct ph__model_origin *origin)
@@ -101,7 +100,7 @@ void ph__model_config_fini(struct ph__model_config *config)
 
 struct files {
     const char *folder, *encoder, *weights;
-    const char *config; /* NULL: there is none */
+    const char *config; /* NULL: none */
 };
 
 static ph_status find_files(struct ph__arena *arena, const char *folder, struct files *files_out)
@@ -132,8 +131,8 @@ static ph_status check_encoder(
         encoder_path);
 }
 
-/* Weights that do not say what they were learnt with are taken as they are; what they say stands for a
- * config.yaml that is missing. */
+/* Checks the config against the settings in the weights' metadata. Weights without such metadata are
+ * accepted; their settings replace a config.yaml that is missing. */
 static ph_status check_config(const struct ph__folder *file, const char *folder, const char *weights_path)
 {
     struct ph__model_config config;
@@ -172,8 +171,8 @@ static ph_status build_program(struct ph__model_folder *model, const struct ph_m
     return status;
 }
 
-/* Settings that the weights themselves gave are believed as far as encoder and weights allow: before memory
- * is taken for a model that the weights cannot be those of. */
+/* Builds a model from the settings in the weights' metadata, which are trusted only as far as encoder and
+ * weights allow: checks sizes before memory is allocated for a model that the weights cannot fill. */
 static ph_status build_unvouched(
     struct ph__model_folder *model, const struct ph_model_settings *settings, const char *weights_path)
 {
@@ -193,7 +192,8 @@ static ph_status build_unvouched(
         weights_path, tensor_bytes, wanted_bytes);
 }
 
-/* An executor adds the program's parameters to store and state; the checkpoint then fills them. */
+/* Loads the weights: an executor adds the program's parameters to store and state, the checkpoint fills
+ * them. */
 static ph_status load_weights(struct ph__model_folder *model, const char *path)
 {
     struct ph_backend *backend;

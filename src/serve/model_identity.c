@@ -27,9 +27,9 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     return PH_OK;
 }
 
-/* ---- the way back ---- */
+/* ---- text to settings ---- */
 
-/* Other keys could make a config of what is no model: paths, say. */
+/* Returns true for a key of the model. Other keys, paths say, must not get into a config this way. */
 static bool is_of_model(const struct ph__section *sections, size_t num_sections, const char *line)
 {
     for (size_t i = 0; i < num_sections; i++) {
@@ -48,7 +48,7 @@ static bool is_of_model(const struct ph__section *sections, size_t num_sections,
     return false;
 }
 
-/* The lines of the text, each with a NUL in place of its end. */
+/* Cuts the text into lines, each with a NUL in place of its end. */
 static ph_status cut_lines(const char *path, const char *text, const struct ph__section *sections,
     size_t num_sections, struct ph__arena *arena, const char ***lines_out, size_t *num_lines_out)
 {
@@ -97,7 +97,7 @@ ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_
 
 /* ---- comparing ---- */
 
-/* The first line of `text` that is none of `other`; its length is 0 when there is none. */
+/* Returns the first line of `text` that `other` lacks; its length is 0 when there is none. */
 static const char *line_missing(const char *text, const char *other, size_t *length_out)
 {
     for (const char *line = text; *line != '\0';) {

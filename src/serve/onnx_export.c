@@ -1,5 +1,5 @@
-/* The walk over an inference program: its leaves become the inputs and constants of the ONNX graph, and each
- * node what its operator's function adds. */
+/* Walks over an inference program: its leaves become the inputs and constants of the ONNX graph, and the
+ * function of each node's operator adds ONNX nodes. */
 #include "serve/onnx_export.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
     return PH_OK;
 }
 
-/* The program's output (B,T); 0 where it has none. */
+/* Returns the program's output (B,T), 0 without one. */
 static ph_value find_logits(const struct ph__graph *graph)
 {
     for (size_t i = 0; i < graph->num_outputs; i++)
@@ -89,7 +89,7 @@ static ph_value find_logits(const struct ph__graph *graph)
     return 0;
 }
 
-/* logits (B,T) + [shift, 0, …] */
+/* Adds logits (B,T) + [shift, 0, …]. */
 static void add_shifted(struct ph__onnx_walk *walk, const char *logits, size_t num_tasks, double shift)
 {
     ph_real *shifts = ph__arena_alloc_array(&walk->model->arena, num_tasks, sizeof *shifts);
@@ -124,7 +124,7 @@ static ph_status add_outputs(struct ph__onnx_walk *walk, double logit_shift)
 
 /* ---- metadata ---- */
 
-/* Writes which feature each column of an input is into the metadata, one name a line. */
+/* Writes the feature of each column of an input into the metadata, one name a line. */
 static void add_names(
     struct ph__onnx_walk *walk, const char *input, const char *const *names, size_t num_names)
 {

@@ -2,8 +2,9 @@
  * + first row of the feature's slice; a feature with lists is a Gather of its padded list, whose rows are
  * masked and summed.
  *
- * slots:          ids -> "<node>/single" (B,S); for each list "<node>/<feature>/slots" (B,L),
- * "<node>/<feature>/mask" (B,L,1) embedding_bag:  those -> (B,F,D), the features in their order */
+ * slots:          ids -> "<node>/single" (B,S);
+ *                for each list "<node>/<feature>/slots" (B,L), "<node>/<feature>/mask" (B,L,1)
+ * embedding_bag:  those -> (B,F,D), the features in their order */
 #include "serve/onnx_operators.h"
 
 #include "op/attributes.h"
@@ -18,7 +19,7 @@ static const char *feature_name(const struct ph_encoder *encoder, size_t feature
     return encoder->sparse[feature].name;
 }
 
-/* "<node>/<feature>/<suffix>" */
+/* Returns "<node>/<feature>/<suffix>". */
 static const char *list_name(
     struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature, const char *suffix)
 {
@@ -32,7 +33,7 @@ static const char *list_integer(struct ph__onnx_walk *walk, const struct ph__nod
     return ph__onnx_model_integers(walk->model, list_name(walk, node, feature, suffix), 1, &value);
 }
 
-/* A node of that name. */
+/* Adds a node named "<node>/<feature>/<suffix>". */
 static const char *list_emit(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
     const char *suffix, const char *operator_name, const char *const *inputs,
     const struct ph__onnx_attribute *attributes)
@@ -82,7 +83,7 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph__node *
     ph__onnx_emit(walk, node, "single", "Add", PH_ONNX_INPUTS("ids", constant), NULL);
 }
 
-/* A padded position has slot 0 of its feature, and the mask 0. */
+/* Adds the slots and the mask of a list. A padded position has slot 0 of its feature, and the mask 0. */
 static void add_list_slots(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
     const int64_t base = (int64_t)ph__slots_ranges(node)[feature].first_row;
@@ -116,8 +117,8 @@ static const struct ph__node *producer(const struct ph__onnx_walk *walk, ph_valu
     return &walk->graph->nodes[walk->graph->values[value].producer];
 }
 
-/* (B,L,1): the mask, or the weights of the ids where there are any, and 0 for padding, whatever its weight
- * says: NaN times a mask of 0 would stay. */
+/* Returns the factors of a list's rows, (B,L,1): the mask, or the weights of the ids where there are any.
+ * Padding has factor 0 whatever its weight: NaN times a mask of 0 would stay. */
 static const char *list_factors(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
     const struct ph__node *slots_node = producer(walk, node->inputs[SLOTS]);
@@ -133,7 +134,7 @@ static const char *list_factors(struct ph__onnx_walk *walk, const struct ph__nod
     return list_emit(walk, node, feature, "factors", "Unsqueeze", PH_ONNX_INPUTS(weights, axis), NULL);
 }
 
-/* (B,1,D) divided by the number of ids, or by 1 where there are none. */
+/* Divides a sum (B,1,D) by the number of ids, or by 1 where there are none. */
 static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature,
     const char *sum, const char *mask, const char *axis)
 {
@@ -144,7 +145,7 @@ static const char *divide_by_length(struct ph__onnx_walk *walk, const struct ph_
     return list_emit(walk, node, feature, "mean", "Div", PH_ONNX_INPUTS(sum, divisor), NULL);
 }
 
-/* (B,1,D): the sum of the rows of the list, over its length for mean pooling. An empty list is 0. */
+/* Sums the rows of the list, over its length for mean pooling: (B,1,D). An empty list gives 0. */
 static const char *pool_list(struct ph__onnx_walk *walk, const struct ph__node *node, size_t feature)
 {
     const struct ph__embedding_bag_attributes *attributes = node->attributes;
@@ -161,7 +162,7 @@ static const char *pool_list(struct ph__onnx_walk *walk, const struct ph__node *
     return attributes->pooling == PH_POOL_MEAN ? divide_by_length(walk, node, feature, sum, mask, axis) : sum;
 }
 
-/* (B,F,D) in the order of the features, from the single ones in front of the lists. */
+/* Puts the parts, single features before lists, into the order of the features: (B,F,D). */
 static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph__node *node, const char *parts)
 {
     const struct ph_encoder *encoder = walk->encoder;

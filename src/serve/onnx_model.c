@@ -10,7 +10,7 @@
 #include "base/memory/memory.h"
 #include "phloem/version.h"
 
-#define IR_VERSION 8 /* of the ONNX releases that have operator set 17 */
+#define IR_VERSION 8 /* version of the ONNX releases that have operator set 17 */
 #define OPERATOR_SET 17
 #define MAX_FILE_BYTES ((uint64_t)INT32_MAX)
 
@@ -127,7 +127,7 @@ const char *ph__onnx_model_tensor(struct ph__onnx_model *model, const struct ph_
     return tensor->name;
 }
 
-/* A copy of the bytes as a constant. */
+/* Adds a copy of the bytes as a constant. */
 static const char *add_copy(struct ph__onnx_model *model, struct ph__onnx_tensor tensor, size_t size)
 {
     void *copy = ph__arena_alloc(&model->arena, size);
@@ -153,7 +153,7 @@ const char *ph__onnx_model_real(struct ph__onnx_model *model, const char *name, 
     return add_copy(model, tensor, sizeof value);
 }
 
-/* TypeProto { Tensor { elem_type, TensorShapeProto { dim … } } }, from the inside out. */
+/* Writes TypeProto { Tensor { elem_type, TensorShapeProto { dim … } } }, from the inside out. */
 static void write_type(
     struct ph__protobuf *message, enum ph__onnx_type type, size_t num_dims, const struct ph__onnx_dim *dims)
 {
@@ -209,7 +209,7 @@ static uint64_t data_bytes(const struct ph__onnx_tensor *tensor)
     return (uint64_t)ph_shape_elements(&tensor->shape) * element;
 }
 
-/* What of an initializer stands before its data: its frame in the graph, and its fields. */
+/* Bytes of an initializer before its data: its frame in the graph, and its fields. */
 struct tensor_head {
     struct ph__protobuf frame, fields;
 };
@@ -242,7 +242,7 @@ static uint64_t tensors_bytes(const struct ph__onnx_model *model, struct tensor_
     return total;
 }
 
-/* The fields of the model; those of its graph follow it, so the graph is the last. */
+/* Writes the fields of the model; those of its graph follow, so the graph is the last. */
 static void write_model_head(struct ph__onnx_model *model, uint64_t graph_bytes, struct ph__protobuf *head)
 {
     ph__protobuf_integer(head, MODEL_IR_VERSION, IR_VERSION);

@@ -2,8 +2,8 @@
  *
  * Field numbers, types and versions are those of onnx/onnx.proto3 of the ONNX project (github.com/onnx/onnx);
  * operators are those of its operator set 17. Names are copied; the arrays of constants are borrowed until
- * the model is written, and go into the file without a copy. Errors are sticky: the first is reported by
- * ph__onnx_model_write. */
+ * the model is written, and go into the file without a copy. Errors are sticky: ph__onnx_model_write reports
+ * the first one. */
 #ifndef PH_SERVE_ONNX_MODEL_H
 #define PH_SERVE_ONNX_MODEL_H
 
@@ -40,7 +40,7 @@ struct ph__onnx_tensor {
     const void *data; /* borrowed until the model is written */
 };
 
-/* A dimension of an input or an output: fixed, or named where `symbol` is given. */
+/* A dimension of an input or an output: named by `symbol`, or fixed if that is NULL. */
 struct ph__onnx_dim {
     size_t extent;
     const char *symbol;
@@ -62,14 +62,14 @@ void ph__onnx_model_fini(struct ph__onnx_model *model);
 /* Records ph_fail(status, ...) unless the model has failed already. */
 void ph__onnx_model_fail(struct ph__onnx_model *model, ph_status status, const char *format, ...)
     PH_PRINTF(3, 4);
-/* Text in the model's memory, for names; "" after failure. */
+/* Prints a text in the model's memory, for names; "" after failure. */
 const char *ph__onnx_model_text(struct ph__onnx_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A node with one output, after those that make its inputs. Returns `output`. */
+/* Adds a node with one output, after those that make its inputs. Returns `output`. */
 const char *ph__onnx_model_node(
     struct ph__onnx_model *model, const char *output, const struct ph__onnx_node *node);
-/* Constants. Each returns the name. */
+/* Add a constant and return its name. */
 const char *ph__onnx_model_tensor(struct ph__onnx_model *model, const struct ph__onnx_tensor *tensor);
 const char *ph__onnx_model_integers(/* (count), copied */
     struct ph__onnx_model *model, const char *name, size_t count, const int64_t *integers);
@@ -81,8 +81,8 @@ void ph__onnx_model_output(struct ph__onnx_model *model, const char *name, enum 
     size_t num_dims, const struct ph__onnx_dim *dims);
 void ph__onnx_model_metadata(struct ph__onnx_model *model, const char *key, const char *value);
 
-/* Writes the file atomically, the graph under this name. PH_ERROR_USAGE above the 2 GiB that a protobuf
- * message may have, PH_ERROR_DISK, or the first error of what was added. */
+/* Writes the file atomically, the graph under this name. PH_ERROR_USAGE above the 2 GiB of a protobuf
+ * message, PH_ERROR_DISK, or the first error while the model was built. */
 ph_status ph__onnx_model_write(struct ph__onnx_model *model, const char *graph_name, const char *path);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "op/attributes.h"
 
-/* ---- small words ---- */
+/* ---- helpers ---- */
 
 const char *ph__onnx_name(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix)
 {
@@ -24,7 +24,7 @@ const char *ph__onnx_integer(
     return ph__onnx_model_integers(walk->model, ph__onnx_name(walk, node, suffix), 1, &value);
 }
 
-/* Adds a constant () of that name. */
+/* Adds a constant () named "<node>/<suffix>". */
 static const char *number_of(
     struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix, ph_real value)
 {
@@ -64,13 +64,14 @@ const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node
 
 /* ---- operators ---- */
 
-/* The memory is the input's, or the input in a layout that only our own kernels read. */
+/* Gives the output the input's name: the memory is the same, or the same numbers in a layout that only our
+ * own kernels read. */
 static void same(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     ph__onnx_set_output(walk, node, ph__onnx_input(walk, node, 0));
 }
 
-/* Gemm is for matrices: what has more dimensions goes through MatMul. */
+/* Multiplies by Gemm, which is for matrices, or by MatMul for more dimensions. */
 static const char *product(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *x = ph__onnx_input(walk, node, 0), *weight = ph__onnx_input(walk, node, 1),
@@ -94,7 +95,7 @@ static void linear(struct ph__onnx_walk *walk, const struct ph__node *node)
     ph__onnx_set_output(walk, node, y);
 }
 
-/* The ONNX operator of the same meaning, over all inputs. */
+/* Adds the ONNX operator of the same meaning, over all inputs. */
 static void elementwise(struct ph__onnx_walk *walk, const struct ph__node *node, const char *operator_name)
 {
     const char *const inputs[] = {
@@ -112,7 +113,7 @@ static void multiply(struct ph__onnx_walk *walk, const struct ph__node *node)
     elementwise(walk, node, "Mul");
 }
 
-/* A factor of each row is spread over it, as ONNX spreads what has extent 1. */
+/* Multiplies each row by its factor, which ONNX broadcasts from extent 1. */
 static void scale_rows(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Mul");
@@ -167,7 +168,7 @@ static void sum_features(struct ph__onnx_walk *walk, const struct ph__node *node
         walk, node, ph__onnx_sum(walk, node, "out", ph__onnx_input(walk, node, 0), axis, false));
 }
 
-/* 0 in the shape keeps the batch's dimension. */
+/* Adds Reshape; 0 in the shape keeps the batch's dimension. */
 static void reshape(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_type *type = type_of(walk, node->outputs[0]);
@@ -203,7 +204,7 @@ static void slice(struct ph__onnx_walk *walk, const struct ph__node *node)
             PH_ONNX_INPUTS(ph__onnx_input(walk, node, 0), begin, end, axis), NULL));
 }
 
-/* 1/2 sum_d ((sum_f x)^2 - sum_f x^2) */
+/* Computes 1/2 sum_d ((sum_f x)^2 - sum_f x^2). */
 static void fm(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *x = ph__onnx_input(walk, node, 0), *axis = ph__onnx_integer(walk, node, "axis", 1);
@@ -219,7 +220,7 @@ static void fm(struct ph__onnx_walk *walk, const struct ph__node *node)
         walk, node, ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(twice, half), NULL));
 }
 
-/* Positions (i,j), j < i, of the matrix of all products, row by row. */
+/* Returns positions (i,j), j < i, of the matrix of all products, row by row. */
 static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph__node *node, size_t num_fields)
 {
     const size_t count = num_fields * (num_fields - 1) / 2;
@@ -236,10 +237,9 @@ static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph__n
         walk->model, ph__onnx_name(walk, node, "lower_triangle"), count, positions);
 }
 
-/* (B,P): the products of all pairs of vectors (B,F,D), as one batched matrix product v v^T of which the
- * strictly lower triangle is kept. It is gathered from the transposed products, whole rows of B numbers at a
- * time: gathering single numbers was the dearest node of the graph, and took four times as long for 64
- * samples. */
+/* Multiplies all pairs of vectors (B,F,D) as one batched matrix product v v^T, and keeps the strictly lower
+ * triangle: (B,P). The triangle is gathered from the transposed products, whole rows of B numbers at a time:
+ * gathering single numbers was the dearest node of the graph, and took four times as long for 64 samples. */
 static const char *pair_products(
     struct ph__onnx_walk *walk, const struct ph__node *node, const char *vectors, size_t num_fields)
 {
@@ -275,7 +275,7 @@ static void dot_interaction(struct ph__onnx_walk *walk, const struct ph__node *n
             walk, node, "out", "Concat", PH_ONNX_INPUTS(first, pairs), PH_ONNX_ATTRIBUTE("axis", 1)));
 }
 
-/* x (B,F) times vectors (F,D): (B,F,1) times (F,D). */
+/* Multiplies x (B,F), as (B,F,1), by vectors (F,D). */
 static void dense_embedding(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *axis = ph__onnx_integer(walk, node, "axis", 2);
@@ -285,7 +285,7 @@ static void dense_embedding(struct ph__onnx_walk *walk, const struct ph__node *n
         ph__onnx_emit(walk, node, "out", "Mul", PH_ONNX_INPUTS(x, ph__onnx_input(walk, node, 1)), NULL));
 }
 
-/* Both take x, gamma, beta, mean, variance in this order. */
+/* Adds BatchNormalization, which takes x, gamma, beta, mean, variance in the same order. */
 static void batch_norm_inference(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const struct ph_batch_norm_options *options = node->attributes;
@@ -309,7 +309,7 @@ static void layer_norm(struct ph__onnx_walk *walk, const struct ph__node *node)
             written));
 }
 
-/* Input `index` (B,n,H d) as (B,H,n,d), or in another order of (B,n,H,d). */
+/* Returns input `index` (B,n,H d) as (B,H,n,d), or in another order of (B,n,H,d). */
 static const char *heads_of(struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index,
     const char *const parts[2], const int64_t order[4])
 {
@@ -323,7 +323,7 @@ static const char *heads_of(struct ph__onnx_walk *walk, const struct ph__node *n
     return ph__onnx_transpose(walk, node, parts[1], split, 4, order);
 }
 
-/* softmax(scale q k^T) v of each head, as batched products */
+/* Computes softmax(scale q k^T) v of each head, as batched products. */
 static void attention(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     static const int64_t by_head[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};

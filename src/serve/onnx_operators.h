@@ -1,5 +1,4 @@
-/* How each operator of inference programs is written in ONNX: one small function an operator, in a table by
- * name. */
+/* Writes each operator of inference programs in ONNX: one small function an operator, in a table by name. */
 #ifndef PH_SERVE_ONNX_OPERATORS_H
 #define PH_SERVE_ONNX_OPERATORS_H
 
@@ -7,28 +6,27 @@
 #include "graph/graph.h"
 #include "serve/onnx_model.h"
 
-/* A program on its way into a model. */
+/* State of a program's conversion into a model. */
 struct ph__onnx_walk {
     const struct ph__graph *graph;
     const struct ph_encoder *encoder;
     struct ph__onnx_model *model;
-    const char **names; /* by value: what the model calls it; NULL where it has no one name */
+    const char **names; /* by value: its name in the model; NULL where it has no single name */
 };
 
-/* Adds what the node computes to the model, and names the node's outputs. Errors are sticky in the model. */
+/* Adds ONNX nodes that compute the node, and names the node's outputs. Errors are sticky in the model. */
 typedef void ph__onnx_operator(struct ph__onnx_walk *walk, const struct ph__node *node);
 
 struct ph__onnx_entry {
-    const char *name; /* of the operator */
+    const char *name; /* name of the operator */
     ph__onnx_operator *add;
 };
 
-ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is not taught this operator */
+ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: the operator has no ONNX form */
 
 /* ---- for operators ---- */
 
-/* The inputs of a node, and its attributes where they are one integer: both live as long as the block they
- * stand in. */
+/* Inputs of a node; attributes of a node that are one integer. Both live as long as the enclosing block. */
 #define PH_ONNX_INPUTS(...) \
     (const char *const[])   \
     {                       \
@@ -43,31 +41,30 @@ ph__onnx_operator *ph__onnx_operator_find(const char *name); /* NULL: ONNX is no
         }                                                                   \
     }
 
-/* "<node>/<suffix>", a name that no other node uses. */
+/* Returns "<node>/<suffix>", a name that no other node uses. */
 const char *ph__onnx_name(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix);
-/* An ONNX node whose output has that name. inputs: NULL-terminated; attributes: ended by one without a name,
- * or NULL. */
+/* Adds an ONNX node with output "<node>/<suffix>", which it returns. inputs: NULL-terminated; attributes:
+ * ended by one without a name, or NULL. */
 const char *ph__onnx_emit(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *operator_name, const char *const *inputs, const struct ph__onnx_attribute *attributes);
-/* A constant (1) or () of that name. */
+/* Adds a constant (1) named "<node>/<suffix>". */
 const char *ph__onnx_integer(
     struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix, int64_t value);
 
-/* What the model calls an input of the node; NULL: it is absent. */
+/* Returns the name in the model of an input of the node; NULL: absent. */
 const char *ph__onnx_input(const struct ph__onnx_walk *walk, const struct ph__node *node, uint32_t index);
-/* Names the node's first output. */
 void ph__onnx_set_output(struct ph__onnx_walk *walk, const struct ph__node *node, const char *name);
-/* x summed along the dimension that a constant (1) names. */
+/* Sums x along the dimension that a constant (1) names. */
 const char *ph__onnx_sum(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, const char *axis, bool keeps_dim);
 const char *ph__onnx_transpose(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, size_t num_dims, const int64_t *order);
 
-/* The operators that other files write, ended by one without a name: table lookups, in onnx_lookup.c, and
- * products among vectors, in onnx_products.c. */
+/* Operators of other files, ended by one without a name: table lookups, in onnx_lookup.c, and products among
+ * vectors, in onnx_products.c. */
 extern const struct ph__onnx_entry ph__onnx_lookups[], ph__onnx_products[];
 
-/* The inputs of the model for the ids of the program: "ids" int64 (batch, features with one id a sample), in
+/* Adds the model's inputs for the ids of the program: "ids" int64 (batch, features with one id a sample), in
  * their order, and for each feature with lists "ids.<feature>" int64 (batch, length), padded with -1, and
  * where they are weighted "weights.<feature>" (batch, length). */
 void ph__onnx_add_id_inputs(struct ph__onnx_walk *walk, bool has_weights);

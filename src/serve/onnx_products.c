@@ -1,4 +1,4 @@
-/* Products among a sample's vectors, and of them with a weight, in ONNX's own operators. */
+/* Products among a sample's vectors, and of vectors with a weight, in ONNX's own operators. */
 #include "op/attributes.h"
 #include "serve/onnx_operators.h"
 
@@ -18,7 +18,7 @@ static const char *binary(struct ph__onnx_walk *walk, const struct ph__node *nod
     return ph__onnx_emit(walk, node, suffix, operator_name, PH_ONNX_INPUTS(a, b), NULL);
 }
 
-/* x (B,...) as (B, dims[1], ...): 0 in front keeps the batch's dimension. */
+/* Reshapes x (B,...) to (B, dims[1], ...): 0 in front keeps the batch's dimension. */
 static const char *reshape(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, size_t num_dims, const int64_t *dims)
 {
@@ -27,14 +27,14 @@ static const char *reshape(struct ph__onnx_walk *walk, const struct ph__node *no
     return binary(walk, node, suffix, "Reshape", x, shape);
 }
 
-/* x with a dimension of extent 1 at `axis`, a constant. */
+/* Adds a dimension of extent 1 to x at `axis`, a constant. */
 static const char *spread(struct ph__onnx_walk *walk, const struct ph__node *node, const char *suffix,
     const char *x, const char *axis)
 {
     return binary(walk, node, suffix, "Unsqueeze", x, axis);
 }
 
-/* y (B,m,d) with bias (m), if there is one, on every number of a vector; it is the node's output. */
+/* Adds bias (m), if there is one, to every number of a vector of y (B,m,d), and sets the node's output. */
 static void set_biased(
     struct ph__onnx_walk *walk, const struct ph__node *node, const char *y, uint32_t bias_index)
 {
@@ -62,7 +62,7 @@ static void batch_product(struct ph__onnx_walk *walk, const struct ph__node *nod
     ph__onnx_set_output(walk, node, binary(walk, node, "out", "MatMul", a, b));
 }
 
-/* weight (m,n) times x (B,n,d) */
+/* Multiplies weight (m,n) by x (B,n,d). */
 static void mix_fields(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const char *y =
@@ -70,7 +70,7 @@ static void mix_fields(struct ph__onnx_walk *walk, const struct ph__node *node)
     set_biased(walk, node, y, 2);
 }
 
-/* weight (k,h*m) times (B,h*m,d), the products of x (B,h,1,d) and first (B,1,m,d) */
+/* Multiplies weight (k,h*m) by (B,h*m,d), the products of x (B,h,1,d) and first (B,1,m,d). */
 static void cin(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const int64_t dims[] = {0, extent(walk, node->inputs[2], 1), extent(walk, node->outputs[0], 2)};
@@ -96,7 +96,7 @@ static void convolution(struct ph__onnx_walk *walk, const struct ph__node *node)
 
 /* ---- sums of products ---- */
 
-/* The vectors v_ij, i < j, of x (B,F*F,D), or where is_changed their partners v_ji, in the same order. */
+/* Gathers the vectors v_ij, i < j, of x (B,F*F,D) or, if is_changed, their partners v_ji, in this order. */
 static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph__node *node,
     const char *suffix, const char *x, size_t num_fields, bool is_changed)
 {
@@ -130,7 +130,8 @@ static void field_aware(struct ph__onnx_walk *walk, const struct ph__node *node)
         walk, node, ph__onnx_sum(walk, node, "out", dots, ph__onnx_integer(walk, node, "out_axis", 1), true));
 }
 
-/* x as (B,1,heads,1,k) times weight (T,heads,k,m): (B,T,heads,1,m), and as (B,T,M) times y (B,1,M), summed */
+/* Multiplies x as (B,1,heads,1,k) by weight (T,heads,k,m): (B,T,heads,1,m). Multiplies that as (B,T,M) by y
+ * (B,1,M), and sums. */
 static void bilinear_head(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     const ph_value weight = node->inputs[2];

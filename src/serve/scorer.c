@@ -13,7 +13,7 @@
 
 /* ---- features ---- */
 
-/* Lists each feature, and the slice that it has in a table. */
+/* Lists each feature, and its slice of a table. */
 static void list_slices(const struct ph_encoder *encoder, size_t num_sparse, struct ph_table_slice *sparse,
     struct ph_table_slice *slices)
 {
@@ -90,7 +90,7 @@ struct ph_scorer {
     struct ph_program *program;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    ph_real *shifted; /* (B,T) logits, where they are shifted */
+    ph_real *shifted; /* (B,T) logits, used if logit_shift is not 0 */
     size_t shifted_capacity;
 };
 
@@ -141,7 +141,7 @@ void ph_scorer_destroy(struct ph_scorer *scorer)
     free(scorer);
 }
 
-/* logits (B,T) */
+/* Shifts the logits (B,T) of task 0, in a copy. */
 static ph_status shift(struct ph_scorer *scorer, size_t num_samples, size_t num_tasks, const ph_real **logits)
 {
     const size_t count = num_samples * num_tasks;

@@ -1,11 +1,11 @@
 /* Sessions: a run folder's model behind a pool of contexts.
  *
- * A call takes a context, scores with it on its own thread, and gives it back; when all are taken it waits.
- * Whoever gives one back wakes one that waits. Nothing else is shared but what nobody writes: encoder,
- * weights, settings.
+ * A call takes a context, scores with it on its own thread, and gives it back, which wakes a waiting call;
+ * when all contexts are taken a call waits. All else that calls share is read-only: encoder, weights,
+ * settings.
  *
- * Opening sends the largest batch that is prepared for through every context. What grows with the rows of a
- * call has then grown, the weights are packed and have been touched, and a call takes no memory any more. */
+ * Opening sends the largest planned batch through every context. Memory that grows with the rows of a call
+ * has then grown, the weights are packed and have been touched, and a call allocates nothing any more. */
 #include "serve/session.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "base/thread/parallel.h"
 #include "serve/scorer.h"
 
-#define LINE_BYTES 65536 /* of text; longer lines make it grow */
+#define LINE_BYTES 65536 /* of a line of text; longer lines make it grow */
 #define DEFAULT_MAX_BATCH 64
 #define DEFAULT_LIST_LENGTH 32
 #define MOST_BATCH ((size_t)1 << 16)
@@ -69,7 +69,7 @@ static void context_close(struct ph__context *context)
     *context = (struct ph__context){0};
 }
 
-/* Scores the rows, at most max_batch, and takes them away: probabilities (rows, T). */
+/* Scores the rows, at most max_batch, and removes them: probabilities (rows, T). */
 static ph_status context_score(struct ph__context *context, float *probabilities)
 {
     const ph_real *logits = NULL; /* (B,T) */
@@ -90,7 +90,7 @@ static bool is_feature(const struct ph__column *column)
     return column->kind == PH_FIELD_ID || column->kind == PH_FIELD_DENSE;
 }
 
-/* One more column, with all features that are made of it. */
+/* Adds a column, with all features that are made of it. */
 static ph_status add_column(struct ph__inputs *inputs, const struct ph_encoder *encoder, const char *name)
 {
     size_t next = inputs->first[inputs->index.count], count;
@@ -170,7 +170,7 @@ static void release(struct ph_session *session, struct ph__context *context)
 
 /* ---- scoring ---- */
 
-/* One pass over the rows; without probabilities they are only encoded. */
+/* Makes one pass over the rows; without probabilities they are only encoded. */
 static ph_status run_pass(const struct ph_session *session, struct ph__context *context,
     struct ph__request *request, float *probabilities)
 {
@@ -187,7 +187,7 @@ static ph_status run_pass(const struct ph_session *session, struct ph__context *
     return PH_OK;
 }
 
-/* Rows of several batches are encoded twice: before the first result is written, all are known to be good. */
+/* Encodes rows of several batches twice, so that all are known to be good before a result is written. */
 ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities)
 {
     struct ph__context *context = acquire(session);
@@ -231,7 +231,7 @@ struct longest_request {
     size_t list_length;
 };
 
-/* A row whose lists are full, with an id of each in turn: none needs more memory. All else is blank. */
+/* Encodes a row of blanks and full lists, with an id of each in turn: no row needs more memory. */
 static ph_status encode_longest(struct ph__request *base, struct ph__context *context, size_t row)
 {
     const struct ph_encoder *encoder = context->encoder;
@@ -244,7 +244,7 @@ static ph_status encode_longest(struct ph__request *base, struct ph__context *co
     return ph__row_commit(&context->row);
 }
 
-/* Scores with every context: nobody else has the session yet, so none is taken from the pool. */
+/* Scores with every context. The session is not in use yet, so contexts are not taken from the pool. */
 static ph_status warm_up(struct ph_session *session, size_t list_length)
 {
     struct longest_request request = {{session->max_batch, encode_longest}, list_length};
@@ -347,7 +347,7 @@ void ph_session_close(struct ph_session *session)
     free(session);
 }
 
-/* ---- what it takes and gives ---- */
+/* ---- queries ---- */
 
 size_t ph_session_num_columns(const struct ph_session *session)
 {

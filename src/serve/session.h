@@ -1,4 +1,4 @@
-/* The inside of a session, shared by the ways in which rows come. */
+/* The inside of a session, shared by the files that take rows as cells and as text. */
 #ifndef PH_SERVE_SESSION_H
 #define PH_SERVE_SESSION_H
 
@@ -14,24 +14,23 @@
 
 /* ---- contexts ---- */
 
-/* What one call at a time scores with: the memory of a batch from its rows to its logits, and a team of one
- * thread. A session owns several, over one store. */
-struct ph__context { /* zero-initialised is closed; stays where it is */
+/* Memory that one call at a time scores with: a batch from its rows to its logits, and a team of one thread.
+ * A session owns several contexts, over one store. */
+struct ph__context { /* zero-initialised is closed; must not move */
     const struct ph_encoder *encoder;
     struct ph_backend *backend;
     struct ph_scorer *scorer;
     struct ph__row_encoder row;
     struct ph__rows rows;        /* encoded, not scored yet */
-    const uint32_t **row_starts; /* (max_batch) where each of them begins, while a batch is made of them */
+    const uint32_t **row_starts; /* (max_batch) first word of each row, while a batch is made of them */
     struct ph__batch_buffer buffer;
-    char *line; /* of text, while it is cut into cells */
+    char *line; /* line of text, while it is cut into cells */
     size_t line_capacity;
 };
 
 /* ---- columns that a program hands over with a row ---- */
 
-/* Those columns of the data that features are made of, in the order of the data: no labels, weights and
- * groups. */
+/* Columns of the data that features are made of, in the order of the data: no labels, weights and groups. */
 struct ph__inputs {                     /* zero-initialised is empty */
     struct ph__name_index index;        /* of the columns' names, the encoder's */
     size_t *first;                      /* (columns + 1) into features */
@@ -47,9 +46,9 @@ ph_status ph__inputs_encode(const struct ph__inputs *inputs, struct ph__row_enco
 
 /* ---- sessions ---- */
 
-/* How lines of text meet the columns, by the format of the data. */
+/* Kind of lines of text, by the format of the data. */
 enum ph__line_kind {
-    PH_LINES_NONE,   /* rows are no lines */
+    PH_LINES_NONE,   /* rows are not lines */
     PH_LINES_CELLS,  /* cut at separators: csv, tsv, criteo, avazu */
     PH_LINES_LIBSVM, /* libsvm, libffm */
 };
@@ -69,21 +68,21 @@ struct ph_session {
     struct ph__lines lines;
     struct ph__context *contexts; /* (num_contexts) */
     size_t num_contexts;
-    pthread_mutex_t lock; /* guards what is below */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t is_given_back;
     struct ph__context **free_contexts; /* (num_free), the one that was used last at the end */
     size_t num_free;
 };
 
-/* Rows to be scored, wherever they come from. */
+/* Rows to be scored, from any source. */
 struct ph__request {
     size_t num_rows;
-    /* Encodes row `row` behind those in the context. Rows are asked for in order, from 0 on, once or twice.
-     * An error names the row. */
+    /* Encodes row `row` behind those in the context. Called for rows in order, from 0 on, once or twice. An
+     * error names the row. */
     ph_status (*encode)(struct ph__request *request, struct ph__context *context, size_t row);
 };
 
-/* Scores the rows, in pieces where they are more than a batch: probabilities (num_rows, T). Untouched when a
+/* Scores the rows, in pieces if they exceed a batch: probabilities (num_rows, T), which stay untouched when a
  * row is bad. */
 ph_status ph__session_run(struct ph_session *session, struct ph__request *request, float *probabilities);
 

@@ -1,4 +1,4 @@
-/* Rows that come as lines of text: the same cells as in the files that the model learnt from. */
+/* Rows that come as lines of text, with the same cells as in the files of the training data. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -9,7 +9,7 @@ struct text_request {
     const struct ph__lines *lines;
     const char *text, *end;
     const char *next;                      /* behind the line that was encoded last */
-    size_t line_number;                    /* of that line, from 1 */
+    size_t line_number;                    /* number of that line, from 1 */
     const struct ph__delimited *delimited; /* CELLS: with or without labels, as the first line is */
 };
 
@@ -49,13 +49,13 @@ void ph__lines_fini(struct ph__lines *lines)
     ph__delimited_fini(&lines->labelled);
 }
 
-/* Empty lines are none, as in files, nor are comments of libsvm. */
+/* Returns true for a row. Empty lines are skipped, as in files, and so are comments of libsvm. */
 static bool is_row(const struct ph__lines *lines, const char *line, size_t length)
 {
     return length > 0 && (lines->kind != PH_LINES_LIBSVM || !ph__libsvm_is_comment(line, length));
 }
 
-/* The line at *cursor, without its LF or CR-LF, and *cursor behind it; NULL at the end. */
+/* Returns the line at *cursor, without its LF or CR-LF, and moves *cursor behind it; NULL at the end. */
 static const char *next_line(const char **cursor, const char *end, size_t *length_out)
 {
     const char *line = *cursor;
