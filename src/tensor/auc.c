@@ -12,7 +12,7 @@
 #define RADIX_BITS 8
 #define RADIX_SIZE 256
 
-/* Bits that order as the scores do; both zeros are one score. */
+/* Returns bits in the order of the scores; both zeros are one score. */
 static uint64_t ordered_bits(double score)
 {
     uint64_t bits;
@@ -21,7 +21,7 @@ static uint64_t ordered_bits(double score)
     return bits >> 63 ? ~bits : bits | (1ull << 63);
 }
 
-/* One stable pass over byte `byte`; false when all keys share it and nothing was moved. */
+/* Makes one stable pass over byte `byte`; returns false when all keys share it and nothing was moved. */
 static bool radix_pass(const uint64_t *from, uint64_t *to, size_t n, unsigned byte)
 {
     size_t starts[RADIX_SIZE] = {0};
@@ -41,7 +41,7 @@ static bool radix_pass(const uint64_t *from, uint64_t *to, size_t n, unsigned by
     return true;
 }
 
-/* Sorts keys, with `other` of the same size as scratch; returns whichever of the two holds the result. */
+/* Sorts keys, with `other` of the same size as scratch; returns the array that holds the result. */
 static uint64_t *radix_sort(uint64_t *keys, uint64_t *other, size_t n)
 {
     for (unsigned byte = 0; byte < sizeof *keys; byte++) {
@@ -54,7 +54,7 @@ static uint64_t *radix_sort(uint64_t *keys, uint64_t *other, size_t n)
     return keys;
 }
 
-/* Twice the number of pairs won by positives, ties counting one: both ascending. */
+/* Returns twice the number of pairs won by positives, ties counting one. Both arrays ascend. */
 static uint64_t twice_wins(
     const uint64_t *positives, size_t num_positives, const uint64_t *negatives, size_t num_negatives)
 {
@@ -161,11 +161,11 @@ ph_status ph__grouped_auc(
 
 /* ---- by bins ---- */
 
-#define MANTISSA_BITS 16          /* kept of a float's 23 */
-#define LEAST_EXPONENT (127 - 14) /* as a float writes it */
+#define MANTISSA_BITS 16          /* kept, of a float's 23 */
+#define LEAST_EXPONENT (127 - 14) /* as a float stores it */
 #define NUM_OCTAVES 21
-#define NUM_A_SIDE (((size_t)NUM_OCTAVES << MANTISSA_BITS) + 1) /* and what is larger */
-#define NUM_BINS (2 * NUM_A_SIDE + 1)                           /* and what is near 0, in the middle */
+#define NUM_A_SIDE (((size_t)NUM_OCTAVES << MANTISSA_BITS) + 1) /* and one for larger scores */
+#define NUM_BINS (2 * NUM_A_SIDE + 1)                           /* and one for scores near 0, in the middle */
 
 struct ph__score_bins {
     bool has_nan;
@@ -198,7 +198,8 @@ void ph__score_bins_destroy(struct ph__score_bins *bins)
     free(bins);
 }
 
-/* Growing with the score: the middle, and as far from it as the upper bits of its magnitude say. */
+/* Returns the bin of a score, ascending with it: its distance from the middle follows the upper bits of the
+ * score's magnitude. */
 static size_t bin_of(float score)
 {
     union {
@@ -224,7 +225,7 @@ void ph__score_bins_add(struct ph__score_bins *bins, size_t n, const ph_real *sc
 
 void ph__score_bins_auc(const struct ph__score_bins *bins, double *auc_out, double *error_out)
 {
-    double below = 0, positives = 0, won = 0, tied = 0; /* negatives so far; pairs */
+    double below = 0, positives = 0, won = 0, tied = 0; /* below: negatives so far; won, tied: pairs */
     for (size_t i = 0; i < NUM_BINS; i++) {
         double negative = bins->counts[2 * i], positive = bins->counts[2 * i + 1];
         won += positive * below;

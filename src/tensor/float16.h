@@ -14,7 +14,7 @@ static inline uint32_t ph__float_bits(float x)
     return bits;
 }
 
-/* The value of the 16 bits of a half, which any float holds exactly. */
+/* Returns the value of a half's 16 bits, which any float holds exactly. */
 static inline float ph__float_from_half(uint16_t half)
 {
     int exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
@@ -28,15 +28,15 @@ static inline float ph__float_from_half(uint16_t half)
     return half >> 15 != 0 ? -magnitude : magnitude;
 }
 
-/* value / 2^shift, to the nearest integer and to the even one of two; shift in [1, 31], and no carry out of
- * 32 bits. */
+/* Divides value by 2^shift, to the nearest integer, to the even one of two; shift in [1, 31], and no carry
+ * out of 32 bits. */
 static inline uint32_t ph__shift_to_even(uint32_t value, uint32_t shift)
 {
     return (value + ((1u << (shift - 1)) - 1) + (value >> shift & 1)) >> shift;
 }
 
-/* The nearest half, the even one of two; from 65520 on infinity. NaN stays NaN. The caller's rounding mode is
- * not asked. */
+/* Returns the nearest half, the even one of two; from 65520 on infinity. NaN stays NaN. Ignores the caller's
+ * rounding mode. */
 static inline uint16_t ph__half_from_float(float x)
 {
     const uint32_t bits = ph__float_bits(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
@@ -63,7 +63,7 @@ static inline float ph__float_from_bfloat(uint16_t bfloat)
     return x;
 }
 
-/* The nearest bfloat16, the even one of two; beyond the largest infinity. NaN stays NaN. */
+/* Returns the nearest bfloat16, the even one of two; beyond the largest infinity. NaN stays NaN. */
 static inline uint16_t ph__bfloat_from_float(float x)
 {
     const uint32_t bits = ph__float_bits(x);
@@ -72,10 +72,10 @@ static inline uint16_t ph__bfloat_from_float(float x)
     return (uint16_t)ph__shift_to_even(bits, 16);
 }
 
-/* ---- rounded by chance ---- */
+/* ---- rounded at random ---- */
 
-/* The neighbours that x lies between, of which the one further from zero is taken with a probability equal to
- * the part of their distance that would be cut off: for random uniform in [0, 2^16) the mean is x. Beyond the
+/* Returns one of the two neighbours of x: the one further from zero with a probability equal to the part of
+ * their distance that would be cut off, so that for random uniform in [0, 2^16) the mean is x. Beyond the
  * largest comes infinity. NaN stays NaN. Integers only, so that a vector of them has the same bits. */
 static inline uint16_t ph__bfloat_by_chance(float x, uint32_t random)
 {
@@ -83,11 +83,12 @@ static inline uint16_t ph__bfloat_by_chance(float x, uint32_t random)
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : (bits + random) >> 16);
 }
 
-/* The same; what lies more than 2^-16 below a multiple of the least half, 2^-24, is cut off. */
+/* Rounds to a half in the same way; the part more than 2^-16 below a multiple of the least half, 2^-24, is
+ * cut off. */
 static inline uint16_t ph__half_by_chance(float x, uint32_t random)
 {
     const uint32_t bits = ph__float_bits(x), sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 0xff;
-    const uint32_t base = exponent > 113 ? exponent : 113; /* of the least normal half */
+    const uint32_t base = exponent > 113 ? exponent : 113; /* exponent of the least normal half */
     const uint32_t significand = ((bits & 0x7fffff) | 0x800000) << 3;
     const uint32_t units = (base - exponent < 32 ? significand >> (base - exponent) : 0) + random;
     const uint32_t half = ((base - 113) << 10) + (units >> 16);
@@ -98,8 +99,9 @@ static inline uint16_t ph__half_by_chance(float x, uint32_t random)
 
 /* ---- in two halves ---- */
 
-/* The bits of x are (high << 16) + low, low with its sign: so high is a rounded bfloat16, the one further
- * from zero of two that are as near, and both together lose nothing. Of a NaN only that it is one is kept. */
+/* Splits the bits of x into (high << 16) + low, low with its sign: so high is a rounded bfloat16, the one
+ * further from zero of two equally near, and both together are exact. A NaN stays NaN, but loses its other
+ * bits. */
 static inline uint16_t ph__split_float(float x, uint16_t *low_out)
 {
     uint32_t bits = ph__float_bits(x);

@@ -70,9 +70,9 @@ enum ph_row_format ph__row_format_fitting(enum ph_row_format format, size_t dim)
     return ph__row_bytes(format, dim) < ph__row_bytes(PH_ROWS_FP32, dim) ? format : PH_ROWS_FP32;
 }
 
-/* ---- one row there ---- */
+/* ---- encoding a row ---- */
 
-/* False where a number is not finite, or there is none. */
+/* Finds the least and the largest number; returns false where a number is not finite, or there is none. */
 static bool find_bounds(size_t dim, const ph_real *numbers, float *least_out, float *largest_out)
 {
     float least = INFINITY, largest = -INFINITY;
@@ -97,8 +97,8 @@ static struct range range_of_floats(size_t dim, const ph_real *numbers)
     return isfinite(span) ? (struct range){span / INT8_LEVELS, least} : (struct range){NAN, NAN};
 }
 
-/* As halves hold it: the offset is rounded first, so that the scale reaches from there to the largest number.
- */
+/* Returns the range as halves hold it: the offset is rounded first, so that the scale reaches from there to
+ * the largest number. */
 static struct range range_of_halves(size_t dim, const ph_real *numbers)
 {
     float least, largest;
@@ -112,7 +112,7 @@ static struct range range_of_halves(size_t dim, const ph_real *numbers)
     return (struct range){scale, offset};
 }
 
-/* The nearest level of a finite number; 0 where there is but one level, or none at all. */
+/* Returns the nearest level of a finite number; 0 where there is only one level, or none at all. */
 static unsigned level_of(struct range range, int num_levels, ph_real number)
 {
     if (!(range.scale > 0))
@@ -194,7 +194,7 @@ void ph__rows_encode(
             low != NULL ? low + i * dim : NULL);
 }
 
-/* ---- and back ---- */
+/* ---- decoding ---- */
 
 static uint16_t word_at(const unsigned char *bytes)
 {
