@@ -1,4 +1,4 @@
-/* The keys under "hub" of a config that `phloem hub` reads. */
+/* Keys under "hub" in the config that `phloem hub` reads. */
 #ifndef PH_HUB_HUB_OPTIONS_H
 #define PH_HUB_HUB_OPTIONS_H
 

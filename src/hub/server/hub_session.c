@@ -1,4 +1,4 @@
-/* Control connections of a hub: greeting, proof, and then whatever their workers ask for (server_jobs.c). */
+/* Control connections of a hub: greeting, proof, and then the requests of workers (server_jobs.c). */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "hub/server/server_state.h"
 #include "hub/wire/protocol.h"
 
-#define PROCESS_ENDED "its process has ended" /* for all that its closed connection tells */
-#define FRAMES_A_TURN 4                       /* of a connection */
-#define GREETING_BYTES 512 /* of a frame before the welcome; more than any has, other versions' included */
+#define PROCESS_ENDED "its process has ended" /* all that a closed connection tells */
+#define FRAMES_A_TURN 4                       /* frames taken of a connection a turn */
+#define GREETING_BYTES 512 /* most of a frame before the welcome, other versions' included */
 
 /* ---- the log ---- */
 
-/* Numbers the connection, too. */
+/* Numbers and logs the connection. */
 static void log_opened(struct ph_session *session)
 {
     session->number = session->server->counts.connections++;
@@ -45,7 +45,7 @@ static void log_refused(struct ph_session *session, const char *why)
         ph__log_count("connection", session->number), ph__log_text("reason", why));
 }
 
-/* It is closed at the end of the turn. What happened first is what is told. */
+/* Has the connection closed at the end of the turn. Only the first reason is kept. */
 static void end(struct ph_session *session, const char *why)
 {
     if (!session->is_closing)
@@ -53,10 +53,10 @@ static void end(struct ph_session *session, const char *why)
     session->is_closing = true;
 }
 
-/* Nothing can be sent any more. Where the process has ended that is why, whoever finds out first. */
+/* Ends a connection that nothing can be sent over. The reason is that the peer's process has ended, if so. */
 static void end_sending(struct ph_session *session)
 {
-    struct pollfd process = {.fd = session->process, .events = POLLIN}; /* -1 is passed over */
+    struct pollfd process = {.fd = session->process, .events = POLLIN}; /* poll ignores -1 */
     const bool has_ended = poll(&process, 1, 0) == 1;
     end(session, has_ended ? PROCESS_ENDED : ph_error_text());
 }
@@ -164,14 +164,14 @@ static ph_status take_frame(struct ph_session *session, const struct ph__control
     return ph__server_request(session, frame);
 }
 
-/* It has an answer yet to come, or to read. */
+/* Returns true while an answer is pending or not fully sent. */
 static bool is_busy(const struct ph_session *session)
 {
     return session->question != 0 || ph__control_stream_has_output(session->stream);
 }
 
-/* Some of what has come, for others wait, too; nothing more while the other side does not read what it was
- * answered. */
+/* Takes a few of the frames that have come, since other connections wait too; none while the peer does not
+ * read its answers. */
 static ph_status take_frames(struct ph_session *session)
 {
     struct ph__control_frame frame;
@@ -197,7 +197,7 @@ static ph_status send_rest(struct ph_session *session)
                                                           : ph__event_source_change(session->source, EPOLLIN);
 }
 
-/* What has come before the end is still taken. That the other side has closed is no error. */
+/* Receives, and takes the frames that came before a close. A closed connection is no error. */
 static ph_status receive(struct ph_session *session)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -212,7 +212,7 @@ static ph_status receive(struct ph_session *session)
 static void break_off(struct ph_session *session, ph_status status)
 {
     end(session, ph_error_text());
-    send_answer(session, status); /* the reason, to whoever still listens */
+    send_answer(session, status); /* tells a peer that still reads the reason */
 }
 
 static void happened(void *context, uint32_t events)
@@ -230,11 +230,11 @@ static void happened(void *context, uint32_t events)
         log_lost(session, "connection_broken", ph_error_text());
     }
     if (session->stream == NULL)
-        return; /* it is a link now */
+        return; /* the connection has become a link */
     if (status != PH_OK)
         break_off(session, status);
     else if (ph__control_stream_is_closed(session->stream) && !session->has_more && session->question == 0)
-        end(session, PROCESS_ENDED); /* else it is met again, behind what came before it */
+        end(session, PROCESS_ENDED); /* otherwise the close is noticed again after the frames before it */
 }
 
 bool ph__server_has_more(const struct ph_hub_server *server)
@@ -271,7 +271,8 @@ void ph__session_give_up(struct ph_session *session, const char *why)
 
 /* ---- the other side's process ---- */
 
-/* Its sockets alone do not tell: a child that it has forked may hold them, too. */
+/* Ends the session of a process that has ended. A closed socket alone does not tell: a forked child may hold
+ * a copy. */
 static void process_ended(void *context, uint32_t events)
 {
     struct ph_session *session = context;
@@ -316,7 +317,7 @@ ph_status ph__session_open(struct ph_hub_server *server, int socket, bool is_loc
     session->moved_ns = session->stranger_ns = ph__clock_ns();
     ph_status status = ph__control_stream_create(socket, &session->stream);
     if (status == PH_OK) {
-        ph__control_stream_refuse_descriptors(session->stream); /* no worker has any to send */
+        ph__control_stream_refuse_descriptors(session->stream); /* workers send none */
         ph__control_stream_limit(session->stream, GREETING_BYTES);
         status = ph__event_loop_add(server->loop, socket, EPOLLIN, happened, session, &session->source);
     }

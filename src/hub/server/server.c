@@ -1,5 +1,5 @@
-/* The hub's control thread: it keeps the list of jobs, starts and stops core threads, and says where they run
- * and how they wait. See phloem/hub.h for what the hub is, server_state.h for what belongs to whom. */
+/* The hub's control thread: keeps the list of jobs, starts and stops core threads, and decides where they run
+ * and how they wait. phloem/hub.h says what a hub is, server_state.h which file owns what. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -17,10 +17,9 @@
 #include "net/waiter.h"
 
 #define DEFAULT_MAX_JOBS 64
-#define TURN_MS 200 /* how often the stop signal is looked at */
+#define TURN_MS 200 /* how often the stop signal is polled */
 #define SHORT_TURN_MS 20
-#define LAST_ITERATION_NS 2000000000u /* that workers have to come to a checkpoint when the hub is stopped \
-                                       */
+#define LAST_ITERATION_NS 2000000000u /* for workers to finish an iteration when the hub stops */
 
 int ph_hub_api_version(void)
 {
@@ -90,8 +89,8 @@ static void stop_cores(struct ph_hub_server *server)
 
 /* ---- crowds ---- */
 
-/* Of workers of this host. Over TCP each has one for its links besides its own; the hub is not told of those
- * that have none. */
+/* Counts the worker threads on this host: one a worker, and over TCP one more for its links. Workers without
+ * a link thread do not report that, so they count two. */
 static size_t count_local_threads(const struct ph_hub_server *server)
 {
     size_t count = 0;
@@ -125,18 +124,18 @@ void ph__server_count_crowd(struct ph_hub_server *server)
     }
 }
 
-/* ---- the trace: the ways of the first chunks (shard_trace.h), written when the hub stops ---- */
+/* ---- the trace: the paths of the first chunks (shard_trace.h), written when the hub stops ---- */
 
 #define MAX_EVENTS \
-    ((size_t)1 << 17) /* some 13 MiB; a 64 MiB key is 4 to 5 events for each of 2048 chunks a round */
+    ((size_t)1 << 17) /* about 13 MiB; a 64 MiB key makes 4 to 5 events a round for each of 2048 chunks */
 
-/* Makes room for events, where there is a path for a trace. */
+/* Makes room for events if a trace path is set. */
 static ph_status open_trace(struct ph_hub_server *server)
 {
     return server->options.trace_path != NULL ? ph__trace_create(MAX_EVENTS, &server->trace.events) : PH_OK;
 }
 
-/* Writes the trace, if there is one: when no core thread has a job any more. */
+/* Writes the trace, if any. Called when no core thread has a job any more. */
 static ph_status write_trace(struct ph_hub_server *server)
 {
     return server->trace.events != NULL ? ph__trace_write(server->trace.events, server->options.trace_path)
@@ -171,7 +170,7 @@ static void log_stop(const struct ph_hub_server *server)
 
 /* ---- life ---- */
 
-/* The bell: workers have failed, memory was touched, or shards or tasks of a checkpoint are done. */
+/* Answers the bell: workers have failed, memory was touched, or shards or checkpoint tasks are done. */
 static void rung(void *context, uint32_t events)
 {
     struct ph_hub_server *server = context;
@@ -200,7 +199,7 @@ static ph_status choose_chunks(struct ph_hub_server *server)
         return ph__server_name_option("chunk_bytes",
             ph_fail(PH_ERROR_CONFIG, "chunks of %llu bytes: a multiple of %d up to %u is wanted",
                 (unsigned long long)chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
-    /* A hub that is wide works with whole keys: their chunks are only sent. */
+    /* A wide hub works on whole keys: chunks only divide what is sent. */
     const uint32_t of_wide = server->options.aggregation == PH_HUB_WIDE ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
     server->tuning = (struct ph__autotune){.kernels = server->kernels,
         .results = server->options.results,
@@ -269,7 +268,7 @@ const char *ph_hub_server_address(const struct ph_hub_server *server)
     return server->address;
 }
 
-/* The least of two times to wait, of which -1 is none. */
+/* Returns the shorter of two timeouts; -1 means none. */
 static int sooner(int left_ms, int right_ms)
 {
     return right_ms < 0 || (left_ms >= 0 && left_ms < right_ms) ? left_ms : right_ms;
@@ -289,7 +288,7 @@ ph_status ph__server_turn(struct ph_hub_server *server, int max_ms)
     return PH_OK;
 }
 
-/* Jobs are served for a little longer, until they have come to the end of an iteration. */
+/* Saves all jobs, and serves them until they finish an iteration or LAST_ITERATION_NS are over. */
 static ph_status save_jobs(struct ph_hub_server *server)
 {
     const uint64_t deadline_ns = ph__clock_ns() + LAST_ITERATION_NS;
@@ -299,7 +298,7 @@ static ph_status save_jobs(struct ph_hub_server *server)
     return PH_OK;
 }
 
-/* Jobs end while core threads are still there to let go of them. */
+/* Ends the jobs before the core threads, which have to let go of them. */
 ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *stop_signal)
 {
     ph_status status = PH_OK;
@@ -316,7 +315,7 @@ ph_status ph_hub_server_run(struct ph_hub_server *server, const volatile int *st
 
 void ph_hub_server_stop(struct ph_hub_server *server)
 {
-    const int saved_errno = errno; /* a signal handler's program goes on with it */
+    const int saved_errno = errno; /* the program goes on with it after its signal handler */
     atomic_store(&server->must_stop, true);
     ph__doorbell_ring(server->bell[1]);
     errno = saved_errno;

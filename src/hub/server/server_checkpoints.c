@@ -1,11 +1,11 @@
-/* How a hub's jobs outlive deaths, in the control thread: when a checkpoint is begun, written, read back,
- * removed, and answered for.
+/* Checkpoints of a hub's jobs, in the control thread: begins, writes, reads and removes them, and answers
+ * workers that wait for one.
  *
- * A service has a file from its creation on, at first without parameters. A running job's snapshot is filled
- * by its shards (shard_snapshot.c) and written by a task (checkpoint_task.h), one at a time: at the
- * beginning, at each checkpoint_every'th iteration that the disk keeps up with, on demand, and when the hub
- * is stopped in good order. A job that goes on from its file reads it in a task, too, while it is in the
- * state PH_TENANT_LOADING. What is different where several hubs share a job's keys: server_parts.c. */
+ * A service has a file from its creation on, at first without parameters. The shards of a running job fill a
+ * snapshot (shard_snapshot.c), and a task writes it (checkpoint_task.h), one at a time: at the beginning, at
+ * each checkpoint_every'th iteration that the disk keeps up with, on demand, and when the hub stops in good
+ * order. A job that resumes from its file reads it in a task, too, in the state PH_TENANT_LOADING.
+ * server_parts.c handles jobs whose keys several hubs share. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ ph_status ph__server_start_task(struct ph_hub_server *server, struct ph__tenant 
     return status;
 }
 
-/* With all open parts, where the job has any. */
+/* Returns an order for the service's file, and for all open parts where the job has any. */
 static struct ph__checkpoint_order order_of_file(
     const struct ph__tenant *tenant, enum ph__checkpoint_work work)
 {
@@ -56,7 +56,7 @@ static struct ph__checkpoint_order order_of_file(
         .work = work, .part = PH_NO_ITERATION, .settled_end = ph__tenant_has_parts(tenant) ? UINT64_MAX : 0};
 }
 
-/* What an answer that cannot be sent says of itself is for nobody. */
+/* Keeps ph_error_text(): an error in sending an answer concerns nobody. */
 void ph__server_answer_waiting(
     struct ph_hub_server *server, const struct ph__tenant *tenant, uint64_t number, ph_status status)
 {
@@ -79,10 +79,10 @@ void ph__server_await_checkpoint(struct ph_session *session, struct ph__tenant *
 
 /* ---- snapshots of a running job ---- */
 
-/* Periodic ones of an asynchronous job, which hubs make by themselves: more wait until some were kept. */
+/* Open parts of an asynchronous job that hubs make unasked; no more until some are kept. */
 #define MAX_OPEN_BY_ITSELF 4
 
-/* Whether the hub itself chooses when the next periodic checkpoint is made. */
+/* Returns true when this hub chooses the moment of the next periodic checkpoint. */
 static bool chooses_moments(const struct ph__tenant *tenant)
 {
     if (!ph__tenant_has_parts(tenant))
@@ -91,7 +91,7 @@ static bool chooses_moments(const struct ph__tenant *tenant)
            tenant->saves.parts.here.num_open < MAX_OPEN_BY_ITSELF;
 }
 
-/* Gives the iteration of a part that is to be written; the snapshot gets it, too. */
+/* Returns the iteration of the part to be written, and sets it in the snapshot. */
 static uint64_t name_part(const struct ph__tenant *tenant, struct ph__snapshot *snapshot)
 {
     const struct ph__tenant_saves *saves = &tenant->saves;
@@ -100,8 +100,8 @@ static uint64_t name_part(const struct ph__tenant *tenant, struct ph__snapshot *
     return snapshot->iteration;
 }
 
-/* The next multiple of checkpoint_every, in updates of a chunk, that none has come to and no checkpoint was
- * made of. */
+/* Returns the next multiple of checkpoint_every, in updates of a chunk, that no chunk has reached and no
+ * checkpoint has. */
 static uint64_t next_version(const struct ph__tenant *tenant, uint64_t most)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
@@ -131,22 +131,24 @@ static void save_now(struct ph_hub_server *server, struct ph__tenant *tenant, ui
     }
     ph__tenant_release(tenant);
     ph__server_answer_waiting(server, tenant, saves->num_begun, PH_OK);
-    ph__server_announce_parts(server, tenant, false); /* of several hubs, perhaps, one put off for this */
+    ph__server_announce_parts(server, tenant, false); /* several hubs may have put a part off for this one */
 }
 
-/* Begins the next snapshot, or has the shards wait for its iteration. One that waits can still be put off. */
+/* Begins the next snapshot, or has the shards wait for its iteration. A waiting snapshot can still be put
+ * off. */
 static void begin_snapshot(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     struct ph__tenant_saves *saves = &tenant->saves;
     const struct ph_hub_service *service = &tenant->settings.service;
-    const bool has_chunks = tenant->layout->sizes.num_here > 0; /* or no iteration would ever end */
+    const bool has_chunks = tenant->layout->sizes.num_here > 0; /* without chunks no iteration would ever
+                                                                 * end */
     const bool is_periodic =
         service->checkpoint_every > 0 && has_chunks && !server->is_ending && chooses_moments(tenant);
     if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))
         return;
     const uint64_t most = ph__server_hold(tenant);
     if (saves->is_under_way && (saves->version == PH_SNAPSHOT_NOW || saves->version <= most)) {
-        ph__tenant_release(tenant); /* what is wanted comes next */
+        ph__tenant_release(tenant); /* the wanted one comes next */
     } else if (saves->is_wanted) {
         save_now(server, tenant, most);
     } else if (service->mode == PH_HUB_SYNCHRONOUS) {
@@ -166,7 +168,7 @@ static ph_status write_snapshot(
     return ph__server_start_task(server, tenant, order, tenant->saves.snapshot);
 }
 
-/* The shards are done with it. */
+/* Starts to write the snapshot that the shards have filled. */
 static void take_snapshot(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     struct ph__tenant_saves *saves = &tenant->saves;
@@ -222,7 +224,7 @@ static ph_status check_room(const struct ph_hub_server *server, const struct ph_
         tenant->settings.name, bytes);
 }
 
-/* part: PH_NO_ITERATION: the service's own file. */
+/* Starts to read the part's parameters; PH_NO_ITERATION reads the service's own file. */
 static ph_status read_parameters(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t part)
 {
     const struct ph__tenant_saves *saves = &tenant->saves;
@@ -260,7 +262,7 @@ static ph_status load(struct ph_hub_server *server, struct ph__tenant *tenant)
     return read_parameters(server, tenant, is_open ? saves->parts.chosen : PH_NO_ITERATION);
 }
 
-/* The service could not be made durable, so it is none. */
+/* Ends and forgets a service that could not be made durable. */
 static void give_up(struct ph_hub_server *server, struct ph__tenant *tenant, ph_status status)
 {
     ph__server_log_checkpoint_failed(server, tenant, "checkpoint_not_written");
@@ -275,7 +277,7 @@ static void removed(struct ph_hub_server *server, struct ph__tenant *tenant, ph_
     ph__server_forget(server, tenant);
 }
 
-/* false: the tenant is gone. */
+/* Returns false if the tenant was freed. */
 bool ph__server_keep(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     ph_status status = PH_OK;
@@ -379,14 +381,14 @@ static void kept(struct ph_hub_server *server, struct ph__tenant *tenant, ph_sta
         ph__server_end_run(server, tenant, status, ph_error_text());
 }
 
-/* false: the tenant is gone. */
+/* Ends the tenant's task and acts on the outcome. Returns false if the tenant was freed. */
 static bool finish_task(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     struct ph__checkpoint_outcome outcome;
     const ph_status status = ph__checkpoint_task_finish(tenant->saves.task, &outcome);
     tenant->saves.task = NULL;
     if (ph__tenant_has_parts(tenant) &&
-        outcome.has_kept) /* some that had to go may be left: the next KEEP tries again */
+        outcome.has_kept) /* parts to remove may be left: the next KEEP tries again */
         ph__server_note_kept(tenant, outcome.order.part, status == PH_OK ? outcome.order.settled_end : 0);
     switch (outcome.order.work) {
     case PH_CHECKPOINT_WRITE:
@@ -436,7 +438,7 @@ void ph__server_save_all(struct ph_hub_server *server)
         return;
     for (struct ph__tenant *tenant = server->tenants, *next; tenant != NULL; tenant = next) {
         next = tenant->next;
-        /* Hubs that share a job end at different moments: what each saved then would not fit together. */
+        /* Hubs that share a job stop at different moments, so their last checkpoints would not match. */
         tenant->saves.is_wanted = tenant->is_going && tenant->settings.share.num_hubs == 1;
         ph__server_keep(server, tenant);
     }

@@ -1,5 +1,4 @@
-/* The ends of runs and of workers: what becomes of a job when one of them dies, breaks the rules or leaves.
- */
+/* Ends of runs and of workers: handles a worker that dies, breaks the rules or leaves. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +26,7 @@ static void log_ended(const struct ph_hub_server *server, const struct ph__tenan
         ph__log_text("reason", why));
 }
 
-/* ---- what core threads tell: workers that have failed ---- */
+/* ---- workers that core threads report as failed ---- */
 
 struct ph__failure {
     struct ph__tenant *tenant;
@@ -41,7 +40,7 @@ void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t 
     struct ph_hub_server *server = context;
     struct ph__failure *failure = calloc(1, sizeof *failure);
     if (failure == NULL)
-        return; /* its connection will end the worker */
+        return; /* the worker ends with its connection */
     failure->tenant = tenant;
     failure->worker = worker;
     snprintf(failure->text, sizeof failure->text, "%s", ph_error_text());
@@ -52,7 +51,7 @@ void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t 
     ph__doorbell_ring(server->bell[1]);
 }
 
-/* Those of a tenant whose run has ended concern nobody any more. */
+/* Drops the failures of a tenant whose run has ended. */
 static void drop_failures(struct ph_hub_server *server, const struct ph__tenant *tenant)
 {
     pthread_mutex_lock(&server->failures_mutex);
@@ -68,7 +67,7 @@ static void drop_failures(struct ph_hub_server *server, const struct ph__tenant 
     pthread_mutex_unlock(&server->failures_mutex);
 }
 
-/* Gives one that the caller frees; NULL: there is none. */
+/* Returns a failure, which the caller frees, or NULL when there is none. */
 static struct ph__failure *take_failure(struct ph_hub_server *server)
 {
     pthread_mutex_lock(&server->failures_mutex);
@@ -81,8 +80,8 @@ static struct ph__failure *take_failure(struct ph_hub_server *server)
 
 /* ---- the end of a run ---- */
 
-/* Forgets them, having said why. Before their links close: a worker that finds one closed looks for the
- * reason. */
+/* Tells the members why, and forgets them. Called before their links close: a worker that finds a link closed
+ * looks for the reason. */
 static void dismiss_members(struct ph__tenant *tenant, const struct ph__wire_writer *why)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
@@ -91,7 +90,7 @@ static void dismiss_members(struct ph__tenant *tenant, const struct ph__wire_wri
         if (session == NULL)
             continue;
         ph__session_detach(session);
-        session->awaited = NULL; /* what it waits for ends, too */
+        session->awaited = NULL; /* the awaited checkpoint ends, too */
         ph__session_send(session, PH_FRAME_FAILED, why, NULL, 0);
     }
     tenant->num_joined = 0;

@@ -1,4 +1,4 @@
-/* See server_figures.h. */
+/* Collects a hub's figures; see server_figures.h. */
 #include "hub/server/server_figures.h"
 
 #include <stdlib.h>

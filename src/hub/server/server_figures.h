@@ -1,8 +1,7 @@
-/* What a hub can tell of itself at one moment: what its status (server_status.c) and its metrics
- * (server_metrics.c) are written from.
+/* Figures of a hub at one moment, of which server_status.c and server_metrics.c are written.
  *
- * Counters belong to the core threads. Each copies its own between two rounds, when it is called (core.h): so
- * they cost nothing while nobody asks, and those of one core thread fit each other. */
+ * Counters belong to the core threads. Each core thread copies its own between two rounds, when called
+ * (core.h): counters cost nothing until they are read, and those of one core thread are consistent. */
 #ifndef PH_HUB_SERVER_FIGURES_H
 #define PH_HUB_SERVER_FIGURES_H
 
@@ -10,27 +9,27 @@
 #include "net/link/link.h"
 
 struct ph__worker_figures {
-    const char *transport; /* of its links, static; NULL: it has none now */
+    const char *transport; /* of its links, static; NULL without links */
     struct ph__link_counters links;
 };
 
 struct ph__tenant_figures {
     const struct ph__tenant *tenant;
     struct ph__shard_counters counters; /* since the service was created */
-    uint64_t iteration;                 /* updates of the chunk that has the fewest; 0 unless it is running */
+    uint64_t iteration;                 /* updates of the chunk with the fewest; 0 unless running */
     struct ph__worker_figures *workers; /* (num_workers) */
 };
 
 struct ph__hub_figures {
     size_t num_tenants;
     struct ph__tenant_figures *tenants;
-    struct ph__traffic traffic; /* of all links that there ever were */
+    struct ph__traffic traffic; /* of all links, past ones included */
     uint64_t used_bytes;        /* memory of all tenants */
-    size_t num_connections;     /* now */
-    double seconds;             /* that the hub has run */
+    size_t num_connections;     /* open now */
+    double seconds;             /* since the hub started */
 };
 
-/* PH_ERROR_MEMORY. Borrows the server's tenants until fini. In the control thread. */
+/* Reads all figures. Borrows the server's tenants until fini. Control thread. PH_ERROR_MEMORY. */
 ph_status ph__hub_figures_read(struct ph_hub_server *server, struct ph__hub_figures *figures_out);
 void ph__hub_figures_fini(struct ph__hub_figures *figures);
 

@@ -1,5 +1,5 @@
-/* What workers ask of a hub: joining, keys, links, and who answers the rest. How they leave, or die:
- * server_ends.c. Services themselves: server_services.c. */
+/* Requests of workers: joining, keys, links, and the dispatch of all other requests. server_ends.c handles
+ * leaving and death, server_services.c the services themselves. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ static ph_status check_join(
     if (session->tenant != NULL)
         return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
     PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
-    if (tenant == NULL || ph__tenant_is_ending(tenant)) /* not yet, or after a restart not again */
+    if (tenant == NULL || ph__tenant_is_ending(tenant)) /* not created yet, or not again after a restart */
         return ph_fail(PH_ERROR_PEER, "there is no service '%s'", join->name);
     if (tenant->settings.service.nonce != join->nonce)
         return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
@@ -38,8 +38,9 @@ static ph_status check_join(
     return PH_OK;
 }
 
-/* How large a frame may be that tells a worker's keys. Of its job's memory a key takes a cache line for each
- * worker's gradient at least, four times what it takes in a frame: more keys than that need not be read. */
+/* Returns the most bytes of the frame that lists a worker's keys. In its job's memory a key takes at least a
+ * cache line for each worker's gradient, four times its size in the frame; more keys than fit in that need
+ * not be read. */
 static size_t keys_limit(const struct ph_hub_server *server, const struct ph__tenant *tenant)
 {
     const uint64_t left = ph__server_bytes_left(server);
@@ -76,7 +77,7 @@ static ph_status request_join(struct ph_session *session, const struct ph__contr
         .is_shared = is_shared,
         .way = join.way,
         .has_own_parameters = has_own,
-        .keys_bytes = 2 * tenant->max_keys_bytes}; /* memory for what comes grows by doubling */
+        .keys_bytes = 2 * tenant->max_keys_bytes}; /* the receive buffer grows by doubling */
     tenant->num_joined++;
     session->tenant = tenant;
     session->rank = join.rank;
@@ -104,8 +105,8 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server)
     return most > 0 && most < left ? most : left;
 }
 
-/* Gives where a worker's connection to the core thread should go: an address of the interface that was chosen
- * for it, of the session's family; "": where the session goes. */
+/* Returns the address for a worker's connection to the core thread: that of the interface chosen for the
+ * core, in the session's family; "" for the session's own address. */
 static const char *host_of_core(const struct ph_session *session, uint16_t core)
 {
     const struct ph_hub_server *server = session->server;
@@ -165,7 +166,7 @@ static ph_status send_layout(struct ph__tenant *tenant, uint32_t rank)
     return PH_OK;
 }
 
-/* Names a job that begins in the trace; NULL: it is not traced. */
+/* Returns the name in the trace of a job that begins, or NULL when the job is not traced. */
 static const char *trace_name_for(struct ph_hub_server *server, const char *job)
 {
     struct ph__server_trace *trace = &server->trace;
@@ -175,7 +176,7 @@ static const char *trace_name_for(struct ph_hub_server *server, const char *job)
     return strcpy(trace->names[trace->num_jobs++], job);
 }
 
-/* ph__tenant_news: called in core threads. */
+/* Rings the control thread's bell: a ph__tenant_news, called in core threads. */
 static void note_news(void *context)
 {
     const struct ph_hub_server *server = context;
@@ -209,7 +210,7 @@ ph_status ph__server_begin_linking(struct ph_hub_server *server, struct ph__tena
     return PH_OK;
 }
 
-/* They are the tenant's afterwards, or freed. */
+/* Checks keys and takes ownership of them: the tenant keeps them, or they are freed. */
 static ph_status keep_keys(struct ph__tenant *tenant, struct ph__init_key *keys, size_t num_keys)
 {
     const ph_status status = ph__tenant_check_keys(tenant, keys, num_keys);
@@ -258,7 +259,7 @@ static ph_status request_init(struct ph_session *session, const struct ph__contr
         ph__server_keep(session->server, tenant);
         return PH_OK;
     }
-    if (ph__tenant_has_parts(tenant)) { /* none here, but other hubs may have some */
+    if (ph__tenant_has_parts(tenant)) { /* no parts here, but other hubs may have some */
         ph__server_offer_parts(tenant);
         return PH_OK;
     }
@@ -287,7 +288,8 @@ static bool find_token(
 
 static void note_address(struct ph__member *member, int socket)
 {
-    char address[1 + PH_ADDRESS_BYTES] = " "; /* none is another's beginning: they end with the same port */
+    char address[1 + PH_ADDRESS_BYTES] = " "; /* with the space no address is another's prefix: all end in the
+                                               * same port */
     const size_t used = strlen(member->addresses);
     if (ph__socket_address(socket, address + 1) != PH_OK || strstr(member->addresses, address) != NULL)
         return;
@@ -295,7 +297,7 @@ static void note_address(struct ph__member *member, int socket)
         strcpy(member->addresses + used, address);
 }
 
-/* The connection is no session any more, but a link between a worker and a core thread. */
+/* Turns the connection from a session into a link between a worker and a core thread. */
 static ph_status request_attach(struct ph_session *session, const struct ph__control_frame *frame)
 {
     struct ph__attach attach;
@@ -358,7 +360,7 @@ void ph__server_begin_touched(struct ph_hub_server *server)
     }
 }
 
-/* All are still there: whoever goes before has ended the run. */
+/* Lets the job go when all workers are ready. All are still there: one that leaves earlier ends the run. */
 void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     if (tenant->num_ready < tenant->settings.service.num_workers || tenant->saves.is_restoring)
@@ -372,7 +374,7 @@ void ph__server_begin_if_ready(struct ph_hub_server *server, struct ph__tenant *
     ph__server_keep(server, tenant);
 }
 
-/* Nobody pulls before rank 0 has given all parameters. */
+/* Notes that a worker is ready. No worker pulls before rank 0 has given all parameters. */
 static ph_status request_assigned(struct ph_session *session)
 {
     struct ph__tenant *tenant = session->tenant;
@@ -406,12 +408,11 @@ static ph_status request_checkpoint(struct ph_session *session, const struct ph_
     return PH_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- dispatch ---- */
 
 ph_status ph__server_request(struct ph_session *session, const struct ph__control_frame *frame)
 {
-    if (session->awaited != NULL &&
-        frame->type != PH_FRAME_KEEP) /* of which no worker knows when it is due */
+    if (session->awaited != NULL && frame->type != PH_FRAME_KEEP) /* a KEEP may come at any time */
         return ph_fail(PH_ERROR_PEER, "a message of type %u, before the last was answered", frame->type);
     switch ((enum ph__hub_frame)frame->type) {
     case PH_FRAME_CREATE:

@@ -1,11 +1,10 @@
-/* How a hub listens, and for how long whoever has connected may keep a descriptor of it.
+/* Listens for connections, and limits how many descriptors strangers hold and for how long.
  *
- * A connection is a stranger's unless it is a worker's of a job, also while it waits for an answer. Strangers
- * that say nothing are closed after a while; there are never more of them than a part of the descriptors that
- * the process may have, so that jobs find some. When there are as many, or none can be had, the listening
- * sockets are not watched for a moment: what comes waits in their queues, and the control thread has its time
- * for the jobs. Then strangers have to go whatever they say, when they have been there for a shorter while:
- * all but those that wait for a disk. */
+ * A stranger is a connection that is not a worker's of a job, even while it waits for an answer. Strangers
+ * that say nothing are closed after a while. Their number is limited to a part of the process's descriptors,
+ * so that jobs find some. At that limit, or when no descriptor is left, the hub stops watching its listening
+ * sockets for a moment: new connections wait in their queues, and the control thread works for the jobs. Then
+ * strangers also have to go after a shorter while, whatever they say, except those that wait for a disk. */
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -18,30 +17,30 @@
 #include "hub/server/server_state.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:0"
-#define PATIENCE_NS 10000000000u      /* with a stranger that says nothing */
-#define SHORT_PATIENCE_NS 1000000000u /* with any, while others wait */
-#define ACCEPT_PAUSE_NS 100000000u    /* when no descriptor can be had */
-#define PAUSED_TURN_MS 100            /* at most, to look again whether there is room */
-#define CONNECTIONS_A_TURN 32         /* of each listening socket: jobs wait meanwhile */
-#define STRANGERS_PART 8              /* of the descriptors: each may take two */
+#define PATIENCE_NS 10000000000u      /* for a stranger that says nothing */
+#define SHORT_PATIENCE_NS 1000000000u /* for any stranger, while connections wait */
+#define ACCEPT_PAUSE_NS 100000000u    /* when no descriptor is left */
+#define PAUSED_TURN_MS 100            /* most between two looks whether there is room */
+#define CONNECTIONS_A_TURN 32         /* taken of each listening socket a turn, since jobs wait */
+#define STRANGERS_PART 8              /* share of descriptors for strangers, each of which may take two */
 #define LEAST_STRANGERS 8u
 #define MOST_STRANGERS 1024u
 
 /* ---- descriptors ---- */
 
-/* A hub has some descriptors to give away, so that links and files of jobs that run always find some.
+/* A hub sets descriptors aside, so that links and files of running jobs always find some.
  *
- * Set aside of those that the process may have are: what was open when the hub had started, what strangers
- * may take (find_max_strangers), what files and whoever asks for metrics take for a moment, and for each
- * worker that has joined what its links take when its job begins. A worker for whose links there would be
- * none is refused when it joins. */
+ * It sets aside: descriptors open when the hub had started, those that strangers may take
+ * (find_max_strangers), those that files and metrics connections take for a moment, and for each joined
+ * worker those of its links when its job begins. A worker for whose links none would be left is refused when
+ * it joins. */
 
-#define OF_STRANGER 2     /* its connection; over the local socket its process besides */
-#define OF_JOB 3          /* its results; a checkpoint and the folder that this is in */
-#define OF_LOCAL_WORKER 3 /* its connection, process and region; its links to core threads come on top */
+#define OF_STRANGER 2     /* its connection; over the local socket its process too */
+#define OF_JOB 3          /* its results; a checkpoint and that file's folder */
+#define OF_LOCAL_WORKER 3 /* its connection, process and region; links to core threads come on top */
 #define OF_HUB 10         /* its loops, bells and sockets, its folder, its trace */
 #define OF_CORE 3         /* a core thread's loop and bell */
-#define FILES 8           /* services that are created, the trace, what a program opens beside its hub */
+#define FILES 8           /* services being created, the trace, files that the program opens beside its hub */
 
 static ph_status count_one(void *count, const char *name)
 {
@@ -56,7 +55,7 @@ static uint64_t find_max_descriptors(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-/* Its connection and process; its region; a link to each core thread. */
+/* Returns a worker's descriptors: connection and process, region, and a link to each core thread. */
 static uint64_t of_worker(const struct ph_session *session, bool is_shared)
 {
     return (uint64_t)1 + session->is_local + is_shared + session->server->num_cores;
@@ -73,8 +72,8 @@ static uint64_t of_tenant(const struct ph__tenant *tenant)
     return count;
 }
 
-/* Counts what a hub without jobs sets aside. A layout is sent to one worker at a time: what goes with it, and
- * copies of that. */
+/* Returns the descriptors that a hub without jobs sets aside. A layout goes to one worker at a time: its
+ * descriptors, and their copies. */
 static uint64_t count_without_jobs(
     uint64_t num_own, uint64_t num_cores, uint64_t num_strangers, bool has_metrics)
 {
@@ -114,7 +113,7 @@ ph_status ph__server_count_descriptors(struct ph_hub_server *server)
     return ph__directory_visit("/proc/self/fd", count_one, &server->num_own_descriptors);
 }
 
-/* Gives how many connections there may be that are no worker's. */
+/* Returns the most connections that are not a worker's. */
 static uint32_t find_max_strangers(uint64_t max_descriptors)
 {
     const uint64_t part = max_descriptors / STRANGERS_PART;
@@ -123,8 +122,8 @@ static uint32_t find_max_strangers(uint64_t max_descriptors)
     return part > LEAST_STRANGERS ? (uint32_t)part : LEAST_STRANGERS;
 }
 
-/* Counts the descriptors with which a hub that has not started can serve one worker, over the local socket.
- * The more it may have, the more strangers it lets come. */
+/* Returns the fewest descriptors with which a hub that has not started can serve one worker over the local
+ * socket. A loop, because more descriptors admit more strangers. */
 static uint64_t count_least(const struct ph_hub_server *server, uint64_t num_cores)
 {
     const bool has_metrics = server->options.metrics_address != NULL;
@@ -156,7 +155,7 @@ ph_status ph__server_check_first_worker(struct ph_hub_server *server, size_t num
 static void watch(struct ph_hub_server *server, uint32_t events)
 {
     for (size_t i = 0; i < 2; i++)
-        (void)!ph__event_source_change(server->sources[i], events); /* needs nothing that could be missing */
+        (void)!ph__event_source_change(server->sources[i], events); /* cannot fail: it allocates nothing */
 }
 
 static void log_pause(struct ph_hub_server *server, const char *why)
@@ -177,7 +176,8 @@ static void take_connection(struct ph_hub_server *server, int connected, bool is
 {
     if (is_local && !ph__socket_is_same_user(connected))
         close(connected);
-    else if (ph__session_open(server, connected, is_local) == PH_OK) /* else the other side sees the end */
+    else if (ph__session_open(server, connected, is_local) == PH_OK) /* else the peer sees the connection
+                                                                      * closed */
         server->num_strangers++;
 }
 
@@ -216,7 +216,7 @@ static bool is_over(uint64_t begin_ns, uint64_t patience_ns, uint64_t now_ns)
     return now_ns > begin_ns && now_ns - begin_ns > patience_ns;
 }
 
-/* Why the stranger has to go; NULL: it need not. */
+/* Returns why the stranger has to go, or NULL if it may stay. */
 static const char *why_not_to_stay(const struct ph_session *session, uint64_t now_ns)
 {
     const bool waits_for_disk = session->awaited != NULL && !session->awaited->must_end;

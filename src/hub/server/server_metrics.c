@@ -1,4 +1,4 @@
-/* A hub's metrics for Prometheus, at http://METRICS_ADDRESS/metrics, served from the control thread's event
+/* Metrics of a hub for Prometheus, at http://METRICS_ADDRESS/metrics, served from the control thread's event
  * loop. */
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -7,7 +7,7 @@
 #include "net/server/http_server.h"
 #include "net/server/prometheus.h"
 
-struct text { /* what the functions below write to, and from */
+struct text { /* context of the functions below */
     struct ph__prometheus prometheus;
     const struct ph_hub_server *server;
     const struct ph__hub_figures *figures;
@@ -245,7 +245,7 @@ static ph_status write_metrics(void *context, struct ph__writer *writer)
 static void requested(void *context, uint32_t events)
 {
     (void)events;
-    (void)!ph__server_run_metrics(context); /* the next turn finds out again */
+    (void)!ph__server_run_metrics(context); /* the next turn fails the same way */
 }
 
 ph_status ph__server_open_metrics(struct ph_hub_server *server)

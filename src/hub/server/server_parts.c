@@ -1,10 +1,10 @@
-/* Checkpoints of jobs that several hubs share, in the control thread of one of them: see part_list.h for what
- * parts are, and server_checkpoints.c for how they are made, read and removed.
+/* Checkpoints of jobs that several hubs share, in the control thread of one hub. part_list.h says what parts
+ * are; server_checkpoints.c makes, reads and removes them.
  *
- * Before a run rank 0 hears of all hubs which parts they have, and chooses. While it lasts, the hub tells the
- * lead of each part that is written, or will not be; the lead, when all hubs have said something, which to
- * keep and of which iteration to make the next ones. The hub believes it only what cannot hurt another job.
- */
+ * Before a run, all hubs tell rank 0 their parts, and rank 0 chooses. During the run, the hub tells the lead
+ * of each part that is written or will not be. When all hubs have reported, the lead tells them which parts
+ * to keep and at which iteration to make the next. The hub follows the lead only in what cannot hurt another
+ * job. */
 #include <inttypes.h>
 
 #include "base/sizes.h"
@@ -77,9 +77,9 @@ uint64_t ph__server_hold(struct ph__tenant *tenant)
     return tenant->layout->sizes.num_here > 0 ? most : tenant->saves.parts.asked;
 }
 
-/* ---- what the lead is told ---- */
+/* ---- reports to the lead ---- */
 
-/* false: nobody is there. */
+/* Finds the lead: the lowest rank that is there. false: no worker is. */
 static bool find_lead(const struct ph__tenant *tenant, uint32_t *rank_out)
 {
     for (uint32_t rank = 0; rank < tenant->settings.service.num_workers; rank++) {
@@ -90,7 +90,7 @@ static bool find_lead(const struct ph__tenant *tenant, uint32_t *rank_out)
     return false;
 }
 
-/* As in ph__saved. */
+/* Returns ph__saved.settled_end of this hub. */
 static uint64_t own_settled_end(const struct ph__tenant *tenant)
 {
     return tenant->layout->sizes.num_here > 0 ? tenant->saves.parts.settled_end : PH_NO_ITERATION;
@@ -143,9 +143,9 @@ void ph__server_lead_left(struct ph_hub_server *server, struct ph__tenant *tenan
         ph__server_announce_parts(server, tenant, false);
 }
 
-/* ---- what it says ---- */
+/* ---- orders of the lead ---- */
 
-/* The next parts, unless others are being made: then the lead hears of those. */
+/* Begins the next part, unless another is being made, which will be reported to the lead. */
 static void begin_next(struct ph_hub_server *server, struct ph__tenant *tenant, uint64_t next)
 {
     struct ph__tenant_saves *saves = &tenant->saves;
@@ -185,7 +185,7 @@ ph_status ph__server_request_keep(struct ph_session *session, const struct ph__c
     struct ph__keep keep;
     PH_TRY(ph__get_keep(frame->body, frame->size, &keep));
     if (tenant == NULL)
-        return PH_OK; /* its job has ended meanwhile */
+        return PH_OK; /* the job has ended meanwhile */
     PH_TRY(check_keep(tenant, session->rank, &keep));
     struct ph__tenant_parts *parts = &tenant->saves.parts;
     parts->num_unanswered--;
@@ -196,7 +196,7 @@ ph_status ph__server_request_keep(struct ph_session *session, const struct ph__c
     return PH_OK;
 }
 
-/* Whether the disk would change. */
+/* Returns true when the order would change the disk. */
 static bool is_needed(const struct ph__parts *here, const struct ph__keep *keep)
 {
     const bool is_other = keep->iteration != here->kept && ph__parts_has(here, keep->iteration);

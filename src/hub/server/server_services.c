@@ -1,4 +1,4 @@
-/* The services of a hub: created, found, also in its folder for checkpoints, and destroyed. */
+/* Services of a hub: creates, finds (also in the checkpoint folder) and destroys them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,9 +13,7 @@
 #include "hub/server/server_state.h"
 #include "hub/shard/shard_wide.h"
 
-/* ---- the log ---- */
-
-/* event: "service_created", "service_restored" or "service_destroyed". */
+/* Logs an event: "service_created", "service_restored" or "service_destroyed". */
 static void log_service(
     const struct ph_hub_server *server, const struct ph__tenant *tenant, const char *event)
 {
@@ -26,12 +24,13 @@ static void log_service(
         ph__log_count("hubs", tenant->settings.share.num_hubs));
 }
 
-/* ---- the folder ---- */
+/* ---- the checkpoint folder ---- */
 
-/* What lies in a hub's folder for checkpoints when it starts, or when somebody asks for a service that it
- * does not know: services with their files, and the open parts of those that several hubs share. */
+/* The hub scans its checkpoint folder when it starts, and when a request names a service that is not
+ * registered. The folder holds the files of services, and the open parts of those that several hubs share. */
 
-/* A file that is there and cannot be opened may be whole: that is no reason to do without it. */
+/* Checks that the path can be opened. A file that exists but cannot be opened may be whole, so the error is
+ * not PH_ERROR_CHECKPOINT. */
 static ph_status check_opening(const char *path)
 {
     struct stat about;
@@ -65,10 +64,11 @@ static ph_status take_part(struct ph__tenant *tenant, const char *path, uint64_t
 struct search {
     struct ph_hub_server *server;
     struct ph__tenant *tenant;
-    const char *path; /* of the kept part */
+    const char *path; /* of the kept part's file */
 };
 
-/* One that is older than the kept part was left over when that came: all hubs have a newer one. */
+/* Takes a part of the service. One older than the kept part is a leftover, and removed: all hubs have a newer
+ * one. */
 static ph_status visit_part(void *argument, const char *name)
 {
     const struct search *search = argument;
@@ -91,8 +91,8 @@ static ph_status visit_part(void *argument, const char *name)
     return status;
 }
 
-/* One that is damaged is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: they cannot be looked at
- * now, all of them. */
+/* Finds the service's parts. A damaged part is reported and left alone. PH_ERROR_DISK, PH_ERROR_MEMORY: the
+ * parts cannot be read now. */
 static ph_status find_parts(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     char *path;
@@ -105,7 +105,8 @@ static ph_status find_parts(struct ph_hub_server *server, struct ph__tenant *ten
     return status;
 }
 
-/* A service that nobody has asked for yet; its parameters are read when its workers are there. */
+/* Restores a service from its file before any worker asks for it. Its parameters are read when its workers
+ * have joined. */
 static ph_status restore_file(struct ph_hub_server *server, const char *path)
 {
     struct ph__job_checkpoint_head head;
@@ -114,7 +115,7 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     PH_TRY(ph__job_checkpoint_path(server->options.checkpoint_folder, head.settings.name, &wanted));
     const bool is_there =
-        strcmp(strrchr(path, '/'), strrchr(wanted, '/')) == 0; /* the folder has many names */
+        strcmp(strrchr(path, '/'), strrchr(wanted, '/')) == 0; /* the folder itself may have several names */
     free(wanted);
     if (!is_there)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);
@@ -160,7 +161,8 @@ static ph_status open_folder(struct ph_hub_server *server, const char *path)
     PH_TRY(ph__directory_create(path));
     const ph_status status = ph__directory_lock(path, &server->checkpoint_lock);
     if (status != PH_OK)
-        return status == PH_ERROR_USAGE ? PH_ERROR_CONFIG : status; /* another hub's: the option cannot be */
+        return status == PH_ERROR_USAGE ? PH_ERROR_CONFIG : status; /* locked by another hub: a wrong
+                                                                     * option */
     return ph__directory_visit(path, visit_file, server);
 }
 
@@ -172,8 +174,8 @@ ph_status ph__server_open_checkpoints(struct ph_hub_server *server)
         "checkpoint_folder", open_folder(server, server->options.checkpoint_folder));
 }
 
-/* Looks for the file of a service that the hub does not know: afterwards it knows the service of a file that
- * is there. PH_ERROR_CHECKPOINT says why the file cannot be used. */
+/* Restores a service that is not registered from its file, if there is one. PH_ERROR_CHECKPOINT says why the
+ * file cannot be used. */
 static ph_status look_for_checkpoint(struct ph_hub_server *server, const char *name)
 {
     char *path;
@@ -279,7 +281,7 @@ static ph_status create_service(
     return PH_OK;
 }
 
-/* Answered when the service has a file, so that it survives whatever comes. */
+/* Creates a service. Answers when the service has a file, so that it survives any failure. */
 ph_status ph__server_request_create(struct ph_session *session, const struct ph__control_frame *frame)
 {
     struct ph__service_settings settings;
@@ -296,7 +298,7 @@ ph_status ph__server_request_create(struct ph_session *session, const struct ph_
     return PH_OK;
 }
 
-/* Where it has a file it is gone when that is. */
+/* Ends a service: at once, or when its file is removed if it has one. */
 static void end_service(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     tenant->must_end = false;
@@ -311,8 +313,8 @@ static void end_service(struct ph_hub_server *server, struct ph__tenant *tenant)
     ph__server_forget(server, tenant);
 }
 
-/* A synchronous job has ended when its first worker has left, and its others may still have to take what that
- * one has pushed. */
+/* Returns true while workers leave a synchronous job: it has ended with the first that leaves, but the others
+ * may still have to take what that one has pushed. */
 static bool is_being_left(const struct ph__tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
@@ -347,7 +349,8 @@ static ph_status check_operator(
     return tenant != NULL ? PH_OK : ph_fail(PH_ERROR_USAGE, "there is no service '%s'", name);
 }
 
-/* The hub's own user asks, who could as well end the hub: nobody else is let in over the local socket. */
+/* Ends a service without its nonce. Only the hub's own user reaches the local socket, and could end the hub
+ * as well. */
 ph_status ph__server_request_end(struct ph_session *session, const struct ph__control_frame *frame)
 {
     char name[PH_HUB_MAX_NAME + 1];

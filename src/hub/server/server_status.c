@@ -1,4 +1,4 @@
-/* A hub's status: what STATUS is answered with, as JSON. `phloem hub status` shows it.
+/* Status of a hub: answers STATUS with JSON, which `phloem hub status` shows.
  *
  *     {"address", "seconds", "aggregation", "is_crowded", "connections", "max_bytes", "used_bytes",
  * "max_jobs", "cores": [{"place", "rounds", "idle_rounds", "sleeps"}], "links": [{"transport",
@@ -6,11 +6,11 @@
  * "workers_there", "iteration", "bytes", ..., "workers": [{"rank", "transport", "addresses", "why",
  * "messages_sent", ...}], "keys": [{"elements", "dtype", "optimizer", "chunks"}]}]}
  *
- * "addresses" are the hub's own that the worker's connections go to, with spaces between them; "chunks" and
- * "num_chunks" are those of this hub, which is the job's "hub" of "num_hubs", from 1.
+ * "addresses" are the hub's own, to which the worker's connections go, separated by spaces. "chunks" and
+ * "num_chunks" count this hub's chunks; it is the job's "hub" of "num_hubs", from 1.
  *
- * Of each service it lists the first workers and keys: so many that the answer fits a message, and a few
- * where it was asked for all services. Anybody may ask: so one answer is made a turn, and none while too much
+ * The answer lists the first workers and keys of each service: as many as fit a message, and fewer where it
+ * covers all services. Anybody may ask: so the hub makes one answer a turn, and none while too much output
  * waits to be read. */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@
 #include "base/sizes.h"
 #include "hub/server/server_figures.h"
 
-#define MAX_LISTED ((size_t)64)                /* workers and keys of a service among others */
+#define MAX_LISTED ((size_t)64)                /* workers and keys of a service when all are listed */
 #define ENTRY_BYTES ((size_t)1200)             /* of a worker and a key in JSON, at most */
 #define LISTS_BYTES (PH_CONTROL_MAX_BYTES / 2) /* of all lists together */
-#define MAX_UNREAD_BYTES PH_CONTROL_MAX_BYTES  /* of answers that wait to be sent, when one more is made */
+#define MAX_UNREAD_BYTES PH_CONTROL_MAX_BYTES  /* of unsent answers, beyond which none is made */
 
 #define LINK_FIELD(member)                                                    \
     {                                                                         \
@@ -209,7 +209,7 @@ static size_t count_listed(const struct ph__hub_figures *figures, bool is_of_one
     return is_of_one ? most : ph__min(most / ph__max(figures->num_tenants, 1), MAX_LISTED);
 }
 
-/* service: "" for all of them. */
+/* Returns the status as JSON; service: "" for all. */
 static struct ph__json *status_of(
     const struct ph_hub_server *server, const struct ph__hub_figures *figures, const char *service)
 {
@@ -244,7 +244,7 @@ static ph_status write_status(struct ph_hub_server *server, const char *service,
     return status;
 }
 
-/* Of all sessions. */
+/* Returns the unsent bytes of all sessions. */
 static size_t count_unread(const struct ph_hub_server *server)
 {
     size_t bytes = 0;
@@ -280,7 +280,7 @@ static void tell(struct ph_session *session)
         return;
     }
     ph__wire_writer_init(&writer, text, strlen(text));
-    writer.used = writer.capacity; /* it is written already */
+    writer.used = writer.capacity; /* the text is the whole body */
     ph__session_send(session, PH_FRAME_STATUS_TEXT, &writer, NULL, 0);
     free(text);
 }
@@ -302,7 +302,7 @@ void ph__server_tell_status(struct ph_hub_server *server)
     if (first == NULL)
         return;
     first->question = 0;
-    first->has_more = true; /* perhaps, behind the question */
+    first->has_more = true; /* frames may wait behind the question */
     if (!first->is_closing)
         tell(first);
 }
