@@ -1,4 +1,4 @@
-/* See job_memory.h. */
+/* Allocates and frees a job's memory; see job_memory.h. */
 #include "hub/layout/job_memory.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 _Static_assert(
     sizeof(struct ph__chunk_state) == 64, "core threads write chunks side by side: one cache line each");
 
-/* ---- where things lie in what a worker shares with the hub ---- */
+/* ---- layout of the region that a worker shares with the hub ---- */
 
 struct ph__worker_region ph__worker_region(const struct ph__worker_region_sizes *sizes)
 {
@@ -58,7 +58,7 @@ static void remove_worker(const struct ph__job_memory *memory, struct ph__worker
 
 /* ---- all of it ---- */
 
-/* How often the arrays of num_weights are there. */
+/* Returns the number of arrays of num_weights. */
 static size_t count_weight_arrays(
     const struct ph__job_memory_options *options, const struct ph__layout_sizes *sizes)
 {

@@ -28,7 +28,7 @@ static ph_status check_key(const struct ph__layout_key *key, size_t index)
     return PH_OK;
 }
 
-/* Sets all of a key's place, behind what lies before it, and moves `sizes` past it. */
+/* Sets a key's place behind the keys before it, and adds the key to `sizes`. */
 static ph_status place_key(const struct ph__layout_key *key, size_t index, size_t chunk_bytes,
     struct ph__layout_sizes *sizes, struct ph__key_place *place_out)
 {
@@ -122,7 +122,7 @@ ph_status ph__layout_create(
     return PH_OK;
 }
 
-/* The key's chunks that stay, one behind the other; all but the last are multiples of PH_ALIGNMENT. */
+/* Places the key's chunks that stay, one behind the other; all but the last are multiples of PH_ALIGNMENT. */
 static void keep_key(
     const struct ph__layout *layout, size_t index, const uint16_t *bins, struct ph__layout_sizes *sizes)
 {

@@ -1,5 +1,5 @@
-/* Which slots an optimizer keeps beside each weight: m, a running mean of gradients; s, one of their squares,
- * or their sum. */
+/* Slots that an optimizer keeps beside each weight: m, a running mean of gradients; s, a running mean or sum
+ * of their squares. */
 #ifndef PH_HUB_OPTIMIZER_SLOTS_H
 #define PH_HUB_OPTIMIZER_SLOTS_H
 

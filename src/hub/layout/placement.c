@@ -13,7 +13,7 @@ void ph__machine_fini(struct ph__machine *machine)
     *machine = (struct ph__machine){0};
 }
 
-/* ---- which interfaces there are to choose between ---- */
+/* ---- choice of interfaces ---- */
 
 typedef bool is_kept_function(const struct ph__machine_interface *interface, uint32_t number);
 
@@ -71,8 +71,8 @@ void ph__machine_forget_interfaces(struct ph__machine *machine)
 
 struct candidate {
     struct ph__machine_unit unit;
-    size_t core_rank; /* of its core among the node's */
-    size_t unit_rank; /* of itself among the core's */
+    size_t core_rank; /* of its core within the node */
+    size_t unit_rank; /* of the unit within its core */
 };
 
 static int compare(size_t left, size_t right)
@@ -91,7 +91,7 @@ static int by_place(const void *left, const void *right)
     return compare(a->processor, b->processor);
 }
 
-/* By who is taken first. */
+/* Orders candidates by turn: ranks within cores, ranks of cores, nodes. */
 static int by_turn(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
@@ -102,7 +102,7 @@ static int by_turn(const void *left, const void *right)
     return compare(a->unit.node, b->unit.node);
 }
 
-/* Sorts by turn. */
+/* Ranks candidates, and sorts them by turn. */
 static void order_candidates(struct candidate *candidates, size_t count)
 {
     qsort(candidates, count, sizeof *candidates, by_place);
@@ -135,7 +135,7 @@ static ph_status pin(const struct ph__machine *machine, struct ph__placement *pl
     return PH_OK;
 }
 
-/* The node of all units; PH_NOWHERE where they are not of one. */
+/* Returns the node of all units, or PH_NOWHERE when they have several. */
 static uint32_t only_node(const struct ph__machine *machine)
 {
     for (size_t i = 1; i < machine->num_units; i++)
@@ -163,7 +163,7 @@ static enum distance distance(const struct ph__machine_interface *interface, uin
     return interface->node == node ? ON_THE_NODE : ON_ANOTHER_NODE;
 }
 
-/* num_threads: of each interface so far. */
+/* Returns the interface nearest to the node. num_threads: threads of each interface so far. */
 static uint32_t nearest(const struct ph__machine *machine, uint32_t node, const size_t *num_threads)
 {
     uint32_t best = 0;

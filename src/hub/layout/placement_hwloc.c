@@ -1,7 +1,7 @@
-/* What there is on this machine, by hwloc and the system's list of interfaces: hwloc knows where an interface
- * is attached, but lists no virtual ones, such as the loopback and those of containers. What kind they are
- * their drivers tell (ethtool's requests, netdevice(7)): nothing else is bound to be there in a container.
- * The only file that knows hwloc. */
+/* Describes this machine by hwloc and the system's list of interfaces. hwloc knows where an interface is
+ * attached, but lists no virtual ones, such as the loopback and those of containers. Drivers tell the kind of
+ * an interface (ethtool's requests, netdevice(7)): nothing else is bound to work in a container. The only
+ * file that uses hwloc. */
 #include "hub/layout/placement.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ static ph_status hwloc_failed(const char *what)
 
 /* ---- units ---- */
 
-/* The node on which an object's memory belongs first: some have several, of fast memory and of slow. */
+/* Returns the first node of an object's memory: some objects have several, of fast and of slow memory. */
 static uint32_t node_of(hwloc_obj_t object)
 {
     const int node = hwloc_bitmap_first(object->nodeset);
@@ -69,8 +69,8 @@ static ph_status add_units(hwloc_topology_t topology, struct ph__machine *machin
 
 /* ---- interfaces ---- */
 
-/* Where hwloc finds it attached; PH_NOWHERE where it does not know it, or finds it attached to several nodes'
- * machine. */
+/* Returns the node that hwloc finds the interface attached to; PH_NOWHERE if hwloc does not list it or finds
+ * it on a machine of several nodes. */
 static uint32_t interface_node(hwloc_topology_t topology, const char *name)
 {
     for (hwloc_obj_t device = NULL; (device = hwloc_get_next_osdev(topology, device)) != NULL;) {
@@ -83,7 +83,7 @@ static uint32_t interface_node(hwloc_topology_t topology, const char *name)
     return PH_NOWHERE;
 }
 
-/* false: the driver does not answer. */
+/* Asks the driver of the interface; returns false without an answer. */
 static bool ask_driver(const char *name, void *question)
 {
     struct ifreq request = {.ifr_data = question};
@@ -111,7 +111,8 @@ static uint32_t interface_speed(const char *name)
     return speed_mbit != (uint32_t)SPEED_UNKNOWN ? speed_mbit : 0;
 }
 
-/* Up, and with an address that can be connected to without naming the interface: in digits. false: not so. */
+/* Gives a numeric address of an interface that is up, to which one can connect without naming the interface.
+ * false: the entry has none. */
 static bool usable_host(
     const struct ifaddrs *entry, enum ph__machine_family *family_out, char host_out[PH_HOST_BYTES])
 {
@@ -131,7 +132,7 @@ static bool usable_host(
            inet_ntop(AF_INET6, address, host_out, PH_HOST_BYTES) != NULL;
 }
 
-/* NULL: it is not listed. */
+/* Returns the interface, or NULL if it is not listed. */
 static struct ph__machine_interface *find_interface(const struct ph__machine *machine, const char *name)
 {
     for (size_t i = 0; i < machine->num_interfaces; i++)
@@ -158,8 +159,8 @@ static ph_status add_interface(hwloc_topology_t topology, const char *name, unsi
     return PH_OK;
 }
 
-/* An interface has as many entries as addresses, and may call further ones eth0:1. The first of each family
- * counts. */
+/* Adds an entry of the system's list. An interface has an entry for each address, and its further ones may be
+ * named eth0:1. The first address of each family is kept. */
 static ph_status add_entry(
     hwloc_topology_t topology, const struct ifaddrs *entry, struct ph__machine *machine, size_t *capacity)
 {
@@ -191,9 +192,8 @@ static ph_status add_interfaces(hwloc_topology_t topology, struct ph__machine *m
 
 /* ---- the machine ---- */
 
-/* Plugins that may be installed beside hwloc: what asks accelerators and displays for themselves takes long,
- * and nothing here needs it; of the cards hwloc finds by itself what its libpciaccess would tell, which
- * leaks. */
+/* Leaves out plugins that may be installed beside hwloc. Those that ask accelerators and displays take long
+ * and are not needed; libpciaccess, which would tell more about cards, leaks. */
 static void leave_out_components(hwloc_topology_t topology)
 {
     static const char *const names[] = {"cuda", "gl", "levelzero", "nvml", "opencl", "pci", "rsmi"};

@@ -1,4 +1,4 @@
-/* See spread.h. */
+/* Partitions items and spreads chunks; see spread.h. */
 #include "hub/layout/spread.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 /* ---- balanced partition ---- */
 
-struct item { /* while they are sorted */
+struct item { /* to be sorted */
     size_t size, index;
 };
 
@@ -22,7 +22,7 @@ static int largest_first(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Bins as a binary heap: the one with the least load on top, the first of those with equal loads. */
+/* Binary heap of bins: on top the least load, and the first bin of equal loads. */
 struct heap {
     uint32_t *bins; /* (count) */
     size_t count;
@@ -35,7 +35,7 @@ static bool comes_before(const struct heap *heap, size_t left, size_t right)
     return heap->loads[a] != heap->loads[b] ? heap->loads[a] < heap->loads[b] : a < b;
 }
 
-/* The load of the bin on top has grown: moves it down to where it belongs. */
+/* Moves the top bin, whose load has grown, down to its place. */
 static void sink_top(struct heap *heap)
 {
     for (size_t at = 0, child = 1; child < heap->count; child = 2 * at + 1) {
@@ -55,7 +55,7 @@ static void fill_bins(
 {
     memset(loads_out, 0, heap->count * sizeof *loads_out);
     for (size_t b = 0; b < heap->count; b++)
-        heap->bins[b] = (uint32_t)b; /* a heap, as long as all loads are 0 */
+        heap->bins[b] = (uint32_t)b; /* any order is a heap while all loads are 0 */
     for (size_t i = 0; i < num_items; i++) {
         const uint32_t bin = heap->bins[0];
         bins_out[items[i].index] = bin;
@@ -138,7 +138,7 @@ static ph_status spread(const struct ph__layout *layout, const uint16_t *group, 
     return PH_OK;
 }
 
-/* Into the one bin that there is. */
+/* Puts all chunks of the member into bin 0. */
 static void take_all(
     const struct ph__layout *layout, const uint16_t *group, uint16_t member, uint16_t *bins_out)
 {
@@ -177,14 +177,14 @@ ph_status ph__spread_share(const struct ph__layout *layout, const struct ph__hub
 
 size_t ph__spread_bytes(size_t num_chunks)
 {
-    const struct scratch *scratch = NULL; /* for sizes alone */
+    const struct scratch *scratch = NULL; /* only for sizeof */
     return num_chunks * (sizeof(uint16_t) + sizeof *scratch->sizes + sizeof *scratch->chunks +
                             sizeof *scratch->bins + sizeof(struct item));
 }
 
 /* ---- lists ---- */
 
-/* first[b + 1] is where the next chunk of bin b goes, and so in the end where its list ends. */
+/* Fills the lists. first[b + 1] is the place of bin b's next chunk, and at the end the end of its list. */
 static void fill_lists(struct ph__chunk_lists *lists, const uint16_t *bin_of_chunk, size_t num_chunks)
 {
     for (size_t chunk = 0; chunk < num_chunks; chunk++) {
