@@ -1,4 +1,4 @@
-/* See autotune.h. */
+/* Chooses chunk sizes from measured times; see autotune.h. */
 #include "hub/shard/autotune.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "hub/layout/layout.h"
 
 #define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
-#define CLEARLY .95     /* of the default's time, or less */
-#define NEARLY 1.05     /* of the best time, or less */
+#define CLEARLY .95     /* most of the default's time */
+#define NEARLY 1.05     /* most of the best time */
 #define NEARLY_OVER_TCP 1.15
 #define LEAST_CHUNK_BYTES ((uint32_t)4 << 10)
 #define CHUNKS_A_CORE 8
@@ -19,8 +19,8 @@ static const struct ph__autotune_patience patience = {.thread_seconds = .1, .sec
 
 /* ---- the choice ---- */
 
-/* The times of one size over those of the default size. Rounds are compared within themselves, for machines
- * drift; and the fastest with the fastest, for a disturbance only ever adds to a time. */
+/* Times of one size over those of the default size. Rounds are compared within themselves, since machines
+ * drift; and the fastest with the fastest, since a disturbance only ever adds to a time. */
 struct ratios {
     double median, third_quartile, fastest;
 };
@@ -83,15 +83,15 @@ uint32_t ph__autotune_limit(uint32_t chunk_bytes, uint64_t num_bytes, uint16_t n
 
 uint32_t ph__autotune_fit(uint32_t chunk_bytes, uint64_t num_bytes)
 {
-    const uint64_t most = PH_LAYOUT_MAX_CHUNKS - PH_LAYOUT_MAX_KEYS; /* each key's last may be short */
+    const uint64_t most = PH_LAYOUT_MAX_CHUNKS - PH_LAYOUT_MAX_KEYS; /* each key's last chunk may be short */
     while (num_bytes / chunk_bytes > most && chunk_bytes < PH_HUB_MAX_CHUNK_BYTES)
         chunk_bytes *= 2;
     return chunk_bytes;
 }
 
-/* ---- of a hub ---- */
+/* ---- a hub's measurements ---- */
 
-/* As of large jobs: tenant.c. */
+/* Returns true if large jobs write results past the caches: tenant.c. */
 static bool is_non_temporal(const struct ph__autotune *tuning, enum ph__autotune_path path)
 {
     return tuning->results == PH_HUB_RESULTS_NON_TEMPORAL ||

@@ -1,6 +1,7 @@
-/* See autotune_measure.h. All sizes share one job's memory, shard and links, so that each finds the same
- * pages and the same connection: between two runs the memory gets another layout of the same key, and its
- * books are emptied. The first, of the smallest chunks, is the one that all is made for. */
+/* Measures chunk sizes; see autotune_measure.h. All sizes share one job's memory, shard and links, so that
+ * each finds the same pages and the same connection: between two runs the memory gets another layout of the
+ * same key, and the chunks' state is cleared. Memory and shard are sized for the first layout, of the
+ * smallest chunks. */
 #include "hub/shard/autotune_measure.h"
 
 #include <poll.h>
@@ -19,9 +20,9 @@
 #include "net/link/tcp_link.h"
 #include "net/waiter.h"
 
-#define KEY_BYTES ((size_t)4 << 20) /* beyond the caches of one core */
+#define KEY_BYTES ((size_t)4 << 20) /* more than the caches of a core */
 #define MAX_WORKERS 2
-#define RING_MESSAGES 512 /* a chunk each, of the smallest ones */
+#define RING_MESSAGES 512 /* one for each of the smallest chunks */
 #define BYTES_A_TURN ((size_t)256 << 10)
 #define MESSAGES_A_TURN 512
 #define CONNECT_MS 1000
@@ -36,7 +37,7 @@ struct trial {
     struct ph__shard_job job;
     struct ph__shard *shard;
     struct ph__link *links[MAX_WORKERS]; /* the workers' ends */
-    struct ph__region region;            /* a worker's that is not of this host: gradients, parameters */
+    struct ph__region region;            /* gradients and parameters of a worker over TCP */
     size_t num_missing;                  /* answers */
     double deadline_seconds;
     bool has_failed;
@@ -109,7 +110,7 @@ static ph_status link_shared(struct trial *trial, uint32_t worker)
     return status;
 }
 
-/* Takes the connection that has come, if it is ours. */
+/* Accepts the waiting connection, if it is our own. */
 static ph_status accept_own(int listening, int connected, int *accepted_out)
 {
     char ours[PH_ADDRESS_BYTES], theirs[PH_ADDRESS_BYTES];
@@ -149,7 +150,8 @@ static ph_status connect_self(int sockets_out[2])
     return status;
 }
 
-/* Each link owns its socket; both ends are in this thread, so that neither can write to a closed one. */
+/* Makes a TCP link. Each end owns its socket; both ends are in this thread, so neither can write to a closed
+ * one. */
 static ph_status link_tcp(struct trial *trial, uint32_t worker)
 {
     int sockets[2];
@@ -175,7 +177,7 @@ static ph_status link_tcp(struct trial *trial, uint32_t worker)
     return status;
 }
 
-/* ---- making it ---- */
+/* ---- making a trial ---- */
 
 static void worker_failed(void *context, uint32_t worker)
 {
@@ -183,7 +185,7 @@ static void worker_failed(void *context, uint32_t worker)
     ((struct trial *)context)->has_failed = true;
 }
 
-/* With pages as a worker's has. */
+/* Makes the worker's region, with pages like a worker's. */
 static ph_status make_region(struct trial *trial)
 {
     PH_TRY(ph__region_create("phloem-hub-trial", 2 * KEY_BYTES, &trial->region));
@@ -254,7 +256,7 @@ static void end_trial(struct trial *trial)
     ph__chunk_lists_fini(&trial->chunks_of_core);
 }
 
-/* ---- running it ---- */
+/* ---- running a trial ---- */
 
 static void use_layout(struct trial *trial, size_t size)
 {
@@ -288,13 +290,13 @@ static ph_status turn(struct trial *trial)
         PH_TRY(ph__link_progress(trial->links[i], MESSAGES_A_TURN, &moved));
     ph__shard_run(trial->shard, BYTES_A_TURN, &bytes);
     if (trial->has_failed)
-        return PH_ERROR_PEER; /* whoever failed has said why */
+        return PH_ERROR_PEER; /* the link that failed has set the error */
     if (ph__clock_seconds() > trial->deadline_seconds)
         return ph_fail(PH_ERROR_PEER, "it takes too long");
     return PH_OK;
 }
 
-/* Of this thread: what others take away from it does not count. */
+/* Returns the processor time of this thread, which other threads do not add to. */
 static double processor_seconds(void)
 {
     struct timespec now;
@@ -302,7 +304,7 @@ static double processor_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* One iteration of all workers. */
+/* Runs one iteration of all workers. */
 static ph_status run(struct trial *trial, size_t size, double *seconds_out)
 {
     use_layout(trial, size);
@@ -319,7 +321,7 @@ static ph_status run_rounds(struct trial *trial, double thread_seconds, struct p
 {
     double warming;
     times->num_rounds = 0;
-    PH_TRY(run(trial, 0, &warming)); /* pages are touched, the connection finds its speed */
+    PH_TRY(run(trial, 0, &warming)); /* touches pages; the connection finds its speed */
     const double end = processor_seconds() + thread_seconds;
     while (times->num_rounds < PH_AUTOTUNE_MAX_ROUNDS &&
            (times->num_rounds < PH_AUTOTUNE_MIN_ROUNDS || processor_seconds() < end)) {

@@ -1,4 +1,4 @@
-/* See core.h. */
+/* Runs a core thread; see core.h. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,13 +16,12 @@
 #include "hub/shard/core.h"
 #include "net/waiter.h"
 
-#define LONGEST_SLEEP_MS 100 /* should a ring of the bell ever be lost */
+#define LONGEST_SLEEP_MS 100 /* in case a ring of the bell is lost */
 #define EVENTS_A_SLEEP 64
 
 struct share {
     struct ph__shard *shard;
-    int64_t
-        credit; /* bytes that it may go through in this round; below 0: it has taken more than its share */
+    int64_t credit; /* bytes left in this round; below 0: it has taken more than its share */
 };
 
 struct call {
@@ -34,15 +33,15 @@ struct call {
 struct ph__core {
     struct ph__core_options options;
     pthread_t thread;
-    int bell[2]; /* [0] is watched by the thread, [1] is rung */
-    int epoll;   /* of the bell and all links */
+    int bell[2]; /* the thread watches [0]; others ring [1] */
+    int epoll;   /* watches the bell and all links */
     struct share *shares;
     size_t num_shares;
     size_t num_links;
     struct ph__waiter waiter;
     _Atomic bool is_asleep, must_stop;
     _Atomic(struct call *) call;
-    pthread_mutex_t mutex; /* of call.is_done */
+    pthread_mutex_t mutex; /* guards call.is_done */
     pthread_cond_t done;
     _Atomic uint64_t rounds, idle_rounds, sleeps; /* written by the thread alone */
 };
@@ -68,7 +67,7 @@ static void answer_call(struct ph__core *core)
     pthread_mutex_unlock(&core->mutex);
 }
 
-/* What it has credit for. Returns what ph__shard_run does. */
+/* Runs a shard up to its credit. Returns what ph__shard_run does. */
 static size_t run_share(struct share *share)
 {
     const uint64_t updates = ph__shard_counters(share->shard)->updates;
@@ -77,11 +76,11 @@ static size_t run_share(struct share *share)
     const uint64_t num_updates = ph__shard_counters(share->shard)->updates - updates;
     share->credit -= (int64_t)ph__max(bytes, (size_t)num_updates * PH_CORE_LEAST_UPDATE_BYTES);
     if (share->credit > 0 && (int64_t)bytes < PH_CORE_BYTES_A_ROUND)
-        share->credit = 0; /* what it did not need, it cannot save */
+        share->credit = 0; /* unused credit is not saved */
     return num_done;
 }
 
-/* One that has taken more than its share is not even asked, for messages take time, too. */
+/* Gives each shard its turn. Skips a shard without credit: its messages alone would take time. */
 static size_t run_shares(struct ph__core *core)
 {
     size_t num_done = 0;
@@ -113,7 +112,7 @@ static void end_sleep(struct ph__core *core)
 
 static void sleep_until_rung(struct ph__core *core)
 {
-    struct epoll_event events[EVENTS_A_SLEEP]; /* whatever they are: the next round looks at all links */
+    struct epoll_event events[EVENTS_A_SLEEP]; /* ignored: the next round looks at all links */
     if (begin_sleep(core)) {
         increment(&core->sleeps);
         epoll_wait(core->epoll, events, EVENTS_A_SLEEP, LONGEST_SLEEP_MS);
@@ -127,7 +126,7 @@ static void *run(void *context)
     fenv_t former;
     ph__cpu_float_enter(true, &former);
     if (core->options.processor >= 0)
-        (void)!ph__placement_pin_self((uint32_t)core->options.processor); /* a wish: elsewhere it runs, too */
+        (void)!ph__placement_pin_self((uint32_t)core->options.processor); /* runs elsewhere if it fails */
     while (!atomic_load_explicit(&core->must_stop, memory_order_acquire)) {
         answer_call(core);
         increment(&core->rounds);
@@ -136,7 +135,7 @@ static void *run(void *context)
             continue;
         }
         increment(&core->idle_rounds);
-        /* Without a job there is nothing to be quick for. */
+        /* Sleeps at once without a job. */
         if (core->num_shares == 0 || ph__waiter_should_sleep(&core->waiter))
             sleep_until_rung(core);
     }
@@ -144,7 +143,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* ---- from outside ---- */
+/* ---- calls from other threads ---- */
 
 void ph__core_wake(struct ph__core *core)
 {

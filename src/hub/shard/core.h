@@ -1,9 +1,9 @@
-/* A core thread: moves the shards that live on it, each in its turn, for as long as the hub runs.
+/* Core threads: each moves the shards that live on it, in turn, for as long as the hub runs.
  *
  * Turns are fair by bytes: in each round a shard may sum as many bytes of gradients as any other (deficit
  * round robin: Shreedhar and Varghese, SIGCOMM 1995), so that a job with large keys does not keep one with
- * small ones waiting. The control thread reaches into a core thread only by calls, which it runs between two
- * rounds. */
+ * small keys waiting. The control thread reaches into a core thread only by calls, which the core thread runs
+ * between two rounds. */
 #ifndef PH_HUB_CORE_H
 #define PH_HUB_CORE_H
 
@@ -15,10 +15,10 @@
 #include "net/waiter.h"
 #include "phloem/hub.h"
 
-#define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* for each shard */
-#define PH_CORE_LEAST_UPDATE_BYTES 4096 /* that are as quickly gone through as the work around them */
+#define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* of each shard */
+#define PH_CORE_LEAST_UPDATE_BYTES 4096            /* bytes that take as long as the work around an update */
 
-/* The public header's waits are the net's. */
+/* The public header's wait policies have the values of net's. */
 static_assert((int)PH_HUB_WAIT_AUTO == (int)PH_WAIT_AUTO && (int)PH_HUB_WAIT_SPIN == (int)PH_WAIT_SPIN &&
                   (int)PH_HUB_WAIT_SPIN_THEN_SLEEP == (int)PH_WAIT_SPIN_THEN_SLEEP &&
                   (int)PH_HUB_WAIT_SLEEP == (int)PH_WAIT_SLEEP,
@@ -33,11 +33,10 @@ struct ph__core;
 
 struct ph__core_options {
     enum ph__wait_policy wait;
-    bool is_crowded;              /* see waiter.h */
-    size_t max_shards, max_links; /* of all shards together */
-    int processor;                /* to stay on, where the system lets it; -1: any */
-    struct ph__core *const
-        *others; /* (num_others) all core threads, this one among them; read when it wakes them */
+    bool is_crowded;                /* see waiter.h */
+    size_t max_shards, max_links;   /* of all shards together */
+    int processor;                  /* to pin to, if the system allows; -1: any */
+    struct ph__core *const *others; /* (num_others) all core threads with this one, to be woken */
     size_t num_others;
 };
 
@@ -47,25 +46,26 @@ void ph__core_destroy(struct ph__core *core); /* ends the thread; its shards are
 
 typedef void (*ph__core_function)(void *context);
 
-/* Runs the function in the core thread between two rounds, and returns when it has. One thread at a time. */
+/* Runs the function in the core thread between two rounds, and waits until it has returned. One thread at a
+ * time. */
 void ph__core_call(struct ph__core *core, ph__core_function function, void *context);
 
-/* In the core thread, that is inside of a call. What there would be too many of with the shard of one more
- * job, "jobs" or "links to workers"; NULL: there is room. Then it may be added, with its links:
- * PH_ERROR_MEMORY where these cannot be watched. */
+/* Returns "jobs" or "links to workers" when the shard of one more job would exceed that limit, or NULL when
+ * there is room. Then ph__core_add_shard may add the shard with its links; PH_ERROR_MEMORY when these cannot
+ * be watched. These functions are called in the core thread, inside of a call. */
 const char *ph__core_too_many(const struct ph__core *core, size_t num_workers);
 ph_status ph__core_add_shard(struct ph__core *core, struct ph__shard *shard);
 void ph__core_remove_shard(struct ph__core *core, struct ph__shard *shard);
 void ph__core_set_crowded(struct ph__core *core, bool is_crowded); /* see waiter.h */
 
-/* It has a look at all its shards, although no message has come. Any thread. */
+/* Makes the core thread look at all its shards, although no message has come. Any thread. */
 void ph__core_wake(struct ph__core *core);
 void ph__core_wake_others(struct ph__core *core); /* all but this one, whose thread calls it */
 
 struct ph__core_counters {
     uint64_t rounds, idle_rounds, sleeps;
 };
-/* As they are at about this moment. Any thread. */
+/* Returns the counters at about this moment. Any thread. */
 struct ph__core_counters ph__core_counters(const struct ph__core *core);
 
 #endif

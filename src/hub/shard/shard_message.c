@@ -1,5 +1,5 @@
-/* Takes what workers say, and answers: whether they may say it, what it brings about, where gradients are
- * received to, and the replies. See shard.h. */
+/* Takes messages of workers and answers them: checks and carries them out, finds memory for gradients, and
+ * sends replies. See shard.h. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -7,16 +7,15 @@
 #include "hub/shard/shard_state.h"
 #include "hub/shard/shard_trace.h"
 
-/* ---- where gradients are received to ---- */
+/* ---- places of received gradients ---- */
 
-/* A chunk that comes is summed soon, and its place is free again: the place that was freed last
- * is the next to be used, so that what is received and summed stays in the caches of the core that does both,
- * however large the job.
+/* A chunk that comes is summed soon, and its place is free again. The place freed last is used next, so that
+ * what is received and summed stays in the caches of the core that does both, however large the job.
  *
  * The places are the room of workers that send their gradients, as large as all that these may have under
- * way: a place is always free. Chunks that are shorter than chunk_bytes, at the ends of keys, keep their own,
- * and so do wide jobs, whose keys have to lie in one piece. Only the shard's own thread deals places out;
- * they are pages of its NUMA node as soon as it has received something there. */
+ * way: a place is always free. Chunks shorter than chunk_bytes, at the ends of keys, keep their own places,
+ * and so do all chunks of wide jobs, whose keys have to lie in one piece. Only the shard's own thread deals
+ * places out; their pages belong to its NUMA node once it has received something there. */
 
 static bool is_dealt_out(const struct ph__shard *shard, const struct ph__chunk_place *chunk)
 {
@@ -30,8 +29,8 @@ static char *own_place(const struct ph__shard *shard, uint32_t chunk, uint32_t w
            memory->layout->chunks[chunk].gradient_offset;
 }
 
-/* The first chunk's comes last, and so is used first. There may be fewer chunks than the shard was made for:
- * autotune_measure.c changes the layout. */
+/* Adds the places of a worker. The first chunk's is added last, and so used first. There may be fewer chunks
+ * than the shard was made for: autotune_measure.c changes the layout. */
 void ph__shard_add_places(struct ph__shard *shard, uint32_t worker)
 {
     const struct ph__layout *layout = shard->job->memory->layout;
@@ -53,7 +52,7 @@ void ph__shard_deal_places(struct ph__shard *shard)
     }
 }
 
-/* Gives the place that the gradient of a worker elsewhere is to be received to. */
+/* Returns the place for a gradient that comes over a connection. */
 static char *take_place(struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t iteration)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -83,9 +82,9 @@ void ph__shard_free_place(struct ph__shard *shard, uint32_t chunk, uint32_t work
     *received = NULL;
 }
 
-/* ---- what goes back to workers ---- */
+/* ---- replies ---- */
 
-/* A worker with parameters of its own gets them where it looks for those of this iteration. */
+/* Copies the chunk's results to the worker's own parameters of this iteration, if it has any. */
 static void copy_own_parameters(struct ph__shard *shard, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -165,7 +164,7 @@ void ph__shard_answer_iteration(struct ph__shard *shard, uint32_t chunk)
     }
 }
 
-/* The fewest updates that a live worker has made of the chunk. */
+/* Returns the fewest updates of the chunk by any live worker. */
 static uint64_t slowest(const struct ph__shard *shard, uint32_t chunk)
 {
     uint64_t least = UINT64_MAX;
@@ -203,7 +202,7 @@ void ph__shard_answer_gradients(struct ph__shard *shard, uint32_t chunk, bool is
         answer_pull(shard, chunk, worker);
     }
 }
-/* ---- what a message may say ---- */
+/* ---- checks of messages ---- */
 
 static ph_status check_chunk(const struct ph__shard *shard, const struct ph__message *message)
 {
@@ -309,7 +308,7 @@ static ph_status place(
     return PH_OK;
 }
 
-/* ---- what it brings about ---- */
+/* ---- effects of messages ---- */
 
 static void take_push(struct ph__shard *shard, uint32_t worker, const struct ph__message *message)
 {
@@ -368,7 +367,7 @@ static ph_status arrived(void *context, const struct ph__message *message)
     case PH_HUB_PULL:
         take_pull(shard, link->worker, message);
         break;
-    default: /* again: another may have left while its payload came */
+    default: /* again: another worker may have left while the payload came */
         PH_TRY(ph__shard_check_nobody_left(shard, message->chunk, message->iteration));
         take_push(shard, link->worker, message);
     }
@@ -381,7 +380,7 @@ static void sent(void *context, const struct ph__message *message)
     struct ph__shard *shard = link->shard;
     if (message->kind != PH_HUB_VALUE)
         return;
-    count_carried(shard, message->chunk); /* those without payloads are not told of */
+    count_carried(shard, message->chunk); /* `sent` is called only for messages with payloads */
     if (shard->job->trace != NULL)
         ph__shard_trace_reply_left(shard, link->worker, message);
     struct ph__chunk_state *state = ph__shard_state(shard, message->chunk);

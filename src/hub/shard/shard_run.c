@@ -1,5 +1,5 @@
-/* See shard.h: the order of work, and who it is done for; first touch, and the shard's part in the sleep of
- * its thread. */
+/* Runs a shard: queues and does its work, attaches and removes workers, touches memory first, and sleeps with
+ * its thread. See shard.h. */
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,18 +11,18 @@
 #include "hub/shard/shard_wide.h"
 
 #define MESSAGES_A_TURN 512             /* of one link, before the others and the work have their turn */
-#define BYTES_A_TURN ((size_t)16 << 20) /* that these may at most make us copy */
+#define BYTES_A_TURN ((size_t)16 << 20) /* most that these make us copy */
 #define TOUCHED_A_TURN ((size_t)256 << 10)
 
 /* ---- first touch ---- */
 
 /* A page of memory belongs to the NUMA node whose processor writes to it first. So each shard writes to all
- * pages of its chunks before anybody else does, in its core thread and in turns as of its other work, since a
- * new page costs a fault: the job begins when all shards are done, and other jobs go on meanwhile.
+ * pages of its chunks before anything else does, in its core thread. It does so in turns like its other work,
+ * since a new page costs a fault: the job begins when all shards are done, and other jobs go on meanwhile.
  *
- * What is written is what was there, for parameters may come from a checkpoint. Pages of 2 MiB hold chunks of
- * several shards, and belong to the one that has the first byte. What is received from other hosts has places
- * that no chunk owns (shard_message.c): they are touched when something comes. */
+ * The write keeps the contents, since parameters may come from a checkpoint. Pages of 2 MiB hold chunks of
+ * several shards, and belong to the shard of the first byte. Gradients from other hosts are received in
+ * places that no chunk owns (shard_message.c): these are touched when something comes. */
 
 static void touch(void *memory, size_t size, size_t page)
 {
@@ -31,7 +31,8 @@ static void touch(void *memory, size_t size, size_t page)
         __atomic_fetch_or(begin + at, 0, __ATOMIC_RELAXED);
 }
 
-/* What there is of an array for gradients or results, which lies in the region. Returns its bytes. */
+/* Touches a chunk's part of an array of gradients or results in the region, unless NULL. Returns its
+ * bytes. */
 static size_t touch_shared(
     const struct ph__region *region, char *array, const struct ph__chunk_place *place, size_t page)
 {
@@ -74,7 +75,7 @@ static size_t touch_job(const struct ph__job_memory *memory, const struct ph__ch
     return size;
 }
 
-/* A step is what the job has of a chunk, or what one of its workers has. */
+/* Touches a step: the job's memory of a chunk, or one worker's. */
 static size_t touch_next(struct ph__shard *shard, size_t page)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -91,7 +92,7 @@ void ph__shard_begin_touch(struct ph__shard *shard)
     shard->num_touched = 0;
 }
 
-/* Touches about max_bytes of memory. Returns how many steps of chunks were done. */
+/* Touches about max_bytes of memory. Returns the number of steps done. */
 static size_t touch_memory(struct ph__shard *shard, size_t max_bytes, size_t *bytes_out)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = ph__min(max_bytes, TOUCHED_A_TURN);
@@ -128,7 +129,7 @@ void ph__shard_consider_gradients(struct ph__shard *shard, uint32_t chunk, uint3
     }
 }
 
-/* Nothing but the whole number of workers is complete. */
+/* Adds the chunk to the wide list when all workers have pushed: wide jobs do not shrink. */
 static void consider_wide(struct ph__shard *shard, uint32_t chunk)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
@@ -190,7 +191,7 @@ size_t ph__shard_run(struct ph__shard *shard, size_t max_bytes, size_t *bytes_ou
     if (shard->job->wide != NULL)
         num_works += ph__shard_run_wide(shard, max_bytes);
     if (num_works > 0)
-        num_moved += move_links(shard, 0); /* the replies */
+        num_moved += move_links(shard, 0); /* sends the replies */
     if (shard->job->trace != NULL)
         ph__shard_trace_replies_left(shard);
     *bytes_out = shard->bytes_done + shard->bytes_carried;
@@ -225,7 +226,7 @@ struct ph__link *ph__shard_link(struct ph__shard *shard, uint32_t worker)
     return shard->links[worker].link;
 }
 
-/* What it has pushed and no sum holds does not count any more. */
+/* Uncounts pushes of the worker that no sum holds. */
 static void forget_pushes(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
@@ -235,7 +236,7 @@ static void forget_pushes(struct ph__shard *shard, uint32_t chunk, uint32_t work
         state->num_arrived[iteration % PH_HUB_MAX_DEPTH]--;
 }
 
-/* What was being sent to it is not read any more. */
+/* Uncounts replies to the worker that are still being sent. */
 static void forget_replies(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
@@ -244,7 +245,7 @@ static void forget_replies(struct ph__shard *shard, uint32_t chunk, uint32_t wor
         state->num_sending[copy] -= request->num_sending[copy];
         request->num_sending[copy] = 0;
     }
-    state->is_waiting = false; /* whoever waits looks again */
+    state->is_waiting = false; /* a waiting chunk is considered again */
 }
 
 static void end_link(struct ph__shard *shard, uint32_t worker)
@@ -271,7 +272,7 @@ void ph__shard_remove_worker(struct ph__shard *shard, uint32_t worker)
     }
 }
 
-/* Whoever has pushed what will never be complete. */
+/* Fails workers that have pushed an iteration that will never be complete. */
 static void fail_those_ahead(struct ph__shard *shard, uint32_t chunk)
 {
     for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
@@ -298,10 +299,10 @@ void ph__shard_retire_worker(struct ph__shard *shard, uint32_t worker)
     }
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
-/* Each chunk has at most one iteration and one step to do, and to be copied, and where gradients are work of
- * their own each worker as many as it may push ahead. */
+/* Returns the capacity of the works: each chunk has at most one iteration, one step and one copy to do, and
+ * where gradients are work of their own, also as many as each worker may push ahead. */
 static size_t count_works(const struct ph_hub_service *service, size_t num_chunks)
 {
     const size_t num_pushes = (size_t)service->num_workers * service->depth;
@@ -423,7 +424,7 @@ size_t ph__shard_num_workers(const struct ph__shard *shard)
     return shard->job->service.num_workers;
 }
 
-/* Other shards may have brought some without a message. */
+/* Returns true if there is work, which other shards may have brought without a message. */
 static bool has_work(const struct ph__shard *shard)
 {
     const struct ph__shard_job *job = shard->job;

@@ -1,9 +1,9 @@
-/* Snapshots of a shard's chunks, taken while the job runs, and read back before it does: see shard.h.
+/* Copies a shard's chunks into snapshots while the job runs, and reads them back before it runs; see shard.h.
  *
- * A chunk is copied when its version is the one that is wanted: at once, as work among the rest, or, should
- * its next update come first, just before that (copy on write); a chunk that has not come so far, with the
- * update that brings it there, while it is in the cache. Where no snapshot is under way, an update looks at
- * one byte of its chunk and at one number. */
+ * A chunk is copied when its version is the wanted one: at once, as work among the rest, or, if its next
+ * update comes first, just before that (copy on write). A chunk that has not reached the version is copied
+ * with the update that does, while it is in the cache. Where no snapshot is under way, an update looks at one
+ * byte of its chunk and at one number. */
 #include <string.h>
 
 #include "hub/keep/snapshot.h"
@@ -53,7 +53,7 @@ static void finish_chunk(struct ph__shard *shard)
     shard->callbacks.copied(shard->callbacks.context);
 }
 
-/* The same when there are no chunks at all. */
+/* Begins a copy. Counts one more than the chunks, so that a shard without chunks finishes the same way. */
 static void begin(struct ph__shard *shard, struct ph__snapshot *snapshot)
 {
     shard->snapshot = snapshot;

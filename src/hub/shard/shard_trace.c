@@ -1,4 +1,4 @@
-/* See shard_trace.h. */
+/* Adds trace events; see shard_trace.h. */
 #include "hub/shard/shard_trace.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct traced_replies {
 struct ph__job_trace {
     struct ph__trace *events;       /* borrowed */
     const char *job;                /* borrowed until the events are written */
-    struct ph__chunk_times *times;  /* (num_chunks, PH_HUB_MAX_DEPTH) each chunk's its own shard's */
+    struct ph__chunk_times *times;  /* (num_chunks, PH_HUB_MAX_DEPTH); written by the chunk's own shard */
     struct traced_replies *replies; /* (num_cores) that have not left yet */
 };
 
@@ -53,8 +53,8 @@ void ph__job_trace_destroy(struct ph__job_trace *trace)
     free(trace);
 }
 
-/* Iterations of one chunk may overlap where there are two under way; where each push is an update, workers'
- * do not fit each other. */
+/* Returns the times of a chunk's iteration. Iterations of a chunk overlap in synchronous jobs of depth 2. In
+ * the other modes workers' iterations do not correspond, and share a slot. */
 static struct ph__chunk_times *times_of(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration)
 {
     const size_t slot = shard->job->service.mode == PH_HUB_SYNCHRONOUS ? iteration % PH_HUB_MAX_DEPTH : 0;

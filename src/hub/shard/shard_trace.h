@@ -1,13 +1,13 @@
-/* A chunk's way through the hub as trace events (base/trace.h), of the thread that is its core thread's
+/* Trace events (base/trace.h) of chunks on their way through the hub. Their thread is the core thread's
  * index:
  *
- *     pushes            from the first worker's push of an iteration to the last one's
- *     sum, step, ...    the passes over it
- *     reply             from there until the reply to a worker has left; over shared memory: can be seen
+ *     pushes          from the first worker's push of an iteration to the last worker's
+ *     sum, step, ...  the passes over the chunk
+ *     reply           from there until the reply to a worker has left; over shared memory: is visible
  *
- * with the numbers of chunk, iteration and worker, and the job's name as category. Times are taken only while
- * there is room for events; a job that is not traced pays for a look at a pointer. The functions below belong
- * to the shard's thread. */
+ * Events have the numbers of chunk, iteration and worker, and the job's name as category. Times are taken
+ * only while there is room for events; a job that is not traced pays for a look at a pointer. The functions
+ * below are called in the shard's thread, for jobs that have a trace. */
 #ifndef PH_HUB_SHARD_TRACE_H
 #define PH_HUB_SHARD_TRACE_H
 
@@ -26,12 +26,11 @@ ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t
     uint16_t num_cores, struct ph__job_trace **trace_out);
 void ph__job_trace_destroy(struct ph__job_trace *trace); /* NULL is fine */
 
-/* Only of a job that has a trace. */
 void ph__shard_trace_push(struct ph__shard *shard, const struct ph__message *message);
-uint64_t ph__shard_trace_begin(const struct ph__shard *shard); /* of a pass: the time, 0: not traced */
+uint64_t ph__shard_trace_begin(const struct ph__shard *shard); /* of a pass: the time; 0: no room */
 void ph__shard_trace_end(struct ph__shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns);
-/* A reply without payload was given to a link, and leaves when all links are moved; one with payload has
- * left. */
+/* trace_reply notes a reply without payload, which leaves when all links are moved (trace_replies_left).
+ * trace_reply_left notes that a reply with payload has left. */
 void ph__shard_trace_reply(struct ph__shard *shard, uint32_t worker, const struct ph__message *message);
 void ph__shard_trace_replies_left(struct ph__shard *shard);
 void ph__shard_trace_reply_left(struct ph__shard *shard, uint32_t worker, const struct ph__message *message);

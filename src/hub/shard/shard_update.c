@@ -1,5 +1,5 @@
-/* Sums and steps: what is done with a chunk whose gradients are there. Each is one call of the kernel
- * `aggregate`, which reads every gradient once and writes every result once. */
+/* Sums and steps: updates chunks whose gradients are there. Each is one call of the kernel `aggregate`, which
+ * reads every gradient once and writes every result once. */
 #include <math.h>
 #include <stddef.h>
 
@@ -16,7 +16,8 @@ struct ph__optimizer_step ph__shard_step(
     return step;
 }
 
-/* What rank 0 said before its push of this iteration, which `has_pushed`; without it, what it said last. */
+/* Returns rank 0's latest rate before its push of this iteration, or its latest of all if it has not
+ * pushed. */
 static float learning_rate_of(
     const struct ph__shard *shard, uint32_t chunk, uint64_t iteration, bool has_pushed)
 {
@@ -41,7 +42,7 @@ static float *weights_at(float *region, const struct ph__chunk_place *place)
     return region != NULL ? region + place->first_weight : NULL;
 }
 
-/* Whether a version answers the worker's push, and which. */
+/* Gives the iteration of the worker's push that a version answers. false: none. */
 static bool find_answered(const struct ph__shard *shard, uint32_t chunk, uint32_t worker, uint64_t version,
     uint64_t last_answerable, uint64_t *iteration_out)
 {
@@ -51,8 +52,8 @@ static bool find_answered(const struct ph__shard *shard, uint32_t chunk, uint32_
     return is_synchronous || (request->answered < request->counted && request->counted <= last_answerable);
 }
 
-/* Where the new parameters go, besides the weights: to the results where these are something else, and to
- * workers with parameters of their own that asked for them and are answered now. */
+/* Lists where the new parameters go besides the weights: the results if separate, and the own parameters of
+ * workers that asked for them and are answered now. Returns their number. */
 static size_t list_results(struct ph__shard *shard, uint32_t chunk, uint64_t version)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -75,7 +76,7 @@ static size_t list_results(struct ph__shard *shard, uint32_t chunk, uint64_t ver
     return count;
 }
 
-/* The arguments that all passes over a chunk share. */
+/* Returns the arguments that all passes over a chunk share. */
 static struct ph__aggregate_args base_arguments(
     const struct ph__shard *shard, const struct ph__chunk_place *place)
 {
@@ -95,7 +96,7 @@ static void aggregate(
         ph__shard_trace_end(shard, chunk, pass, begin_ns);
 }
 
-/* The chunk's next version, of the sum that the arguments say. Its copy of the weights is free. */
+/* Makes the chunk's next version of the sum in the arguments. The version's copy of the weights is free. */
 static void step_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments,
     float learning_rate, float gradient_scale)
 {
@@ -125,8 +126,6 @@ static void step_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggre
         ph__shard_reach_version(shard, chunk);
 }
 
-/* Whether the copy that the next version goes to is being sent to a worker; `sent` then makes the chunk work
- * again. */
 bool ph__shard_must_wait(struct ph__shard *shard, uint32_t chunk)
 {
     struct ph__chunk_state *state = ph__shard_state(shard, chunk);
@@ -147,7 +146,7 @@ static void count_bytes(struct ph__shard *shard, const struct ph__chunk_place *p
     shard->counters.update_bytes += bytes;
 }
 
-/* The chunk's next version, of a synchronous job, and the replies to all that wait for it. */
+/* Makes the chunk's next version in a synchronous job, and replies to all that wait for it. */
 static void finish_version(
     struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments, float gradient_scale)
 {
@@ -158,7 +157,8 @@ static void finish_version(
 
 /* ---- clipping ---- */
 
-/* As the graph's clip_factor: min(1, norm / (|g| + 1e-6)), the squares summed in the order of chunks. */
+/* Returns min(1, norm / (|g| + 1e-6)), as the graph's clip_factor, with squares summed in the order of
+ * chunks. */
 static float clip_factor(const struct ph__shard_job *job)
 {
     double sum = 0;
@@ -168,8 +168,8 @@ static float clip_factor(const struct ph__shard_job *job)
     return factor < 1 ? (float)factor : 1.0F;
 }
 
-/* The sum is made; the step has to wait for those of all chunks. Whoever sums the last one of a round finds
- * the factor. */
+/* Sums a chunk, whose step waits for the sums of all chunks. The shard that sums the last chunk of a round
+ * finds the factor. */
 static void sum_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments)
 {
     struct ph__shard_job *job = shard->job;
@@ -179,7 +179,7 @@ static void sum_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggreg
     float *sums =
         weights_at(memory->sums[(state->version + 1) % memory->depth], &memory->layout->chunks[chunk]);
     arguments->new_weight = sums;
-    arguments->is_non_temporal = false; /* they are read again soon */
+    arguments->is_non_temporal = false; /* read again soon */
     aggregate(shard, chunk, "sum", arguments);
     state->square = job->kernels->sum_of_squares(arguments->n, sums, NULL, 0);
     state->is_summed = true;
@@ -187,7 +187,7 @@ static void sum_chunk(struct ph__shard *shard, uint32_t chunk, struct ph__aggreg
     if (num_summed % num_chunks != 0)
         return;
     job->clip_factor = clip_factor(job);
-    atomic_store(&job->rounds_clipped, num_summed / num_chunks); /* before it is looked who sleeps: core.c */
+    atomic_store(&job->rounds_clipped, num_summed / num_chunks); /* before a look at who sleeps: core.c */
     shard->callbacks.wake_others(shard->callbacks.context);
 }
 
@@ -214,7 +214,7 @@ static void step_clipped(struct ph__shard *shard, uint32_t chunk)
 
 /* ---- synchronous ---- */
 
-/* The gradients of the next iteration, of all workers that count, in their order. */
+/* Lists the gradients of the next iteration, in the order of the workers that count. Returns their number. */
 static size_t list_gradients(struct ph__shard *shard, uint32_t chunk)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -233,7 +233,8 @@ static void free_places(struct ph__shard *shard, uint32_t chunk, uint64_t iterat
         ph__shard_free_place(shard, chunk, worker, iteration);
 }
 
-/* Takes the iteration's gradients out of the books, as the sum of `arguments` holds them. */
+/* Clears the counts of the iteration's gradients, which `arguments` sums, and steps the chunk, or sums it for
+ * clipping. */
 static void finish_iteration(
     struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments, size_t num_gradients)
 {
@@ -257,7 +258,7 @@ static void update_iteration(struct ph__shard *shard, uint32_t chunk)
     struct ph__aggregate_args arguments = base_arguments(shard, place);
     state->is_queued = false;
     if (!ph__shard_is_complete(shard, state) ||
-        ph__shard_must_wait(shard, chunk)) /* not complete: nobody is left */
+        ph__shard_must_wait(shard, chunk)) /* not complete: all workers have gone */
         return;
     const uint64_t iteration = state->version + 1;
     if (shard->job->service.order == PH_HUB_ARRIVAL_ORDER) {
@@ -275,8 +276,8 @@ static void update_iteration(struct ph__shard *shard, uint32_t chunk)
 
 /* ---- each gradient by itself ---- */
 
-/* Arrival order: added to the sum of its iteration; the last one makes the update with it, in the same pass.
- */
+/* Arrival order: adds a gradient to the sum of its iteration; the last gradient also makes the update, in the
+ * same pass. */
 static void add_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
     const struct ph__job_memory *memory = shard->job->memory;
@@ -305,7 +306,7 @@ static void add_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worke
     ph__shard_free_place(shard, chunk, worker, iteration);
 }
 
-/* Asynchronous and bounded: an update of its own. */
+/* Asynchronous and bounded: makes an update of a gradient. */
 static void apply_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
     const struct ph__job_memory *memory = shard->job->memory;

@@ -1,4 +1,4 @@
-/* See shard_wide.h. */
+/* Aggregates keys wide; see shard_wide.h. */
 #include "hub/shard/shard_wide.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "hub/shard/shard_state.h"
 
 #define STRIPE_ELEMENTS \
-    64 /* stripes begin at multiples: a cache line of every dtype, so that no two threads write to one */
+    64 /* stripes begin at multiples: a cache line of every dtype, so no two threads write to one */
 
 ph_status ph__wide_check(const struct ph_hub_service *service)
 {
@@ -65,7 +65,7 @@ void ph__shard_add_wide(struct ph__shard *shard, uint32_t chunk)
     struct ph__wide *wide = shard->job->wide;
     const struct ph__layout *layout = shard->job->memory->layout;
     const uint32_t key = layout->chunks[chunk].key;
-    /* Acquires what the shards of the other chunks have counted, for whoever reads the entry. */
+    /* Acquires the counts of the other chunks' shards, for the shards that read the entry. */
     if (atomic_fetch_add_explicit(&wide->num_ready[key], 1, memory_order_acq_rel) + 1 <
         layout->keys[key].num_chunks)
         return;
@@ -75,7 +75,7 @@ void ph__shard_add_wide(struct ph__shard *shard, uint32_t chunk)
     entry->content = (struct ph__wide_key){.key = key,
         .learning_rate = ph__shard_learning_rate(shard, chunk),
         .iteration = ph__shard_state(shard, chunk)->version + 1};
-    atomic_store(&entry->sequence, place + 1); /* before it is looked who sleeps: core.c */
+    atomic_store(&entry->sequence, place + 1); /* before a look at who sleeps: core.c */
     shard->callbacks.wake_others(shard->callbacks.context);
 }
 
@@ -84,7 +84,7 @@ static bool is_written(const struct ph__wide *wide, uint64_t place)
     return atomic_load(&wide->entries[place & wide->mask].sequence) == place + 1;
 }
 
-/* Whether the turn's pass may begin: all stripes of those before it are finished. */
+/* Returns true if all stripes of the passes before the turn's are finished. */
 static bool may_begin(const struct ph__wide *wide, const struct ph__wide_turn *turn)
 {
     const uint64_t num_before = turn->entry * wide->num_passes + turn->pass;
@@ -113,7 +113,7 @@ static struct stripe stripe_of(const struct ph__shard *shard, size_t num_element
     return (struct stripe){.first = begin, .count = ph__min(end, num_elements) - begin};
 }
 
-/* Pass w adds worker w's copy to the sum. */
+/* Adds the worker's copy to the sum: pass `worker`. */
 static void add_copy(
     struct ph__shard *shard, const struct ph__wide_key *content, uint64_t worker, const struct stripe *stripe)
 {
@@ -155,7 +155,7 @@ static float *at(float *region, size_t offset)
     return region != NULL ? region + offset : NULL;
 }
 
-/* The last pass makes the key's next version of its sum. */
+/* Makes the key's next version of its sum: the last pass. */
 static void step(struct ph__shard *shard, const struct ph__wide_key *content, const struct stripe *stripe)
 {
     const struct ph__shard_job *job = shard->job;
@@ -181,7 +181,7 @@ static void step(struct ph__shard *shard, const struct ph__wide_key *content, co
     job->kernels->aggregate(&arguments);
 }
 
-/* The key is done: each shard tells the workers of its own chunks. */
+/* Finishes a key: each shard replies for its own chunks. */
 static void finish(struct ph__shard *shard, const struct ph__wide_key *content)
 {
     const struct ph__key_place *key = &shard->job->memory->layout->keys[content->key];

@@ -1,5 +1,5 @@
-/* A tenant from its creation until it has all that a run needs, and what that takes of its hub's memory; the
- * run itself: tenant_run.c. See tenant.h. */
+/* Builds a tenant from its creation until a run can start, and counts its memory; tenant_run.c runs it. See
+ * tenant.h. */
 #include "hub/shard/tenant.h"
 
 #include <stdlib.h>
@@ -13,10 +13,9 @@
 #include "hub/shard/shard_wide.h"
 #include "net/link/tcp_link.h"
 
-/* ---- what a tenant takes of its hub's memory: counted from the sizes of its layout, and so before there is
- * one ---- */
+/* ---- memory of the hub that a tenant takes, counted from the sizes of a layout before it is made ---- */
 
-/* Tells whether parameters are sent to one of its workers at least. */
+/* Returns true if parameters are sent to at least one worker. */
 static bool sends_parameters(const struct ph__tenant *tenant)
 {
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++) {
@@ -26,7 +25,7 @@ static bool sends_parameters(const struct ph__tenant *tenant)
     return false;
 }
 
-/* Gives the options of its memory, without a layout. */
+/* Returns the options of its memory, without a layout. */
 static struct ph__job_memory_options memory_options(
     const struct ph__tenant *tenant, const struct ph__tenant_options *options)
 {
@@ -43,8 +42,8 @@ static struct ph__job_memory_options memory_options(
 
 /* ---- a worker ---- */
 
-/* Gives a ring room for all that can be under way at once: pushes, each with a new learning rate before it, a
- * pull and an assignment. */
+/* Returns the capacity of a ring with room for all that can be under way at once: pushes, each with a new
+ * learning rate before it, a pull and an assignment. */
 static size_t ring_capacity_for(const struct ph__tenant *tenant, size_t num_fullest)
 {
     const size_t wanted = num_fullest * (2 * tenant->settings.service.depth + 2) + 64;
@@ -105,9 +104,9 @@ static uint64_t book_bytes(const struct ph__tenant *tenant, const struct ph__ten
            tenant->num_cores * ph__shard_bytes(&tenant->settings.service, num_fullest);
 }
 
-/* Sets num_bytes to what all of it takes with a layout of these sizes, books included, where the fullest core
- * thread has so many chunks. PH_ERROR_MEMORY where that, and what spreading the chunks takes for a moment,
- * are beyond max_bytes. */
+/* Sets num_bytes to all memory of a job with a layout of these sizes, whose fullest core thread has
+ * num_fullest chunks. PH_ERROR_MEMORY where that, and the memory for spreading chunks, are beyond
+ * max_bytes. */
 static ph_status check_quota(struct ph__tenant *tenant, const struct ph__tenant_options *options,
     const struct ph__layout_sizes *sizes, size_t num_fullest)
 {
@@ -119,7 +118,7 @@ static ph_status check_quota(struct ph__tenant *tenant, const struct ph__tenant_
         bytes += ph__snapshot_bytes(&tenant->settings, sizes);
     for (uint32_t i = 0; i < tenant->settings.service.num_workers; i++)
         bytes += worker_bytes(tenant, i, sizes->gradient_bytes, ring_capacity);
-    const uint64_t at_most = bytes + ph__spread_bytes(sizes->num_chunks); /* while they are spread */
+    const uint64_t at_most = bytes + ph__spread_bytes(sizes->num_chunks); /* while chunks are spread */
     if (at_most > max_bytes)
         return ph_fail(PH_ERROR_MEMORY, "service '%s' takes %llu bytes on the hub, and %llu are left for it",
             tenant->settings.name, (unsigned long long)at_most, (unsigned long long)max_bytes);
@@ -160,9 +159,9 @@ void ph__tenant_destroy(struct ph__tenant *tenant)
     free(tenant);
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
-/* Sets where the chunks and workers of a tenant that is_restored stand: between its memory and its shards. */
+/* Restores the versions and iterations of chunks and workers, before the shards are made. */
 static void restore_books(struct ph__tenant *tenant)
 {
     const struct ph__job_memory *memory = tenant->memory;
@@ -177,7 +176,7 @@ static void restore_books(struct ph__tenant *tenant)
     }
 }
 
-/* Makes its shards begin by reading the snapshot back: between them and its start. */
+/* Makes the shards begin by reading the snapshot back, before they start. */
 static void begin_restore(struct ph__tenant *tenant)
 {
     tenant->saves.is_restoring = true;
@@ -207,7 +206,7 @@ ph_status ph__tenant_check_keys(
     return status;
 }
 
-/* What was chosen for a job stays so when it goes on: bits follow it. */
+/* Returns what the choice of a chunk size depends on. A resumed job keeps its size, which its bits follow. */
 static struct ph__autotune_job describe_chunks(const struct ph__tenant *tenant)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
@@ -223,8 +222,8 @@ static struct ph__autotune_job describe_chunks(const struct ph__tenant *tenant)
     return job;
 }
 
-/* Before anything is made of what a worker has said. Which chunks live here is not known yet where there are
- * several hubs: their bytes are counted later. */
+/* Checks the quota before anything is made of a worker's keys. With several hubs the chunks that live here
+ * are not known yet: their bytes are counted later. */
 static ph_status check_measured(struct ph__tenant *tenant, const struct ph__layout_key *keys,
     size_t chunk_bytes, const struct ph__tenant_options *options)
 {
@@ -329,8 +328,8 @@ static void reached(void *context)
     listener->has_news(listener->context);
 }
 
-/* Nobody reads what has left the caches: parameters that are sent are copied by the kernel, from wherever
- * they lie. */
+/* Returns true if results are written past the caches. Chosen where they are sent and exceed the caches: the
+ * kernel copies what it sends, wherever that lies. */
 static bool is_non_temporal(const struct ph__tenant *tenant, enum ph_hub_results results)
 {
     if (results != PH_HUB_RESULTS_AUTO)

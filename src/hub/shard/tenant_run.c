@@ -1,4 +1,5 @@
-/* A tenant's links, its time on the core threads, its snapshots, and the end of its run. See tenant.h. */
+/* Runs a tenant: its links, its time on the core threads, its snapshots, and the end of its run. See
+ * tenant.h. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ ph_status ph__tenant_link_tcp(struct ph__tenant *tenant, uint32_t worker, uint16
     ph_status status = PH_OK;
     if (core >= tenant->num_cores || ph__shard_link(tenant->shards[core], worker) != NULL)
         status = ph_fail(PH_ERROR_PEER, "worker %u: a link to core thread %u that cannot be", worker, core);
-    /* In the other modes a chunk may be updated before a worker has read what was sent to it. */
+    /* In the other modes a chunk may be updated before a worker has read what was sent. */
     const bool is_stable = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
     const struct ph__tcp_link_options options = {.socket = socket,
         .capacity = tenant->ring_capacity,
@@ -92,7 +93,7 @@ struct core_change {
     struct ph__core *core;
     struct ph__shard *shard;
     uint32_t worker;
-    const char *too_many; /* that it could not be added for; static, NULL: it was */
+    const char *too_many; /* limit that kept it from being added, static; NULL: it was added */
 };
 
 static void add_to_core(void *context)
@@ -226,7 +227,7 @@ void ph__tenant_stop(struct ph__tenant *tenant)
     tenant->state = PH_TENANT_GATHERING;
 }
 
-/* ---- snapshots, from the control thread: what shards do is done in their core threads, by calls ---- */
+/* ---- snapshots: shards are called from the control thread, in their core threads ---- */
 
 struct shard_call {
     struct ph__shard *shard;
@@ -234,7 +235,7 @@ struct shard_call {
     uint64_t version; /* in or out */
 };
 
-/* One after the other. Returns the largest version that they bring. */
+/* Calls the shards one after the other. Returns the largest version that they give. */
 static uint64_t call_shards(struct ph__tenant *tenant, ph__core_function function, uint64_t version)
 {
     uint64_t most = 0;
