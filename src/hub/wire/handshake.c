@@ -1,5 +1,5 @@
-/* The proof of a secret: see protocol.h. The hub's nonce is what it says in its hello: the transcript holds
- * the worker's greeting and that nonce. */
+/* Proof of a secret: see protocol.h. The hub's nonce is its answer to the worker's hello: the transcript
+ * holds that hello and the nonce. */
 #include "hub/wire/protocol.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* See part_list.h. */
+/* Lists parts, decides which to keep, and reads and writes their frames; see part_list.h. */
 #include "hub/wire/part_list.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "hub/wire/protocol.h"
 
 #define MAX_SLACK (1u << 20)
-#define SLACK_PART 64 /* that is taken off it in time: it doubles far sooner than it halves */
+#define SLACK_PART 64 /* share of slack taken off at a time: it doubles far sooner than it halves */
 #define LEFT_OUT ", ..."
 
 /* ---- lists ---- */
@@ -45,10 +45,10 @@ void ph__parts_keep(struct ph__parts *parts, uint64_t iteration, uint64_t settle
     parts->num_open = num_left;
 }
 
-/* false: it does not fit, with what stands for those left out behind it. */
+/* Appends an iteration. false: it does not fit together with LEFT_OUT. */
 static bool append(char *text, uint64_t iteration)
 {
-    char more[sizeof "of iteration " + 20]; /* the most digits */
+    char more[sizeof "of iteration " + 20]; /* most digits */
     const size_t used = strlen(text);
     snprintf(more, sizeof more, "%s %" PRIu64, used > 0 ? "," : "of iteration", iteration);
     if (used + strlen(more) + sizeof LEFT_OUT > PH_PARTS_TEXT_BYTES)
@@ -101,7 +101,7 @@ static uint64_t find_next(const struct ph__saved *saved, size_t num_hubs, uint64
     return saved[0].every > 0 ? ph__round_up(most + slack, saved[0].every) : PH_NO_ITERATION;
 }
 
-/* Whether the hub has chunks, and so passes iterations. */
+/* Returns true if the hub has chunks, and so passes iterations. */
 static bool has_chunks(const struct ph__saved *saved)
 {
     return saved->settled_end != PH_NO_ITERATION;
@@ -115,8 +115,8 @@ static bool have_all_with_chunks(const struct ph__saved *saved, size_t num_hubs,
     return have;
 }
 
-/* The oldest iteration of open parts that only hubs without chunks have yet to make; PH_NO_ITERATION: there
- * is none. */
+/* Returns the oldest iteration of open parts that only hubs without chunks have yet to make, or
+ * PH_NO_ITERATION. */
 static uint64_t oldest_to_become_whole(const struct ph__saved *saved, size_t num_hubs, uint64_t newest_common)
 {
     size_t hub = 0;
@@ -245,7 +245,8 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph__saved *saved_o
     saved_out->is_late = ph__wire_get_u8(&reader) != 0;
     PH_TRY(ph__body_finish(&reader, "saved"));
     PH_TRY(check_parts(&saved_out->parts));
-    if (has_chunks(saved_out) && saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* behind an iteration */
+    if (has_chunks(saved_out) && saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* one past an
+                                                                                     * iteration */
         return ph_fail(
             PH_ERROR_PEER, "a hub has settled its parts up to iteration %" PRIu64, saved_out->settled_end);
     if (saved_out->most > PH_HUB_MAX_ITERATION / 2 || saved_out->every > PH_HUB_MAX_PERIOD)

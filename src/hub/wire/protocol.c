@@ -1,4 +1,4 @@
-/* See protocol.h. */
+/* Writes and reads frames; see protocol.h. */
 #include "hub/wire/protocol.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ ph_status ph__body_finish(const struct ph__wire_reader *reader, const char *what
     return ph__wire_reader_finish(reader, what) == PH_OK ? PH_OK : PH_ERROR_PEER;
 }
 
-/* ---- the beginning ---- */
+/* ---- greeting ---- */
 
 void ph__put_hello(struct ph__wire_writer *writer, const struct ph__hello *hello)
 {
@@ -95,8 +95,8 @@ ph_status ph__get_welcome(const void *body, size_t size, struct ph__welcome *wel
     return PH_OK;
 }
 
-/* What fits of a text that may name files, whose names are any bytes: '?' stands for what is no plain
- * character. */
+/* Copies as much of the text as fits, with '?' for bytes that are not UTF-8 or are control characters: the
+ * text may name files, whose names are any bytes. */
 static void make_plain(const char *text, char plain_out[PH_HUB_MAX_TEXT + 1])
 {
     const size_t length = strlen(text);

@@ -1,31 +1,36 @@
-/* What a worker and a hub say to each other over their control connection: types of frames
- * (net/control_stream.h) and their bodies.
+/* Frames (net/control_stream.h) between a worker and a hub on their control connection, and their bodies.
  *
  *     worker                      hub
  *     HELLO           ->
  *                     <-          CHALLENGE, if the hub has a secret
  *     PROOF           ->
  *                     <-          WELCOME; with a secret all frames have tags from here on
- * (net/control_stream.h) CREATE, DESTROY ->          ANSWER STATUS          ->          STATUS_TEXT: JSON
- * (server_status.c) END_SERVICE     ->          ANSWER; of a service's name alone, over the local socket JOIN
- * ->          JOINED INIT            ->          LAYOUT, when all workers have said the same INIT; of several
- * hubs only when rank 0 has chosen:
- *                     <-              PARTS, to rank 0, instead of LAYOUT: the parts of the job's checkpoints
- * that are here FROM            ->              the iteration of the parts that the job goes on from, or
- * PH_NO_ITERATION; or rank 0 says ANSWER          ->              why the job cannot go on, to all hubs: an
- * error that all workers hear LINKED          ->          BEGIN, when all have ASSIGNED        -> GO, when
- * all have: rank 0's parameters are there CHECKPOINT      ->          ANSWER. To several hubs with the
- * worker's iteration, for hubs that have no chunk
- *                     <-          SAVED, to the worker of the lowest rank that is there, where several hubs
- * share the keys: a checkpoint is on the disk, or will not be (struct ph__saved in part_list.h) KEEP -> when
- * it has heard SAVED of all hubs, to all: which parts to keep, and the next iteration to make parts of
- * (struct ph__keep) LEAVE           ->          ANSWER ATTACH          ->          ANSWER; from then on the
- * connection is a link to one core thread (net/link/tcp_link.h). It goes to the address that LAYOUT has for
- * the core thread, or where the control connection goes
+ *     CREATE, DESTROY ->          ANSWER
+ *     STATUS          ->          STATUS_TEXT: JSON (server_status.c)
+ *     END_SERVICE     ->          ANSWER; with a service's name alone, over the local socket
+ *     JOIN            ->          JOINED
+ *     INIT            ->          LAYOUT, when all workers have sent the same INIT; with several hubs
+ *                                 only when rank 0 has chosen:
+ *                     <-              PARTS, to rank 0, instead of LAYOUT: the hub's parts of checkpoints
+ *     FROM            ->              iteration of the parts that the job resumes from, or
+ *                                     PH_NO_ITERATION; or rank 0 sends
+ *     ANSWER          ->              the error why the job cannot go on, to all hubs, for all workers
+ *     LINKED          ->          BEGIN, when all have
+ *     ASSIGNED        ->          GO, when all have: rank 0's parameters are there
+ *     CHECKPOINT      ->          ANSWER; to several hubs with the worker's iteration, for those
+ *                                 without chunks
+ *                     <-          SAVED, where several hubs share the keys, to the lead, the lowest rank that
+ *                                 is there: a part is on the disk, or will not be (struct ph__saved)
+ *     KEEP            ->              to all hubs, when the lead has SAVED of all: parts to keep, and the
+ *                                     next iteration to make parts of (struct ph__keep)
+ *     LEAVE           ->          ANSWER
+ *     ATTACH          ->          ANSWER; from then on the connection is a link to one core thread
+ *                                 (net/link/tcp_link.h). It goes to the core thread's address in LAYOUT,
+ *                                 or where the control connection goes
  *                     <-          FAILED, at any time: the job is over for this worker
  *
- * An ANSWER that is an error may come instead of any other. Every body is checked when it is read: what comes
- * out of a get function keeps the limits of phloem/hub.h. Texts are borrowed by nobody: they are copied. */
+ * An ANSWER that is an error may come instead of any other answer. Every body is checked when it is read:
+ * results of get functions keep the limits of phloem/hub.h. Texts are copied, never borrowed. */
 #ifndef PH_HUB_PROTOCOL_H
 #define PH_HUB_PROTOCOL_H
 
@@ -73,10 +78,10 @@ enum ph__hub_frame {
 #define PH_HUB_MAGIC 0x42554850u /* "PHUB" */
 #define PH_HUB_MAX_TEXT 1023     /* bytes of an error's text */
 #define PH_HUB_MAX_SOCKET_NAME 64
-#define PH_HUB_MAX_ITERATION (1ull << 62) /* that is told in a frame */
+#define PH_HUB_MAX_ITERATION (1ull << 62) /* most that a frame may hold */
 #define PH_HUB_MAX_CORES 128              /* threads of a hub */
-/* Of messages, each way of a link to a core thread that has all chunks, each with two pushes, new learning
- * rates for them, a pull and an assignment. */
+/* Most messages, each way of a link to a core thread that has all chunks: two pushes of each chunk, new
+ * learning rates for them, a pull and an assignment. */
 #define PH_HUB_MAX_RING_CAPACITY (8 * PH_LAYOUT_MAX_CHUNKS)
 
 struct ph__hello {
@@ -103,19 +108,19 @@ struct ph__answer {
     char text[PH_HUB_MAX_TEXT + 1];
 };
 
-/* A service as it is kept: with copies of what phloem/hub.h borrows. */
+/* Settings of a service, with copies of what phloem/hub.h borrows. */
 struct ph__service_settings {
     char name[PH_HUB_MAX_NAME + 1];
     struct ph_hub_service service; /* name and optimizers point to the copies */
     struct ph_hub_optimizer optimizers[PH_HUB_MAX_OPTIMIZERS];
-    struct ph__hub_share share; /* what this hub has of the job's keys */
+    struct ph__hub_share share; /* this hub's share of the job's keys */
 };
 
-/* How a worker is connected and, where it is TCP, why. A worker and its hub tell the same. */
+/* Transport of a worker and, for TCP, the reason. A worker and its hub report the same. */
 enum ph__way {
-    PH_WAY_UNREACHED, /* TCP: the hub's local socket is not to be reached from where the worker is */
+    PH_WAY_UNREACHED, /* TCP: the worker cannot reach the hub's local socket */
     PH_WAY_SHARED,    /* shared memory: joined over the local socket */
-    PH_WAY_ASKED_FOR, /* TCP, as the worker's options say */
+    PH_WAY_ASKED_FOR, /* TCP, by the worker's options */
     PH_WAY_OTHER_USER,
     PH_WAY_SEVERAL_HUBS,
     PH_WAY_COUNT
@@ -132,7 +137,7 @@ struct ph__join {
 
 struct ph__joined {
     uint32_t num_workers, depth, num_optimizers;
-    bool has_own_parameters; /* also where the mode demands it */
+    bool has_own_parameters; /* true as well where the mode demands it */
 };
 
 struct ph__init_key {
@@ -144,33 +149,33 @@ struct ph__init_key {
 struct ph__job_layout {
     uint32_t chunk_bytes, num_versions, ring_capacity;
     uint16_t num_cores;
-    bool is_restored;   /* parameters are there already */
-    bool is_crowded;    /* threads outnumber the processors of the host, which is the worker's, too */
-    uint64_t cores_sum; /* a checksum of which core thread has which chunk */
-    uint64_t token;     /* what data connections show */
-    uint64_t iteration; /* that all keys go on from */
-    /* (num_cores) Addresses of the hub, in digits, that data connections go to, at the port of the control
-     * connection; "": where that goes. */
+    bool is_restored;   /* true: parameters are there already */
+    bool is_crowded;    /* true: threads outnumber the processors of the host, also the worker's */
+    uint64_t cores_sum; /* a checksum of the chunks' core threads */
+    uint64_t token;     /* shown by data connections */
+    uint64_t iteration; /* all keys resume from */
+    /* (num_cores) Numeric addresses of the hub for data connections, at the control connection's port; "":
+     * the control connection's address. */
     char hosts[PH_HUB_MAX_CORES][PH_HOST_BYTES];
 };
 
-/* Writers; the sizes of bodies are bounded by PH_HUB_MAX_BODY but for INIT's and LAYOUT's. */
+/* Writers. Bodies have at most PH_HUB_MAX_BODY bytes, except INIT's and LAYOUT's. */
 #define PH_HUB_MAX_BODY 4096
 void ph__put_hello(struct ph__wire_writer *writer, const struct ph__hello *hello);
 void ph__put_server_challenge(struct ph__wire_writer *writer, const struct ph__server_challenge *challenge);
 void ph__put_attach(struct ph__wire_writer *writer, const struct ph__attach *attach);
 void ph__put_welcome(struct ph__wire_writer *writer, const struct ph__welcome *welcome);
-/* Any text: what is too long is cut, and '?' stands for what is not UTF-8. */
+/* Puts any text: cut if it is too long, with '?' for bytes that are not UTF-8 or are control characters. */
 void ph__put_answer(struct ph__wire_writer *writer, ph_status status, const char *text);
 void ph__put_service(
     struct ph__wire_writer *writer, const struct ph_hub_service *service, const struct ph__hub_share *share);
 void ph__put_join(struct ph__wire_writer *writer, const struct ph__join *join);
 void ph__put_joined(struct ph__wire_writer *writer, const struct ph__joined *joined);
 void ph__put_layout(struct ph__wire_writer *writer, const struct ph__job_layout *layout);
-/* STATUS and END_SERVICE. "": all services. */
+/* Puts the body of STATUS and END_SERVICE. "": all services. */
 void ph__put_service_name(struct ph__wire_writer *writer, const char *service);
 
-/* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service that nobody can have. */
+/* Readers: PH_ERROR_PEER, or PH_ERROR_USAGE for a service with bad settings. */
 ph_status ph__get_hello(const void *body, size_t size, struct ph__hello *hello_out);
 ph_status ph__get_server_challenge(const void *body, size_t size, struct ph__server_challenge *challenge_out);
 ph_status ph__get_proof(const void *body, size_t size, unsigned char proof_out[PH_PROOF_BYTES]);
@@ -178,57 +183,53 @@ ph_status ph__get_attach(const void *body, size_t size, struct ph__attach *attac
 ph_status ph__get_welcome(const void *body, size_t size, struct ph__welcome *welcome_out);
 ph_status ph__get_answer(
     const void *body, size_t size, struct ph__answer *answer_out); /* an error has a text */
-ph_status ph__get_failure(
-    const void *body, size_t size, struct ph__answer *answer_out); /* what is no error is refused */
+ph_status ph__get_failure(const void *body, size_t size, struct ph__answer *answer_out); /* refuses PH_OK */
 ph_status ph__get_service(const void *body, size_t size, struct ph__service_settings *settings_out);
 ph_status ph__get_join(const void *body, size_t size, struct ph__join *join_out);
 ph_status ph__get_joined(const void *body, size_t size, struct ph__joined *joined_out);
 ph_status ph__get_service_name(const void *body, size_t size, char service_out[PH_HUB_MAX_NAME + 1]);
 
-/* The end of any body: PH_ERROR_PEER, naming what it was, unless it was read whole and had all that was read.
- */
+/* Ends the reading of a body: PH_ERROR_PEER naming `what` unless the body was read exactly to its end. */
 ph_status ph__body_finish(const struct ph__wire_reader *reader, const char *what);
 
-/* INIT is an array of keys, which are read into what the caller frees. */
+/* INIT is an array of keys; the caller frees those that are read. */
 #define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
 #define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */
 #define PH_HUB_MAX_KEYS_BODY (PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES)
 void ph__put_keys(struct ph__wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
 ph_status ph__get_keys(const void *body, size_t size, struct ph__init_key **keys_out, size_t *num_keys_out);
-/* What a layout is made of; the caller frees it. NULL: no memory. */
+/* Returns the keys of a layout, which the caller frees. NULL: no memory. */
 struct ph__layout_key *ph__layout_keys(const struct ph__init_key *keys, size_t num_keys);
 ph_status ph__get_layout(const void *body, size_t size, struct ph__job_layout *layout_out);
 
 /* ---- service_rules.c ---- */
 
-/* What phloem/hub.h says of a service: PH_ERROR_USAGE naming what is wrong. */
+/* Checks the rules of phloem/hub.h for a service: PH_ERROR_USAGE naming what is wrong. */
 ph_status ph__service_check(const struct ph_hub_service *service);
-ph_status ph__service_check_name(const char *name); /* of these its name alone */
-/* ... and of one that several hubs share. */
+ph_status ph__service_check_name(const char *name); /* the name alone */
+/* Checks the rules for a service that several hubs share. PH_ERROR_USAGE. */
 ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph__hub_share *share);
 
-/* Of a service that was checked. What its mode or an optimizer's kind makes no use of becomes 0. */
+/* Copies a service that was checked. Members that its mode or an optimizer's kind does not use become 0. */
 void ph__service_copy(const struct ph_hub_service *service, const struct ph__hub_share *share,
     struct ph__service_settings *settings_out);
-/* Whether two copies are of the same service, in the same share: as they are sent, and kept in checkpoints.
- */
+/* Returns true if two copies are the same service and share, as they are sent and kept in checkpoints. */
 bool ph__service_is_same(const struct ph__service_settings *a, const struct ph__service_settings *b);
 
 const char *ph__service_mode_name(enum ph_hub_mode mode); /* "synchronous" ...; static */
 
-/* ---- handshake.c: the proof of a secret, between greeting and welcome (net/authenticate.h), as both sides
- * do it ---- */
+/* ---- handshake.c: both sides' proof of a secret, between greeting and welcome (net/authenticate.h) ---- */
 
-/* The hub has a greeting: makes what it answers. */
+/* Makes the hub's answer to a greeting. */
 ph_status ph__handshake_challenge(const struct ph__secret *secret, const void *hello, size_t hello_size,
     struct ph__challenge *challenge_out, struct ph__server_challenge *answer_out);
 
-/* The worker has the hub's answer to its own greeting: checks the hub's proof and makes its own. */
+/* Checks the hub's proof in its answer to the worker's greeting, and makes the worker's proof. */
 ph_status ph__handshake_prove(const struct ph__secret *secret, const void *hello, size_t hello_size,
     const struct ph__server_challenge *answer, struct ph__challenge *challenge_out,
     unsigned char proof_out[PH_PROOF_BYTES]);
 
-/* Both have proved what they know: frames of the stream carry tags from now on. */
+/* Adds tags to all frames of the stream from now on, when both sides have proved the secret. */
 ph_status ph__handshake_protect(const struct ph__secret *secret, const struct ph__challenge *challenge,
     enum ph__side self, struct ph__control_stream *stream);
 

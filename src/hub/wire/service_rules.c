@@ -1,4 +1,4 @@
-/* What a service may be, and what of it counts: see protocol.h. */
+/* Checks the settings of a service, and clears those without effect: see protocol.h. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool is_momentum(const struct ph_hub_optimizer *optimizer)
     return !optimizer->is_none && optimizer->rule.kind == PH_MOMENTUM;
 }
 
-/* Gives the optimizer with 0 for the members that its kind does not use. */
+/* Returns the optimizer with 0 for the members that its kind does not use. */
 static struct ph_hub_optimizer used_members(const struct ph_hub_optimizer *optimizer)
 {
     if (optimizer->is_none)
@@ -126,7 +126,7 @@ void ph__service_copy(const struct ph_hub_service *service, const struct ph__hub
     struct ph__service_settings *settings_out)
 {
     struct ph__service_settings settings = {.service = *service, .share = *share};
-    strcpy(settings.name, service->name); /* its length was checked */
+    strcpy(settings.name, service->name); /* length was checked */
     for (size_t i = 0; i < service->num_optimizers; i++)
         settings.optimizers[i] = used_members(&service->optimizers[i]);
     if (service->mode != PH_HUB_BOUNDED)
