@@ -1,4 +1,4 @@
-/* See checkpoint_task.h. */
+/* Runs tasks on checkpoint files; see checkpoint_task.h. */
 #include "hub/keep/checkpoint_task.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@ struct ph__checkpoint_task {
     pthread_t thread;
     ph_status status;
     char text[PH_HUB_MAX_TEXT + 1];
-    _Atomic bool is_done; /* set when all of the above is */
+    _Atomic bool is_done; /* set after all of the above */
 };
 
-/* Open parts of a service that was there before, under the same name, are nothing to a new one. */
+/* Writes a file, without open parts of a former service of the same name. */
 static ph_status write_file(const struct ph__checkpoint_task *task, const char *file)
 {
     bool unused;
@@ -37,14 +37,14 @@ static ph_status keep_part(struct ph__checkpoint_task *task)
         task->path, task->outcome.order.part, task->outcome.order.settled_end, &task->outcome.has_kept);
 }
 
-/* The job goes on from here: no other part fits any more. */
+/* Reads a file, and keeps it alone: the job goes on from here, so no other part fits any more. */
 static ph_status read_file(struct ph__checkpoint_task *task, const char *file)
 {
     PH_TRY(ph__job_checkpoint_read(file, task->outcome.snapshot));
     return keep_part(task);
 }
 
-/* The service's own file goes last: without it the others would belong to nobody. */
+/* Removes all files, the service's own last: without it the others would belong to no service. */
 static ph_status remove_files(const struct ph__checkpoint_task *task)
 {
     bool unused;

@@ -1,4 +1,4 @@
-/* See job_checkpoint.h. */
+/* Writes and reads checkpoints of jobs; see job_checkpoint.h. */
 #include "hub/keep/job_checkpoint.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "hub/layout/optimizer_slots.h"
 #include "store/tensor_list.h"
 
-/* ---- where a service's checkpoint lies ---- */
+/* ---- paths ---- */
 
 #define MAX_NAME_BYTES 200 /* before the ending: file systems have 255 in all */
 #define CUT_BYTES 160
@@ -61,7 +61,7 @@ ph_status ph__job_checkpoint_remove(const char *path)
 
 /* ---- bytes as digits ---- */
 
-/* NULL when there is no memory. */
+/* Returns NULL without memory. */
 static char *digits_of(struct ph__arena *arena, const unsigned char *bytes, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
@@ -82,7 +82,7 @@ static int value_of(char digit)
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* NULL for what are no digits of at most max_bytes, and when there is no memory. */
+/* Returns NULL if the text is not hexadecimal digits of at most max_bytes, or without memory. */
 static unsigned char *bytes_of(struct ph__arena *arena, const char *text, size_t max_bytes, size_t *size_out)
 {
     const size_t length = strlen(text);
@@ -101,7 +101,7 @@ static unsigned char *bytes_of(struct ph__arena *arena, const char *text, size_t
 
 /* ---- metadata ---- */
 
-struct texts { /* in an arena */
+struct texts { /* live in an arena */
     const char *service, *keys, *progress;
     char sum[17];
 };

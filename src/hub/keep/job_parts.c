@@ -1,4 +1,4 @@
-/* The files of parts: see job_checkpoint.h. */
+/* Names, keeps and removes the files of parts: see job_checkpoint.h. */
 #include "hub/keep/job_checkpoint.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* ---- names ---- */
 
-/* Bytes of a kept file's path before its ending. */
+/* Returns the bytes of a kept file's path before its ending. */
 static int stem_bytes(const char *path)
 {
     return (int)(strlen(path) - strlen(PH_CHECKPOINT_ENDING));

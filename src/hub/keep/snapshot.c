@@ -1,4 +1,4 @@
-/* See snapshot.h. */
+/* Allocates and finishes snapshots; see snapshot.h. */
 #include "hub/keep/snapshot.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static ph_status copy_keys(
     return status;
 }
 
-/* Room for the chunks of this hub alone. */
+/* Keeps room for the chunks of this hub alone. */
 static ph_status keep_share(const struct ph__snapshot *snapshot)
 {
     const size_t num_chunks = snapshot->layout->sizes.num_chunks;
@@ -112,8 +112,8 @@ void ph__snapshot_destroy(struct ph__snapshot *snapshot)
     free(snapshot);
 }
 
-/* Synchronous: all chunks have made the updates of one iteration. Otherwise each worker's push is an update
- * of its own, and what each has done at least is taken for done. */
+/* Returns the iteration of all chunks. Synchronous: all chunks have made the updates of one iteration. In the
+ * other modes each worker's push is an update; the result counts what each worker has done at least. */
 static uint64_t iteration_of(const struct ph__snapshot *snapshot)
 {
     uint64_t least = UINT64_MAX;
