@@ -1,13 +1,14 @@
-/* A worker's side of the hub: what is started, what has come, and the wait for it. See phloem/hub.h. */
+/* A worker's operations on keys: starts pushes and pulls, waits for them, and gives their memory. See
+ * phloem/hub.h. */
 #include <math.h>
 
 #include "base/thread/clock.h"
 #include "hub/client/client_state.h"
 
-#define TURNS_A_LOOK 4096       /* at the control connection, while spinning */
-#define TEST_LOOK_NS 100000000u /* ... and while testing, where turns may be far apart */
+#define TURNS_A_LOOK 4096       /* between looks at the control connections, while spinning */
+#define TEST_LOOK_NS 100000000u /* between looks while testing, where turns may be far apart */
 
-/* ---- moving on ---- */
+/* ---- progress ---- */
 
 static struct ph__client_operation *operation_at(struct ph__client_key *key, uint32_t index)
 {
@@ -22,7 +23,7 @@ static ph_status sleep_until_rung(struct ph_hub_client *client, int timeout_ms)
     return has_news ? ph__client_look_at_hubs(client) : PH_OK;
 }
 
-/* Spins or sleeps a little, having found nothing to do. */
+/* Spins or sleeps a little, after finding nothing to do. */
 static ph_status wait_a_little(struct ph_hub_client *client, struct ph__wait *wait)
 {
     if (ph__waiter_should_sleep(&client->waiter))
@@ -47,7 +48,7 @@ static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph_
 
 /* ---- starting ---- */
 
-/* The engine is what init makes last. */
+/* Checks the key, and that init has finished: it makes the engine last. */
 static ph_status check_key(const struct ph_hub_client *client, size_t key)
 {
     if (client->engine == NULL)
@@ -85,8 +86,8 @@ static uint32_t count_pushes(struct ph__client_key *state)
     return count;
 }
 
-/* Whether the next push may overwrite what a pull is bringing: parameters of an iteration stay until the one
- * that is pushed `depth` later. */
+/* Returns true if the next push may overwrite what a pull is bringing: parameters of an iteration stay until
+ * the iteration `depth` later is pushed. */
 static bool would_overwrite_pull(const struct ph_hub_client *client, struct ph__client_key *state)
 {
     for (uint32_t i = 0; i < state->num_operations; i++) {
@@ -206,7 +207,7 @@ ph_status ph_hub_wait_all(struct ph_hub_client *client)
     return PH_OK;
 }
 
-/* Over shared memory nothing else tells of a death. */
+/* Looks at the control connections now and then: over shared memory only they tell of a death. */
 static ph_status look_now_and_then(struct ph_hub_client *client)
 {
     const uint64_t now_ns = ph__clock_ns();
@@ -216,8 +217,8 @@ static ph_status look_now_and_then(struct ph_hub_client *client)
     return ph__client_look_at_hubs(client);
 }
 
-/* Whoever tests for the timeout in vain hears the same as whoever waits. What was answered meanwhile shows
- * that the hub is there. */
+/* Fails like ph_hub_wait when a caller has tested for the timeout in vain. Answers in the meantime show that
+ * the hub is alive, and restart the timeout. */
 static ph_status check_patience(struct ph_hub_client *client, size_t key)
 {
     struct ph__client_key *state = &client->keys[key];

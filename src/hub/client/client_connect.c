@@ -1,4 +1,4 @@
-/* A worker's way into its job, from joining over keys and links to first parameters, and out again. See
+/* A worker's way into its job and out again: joining, keys, links, first parameters, leaving. See
  * phloem/hub.h and protocol.h. */
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 /* ---- joining ---- */
 
-/* Goes over to the hub's local socket, where there is one to be had. */
+/* Changes over to the hub's local socket, if it can be reached. */
 static ph_status go_local(
     struct ph_hub_client *client, const struct ph_hub_options *options, struct ph__welcome *welcome)
 {
@@ -74,7 +74,7 @@ static ph_status join_hub(
     return join(client, job, hub, joined_out);
 }
 
-/* Hubs that were told different things of a service cannot share it. */
+/* Checks that the hubs have the same settings of the service. */
 static ph_status check_same(const struct ph_hub_client *client, const struct wanted_job *job, uint16_t hub,
     const struct ph__joined *joined)
 {
@@ -151,7 +151,7 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     return PH_OK;
 }
 
-/* ---- what hubs say of the job ---- */
+/* ---- hubs' descriptions of the job ---- */
 
 static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys)
 {
@@ -166,7 +166,7 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
     struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_keys(&writer, keys, num_keys);
-    const bool is_asked = client->rank == 0 && client->list.num_hubs > 1; /* what to go on from */
+    const bool is_asked = client->rank == 0 && client->list.num_hubs > 1; /* for the parts to resume from */
     ph_status status =
         ph__client_ask_all(client, PH_FRAME_INIT, &writer, is_asked ? PH_FRAME_PARTS : PH_FRAME_LAYOUT);
     free(bytes);
@@ -187,7 +187,7 @@ static ph_status take_layouts(struct ph_hub_client *client, size_t num_keys)
     return PH_OK;
 }
 
-/* Parts of one job ... */
+/* Checks that the hubs cut keys alike. */
 static ph_status check_chunk_bytes(const struct ph_hub_client *client)
 {
     const uint32_t wanted = client->hubs[0].job.chunk_bytes;
@@ -201,7 +201,7 @@ static ph_status check_chunk_bytes(const struct ph_hub_client *client)
     return PH_OK;
 }
 
-/* ... and of one moment of it. */
+/* Checks that the hub's parameters are of the first hub's iteration. */
 static ph_status check_moment(const struct ph_hub_client *client, uint16_t index)
 {
     const struct ph__client_hub *first = &client->hubs[0], *hub = &client->hubs[index];
@@ -247,7 +247,7 @@ static ph_status make_links(
     return ph__client_make_links(client, num_taken_out);
 }
 
-/* Takes what the hubs have answered. Descriptors come from one that is alone. */
+/* Makes links from the hubs' layouts. A hub that is alone sends descriptors; those not taken are closed. */
 static ph_status take_job(struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys)
 {
     const struct ph__control_frame *frame = &client->hubs[0].frame;
@@ -258,9 +258,9 @@ static ph_status take_job(struct ph_hub_client *client, const struct ph_hub_key 
     return status;
 }
 
-/* ---- the beginning ---- */
+/* ---- first parameters ---- */
 
-/* Rank 0 says what the parameters are to begin with. */
+/* Assigns the initial parameters, as rank 0. */
 static ph_status assign(struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys)
 {
     for (size_t i = 0; i < num_keys; i++) {

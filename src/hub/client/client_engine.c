@@ -1,4 +1,4 @@
-/* The engine: see client_state.h. */
+/* Moves a worker's links and counts answers: see client_state.h. */
 #include "hub/client/client_state.h"
 
 #include <assert.h>
@@ -15,32 +15,32 @@
 #include "net/waiter.h"
 
 #define MESSAGES_A_TURN 1024
-#define TAGS_A_TURN 8         /* before what has them leaves */
-#define LONGEST_SLEEP_MS 1000 /* of the thread, should a ring of the bell ever be lost */
+#define TAGS_A_TURN 8         /* between turns of the links, so that tagged payloads leave */
+#define LONGEST_SLEEP_MS 1000 /* of the thread, in case a ring of the bell is lost */
 
 struct ph__client_engine {
     struct ph_hub_client *client;
-    float *told_rates;      /* (num_links, PH_HUB_MAX_OPTIMIZERS) last learning rates; NAN: none */
-    struct pollfd *polled;  /* (num_links + num_hubs + 1) of who moves the links */
-    struct pollfd *watched; /* (num_hubs + 1) of the caller, where that is the thread */
+    float *told_rates;      /* (num_links, PH_HUB_MAX_OPTIMIZERS) last rates sent; NAN: none */
+    struct pollfd *polled;  /* (num_links + num_hubs + 1) of the thread that moves the links */
+    struct pollfd *watched; /* (num_hubs + 1) of the caller, if a thread moves the links */
     bool has_thread;
     pthread_t thread;
-    struct ph__waiter waiter; /* the thread's */
-    uint64_t num_came;        /* answers; whose calls move the links has these two */
-    bool has_finished;        /* an operation, since the caller was told */
-    /* From the caller to the thread. */
-    struct ph__client_command *commands; /* a ring of capacity `mask` + 1 */
+    struct ph__waiter waiter; /* of the thread */
+    uint64_t num_came;        /* answers; this and has_finished belong to the thread that moves links */
+    bool has_finished;        /* true: an operation is done, and the caller not yet told */
+    /* Written by the caller, read by the thread: */
+    struct ph__client_command *commands; /* a ring of `mask` + 1 */
     uint64_t mask;
     _Alignas(64) _Atomic uint64_t num_posted;
     _Atomic bool must_stop, is_caller_asleep;
-    /* From the thread to the caller. */
+    /* Written by the thread, read by the caller: */
     _Alignas(64) _Atomic uint64_t num_taken;
     _Atomic uint64_t num_answers;  /* that have come */
-    _Atomic uint64_t num_finished; /* times that the caller was told of operations, or of a failure */
+    _Atomic uint64_t num_finished; /* times that the caller was told of operations or of a failure */
     _Atomic bool is_asleep, has_failed;
-    uint64_t seen_finished;         /* the caller's */
+    uint64_t seen_finished;         /* of the caller */
     char text[PH_HUB_MAX_TEXT + 1]; /* written before has_failed */
-    int bells[2][2];                /* [0]: rung for the thread, [1]: for the caller; of each [0] is polled */
+    int bells[2][2];                /* [0]: rung for the thread, [1]: for the caller; [0] of each is polled */
 };
 
 /* ---- links ---- */
@@ -55,7 +55,7 @@ static ph_status name_hub(const struct ph_hub_client *client, uint32_t link, ph_
     return ph__client_name(client, hub, status);
 }
 
-/* Where the core thread behind the link has another one. So there are no more of them than pushes. */
+/* Sends the rate if the core thread of the link has another. So there are at most as many rates as pushes. */
 static ph_status send_learning_rate(
     struct ph__client_engine *engine, uint32_t link, uint32_t optimizer, float rate)
 {
@@ -87,7 +87,7 @@ static ph_status send_chunk(
         has_payload ? gradients + place->gradient_offset : NULL, has_payload ? place->gradient_bytes : 0);
 }
 
-/* max_messages: of each link, to be received. */
+/* Moves all links. max_messages: most to receive on each. */
 static ph_status move_links(struct ph_hub_client *client, size_t max_messages, size_t *num_moved_out)
 {
     size_t num_moved = 0;
@@ -100,7 +100,8 @@ static ph_status move_links(struct ph_hub_client *client, size_t max_messages, s
     return PH_OK;
 }
 
-/* With a secret each payload is read for its tag as it is queued: what has its tag leaves meanwhile. */
+/* Sends the chunks of a command. With a secret, each payload is read for its tag as it is queued: meanwhile
+ * tagged ones leave. */
 static ph_status carry_out(struct ph__client_engine *engine, const struct ph__client_command *command)
 {
     struct ph_hub_client *client = engine->client;
@@ -148,7 +149,7 @@ static void list_hubs(const struct ph_hub_client *client, struct pollfd *polled_
             (struct pollfd){.fd = ph__control_stream_socket(client->hubs[hub].stream), .events = POLLIN};
 }
 
-/* Whether any of the hubs, which are listed there, has something to say. */
+/* Returns true if `polled` shows news on the control connection of any hub. */
 static bool has_news(const struct ph_hub_client *client, const struct pollfd *polled)
 {
     bool is_any = false;
@@ -198,8 +199,8 @@ static void tell_caller(struct ph__client_engine *engine)
         ph__doorbell_ring(engine->bells[1][1]);
 }
 
-/* Once a turn, and only of what the caller waits for: one that sleeps until a large key is done is not woken
- * for each chunk, to compete with this thread for a processor. */
+/* Publishes answers once a turn, and tells the caller only of finished operations: a caller that sleeps until
+ * a large key is done is not woken for each chunk, to compete with this thread for a processor. */
 static void tell_what_came(struct ph__client_engine *engine)
 {
     if (atomic_load_explicit(&engine->num_answers, memory_order_relaxed) != engine->num_came)
@@ -236,9 +237,9 @@ static void *run(void *context)
     return NULL;
 }
 
-/* ---- what hubs say over links: answers to what was asked of them, each once ---- */
+/* ---- messages of hubs over links: answers, each once ---- */
 
-/* Whether the operation in this slot asks for what the message is. */
+/* Returns true if the message answers the operation. */
 static bool is_of(const struct ph__client_operation *operation, const struct ph__message *message)
 {
     const uint8_t kind = atomic_load_explicit(&operation->kind, memory_order_relaxed);
@@ -247,7 +248,8 @@ static bool is_of(const struct ph__client_operation *operation, const struct ph_
            atomic_load_explicit(&operation->iteration, memory_order_relaxed) == message->iteration;
 }
 
-/* The slot of the operation that the message answers, as the chunk's own link may. */
+/* Gives the slot of the operation that the message answers. PH_ERROR_PEER also when it comes over another
+ * link than the chunk's. */
 static ph_status find_slot(
     const struct ph__client_end *end, const struct ph__message *message, uint32_t *slot_out)
 {
@@ -282,7 +284,7 @@ static ph_status place(
     return PH_OK;
 }
 
-/* Counts an answer that has come; is_last: of its operation. */
+/* Counts an answer; is_last: the last of its operation. */
 static void count_answer(struct ph__client_engine *engine, bool is_last)
 {
     engine->num_came++;
@@ -400,7 +402,7 @@ ph_status ph__client_engine_sleep(struct ph__client_engine *engine, int timeout_
 
 /* ---- life ---- */
 
-/* Each key's operations. */
+/* Returns the capacity of the ring: all operations of all keys. */
 static size_t count_commands(const struct ph_hub_client *client)
 {
     size_t capacity = 1;

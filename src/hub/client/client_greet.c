@@ -1,4 +1,4 @@
-/* See client_greet.h. */
+/* Reaches hubs and sends requests; see client_greet.h. */
 #include "hub/client/client_greet.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ struct ph__timeout ph__client_timeout(const struct ph_hub_options *options)
         .stop_signal = options->stop_signal};
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static struct ph__timeout connect_timeout_of(const struct ph_hub_options *options)
 {
@@ -92,8 +92,8 @@ struct pollfd ph__client_polled(const struct ph__control_stream *stream)
         .fd = ph__control_stream_socket(stream), .events = (short)(has_output ? POLLIN | POLLOUT : POLLIN)};
 }
 
-/* Sends what it can, and takes a frame if one has come: also from a hub that has closed the connection, for
- * that says why. */
+/* Sends what it can, and takes a frame if one has come, even if the hub has closed the connection: the frame
+ * says why. */
 static ph_status exchange(
     struct ph__control_stream *stream, struct ph__control_frame *frame_out, bool *is_there_out)
 {
@@ -125,7 +125,7 @@ static ph_status await_frame(
     }
 }
 
-/* Descriptors come with a layout alone. */
+/* Checks the type of an answer; returns its error, if any. Closes descriptors, except a layout's. */
 static ph_status check_answer(const struct ph__control_frame *frame, enum ph__hub_frame wanted)
 {
     struct ph__answer answer;

@@ -1,6 +1,6 @@
-/* Carries what a worker and the hubs of its job say to each other, also about their checkpoints: what it asks
- * all of them each hears at once, and the answers may come in any order; and what they say unasked, also
- * while others have yet to answer. */
+/* Conversation of a worker with the hubs of its job, also about checkpoints. Sends each request to all hubs
+ * at once, and takes the answers in any order. Takes messages that hubs send unasked, even while other
+ * answers are due. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,11 @@ ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_s
 
 /* ---- checkpoints of a job that several hubs share ---- */
 
-/* Hubs do not know each other, so one worker hears from all
- * of them which parts they have, and tells all what follows from it (part_list.h). Before a run that is rank
- * 0; later it is whoever the hubs talk to, the lowest rank that is there. Nothing here waits but the choice
- * before a run. */
+/* Hubs do not know each other: they tell one worker which parts they have, and the worker tells all what to
+ * do (part_list.h). Before a run that worker is rank 0; later the lead, the lowest rank that is there. Only
+ * the choice before a run waits. */
 
-#define PARTS_LOOK_NS 1000000u /* at least, between two looks at the control connections */
+#define PARTS_LOOK_NS 1000000u /* least time between two looks at the control connections */
 
 ph_status ph__client_parts_init(struct ph_hub_client *client)
 {
@@ -42,9 +41,9 @@ void ph__client_parts_fini(struct ph_hub_client *client)
     free(client->parts.has_said);
 }
 
-/* ---- ... before a run ---- */
+/* ---- parts before a run ---- */
 
-/* A hub that lacks what this one has kept. */
+/* Returns a hub that lacks what `hub` has kept. */
 static uint16_t find_other(const struct ph_hub_client *client, uint16_t hub)
 {
     uint16_t other = 0;
@@ -54,7 +53,8 @@ static uint16_t find_other(const struct ph_hub_client *client, uint16_t hub)
     return other;
 }
 
-/* No iteration is whole. It never was if no hub has kept a part; else a hub has lost its own. */
+/* Checks, when no iteration is whole, that no hub has lost its part. If no hub has kept a part, none was ever
+ * whole. */
 static ph_status check_loss(const struct ph_hub_client *client)
 {
     char kept[PH_PARTS_TEXT_BYTES], left[PH_PARTS_TEXT_BYTES];
@@ -71,7 +71,7 @@ static ph_status check_loss(const struct ph_hub_client *client)
         client->list.addresses[hub], kept, client->list.addresses[other], left);
 }
 
-/* All workers shall hear why: whatever becomes of the connections, the error stands. */
+/* Tells all workers why the job cannot go on. The error stands even if the connections fail. */
 static ph_status refuse(struct ph_hub_client *client, ph_status status)
 {
     unsigned char bytes[PH_HUB_MAX_BODY];
@@ -99,7 +99,7 @@ ph_status ph__client_choose_parts(struct ph_hub_client *client)
     return ph__client_ask_all(client, PH_FRAME_FROM, &writer, PH_FRAME_LAYOUT);
 }
 
-/* ---- ... while it lasts ---- */
+/* ---- parts during a run ---- */
 
 static ph_status answer_all(struct ph_hub_client *client)
 {
@@ -119,7 +119,7 @@ static ph_status answer_all(struct ph_hub_client *client)
     return PH_OK;
 }
 
-/* Takes what a hub says by SAVED; when all hubs have, answers them. */
+/* Takes a hub's SAVED; answers when all hubs have sent one. */
 static ph_status take_saved(struct ph_hub_client *client, uint16_t hub, const struct ph__control_frame *frame)
 {
     struct ph__client_parts *parts = &client->parts;
@@ -144,7 +144,7 @@ ph_status ph__client_look_at_parts(struct ph_hub_client *client)
     return ph__client_look_at_hubs(client);
 }
 
-/* ---- unasked ---- */
+/* ---- unasked messages ---- */
 
 static ph_status take_unasked(
     struct ph_hub_client *client, uint16_t hub, const struct ph__control_frame *frame)
@@ -172,12 +172,12 @@ static ph_status take_all_unasked(struct ph_hub_client *client, uint16_t hub)
     return PH_OK;
 }
 
-/* The last words of one that has gone say more than that it has. */
+/* Takes what a hub sends unasked. Messages of a hub that has ended come before the error that it has. */
 static ph_status listen(struct ph_hub_client *client, uint16_t hub)
 {
     struct ph__control_stream *stream = client->hubs[hub].stream;
     char text[PH_HUB_MAX_TEXT + 1];
-    (void)ph__control_stream_flush(stream); /* what is wrong with it, receiving tells */
+    (void)ph__control_stream_flush(stream); /* receiving reports the same error */
     const ph_status received = ph__control_stream_receive(stream);
     if (received == PH_OK)
         return take_all_unasked(client, hub);
@@ -187,7 +187,7 @@ static ph_status listen(struct ph_hub_client *client, uint16_t hub)
     return ph_fail(received, "%s", text);
 }
 
-/* Hears what the hub says unasked, as ph__client_look_at_hubs() does of all. */
+/* Takes one hub's unasked messages, and names the hub in errors. */
 static ph_status look_at_hub(struct ph_hub_client *client, uint16_t hub)
 {
     return ph__client_name(client, hub, listen(client, hub));
@@ -211,7 +211,7 @@ ph_status ph__client_explain(struct ph_hub_client *client, ph_status status)
     return ph_fail(status, "%s", text);
 }
 
-/* ---- asked ---- */
+/* ---- requests to all hubs ---- */
 
 ph_status ph__client_tell_all(
     struct ph_hub_client *client, enum ph__hub_frame type, const struct ph__wire_writer *body)
@@ -223,7 +223,7 @@ ph_status ph__client_tell_all(
     return PH_OK;
 }
 
-/* Its body is lost when the hub is listened to again. */
+/* Keeps the body of an answer, which the next message of the hub overwrites. */
 static ph_status keep_body(struct ph_hub_client *client, uint16_t hub)
 {
     struct ph__client_hub *asked = &client->hubs[hub];
@@ -265,7 +265,8 @@ static ph_status look_for_answers(
     return PH_OK;
 }
 
-/* What has not come in time: all but an ANSWER comes when all workers have asked for it. */
+/* Returns the error for an answer that has not come in time. All answers but ANSWER wait for requests of all
+ * workers. */
 static ph_status give_up(const struct ph_hub_client *client, enum ph__hub_frame answer)
 {
     if (answer == PH_FRAME_ANSWER)
@@ -275,8 +276,8 @@ static ph_status give_up(const struct ph_hub_client *client, enum ph__hub_frame 
         client->joined.num_workers, client->timeout.ms);
 }
 
-/* Until one of them has something to say, be it one that has answered: it may have bad news while others do
- * not answer. Of those that have let this worker go it does not matter any more. polled_out: (num_hubs). */
+/* Waits until a hub sends something, even one that has answered: it may have bad news while others do not
+ * answer. Ignores hubs that have let this worker go. polled_out: (num_hubs). */
 static ph_status wait_for_any(
     struct ph_hub_client *client, enum ph__hub_frame answer, struct ph__wait *wait, struct pollfd *polled_out)
 {
@@ -294,8 +295,8 @@ static ph_status wait_for_any(
     return PH_OK;
 }
 
-/* What hubs that have answered had said, behind their answers or when they were polled, before the last look
- * for answers. So whatever another hub's answer has led to is heard behind that answer. */
+/* Takes news of hubs that have answered: behind their answers, or when they were polled before the last look
+ * for answers. So news that another hub's answer has caused is taken after that answer. */
 static ph_status hear_news(struct ph_hub_client *client, const struct pollfd *polled)
 {
     for (uint16_t i = 0; i < client->list.num_hubs && !client->has_left; i++) {
@@ -319,7 +320,7 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame ty
         if (num_answered == client->list.num_hubs)
             return PH_OK;
         if (num_answered > num_before) {
-            memset(polled, 0, sizeof polled); /* which told of these answers */
+            memset(polled, 0, sizeof polled); /* it told of these answers */
             continue;
         }
         PH_TRY(hear_news(client, polled));
@@ -327,12 +328,11 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame ty
     }
 }
 
-/* ---- asking for a checkpoint, and the wait for it: of every hub, while transfers go on ---- */
+/* ---- checkpoints: asks every hub, and waits while transfers go on ---- */
 
 #define CHECKPOINT_LOOK_MS 20 /* between two looks at the clock */
 
-/* What a hub has answered, if it has: an error of the checkpoint is kept for when the other hubs have
- * answered, too. */
+/* Takes a hub's answer, if any. Keeps the first error of the checkpoint until all hubs have answered. */
 static ph_status look_for_checkpoint(
     struct ph_hub_client *client, uint16_t index, struct ph__answer *first_error)
 {
@@ -364,7 +364,7 @@ static ph_status look_for_checkpoints(
     return PH_OK;
 }
 
-/* What is under way moves on meanwhile, or the iteration would never become complete. */
+/* Waits for all hubs. Transfers go on meanwhile, or the iteration would never become complete. */
 static ph_status await_checkpoint(struct ph_hub_client *client)
 {
     struct ph__wait wait = ph__wait_begin(client->timeout);

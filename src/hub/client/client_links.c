@@ -1,4 +1,4 @@
-/* A worker's memory, and its links to the core threads of its hubs. See client_state.h. */
+/* Makes a worker's memory, and its links to the core threads of its hubs. See client_state.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "net/link/socket.h"
 #include "net/link/tcp_link.h"
 
-#define OTHER_CONNECT_MS 1000u /* to an address that the hub has named, which may be of another network */
-#define OTHER_GREET_MS 5000u   /* ... or another machine's, too */
+#define OTHER_CONNECT_MS 1000u /* to an address named by the hub, maybe of another network */
+#define OTHER_GREET_MS 5000u   /* to the same, which may be another machine's */
 
-/* ---- where chunks live ---- */
+/* ---- links of chunks ---- */
 
-/* scratch: (num_chunks) */
+/* Finds the links of the hub's chunks. scratch: (num_chunks). */
 static ph_status find_cores(
     struct ph_hub_client *client, uint16_t index, const uint16_t *hub_of_chunk, uint16_t *scratch)
 {
@@ -63,7 +63,7 @@ ph_status ph__client_find_links(struct ph_hub_client *client)
     return status;
 }
 
-/* ---- shared memory, of one hub ---- */
+/* ---- shared memory, with a single hub ---- */
 
 static struct ph__worker_region_sizes region_sizes(const struct ph_hub_client *client)
 {
@@ -90,7 +90,7 @@ static void place_regions(struct ph_hub_client *client)
             i * sizes.gradient_bytes;
 }
 
-/* Takes the descriptors one after the other; what was not taken is closed by the caller. */
+/* Opens regions and links. Takes the descriptors in order; the caller closes those not taken. */
 static ph_status open_shared(struct ph_hub_client *client, const int *descriptors, size_t *num_taken)
 {
     const struct ph__worker_region_sizes sizes = region_sizes(client);
@@ -114,9 +114,9 @@ static ph_status open_shared(struct ph_hub_client *client, const int *descriptor
 
 /* ---- TCP ---- */
 
-struct place { /* of a core thread */
+struct place { /* address of a core thread */
     char address[PH_ADDRESS_BYTES];
-    struct ph__timeout connect, greet; /* ... and to be attached */
+    struct ph__timeout connect, greet; /* greet: also to be attached */
     struct ph__attach attach;
 };
 
@@ -131,8 +131,8 @@ static ph_status ask_to_attach(
     return ph__client_request(stream, PH_FRAME_ATTACH, &writer, PH_FRAME_ANSWER, timeout, &frame);
 }
 
-/* A connection to a core thread, in the manner of a control connection until it is attached. A hub that dies
- * meanwhile ends it: what its control connection says then is bad news. */
+/* Attaches a connection to a core thread; until then it is like a control connection. The death of the hub
+ * ends the wait: its control connection is watched. */
 static ph_status attach(struct ph_hub_client *client, const struct ph__client_hub *hub,
     const struct place *place, struct ph__control_stream **stream_out)
 {
@@ -158,7 +158,7 @@ static struct ph__timeout at_most(const struct ph_hub_client *client, uint32_t m
     return timeout;
 }
 
-/* ... at the address that the hub has named for it. */
+/* Attaches at the address that the hub has named for the core thread. */
 static ph_status attach_at_host(struct ph_hub_client *client, const struct ph__client_hub *hub,
     const struct ph__attach *wanted, struct ph__control_stream **stream_out)
 {
@@ -170,7 +170,7 @@ static ph_status attach_at_host(struct ph_hub_client *client, const struct ph__c
     return attach(client, hub, &place, stream_out);
 }
 
-/* ... where the control connection goes. */
+/* Attaches at the address of the control connection. */
 static ph_status attach_at_control(struct ph_hub_client *client, const struct ph__client_hub *hub,
     const struct ph__attach *wanted, struct ph__control_stream **stream_out)
 {
@@ -179,7 +179,7 @@ static ph_status attach_at_control(struct ph_hub_client *client, const struct ph
     return attach(client, hub, &place, stream_out);
 }
 
-/* The other core threads of that address do not try it, either. */
+/* Forgets an address that has failed, for all core threads that have it. */
 static void forget_host(struct ph_hub_client *client, struct ph__client_hub *hub, uint16_t core)
 {
     char host[PH_HOST_BYTES];
@@ -237,7 +237,7 @@ static ph_status open_connections(struct ph_hub_client *client)
     for (uint16_t hub = 0; hub < client->list.num_hubs; hub++) {
         for (uint16_t core = 0; core < client->hubs[hub].job.num_cores; core++) {
             PH_TRY(ph__client_look_at_hubs(
-                client)); /* what came with the last answer is not at the socket any more */
+                client)); /* news that came with the last answer is no longer at the socket */
             PH_TRY(ph__client_explain(client, ph__client_name(client, hub, connect_core(client, hub, core))));
         }
     }

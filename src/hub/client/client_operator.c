@@ -1,5 +1,5 @@
-/* Asks hubs without joining a job: for services, as phloem/hub.h says, for their status, and what a hub's
- * operator asks of it. */
+/* Requests to hubs without joining a job: services (phloem/hub.h), their status, and the requests of a hub's
+ * operator. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,8 +28,8 @@ static ph_status ask_hub(const struct ph_hub_options *options, const struct ph__
 
 typedef ph_status ask_hub_function(const struct ph__hub_list *list, uint16_t hub, void *context);
 
-/* Asks each hub, also when one before has failed: what that has lost may be on the others. Returns the first
- * error, which says which hub it is of. */
+/* Asks each hub, even after one has failed: what that hub has lost may be on the others. Returns the first
+ * error, which names its hub. */
 static ph_status ask_each(const struct ph__hub_list *list, ask_hub_function *ask, void *context)
 {
     char text[PH_HUB_MAX_TEXT + 1];
@@ -44,7 +44,7 @@ static ph_status ask_each(const struct ph__hub_list *list, ask_hub_function *ask
     return first == PH_OK ? PH_OK : ph_fail(first, "%s", text);
 }
 
-/* One after the other, up to the first that fails. */
+/* Creates the service on each hub in turn, up to the first error. */
 static ph_status create(const struct ph_hub_options *options, const struct ph__hub_list *list,
     const struct ph_hub_service *service)
 {
@@ -133,8 +133,7 @@ ph_status ph__hub_status(
     return status;
 }
 
-/* ---- ending a service: the hub is greeted where it listens, which tells its local socket, and asked over
- * that ---- */
+/* ---- ending a service: the greeting tells the hub's local socket, which takes the request ---- */
 
 static ph_status go_local(const struct ph__welcome *welcome, uint32_t timeout_ms, int *socket_out)
 {
