@@ -10,8 +10,8 @@
  *     name            of the service
  *     iteration       from which it resumes
  *     service, keys   bodies of its workers' CREATE and INIT (protocol.h), in hexadecimal digits
- *     progress        u64 iteration, u32 bytes of a chunk, f32 learning rate of each optimizer: in digits,
- * too sum             a checksum of the last three
+ *     progress        u64 iteration, u32 bytes of a chunk, f32 learning rate of each optimizer, likewise
+ *     sum             a checksum of the last three
  *
  * A file that is damaged, of another version or not a hub's is PH_ERROR_CHECKPOINT, naming it and what is
  * wrong; a bad file is never read in part. Tasks write and read files, in threads of their own
@@ -27,8 +27,7 @@
 
 #define PH_CHECKPOINT_FORMAT "phloem hub job 1"
 #define PH_CHECKPOINT_ENDING ".safetensors"
-#define PH_CHECKPOINT_TEMPORARY_ENDING PH_CHECKPOINT_ENDING ".tmp" /* left behind by a hub that was killed \
-                                                                    */
+#define PH_CHECKPOINT_TEMPORARY_ENDING PH_CHECKPOINT_ENDING ".tmp" /* left by a hub that was killed */
 
 /* Gives the path of a service's file, which the caller frees. Its name is the service's, with '/', '%', '~',
  * control characters and a leading '.' as %2f and so on; a name too long for a file system is cut and made
