@@ -1,29 +1,28 @@
 /* The hub's arithmetic by itself: how fast one process sums its workers' gradients and steps a momentum
  * optimizer with the sum.
  *
- * - tall (each chunk by one thread, in one pass with the optimizer; what the hub does) beside wide (for each
- * worker's copy of a key all threads add their stripe and meet, then all step; what servers do that handle a
- * push when it comes in). Keys: one of 64 MiB, those of ResNet-50, and 64 MiB of chunks. Wide has it easy
- * here: a key's copies come one right after the other, so that a small sum stays in the caches. Its threads
- * meet spinning, and once more asleep, as where cores are not burnt.
- * - fused: tall beside sums followed by a separate step, over everything and over each chunk while it is in
- * the cache.
- * - replies: the new weights are written once for every worker besides; cached beside stores past the caches.
+ * - tall beside wide. Tall, which the hub does: one thread sums each chunk, in one pass with the optimizer.
+ *   Wide, as servers do that handle each push as it comes: for each worker's copy of a key all threads add
+ *   their stripe and meet, then all step. Keys: one of 64 MiB, those of ResNet-50, and 64 MiB of chunks.
+ *   This favours wide: a key's copies come one right after the other, so a small sum stays in the caches.
+ *   Its threads meet spinning, and in a second way asleep, as where cores are not burnt.
+ * - fused: tall beside sums followed by a separate step, over everything and over each cached chunk.
+ * - replies: tall that also writes the new weights once for every worker; cached and past the caches.
  * - chunks of 4 KiB to 4 MiB.
  *
  * Two threads of one team, each on a processor of its own. Copying (of BENCH_MAX_COPIED bytes) and the ways
- * take turns (bench/turns.h). Bytes are those that a way hands between threads and memory, whatever a cache
- * saves of them or costs. A line that is written without having been read comes from memory first, and so
- * counts twice, but for stores past the caches. n numbers from w workers are
+ * take turns (bench/turns.h). Bytes are those that a way moves between threads and memory, whatever a cache
+ * saves or costs. A line that is written without having been read comes from memory first, and so counts
+ * twice, except with stores past the caches. For n numbers from w workers the bytes are
  *
  *   tall, chunkwise        4 n (w + 4)      copies read; weight and momentum read and written
- *   wide                   4 n (3 w + 5)    the first copy moved to the sum, each other one added to it; the
- * sum read again separate               4 n (w + 7)      the sum written and read besides replies 4 n (3 w +
- * 4) replies, non-temporal  4 n (2 w + 4)
+ *   wide                   4 n (3 w + 5)    first copy moved to the sum, others added to it; sum read
+ *   separate               4 n (w + 7)      also the sum written and read
+ *   replies                4 n (3 w + 4)
+ *   replies, non-temporal  4 n (2 w + 4)
  *
  * bench_aggregate [--rounds N] [--quick] [--json FILE]
- * --quick: one round, a small key instead of the large one, and no more than two workers, to see that all of
- * it runs. */
+ * --quick: one round, a small key for the large one, and at most two workers, to see that all of it runs. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +54,7 @@ struct bench {
 
 /* ---- turns ---- */
 
-/* One way of one job, as a contestant. */
+/* A way of summing one job, as a contestant. */
 struct turn {
     struct job job;
     enum way way;
@@ -68,7 +67,7 @@ static void measure_way(void *context, double values_out[TURN_VALUES])
     values_out[0] = way_seconds(&turn->job, turn->way);
 }
 
-/* Seconds a byte. Every way moves more than what copying is measured with. */
+/* Measures the seconds a byte of copying. Every way moves more bytes than this copies. */
 static void measure_copy(void *context, double values_out[TURN_VALUES])
 {
     values_out[0] = 1 / bench_copy(context, BENCH_MAX_COPIED);
@@ -87,7 +86,7 @@ static struct turn turn_of(const struct bench *bench, const struct model_keys *k
         .bytes = way_bytes_a_number(way, num_workers) * (double)keys->numbers};
 }
 
-/* The bytes of the figure, and the share of copying as many; `text` (NAME) is borrowed as its limit. */
+/* Adds the way's bytes to the figure, and the share of copying as many; the figure borrows `text` (NAME). */
 static void add_limit(
     const struct contestant *copy, const struct contestant *ours, char *text, struct bench_figure *figure)
 {
@@ -106,7 +105,7 @@ static void add_limit(
 
 /* ---- ways beside each other ---- */
 
-/* Some keys from some workers. */
+/* Contestants for the same keys from the same number of workers. */
 struct comparison {
     const struct model_keys *keys;
     size_t num_workers;
@@ -119,7 +118,7 @@ static const struct contestant *of_way(const struct comparison *comparison, enum
     return &comparison->contestants[1 + way];
 }
 
-/* peer: a way, or NUM_WAYS where there is none to tell. */
+/* Reports the way; peer: the way beside it, NUM_WAYS without. */
 static void report(const struct bench *bench, const struct comparison *comparison, const char *word,
     enum way way, enum way peer)
 {
@@ -150,7 +149,7 @@ static void report_all(const struct bench *bench, const struct comparison *compa
     report(bench, comparison, "replies_non_temporal", WAY_REPLIES_NT, NUM_WAYS);
 }
 
-/* The first num_ways ways. */
+/* Compares the first num_ways ways. */
 static void compare(
     const struct bench *bench, const struct model_keys *keys, size_t num_workers, size_t num_ways)
 {

@@ -1,7 +1,7 @@
-/* What it costs to seal a frame with the key of its connection, and to check one that has come: GB/s of
- * payload. The limit is a memcpy of the same. One thread; payloads and copies stay in the caches as far as
- * these hold them: the limit says in which both lie. The ways take turns, and who copies does it first and
- * last alternately.
+/* Cost of sealing a frame with the key of its connection, and of checking one that has come: GB/s of payload.
+ * The limit is a memcpy of as much. One thread; payloads and copies stay in the caches as far as these hold
+ * them: the limit names the cache that holds both. The ways take turns; copying comes first and last
+ * alternately.
  *
  * bench_frame_key [--rounds N] [--json FILE] */
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void carry_out(struct bench *bench, enum way way, size_t size, unsigned c
     }
 }
 
-/* The least cache that holds a payload and its copy, as the system tells it. */
+/* Returns the name of the smallest cache that holds a payload and its copy, by the system's sizes. */
 static const char *cache_of(size_t payload_bytes)
 {
     static const struct {
@@ -60,7 +60,7 @@ static const char *cache_of(size_t payload_bytes)
     return "memory";
 }
 
-/* GB/s. */
+/* Returns GB/s. */
 static double measure(struct bench *bench, enum way way, size_t size)
 {
     const size_t num_frames = ROUND_BYTES / size;
@@ -90,7 +90,7 @@ static void record(struct ph__json *figures, const char *way, size_t kib, const 
 static void report(struct bench *bench, struct ph__json *figures, size_t kib, size_t rounds)
 {
     static double rates[NUM_WAYS][BENCH_MAX_ROUNDS], ratios[BENCH_MAX_ROUNDS];
-    /* What was sealed last is what is checked: in between nothing may change the payload. */
+    /* CHECK checks what SEAL has sealed: nothing may change the payload in between. */
     static const enum way orders[][NUM_WAYS] = {{SEAL, CHECK, COPY}, {COPY, SEAL, CHECK}};
     for (size_t round = 0; round < rounds; round++) {
         const enum way *order = orders[round % 2];

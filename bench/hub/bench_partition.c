@@ -1,7 +1,7 @@
-/* How evenly chunks are spread over servers and their core threads: the largest load over the mean, of all
- * servers' cores, for models that papers on parameter servers measure with. Beside it stands what the greedy
- * makes of the same chunks that sorts their sizes but adds up the unsorted ones. Nothing is timed: these are
- * counts, the same on any machine.
+/* Balance of chunks over servers and their core threads: the largest load over the mean, of all servers'
+ * cores, for models that papers on parameter servers measure with. The peer is a greedy partition of the same
+ * chunks that sorts their sizes, but adds up the unsorted ones. Nothing is timed: these are counts, the same
+ * on any machine.
  *
  * bench_partition [--chunk-kib N] [--json FILE] */
 #include <stdbool.h>
@@ -31,8 +31,8 @@ static void record(struct ph__json *figures, const struct model_shapes *shapes, 
                               .of_limit = 1 / ours->cores});
 }
 
-/* One line of the table, and one figure: of the numbers of cores that have enough chunks that which is the
- * worst for us. */
+/* Prints one line of the table, and records one figure: the worst for us among the numbers of cores with
+ * enough chunks. */
 static void report_servers(struct ph__json *figures, const struct model_shapes *shapes, const size_t *sizes,
     size_t num_chunks, size_t num_servers)
 {
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 {
     size_t chunk_kib = DEFAULT_CHUNK_KIB;
     const struct bench_flag flags[] = {{.name = "--chunk-kib", .number = &chunk_kib}};
-    struct bench_run run = {.rounds = 1}; /* there is nothing to repeat */
+    struct bench_run run = {.rounds = 1}; /* nothing to repeat */
     bench_read_flags(argc, argv, &run, flags, 1);
     struct ph__json *figures = ph__json_array();
     printf("largest load over the mean, of all cores: largest first, and adding up unsorted sizes\n"

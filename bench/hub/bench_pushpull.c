@@ -1,14 +1,15 @@
 /* The hub from end to end: real processes, a hub and its workers, beside ps-lite and Open MPI.
  *
- * Every process of ours is forked and driven over pipes, and rests while others are measured; peers do the
- * same (bench/peers/). In each round all contestants of a row take turns, and the latency between two
- * processors before and after each turn says what may be compared with what (bench/turns.h). Every parameter
- * that is pulled is compared, bit by bit, with what one period of the gradients must come to, outside of what
- * is timed. Seconds are those of the slowest worker, from its leaving a meeting. All of it runs in a network
- * namespace of its own where that may be had, so that TCP is the same for all (own_network.h).
+ * Our processes are forked and driven over pipes, and rest while others are measured; peers do the same
+ * (bench/peers/). In each round all contestants of a row take turns, and the latency between two processors
+ * before and after each turn tells which turns can be compared (bench/turns.h). Every parameter that is
+ * pulled is compared, bit by bit, with the expected result of one period of the gradients, outside of the
+ * timed part. Seconds are those of the slowest worker, from its leaving a meeting. All of it runs in a
+ * network namespace of its own if possible, so that TCP is the same for all (own_network.h).
  *
  *   shm, tcp   64 MiB from 2 workers beside peers; over shared memory also the share of copying bandwidth
- *   small      4 KiB to and fro, 50th and 99th percentile; rate: as many as go, in a second
+ *   small      4 KiB to and fro, 50th and 99th percentile
+ *   rate       4 KiB, as many as possible in a second
  *   chunks     chunks of 4 KiB to 4 MiB
  *   variants   results cached and past the caches; ways to wait, with more threads than processors
  *   wide       the hub's wide aggregation beside its tall one: one key, small ones, a model's
@@ -16,7 +17,7 @@
  *
  * bench_pushpull [--only shm|tcp|small|rate|chunks|variants|wide|tenants] [--transport shm|tcp] [--rounds N]
  *                [--counters] [--quick] [--peers FOLDER] [--json FILE]
- * --counters: prints what hub and workers count in a round: messages, system calls, sleeps, processor time.
+ * --counters: prints counts of hub and workers a round: messages, system calls, sleeps, processor time.
  * --quick: small sizes and one round, to see that all of it runs. */
 #include <stdio.h>
 #include <string.h>

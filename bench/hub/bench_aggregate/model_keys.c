@@ -41,7 +41,7 @@ static struct ph__layout *layout_of(const struct model_keys *keys, size_t chunk_
     return layout;
 }
 
-/* Where a chunk of the layout lies in the keys' flat buffer, which pads nothing. */
+/* Returns the place of a chunk in the keys' flat buffer, which has no padding. */
 static struct span span_of(const struct model_keys *keys, const struct ph__layout *layout, size_t index)
 {
     const struct ph__chunk_place *chunk = &layout->chunks[index];

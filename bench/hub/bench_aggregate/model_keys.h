@@ -1,5 +1,5 @@
-/* The keys that a model's gradients are, one a parameter, and the chunks that threads own. Numbers are those
- * of one flat buffer. */
+/* A model's gradients as keys, one a parameter, and the chunks that threads own. Numbers are indices into one
+ * flat buffer. */
 #ifndef PH_BENCH_MODEL_KEYS_H
 #define PH_BENCH_MODEL_KEYS_H
 
@@ -15,15 +15,15 @@ struct span {
 
 struct model_keys {
     const char *name;
-    size_t num_keys, numbers; /* all keys' */
+    size_t num_keys, numbers; /* of all keys */
     struct span keys[MAX_KEYS];
 };
 
-/* Keys of key_numbers each, the last one of what is left. */
+/* Returns keys of key_numbers each; the last is shorter. */
 struct model_keys equal_keys(const char *name, size_t numbers, size_t key_numbers);
 struct model_keys keys_of_model(enum model model);
 
-/* The chunks of keys by their owner, spread as the hub does it, largest first (hub/layout/spread.h). */
+/* Chunks of keys by owner, spread like the hub's, largest first (hub/layout/spread.h). */
 struct chunks {
     size_t count[MAX_OWNERS];
     struct span *of[MAX_OWNERS];

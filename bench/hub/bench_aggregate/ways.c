@@ -8,7 +8,7 @@
 #include "figures.h"
 #include "pinned.h"
 
-enum { STRIPE_NUMBERS = 16 /* a cache line: threads share none */ };
+enum { STRIPE_NUMBERS = 16 /* a cache line, so threads share none */ };
 
 const char *const way_names[NUM_WAYS] = {
     "tall", "wide", "wide_asleep", "separate", "chunkwise", "replies", "replies_non_temporal"};
@@ -79,7 +79,7 @@ static void step_span(const struct job *job, struct span span, const float *sum)
         &step, span.n, sum, memory->weight + span.first, memory->m + span.first, NULL);
 }
 
-/* Into `sum`; NULL: into the weights, through the optimizer. */
+/* Sums the span into `sum`; NULL: into the weights, through the optimizer. */
 static void sum_span(const struct job *job, struct span span, float *sum, enum way way)
 {
     const struct hub_memory *memory = job->memory;
@@ -138,7 +138,7 @@ static void run_separate_step(const struct job *job, size_t member)
         step_span(job, chunks[i], job->memory->sum + chunks[i].first);
 }
 
-/* The member's part of a key. */
+/* Returns the member's part of a key. */
 static struct span stripe_of(struct span key, size_t member, size_t num_members)
 {
     const size_t lines = (key.n + STRIPE_NUMBERS - 1) / STRIPE_NUMBERS;
@@ -187,7 +187,7 @@ double way_seconds(const struct job *job, enum way way)
 double way_bytes_a_number(enum way way, size_t num_workers)
 {
     const double workers = (double)num_workers, state = 4; /* weight and momentum, read and written */
-    const double written = 2;                              /* its line is read before */
+    const double written = 2;                              /* the line is read before */
     double numbers = workers + state;
     if (way == WAY_WIDE || way == WAY_WIDE_ASLEEP)
         numbers = 1 + written + 3 * (workers - 1) + 1 + state;
@@ -202,7 +202,7 @@ double way_bytes_a_number(enum way way, size_t num_workers)
 
 /* ---- the same bits ---- */
 
-/* Of weights and momentum after two steps from zero. */
+/* Returns the checksum of weights and momentum after two steps from zero. */
 static uint64_t checksum_after(const struct job *job, enum way way)
 {
     const struct hub_memory *memory = job->memory;

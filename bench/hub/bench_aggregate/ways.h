@@ -1,5 +1,4 @@
-/* The ways to sum workers' copies and to step a momentum optimizer with the sum. All end with the same bits.
- */
+/* Ways to sum workers' copies and to step a momentum optimizer with the sum. All give the same bits. */
 #ifndef PH_BENCH_WAYS_H
 #define PH_BENCH_WAYS_H
 
@@ -12,11 +11,11 @@ enum { MAX_WORKERS = 8 };
 enum way {
     WAY_TALL, /* each chunk by its owner: sum and step in one pass */
     WAY_WIDE, /* key by key: for each copy all threads add their stripe and meet, then all step and meet */
-    WAY_WIDE_ASLEEP, /* the same, with threads that sleep until all have come */
+    WAY_WIDE_ASLEEP, /* wide, with threads that sleep until all have come */
     WAY_SEPARATE,    /* tall sums of everything, then the step over everything */
     WAY_CHUNKWISE,   /* tall sums of one chunk, then its step while it is in the cache */
-    WAY_REPLIES,     /* tall, and the new weights are written once for every worker besides */
-    WAY_REPLIES_NT,  /* the same past the caches */
+    WAY_REPLIES,     /* tall, and the new weights also written once for every worker */
+    WAY_REPLIES_NT,  /* replies, past the caches */
     NUM_WAYS,
     NUM_TALL_WIDE = WAY_WIDE_ASLEEP + 1
 };
@@ -42,7 +41,7 @@ struct job {
 
 double way_seconds(const struct job *job, enum way way);
 double way_bytes_a_number(enum way way, size_t num_workers); /* moved between memory and threads */
-/* Ends the program unless this way of the job makes tall's weights and momentum out of the same ones. */
+/* Ends the program unless this way of the job makes the same weights and momentum as tall. */
 void way_check(const struct job *job, enum way way);
 
 #endif

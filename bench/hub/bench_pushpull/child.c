@@ -1,4 +1,4 @@
-/* See child.h. */
+/* Forks processes and drives them over pipes; see child.h. */
 #include "child.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@ static void fail(const char *what)
     bench_check(ph_fail(PH_ERROR_MEMORY, "%s: %s", what, strerror(errno)));
 }
 
-/* Another child that held the end of a pipe would keep this one from seeing the end of its orders. */
+/* Closes all descriptors but two and the standard ones. A child that held another's pipe open would keep it
+ * from seeing the end of its orders. */
 static void close_all_but(int first, int second)
 {
     const int low = first < second ? first : second, high = first < second ? second : first;

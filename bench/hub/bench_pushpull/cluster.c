@@ -1,4 +1,4 @@
-/* See cluster.h. */
+/* Starts hubs with their jobs and gives orders; see cluster.h. */
 #include "cluster.h"
 
 #include <assert.h>
@@ -153,7 +153,7 @@ double cluster_round_seconds(struct cluster *cluster, uint32_t count)
 
 /* ---- counters ---- */
 
-/* Adds what a process has used of the processors; see proc(5). */
+/* Adds the processor time of a process; see proc(5). */
 static void add_seconds(const struct child *child, double *user, double *system)
 {
     char path[64], line[1024] = "";

@@ -1,4 +1,4 @@
-/* A hub and the jobs on it, each process by itself. They rest but while a function of this header waits for
+/* A hub and its jobs, each process by itself. All rest except while a function of this header waits for
  * them. */
 #ifndef PH_BENCH_CLUSTER_H
 #define PH_BENCH_CLUSTER_H
@@ -12,20 +12,20 @@ struct job_options {
     uint32_t num_workers;
     size_t num_keys, key_bytes;        /* keys of one size, or */
     const struct model_shapes *shapes; /* those of a model; static */
-    uint32_t depth;                    /* 0: 1 */
-    float scale;                       /* of its gradients, a power of two; 0: 1 */
+    uint32_t depth;                    /* 0 means 1 */
+    float scale;                       /* of its gradients, a power of two; 0 means 1 */
 };
 
-struct cluster_options { /* zero-initialised but for the jobs: the defaults */
+struct cluster_options { /* zeros, except for the jobs: the defaults */
     enum ph_hub_transport transport;
     enum ph_hub_wait_policy wait; /* of hub and workers */
-    bool has_no_thread;           /* workers move TCP on by their own calls */
-    uint32_t num_threads;         /* core threads, 0: one a processor */
+    bool has_no_thread;           /* true: workers move TCP links in their own calls */
+    uint32_t num_threads;         /* core threads; 0: one a processor */
     uint32_t chunk_bytes;
     enum ph_hub_results results;
-    bool is_wide; /* the hub's aggregation */
-    /* The hub's threads stay on the second processor, workers on the first: for one core thread and one
-     * worker, as long as there are two. */
+    bool is_wide; /* true: the hub aggregates wide */
+    /* true: the hub's threads stay on the second processor, workers on the first, if there are two: for one
+     * core thread and one worker. */
     bool is_pinned;
     struct job_options jobs[CLUSTER_MAX_JOBS];
     size_t num_jobs;
@@ -36,17 +36,17 @@ struct cluster {
     struct child hub;
     char address[HUB_ADDRESS];
     struct child workers[CLUSTER_MAX_JOBS][CLUSTER_MAX_WORKERS];
-    struct worker_joined joined; /* what the last worker said */
+    struct worker_joined joined; /* by the last worker */
 };
 
 struct cluster cluster_start(const struct cluster_options *options);
-void cluster_end(struct cluster *cluster); /* all zeros: nothing */
+void cluster_end(struct cluster *cluster); /* nothing for zeros */
 
-/* Carries out the order in all workers of the first num_jobs jobs, count of it in job j being counts[j]. Ends
- * the program where a parameter is wrong. */
+/* Samples of a job. cluster_order() carries out an order in all workers of all jobs, with the count counts[j]
+ * in job j, and gives the samples of each job. It ends the program when a parameter is wrong. */
 struct job_samples {
     size_t count;
-    /* (count) of rounds the slowest worker's, of latencies rank 0's, of streams the moments of rank 0 */
+    /* (count) rounds: seconds of the slowest worker; latencies: of rank 0; streams: moments of rank 0 */
     double *samples;
     uint64_t checksum;
 };
@@ -54,17 +54,17 @@ void cluster_order(struct cluster *cluster, enum verb verb, const uint32_t *coun
     struct job_samples *samples_out);
 void job_samples_fini(struct job_samples *samples);
 
-/* The median seconds of `count` rounds of the first job. */
+/* Returns the median seconds of `count` rounds of the first job. */
 double cluster_round_seconds(struct cluster *cluster, uint32_t count);
 
-/* What its processes have counted since they began, and used of the processors. */
+/* Counts of a cluster's processes since they began, and their processor time. */
 struct cluster_counters {
     struct hub_counters hub;
-    struct worker_counters workers;                            /* all together */
+    struct worker_counters workers;                            /* sum of all workers */
     double hub_user, hub_system, workers_user, workers_system; /* seconds */
 };
 struct cluster_counters cluster_count(struct cluster *cluster);
-/* One line of what has happened since `before`, for each of `rounds`. */
+/* Prints a line of the counts since `before`, for each of `rounds`. */
 void cluster_print_since(const struct cluster_counters *before, struct cluster *cluster, double rounds);
 
 #endif

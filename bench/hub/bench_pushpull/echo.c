@@ -1,4 +1,4 @@
-/* See echo.h. */
+/* Echoes bytes over plain TCP; see echo.h. */
 #include "echo.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ enum { PIECE_BYTES = 64 << 10 /* stays in a cache */ };
 
 struct echo_options {
     size_t num_workers, bytes;
-    in_port_t port; /* network order; of a worker */
+    in_port_t port; /* network order; for workers */
 };
 
 static void check(bool is_fine, const char *what)
@@ -36,7 +36,7 @@ static void *memory(size_t bytes)
     return pointer;
 }
 
-/* With the hub's congestion control. */
+/* Makes a socket with the hub's congestion control. */
 static int make_socket(const struct sockaddr_in *address)
 {
     const int made = socket(AF_INET, SOCK_STREAM, 0);
@@ -87,7 +87,7 @@ static void echo_server(void *context, int from, int to)
 
 /* ---- the side that begins ---- */
 
-/* What can be moved without waiting; returns the bytes. */
+/* Returns the bytes moved without waiting. Ends the program on an error. */
 static size_t move(ssize_t count, const char *what)
 {
     check(count > 0 || (count < 0 && errno == EAGAIN), what);
@@ -134,7 +134,7 @@ struct echo echo_start(size_t num_workers, size_t bytes)
     child_hear(&echo.server, &options.port, sizeof options.port);
     for (size_t i = 0; i < num_workers; i++)
         echo.workers[i] = child_start("bench sender", echo_worker, &options);
-    echo_seconds(&echo); /* the first time all is slower */
+    echo_seconds(&echo); /* the first exchange is slower */
     return echo;
 }
 

@@ -1,6 +1,6 @@
-/* What TCP over the loopback interface can do at this moment: as many bytes as a hub and its workers
- * exchange, from processes to one process and back, a thread for each connection, in large pieces and without
- * a meaning. The bytes that a worker sends come back while it sends. */
+/* Capacity of TCP over the loopback interface at this moment: exchanges as many bytes as a hub and its
+ * workers, from processes to one process and back, a thread for each connection, in large pieces without
+ * meaning. The bytes that a worker sends come back while it sends. */
 #ifndef PH_BENCH_ECHO_H
 #define PH_BENCH_ECHO_H
 
@@ -13,8 +13,8 @@ struct echo {
     struct child server, workers[ECHO_MAX_WORKERS];
 };
 
-struct echo echo_start(size_t num_workers, size_t bytes); /* bytes: of a worker, and way */
-void echo_end(struct echo *echo);                         /* all zeros: nothing */
+struct echo echo_start(size_t num_workers, size_t bytes); /* bytes: of a worker, each way */
+void echo_end(struct echo *echo);                         /* nothing for zeros */
 
 double echo_seconds(const struct echo *echo); /* of one exchange, the slowest worker's */
 

@@ -1,4 +1,4 @@
-/* See hub_process.h. */
+/* Runs a hub and answers with its counters; see hub_process.h. */
 #include "hub_process.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void add_shard(struct hub_counters *counters, const struct ph__tenant *te
     }
 }
 
-/* About as they are: nothing moves while they are asked for, and no job comes or goes. */
+/* Returns approximate counters: nothing moves during the call, and no job comes or goes. */
 static struct hub_counters count(const struct ph_hub_server *server)
 {
     struct hub_counters counters = {0};

@@ -1,4 +1,4 @@
-/* A hub of the benchmark in a process of its own. */
+/* A hub of the benchmark, in a process of its own. */
 #ifndef PH_BENCH_HUB_PROCESS_H
 #define PH_BENCH_HUB_PROCESS_H
 
@@ -11,13 +11,14 @@ enum { HUB_ADDRESS = 64 };
 
 struct hub_process_options {
     struct ph_hub_server_options server;
-    int processor; /* for all its threads to stay on; -1: any */
+    int processor; /* to pin all its threads to; -1: any */
 };
 
-/* Unasked it says its address, (HUB_ADDRESS) bytes; to each byte that it reads it answers its counters. */
-struct hub_counters { /* of all core threads, since it began */
+/* The process sends its address first, (HUB_ADDRESS) bytes, and then its counters for each byte that it
+ * reads. */
+struct hub_counters { /* of all core threads, since the start */
     uint64_t rounds, idle_rounds, sleeps;
-    uint64_t messages, system_calls, doorbells; /* of the links that there are */
+    uint64_t messages, system_calls, doorbells; /* of the present links */
     uint64_t waits_for_replies;
 };
 

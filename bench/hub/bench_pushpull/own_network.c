@@ -1,4 +1,4 @@
-/* See own_network.h. */
+/* Enters a network namespace and sets its congestion control; see own_network.h. */
 #include "own_network.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 static const char setting[] = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 static bool is_own;
-static char outside[CONGESTION_NAME]; /* of sockets that name none: the machine's */
+static char outside[CONGESTION_NAME]; /* default congestion control of the machine */
 
-/* Without its loopback interface nothing can be measured there. */
+/* Brings the namespace's loopback interface up, without which nothing can be measured. */
 static void bring_up_loopback(void)
 {
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
@@ -52,7 +52,7 @@ static bool write_default(const char *name)
 
 static void choose_one_that_does_not_pace(void)
 {
-    if (!write_default("cubic")) /* it has to be among net.ipv4.tcp_allowed_congestion_control */
+    if (!write_default("cubic")) /* needs cubic in net.ipv4.tcp_allowed_congestion_control */
         (void)write_default("reno");
 }
 
@@ -66,7 +66,7 @@ void own_network_enter(void)
     choose_one_that_does_not_pace();
 }
 
-/* Of a socket as the hub makes it. */
+/* Gives the congestion control of a socket that the hub makes. */
 static void read_of_hub(char name_out[CONGESTION_NAME])
 {
     int listening;

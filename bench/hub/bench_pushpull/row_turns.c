@@ -1,4 +1,4 @@
-/* What the contestants of several rows do in their turns: see pushpull_rows.h. */
+/* Measures the contestants of rows in their turns: see pushpull_rows.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "pushpull_rows.h"
 
 enum { MAX_ANSWERED = 64, LEAST_TRIPS = 50, TRIED_TRIPS = 20, TRIED_TURNS = 3 };
-static const double sample_seconds = 0.1; /* of round trips */
+static const double sample_seconds = 0.1; /* of round trips a turn */
 
 bool rows_want(const struct rows *rows, size_t transport)
 {
@@ -66,7 +66,7 @@ uint32_t row_calibrate_latency(struct row_cluster *of)
                                         : (uint32_t)calls;
 }
 
-/* The numbers of its answer; 0: there are none, it could not. */
+/* Asks the peer, and gives the numbers of its answer. Returns their number; 0 on failure. */
 static size_t ask_numbers(const struct row_peer *of, double numbers_out[MAX_ANSWERED])
 {
     const char *answer = of->peer != NULL ? peer_ask(of->peer, "%s %u", of->verb, of->calls) : NULL;
@@ -100,7 +100,7 @@ void row_peer_latency(void *context, double values_out[TURN_VALUES])
         values_out[value] = count >= TURN_VALUES ? 1e-6 * numbers[value] : (double)NAN;
 }
 
-/* The least of some turns; NAN where the peer refuses. */
+/* Returns the least seconds of some turns; NAN if the peer refuses the case. */
 static double try_case(struct row_peer *of, struct peer *peer, turn_measure *measure, const char *line)
 {
     double least = (double)NAN, values[TURN_VALUES];

@@ -1,4 +1,4 @@
-/* 64 MiB from two workers, in chunks of 4 KiB to 4 MiB: see pushpull_rows.h. */
+/* Chunk sizes of 4 KiB to 4 MiB, for 64 MiB from two workers: see pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"

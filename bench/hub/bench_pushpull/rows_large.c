@@ -18,11 +18,11 @@ struct large {
     struct echo echo; /* over TCP */
     struct row_peer peers[NUM_PEERS];
     char names[NUM_PEERS][ROW_NAME], words[NUM_PEERS][ROW_WORD]; /* of peers, and of figures beside them */
-    const char *congestion[NUM_PEERS];                           /* TCP's; NULL: they send otherwise */
+    const char *congestion[NUM_PEERS];                           /* TCP's; NULL: not over TCP */
     struct contestant contestants[CONTESTANTS];                  /* the machine's limit, ours, peers */
 };
 
-/* Seconds a byte, measured as often as ours. */
+/* Measures the seconds a byte of copying, as often as ours. */
 static void measure_copy(void *context, double values_out[TURN_VALUES])
 {
     double seconds[ROW_CALLS];
@@ -41,7 +41,7 @@ static void measure_echo(void *context, double values_out[TURN_VALUES])
 
 /* ---- peers ---- */
 
-/* The next one. word: what it is in figures; congestion: TCP's, NULL: it sends otherwise. */
+/* Adds a peer with its best case. word: its name in figures; congestion: TCP's, NULL: not over TCP. */
 static void add_peer(struct large *large, struct peer *peer, const char *word, const char *congestion,
     const struct row_peer *wanted, const struct row_case *cases, size_t num_cases)
 {
@@ -57,7 +57,7 @@ static void add_peer(struct large *large, struct peer *peer, const char *word, c
         (struct contestant){.name = large->names[index], .measure = row_peer_rounds, .context = row};
 }
 
-/* Sizes about the one that was best where it was tuned. */
+/* Returns sizes around the best that was found by tuning. */
 static size_t tried_size(size_t usual, size_t index)
 {
     return usual / TRIED_STEP * (index == 0 ? 1 : index == 1 ? TRIED_STEP : TRIED_STEP * TRIED_STEP);
@@ -65,7 +65,7 @@ static size_t tried_size(size_t usual, size_t index)
 
 struct pslite_way {
     const char *transport, *word, *congestion;
-    const char *manner; /* behind its words */
+    const char *manner; /* appended to the words of a case */
 };
 
 static void add_pslite(struct large *large, struct peer *peer, const struct pslite_way *way)
@@ -83,7 +83,7 @@ static void add_pslite(struct large *large, struct peer *peer, const struct psli
         &(struct row_peer){.verb = "pushpull", .calls = ROW_CALLS, .numbers = 1}, cases, TRIED_SIZES);
 }
 
-/* Over Unix sockets, and over TCP as all others have it. */
+/* Adds ps-lite over Unix sockets, and over TCP with everybody's congestion control. */
 static void add_pslites(struct large *large)
 {
     struct rows *rows = large->rows;
@@ -91,8 +91,7 @@ static void add_pslites(struct large *large)
     add_pslite(large, &rows->pslite[1], &(struct pslite_way){"tcp", "pslite_tcp", rows->congestion, ""});
 }
 
-/* Over TCP as it would be without a network namespace of the benchmark's: what this machine gives to a
- * program that chooses nothing. */
+/* Adds ps-lite over TCP as outside of the benchmark's network namespace: with the default of this machine. */
 static void add_pslite_of_machine(struct large *large)
 {
     char manner[ROW_WORD];
@@ -105,7 +104,7 @@ static void add_pslite_of_machine(struct large *large)
     own_network_as_inside();
 }
 
-/* segment 0: the algorithm that it chooses itself. */
+/* Returns a case for segments of this size; 0: the algorithm that Open MPI chooses. */
 static struct row_case openmpi_case(const struct large *large, size_t segment)
 {
     struct row_case made = {.words = "openmpi"};
@@ -117,7 +116,7 @@ static struct row_case openmpi_case(const struct large *large, size_t segment)
     return made;
 }
 
-/* At its own choice of an algorithm, and in segments. */
+/* Adds Open MPI with its own choice of an algorithm, and in segments. */
 static void add_openmpi(struct large *large)
 {
     const struct row_peer wanted = {.verb = "training", .calls = ROW_CALLS, .numbers = 2};
@@ -147,8 +146,8 @@ static void name_figure(const struct large *large, const char *word, char name_o
         rows_size_name(large->bytes, size), word[0] != '\0' ? "." : "", word);
 }
 
-/* Over shared memory: copying as many bytes as processor and memory exchange. Over TCP: plain TCP. Returns
- * the share. */
+/* Describes the limit, and returns the share of it. Over shared memory: copying as many bytes as processor
+ * and memory exchange. Over TCP: plain TCP. */
 static struct turn_ratio describe_limit(const struct large *large, double bytes, char limit_out[ROW_LIMIT])
 {
     const struct contestant *limit = &large->contestants[0], *ours = &large->contestants[1];
@@ -202,7 +201,7 @@ static void report_beside(const struct large *large, size_t peer)
 
 /* ---- bytes over the loopback interface ---- */
 
-/* What the machine has sent to itself so far. */
+/* Returns the bytes that the machine has sent to itself so far. */
 static double loopback_bytes(void)
 {
     char line[512];

@@ -1,4 +1,4 @@
-/* How many keys of 4 KiB a hub takes and gives back in a second, by how many are under way at a time: see
+/* Rate of a hub: keys of 4 KiB that it takes and gives back in a second, by the number in flight: see
  * pushpull_rows.h. */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ static const uint32_t in_flight[] = {1, 4, 16, 64, 256, 1024};
 enum { NUM_DEPTHS = sizeof in_flight / sizeof *in_flight };
 static const double sample_seconds = 0.1;
 
-/* One contestant: some keys in flight. */
+/* Contestant with some keys in flight. */
 struct rate {
     struct cluster *cluster;
     uint32_t in_flight, count;
@@ -23,7 +23,7 @@ struct rates {
     size_t num_contestants;
 };
 
-/* Seconds for each pushpull of a worker. */
+/* Returns the seconds for each pushpull of a worker. */
 static double measure(const struct rate *rate, uint32_t count)
 {
     struct job_samples samples;

@@ -1,11 +1,11 @@
-/* Keys of 4 KiB: see pushpull_rows.h. */
+/* Round trips of keys of 4 KiB: see pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"
 
 enum { KEY_BYTES = 4 << 10, MAX_WORKERS = 2, CALLS = 2000 /* of a peer */ };
 
-/* Who does nothing but wait needs no thread that moves TCP on besides; the defaults have one. */
+/* A worker that only waits needs no thread to move TCP links; the default has one. */
 static const struct way {
     enum ph_hub_wait_policy wait;
     bool has_no_thread;
@@ -14,12 +14,12 @@ static const struct way {
     {PH_HUB_WAIT_AUTO, true, "auto"}, {PH_HUB_WAIT_AUTO, false, "default"}};
 enum { NUM_WAYS = sizeof ways / sizeof *ways, CONTESTANTS = MAX_WORKERS * (NUM_WAYS + 1) };
 
-/* One worker's key to the hub and back is a message of as many bytes to and fro; two workers' keys, summed,
- * are an AllReduce of two ranks. */
+/* Peers' counterparts. One worker's key to the hub and back is a message of as many bytes to and fro; two
+ * workers' keys, summed, are an AllReduce of two ranks. */
 static const char *const peer_verbs[MAX_WORKERS] = {"pingpong", "latency"};
 static const char *const peer_words[MAX_WORKERS] = {"to and fro", "AllReduce of 2"};
 
-/* Its ways through either transport: the better one is taken. */
+/* Open MPI's paths through either transport: the better one is taken. */
 static const char *const peer_paths[] = {"ob1", "ucx"};
 enum { NUM_PATHS = sizeof peer_paths / sizeof *peer_paths };
 

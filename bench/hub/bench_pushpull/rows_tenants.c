@@ -1,13 +1,12 @@
-/* Two jobs on one hub at once, both with something to do all the time: what comes of each must be what comes
- * of it alone, bit by bit, and each gets half of the hub, as bytes of gradients count. See pushpull_rows.h.
- */
+/* Two jobs on one hub at once, both always busy: each must have the results that it has alone, bit by bit,
+ * and half of the hub, counted in bytes of gradients. See pushpull_rows.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "pushpull_rows.h"
 
-enum { NUM_JOBS = 2, NUM_WORKERS = 2, DEPTH = 2 /* the next push does not wait for the last reply */ };
+enum { NUM_JOBS = 2, NUM_WORKERS = 2, DEPTH = 2 /* so that a push does not wait for the last reply */ };
 enum { TOGETHER = NUM_JOBS, NUM_CLUSTERS /* each job alone, and both */ };
 enum { COUNT = 40, QUICK_COUNT = 200 };
 
@@ -24,8 +23,7 @@ struct tenants {
     size_t transport, job_bytes;
     uint32_t count; /* of rounds of all keys, a turn */
     struct cluster clusters[NUM_CLUSTERS];
-    struct contestant
-        contestants[NUM_CLUSTERS]; /* values: share of the larger over the mean; seconds a byte of all jobs */
+    struct contestant contestants[NUM_CLUSTERS]; /* values: larger share over the mean; seconds a byte */
     struct turn {
         struct tenants *tenants;
         size_t which;
@@ -35,7 +33,7 @@ struct tenants {
 
 /* ---- shares ---- */
 
-/* How many rounds a job had done at a moment: whole ones, and a part of the next in proportion. */
+/* Returns the rounds that a job had done at a moment: whole ones, and a part of the next in proportion. */
 static double rounds_until(const struct job_samples *moments, double moment)
 {
     for (size_t i = 1; i < moments->count; i++) {
@@ -46,8 +44,8 @@ static double rounds_until(const struct job_samples *moments, double moment)
     return (double)(moments->count - 1);
 }
 
-/* Rounds of each job while all were at work: from when each has done one, until one has done all. Returns the
- * seconds. */
+/* Counts the rounds of each job while all were at work: from when each has done one, until one has done all.
+ * Returns the seconds. */
 static double count_while_all(const struct job_samples *moments, size_t num_jobs, double rounds_out[NUM_JOBS])
 {
     double begin = 0, end = (double)INFINITY;
@@ -83,7 +81,7 @@ static void measure_shares(void *context, double values_out[TURN_VALUES])
 
 /* ---- figures ---- */
 
-/* Each job has done as many rounds alone as beside the other. */
+/* Checks that each job has the same parameters alone and beside the other, after as many rounds. */
 static void check_bits(const struct tenants *tenants)
 {
     for (size_t job = 0; job < NUM_JOBS; job++)
@@ -128,7 +126,7 @@ static struct job_options job_of(const struct tenants *tenants, size_t job)
         .num_keys = tenants->job_bytes / key_bytes,
         .key_bytes = key_bytes,
         .depth = DEPTH,
-        .scale = (float)(1 << job)}; /* the numbers of one job are not those of another */
+        .scale = (float)(1 << job)}; /* so that jobs have different numbers */
 }
 
 static void start(struct tenants *tenants, size_t which)

@@ -1,5 +1,5 @@
-/* What can be chosen otherwise, each beside the default: results past the caches, and ways to wait where
- * threads outnumber processors (two workers, and core threads on each processor). See pushpull_rows.h. */
+/* Options of the hub, each beside the default: results past the caches, and ways to wait where threads
+ * outnumber processors (two workers, and core threads on each processor). See pushpull_rows.h. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"

@@ -12,7 +12,7 @@ enum { TALL, WIDE, NUM_WAYS };
 static const char *const way_names[NUM_WAYS] = {"tall", "wide"};
 
 struct pair {
-    char keys[ROW_NAME]; /* what they are, in figures */
+    char keys[ROW_NAME]; /* name in figures */
     size_t transport;
     struct job_options job;
     struct row_cluster clusters[NUM_WAYS];
@@ -34,7 +34,8 @@ static void start(struct pair *pair, size_t way)
         (struct contestant){.name = way_names[way], .measure = row_rounds, .context = of};
 }
 
-/* Of its sums and steps, between threads and memory: bench_aggregate.c says how they come about. */
+/* Returns the bytes that its sums and steps move between threads and memory: formulas in
+ * bench_aggregate.c. */
 static double bytes_of(const struct job_options *job, size_t way)
 {
     const size_t equal = job->num_keys * job->key_bytes;

@@ -1,4 +1,4 @@
-/* See worker_process.h. */
+/* Runs a worker of the benchmark; see worker_process.h. */
 #include "worker_process.h"
 
 #include <sched.h>
@@ -18,7 +18,7 @@
 
 enum {
     NONCE = 6,
-    SPINS = 200 /* before the processor is left to others, who may be those that are waited for */
+    SPINS = 200 /* before yielding the processor, maybe to those waited for */
 };
 
 static const struct ph_hub_optimizer momentum = {
@@ -34,7 +34,7 @@ struct worker {
     double samples[WORKER_MAX_SAMPLES + 1];
 };
 
-/* Elements of a key. */
+/* Returns the elements of a key. */
 static size_t count_of(const struct worker *worker, size_t key)
 {
     const struct worker_options *options = &worker->options;
@@ -86,7 +86,7 @@ static void expect_sum(struct worker *worker)
         worker->sum[i] *= worker->options.scale * (1.0F / (float)worker->options.num_workers);
 }
 
-/* ---- what must come of it ---- */
+/* ---- expected results ---- */
 
 static void expect_steps(struct worker *worker, uint64_t count)
 {
@@ -106,7 +106,7 @@ static void compare(struct worker *worker, size_t first_key, size_t end_key)
             ph_hub_parameters(worker->client, key), count_of(worker, key), worker->expected.weights);
 }
 
-/* Of each key's by itself, one after the other. */
+/* Returns the checksum of the keys' checksums. */
 static uint64_t checksum_parameters(const struct worker *worker)
 {
     const size_t num_keys = worker->options.num_keys;
@@ -146,8 +146,8 @@ static void push_all(const struct worker *worker)
     bench_check(ph_hub_wait_all(worker->client));
 }
 
-/* The parameters are compared behind the last one: each step builds on the former, and between two of them a
- * look at everything would empty the caches. */
+/* Measures rounds. Compares the parameters after the last: each step builds on the former, and a comparison
+ * between two rounds would empty the caches. */
 static void play_rounds(struct worker *worker, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -160,7 +160,8 @@ static void play_rounds(struct worker *worker, size_t count)
     compare(worker, 0, worker->options.num_keys);
 }
 
-/* Otherwise a small key would stay in the hub's caches, and nothing but messages would change hands. */
+/* Rewrites the gradient and pushes it. Otherwise a small key would stay in the hub's caches, and only
+ * messages would change hands. */
 static void write_and_push(const struct worker *worker, size_t key)
 {
     const float unit = worker->options.scale * (float)(worker->options.rank + 1);
@@ -245,7 +246,7 @@ static void carry_out(struct worker *worker, const struct order *order, int to)
     answer_samples(worker, (uint32_t)count + (order->verb == VERB_STREAM), to);
 }
 
-/* Each push of the first ones has a place of its own for its gradient; later ones use these again. */
+/* Fills the gradients of the first `depth` pushes, each in its own place; later pushes use these again. */
 static void fill_gradients(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->options.depth; i++) {
@@ -289,6 +290,6 @@ void worker_process(void *context, int from, int to)
     tell_joined(&worker, to);
     while (child_has_order(from, &order, sizeof order))
         carry_out(&worker, &order, to);
-    PH_IGNORE(ph_hub_leave(worker.client)); /* others of the job may have left already */
+    PH_IGNORE(ph_hub_leave(worker.client)); /* other workers may have ended the job already */
     ph_hub_client_destroy(worker.client);
 }

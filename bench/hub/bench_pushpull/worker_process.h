@@ -1,6 +1,6 @@
-/* A worker of the benchmark: a process of its own that joins a job, and then carries out orders. Its
- * gradients are those of bench/peers/peer_model.h; the parameters that it pulls are compared, bit by bit and
- * outside of what is timed, with what the optimizer makes of one period of these. */
+/* A worker of the benchmark: a process that joins a job, and then carries out orders. Its gradients are those
+ * of bench/peers/peer_model.h. The parameters that it pulls are compared, bit by bit and outside of the timed
+ * part, with the optimizer's result for one period of these. */
 #ifndef PH_BENCH_WORKER_PROCESS_H
 #define PH_BENCH_WORKER_PROCESS_H
 
@@ -14,7 +14,7 @@
 
 enum { WORKER_MAX_SAMPLES = 20000, WORKER_TEXT = 64 };
 
-/* Where workers meet: in memory that they share. */
+/* Meeting of workers, in memory that they share. */
 struct meeting {
     _Alignas(64) atomic_uint num_there;
     _Alignas(64) atomic_uint num_meetings;
@@ -26,23 +26,23 @@ struct worker_options {
     enum ph_hub_wait_policy wait;
     bool has_no_thread;
     uint32_t rank, num_workers, chunk_bytes, depth;
-    size_t num_keys, key_bytes;        /* of each, */
+    size_t num_keys, key_bytes;        /* of each key, */
     const struct model_shapes *shapes; /* or NULL: those of a model's tensors; static */
     float scale;                       /* of its gradients: a power of two, so that all numbers stay exact */
-    int processor;                     /* to stay on; -1: any */
+    int processor;                     /* to pin to; -1: any */
     struct meeting *meeting;           /* of num_workers */
 };
 
 enum verb {
-    /* count times all keys are started, and waited for. Answers the seconds of each, from leaving a meeting.
-     */
+    /* Starts all keys and waits for them, count times. Answers the seconds of each time, from leaving a
+     * meeting. */
     VERB_ROUNDS,
-    /* count times key 0, without meetings; in each cache line of its gradient a number is written before, and
-     * in each of its parameters one is read. Answers the seconds of each. */
+    /* Sends key 0 count times, without meetings. Each time first writes a number in each cache line of its
+     * gradient, and last reads one in each of its parameters. Answers the seconds of each time. */
     VERB_LATENCY,
-    /* count times all keys in turn, written and read likewise, without meetings, in_flight of them at a time
-     * (0: as many as may be). Answers count + 1 moments: when it began, and when each count-th part was done.
-     */
+    /* Sends all keys in turn count times, written and read likewise, without meetings, in_flight at a time
+     * (0: as many as the depth allows). Answers count + 1 moments: of the beginning, and of the end of each
+     * time. */
     VERB_STREAM,
     /* Answers struct worker_counters instead. */
     VERB_COUNTERS
@@ -59,11 +59,11 @@ struct worker_answer { /* `count` doubles follow */
     uint64_t checksum; /* of all parameters */
 };
 
-struct worker_counters { /* since it began */
+struct worker_counters { /* since the start */
     uint64_t messages, system_calls, doorbells;
 };
 
-/* What it says unasked, when it has joined. */
+/* Sent first, when the worker has joined. */
 struct worker_joined {
     char transport[WORKER_TEXT];
     uint32_t chunk_bytes, num_chunks, num_cores;
