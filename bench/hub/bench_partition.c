@@ -31,8 +31,8 @@ static void record(struct ph__json *figures, const struct model_shapes *shapes, 
                               .of_limit = 1 / ours->cores});
 }
 
-/* Prints one line of the table, and records one figure: the worst for us among the numbers of cores with
- * enough chunks. */
+/* Prints a line of the table. Records the worst figure for us among the numbers of cores with enough
+ * chunks. */
 static void report_servers(struct ph__json *figures, const struct model_shapes *shapes, const size_t *sizes,
     size_t num_chunks, size_t num_servers)
 {

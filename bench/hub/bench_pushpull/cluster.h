@@ -1,5 +1,4 @@
-/* A hub and its jobs, each process by itself. All rest except while a function of this header waits for
- * them. */
+/* A hub and its jobs, each process by itself. All rest unless a function of this header waits for them. */
 #ifndef PH_BENCH_CLUSTER_H
 #define PH_BENCH_CLUSTER_H
 

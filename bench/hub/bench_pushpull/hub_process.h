@@ -14,8 +14,7 @@ struct hub_process_options {
     int processor; /* to pin all its threads to; -1: any */
 };
 
-/* The process sends its address first, (HUB_ADDRESS) bytes, and then its counters for each byte that it
- * reads. */
+/* The process sends its address, (HUB_ADDRESS) bytes, and then its counters for each byte that it reads. */
 struct hub_counters { /* of all core threads, since the start */
     uint64_t rounds, idle_rounds, sleeps;
     uint64_t messages, system_calls, doorbells; /* of the present links */

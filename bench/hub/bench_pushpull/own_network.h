@@ -13,8 +13,7 @@ void own_network_enter(void);
 
 /* Gives TCP's default congestion control, and the hub's if that differs; "?" if unknown. */
 void own_network_congestion(char words_out[CONGESTION_WORDS]);
-/* Gives sockets the default congestion control outside of the namespace. Returns its name, or NULL if nothing
- * changes. */
+/* Gives sockets the machine's default congestion control. Returns its name, or NULL if nothing changes. */
 const char *own_network_as_outside(void);
 void own_network_as_inside(void); /* restores the default inside */
 

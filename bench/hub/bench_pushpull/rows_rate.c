@@ -1,5 +1,4 @@
-/* Rate of a hub: keys of 4 KiB that it takes and gives back in a second, by the number in flight: see
- * pushpull_rows.h. */
+/* Rate of a hub: 4 KiB keys that it takes and gives back in a second, by the number in flight. */
 #include <stdio.h>
 
 #include "pushpull_rows.h"

@@ -34,8 +34,7 @@ static void start(struct pair *pair, size_t way)
         (struct contestant){.name = way_names[way], .measure = row_rounds, .context = of};
 }
 
-/* Returns the bytes that its sums and steps move between threads and memory: formulas in
- * bench_aggregate.c. */
+/* Returns the bytes that sums and steps move between threads and memory: formulas in bench_aggregate.c. */
 static double bytes_of(const struct job_options *job, size_t way)
 {
     const size_t equal = job->num_keys * job->key_bytes;

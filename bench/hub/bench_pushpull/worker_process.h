@@ -34,8 +34,7 @@ struct worker_options {
 };
 
 enum verb {
-    /* Starts all keys and waits for them, count times. Answers the seconds of each time, from leaving a
-     * meeting. */
+    /* Starts all keys and waits for them, count times. Answers the seconds of each, after a meeting. */
     VERB_ROUNDS,
     /* Sends key 0 count times, without meetings. Each time first writes a number in each cache line of its
      * gradient, and last reads one in each of its parameters. Answers the seconds of each time. */

@@ -1,5 +1,4 @@
-/* A worker's operations on keys: starts pushes and pulls, waits for them, and gives their memory. See
- * phloem/hub.h. */
+/* A worker's operations on keys: starts pushes and pulls, waits for them, and gives their memory. */
 #include <math.h>
 
 #include "base/thread/clock.h"

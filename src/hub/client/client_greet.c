@@ -93,7 +93,7 @@ struct pollfd ph__client_polled(const struct ph__control_stream *stream)
 }
 
 /* Sends what it can, and takes a frame if one has come, even if the hub has closed the connection: the frame
- * says why. */
+ * may say why. */
 static ph_status exchange(
     struct ph__control_stream *stream, struct ph__control_frame *frame_out, bool *is_there_out)
 {

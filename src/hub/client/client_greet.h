@@ -42,8 +42,8 @@ ph_status ph__hub_list_name(const struct ph__hub_list *list, uint16_t hub, ph_st
 
 struct ph__timeout ph__client_timeout(const struct ph_hub_options *options); /* of each wait */
 
-/* Greets the hub at the other end of the socket, which the stream owns; an error closes it. secret: NULL
- * without. */
+/* Greets the hub at the other end of the socket, which the stream owns; an error closes it. secret: NULL if
+ * the hub has none. */
 ph_status ph__client_greet(int socket, const struct ph__secret *secret, struct ph__timeout timeout,
     struct ph__control_stream **stream_out, struct ph__welcome *welcome_out);
 

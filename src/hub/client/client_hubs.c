@@ -53,8 +53,8 @@ static uint16_t find_other(const struct ph_hub_client *client, uint16_t hub)
     return other;
 }
 
-/* Checks, when no iteration is whole, that no hub has lost its part. If no hub has kept a part, none was ever
- * whole. */
+/* Checks, when no iteration is whole, that no hub has lost its part. If no hub has kept a part, none was
+ * ever whole. */
 static ph_status check_loss(const struct ph_hub_client *client)
 {
     char kept[PH_PARTS_TEXT_BYTES], left[PH_PARTS_TEXT_BYTES];
@@ -265,8 +265,7 @@ static ph_status look_for_answers(
     return PH_OK;
 }
 
-/* Returns the error for an answer that has not come in time. All answers but ANSWER wait for requests of all
- * workers. */
+/* Returns the error for an answer that is late. All answers but ANSWER wait for requests of all workers. */
 static ph_status give_up(const struct ph_hub_client *client, enum ph__hub_frame answer)
 {
     if (answer == PH_FRAME_ANSWER)

@@ -1,5 +1,4 @@
-/* Requests to hubs without joining a job: services (phloem/hub.h), their status, and the requests of a hub's
- * operator. */
+/* Requests to hubs without joining a job: services (phloem/hub.h), status, and an operator's requests. */
 #include <stdio.h>
 #include <string.h>
 

@@ -103,8 +103,7 @@ struct ph_hub_client {
 /* Returns the status; with several hubs names the hub in the text of an error. */
 ph_status ph__client_name(const struct ph_hub_client *client, uint16_t hub, ph_status status);
 
-/* Takes what hubs send unasked. Returns the error that has ended the job, or PH_ERROR_PEER, also when a hub
- * has ended. */
+/* Takes what hubs send unasked. Returns the error that ended the job; PH_ERROR_PEER if a hub has ended. */
 ph_status ph__client_look_at_hubs(struct ph_hub_client *client);
 /* Returns the status, or a better error: when a link has failed, a control connection may say why. */
 ph_status ph__client_explain(struct ph_hub_client *client, ph_status status);
@@ -137,8 +136,8 @@ ph_status ph__client_look_at_parts(struct ph_hub_client *client);
 
 /* ---- client_links.c ---- */
 
-/* Finds the link of each chunk from the layout and the hubs' answers. PH_ERROR_PEER if a hub computes another
- * spread. */
+/* Finds the link of each chunk from the layout and the hubs' answers. PH_ERROR_PEER if a hub spreads
+ * chunks differently. */
 ph_status ph__client_find_links(struct ph_hub_client *client);
 /* Makes memory and links. num_taken_out: descriptors of the first hub's last frame that the client owns now,
  * also after an error. */

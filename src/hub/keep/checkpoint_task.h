@@ -1,6 +1,5 @@
 /* Task on a checkpoint's file, in a thread of its own. Core threads never wait for a disk; the control thread
- * does only to look into the folder: when it starts, and when a service that is not registered is created or
- * joined. */
+ * waits only to look into the folder: at its start, and when an unknown service is created or joined. */
 #ifndef PH_HUB_CHECKPOINT_TASK_H
 #define PH_HUB_CHECKPOINT_TASK_H
 

@@ -67,8 +67,8 @@ ph_status ph__job_checkpoint_remove(const char *path);
  *
  * Called by tasks (checkpoint_task.h), except the functions on names. `path` is the kept file's. */
 
-/* Gives the path of the open part, or of the kept file for PH_NO_ITERATION. The caller frees it.
- * PH_ERROR_MEMORY. */
+/* Gives the path of the open part, or of the kept file for PH_NO_ITERATION. PH_ERROR_MEMORY. The caller frees
+ * the path. */
 ph_status ph__job_part_path(const char *path, uint64_t iteration, char **part_out);
 
 bool ph__job_part_is_open(const char *name); /* name of a file in the folder */

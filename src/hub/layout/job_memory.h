@@ -21,8 +21,7 @@
 /* State of one chunk, for its shard. */
 struct ph__chunk_state {
     _Alignas(64) uint64_t version;          /* updates made */
-    uint32_t num_arrived[PH_HUB_MAX_DEPTH]; /* workers whose push of iteration i, at i % 2, came and was not
-                                             * used yet */
+    uint32_t num_arrived[PH_HUB_MAX_DEPTH]; /* workers with an unused push of iteration i, at i % 2 */
     uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* replies being read from version v, at v % 2 */
     uint32_t num_contributors;              /* gradients in its version */
     uint32_t num_added[PH_HUB_MAX_DEPTH];   /* arrival order: gradients in sums, at i % 2 */
@@ -35,8 +34,8 @@ struct ph__chunk_state {
     double square; /* of its sum, for clipping: the shard that finds the factor reads all chunks' */
 };
 
-/* Requests of one worker for one chunk. Fills a cache line, since neighbouring chunks may belong to other
- * core threads. */
+/* Requests of one worker for one chunk. A cache line: neighbouring chunks may belong to other core
+ * threads. */
 struct ph__chunk_worker {
     _Alignas(64) uint64_t pushed;     /* iteration of its last push */
     uint64_t counted;                 /* iteration of the last push in num_arrived, or that was an update */
@@ -65,8 +64,7 @@ struct ph__job_memory {
     float *weights[PH_HUB_MAX_DEPTH];  /* (num_weights) each, num_versions of them */
     char *results[PH_HUB_MAX_DEPTH];   /* (gradient_bytes) */
     float *m, *s;                      /* (num_weights), NULL without an optimizer that has the slot */
-    float *sums[PH_HUB_MAX_DEPTH];     /* (num_weights), at i % depth; NULL unless clipping or in arrival
-                                        * order */
+    float *sums[PH_HUB_MAX_DEPTH];     /* (num_weights) at i % depth, NULL unless clipping or arrival order */
     struct ph__worker_memory *workers; /* (num_workers) */
     struct ph__chunk_state *chunks;    /* (num_chunks) */
     struct ph__chunk_worker *requests; /* (num_chunks, num_workers) */
@@ -79,8 +77,7 @@ struct ph__job_memory_options {
     bool has_m, has_s, has_sums;
 };
 
-/* Returns the bytes of a job's memory, without its workers', for a layout of these sizes. The options need no
- * layout. */
+/* Returns the bytes of a job's memory without its workers', for these sizes. The options need no layout. */
 size_t ph__job_memory_bytes(
     const struct ph__job_memory_options *options, const struct ph__layout_sizes *sizes);
 
@@ -101,8 +98,7 @@ struct ph__worker_region {
 };
 struct ph__worker_region ph__worker_region(const struct ph__worker_region_sizes *sizes);
 
-/* Adds memory of one worker: a region if is_shared (a worker of this host), else room for its gradients
- * alone. */
+/* Adds memory of a worker: a region if is_shared (a worker of this host), else room for its gradients. */
 ph_status ph__job_memory_add_worker(struct ph__job_memory *memory, uint32_t worker, bool is_shared,
     const struct ph__worker_region_sizes *sizes);
 

@@ -27,8 +27,7 @@
 
 /* ---- the machine ---- */
 
-/* Processing unit, to which a thread can be pinned. Units of one core share its caches and arithmetic
- * (SMT). */
+/* Processing unit, to which a thread can be pinned. Units of a core share its caches and arithmetic (SMT). */
 struct ph__machine_unit {
     uint32_t processor; /* the system's number */
     uint32_t core;      /* unique in the machine */

@@ -271,8 +271,7 @@ void ph__session_give_up(struct ph_session *session, const char *why)
 
 /* ---- the other side's process ---- */
 
-/* Ends the session of a process that has ended. A closed socket alone does not tell: a forked child may hold
- * a copy. */
+/* Ends the session of a process that has ended. Its socket does not tell: a forked child may hold a copy. */
 static void process_ended(void *context, uint32_t events)
 {
     struct ph_session *session = context;

@@ -100,8 +100,7 @@ static uint64_t name_part(const struct ph__tenant *tenant, struct ph__snapshot *
     return snapshot->iteration;
 }
 
-/* Returns the next multiple of checkpoint_every, in updates of a chunk, that no chunk has reached and no
- * checkpoint has. */
+/* Returns the next multiple of checkpoint_every, in updates of a chunk, beyond all chunks and checkpoints. */
 static uint64_t next_version(const struct ph__tenant *tenant, uint64_t most)
 {
     const struct ph_hub_service *service = &tenant->settings.service;
@@ -134,14 +133,12 @@ static void save_now(struct ph_hub_server *server, struct ph__tenant *tenant, ui
     ph__server_announce_parts(server, tenant, false); /* several hubs may have put a part off for this one */
 }
 
-/* Begins the next snapshot, or has the shards wait for its iteration. A waiting snapshot can still be put
- * off. */
+/* Begins the next snapshot, or has the shards wait for its iteration; a waiting one can still be put off. */
 static void begin_snapshot(struct ph_hub_server *server, struct ph__tenant *tenant)
 {
     struct ph__tenant_saves *saves = &tenant->saves;
     const struct ph_hub_service *service = &tenant->settings.service;
-    const bool has_chunks = tenant->layout->sizes.num_here > 0; /* without chunks no iteration would ever
-                                                                 * end */
+    const bool has_chunks = tenant->layout->sizes.num_here > 0; /* no iteration ends without chunks */
     const bool is_periodic =
         service->checkpoint_every > 0 && has_chunks && !server->is_ending && chooses_moments(tenant);
     if (!saves->is_wanted && (!is_periodic || saves->is_under_way || saves->is_watched))

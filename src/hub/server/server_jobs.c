@@ -288,8 +288,7 @@ static bool find_token(
 
 static void note_address(struct ph__member *member, int socket)
 {
-    char address[1 + PH_ADDRESS_BYTES] = " "; /* with the space no address is another's prefix: all end in the
-                                               * same port */
+    char address[1 + PH_ADDRESS_BYTES] = " "; /* no address is a prefix: all end with the same port */
     const size_t used = strlen(member->addresses);
     if (ph__socket_address(socket, address + 1) != PH_OK || strstr(member->addresses, address) != NULL)
         return;

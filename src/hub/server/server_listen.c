@@ -176,8 +176,7 @@ static void take_connection(struct ph_hub_server *server, int connected, bool is
 {
     if (is_local && !ph__socket_is_same_user(connected))
         close(connected);
-    else if (ph__session_open(server, connected, is_local) == PH_OK) /* else the peer sees the connection
-                                                                      * closed */
+    else if (ph__session_open(server, connected, is_local) == PH_OK) /* else the peer sees the close */
         server->num_strangers++;
 }
 

@@ -1,4 +1,4 @@
-/* Metrics of a hub for Prometheus, at http://METRICS_ADDRESS/metrics, served from the control thread's event
+/* Metrics of a hub for Prometheus, at http://METRICS_ADDRESS/metrics, from the control thread's event
  * loop. */
 #include <stdio.h>
 #include <sys/epoll.h>

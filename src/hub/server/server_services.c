@@ -67,8 +67,8 @@ struct search {
     const char *path; /* of the kept part's file */
 };
 
-/* Takes a part of the service. One older than the kept part is a leftover, and removed: all hubs have a newer
- * one. */
+/* Takes a part of the service. One older than the kept part is a leftover, since all hubs have a newer one,
+ * and is removed. */
 static ph_status visit_part(void *argument, const char *name)
 {
     const struct search *search = argument;
@@ -105,8 +105,7 @@ static ph_status find_parts(struct ph_hub_server *server, struct ph__tenant *ten
     return status;
 }
 
-/* Restores a service from its file before any worker asks for it. Its parameters are read when its workers
- * have joined. */
+/* Restores a service from its file before any worker asks for it. Parameters are read when all join. */
 static ph_status restore_file(struct ph_hub_server *server, const char *path)
 {
     struct ph__job_checkpoint_head head;
@@ -161,8 +160,7 @@ static ph_status open_folder(struct ph_hub_server *server, const char *path)
     PH_TRY(ph__directory_create(path));
     const ph_status status = ph__directory_lock(path, &server->checkpoint_lock);
     if (status != PH_OK)
-        return status == PH_ERROR_USAGE ? PH_ERROR_CONFIG : status; /* locked by another hub: a wrong
-                                                                     * option */
+        return status == PH_ERROR_USAGE ? PH_ERROR_CONFIG : status; /* another hub has locked it */
     return ph__directory_visit(path, visit_file, server);
 }
 
@@ -349,8 +347,8 @@ static ph_status check_operator(
     return tenant != NULL ? PH_OK : ph_fail(PH_ERROR_USAGE, "there is no service '%s'", name);
 }
 
-/* Ends a service without its nonce. Only the hub's own user reaches the local socket, and could end the hub
- * as well. */
+/* Ends a service without its nonce. Only the hub's own user, who could end the hub as well, reaches the local
+ * socket. */
 ph_status ph__server_request_end(struct ph_session *session, const struct ph__control_frame *frame)
 {
     char name[PH_HUB_MAX_NAME + 1];

@@ -140,8 +140,7 @@ ph_status ph__server_listen(struct ph_hub_server *server);
 void ph__server_sweep_sessions(struct ph_hub_server *server);
 int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
 
-/* Checks, before the hub starts num_cores core threads, that it can serve a worker; PH_ERROR_MEMORY if not.
- */
+/* Checks, before num_cores core threads start, that they could serve a worker; PH_ERROR_MEMORY if not. */
 ph_status ph__server_check_first_worker(struct ph_hub_server *server, size_t num_cores);
 ph_status ph__server_count_descriptors(struct ph_hub_server *server); /* called when the hub has started */
 /* Checks that descriptors are left for one more worker's links; PH_ERROR_MEMORY if not. */
@@ -164,8 +163,7 @@ uint64_t ph__server_bytes_left(const struct ph_hub_server *server);
 ph_status ph__server_request_leave(struct ph_session *session);
 /* Ends the worker of a closing session, which did not leave. */
 void ph__server_session_ends(struct ph_session *session);
-/* Keeps a failure, with ph_error_text(), for the control thread: a ph__tenant_failure, called in core
- * threads. */
+/* Keeps a failure, with ph_error_text(), for the control thread: a ph__tenant_failure, in core threads. */
 void ph__server_note_failure(void *context, struct ph__tenant *tenant, uint32_t worker);
 /* Ends the workers whose failures were noted. */
 void ph__server_end_failed_workers(struct ph_hub_server *server);

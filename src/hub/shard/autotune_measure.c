@@ -150,7 +150,7 @@ static ph_status connect_self(int sockets_out[2])
     return status;
 }
 
-/* Makes a TCP link. Each end owns its socket; both ends are in this thread, so neither can write to a closed
+/* Makes a TCP link. Both ends, which own their sockets, are in this thread: neither writes to a closed
  * one. */
 static ph_status link_tcp(struct trial *trial, uint32_t worker)
 {

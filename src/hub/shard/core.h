@@ -46,8 +46,7 @@ void ph__core_destroy(struct ph__core *core); /* ends the thread; its shards are
 
 typedef void (*ph__core_function)(void *context);
 
-/* Runs the function in the core thread between two rounds, and waits until it has returned. One thread at a
- * time. */
+/* Runs the function in the core thread between two rounds, and waits for its return. One caller at a time. */
 void ph__core_call(struct ph__core *core, ph__core_function function, void *context);
 
 /* Returns "jobs" or "links to workers" when the shard of one more job would exceed that limit, or NULL when

@@ -35,8 +35,7 @@ enum ph__hub_message_kind {
     PH_HUB_PULL,
     PH_HUB_PUSHPULL,
     PH_HUB_ASSIGN,        /* rank 0, before the first push: the chunk's initial parameters */
-    PH_HUB_LEARNING_RATE, /* rank 0, for its next pushes: `chunk` is the bits of a float, `count` the
-                           * optimizer */
+    PH_HUB_LEARNING_RATE, /* rank 0, for its next pushes: `chunk`: bits of a float, `count`: optimizer */
     /* To a worker; `iteration` is that of its request. */
     PH_HUB_TAKEN, /* a push or an assignment was taken */
     PH_HUB_VALUE  /* the parameters, with `count` gradients in them */
@@ -48,8 +47,7 @@ struct ph__shard_job {
     struct ph__job_memory *memory; /* shards write the state of their own chunks */
     const uint16_t *core_of_chunk; /* (num_chunks), PH_ELSEWHERE: on another hub */
     const struct ph__chunk_lists *chunks_of_core;
-    struct ph_hub_service service; /* checked, members that its mode does not use are 0; borrows its
-                                    * optimizers */
+    struct ph_hub_service service; /* checked; members without effect are 0; borrows its optimizers */
     bool is_non_temporal;
     const uint32_t *optimizer_of_key;
     struct ph__job_trace *trace; /* NULL: no trace (shard_trace.h) */

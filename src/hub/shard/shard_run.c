@@ -31,8 +31,7 @@ static void touch(void *memory, size_t size, size_t page)
         __atomic_fetch_or(begin + at, 0, __ATOMIC_RELAXED);
 }
 
-/* Touches a chunk's part of an array of gradients or results in the region, unless NULL. Returns its
- * bytes. */
+/* Touches a chunk's part of an array of gradients or results in the region; NULL: none. Returns its bytes. */
 static size_t touch_shared(
     const struct ph__region *region, char *array, const struct ph__chunk_place *place, size_t page)
 {

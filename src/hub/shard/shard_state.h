@@ -106,7 +106,7 @@ void ph__shard_fail_worker(struct ph__shard *shard, uint32_t worker);
 
 /* ---- shard_message.c ---- */
 
-/* Checks that all workers that have left have pushed this iteration, which is impossible without them.
+/* Checks that no worker has left before pushing this iteration, which would then never be complete.
  * PH_ERROR_PEER. */
 ph_status ph__shard_check_nobody_left(const struct ph__shard *shard, uint32_t chunk, uint64_t iteration);
 

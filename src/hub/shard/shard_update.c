@@ -16,8 +16,7 @@ struct ph__optimizer_step ph__shard_step(
     return step;
 }
 
-/* Returns rank 0's latest rate before its push of this iteration, or its latest of all if it has not
- * pushed. */
+/* Returns rank 0's latest rate before its push of this iteration, or its last if it has not pushed. */
 static float learning_rate_of(
     const struct ph__shard *shard, uint32_t chunk, uint64_t iteration, bool has_pushed)
 {
@@ -157,8 +156,7 @@ static void finish_version(
 
 /* ---- clipping ---- */
 
-/* Returns min(1, norm / (|g| + 1e-6)), as the graph's clip_factor, with squares summed in the order of
- * chunks. */
+/* Returns min(1, norm / (|g| + 1e-6)), as the graph's clip_factor; sums squares in the order of chunks. */
 static float clip_factor(const struct ph__shard_job *job)
 {
     double sum = 0;
@@ -233,8 +231,7 @@ static void free_places(struct ph__shard *shard, uint32_t chunk, uint64_t iterat
         ph__shard_free_place(shard, chunk, worker, iteration);
 }
 
-/* Clears the counts of the iteration's gradients, which `arguments` sums, and steps the chunk, or sums it for
- * clipping. */
+/* Clears the counts of the gradients that `arguments` sums, and steps the chunk, or sums it for clipping. */
 static void finish_iteration(
     struct ph__shard *shard, uint32_t chunk, struct ph__aggregate_args *arguments, size_t num_gradients)
 {
@@ -276,8 +273,7 @@ static void update_iteration(struct ph__shard *shard, uint32_t chunk)
 
 /* ---- each gradient by itself ---- */
 
-/* Arrival order: adds a gradient to the sum of its iteration; the last gradient also makes the update, in the
- * same pass. */
+/* Arrival order: adds a gradient to the sum of its iteration; the last also makes the update, in one pass. */
 static void add_gradient(struct ph__shard *shard, uint32_t chunk, uint32_t worker)
 {
     const struct ph__job_memory *memory = shard->job->memory;

@@ -1,5 +1,4 @@
-/* Builds a tenant from its creation until a run can start, and counts its memory; tenant_run.c runs it. See
- * tenant.h. */
+/* Builds a tenant until a run can start (tenant_run.c), and counts its memory. See tenant.h. */
 #include "hub/shard/tenant.h"
 
 #include <stdlib.h>

@@ -42,7 +42,7 @@ struct ph__member {             /* a worker, by rank */
 
 struct ph__tenant;
 
-/* Reports to the control thread that a worker or its link has failed: ph_error_text() says why. Called in a
+/* Reports to the control thread that a worker or its link has failed; ph_error_text() says why. Called in a
  * core thread. */
 typedef void (*ph__tenant_failure)(void *context, struct ph__tenant *tenant, uint32_t worker);
 /* Tells that all core threads have touched a tenant's memory (shard.h), or that a snapshot of it has
@@ -215,8 +215,8 @@ void ph__tenant_stop(struct ph__tenant *tenant);
 
 /* ---- snapshots of a running tenant ---- */
 
-/* Holds all shards: nothing is updated until release, begin_snapshot or watch. Returns the largest version of
- * a chunk. */
+/* Holds all shards: nothing is updated until release, begin_snapshot or watch. Returns the largest
+ * version of a chunk. */
 uint64_t ph__tenant_hold(struct ph__tenant *tenant);
 void ph__tenant_release(struct ph__tenant *tenant);
 /* Begins to fill saves.snapshot, see ph__shard_begin_snapshot(), and releases. */

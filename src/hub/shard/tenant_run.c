@@ -1,5 +1,4 @@
-/* Runs a tenant: its links, its time on the core threads, its snapshots, and the end of its run. See
- * tenant.h. */
+/* Runs a tenant: its links, its time on the core threads, its snapshots, the end of its run (tenant.h). */
 #include <stdlib.h>
 #include <unistd.h>
 

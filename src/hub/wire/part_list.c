@@ -115,8 +115,7 @@ static bool have_all_with_chunks(const struct ph__saved *saved, size_t num_hubs,
     return have;
 }
 
-/* Returns the oldest iteration of open parts that only hubs without chunks have yet to make, or
- * PH_NO_ITERATION. */
+/* Returns the oldest iteration of open parts that only hubs without chunks lack, or PH_NO_ITERATION. */
 static uint64_t oldest_to_become_whole(const struct ph__saved *saved, size_t num_hubs, uint64_t newest_common)
 {
     size_t hub = 0;
@@ -245,8 +244,7 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph__saved *saved_o
     saved_out->is_late = ph__wire_get_u8(&reader) != 0;
     PH_TRY(ph__body_finish(&reader, "saved"));
     PH_TRY(check_parts(&saved_out->parts));
-    if (has_chunks(saved_out) && saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* one past an
-                                                                                     * iteration */
+    if (has_chunks(saved_out) && saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* an exclusive end */
         return ph_fail(
             PH_ERROR_PEER, "a hub has settled its parts up to iteration %" PRIu64, saved_out->settled_end);
     if (saved_out->most > PH_HUB_MAX_ITERATION / 2 || saved_out->every > PH_HUB_MAX_PERIOD)
