@@ -26,7 +26,7 @@ struct bench {
     struct ph__frame_key *sealing, *checking; /* the two ends of one connection */
     unsigned char header[HEADER_BYTES];
     unsigned char *payload, *copy;                                   /* (the largest) */
-    unsigned char tags[ROUND_BYTES / (4 << 10)][PH_FRAME_TAG_BYTES]; /* of a round's frames */
+    unsigned char tags[ROUND_BYTES / (4 << 10)][PH_FRAME_TAG_BYTES]; /* one a frame of a round */
 };
 
 static void carry_out(struct bench *bench, enum way way, size_t size, unsigned char *tag)

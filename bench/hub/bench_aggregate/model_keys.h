@@ -15,7 +15,7 @@ struct span {
 
 struct model_keys {
     const char *name;
-    size_t num_keys, numbers; /* of all keys */
+    size_t num_keys, numbers; /* numbers: of all keys */
     struct span keys[MAX_KEYS];
 };
 

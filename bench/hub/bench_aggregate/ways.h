@@ -24,7 +24,7 @@ extern const char *const way_names[NUM_WAYS];
 struct hub_memory {
     float *copies[MAX_WORKERS], *results[MAX_WORKERS]; /* results: reply_numbers each */
     float *weight, *m, *sum;
-    float *scratch[MAX_OWNERS]; /* of a thread: a sum of at most scratch_numbers */
+    float *scratch[MAX_OWNERS]; /* a thread's: a sum of at most scratch_numbers */
     size_t numbers, reply_numbers, scratch_numbers;
 };
 struct hub_memory hub_memory_create(size_t numbers, size_t reply_numbers, size_t scratch_numbers);

@@ -10,14 +10,14 @@ enum { CLUSTER_MAX_JOBS = 2, CLUSTER_MAX_WORKERS = 4 };
 struct job_options {
     uint32_t num_workers;
     size_t num_keys, key_bytes;        /* keys of one size, or */
-    const struct model_shapes *shapes; /* those of a model; static */
+    const struct model_shapes *shapes; /* keys of a model; static */
     uint32_t depth;                    /* 0 means 1 */
-    float scale;                       /* of its gradients, a power of two; 0 means 1 */
+    float scale;                       /* factor of its gradients, a power of two; 0 means 1 */
 };
 
 struct cluster_options { /* zeros, except for the jobs: the defaults */
     enum ph_hub_transport transport;
-    enum ph_hub_wait_policy wait; /* of hub and workers */
+    enum ph_hub_wait_policy wait; /* hub and workers */
     bool has_no_thread;           /* true: workers move TCP links in their own calls */
     uint32_t num_threads;         /* core threads; 0: one a processor */
     uint32_t chunk_bytes;
@@ -35,7 +35,7 @@ struct cluster {
     struct child hub;
     char address[HUB_ADDRESS];
     struct child workers[CLUSTER_MAX_JOBS][CLUSTER_MAX_WORKERS];
-    struct worker_joined joined; /* by the last worker */
+    struct worker_joined joined; /* message of the last worker */
 };
 
 struct cluster cluster_start(const struct cluster_options *options);

@@ -16,6 +16,6 @@ struct echo {
 struct echo echo_start(size_t num_workers, size_t bytes); /* bytes: of a worker, each way */
 void echo_end(struct echo *echo);                         /* nothing for zeros */
 
-double echo_seconds(const struct echo *echo); /* of one exchange, the slowest worker's */
+double echo_seconds(const struct echo *echo); /* time of one exchange, the slowest worker's */
 
 #endif

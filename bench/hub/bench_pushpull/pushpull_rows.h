@@ -24,7 +24,7 @@ struct rows {
     bool is_quick;                     /* true: small sizes, to see that all of it runs */
     bool are_counted;                  /* true: prints counters, too */
     const char *transport;             /* "shm" or "tcp" alone; NULL: both */
-    struct bench_limits *limits;       /* with a thread for each processor */
+    struct bench_limits *limits;       /* measured with a thread for each processor */
     char congestion[CONGESTION_WORDS]; /* TCP's */
     struct peer pslite[ROW_PSLITES], openmpi[ROW_OPENMPIS];
     struct ph__json *figures;
@@ -64,7 +64,7 @@ struct row_peer {
     struct peer *peer; /* NULL: none */
     const char *verb;
     uint32_t calls;
-    size_t numbers; /* of a call's answer */
+    size_t numbers; /* numbers of a call's answer */
 };
 turn_measure row_peer_rounds, row_peer_latency; /* context: struct row_peer */
 

@@ -7,7 +7,7 @@
 #include "pushpull_rows.h"
 
 enum { MAX_ANSWERED = 64, LEAST_TRIPS = 50, TRIED_TRIPS = 20, TRIED_TURNS = 3 };
-static const double sample_seconds = 0.1; /* of round trips a turn */
+static const double sample_seconds = 0.1; /* time of a turn's round trips */
 
 bool rows_want(const struct rows *rows, size_t transport)
 {

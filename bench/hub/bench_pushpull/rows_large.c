@@ -9,15 +9,15 @@
 
 enum { NUM_WORKERS = 2, COUNTED_CALLS = 50 };
 enum { NUM_PEERS = ROW_PSLITES + ROW_OPENMPIS, CONTESTANTS = 2 + NUM_PEERS };
-enum { TRIED_SIZES = 3, TRIED_STEP = 4 }; /* of a peer's pieces */
+enum { TRIED_SIZES = 3, TRIED_STEP = 4 }; /* sizes of a peer's pieces */
 
 struct large {
     struct rows *rows;
     size_t transport, bytes, num_peers;
     struct row_cluster ours;
-    struct echo echo; /* over TCP */
+    struct echo echo; /* started over TCP */
     struct row_peer peers[NUM_PEERS];
-    char names[NUM_PEERS][ROW_NAME], words[NUM_PEERS][ROW_WORD]; /* of peers, and of figures beside them */
+    char names[NUM_PEERS][ROW_NAME], words[NUM_PEERS][ROW_WORD]; /* peers; figures beside them */
     const char *congestion[NUM_PEERS];                           /* TCP's; NULL: not over TCP */
     struct contestant contestants[CONTESTANTS];                  /* the machine's limit, ours, peers */
 };

@@ -3,7 +3,7 @@
 
 #include "pushpull_rows.h"
 
-enum { KEY_BYTES = 4 << 10, MAX_WORKERS = 2, CALLS = 2000 /* of a peer */ };
+enum { KEY_BYTES = 4 << 10, MAX_WORKERS = 2, CALLS = 2000 /* round trips of a peer */ };
 
 /* A worker that only waits needs no thread to move TCP links; the default has one. */
 static const struct way {

@@ -21,7 +21,7 @@ struct tenants {
     const struct rows *rows;
     const struct pair *pair;
     size_t transport, job_bytes;
-    uint32_t count; /* of rounds of all keys, a turn */
+    uint32_t count; /* rounds of all keys, a turn */
     struct cluster clusters[NUM_CLUSTERS];
     struct contestant contestants[NUM_CLUSTERS]; /* values: larger share over the mean; seconds a byte */
     struct turn {

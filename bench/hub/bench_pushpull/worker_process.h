@@ -26,11 +26,11 @@ struct worker_options {
     enum ph_hub_wait_policy wait;
     bool has_no_thread;
     uint32_t rank, num_workers, chunk_bytes, depth;
-    size_t num_keys, key_bytes;        /* of each key, */
-    const struct model_shapes *shapes; /* or NULL: those of a model's tensors; static */
-    float scale;                       /* of its gradients: a power of two, so that all numbers stay exact */
-    int processor;                     /* to pin to; -1: any */
-    struct meeting *meeting;           /* of num_workers */
+    size_t num_keys, key_bytes;        /* keys of one size, */
+    const struct model_shapes *shapes; /* or the tensors of a model, if not NULL; static */
+    float scale;             /* factor of its gradients: a power of two, so that numbers stay exact */
+    int processor;           /* number to pin to; -1: any */
+    struct meeting *meeting; /* shared by num_workers */
 };
 
 enum verb {
@@ -55,10 +55,10 @@ struct order {
 struct worker_answer { /* `count` doubles follow */
     uint32_t count;
     bool is_right;
-    uint64_t checksum; /* of all parameters */
+    uint64_t checksum; /* checksum of all parameters */
 };
 
-struct worker_counters { /* since the start */
+struct worker_counters { /* counts since the start */
     uint64_t messages, system_calls, doorbells;
 };
 

@@ -166,7 +166,7 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
     struct ph__wire_writer writer;
     ph__wire_writer_init(&writer, bytes, capacity);
     ph__put_keys(&writer, keys, num_keys);
-    const bool is_asked = client->rank == 0 && client->list.num_hubs > 1; /* for the parts to resume from */
+    const bool is_asked = client->rank == 0 && client->list.num_hubs > 1; /* rank 0 chooses among parts */
     ph_status status =
         ph__client_ask_all(client, PH_FRAME_INIT, &writer, is_asked ? PH_FRAME_PARTS : PH_FRAME_LAYOUT);
     free(bytes);

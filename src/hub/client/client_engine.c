@@ -16,7 +16,7 @@
 
 #define MESSAGES_A_TURN 1024
 #define TAGS_A_TURN 8         /* between turns of the links, so that tagged payloads leave */
-#define LONGEST_SLEEP_MS 1000 /* of the thread, in case a ring of the bell is lost */
+#define LONGEST_SLEEP_MS 1000 /* longest sleep of the thread, in case a ring of the bell is lost */
 
 struct ph__client_engine {
     struct ph_hub_client *client;
@@ -25,7 +25,7 @@ struct ph__client_engine {
     struct pollfd *watched; /* (num_hubs + 1) of the caller, if a thread moves the links */
     bool has_thread;
     pthread_t thread;
-    struct ph__waiter waiter; /* of the thread */
+    struct ph__waiter waiter; /* used by the thread */
     uint64_t num_came;        /* answers; this and has_finished belong to the thread that moves links */
     bool has_finished;        /* true: an operation is done, and the caller not yet told */
     /* Written by the caller, read by the thread: */
@@ -35,10 +35,10 @@ struct ph__client_engine {
     _Atomic bool must_stop, is_caller_asleep;
     /* Written by the thread, read by the caller: */
     _Alignas(64) _Atomic uint64_t num_taken;
-    _Atomic uint64_t num_answers;  /* that have come */
+    _Atomic uint64_t num_answers;  /* answers that have come */
     _Atomic uint64_t num_finished; /* times that the caller was told of operations or of a failure */
     _Atomic bool is_asleep, has_failed;
-    uint64_t seen_finished;         /* of the caller */
+    uint64_t seen_finished;         /* used by the caller */
     char text[PH_HUB_MAX_TEXT + 1]; /* written before has_failed */
     int bells[2][2];                /* [0]: rung for the thread, [1]: for the caller; [0] of each is polled */
 };

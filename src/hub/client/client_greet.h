@@ -40,7 +40,7 @@ ph_status ph__hub_list_name(const struct ph__hub_list *list, uint16_t hub, ph_st
 
 /* ---- connections ---- */
 
-struct ph__timeout ph__client_timeout(const struct ph_hub_options *options); /* of each wait */
+struct ph__timeout ph__client_timeout(const struct ph_hub_options *options); /* limit of each wait */
 
 /* Greets the hub at the other end of the socket, which the stream owns; an error closes it. secret: NULL if
  * the hub has none. */
@@ -72,6 +72,6 @@ ph_status ph__client_put(
 ph_status ph__client_look_for(struct ph__control_stream *stream, enum ph__hub_frame answer,
     struct ph__control_frame *frame_out, bool *is_there_out);
 
-struct pollfd ph__client_polled(const struct ph__control_stream *stream); /* to wait between two looks */
+struct pollfd ph__client_polled(const struct ph__control_stream *stream); /* polled between two looks */
 
 #endif

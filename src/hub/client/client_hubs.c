@@ -319,7 +319,7 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame ty
         if (num_answered == client->list.num_hubs)
             return PH_OK;
         if (num_answered > num_before) {
-            memset(polled, 0, sizeof polled); /* it told of these answers */
+            memset(polled, 0, sizeof polled); /* already taken with these answers */
             continue;
         }
         PH_TRY(hear_news(client, polled));

@@ -13,8 +13,8 @@
 #include "net/link/socket.h"
 #include "net/link/tcp_link.h"
 
-#define OTHER_CONNECT_MS 1000u /* to an address named by the hub, maybe of another network */
-#define OTHER_GREET_MS 5000u   /* to the same, which may be another machine's */
+#define OTHER_CONNECT_MS 1000u /* limit for an address named by the hub, maybe of another network */
+#define OTHER_GREET_MS 5000u   /* limit for a greeting there, maybe by another machine */
 
 /* ---- links of chunks ---- */
 

@@ -16,7 +16,7 @@
 #include "net/control_stream.h"
 #include "net/waiter.h"
 
-#define PH_CLIENT_MAX_OPERATIONS 4 /* of a key: `depth` pushes and a pull; a power of two */
+#define PH_CLIENT_MAX_OPERATIONS 4 /* operations of a key: `depth` pushes and a pull; a power of two */
 
 /* Slot of a key's operations. The caller fills it while num_missing is 0, and sets num_missing last. The
  * engine counts num_missing down, and the caller reads the rest again when it is 0. */
@@ -33,17 +33,17 @@ struct ph__client_key {
     uint64_t pulled; /* iteration of its parameters */
     struct ph__client_operation operations[PH_CLIENT_MAX_OPERATIONS];
     uint32_t oldest, num_operations; /* slots in use, from `oldest` on, modulo their number */
-    uint64_t tested_since_ns;        /* since when tests find the oldest undone; 0: not tested */
+    uint64_t tested_since_ns;        /* since then tests found the oldest undone; 0: not tested */
 };
 
 struct ph__client_hub { /* one of those that share the keys */
     struct ph__control_stream *stream;
-    struct ph__control_frame frame; /* its last answer, without the body */
+    struct ph__control_frame frame; /* last answer, without the body */
     bool is_answered;               /* true: its last request is answered */
     /* Set by init: */
     struct ph__job_layout job;
-    uint32_t first_link; /* to its core threads */
-    uint32_t num_chunks; /* that live on it; the first hub has some */
+    uint32_t first_link; /* first link to its core threads */
+    uint32_t num_chunks; /* chunks that live on it; the first hub has some */
 };
 
 struct ph__client_engine;
@@ -51,14 +51,14 @@ struct ph__client_engine;
 struct ph__client_end { /* owner of a link */
     struct ph_hub_client *client;
     uint32_t link;
-    uint32_t slot; /* of the operation that the coming message answers */
+    uint32_t slot; /* slot of the operation that the coming message answers */
 };
 
 struct ph__client_parts {    /* checkpoints' parts on several hubs: client_hubs.c */
     struct ph__saved *saved; /* (num_hubs) last reports */
     bool *has_said;          /* (num_hubs) since the last answer to all; counted in num_said */
     uint16_t num_said;
-    uint64_t slack;     /* of ph__parts_decide() */
+    uint64_t slack;     /* state of ph__parts_decide() */
     uint64_t looked_ns; /* time of the last look for reports */
 };
 
@@ -91,9 +91,9 @@ struct ph_hub_client {
     bool has_no_thread;
     struct ph__waiter waiter;
     uint64_t seen_answers, answered_ns;          /* answers that tests have seen, and when the last */
-    uint64_t looked_ns;                          /* when a test last looked at the control connections */
-    uint32_t num_turns;                          /* of waiting, since the last look at the hubs */
-    uint32_t num_contributors;                   /* of the last finished pull */
+    uint64_t looked_ns;                          /* time of a test's last look at the control connections */
+    uint32_t num_turns;                          /* turns of waiting since the last look at the hubs */
+    uint32_t num_contributors;                   /* contributors of the last finished pull */
     float learning_rates[PH_HUB_MAX_OPTIMIZERS]; /* set by this worker; NAN: not set */
     bool has_left;
 };
@@ -123,7 +123,7 @@ ph_status ph__client_ask_all(struct ph_hub_client *client, enum ph__hub_frame ty
 ph_status ph__client_look_for_answer(struct ph_hub_client *client, uint16_t hub, enum ph__hub_frame answer);
 
 ph_status ph__client_parts_init(
-    struct ph_hub_client *client); /* when the list of hubs is known. PH_ERROR_MEMORY */
+    struct ph_hub_client *client); /* after reading the list of hubs. PH_ERROR_MEMORY */
 void ph__client_parts_fini(struct ph_hub_client *client);
 
 /* Chooses the parts to resume from, as rank 0, when several hubs have answered INIT with their PARTS; tells
@@ -158,8 +158,8 @@ ph_status ph__client_begin(struct ph_hub_client *client, size_t key, enum ph__hu
 
 struct ph__client_command {
     uint8_t kind;        /* enum ph__hub_message_kind */
-    uint8_t slot;        /* of the key's operations */
-    float learning_rate; /* of the key's optimizer, for this and later pushes; NAN: the hub's */
+    uint8_t slot;        /* index into the key's operations */
+    float learning_rate; /* rate of the key's optimizer, for this and later pushes; NAN: the hub's */
     uint32_t key;
     uint64_t iteration;
 };

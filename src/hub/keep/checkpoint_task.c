@@ -15,7 +15,7 @@
 
 struct ph__checkpoint_task {
     struct ph__checkpoint_outcome outcome;
-    char *path; /* of the service's file */
+    char *path; /* path of the service's file */
     int bell;
     pthread_t thread;
     ph_status status;

@@ -32,7 +32,7 @@ ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, co
     struct ph__snapshot *snapshot, int bell, struct ph__checkpoint_task **task_out);
 
 bool ph__checkpoint_task_is_done(const struct ph__checkpoint_task *task); /* any thread */
-size_t ph__checkpoint_task_bytes(const struct ph__checkpoint_task *task); /* of its snapshot */
+size_t ph__checkpoint_task_bytes(const struct ph__checkpoint_task *task); /* bytes of its snapshot */
 
 /* Order of a task, and its result. */
 struct ph__checkpoint_outcome {

@@ -14,19 +14,19 @@
 
 struct ph__snapshot_chunk {
     uint64_t version;    /* updates made */
-    float learning_rate; /* of the last update */
+    float learning_rate; /* used by the last update */
 };
 
 struct ph__snapshot {
-    struct ph__service_settings settings; /* as the service was created */
+    struct ph__service_settings settings; /* settings at the service's creation */
     struct ph__init_key *keys;            /* (num_keys); none: a service that has not begun */
     size_t num_keys;
-    size_t num_bytes;          /* of memory */
-    struct ph__layout *layout; /* of the keys, with room for this hub's chunks; NULL without keys */
+    size_t num_bytes;          /* memory that it takes */
+    struct ph__layout *layout; /* places of the keys, with room for this hub's chunks; NULL without keys */
     float *weights, *m, *s;    /* (num_weights) as in job_memory.h, m and s NULL if no optimizer has them */
     struct ph__snapshot_chunk *chunks; /* (num_chunks) */
     /* Known when it is finished: */
-    uint64_t iteration; /* that each worker has done; 0 without chunks */
+    uint64_t iteration; /* iterations that each worker has done; 0 without chunks */
     float learning_rates[PH_HUB_MAX_OPTIMIZERS];
 };
 

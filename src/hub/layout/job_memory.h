@@ -25,13 +25,13 @@ struct ph__chunk_state {
     uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* replies being read from version v, at v % 2 */
     uint32_t num_contributors;              /* gradients in its version */
     uint32_t num_added[PH_HUB_MAX_DEPTH];   /* arrival order: gradients in sums, at i % 2 */
-    float learning_rates[PH_HUB_MAX_DEPTH]; /* of iteration i, at i % 2: rank 0's latest before its push */
-    float learning_rate;                    /* its version was made with */
+    float learning_rates[PH_HUB_MAX_DEPTH]; /* rank 0's latest before its push of iteration i, at i % 2 */
+    float learning_rate;                    /* used for its version */
     bool is_wanted;                         /* true: copy its version before the next update */
     bool is_waiting;                        /* true: its update waits for a reply to be sent */
     bool is_summed;                         /* true: waits for the clip factor */
     bool is_queued;                         /* true: its next iteration is complete and queued as work */
-    double square; /* of its sum, for clipping: the shard that finds the factor reads all chunks' */
+    double square; /* square of the sum, to clip: the shard that finds the factor reads those of all chunks */
 };
 
 /* Requests of one worker for one chunk. A cache line: neighbouring chunks may belong to other core
@@ -43,9 +43,9 @@ struct ph__chunk_worker {
     uint64_t pulled;                  /* iteration of the waiting pull */
     char *received[PH_HUB_MAX_DEPTH]; /* place of the gradient of iteration i, at i % depth, that came over a
                                        * connection; NULL: none, or its own (shard_message.c) */
-    uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* its part of the chunk's num_sending */
+    uint32_t num_sending[PH_HUB_MAX_DEPTH]; /* part of the chunk's num_sending */
     uint8_t kinds[PH_HUB_MAX_DEPTH];        /* kind of its push of iteration i, at i % 2 */
-    uint8_t num_queued;                     /* its gradients that are queued as work */
+    uint8_t num_queued;                     /* gradients that are queued as work */
     bool is_pulling;
 };
 
@@ -53,12 +53,12 @@ struct ph__worker_memory {
     struct ph__region region;           /* shared between the hub and a worker of this host */
     void *received;                     /* receives the gradients of a worker elsewhere; else NULL */
     char *gradients[PH_HUB_MAX_DEPTH];  /* (gradient_bytes) of iteration i, at i % depth */
-    char *parameters[PH_HUB_MAX_DEPTH]; /* its own results, at i % depth; NULL: it reads the shared ones */
+    char *parameters[PH_HUB_MAX_DEPTH]; /* own results, at i % depth; NULL: it reads the shared ones */
 };
 
 struct ph__job_memory {
     const struct ph__layout *layout;
-    size_t gradient_bytes; /* of the layout */
+    size_t gradient_bytes; /* as in the layout */
     uint32_t num_workers, depth, num_versions;
     struct ph__region region;          /* the results; no worker can map it for writing */
     float *weights[PH_HUB_MAX_DEPTH];  /* (num_weights) each, num_versions of them */
@@ -93,7 +93,7 @@ struct ph__worker_region_sizes {
     bool has_own_parameters;
 };
 struct ph__worker_region {
-    size_t ring_bytes;                  /* of one core thread; the first begins at 0 */
+    size_t ring_bytes;                  /* bytes of a core thread's rings; the first begin at 0 */
     size_t gradients, parameters, size; /* bytes from the beginning */
 };
 struct ph__worker_region ph__worker_region(const struct ph__worker_region_sizes *sizes);

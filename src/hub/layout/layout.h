@@ -34,19 +34,19 @@
 /* Key as the job requests it. */
 struct ph__layout_key {
     size_t num_elements;
-    enum ph_dtype dtype; /* of the gradients: PH_F32, PH_F16 or PH_BF16 */
+    enum ph_dtype dtype; /* dtype of the gradients: PH_F32, PH_F16 or PH_BF16 */
 };
 
 struct ph__layout_sizes {
     size_t num_keys, num_chunks;
     size_t num_narrow_keys; /* keys whose gradients are narrower than fp32 */
     size_t num_here;        /* chunks that live here: all, unless ph__layout_keep() removed some */
-    size_t gradient_bytes;  /* of one worker's region */
+    size_t gradient_bytes;  /* size of one worker's region */
     size_t num_weights;     /* elements of the weights, and of each optimizer slot */
 };
 
 struct ph__key_place {
-    size_t num_elements;    /* of its chunks that live here, which lie one behind the other */
+    size_t num_elements;    /* elements of its chunks that live here, one chunk behind the other */
     size_t gradient_offset; /* bytes, a multiple of PH_ALIGNMENT */
     size_t first_weight;    /* element; a multiple of PH_ALIGNMENT bytes */
     uint32_t first_chunk, num_chunks;
@@ -87,7 +87,7 @@ static inline bool ph__chunk_is_here(const struct ph__chunk_place *chunk)
 {
     return chunk->num_elements > 0;
 }
-size_t ph__layout_count_here(const struct ph__layout *layout, size_t key); /* its chunks */
+size_t ph__layout_count_here(const struct ph__layout *layout, size_t key); /* chunks of the key */
 
 void ph__layout_destroy(struct ph__layout *layout); /* NULL is fine */
 

@@ -71,8 +71,8 @@ void ph__machine_forget_interfaces(struct ph__machine *machine)
 
 struct candidate {
     struct ph__machine_unit unit;
-    size_t core_rank; /* of its core within the node */
-    size_t unit_rank; /* of the unit within its core */
+    size_t core_rank; /* rank of its core within the node */
+    size_t unit_rank; /* rank of the unit within its core */
 };
 
 static int compare(size_t left, size_t right)

@@ -38,7 +38,7 @@ enum ph__machine_family { PH_IPV4, PH_IPV6, PH_NUM_FAMILIES };
 
 struct ph__machine_interface {
     char name[32];
-    uint32_t node; /* it is attached to, by the system's number; PH_NOWHERE for virtual ones */
+    uint32_t node; /* node to which it is attached, by the system's number; PH_NOWHERE for virtual ones */
     bool is_loopback;
     bool is_indirect;    /* bridge or tunnel: its bytes go through other interfaces, or stay on this host */
     uint32_t speed_mbit; /* megabits per second; 0: unknown */

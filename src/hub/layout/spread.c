@@ -10,7 +10,7 @@
 
 /* ---- balanced partition ---- */
 
-struct item { /* to be sorted */
+struct item { /* sorted by size */
     size_t size, index;
 };
 
@@ -26,7 +26,7 @@ static int largest_first(const void *left, const void *right)
 struct heap {
     uint32_t *bins; /* (count) */
     size_t count;
-    const size_t *loads; /* by bin */
+    const size_t *loads; /* indexed by bin */
 };
 
 static bool comes_before(const struct heap *heap, size_t left, size_t right)

@@ -17,9 +17,9 @@
 #include "net/waiter.h"
 
 #define DEFAULT_MAX_JOBS 64
-#define TURN_MS 200 /* how often the stop signal is polled */
+#define TURN_MS 200 /* longest time between two looks at the stop signal */
 #define SHORT_TURN_MS 20
-#define LAST_ITERATION_NS 2000000000u /* for workers to finish an iteration when the hub stops */
+#define LAST_ITERATION_NS 2000000000u /* time for workers to finish an iteration when the hub stops */
 
 int ph_hub_api_version(void)
 {

@@ -9,13 +9,13 @@
 #include "net/link/link.h"
 
 struct ph__worker_figures {
-    const char *transport; /* of its links, static; NULL without links */
+    const char *transport; /* transport of its links, static; NULL without links */
     struct ph__link_counters links;
 };
 
 struct ph__tenant_figures {
     const struct ph__tenant *tenant;
-    struct ph__shard_counters counters; /* since the service was created */
+    struct ph__shard_counters counters; /* counts since the service was created */
     uint64_t iteration;                 /* updates of the chunk with the fewest; 0 unless running */
     struct ph__worker_figures *workers; /* (num_workers) */
 };
@@ -23,10 +23,10 @@ struct ph__tenant_figures {
 struct ph__hub_figures {
     size_t num_tenants;
     struct ph__tenant_figures *tenants;
-    struct ph__traffic traffic; /* of all links, past ones included */
+    struct ph__traffic traffic; /* traffic of all links, past ones included */
     uint64_t used_bytes;        /* memory of all tenants */
     size_t num_connections;     /* open now */
-    double seconds;             /* since the hub started */
+    double seconds;             /* time since the hub started */
 };
 
 /* Reads all figures. Borrows the server's tenants until fini. Control thread. PH_ERROR_MEMORY. */

@@ -17,9 +17,9 @@
 #include "hub/server/server_state.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:0"
-#define PATIENCE_NS 10000000000u      /* for a stranger that says nothing */
-#define SHORT_PATIENCE_NS 1000000000u /* for any stranger, while connections wait */
-#define ACCEPT_PAUSE_NS 100000000u    /* when no descriptor is left */
+#define PATIENCE_NS 10000000000u      /* limit for a stranger that says nothing */
+#define SHORT_PATIENCE_NS 1000000000u /* limit for any stranger, while connections wait */
+#define ACCEPT_PAUSE_NS 100000000u    /* pause when no descriptor is left */
 #define PAUSED_TURN_MS 100            /* most between two looks whether there is room */
 #define CONNECTIONS_A_TURN 32         /* taken of each listening socket a turn, since jobs wait */
 #define STRANGERS_PART 8              /* share of descriptors for strangers, each of which may take two */
@@ -35,10 +35,10 @@
  * worker those of its links when its job begins. A worker for whose links none would be left is refused when
  * it joins. */
 
-#define OF_STRANGER 2     /* its connection; over the local socket its process too */
-#define OF_JOB 3          /* its results; a checkpoint and that file's folder */
-#define OF_LOCAL_WORKER 3 /* its connection, process and region; links to core threads come on top */
-#define OF_HUB 10         /* its loops, bells and sockets, its folder, its trace */
+#define OF_STRANGER 2     /* a connection; over the local socket its process too */
+#define OF_JOB 3          /* results; a checkpoint and that file's folder */
+#define OF_LOCAL_WORKER 3 /* connection, process and region; links to core threads come on top */
+#define OF_HUB 10         /* loops, bells and sockets, checkpoint folder, trace */
 #define OF_CORE 3         /* a core thread's loop and bell */
 #define FILES 8           /* services being created, the trace, files that the program opens beside its hub */
 

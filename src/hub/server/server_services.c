@@ -64,7 +64,7 @@ static ph_status take_part(struct ph__tenant *tenant, const char *path, uint64_t
 struct search {
     struct ph_hub_server *server;
     struct ph__tenant *tenant;
-    const char *path; /* of the kept part's file */
+    const char *path; /* path of the kept part's file */
 };
 
 /* Takes a part of the service. One older than the kept part is a leftover, since all hubs have a newer one,

@@ -33,7 +33,7 @@ struct ph_session { /* a control connection */
     struct ph__control_stream *stream;
     struct ph__event_source *source;
     enum ph__session_state state;
-    struct ph__challenge challenge; /* of a session in PH_SESSION_PROVING */
+    struct ph__challenge challenge; /* valid in PH_SESSION_PROVING */
     bool is_local;                  /* connected over a local socket */
     bool is_of_host;                /* is_local, or connected over the loopback */
     uint64_t number;                /* among all of this hub */
@@ -47,7 +47,7 @@ struct ph_session { /* a control connection */
     struct ph__event_source *process_source;
     struct ph__tenant *tenant; /* NULL until it joins */
     uint32_t rank;
-    struct ph__tenant *awaited; /* its checkpoint awaited_number or later is to be answered */
+    struct ph__tenant *awaited; /* tenant whose checkpoint awaited_number, or later, is awaited */
     uint64_t awaited_number;
     uint64_t question;                       /* number of its unanswered STATUS; 0: none */
     char asked_service[PH_HUB_MAX_NAME + 1]; /* service that STATUS asks about; "": all */
@@ -59,8 +59,8 @@ struct ph__server_counts {
     uint64_t connections, broken_connections, refused_requests;
     uint64_t silent_connections; /* closed because nothing came */
     uint64_t refusals_to_listen; /* times that connections had to wait */
-    uint64_t ended_workers;      /* whose connection ended before they left */
-    uint64_t failed_workers;     /* that broke the rules, or whose link failed */
+    uint64_t ended_workers;      /* workers whose connection ended before they left */
+    uint64_t failed_workers;     /* workers that broke the rules, or whose link failed */
     uint64_t checkpoints;        /* written */
     uint64_t failed_checkpoints; /* not written, or not used */
 };
@@ -81,7 +81,7 @@ struct ph_hub_server {
     uint32_t num_strangers, max_strangers; /* connections that are not a worker's */
     uint64_t max_descriptors;              /* limit of the process */
     uint64_t num_own_descriptors;          /* open when the hub had started */
-    bool is_accept_paused;                 /* until accept_resume_ns, and until there are fewer strangers */
+    bool is_accept_paused;                 /* set until accept_resume_ns, and until strangers are fewer */
     uint64_t accept_resume_ns;
     char address[PH_ADDRESS_BYTES], local_socket[PH_HUB_MAX_SOCKET_NAME + 1];
     struct ph__event_loop *loop;
@@ -89,12 +89,12 @@ struct ph_hub_server {
     struct ph__core *cores[PH_HUB_MAX_CORES];
     uint16_t num_cores;
     struct ph__machine machine;
-    struct ph__placement placement; /* of core threads */
+    struct ph__placement placement; /* places of core threads */
     size_t num_processors;
     bool is_crowded; /* threads of cores and of local workers outnumber the processors */
     uint64_t max_bytes;
     struct ph__secret *secret; /* NULL: none */
-    int checkpoint_lock;       /* of the checkpoint folder; -1: none */
+    int checkpoint_lock;       /* lock of the checkpoint folder; -1: none */
     bool is_ending;            /* only checkpoints that are asked for are begun */
     struct ph__tenant *tenants;
     struct ph_session *sessions;
@@ -102,7 +102,7 @@ struct ph_hub_server {
     uint64_t num_questions; /* STATUS requests so far */
     uint64_t started_ns;
     struct ph__server_counts counts;
-    struct ph__traffic past_traffic; /* of services that were destroyed */
+    struct ph__traffic past_traffic; /* traffic of services that were destroyed */
     struct ph__log log_settings;
     struct ph__log *log; /* NULL without a log */
     struct ph__server_trace trace;
@@ -112,7 +112,7 @@ struct ph_hub_server {
     int bell[2]; /* core threads and stop ring [1] */
     _Atomic bool must_stop;
     pthread_mutex_t failures_mutex;
-    struct ph__failure *failures; /* of workers, reported by core threads: server_ends.c */
+    struct ph__failure *failures; /* failures of workers, reported by core threads: server_ends.c */
 };
 
 /* ---- hub_session.c ---- */
@@ -122,7 +122,7 @@ void ph__session_close(struct ph_session *session); /* frees it */
 /* Sends a frame, or begins to. On failure the session closes by itself later. */
 void ph__session_send(struct ph_session *session, enum ph__hub_frame type, const struct ph__wire_writer *body,
     const int *descriptors, size_t num_descriptors);
-void ph__session_answer(struct ph_session *session, ph_status status); /* with ph_error_text() */
+void ph__session_answer(struct ph_session *session, ph_status status); /* sends ph_error_text() too */
 /* Makes the session a stranger again, whose frames are short. */
 void ph__session_detach(struct ph_session *session);
 /* Tells a stranger why, and closes its session at the end of the turn. */
@@ -138,7 +138,7 @@ ph_status ph__server_listen(struct ph_hub_server *server);
 /* Closes sessions that have ended, and strangers that said nothing for too long; accepts connections again
  * when there is room. Called after each turn. */
 void ph__server_sweep_sessions(struct ph_hub_server *server);
-int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* of a turn; -1: none */
+int ph__server_listen_timeout_ms(const struct ph_hub_server *server); /* limit of a turn; -1: none */
 
 /* Checks, before num_cores core threads start, that they could serve a worker; PH_ERROR_MEMORY if not. */
 ph_status ph__server_check_first_worker(struct ph_hub_server *server, size_t num_cores);

@@ -21,9 +21,9 @@
 #include "hub/server/server_figures.h"
 
 #define MAX_LISTED ((size_t)64)                /* workers and keys of a service when all are listed */
-#define ENTRY_BYTES ((size_t)1200)             /* of a worker and a key in JSON, at most */
-#define LISTS_BYTES (PH_CONTROL_MAX_BYTES / 2) /* of all lists together */
-#define MAX_UNREAD_BYTES PH_CONTROL_MAX_BYTES  /* of unsent answers, beyond which none is made */
+#define ENTRY_BYTES ((size_t)1200)             /* most of a worker and a key in JSON */
+#define LISTS_BYTES (PH_CONTROL_MAX_BYTES / 2) /* most of all lists together */
+#define MAX_UNREAD_BYTES PH_CONTROL_MAX_BYTES  /* unsent answers beyond which none is made */
 
 #define LINK_FIELD(member)                                                    \
     {                                                                         \

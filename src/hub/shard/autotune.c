@@ -8,7 +8,7 @@
 #include "base/statistics.h"
 #include "hub/layout/layout.h"
 
-#define DEFAULT_INDEX 2 /* of PH_AUTOTUNE_DEFAULT_BYTES */
+#define DEFAULT_INDEX 2 /* index of PH_AUTOTUNE_DEFAULT_BYTES */
 #define CLEARLY .95     /* most of the default's time */
 #define NEARLY 1.05     /* most of the best time */
 #define NEARLY_OVER_TCP 1.15

@@ -48,13 +48,13 @@ struct ph__autotune { /* zero-initialised except kernels */
 };
 
 struct ph__autotune_job {
-    uint32_t wanted_bytes; /* by the job or the checkpoint that it resumes from; 0: none */
+    uint32_t wanted_bytes; /* size named by the job, or by the checkpoint that it resumes; 0: none */
     enum ph__autotune_path path;
-    uint64_t num_bytes; /* of a worker's gradients */
+    uint64_t num_bytes; /* bytes of a worker's gradients */
     uint16_t num_cores;
     /* Nothing is measured for a job when: */
-    bool clips;              /* its bits follow the size */
-    bool is_of_several_hubs; /* the hubs have to agree without knowing each other */
+    bool clips;              /* set: bits follow the size */
+    bool is_of_several_hubs; /* set: the hubs have to agree without knowing each other */
 };
 
 /* Returns the job's chunk size. May measure, which takes about a tenth of a second of the calling thread and

@@ -340,7 +340,7 @@ ph_status ph__autotune_measure(enum ph__autotune_path path, const struct ph__ker
         .has_payloads = path == PH_AUTOTUNE_TCP,
         .deadline_seconds = ph__clock_seconds() + patience->seconds,
         .region.descriptor = -1};
-    ph__cpu_float_enter(true, &former); /* as core threads do */
+    ph__cpu_float_enter(true, &former); /* like core threads */
     ph_status status = make_trial(&trial, kernels, is_non_temporal);
     if (status == PH_OK)
         status = run_rounds(&trial, patience->thread_seconds, times_out);

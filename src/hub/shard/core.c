@@ -16,7 +16,7 @@
 #include "hub/shard/core.h"
 #include "net/waiter.h"
 
-#define LONGEST_SLEEP_MS 100 /* in case a ring of the bell is lost */
+#define LONGEST_SLEEP_MS 100 /* limit in case a ring of the bell is lost */
 #define EVENTS_A_SLEEP 64
 
 struct share {

@@ -15,7 +15,7 @@
 #include "net/waiter.h"
 #include "phloem/hub.h"
 
-#define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* of each shard */
+#define PH_CORE_BYTES_A_ROUND ((int64_t)256 << 10) /* share of each shard */
 #define PH_CORE_LEAST_UPDATE_BYTES 4096            /* bytes that take as long as the work around an update */
 
 /* The public header's wait policies have the values of net's. */
@@ -34,8 +34,8 @@ struct ph__core;
 struct ph__core_options {
     enum ph__wait_policy wait;
     bool is_crowded;                /* see waiter.h */
-    size_t max_shards, max_links;   /* of all shards together */
-    int processor;                  /* to pin to, if the system allows; -1: any */
+    size_t max_shards, max_links;   /* limits for all shards together */
+    int processor;                  /* number to pin to, if the system allows; -1: any */
     struct ph__core *const *others; /* (num_others) all core threads with this one, to be woken */
     size_t num_others;
 };

@@ -55,7 +55,7 @@ struct ph__shard_job {
     /* Clipping: all shards write. */
     _Atomic uint64_t num_summed;     /* chunks, in all iterations since the shards were made */
     _Atomic uint64_t rounds_clipped; /* rounds of all chunks whose factor is known */
-    float clip_factor;               /* of the last round; written before rounds_clipped, read after */
+    float clip_factor;               /* factor of the last round; written before rounds_clipped, read after */
 };
 
 struct ph__shard;

@@ -10,7 +10,7 @@
 #include "hub/shard/shard_trace.h"
 #include "hub/shard/shard_wide.h"
 
-#define MESSAGES_A_TURN 512             /* of one link, before the others and the work have their turn */
+#define MESSAGES_A_TURN 512             /* most of one link, before the others and the work have a turn */
 #define BYTES_A_TURN ((size_t)16 << 20) /* most that these make us copy */
 #define TOUCHED_A_TURN ((size_t)256 << 10)
 

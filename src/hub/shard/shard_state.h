@@ -20,8 +20,8 @@ enum ph__shard_work_kind {
     PH_WORK_ITERATION, /* synchronous: all gradients of the chunk's next iteration are there */
     PH_WORK_GRADIENT,  /* add one worker's gradient, or update with it */
     PH_WORK_STEP,      /* the chunk's sum is there and the clip factor is known */
-    PH_WORK_COPY,      /* into the snapshot */
-    PH_WORK_RESTORE    /* from the snapshot */
+    PH_WORK_COPY,      /* copy the chunk into the snapshot */
+    PH_WORK_RESTORE    /* read the chunk back from the snapshot */
 };
 
 struct ph__shard_work {
@@ -35,22 +35,22 @@ struct ph__shard {
     struct ph__shard_callbacks callbacks;
     struct ph__shard_counters counters;
     uint16_t core;
-    uint32_t num_live;      /* whose gradients an iteration waits for */
-    uint32_t num_left;      /* that have_left */
+    uint32_t num_live;      /* workers whose gradients an iteration waits for */
+    uint32_t num_left;      /* workers among these that have_left */
     const uint32_t *chunks; /* (num_chunks) its own, ascending; borrowed of the job */
     size_t num_chunks;
     struct ph__shard_link *links; /* (num_workers) */
     struct ph__shard_work *works; /* a ring */
     uint64_t works_mask, works_begun, works_ended;
-    uint64_t rounds_stepped; /* of clipping */
-    size_t bytes_done;       /* by its work in this run */
-    size_t bytes_carried;    /* over a network in this run */
+    uint64_t rounds_stepped; /* rounds of clipping */
+    size_t bytes_done;       /* bytes of its work in this run */
+    size_t bytes_carried;    /* bytes over a network in this run */
     size_t messages_a_turn;  /* most of one link in a turn */
     size_t num_touched;      /* steps, while is_touching */
     bool is_touching;
     bool is_held;                  /* true: no work is done */
     struct ph__snapshot *snapshot; /* being filled or read; NULL: none */
-    uint64_t snapshot_version;     /* at which chunks are copied or watched for; UINT64_MAX: none */
+    uint64_t snapshot_version;     /* version to copy or watch chunks at; UINT64_MAX: none */
     size_t num_uncopied;           /* chunks, and 1 more while it begins */
     char **places;                 /* (num_places) free ones, the next at the end; has room for all */
     size_t num_places;

@@ -7,7 +7,7 @@
 #include "base/thread/clock.h"
 #include "hub/shard/shard_state.h"
 
-#define MAX_REPLIES 64 /* of a core thread in one turn; others are left out */
+#define MAX_REPLIES 64 /* most of a core thread in one turn; others are left out */
 
 struct traced_reply {
     uint32_t chunk, worker;

@@ -27,7 +27,7 @@ ph_status ph__job_trace_create(struct ph__trace *events, const char *job, size_t
 void ph__job_trace_destroy(struct ph__job_trace *trace); /* NULL is fine */
 
 void ph__shard_trace_push(struct ph__shard *shard, const struct ph__message *message);
-uint64_t ph__shard_trace_begin(const struct ph__shard *shard); /* of a pass: the time; 0: no room */
+uint64_t ph__shard_trace_begin(const struct ph__shard *shard); /* time that a pass begins; 0: no room */
 void ph__shard_trace_end(struct ph__shard *shard, uint32_t chunk, const char *pass, uint64_t begin_ns);
 /* trace_reply notes a reply without payload, which leaves when all links are moved (trace_replies_left).
  * trace_reply_left notes that a reply with payload has left. */

@@ -34,7 +34,7 @@ struct ph__wide_turn { /* progress of a core thread, which alone uses it */
 
 struct ph__wide {
     uint16_t num_cores;
-    uint64_t num_passes;            /* of a key */
+    uint64_t num_passes;            /* passes over a key */
     _Atomic uint32_t *num_ready;    /* (num_keys) chunks whose next iteration is complete */
     struct ph__wide_entry *entries; /* (mask + 1), a ring, which has a key at most once */
     uint64_t mask;

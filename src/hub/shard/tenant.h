@@ -24,10 +24,10 @@ struct ph_session;
 enum ph__tenant_state {
     PH_TENANT_GATHERING, /* workers join and send their keys */
     PH_TENANT_CHOOSING,  /* several hubs: rank 0 chooses among the parts of checkpoints */
-    PH_TENANT_LOADING,   /* its checkpoint is read */
+    PH_TENANT_LOADING,   /* the checkpoint is read */
     PH_TENANT_LINKING,   /* memory is there; workers make their links */
     PH_TENANT_RUNNING,
-    PH_TENANT_ENDING /* its checkpoint is removed, then the tenant */
+    PH_TENANT_ENDING /* the checkpoint is removed, then the tenant */
 };
 
 struct ph__member {             /* a worker, by rank */
@@ -37,7 +37,7 @@ struct ph__member {             /* a worker, by rank */
     uint64_t token;    /* shown by connections for its links */
     size_t keys_bytes; /* most that its keys may take in buffers, until it has sent them */
     bool has_keys, is_linked, is_ready, has_left;
-    char addresses[256]; /* of this hub, to which its TCP links go, " " before each, as many as fit */
+    char addresses[256]; /* addresses of this hub for its TCP links, " " before each, as many as fit */
 };
 
 struct ph__tenant;
@@ -65,8 +65,8 @@ struct ph__tenant_parts {
     bool is_chosen; /* `chosen` is set: the part to resume from; PH_NO_ITERATION: begin anew */
     uint64_t chosen;
     uint64_t asked;       /* iteration of a wanted part, for a hub without chunks, which reaches none */
-    uint64_t settled_end; /* as in ph__saved, for a hub with chunks */
-    uint32_t lead, num_unanswered; /* to whom SAVED was last sent, and the KEEPs that it may send */
+    uint64_t settled_end; /* like ph__saved's, for a hub with chunks */
+    uint32_t lead, num_unanswered; /* receiver of the last SAVED, and the KEEPs that it may send */
     bool is_keep_due;              /* true: carry `keep` out when no other task is under way */
     struct ph__keep keep;
 };
@@ -74,22 +74,22 @@ struct ph__tenant_parts {
 /* Checkpoint state of a tenant, which survives the death of workers and of the hub: a file, and the snapshot
  * that becomes the next one. */
 struct ph__tenant_saves {
-    struct ph__snapshot *snapshot;    /* of this run; NULL: none, or the task has it */
+    struct ph__snapshot *snapshot;    /* snapshot of this run; NULL: none, or the task has it */
     bool is_wanted;                   /* true: a checkpoint of the current state is awaited */
     bool is_under_way;                /* true: shards fill the snapshot, or will at `version` */
     bool is_restoring;                /* true: shards read the snapshot back */
     bool is_watched;                  /* asynchronous: a shard will tell when the next checkpoint is due */
-    uint64_t version;                 /* of the last snapshot that was begun */
-    _Atomic uint32_t num_shards;      /* that are still copying */
+    uint64_t version;                 /* version of the last snapshot that was begun */
+    _Atomic uint32_t num_shards;      /* shards that are still copying */
     _Atomic bool has_reached;         /* set when is_watched's version is reached */
     uint64_t num_begun;               /* checkpoints ever begun: their numbers */
-    uint64_t num_runs;                /* that have ended */
+    uint64_t num_runs;                /* runs that have ended */
     struct ph__checkpoint_task *task; /* the only one at a time; NULL: none */
     uint64_t task_number, task_run;   /* num_begun and num_runs when the task began */
     bool has_file, has_parameters;    /* the file's contents; of several hubs the kept part's */
     bool is_found;                    /* true: the file is older than the service */
     uint64_t iteration;
-    size_t chunk_bytes; /* of the file, or of open parts */
+    size_t chunk_bytes; /* chunk size in the file, or in open parts */
     struct ph__tenant_parts parts;
 };
 
@@ -99,7 +99,7 @@ struct ph__tenant {
     struct ph__tenant_saves saves;
     struct ph__member *members; /* (num_workers) */
     uint32_t num_joined, num_with_keys, num_linked, num_ready;
-    size_t max_keys_bytes;     /* of a frame with keys, since the first worker joined */
+    size_t max_keys_bytes;     /* most of a frame with keys, since the first worker joined */
     struct ph__init_key *keys; /* (num_keys), from the first worker that sent them; else NULL */
     size_t num_keys;
     struct ph__tenant_past past;
@@ -114,7 +114,7 @@ struct ph__tenant {
     uint32_t *optimizer_of_key; /* (num_keys) */
     uint64_t cores_sum;
     size_t ring_capacity;
-    uint64_t num_bytes; /* of memory, with all workers' and the chunks' state */
+    uint64_t num_bytes; /* memory that it takes, with all workers' and the chunks' state */
     struct ph__job_memory *memory;
     struct ph__shard_job job;
     struct ph__shard **shards;             /* (num_cores) */
@@ -124,7 +124,7 @@ struct ph__tenant {
     struct ph__autotune_job chunks; /* choose the chunk size */
     _Atomic uint16_t num_touched;   /* core threads that have touched its memory */
     bool has_begun;                 /* true: all have, and workers were told so */
-    struct ph__tenant *next;        /* in the hub's list */
+    struct ph__tenant *next;        /* next in the hub's list */
 };
 
 /* Returns true if several hubs share its keys, so that its checkpoints are parts. */
@@ -162,13 +162,13 @@ struct ph__tenant_options {
     struct ph__core *const *cores; /* (num_cores) */
     uint16_t num_cores;
     const struct ph__kernels *kernels;
-    struct ph__autotune *tuning; /* for a job that names no chunk size */
+    struct ph__autotune *tuning; /* choice for a job that names no chunk size */
     enum ph_hub_results results;
     bool is_wide;
     uint64_t max_bytes; /* most that it may take */
     ph__tenant_failure failure;
     ph__tenant_news has_news;
-    void *context;           /* of both callbacks */
+    void *context;           /* passed to both callbacks */
     bool has_snapshots;      /* true: allocate memory for snapshots */
     struct ph__trace *trace; /* NULL: none */
     const char *trace_name;  /* the tenant's name in the trace; borrowed until that is written */
@@ -198,7 +198,7 @@ ph_status ph__tenant_link_shared(struct ph__tenant *tenant, uint32_t worker, int
  * none); on failure they are closed and destroyed. PH_ERROR_PEER when the link exists already. */
 ph_status ph__tenant_link_tcp(struct ph__tenant *tenant, uint32_t worker, uint16_t core, int socket,
     struct ph__frame_key *send_key, struct ph__frame_key *receive_key);
-bool ph__tenant_is_linked(const struct ph__tenant *tenant, uint32_t worker); /* to all core threads */
+bool ph__tenant_is_linked(const struct ph__tenant *tenant, uint32_t worker); /* all core threads */
 
 /* Starts the core threads' work on it, with touching its memory. PH_ERROR_MEMORY when they have too many jobs
  * or links already. */

@@ -231,7 +231,7 @@ void ph__tenant_stop(struct ph__tenant *tenant)
 struct shard_call {
     struct ph__shard *shard;
     struct ph__snapshot *snapshot;
-    uint64_t version; /* in or out */
+    uint64_t version; /* argument or result */
 };
 
 /* Calls the shards one after the other. Returns the largest version that they give. */

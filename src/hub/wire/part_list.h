@@ -18,7 +18,7 @@
 
 #include "net/wire.h"
 
-#define PH_HUB_MAX_OPEN_PARTS 64 /* of a job, on one hub */
+#define PH_HUB_MAX_OPEN_PARTS 64 /* limit for a job on one hub */
 #define PH_NO_ITERATION UINT64_MAX
 
 /* Parts on a hub's disk. */
@@ -53,11 +53,11 @@ struct ph__saved {
 
 /* Order to all hubs (KEEP). */
 struct ph__keep {
-    uint64_t iteration; /* of the parts to keep; PH_NO_ITERATION: none yet */
+    uint64_t iteration; /* iteration of the parts to keep; PH_NO_ITERATION: none yet */
     /* Open parts below this are removed: some hub will never have their iteration, or a newer one is kept; or
      * a hub has PH_HUB_MAX_OPEN_PARTS, and hubs without chunks have yet to make the oldest. */
     uint64_t settled_end;
-    uint64_t next; /* of which to make parts next; PH_NO_ITERATION: none */
+    uint64_t next; /* iteration of the next parts to make; PH_NO_ITERATION: none */
 };
 
 /* Returns the newest iteration of which all hubs have a part, or PH_NO_ITERATION. saved: (num_hubs). */

@@ -193,8 +193,8 @@ ph_status ph__get_service_name(const void *body, size_t size, char service_out[P
 ph_status ph__body_finish(const struct ph__wire_reader *reader, const char *what);
 
 /* INIT is an array of keys; the caller frees those that are read. */
-#define PH_HUB_KEY_BYTES 13                                      /* of a key in INIT */
-#define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* of a core thread in LAYOUT, at most */
+#define PH_HUB_KEY_BYTES 13                                      /* bytes of a key in INIT */
+#define PH_HUB_HOST_BYTES (sizeof(uint16_t) + PH_HOST_BYTES - 1) /* most of a core thread in LAYOUT */
 #define PH_HUB_MAX_KEYS_BODY (PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES)
 void ph__put_keys(struct ph__wire_writer *writer, const struct ph_hub_key *keys, size_t num_keys);
 ph_status ph__get_keys(const void *body, size_t size, struct ph__init_key **keys_out, size_t *num_keys_out);
