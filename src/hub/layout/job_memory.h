@@ -31,7 +31,7 @@ struct ph__chunk_state {
     bool is_waiting;                        /* true: its update waits for a reply to be sent */
     bool is_summed;                         /* true: waits for the clip factor */
     bool is_queued;                         /* true: its next iteration is complete and queued as work */
-    double square; /* square of the sum, to clip: the shard that finds the factor reads those of all chunks */
+    double square; /* squared norm of its sum, to clip: the shard that finds the factor reads all chunks' */
 };
 
 /* Requests of one worker for one chunk. A cache line: neighbouring chunks may belong to other core
