@@ -1,4 +1,5 @@
-/* What the ranks of a job have to have alike, and what one of them has alone and all have to know of. */
+/* Agreement among ranks: compares the texts that must be alike on all ranks of a job, and shares the status
+ * or number of one rank with all. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 /* ---- gathering ---- */
 
-/* all_out (world, size) is malloc'ed, and the caller's. */
+/* Gathers `size` bytes of each rank. *all_out (world, size) is malloc'ed, and the caller's. */
 static ph_status gather(struct ph_comm *comm, const char *what, const void *own, size_t size, void **all_out)
 {
     void *all = calloc(comm->transport.world_size, size);
@@ -30,7 +31,7 @@ static ph_status gather(struct ph_comm *comm, const char *what, const void *own,
 
 static const char agreement[] = "agreement on one job";
 
-/* What is compared first, since texts are long and mostly the same. */
+/* Digest that is compared first, since texts are long and mostly the same. */
 struct fingerprint {
     unsigned char sum[PH_DIGEST_BYTES];
     uint64_t size; /* of the text with its NUL */
@@ -49,7 +50,8 @@ static ph_status take_fingerprint(const char *text, struct fingerprint *fingerpr
     return status;
 }
 
-/* The first line of `text` that the other has not, or not so. */
+/* Finds the first line of `text` that `other` lacks or has with another value. *other_out: the line there,
+ * empty where it is missing. */
 static bool find_difference(
     const char *text, const char *other, struct ph__text_line *own_out, struct ph__text_line *other_out)
 {
@@ -75,7 +77,7 @@ static ph_status fail_by_difference(struct ph_comm *comm, size_t rank, const cha
     return ph__comm_fail_alike(comm, PH_ERROR_CONFIG, text);
 }
 
-/* All ranks' texts, (world, size), on all ranks, so that each finds the same. */
+/* Gathers all ranks' texts, (world, size), on all ranks, so that each finds the same difference. */
 static ph_status compare_texts(struct ph_comm *comm, const char *text, size_t size, size_t rank)
 {
     char *padded = calloc(1, size);
@@ -109,7 +111,7 @@ ph_status ph__comm_agree(struct ph_comm *comm, const char *text)
     return odd > 0 ? compare_texts(comm, text, size, odd) : PH_OK;
 }
 
-/* ---- what one rank has come to ---- */
+/* ---- outcomes of single ranks ---- */
 
 struct outcome {
     ph_status status;

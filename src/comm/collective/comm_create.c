@@ -1,4 +1,4 @@
-/* One rank's end of a job: made, described, ended. */
+/* Creates, describes and destroys one rank's communicator. */
 #include "comm/collective/comm.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #define DEFAULT_TIMEOUT_NS 3e11
 #define MOST_TIMEOUT_SECONDS 1e9
 
-/* Ranks that have nothing to say end a little later than the one that has: Open MPI's mpirun ends with the
- * last of them, and may lose what was printed in that moment. */
+/* Pause at the end of ranks that print nothing, so that the rank that reports the failure ends first: Open
+ * MPI's mpirun ends with the last rank, and may lose what was printed in that moment. */
 static const struct timespec LISTENING = {.tv_nsec = 200000000};
 
 static bool is_time(double seconds)
@@ -33,8 +33,8 @@ static ph_status init(struct ph_comm *comm, const struct ph_comm_options *option
     const size_t world_size = comm->transport.world_size;
     const double seconds = options->timeout_seconds;
     enum ph__isa isa = PH_ISA_REF;
-    (void)ph__cpu_isa(
-        &isa); /* all give the same bits: whoever computes tells of a wrong wish, when ranks have met */
+    (void)ph__cpu_isa(&isa); /* all give the same bits; an error in PHLOEM_ISA is reported by the first code
+                                that computes, once ranks have met */
     comm->kernels = ph__kernels_for(isa);
     comm->timeout_ns = (uint64_t)(is_time(seconds) && seconds > 0 ? seconds * 1e9 : DEFAULT_TIMEOUT_NS);
     comm->cut_bytes = PH_TRANSPORT_MAX_BYTES;
@@ -43,7 +43,7 @@ static ph_status init(struct ph_comm *comm, const struct ph_comm_options *option
     if (comm->sent_bytes == NULL || comm->sent_messages == NULL)
         return ph__out_of_memory("%zu ranks", world_size);
     PH_TRY(ph__comm_meet(comm, options));
-    if (!is_time(seconds)) /* on all ranks, as they have met */
+    if (!is_time(seconds)) /* checked once all have met, so that all ranks fail */
         return ph_fail(PH_ERROR_CONFIG, "timeout_seconds = %g is no time to wait", seconds);
     describe(comm);
     return PH_OK;
@@ -74,13 +74,14 @@ ph_status ph__comm_create_on(
     *comm_out = comm;
     if (status == PH_OK)
         return PH_OK;
-    return status == PH_ERROR_CONFIG /* ranks that disagree have met: each knows it */
+    return status == PH_ERROR_CONFIG /* ranks that disagree have met: each has the error */
                ? ph__comm_fail_alike(comm, status, ph_error_text())
                : ph__comm_fail_early(comm, transport->rank, status, ph_error_text());
 }
 
-/* Behind the last meeting a transport waits for the others without hearing of deaths. The first meeting says
- * that all have come, some of them long ago; the second, that they were still there when the last one had. */
+/* Meets the others twice. After the last meeting a transport waits for the others without learning of deaths.
+ * The first meeting says that all have come, some of them long ago; the second, that all were still alive
+ * when the last one had come. */
 ph_status ph_comm_leave(struct ph_comm *comm)
 {
     PH_TRY(ph__comm_check(comm));
@@ -92,7 +93,8 @@ ph_status ph_comm_leave(struct ph_comm *comm)
     return PH_OK;
 }
 
-/* What all ranks have come to alike keeps none of them from leaving together. */
+/* Leaves the job unless something is in flight. A failure that is the same on all ranks does not keep them
+ * from leaving. */
 static bool leave_if_settled(struct ph_comm *comm)
 {
     const struct ph__comm_failure failure = comm->failure;
@@ -135,7 +137,7 @@ void ph__comm_set_cut(struct ph_comm *comm, size_t bytes)
     comm->cut_bytes = bytes;
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 size_t ph_comm_rank(const struct ph_comm *comm)
 {

@@ -1,11 +1,11 @@
-/* Messages between any ranks, and the barrier, which is messages of nothing; everybody's bytes for everybody,
- * and one member's for all. */
+/* Exchanges that only move bytes: messages between any ranks, the barrier (empty messages), all_gather and
+ * broadcast. */
 #include <assert.h>
 #include <string.h>
 
 #include "comm/collective/comm_inside.h"
 
-/* Sums up the requests of those messages that are not for this rank itself. */
+/* Counts the requests of the messages that are not for this rank itself. */
 static size_t count_requests(const struct ph_comm *comm, const struct ph__message *messages, size_t count)
 {
     size_t num_requests = 0;
@@ -15,7 +15,7 @@ static size_t count_requests(const struct ph_comm *comm, const struct ph__messag
     return num_requests;
 }
 
-/* The first from `at` on that is for this rank; num: there is none. */
+/* Returns the first message from `at` on that is for this rank; num when there is none. */
 static size_t next_own(const struct ph_comm *comm, const struct ph__message *messages, size_t num, size_t at)
 {
     while (at < num && messages[at].rank != comm->transport.rank)
@@ -23,8 +23,8 @@ static size_t next_own(const struct ph_comm *comm, const struct ph__message *mes
     return at;
 }
 
-/* What a rank sends to itself it receives in the same call, in the same order; it may be where it goes
- * already. */
+/* Copies what this rank sends to itself, in order, to where the same call receives it; data that is there
+ * already is not copied. */
 static void copy_own(const struct ph_comm *comm, const struct ph__exchange *exchange)
 {
     const struct ph__message *sends = exchange->sends, *receives = exchange->receives;
@@ -101,13 +101,13 @@ static size_t count_receives(
     return num_requests;
 }
 
-/* Of the own bytes, to so many members. */
+/* Counts the requests that send the own bytes to num_members members. */
 static size_t count_sends(const struct ph_comm *comm, uint64_t own_bytes, size_t num_members)
 {
     return own_bytes > 0 ? num_members * ph__operation_num_cuts(comm, own_bytes) : 0;
 }
 
-/* The own bytes are at once where they belong. */
+/* Copies the own bytes to their place at once, and posts the receives of all others. */
 static ph_status receive_all(struct ph_comm *comm, struct ph__operation *operation,
     const struct ph__group *group, const uint64_t *bytes_of, const void *data, unsigned char *all)
 {
@@ -122,7 +122,7 @@ static ph_status receive_all(struct ph_comm *comm, struct ph__operation *operati
     return PH_OK;
 }
 
-/* Nothing is sent where there are no bytes, which all members know. */
+/* Sends nothing for a member without bytes: all members know bytes_of. */
 ph_status ph__comm_all_gather_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__group *group, const void *data, const uint64_t *bytes_of, void *all_out,
     uint64_t *ticket_out)

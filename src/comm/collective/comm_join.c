@@ -1,5 +1,5 @@
-/* How a process comes into its job: over the transport that fits, to a meeting of all ranks, and under the
- * watch that lets them hear of each other's ends. */
+/* Joins a process to its job: opens the transport, meets all ranks, and attaches the watch by which ranks
+ * learn of each other's ends. */
 #include <string.h>
 
 #include "base/memory/caller.h"
@@ -15,7 +15,7 @@ static ph_status pass_invitation(struct ph_comm *comm, struct ph__watch_invitati
     return ph__comm_broadcast_once(comm, "invitation to the watch", 0, invitation, sizeof *invitation);
 }
 
-/* Rank 0. Where it cannot listen, the others hear so by the invitation. */
+/* Invites the others, on rank 0. Where it cannot listen, the invitation tells them. */
 static ph_status invite(struct ph_comm *comm, const struct ph__watch_options *options,
     struct ph__watch_invitation *invitation, struct ph__comm_watch *watch_out)
 {
@@ -56,7 +56,7 @@ static ph_status attach_watch(struct ph_comm *comm)
     explicit_bzero(&invitation, sizeof invitation);
     PH_TRY(status);
     if (options.rank == 0)
-        (void)ph__watch_attend(&watch); /* without a thread it passes on what it hears when it looks */
+        (void)ph__watch_attend(&watch); /* no thread on failure: rank 0 passes notices on when it looks */
     ph__comm_attach_watch(comm, &watch);
     return PH_OK;
 }
@@ -69,7 +69,6 @@ ph_status ph_comm_create(const struct ph_comm_options *options, struct ph_comm *
     PH_TRY(ph__options_copy(&own, sizeof own, options, "ph_comm_options"));
     PH_TRY(ph__transport_open(own.transport, &transport));
     PH_TRY(ph__comm_create_on(&transport, &own, comm_out));
-    const ph_status status =
-        attach_watch(*comm_out); /* fails on all ranks: nobody waits for another one's end */
+    const ph_status status = attach_watch(*comm_out); /* fails on all ranks: there is nobody to tell */
     return status == PH_OK ? PH_OK : ph__comm_fail_early(*comm_out, 0, status, ph_error_text());
 }

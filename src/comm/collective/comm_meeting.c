@@ -1,5 +1,5 @@
-/* What ranks tell each other first: whether they are of one build and were asked for the same, and where each
- * runs. */
+/* First exchange of the ranks: checks that all have one build, task and options, and finds which ranks share
+ * a host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "comm/collective/comm_inside.h"
 #include "phloem/version.h"
 
-/* ---- places: which ranks are on which host, from what each has said of itself ---- */
+/* ---- places: which ranks are on which host, from their greetings ---- */
 
 ph_status ph__comm_places_init(struct ph__comm_places *places, size_t rank, size_t world_size)
 {
@@ -56,7 +56,7 @@ static size_t host_end(const struct ph__comm_places *places, size_t first)
     return end;
 }
 
-/* The ranks [first, end) are a host: is one of theirs behind them, too? */
+/* Checks that no rank behind [first, end) is on the same host as these. */
 static ph_status check_host(const struct ph__comm_places *places, size_t first, size_t end)
 {
     for (size_t rank = end; rank < places->world.size; rank++)
@@ -123,11 +123,11 @@ ph_status ph__comm_places_find(struct ph__comm_places *places)
     return PH_OK;
 }
 
-/* ---- one build and one wish ---- */
+/* ---- one build, one set of options ---- */
 
 enum { VERSION_BYTES = 32 };
 
-/* By itself, since greetings of another version may have another size. */
+/* Compares versions in an exchange of their own, since greetings of another version may differ in size. */
 static ph_status compare_versions(struct ph_comm *comm)
 {
     char own[VERSION_BYTES] = {0};
@@ -170,7 +170,8 @@ static void greet(const struct ph_comm_options *options, struct ph__greeting *gr
     ph__processors_own(&greeting->processors);
 }
 
-/* One that has failed knows no wishes, and ends the job before those of the others count. */
+/* Clears the options when a rank has failed: that rank knows none, and ends the job before the options
+ * matter. */
 static bool forget_options(struct ph__comm_places *places)
 {
     bool has_failed = false;
@@ -181,8 +182,7 @@ static bool forget_options(struct ph__comm_places *places)
     return has_failed;
 }
 
-/* Ranks that have been started with different tasks hear that first: their options may differ because of it.
- */
+/* Compares tasks before options: options may differ because ranks were started with different tasks. */
 static ph_status compare_tasks(const struct ph__comm_places *places)
 {
     const char *first = places->greetings[0].task;
@@ -216,7 +216,7 @@ static ph_status compare_options(const struct ph__comm_places *places)
     return PH_OK;
 }
 
-/* ---- together ---- */
+/* ---- the meeting ---- */
 
 ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *options)
 {
@@ -237,7 +237,7 @@ ph_status ph__comm_meet(struct ph_comm *comm, const struct ph_comm_options *opti
 void ph__comm_name_rank(const struct ph_comm *comm, size_t rank, char *name_out, size_t size)
 {
     const struct ph__greeting *greeting = &comm->places.greetings[rank];
-    if (greeting->process == 0) /* they have not met */
+    if (greeting->process == 0) /* the ranks have not met */
         snprintf(name_out, size, "rank %zu", rank);
     else
         snprintf(name_out, size, "rank %zu (process %lld on %s)", rank, (long long)greeting->process,

@@ -1,5 +1,5 @@
-/* Start and wait in one. All that travels lies in staging memory, which stays where a rank fails and a
- * message may still arrive, or be read: so the caller's memory is its own again in any case. */
+/* Operations that start and wait in one. All messages lie in staging memory, which outlives a failure while
+ * messages may still arrive or be read: the caller's memory is free again in any case. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static ph_status finish(struct ph_comm *comm, struct ph__operation *operation)
     return ph__comm_wait(comm, ticket);
 }
 
-/* ---- everybody's bytes for everybody ---- */
+/* ---- all ranks' bytes to all ranks ---- */
 
 struct sizes {
     const uint64_t *bytes_of; /* by rank; NULL: all are `same` */
@@ -27,7 +27,7 @@ static uint64_t size_at(const struct sizes *sizes, size_t rank)
     return sizes->bytes_of != NULL ? sizes->bytes_of[rank] : sizes->same;
 }
 
-/* Of all ranks before this one: where its bytes lie. */
+/* Returns the offset of a rank's bytes: the sum over all ranks before it. */
 static size_t place_of(const struct sizes *sizes, size_t rank)
 {
     size_t place = 0;
@@ -160,7 +160,7 @@ ph_status ph__comm_broadcast_once(
     PH_TRY(finish(comm, operation));
     if (own != root)
         memcpy(data, operation->staging, bytes);
-    explicit_bzero(operation->staging, bytes); /* it may be a secret */
+    explicit_bzero(operation->staging, bytes); /* may be a secret */
     return PH_OK;
 }
 
@@ -181,7 +181,7 @@ ph_status ph__comm_pass_once(
     return PH_OK;
 }
 
-/* ---- counts of all ranks joined, some at a time, so that many of many ranks take little memory ---- */
+/* ---- counts of all ranks joined, block by block, which bounds the memory ---- */
 
 enum { BLOCK_NUMBERS = 1 << 16 };
 

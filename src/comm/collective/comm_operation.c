@@ -8,8 +8,8 @@
 #include "base/memory/memory.h"
 #include "base/sizes.h"
 
-/* A ticket is how often its slot has been taken, above the number of the slot: a double holds it up to the
- * 2^39th time. There are few more slots than channels. */
+/* A ticket holds its slot's number in the low bits and, above, how often the slot has been taken: a double
+ * holds it up to the 2^39th time. There are few more slots than channels. */
 enum { SLOT_BITS = 14 };
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 _Static_assert(PH_COMM_MAX_CHANNELS < SLOT_MASK, "each channel may have a slot");
@@ -105,14 +105,14 @@ struct ph__operation *ph__operation_find(const struct ph_comm *comm, uint64_t ti
     return operation->is_taken && operation->ticket == ticket ? operation : NULL;
 }
 
-/* Operations of communicators that have failed, until the process ends; any thread's. */
+/* Operations of failed communicators of any thread, kept until the process ends. */
 static _Atomic(struct ph__operation *) kept;
 
 static void keep(struct ph__operation *operation)
 {
     operation->next_kept = atomic_load(&kept);
     while (!atomic_compare_exchange_weak(&kept, &operation->next_kept, operation)) {
-        /* another thread has kept one: behind that */
+        /* another thread has kept one: retry behind that one */
     }
 }
 
@@ -135,7 +135,7 @@ void ph__operations_fini(struct ph__operations *operations)
 
 /* ---- requests ---- */
 
-/* Every channel has a tag a stage, and the last one of channel 0 is the communicator's own. */
+/* Every channel has a tag for each stage; the last tag of channel 0 is the communicator's own. */
 #define TAGS_A_CHANNEL ((PH_TRANSPORT_MAX_TAG + 1) / (int)PH_COMM_MAX_CHANNELS)
 _Static_assert(PH_COMM_STAGES < TAGS_A_CHANNEL, "a tag is left for the communicator");
 
@@ -227,7 +227,7 @@ size_t ph__operation_waits_for(const struct ph__operation *operation, size_t *nu
 
 /* ---- stages ---- */
 
-/* Asks for each pending request, and keeps those that are not done. */
+/* Tests each pending request, and keeps those that are not done. */
 static ph_status test_requests(struct ph_comm *comm, struct ph__operation *operation)
 {
     const struct ph__transport *transport = &comm->transport;

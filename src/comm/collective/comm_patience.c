@@ -8,14 +8,15 @@
 #include "base/thread/cpu.h"
 #include "net/waiter.h"
 
-/* Times since something came last. Where the processors are enough, a message that takes longer than the
- * first is not missed for a few microseconds more; where they are not, whoever sends it needs this core. */
+/* Times since the last message. With processors to spare, a message that has taken longer than spin_ns may
+ * be noticed a few microseconds later; in a crowd its sender may need this core. */
 struct stages {
     uint64_t spin_ns, offer_ns;
 };
 static const struct stages roomy = {100000, 10000000}, crowded = {2000, 100000};
 
-enum { LEAST_SLEEP_NS = 20000, MOST_SLEEP_NS = 200000, SLEEP_SHARE = 8 /* of the time slept already */ };
+/* A sleep lasts 1 / SLEEP_SHARE of the time slept already. */
+enum { LEAST_SLEEP_NS = 20000, MOST_SLEEP_NS = 200000, SLEEP_SHARE = 8 };
 
 static void sleep_for(uint64_t ns)
 {
@@ -74,8 +75,9 @@ void ph__processors_own(struct ph__processors *processors_out)
         processors_out->mask[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &set) != 0) << cpu % 64;
 }
 
-/* Launchers give each rank processors of its own by its mask; a quota, which leaves a process fewer than its
- * mask has, is of the container that they share. */
+/* Joins masks, and takes the least quota. Launchers give each rank processors of its own by its mask; a
+ * quota, which allows a process fewer processors than its mask has, belongs to the container that processes
+ * share. */
 void ph__processors_join(struct ph__processors *all, const struct ph__processors *one)
 {
     for (size_t word = 0; word < PH_MASK_WORDS; word++)

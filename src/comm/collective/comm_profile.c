@@ -1,4 +1,5 @@
-/* What operations cost: see comm.h. Operations carry what is known of them in `flight` (comm_inside.h). */
+/* Records what operations cost: see comm.h. An operation in flight keeps its record in `flight`
+ * (comm_inside.h). */
 #include "comm/collective/comm.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ ph_status ph__comm_profile_create(
     return PH_OK;
 }
 
-/* Operations that have failed keep their slots: none of them is to remember the profile. */
+/* Ends the profile and clears every pointer to it: operations that have failed keep their slots. */
 static void forget(struct ph__comm_profile *profile)
 {
     const struct ph__operations *operations = &profile->comm->operations;
@@ -78,7 +79,7 @@ static ph_status add_topic(struct ph__comm_profile *profile, const char *what)
     return PH_OK;
 }
 
-/* A slot's operations are mostly about the same. */
+/* Finds the topic of `what`, trying `former` first: a slot's operations mostly have the same. */
 static ph_status find_topic(
     struct ph__comm_profile *profile, const char *what, uint32_t former, uint32_t *topic_out)
 {
@@ -159,7 +160,7 @@ void ph__comm_profile_polled(struct ph__comm_profile *profile, uint64_t since_ns
         profile->num_dropped++;
 }
 
-/* ---- what others do ---- */
+/* ---- outside operations ---- */
 
 void ph__comm_profile_wait_begin(struct ph_comm *comm)
 {
@@ -170,7 +171,7 @@ void ph__comm_profile_wait_begin(struct ph_comm *comm)
     profile->other_polled_ns = profile->polled_ns;
 }
 
-/* Polls while it waited are the wait's time. */
+/* Adds the operation. Polls during the wait count as waiting, not as polling. */
 ph_status ph__comm_profile_wait_end(struct ph_comm *comm, const struct ph__comm_other *other)
 {
     struct ph__comm_profile *profile = comm->profile;

@@ -1,10 +1,10 @@
-/* Sums: every member has a part, to which the others send their contributions and which it adds in the order
- * of the members. all_reduce then gathers the parts. A member sends and receives 2 (n - 1) / n of the data,
- * whatever n is.
+/* Sums: every member owns a part, to which the others send their contributions and which the owner adds in
+ * the order of the members. all_reduce then gathers the parts. A member sends and receives 2 (n - 1) / n of
+ * the data, for any n.
  *
- * Staging memory holds n slots, one a member's contribution to the own part; then, where numbers do not
- * travel as they are, the parts as they travel, each as far in as all parts before it are long. Stage 1 of
- * all_reduce uses both again: the own slot for the sum, the parts for what comes. */
+ * Staging memory holds n slots, one for each member's contribution to the own part. Where numbers are packed
+ * for the wire, the packed parts follow, each at an offset that grows with the lengths of the parts before
+ * it. Stage 1 of all_reduce uses both again: the own slot for the sum, the parts for what it receives. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -13,12 +13,12 @@
 
 /* ---- parts ---- */
 
-/* Rows [first, first + count) of the data belong to a member. */
+/* Rows [first, first + count) of the data, owned by a member. */
 struct part {
     size_t first, count;
 };
 
-/* rows_of NULL: parts as equal as rows can be cut. */
+/* Returns a member's part. rows_of NULL: parts as equal as rows can be cut. */
 static struct part part_of(const struct ph__group *group, size_t rows, const size_t *rows_of, size_t member)
 {
     if (rows_of == NULL) {
@@ -36,7 +36,8 @@ static bool is_packed(const struct ph__reduction *reduction)
     return reduction->wire != PH_WIRE_FP32;
 }
 
-/* Where the bytes of a part lie that begins at this row: packed parts are aligned each. */
+/* Returns the staging offset of a member's packed part that begins at first_row; every packed part is
+ * aligned. */
 static size_t packed_at(const struct ph__reduction *reduction, size_t member, size_t first_row)
 {
     const size_t before = ph__wire_bytes(reduction->wire, first_row, reduction->columns);
@@ -54,7 +55,7 @@ static size_t part_bytes(const struct ph__reduction *reduction, size_t rows)
     return ph__wire_bytes(reduction->wire, rows, reduction->columns);
 }
 
-/* ---- the first stage: parts to their owners ---- */
+/* ---- stage 0: parts to their owners ---- */
 
 static ph_status receive_contributions(struct ph_comm *comm, struct ph__operation *operation)
 {
@@ -113,7 +114,7 @@ static void add_contributions(struct ph_comm *comm, struct ph__operation *operat
             reduction->sum, columns);
 }
 
-/* ---- all_reduce's second stage: sums to everybody ---- */
+/* ---- stage 1 of all_reduce: sums to all members ---- */
 
 static ph_status unpack_sums(struct ph_comm *comm, struct ph__operation *operation)
 {
@@ -174,8 +175,8 @@ static ph_status end_with_sum(struct ph_comm *comm, struct ph__operation *operat
     return PH_OK;
 }
 
-/* Of either stage: one message to and from each other member, of a part, all of which are at most `most_rows`
- * long. */
+/* Counts the requests of either stage: one message to and from each other member, of a part of at most
+ * most_rows rows. */
 static size_t count_requests(
     const struct ph_comm *comm, const struct ph__reduction *reduction, size_t most_rows)
 {
@@ -202,7 +203,7 @@ static ph_status start(struct ph_comm *comm, const struct ph__comm_call *call,
     return ph__operation_launch(comm, operation, ticket_out);
 }
 
-/* Numbers that need no row beside them may be cut anywhere: each is a row. */
+/* Treats each number as a row, unless a row has a scale of its own (int8): parts may then be cut anywhere. */
 ph_status ph__comm_all_reduce_start(struct ph_comm *comm, const struct ph__comm_call *call,
     const struct ph__group *group, enum ph_wire_format wire, size_t rows, size_t columns, ph_real *data,
     uint64_t *ticket_out)

@@ -1,5 +1,5 @@
-/* Progress, which is polling, and waiting, which is progress until an operation is done; and how a
- * communicator ends when a rank fails. */
+/* Progress, which is polling, and waiting, which polls until an operation is done; and how a communicator
+ * ends when a rank fails. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "comm/collective/comm_inside.h"
 #include "comm/wire/transport_open.h"
 
-/* ---- failures: what is told to whom when a rank fails, and what every later call says ---- */
+/* ---- failures: which rank is told what, and the error of every later call ---- */
 
-/* Which notice of a job was the first is known after a round trip; why a transport fails, when a dead
- * process's sockets have been closed. */
+/* ECHO_MS: time for a round trip, which tells the job's first notice. EXPLAIN_MS: time for a dead process's
+ * sockets to close, which explains a failed transport. */
 #define ECHO_MS 1000u
 #define EXPLAIN_MS 200u
 #define LOOK_PAUSE_NS 1000000
@@ -32,7 +32,7 @@ static ph_status fail_by(struct ph_comm *comm, const struct ph__comm_notice *not
     return ph__comm_check(comm);
 }
 
-/* The job's notice, if it comes in time. */
+/* Waits for the job's notice for up to timeout_ms. */
 static bool hear(struct ph_comm *comm, uint32_t timeout_ms, struct ph__comm_notice *notice_out)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_PAUSE_NS};
@@ -47,7 +47,8 @@ static bool hear(struct ph_comm *comm, uint32_t timeout_ms, struct ph__comm_noti
     return true;
 }
 
-/* What two ranks tell at once is one failure: that of which all hear. */
+/* Tells the others, and fails with the job's first notice, which may be another rank's: two ranks that fail
+ * at once share one failure. */
 static ph_status fail_and_tell(struct ph_comm *comm, const struct ph__comm_notice *notice)
 {
     struct ph__comm_notice first;
@@ -56,7 +57,7 @@ static ph_status fail_and_tell(struct ph_comm *comm, const struct ph__comm_notic
     return fail_by(comm, hear(comm, ECHO_MS, &first) ? &first : notice);
 }
 
-/* Looks at the watch if that was `interval_ns` ago. */
+/* Looks at the watch if the last look was `interval_ns` ago. */
 static ph_status look_at_watch(struct ph_comm *comm, uint64_t now_ns, uint64_t interval_ns)
 {
     struct ph__comm_notice notice;
@@ -80,7 +81,7 @@ ph_status ph__comm_fail_here(struct ph_comm *comm, const char *format, ...)
     return fail_and_tell(comm, &notice);
 }
 
-/* Fails as ph__comm_fail_here() does, for `rank`, which was waited for in vain. */
+/* Fails as ph__comm_fail_here() does, for `rank`, which timed out. */
 static ph_status fail_for(struct ph_comm *comm, size_t rank, const char *text)
 {
     struct ph__comm_notice notice = {.rank = (uint32_t)rank, .status = PH_ERROR_PEER, .has_died = true};
@@ -123,7 +124,7 @@ bool ph_comm_speaks(const struct ph_comm *comm)
 
 /* ---- progress and waiting ---- */
 
-/* How often the watch is looked at, by a rank that computes and by one that waits. */
+/* Intervals between looks at the watch, of a rank that computes and of one that waits. */
 #define COMPUTING_LOOK_NS 10000000u
 #define WAITING_LOOK_NS 2000000u
 
@@ -201,8 +202,7 @@ ph_status ph__comm_wait(struct ph_comm *comm, uint64_t ticket)
     const bool was_done = operation->is_done;
     const uint64_t since_ns = ph__clock_ns();
     uint64_t waited_ns = 0;
-    PH_TRY(was_done ? ph__comm_progress(comm)
-                    : look_and_poll(comm)); /* a poll like any other, or part of the wait */
+    PH_TRY(was_done ? ph__comm_progress(comm) : look_and_poll(comm)); /* a poll, or part of the wait */
     if (!was_done) {
         const ph_status status = poll_until_done(comm, operation, since_ns);
         waited_ns = ph__clock_ns() - since_ns;

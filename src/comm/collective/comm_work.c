@@ -1,5 +1,5 @@
-/* Work of some ranks that the others wait for, however long it takes. Whoever works tells the others every
- * TELL_NS that it goes on; the first rank does so, too, while it reads texts of all. */
+/* Work of some ranks that the others wait for, however long it takes. A working rank tells the others every
+ * TELL_NS that it goes on; the first rank also does so while it reads the texts of all. */
 #include <stdlib.h>
 
 #include "base/memory/memory.h"
@@ -60,7 +60,7 @@ ph_status ph__comm_work_by_all(struct ph_comm *comm, ph__comm_work *work, void *
 
 /* ---- texts ---- */
 
-/* What the first rank says to another one. */
+/* Message of the first rank to another one. */
 enum word { IT_GOES_ON, YOUR_TURN, IT_IS_OVER };
 
 struct texts {

@@ -1,5 +1,5 @@
-/* One lock is held by whoever calls the watch behind, which is for one thread at a time; the thread holds it
- * for a look, and lets go of it while it sleeps. */
+/* A thread that attends to a watch. A lock guards the inner watch, which serves one thread at a time; the
+ * thread holds it during a look, and releases it while it sleeps. */
 #include "comm/watch/watch.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 struct attendant {
     struct ph__comm_watch inner;
-    pthread_mutex_t lock; /* of what is above and below */
+    pthread_mutex_t lock; /* guards all other members */
     pthread_cond_t ending;
     bool is_over;
     pthread_t thread;
@@ -80,7 +80,7 @@ static void close_watch(void *context, bool is_clean)
     destroy(attendant);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static void init_ending(pthread_cond_t *ending)
 {

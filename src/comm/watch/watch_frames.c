@@ -1,5 +1,5 @@
-/* Rank 0's nonce, and who it is, are what it says in its hello: the transcript holds the hello of the
- * other rank, and these. */
+/* Frames and proofs of the watch: see watch_frames.h. The transcript of a proof is the other rank's hello and
+ * what rank 0 says of itself: who it is, and its nonce. */
 #include "comm/watch/watch_frames.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static const char from_a_rank[] = "a message of the watch";
 
 /* ---- texts ---- */
 
-/* What is no character, or would steer a terminal, becomes '?': the other side refuses it. */
+/* Replaces by '?' bytes that are no character or would steer a terminal: the other side refuses them. */
 static void make_plain(char *text, size_t capacity)
 {
     uint32_t code;
@@ -149,7 +149,7 @@ ph_status ph__watch_get_notice(
 
 /* ---- proofs ---- */
 
-/* What rank 0 says before its proof. */
+/* Sums the hello and what rank 0 says before its proof into the transcript. */
 static ph_status sum_hellos(const void *hello, size_t hello_size, const struct ph__watch_answer *answer,
     struct ph__challenge *challenge)
 {

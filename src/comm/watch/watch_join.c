@@ -1,7 +1,7 @@
-/* See watch.h; here is how the others come to rank 0. An address that does not answer, or where somebody else
- * answers (each host may have a bridge of the same address), must not use up the time of the next one: each
- * has its share, and twice as much the next time. Whoever rank 0 has welcomed waits for it to say that all
- * have come. */
+/* Finds rank 0 and joins its watch: see watch.h. An address that does not answer, or where a stranger answers
+ * (each host may have a bridge of the same address), must not use up the time of the next one: each address
+ * has a share of the time, which doubles in every round. A rank that rank 0 has welcomed waits until rank 0
+ * says that all have come. */
 #include <assert.h>
 #include <poll.h>
 #include <string.h>
@@ -12,21 +12,21 @@
 #include "net/link/socket.h"
 
 #define FIRST_SHARE_MS 250u
-#define RETRY_MS 20            /* before all addresses are tried anew */
-#define VERDICT_NS 2000000000u /* for rank 0's word on who has not come within the time, to arrive */
+#define RETRY_MS 20            /* pause before all addresses are tried anew */
+#define VERDICT_NS 2000000000u /* time for rank 0's report of missing ranks to arrive */
 
-struct visit { /* to rank 0, or whoever is there */
+struct visit { /* to rank 0, or to a stranger at its address */
     const struct ph__watch_options *options;
     struct ph__secret secret;
     uint64_t deadline_ns;
-    const char *address; /* that is tried */
+    const char *address; /* being tried */
     struct ph__control_stream *stream;
     struct ph__watch_who host; /* rank 0, once it has proved itself */
 };
 
 /* ---- frames ---- */
 
-/* Of several frames that have come, one after the other. */
+/* Waits for the next frame; of several that have come each call takes one. */
 static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct ph__control_frame *frame_out)
 {
     struct pollfd polled = {.fd = ph__control_stream_socket(visit->stream), .events = POLLIN};
@@ -56,7 +56,8 @@ static ph_status await(
 
 /* ---- one address ---- */
 
-/* Until it has proved itself, it has a share of the time; then it is rank 0, which is not left any more. */
+/* Exchanges proofs. The peer has a share of the time until it has proved itself; then it is rank 0, and the
+ * rank waits for it until the deadline. */
 static ph_status greet(struct visit *visit, uint64_t share_end_ns)
 {
     unsigned char body[PH_WATCH_MAX_BODY], proof[PH_PROOF_BYTES];
@@ -100,7 +101,7 @@ static uint32_t share_of(const struct visit *visit, uint32_t share_ms)
     return share_ms < left_ms ? share_ms : left_ms;
 }
 
-/* PH_ERROR_PEER: it was at none of them, and the last error is that of the last. */
+/* Tries each address once. PH_ERROR_PEER: rank 0 was at none of them; the error text is that of the last. */
 static ph_status visit_any(
     struct visit *visit, const struct ph__watch_invitation *invitation, uint32_t share_ms)
 {

@@ -1,6 +1,6 @@
-/* See watch.h; here is how rank 0 waits for the others. Whoever connects is a candidate until it has proved
- * itself: HELLO, our CHALLENGE, PROOF. Candidates that say anything else are dropped, and so is the one that
- * has waited longest when more wait than ranks are missing and some strangers besides. */
+/* Waits on rank 0 for the other ranks: see watch.h. A connection is a candidate until it has proved itself:
+ * HELLO, our CHALLENGE, PROOF. A candidate that says anything else is dropped. So is the one that has waited
+ * longest when more wait than missing ranks and MAX_STRANGERS. */
 #include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -22,19 +22,19 @@
 #include "net/link/socket.h"
 
 #define MAX_STRANGERS 16u   /* that wait */
-#define OWN_DESCRIPTORS 64u /* of the process: its files, and what the watch listens with */
+#define OWN_DESCRIPTORS 64u /* for the process's files, and the watch's listening sockets */
 
 struct candidate {
     struct ph__watch_listener *listener;
     struct ph__control_stream *stream;
     struct ph__event_source *source;
     bool is_challenged;
-    struct ph__watch_who who; /* as it says */
+    struct ph__watch_who who; /* as the candidate claims */
     struct ph__challenge challenge;
     struct candidate *older, *newer;
 };
 
-struct place { /* that is listened at */
+struct place { /* an address that is listened at */
     struct ph__watch_listener *listener;
     int socket;
     struct ph__event_source *source;
@@ -83,7 +83,7 @@ static ph_status challenge(struct candidate *candidate, const struct ph__control
     return ph__watch_say(candidate->stream, PH_WATCH_CHALLENGE, body, writer.used);
 }
 
-/* A rank that is here already does not come again. */
+/* Checks a candidate's proof; a rank that is here already must not come again. */
 static ph_status check_proof(struct candidate *candidate, const struct ph__control_frame *proof)
 {
     const struct ph__watch_listener *listener = candidate->listener;
@@ -116,7 +116,7 @@ static ph_status heed(struct candidate *candidate, bool *has_proved_out)
     return PH_OK;
 }
 
-/* There will be no watch, for the last error: all who are here hear so. */
+/* Gives the watch up for the last error, and tells the ranks that are here. */
 static void give_up(struct ph__watch_listener *listener, ph_status status)
 {
     struct ph__comm_notice notice = {.rank = 0, .status = status};
@@ -124,7 +124,7 @@ static void give_up(struct ph__watch_listener *listener, ph_status status)
     ph__watch_star_note(listener->star, &notice);
 }
 
-/* The candidate becomes a peer. */
+/* Turns the candidate into a peer. */
 static void adopt(struct candidate *candidate)
 {
     struct ph__watch_listener *listener = candidate->listener;
@@ -184,10 +184,10 @@ ph_status ph__watch_listener_admit(struct ph__watch_listener *listener, int sock
 
 /* ---- addresses ---- */
 
-/* The addresses at which other ranks may find this one (getifaddrs(3)). An address that is valid on one link
- * alone (fe80::/10) would need the name that the link has on the other host, and is left out. */
+/* Addresses at which other ranks may find this one (getifaddrs(3)). Link-local addresses (fe80::/10) are left
+ * out: they would need the name that the link has on the other host. */
 
-/* 0: no address of the Internet. */
+/* Returns 0 when the address is not of IPv4 or IPv6. */
 static socklen_t address_size(const struct sockaddr *address)
 {
     if (address == NULL)
@@ -230,7 +230,7 @@ ph_status ph__watch_hosts(
 
 /* ---- listening ---- */
 
-/* One connection, so that those who are here have their turn before more come. */
+/* Accepts one connection a call, so that those accepted before have their turn first. */
 static void hear_place(void *context, uint32_t events)
 {
     const struct place *place = context;
@@ -267,7 +267,7 @@ static ph_status listen_at(
     return status;
 }
 
-/* At all addresses where that is possible. */
+/* Listens at all addresses where that is possible. */
 static ph_status listen_at_all(
     struct ph__watch_listener *listener, bool is_one_host, struct ph__watch_invitation *invitation)
 {

@@ -1,6 +1,6 @@
-/* See watch.h; here is the watch once all have come. Rank 0 and the others differ in two things: a notice
- * that is new to rank 0 goes to all others, and another rank's own does not count before rank 0 has sent it
- * back: of several that fail at once one is the first for all. */
+/* The watch once all have come: see watch.h. Rank 0 and the others differ in two things. Rank 0 passes a new
+ * notice on to all others. Another rank's own notice does not count until rank 0 has sent one back: of
+ * several ranks that fail at once, one is the first for all. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "base/thread/clock.h"
 #include "comm/watch/watch_state.h"
 
-#define LAST_WORD_MS 1000 /* to say it, and to hear what rank 0 has heard first */
-#define KEPT_BYTES 1024   /* of the last error's text: all that there may be */
+#define LAST_WORD_MS 1000 /* to send a last notice, and to receive rank 0's first */
+#define KEPT_BYTES 1024   /* bytes of the last error's text, at most */
 
 /* ---- connections ---- */
 
@@ -39,8 +39,8 @@ static void close_peer(struct ph__watch_peer *peer)
     peer->stream = NULL;
 }
 
-/* What cannot leave now does so when there is room. That a connection is broken is found out by who reads
- * from it, so that what the other side has said before its end is heard. */
+/* Sends as much as the socket takes; the rest goes when there is room. A broken connection is detected by its
+ * reader, so that frames from before the peer's end are read. */
 static void flush_peer(struct ph__watch_peer *peer)
 {
     (void)ph__control_stream_flush(peer->stream);
@@ -49,7 +49,7 @@ static void flush_peer(struct ph__watch_peer *peer)
         close_peer(peer);
 }
 
-/* Whom nothing can be told any more hears that the connection has ended. */
+/* Sends a frame. A peer that cannot be told is cut off: the closed connection tells it. */
 static void send_to(struct ph__watch_peer *peer, enum ph__watch_frame type, const void *body, size_t size)
 {
     if (peer->stream == NULL || peer->has_left)
@@ -90,7 +90,7 @@ void ph__watch_star_note(struct ph__watch_star *star, const struct ph__comm_noti
         send_notice(star, notice);
 }
 
-/* Its connection has ended. reason: why, or NULL: the other side has closed it. */
+/* Handles the end of a peer's connection; reason NULL: the peer has closed it. */
 static void lose(struct ph__watch_peer *peer, const char *reason)
 {
     const struct ph__watch_who *who = &peer->who;
@@ -119,7 +119,7 @@ static ph_status obey(struct ph__watch_peer *peer, const struct ph__control_fram
     return PH_OK;
 }
 
-/* What was said before the end counts before the end. */
+/* Obeys all frames received, also those from before the connection's end. */
 static ph_status obey_all(struct ph__watch_peer *peer)
 {
     struct ph__control_frame frame;
@@ -161,7 +161,7 @@ void ph__watch_star_turn(struct ph__watch_star *star, int timeout_ms)
 {
     char error[KEPT_BYTES];
     keep_error(error);
-    if (ph__event_loop_run(star->loop, timeout_ms) != PH_OK) { /* a bug of ours: it would hear nothing more */
+    if (ph__event_loop_run(star->loop, timeout_ms) != PH_OK) { /* our bug: nothing more would be received */
         struct ph__comm_notice notice = {.rank = (uint32_t)star->rank, .status = PH_ERROR_BUG};
         snprintf(notice.text, sizeof notice.text, "%s", ph_error_text());
         ph__watch_star_note(star, &notice);
@@ -195,7 +195,7 @@ static bool look(void *context, struct ph__comm_notice *notice_out)
     return star->has_notice;
 }
 
-/* Whether rank 0 is there to send a notice back. */
+/* Returns true when rank 0 is there to send a notice back. */
 static bool may_be_answered(const struct ph__watch_star *star)
 {
     return star->rank != 0 && star->peers[0].stream != NULL && !star->peers[0].has_left;
@@ -207,7 +207,7 @@ static void tell(void *context, const struct ph__comm_notice *notice)
     const uint64_t deadline_ns = ph__clock_deadline(LAST_WORD_MS);
     char error[KEPT_BYTES];
     keep_error(error);
-    ph__watch_star_turn(star, 0); /* another rank's may be here */
+    ph__watch_star_turn(star, 0); /* another rank's notice may be here */
     if (!star->has_notice && star->rank != 0)
         send_notice(star, notice);
     while (!star->has_notice && may_be_answered(star) && ph__clock_ns() < deadline_ns)
@@ -217,7 +217,8 @@ static void tell(void *context, const struct ph__comm_notice *notice)
     restore_error(error);
 }
 
-/* What has come and is not read would make the system cut the connection with what is on its way in it. */
+/* Closes the star. Pending input is read first: the system would reset a connection that has some, and lose
+ * the output on its way. */
 static void close_star(void *context, bool is_clean)
 {
     struct ph__watch_star *star = context;
@@ -236,7 +237,7 @@ struct ph__comm_watch ph__watch_star_table(struct ph__watch_star *star)
     return (struct ph__comm_watch){.context = star, .look = look, .tell = tell, .close = close_star};
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 ph_status ph__watch_star_create(size_t rank, size_t world_size, struct ph__watch_star **star_out)
 {
@@ -281,6 +282,6 @@ ph_status ph__watch_star_add(
         return status;
     }
     *peer = (struct ph__watch_peer){.star = star, .who = *who, .stream = stream, .source = source};
-    hear(peer, EPOLLIN); /* what the stream has received already, nothing would tell of */
+    hear(peer, EPOLLIN); /* no event would tell of what the stream has received already */
     return PH_OK;
 }

@@ -1,11 +1,11 @@
 /* MPI as a transport: a plugin, which transport_open.c loads.
  *
  * Compiled once against each library's mpi.h, since an MPI_Request is a pointer in one and a number in the
- * other; nothing else here knows which it is. Messages travel on a communicator of our own, so that a program
+ * other; nothing else here depends on that. Messages travel on a communicator of our own, so that a program
  * may use MPI beside us; a program that has initialised MPI itself also finalizes it.
  *
  * MPI has no way to leave a job in which a rank has failed: MPI_Finalize waits for the dead, and MPI_Abort
- * kills ranks that still have something to say. So after a failure neither is called, and the process ends
+ * kills ranks that still have something to report. So after a failure neither is called, and the process ends
  * with its own exit code. */
 #include <errno.h>
 #include <mpi.h>
@@ -17,8 +17,8 @@
 
 #include "comm/wire/transport.h"
 
-#define IS_SENT UINT64_MAX /* a request's spare word: no message that is received has so many bytes */
-#define MOST_TEXT 200      /* of MPI's, so that what it is about stands before it */
+#define IS_SENT UINT64_MAX /* a request's spare word: no received message has so many bytes */
+#define MOST_TEXT 200      /* of MPI's text, to leave room for its subject */
 
 struct job {
     MPI_Comm comm;
@@ -28,14 +28,14 @@ struct job {
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request fits into a transport's word");
 
-/* Writes what `doing` has failed with, in one line, and returns false. */
+/* Writes why `doing` has failed, in one line, and returns false. */
 static bool fail(char error[PH_TRANSPORT_ERROR_BYTES], const char *doing, int code)
 {
     char text[MPI_MAX_ERROR_STRING + 1] = "";
     int length = 0;
     if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
         snprintf(text, sizeof text, "error %d", code);
-    text[strcspn(text, "\n")] = '\0'; /* behind it MPICH tells its way through its own functions */
+    text[strcspn(text, "\n")] = '\0'; /* MPICH goes on with a trace of its own functions */
     snprintf(error, PH_TRANSPORT_ERROR_BYTES, "%s: %.*s", doing, MOST_TEXT, text);
     return false;
 }
@@ -71,8 +71,8 @@ static bool receive_message(void *context, size_t from, int tag, void *data, siz
     return true;
 }
 
-/* Of a request that has failed. Open MPI 4 has by then written the whole message, also what is beyond the
- * end. */
+/* Writes why a request has failed, and returns false. Open MPI 4 has by then written the whole message, also
+ * beyond the end of its memory. */
 static bool fail_to_pass(char error[PH_TRANSPORT_ERROR_BYTES], uint64_t wanted_bytes, int code)
 {
     int class = MPI_SUCCESS;
@@ -114,9 +114,9 @@ static bool test_request(void *context, struct ph__transport_request *request, b
     return true;
 }
 
-/* Tells Hydra, and whoever else speaks its simple protocol, that this process is through with MPI: otherwise
- * it kills all ranks with SIGKILL as soon as one has exited, whatever they were about to do or say. Open
- * MPI's mpirun is not to be told: it sends SIGTERM a second later, SIGKILL after one more. */
+/* Tells Hydra, and other launchers with its simple protocol, that this process is through with MPI: otherwise
+ * Hydra kills all ranks with SIGKILL as soon as one has exited, whatever they are doing. Open MPI's mpirun
+ * has no such message: it sends SIGTERM a second later, SIGKILL after one more. */
 static void sign_off(void)
 {
     static const char words[] = "cmd=finalize\n";
@@ -128,11 +128,12 @@ static void sign_off(void)
     if (write(launcher, words, sizeof words - 1) != (ssize_t)(sizeof words - 1))
         return;
     while (read(launcher, answer, sizeof answer) < 0 && errno == EINTR) {
-        /* a signal came first; who leaves without the answer ends Hydra's proxy, and with it the others */
+        /* a signal came first; leaving without the answer would end Hydra's proxy, and with it the other
+         * ranks */
     }
 }
 
-/* The job's memory stays where messages may still be on their way. */
+/* Closes the transport. After a failure the job's memory stays, since messages may still be on their way. */
 static void leave(void *context, bool is_clean)
 {
     struct job *job = context;
@@ -146,7 +147,8 @@ static void leave(void *context, bool is_clean)
     free(job);
 }
 
-/* Whether this process may read its own memory in the way in which ranks of a host read each other's. */
+/* Returns true when this process may read its own memory in the way in which ranks of a host read each
+ * other's. */
 static bool may_read_across(void)
 {
     char from = 0, to = 0;
@@ -154,10 +156,10 @@ static bool may_read_across(void)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
-/* Over TCP a message of up to the eager limit goes off at once. A longer one waits until its receiver has
- * looked, and then its sender again, and both look between operators only: gradients of a layer would travel
- * behind backward, not meanwhile. Open MPI's own limits are 64 and 128 KiB; the second may not be below the
- * first. */
+/* Raises Open MPI's TCP limits. A message of up to the eager limit is sent at once. A longer one waits until
+ * its receiver has looked, and then its sender again, and both look only between operators: a layer's
+ * gradients would travel after backward, not during it. Open MPI's own limits are 64 and 128 KiB; the second
+ * may not be below the first. */
 static void prepare_tcp(void)
 {
     static const char eager[] = "OMPI_MCA_btl_tcp_eager_limit", most[] = "OMPI_MCA_btl_tcp_max_send_size";
@@ -167,16 +169,16 @@ static void prepare_tcp(void)
     setenv(most, "8388608", 0);
 }
 
-/* As Hydra tells it. */
+/* Returns true when Hydra says that all ranks are on one host. */
 static bool is_one_host(void)
 {
     const char *ranks = getenv("PMI_SIZE"), *neighbours = getenv("MPI_LOCALNRANKS");
     return ranks != NULL && neighbours != NULL && strcmp(ranks, neighbours) == 0;
 }
 
-/* A container may forbid ranks to read each other's memory. Open MPI 4 finds out in the middle of a message.
- * UCX, below MPICH, goes by TCP then, also between ranks of one host, and may hang when it closes that
- * (openucx/ucx, issue 8738). */
+/* Prepares for containers that forbid ranks to read each other's memory. Open MPI 4 finds out in the middle
+ * of a message. UCX, below MPICH, then uses TCP also between ranks of one host, and may hang when it closes
+ * the connection (openucx/ucx, issue 8738). */
 static void prepare_container(void)
 {
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
@@ -184,8 +186,8 @@ static void prepare_container(void)
         setenv("UCX_TLS", "self,sm", 0);
 }
 
-/* The libraries read the environment when they are initialised; what somebody has set stays. An idle rank of
- * Open MPI offers its processor to others, since waiting is polling. */
+/* Sets variables that the libraries read when they are initialised; values that a user has set stay. An idle
+ * rank of Open MPI then offers its processor to others, since waiting is polling. */
 static void prepare_environment(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
@@ -194,7 +196,7 @@ static void prepare_environment(void)
         prepare_container();
 }
 
-/* "Open MPI 4.1.4", "MPICH 4.0.2"; of others the first line of what they say. */
+/* Writes "Open MPI 4.1.4", "MPICH 4.0.2", or the first line of another library's version. */
 static void name_library(char *name_out, size_t size)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "", version[32];
@@ -232,7 +234,7 @@ static bool initialise(bool *is_ours_out, char error[PH_TRANSPORT_ERROR_BYTES])
     return false;
 }
 
-/* A communicator of our own, whose errors are returned. */
+/* Makes a communicator of our own, which returns its errors, and fills the table. */
 static bool found(struct job *job, struct ph__transport *transport_out, char error[PH_TRANSPORT_ERROR_BYTES])
 {
     int rank = 0, size = 0, code;

@@ -1,12 +1,11 @@
-/* What carries messages between the ranks of a job: one table of functions, which a plugin fills.
+/* Carries messages between the ranks of a job: one table of functions, which a plugin fills.
  *
  * A plugin is a shared object that knows one MPI library and nothing of libphloem: it is compiled from
  * mpi_transport.c, once for each library, and loaded by transport_open.c. Tests fill the same table with
  * queues between threads; a simulator could. So this header includes no other of ours, and errors are text.
  *
- * Messages between two ranks that have the same tag arrive in the order in which they were started; no others
- * promise an order. All calls come from one thread (MPI_THREAD_FUNNELED). Nothing here waits but open and
- * close. */
+ * Messages between two ranks with the same tag arrive in the order in which they were started; other messages
+ * have no order. All calls come from one thread (MPI_THREAD_FUNNELED). Only open and close wait. */
 #ifndef PH_COMM_TRANSPORT_H
 #define PH_COMM_TRANSPORT_H
 
@@ -16,36 +15,36 @@
 
 #define PH_TRANSPORT_VERSION 1u
 #define PH_TRANSPORT_SYMBOL "ph__transport_plugin" /* const struct ph__transport_plugin */
-#define PH_TRANSPORT_MAX_TAG 32767                 /* what MPI promises */
+#define PH_TRANSPORT_MAX_TAG 32767                 /* MPI guarantees no more */
 #define PH_TRANSPORT_MAX_BYTES ((size_t)1 << 30)   /* of one message: MPI counts in int */
 #define PH_TRANSPORT_ERROR_BYTES 256
 
-/* A message on its way, in the caller's memory; the transport's word says which it is. */
+/* A message in flight, in the caller's memory; the transport's word identifies it. */
 struct ph__transport_request {
-    void *word;     /* of MPI: the MPI_Request, in as many bytes as fit */
-    uint64_t spare; /* the transport's own */
+    void *word;     /* MPI: the MPI_Request, in as many bytes as it has */
+    uint64_t spare; /* for the transport's use */
 };
 
 struct ph__transport {
-    void *context; /* given to each function */
+    void *context; /* passed to each function */
     size_t rank, world_size;
     const char *name; /* "Open MPI 4.1.4"; until close */
 
-    /* Each returns false after an error, with one line of text in `error`. The data are borrowed until the
+    /* These return false after an error, with one line of text in `error`. The data are borrowed until the
      * request is done; bytes <= PH_TRANSPORT_MAX_BYTES, 0 is a message as well, and a rank may send to
      * itself. */
     bool (*send)(void *context, size_t to, int tag, const void *data, size_t bytes,
         struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
-    /* The message must have exactly so many bytes: another length is an error of test. */
+    /* The message must have exactly `bytes` bytes: test fails on another length. */
     bool (*receive)(void *context, size_t from, int tag, void *data, size_t bytes,
         struct ph__transport_request *request_out, char error[PH_TRANSPORT_ERROR_BYTES]);
-    /* Makes progress; a request that is done is the caller's to use anew. */
+    /* Makes progress; the caller may reuse a request that is done. */
     bool (*test)(void *context, struct ph__transport_request *request, bool *is_done_out,
         char error[PH_TRANSPORT_ERROR_BYTES]);
 
-    /* is_clean: all ranks have met to close, and nothing is on its way; it may wait for them, without a limit
-     * and without hearing of deaths. Else it takes no further part: requests that are not done are given up,
-     * and their memory must stay until the process ends. */
+    /* is_clean: all ranks have met to close, and nothing is on its way; close may wait for them, without a
+     * limit and without learning of deaths. Else close takes no further part in the job: pending requests are
+     * given up, and their memory must stay until the process ends. */
     void (*close)(void *context, bool is_clean);
 };
 

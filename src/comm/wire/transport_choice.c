@@ -1,4 +1,4 @@
-/* The choice of a transport: see transport_open.h. */
+/* Chooses the transport: see transport_open.h. */
 #include "comm/wire/transport_open.h"
 
 #include <stdbool.h>
@@ -7,10 +7,10 @@
 
 #include "base/text/number.h"
 
-/* In this order, since one launcher may run inside of another, or speak several languages. PMI is spoken by
- * Hydra, which numbers the processes of a host itself, and by srun. */
+/* Tried in this order, since one launcher may run inside of another, or speak several protocols. Hydra, which
+ * numbers the processes of a host itself, and srun both speak PMI. */
 static const struct {
-    const char *present, *count; /* variables: of this process, and of how many there are */
+    const char *present, *count; /* variables: set in each process; the number of processes */
     const char *places[2];       /* number the processes of a host from 0; the first that is set counts */
     const char *transport;
 } launchers[] = {
@@ -22,7 +22,7 @@ static const struct {
 /* Launchers that start processes without telling them how to meet. */
 static const struct {
     const char *count;
-    const char *places[2]; /* as of launchers */
+    const char *places[2]; /* as in launchers */
     const char *instead;
 } strangers[] = {
     {"SLURM_STEP_NUM_TASKS", {"SLURM_LOCALID", NULL},
@@ -32,7 +32,7 @@ static const struct {
 
 static const char *const transports[] = {"self", "openmpi", "mpich"};
 
-/* 0: it is not set, or no count. */
+/* Returns 0 when the variable is not set, or not a positive number. */
 static size_t read_count(const char *variable)
 {
     int64_t count = 0;
@@ -50,7 +50,7 @@ static ph_status find_transport(const char *wanted, const char *said_by, const c
     return ph_fail(PH_ERROR_USAGE, "%s '%s': there are auto, self, openmpi and mpich", said_by, wanted);
 }
 
-/* NULL: no launcher that is known has started this process. */
+/* Returns the transport of the launcher that started this process; NULL when no known one did. */
 static const char *find_launched(struct ph__transport_choice *choice)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
@@ -99,8 +99,8 @@ ph_status ph__transport_choose(const char *wanted, struct ph__transport_choice *
     return PH_OK;
 }
 
-/* Where nothing numbers a host's processes each is the first: what several say is better than what nobody
- * does. */
+/* Returns true also when nothing numbers the host's processes: an error reported several times is better than
+ * one not reported. */
 static bool is_first_place(const char *const places[2])
 {
     const char *place = getenv(places[0]) != NULL ? places[0] : places[1];

@@ -7,15 +7,15 @@
 
 #include "base/file/file.h"
 
-/* ---- where plugins lie: PH_PLUGIN_FOLDER is the folder of installed plugins as seen from that of installed
- * programs ---- */
+/* ---- finding plugins: PH_PLUGIN_FOLDER is their installed folder, relative to that of installed programs
+ * ---- */
 
 struct search {
     struct ph__arena *arena;
     const char *file;
     const char *path;    /* NULL: not found yet */
-    const char *folders; /* "", or those without it: "/a, /b" */
-    const char *around;  /* "", or where has been looked already */
+    const char *folders; /* folders without the plugin: "", or "/a, /b" */
+    const char *around;  /* folder searched already, or "" */
 };
 
 static ph_status look_into(struct search *search, const char *folder)
@@ -33,8 +33,8 @@ static ph_status look_into(struct search *search, const char *folder)
     return PH_OK;
 }
 
-/* Where a program or a library lies in `folder`: builds have plugins in the same, installed programs where
- * PH_PLUGIN_FOLDER leads, and installed libraries have them in a folder below. */
+/* Searches around `folder`, which holds a program or a library: builds have plugins in the same folder,
+ * installed programs at PH_PLUGIN_FOLDER, and installed libraries in the folder phloem below. */
 static ph_status look_around(struct search *search, const char *folder)
 {
     if (strcmp(folder, search->around) == 0)
@@ -49,8 +49,8 @@ static ph_status look_around(struct search *search, const char *folder)
     return look_into(search, from_program);
 }
 
-/* Of a file that is given by its whole path: a program's own name may be relative to a folder that it was in
- * long ago. */
+/* Searches beside a file given by its absolute path: a program's own name may be relative to a folder that it
+ * has left. */
 static ph_status look_beside(struct search *search, const char *file)
 {
     char path[PATH_MAX];
@@ -65,7 +65,7 @@ ph_status ph__plugin_find(
 {
     struct search search = {.arena = arena, .file = file, .folders = "", .around = ""};
     const char *chosen = getenv("PHLOEM_PLUGINS");
-    static const char own = 0; /* lies in the library that this is linked into, or in the program */
+    static const char own = 0; /* its address is in the library that this is linked into, or in the program */
     Dl_info library;
     if (chosen != NULL) {
         PH_TRY(look_into(&search, chosen));
@@ -92,7 +92,7 @@ static const struct library libraries[] = {
     {"mpich", "MPICH", "libphloem_mpich.so", "mpich", "libmpich-dev"},
 };
 
-/* All that it links is for all to see: parts of MPI that it loads itself want its symbols. */
+/* Loads a plugin, with global symbols: parts of MPI that it loads later need them. */
 static ph_status load(
     const struct library *library, const char *path, const struct ph__transport_plugin **plugin_out)
 {
@@ -132,7 +132,8 @@ static ph_status open_library(const struct library *library, struct ph__transpor
     return PH_OK;
 }
 
-/* One MPI's library that another MPI's launcher has started takes every process for a job of its own. */
+/* Compares the launcher's number of ranks with the transport's: an MPI library started by another MPI's
+ * launcher takes every process for a job of its own. */
 static ph_status check_ranks(const struct ph__transport_choice *choice, const struct ph__transport *transport)
 {
     if (choice->num_ranks == 0 || choice->num_ranks == transport->world_size)

@@ -1,4 +1,4 @@
-/* Opens the transport of this process, by what is wanted and what the launcher says. */
+/* Opens the transport of this process, from the caller's wish and the launcher's environment. */
 #ifndef PH_COMM_TRANSPORT_OPEN_H
 #define PH_COMM_TRANSPORT_OPEN_H
 
@@ -9,43 +9,42 @@
 #include "comm/wire/transport.h"
 #include "phloem/status.h"
 
-/* The caller closes it. A plugin stays loaded until the process ends, since MPI cannot be unloaded.
- * PH_ERROR_USAGE: nothing fits, or is not installed; the transport joins another number of ranks than were
- * started. PH_ERROR_PEER: the job could not be joined. */
+/* Opens the transport, which the caller closes. A plugin stays loaded until the process ends, since MPI
+ * cannot be unloaded. PH_ERROR_USAGE: no transport fits, or is installed; the transport joins another number
+ * of ranks than were started. PH_ERROR_PEER: the job could not be joined. */
 ph_status ph__transport_open(const char *wanted, struct ph__transport *transport_out);
 
-/* A world of one: what a program has that no launcher started. Messages to itself are copied when both ends
- * are there. */
+/* Opens a world of one, for a program that no launcher started. A message to itself is copied once both its
+ * send and its receive have been started. */
 ph_status ph__transport_self_open(struct ph__transport *transport_out);
 
-/* Where plugins lie: beside the program or the library that asks, which is a build, or where both were
- * installed, wherever that has been moved to. $PHLOEM_PLUGINS names another folder, instead of all these.
+/* Finds a plugin beside the program or the library that asks: in a build, or in an installation, wherever
+ * that has been moved to. $PHLOEM_PLUGINS names another folder, instead of all these.
  *
- * The path of the first that is there; *path_out NULL: there is none, and *folders_out names those that were
- * looked through. Both owned by the arena. */
+ * *path_out: the path of the first that exists, or NULL; *folders_out then names the folders searched. Both
+ * owned by the arena. */
 ph_status ph__plugin_find(
     struct ph__arena *arena, const char *file, const char **path_out, const char **folders_out);
 
 /* ---- the choice: transport_choice.c ---- */
 
-/* Which transport joins the job that a launcher has started: read from what it has left in the environment.
- */
+/* The transport that joins the launcher's job, read from the environment. */
 
 struct ph__transport_choice {
     const char *name;       /* "self", "openmpi", "mpich"; static */
-    size_t num_ranks;       /* as the launcher has it; 0: it does not say */
-    const char *counted_by; /* the variable that says so, static; NULL: none */
+    size_t num_ranks;       /* by the launcher; 0: not told */
+    const char *counted_by; /* the variable with that number, static; NULL: none */
 };
 
-/* wanted: NULL or "auto": what $PHLOEM_MPI says and, where it is not set, what the launcher speaks: Open
- * MPI's mpirun and whoever speaks PMIx means openmpi, Hydra and whoever else speaks PMI mpich. Without a
- * launcher, or by one that has started this process alone, it is self. PH_ERROR_USAGE: there is no such
- * transport; several processes were started, and no MPI was told. */
+/* Chooses the transport. wanted NULL or "auto": $PHLOEM_MPI decides and, where it is not set, the launcher:
+ * Open MPI's mpirun and others that speak PMIx mean openmpi, Hydra and others that speak PMI mpich. Without a
+ * launcher, or for a process started alone, it is self. PH_ERROR_USAGE: unknown transport; several processes
+ * were started without an MPI. */
 ph_status ph__transport_choose(const char *wanted, struct ph__transport_choice *choice_out);
 
-/* Whether the launcher has started no process of the job on this host before this one; who was started alone
- * is the first, as a batch script of Slurm is, and so is each of those that PHLOEM_MPI=self sets apart or
- * nothing numbers. */
+/* Returns true when the launcher started no process of the job on this host before this one. A process
+ * started alone is the first, as a batch script of Slurm is; so is each process that PHLOEM_MPI=self sets
+ * apart or that has no number. */
 bool ph__transport_is_first_of_host(void);
 
 #endif

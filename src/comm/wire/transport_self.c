@@ -1,5 +1,6 @@
-/* Ends that wait for their other end stand in one list, oldest first; of one tag these are either all
- * sends or all receives, since a send meets the oldest receive that waits, and the other way round. */
+/* A world of one: messages of a rank to itself. Sends and receives that wait for their other end are in one
+ * list, oldest first. Those of one tag are all sends or all receives, since a send meets the oldest waiting
+ * receive, and the other way round. */
 #include "base/memory/memory.h"
 #include "comm/wire/transport_open.h"
 
@@ -8,19 +9,19 @@
 #include <string.h>
 
 struct end {
-    struct end *next; /* in the list of those that wait */
+    struct end *next; /* in the list of waiting ends */
     bool is_send, is_done;
     int tag;
-    const void *source; /* of a send */
-    void *target;       /* of a receive */
+    const void *source; /* send: the data */
+    void *target;       /* receive: where the data go */
     size_t bytes, came_bytes;
 };
 
 struct self {
-    struct end *first; /* of those that wait */
+    struct end *first; /* waiting ends */
 };
 
-/* Where the oldest end that waits for such a one hangs; where a new one would when there is none. */
+/* Returns the link to the oldest waiting end that matches; the list's last link when there is none. */
 static struct end **find_other(struct self *self, const struct end *end)
 {
     struct end **place = &self->first;

@@ -1,4 +1,5 @@
-/* Rows without gaps are one long row, but where each has a scale of its own. */
+/* Packs and unpacks rows: see wire_format.h. Rows without gaps are handled as one long row, unless each has
+ * its own scale. */
 #include "comm/wire/wire_format.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ size_t ph__wire_bytes(enum ph_wire_format wire, size_t rows, size_t columns)
     return rows * columns * number_bytes(wire) + scales;
 }
 
-/* Rows, as one where they can be: (rows, columns) with the byte at which the scales begin. */
+/* Rows, joined to one where possible; scales_at: byte at which the scales begin. */
 struct rows {
     size_t count, columns, scales_at;
 };
@@ -46,7 +47,7 @@ static struct rows rows_of(enum ph_wire_format wire, size_t rows, size_t columns
 
 /* ---- packing ---- */
 
-/* scale_out: of int8, four bytes that may lie anywhere. */
+/* scale_out: for int8, four bytes of any alignment. */
 static void pack_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
     const ph_real *numbers, void *bytes_out, unsigned char *scale_out)
 {
@@ -134,7 +135,7 @@ static void add_row(const struct ph__kernels *kernels, enum ph_wire_format wire,
 typedef void read_row(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t columns,
     const void *bytes, float scale, ph_real *numbers);
 
-/* read is a constant. */
+/* read is a constant: the call is inlined. */
 static inline void read_rows(const struct ph__kernels *kernels, enum ph_wire_format wire, size_t rows,
     size_t columns, const void *bytes, ph_real *numbers, size_t stride, read_row *read)
 {
