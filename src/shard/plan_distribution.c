@@ -13,13 +13,13 @@
 
 /* ---- starting early ----
  *
- * This pass and the one that waits late order nodes so that ranks compute while what they exchange is on its
- * way. Each value stays what it is. Errors stick to the builder.
+ * This pass and the one that waits late order nodes so that ranks compute while their exchanges are in
+ * flight. Values do not change. Errors stick to the builder.
  *
- * Nodes that have effects keep their order among each other, so that all ranks come to what they do together
- * in the same order, though one without shards has fewer nodes. */
+ * Nodes that have effects keep their order, so that all ranks start their common operations in the same
+ * order, though one without shards has fewer nodes. */
 
-/* The nodes [begin, begin + count) of the graph, in the order that they get. */
+/* The nodes [begin, begin + count) of the graph, and their new order. */
 struct order {
     const struct ph__graph *graph;
     size_t begin, count;
@@ -46,7 +46,7 @@ static void place(struct order *order, size_t index)
     order->nodes[order->num_placed++] = order->graph->nodes[order->begin + index];
 }
 
-/* Places a start behind what it needs of what has no place yet. */
+/* Places a start, behind those nodes it needs that have no place yet. */
 static void place_start(struct order *order, size_t start)
 {
     memset(order->is_needed, 0, order->count * sizeof *order->is_needed);
@@ -78,9 +78,9 @@ static void adopt(struct ph__graph *graph, const struct order *order)
     ph__graph_set_producers(graph, order->begin);
 }
 
-/* Orders backward, the builder's current entry, to which everything has been added that starts early:
- * whatever an exchange of gradients does not need to begin, above all the gradients of weights, comes behind
- * its start. All ranks call it alike. */
+/* Orders backward, the builder's current entry, which is complete but for what starts late: nodes that an
+ * exchange of gradients does not need, above all the gradients of weights, go behind its start. All ranks
+ * call it alike. */
 static void start_early(struct ph_builder *builder)
 {
     struct ph__graph *graph = &builder->graph;
@@ -106,14 +106,14 @@ static void start_early(struct ph_builder *builder)
 
 /* ---- waiting late ----
  *
- * A wait begins nothing that another rank waits for, so ranks may come to theirs in different orders. */
+ * No other rank waits for a wait, so ranks may reach theirs in different orders. */
 
 /* The nodes from the first wait on. */
 struct tail {
     struct ph_builder *builder;
     size_t begin, count;
-    bool *is_late;          /* (count) a wait, or reads what one gives */
-    struct ph__node *nodes; /* (count) in the order that they get */
+    bool *is_late;          /* (count) a wait, or a reader of one's outputs */
+    struct ph__node *nodes; /* (count) in their new order */
 };
 
 static struct ph__node *node_of(const struct tail *tail, size_t index)
@@ -141,7 +141,7 @@ static bool gives_output(const struct tail *tail, const struct ph__node *node)
     return false;
 }
 
-/* Finds what is late. Returns true where all of it but the waits belongs to the current entry. */
+/* Finds the late nodes. Returns true when all of them except the waits belong to the current entry. */
 static bool find_late(const struct tail *tail)
 {
     for (size_t i = 0; i < tail->count; i++) {
@@ -170,9 +170,10 @@ static void move_late(const struct tail *tail)
     ph__graph_set_producers(graph, tail->begin);
 }
 
-/* Orders the updates, the builder's current entry, which is complete: sums of dense gradients are waited for
- * where they are read, behind the updates of tables, which are the largest part of what computes meanwhile.
- * Where anything before the entry reads the sums, a norm of all gradients, the waits stay where they are. */
+/* Orders the updates, the builder's current entry, which is complete. Waits for sums of dense gradients move
+ * to the sums' readers, behind the updates of tables, which are the largest part of the computation
+ * meanwhile. Where a node before the entry reads the sums, such as a norm of all gradients, the waits stay in
+ * place. */
 static void wait_late(struct ph_builder *builder)
 {
     const struct ph__graph *graph = &builder->graph;
@@ -241,8 +242,8 @@ void ph__sharding_destroy(struct ph__sharding *sharding)
 
 /* ---- the distribution ---- */
 
-/* What is on its way to this rank for a lookup of which it has no shards: nothing of its own reaches that,
- * and yet its gradient goes to others. 0: it has some. */
+/* Returns the value in flight to this rank for a lookup of which it has no shards, or 0 when it has some.
+ * Nothing of the rank's own leads to that value, but its gradient goes to other ranks. */
 static ph_value only_in_flight(const struct ph__vector_exchange *exchange)
 {
     if (exchange->sums != NULL && exchange->sums->own_count == 0)
@@ -250,8 +251,8 @@ static ph_value only_in_flight(const struct ph__vector_exchange *exchange)
     return exchange->own_count == 0 && exchange->num_blocks > 0 ? exchange->in_flight : 0;
 }
 
-/* A rank that has no shards for a lookup sends its gradients all the same: it differentiates by what is on
- * its way to it. */
+/* Lists the values in flight to lookups without shards on this rank. The rank sends their gradients all the
+ * same, so it differentiates by them. */
 static void list_in_flight(struct ph__sharding *sharding, struct ph_builder *builder,
     const ph_value **more_out, size_t *num_more_out)
 {
@@ -273,8 +274,8 @@ static void spread(void *context, struct ph_builder *builder, const ph_value **m
     list_in_flight(context, builder, more_out, num_more_out);
 }
 
-/* Gradients on their way from a rank without shards: nothing reads them, and the rank waits until they have
- * gone. */
+/* Waits for gradients sent by a rank without shards: nothing reads them, and the rank waits until they are
+ * sent. */
 static void wait_for_gradients(
     struct ph__sharding *sharding, struct ph_builder *builder, ph_value in_flight, ph_value sent)
 {
@@ -317,8 +318,8 @@ static ph_status poll(void *context)
     return ph__comm_progress(context);
 }
 
-/* Requests of the first batch are not known yet: as many as this rank's own ids, and all ranks have as many;
- * they grow. */
+/* Creates the workspace. The first batch's requests are not known yet: as many as this rank's own ids are
+ * assumed, and the same number on all ranks; they grow. */
 static ph_status create_workspace(void *context, struct ph_executor *executor, size_t batch_size,
     size_t num_ids, struct ph_workspace **workspace_out)
 {

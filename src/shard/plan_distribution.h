@@ -1,12 +1,11 @@
-/* The distribution of one program over ranks by a plan: what src/graph/distribution.h asks for.
- *
- * It also orders nodes so that ranks compute while what they exchange is on its way. */
+/* Distributes one program over ranks by a plan: implements src/graph/distribution.h, and orders nodes so that
+ * ranks compute while their exchanges are in flight. */
 #ifndef PH_SHARD_PLAN_DISTRIBUTION_H
 #define PH_SHARD_PLAN_DISTRIBUTION_H
 
 #include "shard/sharding.h"
 
-/* Creates one for each program: it knows what that program exchanges. PH_ERROR_MEMORY. */
+/* Creates a distribution for one program: it keeps that program's exchanges. PH_ERROR_MEMORY. */
 ph_status ph__distribution_create(
     const struct ph__distribution_options *options, struct ph_distribution **distribution_out);
 void ph__distribution_destroy(struct ph_distribution *distribution); /* after the program's workspaces */

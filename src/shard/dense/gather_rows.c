@@ -1,12 +1,12 @@
-/* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all, in three exchanges: how many rows,
- * which, and the rows. */
+/* gather_rows: sparse_rows (U,D) of each rank -> sparse_rows of all ranks, in three exchanges: the numbers of
+ * rows, their slots, and the rows. */
 #include "shard/dense/dense_passes.h"
 
 #include <string.h>
 
 #include "base/memory/memory.h"
 
-/* Channels, which all tables share: each exchange is waited for before the next begins. */
+/* Channels, shared by all tables: each exchange is waited for before the next begins. */
 enum {
     COUNTS = PH_CHANNEL_REPLICAS,
     SLOTS,
@@ -15,8 +15,8 @@ enum {
 
 struct gather_attributes {
     struct ph__sharding *sharding;
-    size_t times_ids; /* all ranks have so many times the ids of the batch that is bound, at most */
-    size_t most_rows; /* of a rank: as many as there are */
+    size_t times_ids; /* all ranks have at most times_ids times the ids of the bound batch */
+    size_t most_rows; /* of a rank: the table's rows */
 };
 
 static ph_status gather_infer(struct ph__infer *infer)
@@ -39,10 +39,10 @@ static void gather_cost(const struct ph__call *call, struct ph__cost *cost_out)
         .flops = rows * dim, .bytes = rows * (2 * dim * sizeof(ph_real) + 2 * sizeof(uint32_t))};
 }
 
-/* What comes from the ranks, one behind the other. */
+/* Data gathered from the ranks, one rank behind the other. */
 struct gathered {
     uint64_t *counts, *bytes; /* by rank */
-    size_t *next;             /* by rank: its first row that is not merged yet, of all */
+    size_t *next;             /* by rank: index of its first row that is not merged yet */
     size_t *ends;             /* by rank */
     uint32_t *slots;
     ph_real *rows;
@@ -53,7 +53,8 @@ static size_t ranks_bytes(size_t world_size)
     return ph__size_align(world_size * (2 * sizeof(uint64_t) + 2 * sizeof(size_t)));
 }
 
-/* No rank has more rows than there are, nor than ids, of all batches that its gradient is of. */
+/* Returns the most rows gathered: no rank has more than the table, and all together no more than the ids of
+ * all batches that the gradient covers. */
 static size_t most_gathered(const struct ph__call *call)
 {
     const struct gather_attributes *attributes = call->attributes;
@@ -70,7 +71,7 @@ static size_t gather_scratch_bytes(const struct ph__call *call)
            most * call->outputs[0].shape.dims[1] * sizeof(ph_real);
 }
 
-/* But for the rows, which stand behind as many slots as come. */
+/* Lays out the scratch memory, except for the rows, whose place depends on the number of slots received. */
 static struct gathered lay_out(const struct ph__call *call, size_t world_size)
 {
     struct gathered gathered = {.counts = call->scratch};
@@ -113,7 +114,7 @@ static ph_status gather_items(const struct ph__sharding *sharding, uint32_t chan
     return gather(sharding->comm, channel, what, items, gathered->bytes, all);
 }
 
-/* The least slot that is not merged yet, of any rank; UINT32_MAX: all are. */
+/* Returns the least slot of any rank that is not merged yet; UINT32_MAX when all are. */
 static uint32_t least_slot(const struct gathered *gathered, size_t world_size)
 {
     uint32_t least = UINT32_MAX;
@@ -170,7 +171,7 @@ static const struct ph__op gather_rows = {
     .run = gather_run,
 };
 
-/* Of a gradient of several micro-batches, as many times as there are of them. */
+/* Returns how many micro-batches the gradient covers: it has as many times the ids of one. */
 static size_t times_ids(const struct ph__graph *graph, ph_value rows)
 {
     uint32_t symbol = graph->values[rows].type.dims[0].symbol;

@@ -1,5 +1,5 @@
-/* global_mean: means l_r over t_r, of all ranks r, become one: loss = sum_r l_r t_r / T, T = sum_r t_r,
- * summed in the order of the ranks; 0 where T is. Its gradient by this rank's l_r is t_r / T.
+/* global_mean: joins the means l_r over weights t_r of all ranks r: loss = sum_r l_r t_r / T, T = sum_r t_r,
+ * summed in the order of the ranks; 0 where T is 0. The gradient by this rank's l_r is t_r / T.
  *
  * inputs: l_r, t_r (host scalars: loss, and the weight that it is a mean over); outputs: loss, T. */
 #include "shard/dense/dense_passes.h"
@@ -96,8 +96,8 @@ static const struct ph__op global_mean_backward = {
 
 /* ---- the pass ---- */
 
-/* The loss's node gets values of its own for what it makes, and the mean takes over those that everybody
- * reads. */
+/* Inserts the mean behind a loss. The mean takes over the loss's output values, which other nodes read, and
+ * the loss gets new ones. */
 static void share_loss(struct ph__sharding *sharding, struct ph_builder *builder, size_t index)
 {
     struct ph__graph *graph = &builder->graph;

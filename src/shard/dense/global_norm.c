@@ -1,9 +1,9 @@
-/* global_norm: the squares of all gradients, from what each rank has of them. Gradients of parameters that
- * every rank has are the same everywhere by now, and count once; those of shards are of one rank each, and
- * are added in the order of the ranks.
+/* global_norm: the sum of squares of all gradients. Gradients of parameters that every rank has are the same
+ * everywhere by now, and count once; those of shards belong to one rank each, and are added in the order of
+ * the ranks.
  *
- * inputs: squares of this rank's shards, squares of what every rank has (host scalars; either may be none);
- * output: their sum over all ranks. A rank that has neither takes part as well. */
+ * inputs: squares of this rank's shards, squares of the parameters that every rank has (host scalars; either
+ * may be none); output: their sum over all ranks. A rank that has neither takes part as well. */
 #include "shard/dense/dense_passes.h"
 
 #include <assert.h>
@@ -74,8 +74,8 @@ static bool is_of_shards(const struct ph_builder *builder, const struct ph__node
     return ph__builder_declaration(builder, norm->inputs[PH_NORM_PARAMETER])->shards != NULL;
 }
 
-/* Takes the chain of sums that ends in `last` apart into one of shards and one of replicas, from their ends
- * on: each sum is waited for by the place where it is to be read. */
+/* Splits the chain of sums that ends in `last` into one of shards and one of replicas, walking from its end:
+ * each place where a sum is to be read waits for the next sum of its kind. */
 static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_out[NUM_INPUTS])
 {
     const struct ph__graph *graph = &builder->graph;
@@ -91,7 +91,7 @@ static void part_chain(struct ph_builder *builder, ph_value last, ph_value sums_
     *places[SHARDS] = *places[REPLICAS] = 0;
 }
 
-/* Adds the sum over ranks before the clip factor, and to its entry. */
+/* Adds the sum over ranks before the clip factor, in the clip factor's entry. */
 static void share_norm(struct ph__sharding *sharding, struct ph_builder *builder, size_t index)
 {
     struct ph__graph *graph = &builder->graph;

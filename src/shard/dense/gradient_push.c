@@ -3,9 +3,9 @@
 #include "base/thread/clock.h"
 #include "comm/collective/comm.h"
 
-enum { NUM_BETWEEN = 1 }; /* the ticket, which orders the two nodes: when the bucket was let go */
+enum { NUM_BETWEEN = 1 }; /* the ticket, which orders the two nodes: the time at which the bucket started */
 
-/* Formats that travel number by number. */
+/* Formats that travel number by number, as the reducer calls them. */
 static const enum ph_dtype dtypes[] = {
     [PH_WIRE_FP32] = PH_F32, [PH_WIRE_FP16] = PH_F16, [PH_WIRE_BF16] = PH_BF16};
 

@@ -8,8 +8,7 @@
 #include "plan/plan_traffic.h"
 #include "shard/dense/gradient_bucket.h"
 
-/* ---- by the communicator, start: gradients -> (rows, PH_DENSE_COLUMNS), the last one filled up with zeros;
- * ticket ---- */
+/* ---- start, by the communicator: gradients -> (rows, PH_DENSE_COLUMNS), padded with zeros; ticket ---- */
 
 enum { ROWS, TICKET, NUM_BETWEEN };
 
@@ -56,7 +55,7 @@ static const struct ph__op start = {
     .run = start_run,
 };
 
-/* ---- by the communicator, wait: rows, ticket, the first gradients for their types -> gradients ---- */
+/* ---- wait, by the communicator: rows, ticket, the first gradients for their types -> gradients ---- */
 
 static ph_status wait_infer(struct ph__infer *infer)
 {
@@ -85,7 +84,7 @@ static const struct ph__bucket_ops reduce_ops = {&start, &wait, NUM_BETWEEN};
 
 /* ---- buckets ---- */
 
-/* A dense gradient, and which node makes it. */
+/* A dense gradient, and the node that makes it. */
 struct ready {
     size_t parameter;
     uint32_t producer;
@@ -155,7 +154,8 @@ static void reduce_bucket(struct ph_builder *builder, const struct ph__gradient_
         gradients[list[i].parameter] = outputs[i];
 }
 
-/* How many of the gradients come into the next bucket: by bytes, and one at least. */
+/* Fills the next bucket, up to bucket_bytes but with one gradient at least. Returns how many of the gradients
+ * are in it. */
 static size_t fill(struct ph__gradient_bucket *bucket, const struct ready *list, size_t count)
 {
     bucket->count = bucket->num_elements = 0;
@@ -170,7 +170,7 @@ static size_t fill(struct ph__gradient_bucket *bucket, const struct ready *list,
     return bucket->count;
 }
 
-/* How many buckets there are to be, and the numbers of each: sizes_out (num_ready). */
+/* Returns the number of buckets; sizes_out (num_ready): the numbers in each. */
 static size_t list_buckets(
     struct ph__sharding *sharding, const struct ready *list, size_t num_ready, size_t *sizes_out)
 {
@@ -183,7 +183,8 @@ static size_t list_buckets(
     return num_buckets;
 }
 
-/* Before the first of them is made: each needs a channel, and a reducer knows them all. */
+/* Checks and announces all buckets before the first is made: each needs a channel, and a reducer must know
+ * them all. */
 static ph_status open_buckets(const struct ph__sharding *sharding, size_t num_buckets, const size_t *sizes)
 {
     if (num_buckets > PH_MAX_BUCKETS)
@@ -217,7 +218,8 @@ static void reduce_dense(struct ph__sharding *sharding, struct ph_builder *build
     }
 }
 
-/* Tables of shards say of which parts (shard_lookups.c); the others are the same on every rank. */
+/* Returns true for a table that is the same on every rank: tables of shards name their parts
+ * (shard_lookups.c). */
 static bool is_replicated(const struct ph_builder *builder, ph_value parameter)
 {
     const struct ph__declaration *table = ph__builder_declaration(builder, parameter);

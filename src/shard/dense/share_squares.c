@@ -9,13 +9,13 @@
 
 enum { NUM_CHANNELS = PH_COMM_MAX_CHANNELS - PH_CHANNEL_SQUARES };
 
-/* The update of a table whose rows have columns elsewhere. */
+/* The update of a table whose rows have columns on other ranks. */
 struct column_update {
-    ph_value update; /* its token: nodes move */
+    ph_value update; /* its token: tokens stay while nodes move */
     const struct ph__declaration *table;
 };
 
-/* Those of one table of the model. */
+/* Such updates of one table of the model. */
 struct column_updates {
     struct ph__square_exchange *exchange;
     struct column_update *items;
@@ -23,8 +23,8 @@ struct column_updates {
 };
 
 struct square_pass {
-    struct ph__lookup_pass lookup; /* whose front is before all these updates */
-    const uint32_t *readers;       /* by value, before the pass */
+    struct ph__lookup_pass lookup; /* lookup.front: before all these updates */
+    const uint32_t *readers;       /* (values) counted before the pass */
 };
 
 /* ---- updates ---- */
@@ -39,7 +39,7 @@ static bool is_column_update(const struct ph_builder *builder, const struct ph__
            table->shape.dims[1] < table->shards[0].whole_columns;
 }
 
-/* The first such update's node; num_nodes: there is none. */
+/* Returns the first such update's node; num_nodes when there is none. */
 static size_t find_front(const struct ph_builder *builder)
 {
     size_t node = 0;
@@ -78,9 +78,9 @@ static void list_updates(struct square_pass *pass, const char *family, struct co
     }
 }
 
-/* ---- who has what ---- */
+/* ---- the exchange ---- */
 
-/* Adds a slice to the exchange, and the parts that its rows have on this rank and on others. */
+/* Adds a slice to the exchange, with the shards of its rows on this rank and on others. */
 static void add_slice(struct square_pass *pass, struct ph__square_exchange *exchange,
     struct ph__square_slice *slice, struct ph__square_share *shares, const struct ph__plan_table *table)
 {
@@ -88,7 +88,7 @@ static void add_slice(struct square_pass *pass, struct ph__square_exchange *exch
     const struct ph__table_shard *own = ph__pass_shard_of(&pass->lookup, table, sharding->rank);
     const struct ph__table_shard *shards = sharding->plan->shards + table->first_shard;
     slice->first_shard = exchange->num_shards;
-    for (size_t i = 0; i < table->num_shards; i++) { /* by their columns, those of other rows between them */
+    for (size_t i = 0; i < table->num_shards; i++) { /* by columns; shards of other rows lie between */
         if (shards[i].first_row != own->first_row || shards[i].num_rows != own->num_rows)
             continue;
         if (&shards[i] == own)
@@ -158,7 +158,7 @@ static void plan_exchange(struct square_pass *pass, size_t number, struct column
 
 /* ---- rewriting ---- */
 
-/* Nodes added since `begin` come to stand before node `index`. */
+/* Moves the nodes added since `begin` before node `index`. */
 static void move_before(struct square_pass *pass, size_t index, size_t begin)
 {
     const ph_status status = ph__graph_move_before(&pass->lookup.builder->graph, index, begin);
@@ -174,7 +174,7 @@ static bool is_only_reader(const struct square_pass *pass, ph_value update)
     return pass->readers[gradient] == 1 && !graph->values[gradient].is_output;
 }
 
-/* inputs_out: wait's. */
+/* inputs_out: inputs of wait. */
 static void emit_start(struct square_pass *pass, const struct column_updates *updates, ph_value *inputs_out)
 {
     struct ph_builder *builder = pass->lookup.builder;

@@ -1,13 +1,18 @@
 /* sync_batch_norm: op/dense/op_batch_norm.c with the statistics of the global batch, of which each rank has
  * some rows, or none.
  *
- * Every rank tells the others, a column each, the mean and the sum of squared deviations of its rows, in
- * double; all combine them in the order of the ranks (Chan, Golub, LeVeque, COMPSTAT 1982, section 2): of n
- * and m rows d = mean_m - mean_n,  mean = mean_n + d m / (n + m),  squares = squares_n + squares_m + d^2 n m
- * / (n + m). So every rank has the same bits, and running statistics that all of them move alike.
+ * Every rank sends the others, for each column, the mean and the sum of squared deviations of its rows, in
+ * double. All combine them in the order of the ranks (Chan, Golub, LeVeque, COMPSTAT 1982, section 2), for n
+ * and m rows:
  *
- * Backward, dx is by the sums of dy and of dy xhat over all ranks; dgamma and dbeta are this rank's own
- * share, for they are reduced with the gradients of all dense parameters (gradient_reduce.c). */
+ *     d = mean_m - mean_n
+ *     mean = mean_n + d m / (n + m)
+ *     squares = squares_n + squares_m + d^2 n m / (n + m)
+ *
+ * So every rank has the same bits, and running statistics move alike on all ranks.
+ *
+ * Backward, dx uses the sums of dy and of dy xhat over all ranks; dgamma and dbeta are this rank's own share,
+ * since they are reduced with the gradients of all dense parameters (gradient_reduce.c). */
 #include "shard/dense/dense_passes.h"
 
 #include <string.h>
@@ -21,13 +26,13 @@ struct sync_attributes {
     const char *what, *what_gradient;
 };
 
-/* What a rank tells the others: how many rows it has, then two numbers a column. */
+/* Counts the numbers of a rank's message: its number of rows, then two numbers a column. */
 static size_t message_numbers(size_t columns)
 {
     return 1 + 2 * columns;
 }
 
-/* ---- forward: own message, numbers of all ranks, what the moments are made in ---- */
+/* ---- forward; scratch: own message, numbers of all ranks, room to compute moments ---- */
 
 static const struct ph__op sync_batch_norm_backward; /* below */
 
@@ -49,7 +54,7 @@ static size_t sync_scratch_bytes(const struct ph__call *call)
            ph__batch_norm_moments_bytes(call);
 }
 
-/* Rows, means and sums of squared deviations of this rank; without rows zeros. */
+/* Writes this rank's message: rows, means and sums of squared deviations; without rows zeros. */
 static void describe_rows(const struct ph__call *call, double *scratch, double *own)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
@@ -63,7 +68,7 @@ static void describe_rows(const struct ph__call *call, double *scratch, double *
         squares[j] *= own[0];
 }
 
-/* Adds the rows of one rank to those that `sum`, a message too, stands for. */
+/* Adds one rank's message to `sum`, a message too. */
 static void add_rows(size_t columns, const double *rank, double *sum)
 {
     const double rows = sum[0] + rank[0], share = rank[0] / rows;
@@ -76,7 +81,7 @@ static void add_rows(size_t columns, const double *rank, double *sum)
     sum[0] = rows;
 }
 
-/* Rows of all ranks, with their means and variances. */
+/* Combines the messages of all ranks into rows, means and variances. */
 static void combine(const struct ph__sharding *sharding, size_t columns, const double *all, double *sum)
 {
     const size_t count = message_numbers(columns);
@@ -113,7 +118,7 @@ static const struct ph__op sync_batch_norm = {
     .run = sync_run,
 };
 
-/* ---- backward: own message, numbers of all ranks, means in real, what the sums are made in ---- */
+/* ---- backward; scratch: own message, numbers of all ranks, means in real, room to compute sums ---- */
 
 static size_t backward_scratch_bytes(const struct ph__call *call)
 {
@@ -142,7 +147,7 @@ static ph_status backward_run(struct ph__call *call)
     return PH_OK;
 }
 
-/* It has an effect on others, who wait for its sums. */
+/* Has an effect: other ranks wait for its sums. */
 static const struct ph__op sync_batch_norm_backward = {
     .name = "sync_batch_norm_backward",
     .traits = PH_OP_MIXES_SAMPLES | PH_OP_HAS_EFFECT | PH_OP_CALLS_LIBRARY,

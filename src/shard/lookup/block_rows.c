@@ -63,9 +63,9 @@ size_t ph__block_wire_bytes(const struct ph__block *block, enum ph_wire_format w
     return ph__size_align(ph__wire_bytes(wire, rows, block->width));
 }
 
-/* ---- at most ---- */
+/* ---- upper bounds ---- */
 
-/* An item has its columns from one of the blocks that cut their rows. */
+/* Bounds a block's rows; one of items may have all of the batch's. */
 static size_t most_rows(
     const struct ph__call *call, const struct ph__vector_exchange *exchange, const struct ph__block *block)
 {

@@ -1,5 +1,5 @@
-/* The way back of host_sums.c: the gradient of a sum is that of each of its partials, so that what has come
- * once from another host goes to all owners of this one. */
+/* The way back of host_sums.c: the gradient of a sum is the gradient of each of its partials, so a gradient
+ * that came once from another host goes to all owners on this one. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -10,7 +10,7 @@
 
 enum { BLOCK_SAMPLES = 64 };
 
-/* ---- start: the sums' gradients ---- */
+/* ---- start: gradients of the sums ---- */
 
 static ph_status start_infer(struct ph__infer *infer)
 {
@@ -44,7 +44,7 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
         cost_out->bytes += 2 * (double)ph__elements(&call->inputs[i]) * sizeof(ph_real);
 }
 
-/* Scratch: the numbers of the largest partial where they are packed in fewer bytes, messages. */
+/* Scratch: the numbers of the largest partial where they are packed in fewer bytes; messages. */
 static size_t numbers_bytes(const struct ph__call *call)
 {
     const size_t num_samples =
@@ -66,7 +66,7 @@ static size_t start_scratch_bytes(const struct ph__call *call)
 struct cut {
     const struct ph__call *call;
     const struct ph__host_partial *partial;
-    size_t first_sample; /* of the peer, among all peers' */
+    size_t first_sample; /* the peer's, among all peers' samples */
     ph_real *vectors;
 };
 
@@ -84,7 +84,7 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
             memcpy(vector, dy + partial->pieces[i] * block->width, block->width * sizeof *vector);
 }
 
-/* What goes to a partial's owner for one peer's samples, at `place`. */
+/* Cuts at `place` the gradient for a partial's owner, for one peer's samples. */
 static struct ph__message cut_partial(
     const struct ph__call *call, const struct ph__host_partial *partial, size_t peer, char *place)
 {
@@ -114,7 +114,7 @@ static size_t list_sends(const struct ph__call *call, struct ph__message *messag
     return count;
 }
 
-/* Where a rank's partial of an own lookup's gradient comes to stand in RECEIVED. */
+/* Returns the offset in RECEIVED of an own lookup's gradient for a rank's samples. */
 static size_t received_offset(const struct ph__host_sums *sums, size_t own, size_t rank)
 {
     const struct ph__sharding *sharding = sums->exchange->sharding;
@@ -128,7 +128,8 @@ static size_t received_offset(const struct ph__host_sums *sums, size_t own, size
     return offset;
 }
 
-/* Of each rank's samples, from the rank of this host that has its place. */
+/* Lists the receives: the gradients for a rank's samples come from the rank of this host with the same place.
+ */
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);

@@ -7,10 +7,10 @@
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 
-/* Samples at a time: what is unpacked of a partial stays in a cache. */
+/* Samples unpacked at a time: those of a partial stay in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
-/* ---- how many rows ---- */
+/* ---- numbers of rows ---- */
 
 size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank)
 {
@@ -24,7 +24,7 @@ size_t ph__host_partial_rows(
     return ph__sharding_samples(sums->exchange->sharding, sample_rank) * partial->count;
 }
 
-/* Bytes of the partials [first, last), each in num_runs runs that have num_samples samples together. */
+/* Returns the bytes of partials [first, last), each in num_runs runs with num_samples samples together. */
 static size_t most_bytes(const struct ph__host_sums *sums, size_t first, size_t last, size_t num_samples,
     size_t num_runs, enum ph_wire_format wire)
 {
@@ -88,7 +88,8 @@ static size_t start_scratch_bytes(const struct ph__call *call)
            sizeof(struct ph__message);
 }
 
-/* A rank's rows of an own partial: as they are, or packed at *packed, which moves behind them. */
+/* Returns a message with a rank's rows of an own partial: as they are, or packed at *packed, which moves
+ * behind them. */
 static struct ph__message pack_partial(const struct ph__call *call, size_t own, size_t rank, char **packed)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
@@ -147,7 +148,7 @@ static ph_status start_run(struct ph__call *call)
     return ph__start_node_run(ph__host_sharding(call), &named, &list, &call->outputs[PH_HOST_TICKET]);
 }
 
-/* The vectors' gradient is what host_gradients_start has on its way, one wait for each own lookup. */
+/* Adds for each own lookup a wait for its gradient, which host_gradients_start has in flight. */
 static void start_gradient(struct ph__gradient *gradient)
 {
     const struct ph__node node = *gradient->node;
@@ -192,7 +193,7 @@ static ph_status wait_output_bytes(const struct ph__call *call, size_t output, s
     return PH_OK;
 }
 
-/* Of each partial, a number read and one added. */
+/* Counts an addition for each number of a partial, and two numbers of memory traffic. */
 static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);
@@ -205,7 +206,8 @@ static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
     }
 }
 
-/* Room for BLOCK_SAMPLES of the largest partial, as numbers, on a line of its own for each thread. */
+/* Returns the bytes of a thread's room for BLOCK_SAMPLES of the largest partial, as numbers, in cache lines
+ * of its own. */
 static size_t unpacked_bytes(const struct ph__host_sums *sums)
 {
     return ph__size_align(ph__host_partial_most_numbers(sums, BLOCK_SAMPLES) * sizeof(ph_real));
@@ -221,11 +223,11 @@ static size_t wait_scratch_bytes(const struct ph__call *call)
 /* The samples of one peer. */
 struct summing {
     const struct ph__call *call;
-    size_t num_samples, first_sample; /* of it, and where they are among all peers' */
-    const char *bytes;                /* of the partials, one behind the other */
+    size_t num_samples, first_sample; /* the peer's, and their place among all peers' samples */
+    const char *bytes;                /* the partials, one behind the other */
 };
 
-/* The samples [first, last) of a partial that has come in the wire format, as numbers. */
+/* Returns the samples [first, last) of a received partial as numbers. */
 static const ph_real *unpack_rows(const struct summing *summing, const struct ph__host_partial *partial,
     const char *bytes, size_t first, size_t last, size_t worker)
 {
@@ -240,7 +242,8 @@ static const ph_real *unpack_rows(const struct summing *summing, const struct ph
     return numbers;
 }
 
-/* sum += vectors of the samples [first, last); the first partial of a block has all of its pieces. */
+/* Adds the vectors of samples [first, last) to the sum; the first partial of a block, which has all of its
+ * pieces, sets it. */
 static void add_partial(const struct summing *summing, const struct ph__host_partial *partial, size_t first,
     size_t last, const ph_real *vectors)
 {

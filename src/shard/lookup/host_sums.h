@@ -1,14 +1,15 @@
-/* Lookups of tables whose rows are cut over the ranks of one host: their vectors are added up inside that
- * host, so that one sum crosses to each other host, not one partial for each owner.
+/* Lookups of tables whose rows are cut over the ranks of one host: the host adds up their vectors, so that
+ * one sum crosses to each other host, not one partial for each owner.
  *
- *   host_sums_start        each owner's vectors go to the rank of the host that has the place of who asks for
- * them host_sums_wait         the sums of what has come, in the order of ranks: (P, count, width) for each
- * block of the host, P the samples of the ranks that have this one's place on all hosts, its *peers*
+ *   host_sums_start        each owner's vectors for a rank's samples go to the rank of this host that has
+ *                          that rank's place
+ *   host_sums_wait         adds up the partials in the order of ranks: (P, count, width) for each block of
+ *                          the host, P the samples of this rank's *peers*, which have its place on all hosts
  *   host_gradients_start   the mirror: the gradient of a sum goes to all of the host's owners
  *   host_gradients_wait    one lookup's gradient, (G, count, width)
  *
- * What host_sums_wait gives, exchange_vectors_start sends to the peers (vector_exchange.h). All ranks of the
- * host take part, those without rows as well. Both ways numbers travel in the same formats as between hosts.
+ * exchange_vectors_start sends the sums of host_sums_wait to the peers (vector_exchange.h). All ranks of the
+ * host take part, also those without rows. Both ways numbers travel in the same formats as between hosts.
  * Source: the table-row-wise scheme of Mudigere et al. 2022 (arXiv 2104.05158, section 4.2). */
 #ifndef PH_SHARD_HOST_SUMS_H
 #define PH_SHARD_HOST_SUMS_H
@@ -19,31 +20,31 @@
 extern const struct ph__op ph__op_host_sums_start;
 extern const struct ph__op ph__op_host_sums_wait;
 
-/* Of a block's vectors, those that some rank of this host has rows of. */
+/* The vectors of a block of which some rank of this host has rows. */
 struct ph__host_partial {
     uint32_t rank;
-    uint32_t block; /* of the host's */
+    uint32_t block; /* index among the host's blocks */
     uint32_t count;
-    const uint32_t *pieces; /* (count) of the block, in the order of the owner's lookup */
+    const uint32_t *pieces; /* (count) indices into the block's pieces, in the order of the owner's lookup */
 };
 
-/* The host's blocks, whose first partial has all of their pieces, in their order. The first own_count
+/* The host's blocks. The first partial of each has all of the block's pieces, in their order. The own_count
  * partials from own_first on are this rank's, each made by one local lookup. */
 struct ph__host_sums {
     const struct ph__vector_exchange *exchange;
-    uint32_t channel; /* of vectors; the next is that of gradients */
+    uint32_t channel; /* for vectors; the next channel is for gradients */
     const char *what, *what_gradient;
-    const struct ph__block *blocks; /* of the exchange: some of those that this rank gives */
+    const struct ph__block *blocks; /* part of the exchange's own blocks */
     size_t num_blocks;
     const struct ph__host_partial *partials; /* by rank and then by block */
     size_t num_partials, own_first, own_count;
-    ph_value in_flight; /* what its lookups give, on its way */
+    ph_value in_flight; /* own lookups' vectors */
 };
 
-/* Attributes of all four. */
+/* Attributes of all four operators. */
 struct ph__host_attributes {
     const struct ph__host_sums *sums;
-    size_t partial; /* of host_gradients_wait: which of this rank's */
+    size_t partial; /* host_gradients_wait: index among this rank's partials */
 };
 
 static inline const struct ph__host_sums *ph__host_sums_of(const struct ph__call *call)
@@ -56,30 +57,31 @@ static inline const struct ph__sharding *ph__host_sharding(const struct ph__call
     return ph__host_sums_of(call)->exchange->sharding;
 }
 
-/* start: inputs are the own lookups. wait: the outputs of start and then its inputs, which stay until then.
- * Start's: */
+/* start: inputs are the own lookups. wait: inputs are start's outputs and then start's inputs, which stay
+ * until then. Start's outputs: */
 enum { PH_HOST_IN_FLIGHT, PH_HOST_TICKET, PH_HOST_SENT, PH_HOST_OUTPUTS };
 
-/* For the gradient rules: starts the way back of dy (num_blocks), the sums' gradients, and returns the
- * gradient of what was in flight; and, of that, adds the wait for one own lookup's gradient, which on a rank
- * without lookups is a wait alone. */
+/* Serve the gradient rules. ph__host_gradient_start starts the way back of dy (num_blocks), the sums'
+ * gradients, and returns the gradient of the value that was in flight. ph__host_gradient_wait takes that
+ * gradient and adds the wait for one own lookup's; on a rank without lookups it only waits. */
 ph_value ph__host_gradient_start(
     struct ph_builder *builder, const struct ph__host_attributes *attributes, const ph_value *dy);
 ph_value ph__host_gradient_wait(
     struct ph_builder *builder, const struct ph__host_attributes *attributes, ph_value sent);
 
-/* The rank of this host that has the place of `rank`. */
+/* Returns the rank of this host that has the place of `rank`. */
 size_t ph__host_rank_for(const struct ph__sharding *sharding, size_t rank);
-/* Rows of a partial sum, in the batch that is bound, for the samples of one rank. */
+/* Counts the rows of a partial sum, in the bound batch, for the samples of one rank. */
 size_t ph__host_partial_rows(
     const struct ph__host_sums *sums, const struct ph__host_partial *partial, size_t sample_rank);
-/* Bytes of what all partials have for this rank's peers, at most, for the extents of the call. */
+/* Bounds the bytes of all partials for this rank's peers, for the extents of the call. */
 size_t ph__host_most_bytes(
     const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
-/* Bytes of what this rank's partials are for all samples, at most; 0 where numbers travel as they are. */
+/* Bounds the bytes of this rank's partials for all samples; 0 for fp32: numbers are sent from where they lie.
+ */
 size_t ph__host_own_most_bytes(
     const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
-/* Numbers of the largest partial for `num_samples` samples. */
+/* Returns the numbers of the largest partial for `num_samples` samples. */
 size_t ph__host_partial_most_numbers(const struct ph__host_sums *sums, size_t num_samples);
 
 #endif

@@ -6,7 +6,7 @@
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 
-/* Items of a task: what is unpacked of a block stays in a cache. */
+/* Items of a task: the part of a block unpacked for them stays in a cache. */
 enum { CHUNK_ITEMS = 32 };
 
 /* ---- places ---- */
@@ -32,7 +32,7 @@ static bool has_id(const struct ph__stream *stream, int64_t id)
     return (uint64_t)id - stream->first_row < stream->num_rows;
 }
 
-/* How many items of the chunk each block has, where the next chunk's begin will stand. */
+/* Counts the chunk's items that each block has, at the place of the next chunk's begins. */
 static void count_chunk(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct ph__item_places *places = argument;
@@ -59,7 +59,7 @@ void ph__find_item_places(const struct ph_backend *backend, const struct ph__vec
         places_out->begins[i] += places_out->begins[i - num_blocks];
 }
 
-/* Items that a block has. */
+/* Counts the items that a block has. */
 static size_t rows_of(const struct ph__item_places *places, size_t block)
 {
     return places->begins[num_chunks(places->num_items) * places->exchange->num_blocks + block];
@@ -75,7 +75,7 @@ static ph_status wait_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* Room for a chunk of a block, as numbers, on a line of its own for each thread. */
+/* Returns the bytes of a thread's room for a chunk of a block, as numbers, in cache lines of its own. */
 static size_t unpacked_bytes(const struct ph__vector_exchange *exchange)
 {
     return ph__size_align(CHUNK_ITEMS * exchange->dim * sizeof(ph_real));
@@ -95,7 +95,7 @@ struct assembly {
     struct ph__item_places places;
 };
 
-/* The rows of a block that a chunk's items have, as numbers; bytes: the block as it has come. */
+/* Returns a block's rows for a chunk's items, as numbers; bytes: the block as received. */
 static const ph_real *unpack_chunk(
     const struct assembly *assembly, size_t index, size_t chunk, const char *bytes, size_t worker)
 {
@@ -114,7 +114,7 @@ static const ph_real *unpack_chunk(
     return numbers;
 }
 
-/* vectors: of the items [first, last) that the block has, one behind the other. */
+/* Copies to the output the vectors of those items [first, last) that the block has, one behind the other. */
 static void put_items(
     const struct assembly *assembly, size_t index, size_t first, size_t last, const ph_real *vectors)
 {

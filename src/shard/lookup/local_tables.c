@@ -1,4 +1,4 @@
-/* The tables that this rank holds in the place of the model's, and what the plan says of them. */
+/* Tables that this rank holds in place of the model's, and what the plan says of them. */
 #include <string.h>
 
 #include "shard/lookup/lookup_pass.h"
@@ -52,8 +52,8 @@ static const char *table_name(
         pass->arena, "%s/%u%s", table->name, (unsigned)key.width, key.is_cut ? "/rows" : "");
 }
 
-/* The slices of the model's table whose shards here have this key, or that every rank has (key NULL), into a
- * declaration of one feature a slice; `local_of` says which of them each of the model's is. */
+/* Adds to `local`, one feature a slice, the slices of the model's table whose shards here have this key or,
+ * key NULL, that every rank has; local_of gives the local slice of each such slice of the model's. */
 static void add_slices(struct ph__lookup_pass *pass, const struct ph__declaration *table,
     const struct ph__shard_key *key, struct ph__declaration *local, size_t *local_of)
 {

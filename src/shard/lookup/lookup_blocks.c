@@ -1,5 +1,5 @@
-/* Which rank gives what to a lookup: streams of requests and blocks of vectors, worked out for all ranks by
- * each of them. */
+/* Works out, for all ranks on each of them, the streams of requests and blocks of vectors that each rank
+ * gives to a lookup. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "shard/lookup/block_rows.h"
 #include "shard/lookup/lookup_pass.h"
 
-/* The number of this stream among those of the rank, which gets it if it has it not. */
+/* Finds the number of this stream among the rank's, adding it where it is missing. */
 static ph_status find_stream(
     struct ph__lookup_pass *pass, size_t rank, const struct ph__stream *wanted, size_t *stream_out)
 {
@@ -39,7 +39,8 @@ static ph_status stream_of(struct ph__lookup_pass *pass, const struct ph__spread
     return stream.name != NULL ? find_stream(pass, rank, &stream, stream_out) : PH_ERROR_MEMORY;
 }
 
-/* The group of this key, which comes to be if there is none; groups (world's widths are few) have room. */
+/* Finds the group of this key, adding it where it is missing; groups has room, since the world's widths are
+ * few. */
 static struct ph__shard_group *find_group(struct ph__lookup_pass *pass,
     const struct ph__spread_lookup *lookup, struct ph__shard_group *groups, size_t *num_groups,
     struct ph__shard_key key, bool is_of_host)
@@ -56,7 +57,7 @@ static struct ph__shard_group *find_group(struct ph__lookup_pass *pass,
     return group;
 }
 
-/* Where the piece of that stream stands: streams ascend. */
+/* Inserts the piece so that streams ascend. */
 static void insert_piece(struct ph__shard_group *group, size_t stream, size_t slice, struct ph__piece piece)
 {
     size_t at = group->count++;
@@ -70,14 +71,15 @@ static void insert_piece(struct ph__shard_group *group, size_t stream, size_t sl
     group->pieces[at] = piece;
 }
 
-/* Nothing is summed where items are looked up: they go straight to who asks. */
+/* Returns true when the host adds up the shard's vectors. Items are never summed: they go straight to the
+ * rank that asks. */
 static bool is_of_host(const struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
     const struct ph__plan_table *table, const struct ph__table_shard *shard)
 {
     return !lookup->exchange->is_of_items && ph__shard_is_summed_on_host(pass->sharding->plan, table, shard);
 }
 
-/* Groups what `rank` has for the lookup, and finds its streams; groups_out (num_features). */
+/* Groups a rank's shards for the lookup, and finds its streams; groups_out (num_features). */
 static ph_status group_shards(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
     size_t rank, struct ph__shard_group *groups, size_t *num_groups_out)
 {
@@ -98,7 +100,7 @@ static ph_status group_shards(struct ph__lookup_pass *pass, const struct ph__spr
     return PH_OK;
 }
 
-/* Which pieces come onto columns that an earlier block has filled: cut rows. */
+/* Marks the pieces that are added to columns which an earlier block has filled: rows are cut. */
 static void mark_added(struct ph__block *block, struct ph__piece *pieces, size_t dim, bool *is_filled)
 {
     for (size_t i = 0; i < block->count; i++) {
@@ -114,8 +116,8 @@ static bool is_mean(const struct ph__spread_lookup *lookup)
     return attributes->pooling == PH_POOL_MEAN;
 }
 
-/* Blocks that `rank` gives to this one: of its own groups, or of those of the first rank of its host, which
- * has all that the host has. */
+/* Adds the blocks that `rank` gives to this one, from its own groups, or from those of the first rank of its
+ * host, which has all that the host has. */
 static void add_blocks(const struct ph__spread_lookup *lookup, size_t rank,
     const struct ph__shard_group *groups, size_t num_groups, bool is_of_host, bool *is_filled)
 {
@@ -203,9 +205,9 @@ static const char *describe_exchange(
     return ph__arena_printf(&pass->sharding->arena, "%s of %s", what, lookup->declaration->name);
 }
 
-/* ---- which rank of this host has what of the blocks that the host gives ---- */
+/* ---- partials: each rank's part of the blocks that this host gives ---- */
 
-/* Finds the host's block of that width: there is one. */
+/* Finds the host's block of that width, which exists. */
 static uint32_t find_block(const struct ph__host_sums *sums, uint32_t width)
 {
     uint32_t block = 0;
@@ -260,7 +262,7 @@ static ph_status add_parts(
     return PH_OK;
 }
 
-/* Gives the run-time dimension of all exchanges' peers. */
+/* Returns the symbol of the peers' samples, a run-time dimension shared by all exchanges. */
 static uint32_t peer_symbol(struct ph__lookup_pass *pass)
 {
     if (pass->peer_symbol == 0)
@@ -269,7 +271,7 @@ static uint32_t peer_symbol(struct ph__lookup_pass *pass)
     return pass->peer_symbol;
 }
 
-/* Works out the sums of this rank's host, once the exchange's blocks are known. */
+/* Plans the sums of this rank's host, once the exchange's blocks are known. */
 static ph_status plan_host_sums(struct ph__lookup_pass *pass, struct ph__spread_lookup *lookup)
 {
     struct ph__vector_exchange *exchange = lookup->exchange;

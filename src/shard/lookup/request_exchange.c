@@ -5,22 +5,22 @@
 
 #include "base/memory/memory.h"
 
-/* Words before the lengths that go to a rank: what all ranks are told of this one's samples. */
+/* Words before the lengths sent to a rank: numbers about this rank's samples, the same for all ranks. */
 enum { HEADER_SAMPLES, HEADER_IDS, HEADER_IDS_HIGH, HEADER_WORDS };
 
 /* An array that grows. */
 struct buffer {
     void *items;
-    size_t capacity; /* of items of the size that it is asked for */
+    size_t capacity; /* in items of the size that reserve is given */
 };
 
 struct ph__request_buffers {
     struct buffer sent_lengths, sent_ids, sent_weights;  /* rank by rank, stream by stream */
-    struct buffer lengths, ids, weights;                 /* as they have come */
+    struct buffer lengths, ids, weights;                 /* as received */
     struct buffer sent_counts, counts;                   /* ids to, and from, each rank */
     struct buffer sent_streams;                          /* ids to each stream of each rank */
     struct buffer messages;                              /* to all ranks, then from all */
-    struct buffer offsets, ordered_ids, ordered_weights; /* as they are looked up */
+    struct buffer offsets, ordered_ids, ordered_weights; /* in the order of lookups */
 };
 
 ph_status ph__request_buffers_create(struct ph__request_buffers **buffers_out)
@@ -47,13 +47,13 @@ static ph_status reserve(struct buffer *buffer, size_t count, size_t size)
     return ph__array_reserve(&buffer->items, &buffer->capacity, count + 1, size);
 }
 
-/* ---- what this rank asks for ---- */
+/* ---- own requests ---- */
 
-/* Where the next ids are put. */
+/* Places for the next ids. */
 struct asked {
     uint32_t *lengths, *ids;
-    ph_real *weights; /* NULL: none are sent */
-    size_t *streams;  /* their ids */
+    ph_real *weights; /* NULL: no weights are sent */
+    size_t *streams;  /* number of ids of each stream */
     size_t num_ids;
 };
 
@@ -65,7 +65,7 @@ static void put_header(const struct ph_batch *batch, struct asked *asked)
     asked->lengths += HEADER_WORDS;
 }
 
-/* Of the first id of the feature that is outside its table. */
+/* Fails, naming the feature's first id that is outside its table. */
 static ph_status bad_id(
     const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets)
 {
@@ -79,7 +79,7 @@ static ph_status bad_id(
         (unsigned long long)stream->whole_rows);
 }
 
-/* All ids of a feature. Returns whether one is outside its table. */
+/* Asks for all ids of a feature. Returns true when an id is outside its table. */
 static bool ask_all(const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets,
     struct asked *asked)
 {
@@ -99,8 +99,8 @@ static bool ask_all(const struct ph_batch *batch, const struct ph__stream *strea
     return is_bad;
 }
 
-/* Those of a feature's ids that lie in some of its rows: each is written, and the next one over it where it
- * does not. */
+/* Asks for a feature's ids that lie in some rows. Every id is written; the next one overwrites an id that
+ * lies elsewhere. Returns true when an id is outside its table. */
 static bool ask_some(const struct ph_batch *batch, const struct ph__stream *stream, const uint32_t *offsets,
     struct asked *asked)
 {
@@ -135,7 +135,7 @@ static ph_status ask_stream(
     return PH_OK;
 }
 
-/* At most: all of a feature's ids for each of its streams. */
+/* Bounds the ids that are sent: all of a feature's ids for each of its streams. */
 static size_t most_ids(const struct ph__sharding *sharding, const struct ph_batch *batch)
 {
     size_t count = 0;
@@ -184,7 +184,8 @@ static ph_status ask(struct ph__sharding *sharding, const struct ph_batch *batch
 
 /* ---- exchanges ---- */
 
-/* Each rank's run of one array to it, and the runs of the others into another; counts of items. */
+/* Sends each rank its run of one array, and receives the runs of the others into another; counts are in
+ * items. */
 static ph_status exchange(struct ph__sharding *sharding, const struct ph__comm_call *call, size_t size,
     struct buffer *sent, const size_t *sent_counts, struct buffer *received, const size_t *counts)
 {
@@ -221,8 +222,8 @@ static ph_status exchange_lengths(struct ph__sharding *sharding, const struct ph
         sharding, &call, sizeof(uint32_t), &buffers->sent_lengths, sent_counts, &buffers->lengths, counts);
 }
 
-/* Ranks whose batches do not fit together do not get as far as reading wrong lengths: the messages' sizes
- * differ. */
+/* Checks that a rank's batch has the expected samples. Ranks whose batches do not fit fail here or in the
+ * exchange, whose message sizes then differ: wrong lengths are never read. */
 static ph_status check_header(const struct ph__sharding *sharding, size_t rank, const uint32_t *header)
 {
     const size_t expected = ph__sharding_samples(sharding, rank);
@@ -233,7 +234,8 @@ static ph_status check_header(const struct ph__sharding *sharding, size_t rank, 
         (unsigned)header[HEADER_SAMPLES], sharding->rank, expected);
 }
 
-/* How many ids come from each rank, by the lengths that have come, and how many its samples have in all. */
+/* Counts the ids received from each rank, by the lengths received, and sums up the ids of all ranks' samples.
+ */
 static ph_status count_ids(struct ph__sharding *sharding, size_t *num_ids_out, size_t *num_global_ids_out)
 {
     struct ph__request_buffers *buffers = sharding->requests;
@@ -276,8 +278,8 @@ static ph_status exchange_ids(struct ph__sharding *sharding, size_t num_ids)
 
 /* ---- order ---- */
 
-/* From (rank, stream, sample) to (stream, rank, sample): offsets first, then each run of a rank and stream as
- * one. */
+/* Reorders lengths from (rank, stream, sample) to (stream, rank, sample), and turns them into offsets.
+ * order_ids then moves the ids of a rank and stream as one run. */
 static void order_lengths(struct ph__sharding *sharding)
 {
     const size_t num_streams = sharding->streams[sharding->rank].count;

@@ -1,7 +1,7 @@
-/* The pass over lookups. First all lookups are looked at: which rank has what of each feature's table, which
- * ids it is to be asked for, which vectors it gives. Then, since a program's requests are one input, the
- * graph is rewritten: this rank's own lookups and the start of their exchange come to stand at the beginning
- * of the forward entry, where nothing waits for anything, and the lookup's node becomes the wait. */
+/* The pass over lookups. It first plans all lookups: which rank has what of each feature's table, which ids
+ * that rank is asked for, which vectors it gives. Then, since a program's requests are one input, it rewrites
+ * the graph: this rank's own lookups and the start of their exchange move to the beginning of the forward
+ * entry, where nothing waits for anything, and the lookup's node becomes the wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,10 @@
 #include "shard/lookup/lookup_pass.h"
 #include "store/declaration.h"
 
-/* ---- looking at lookups ---- */
+/* ---- planning ---- */
 
-/* A table of the model that is the same on every rank stays as it is. */
+/* Returns true when a slice is cut. A table without such a slice is the same on every rank and stays as it
+ * is. */
 static bool is_any_slice_cut(struct ph__lookup_pass *pass, const struct ph__declaration *table)
 {
     for (size_t i = 0; i < table->num_slices; i++) {
@@ -50,7 +51,7 @@ static ph_status describe(
     return ph_builder_status(builder);
 }
 
-/* What is told apart by the table that it is of is numbered by this list. */
+/* Adds a table's name to the list, which numbers tables on every rank alike. */
 static ph_status list_table(struct ph__sharding *sharding, const char *name)
 {
     for (size_t i = 0; i < sharding->num_tables; i++)
@@ -90,7 +91,7 @@ static ph_status list_lookups(struct ph__lookup_pass *pass)
 
 /* ---- rewriting ---- */
 
-/* A lookup like the model's, of some slices of another table. */
+/* Emits a lookup like the model's, of some slices of another table. */
 static ph_value emit_lookup(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
     ph_value ids, ph_value table, const size_t *slices, enum ph_pooling pooling, ph_value weights)
 {
@@ -111,7 +112,7 @@ static enum ph_pooling pooling_of(const struct ph__spread_lookup *lookup)
     return ((const struct ph__embedding_bag_attributes *)lookup->node.attributes)->pooling;
 }
 
-/* The vectors of the global batch that this rank's shards of one key give. */
+/* Looks up the vectors of the global batch in this rank's shards of one key. */
 static ph_value look_up_requests(
     struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, const struct ph__shard_group *group)
 {
@@ -135,7 +136,7 @@ static ph_value look_up_requests(
         pass, lookup, ids, table, slices, group->key.is_cut ? PH_POOL_SUM : pooling_of(lookup), weights);
 }
 
-/* Those features of the lookup's own ids, which may be a selection of the batch's. */
+/* Selects features of the lookup's own ids, which may be a selection of the batch's. */
 static ph_value select_own(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, size_t count,
     const size_t *features)
 {
@@ -148,7 +149,7 @@ static ph_value select_own(struct ph__lookup_pass *pass, const struct ph__spread
     return ph_select_features(pass->builder, ph__unselected(pass->builder, lookup->ids), count, of_batch);
 }
 
-/* What tables that every rank has give, for this rank's own samples. */
+/* Looks up this rank's own samples in the tables that every rank has. */
 static ph_value look_up_replicas(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
     struct ph_builder *builder = pass->builder;
@@ -179,7 +180,7 @@ static bool wants_ids(const struct ph__vector_exchange *exchange)
     return false;
 }
 
-/* Nodes added since `begin` come to stand at the front, behind those that did before. */
+/* Moves the nodes added since `begin` to the front, behind those moved before. */
 static void bring_forward(struct ph__lookup_pass *pass, size_t begin)
 {
     struct ph__graph *graph = &pass->builder->graph;
@@ -190,7 +191,7 @@ static void bring_forward(struct ph__lookup_pass *pass, size_t begin)
     pass->front += count;
 }
 
-/* The node of the model's lookup, which nodes added since `begin` come to stand before. */
+/* Moves the nodes added since `begin` before the model's lookup, and returns the lookup's node. */
 static struct ph__node *node_behind(
     struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, size_t begin)
 {
@@ -201,7 +202,7 @@ static struct ph__node *node_behind(
     return &graph->nodes[graph->values[lookup->output].producer];
 }
 
-/* All features of the lookup are in tables that every rank has: it looks those up. */
+/* Rewrites a lookup all of whose features are in tables that every rank has. */
 static void look_up_replicas_only(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup)
 {
     const size_t begin = pass->builder->graph.num_nodes;
@@ -209,14 +210,14 @@ static void look_up_replicas_only(struct ph__lookup_pass *pass, const struct ph_
     if (ph_builder_status(pass->builder) != PH_OK)
         return;
     const struct ph__node added = *ph__builder_producer(pass->builder, replicas);
-    pass->builder->graph.num_nodes--; /* the lookup itself: the model's node is it */
+    pass->builder->graph.num_nodes--; /* removes the new lookup: the model's node takes its place */
     struct ph__node *node = node_behind(pass, lookup, begin);
     node->inputs = added.inputs;
     node->num_inputs = added.num_inputs;
 }
 
-/* Lookups of this rank's part of what its host gives, on their way to the ranks of the host; wait_inputs_out
- * are those of their wait. */
+/* Adds the lookups of this rank's part of its host's blocks, and sends them to the ranks of the host;
+ * wait_inputs_out: the inputs of the wait. */
 static void emit_host_start(
     struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, ph_value *wait_inputs_out)
 {
@@ -230,8 +231,8 @@ static void emit_host_start(
     sums->in_flight = wait_inputs_out[PH_HOST_IN_FLIGHT];
 }
 
-/* This rank's own vectors, (own_count): what it looks up for itself is looked up while the parts of its
- * host's are on their way. */
+/* Adds this rank's own vectors, (own_count). Its own groups are looked up while the host's parts are in
+ * flight. */
 static void emit_own(
     struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup, ph_value *vectors_out)
 {
@@ -247,7 +248,7 @@ static void emit_own(
             PH_HOST_OUTPUTS + sums->own_count, inputs, sums->num_blocks, vectors_out + lookup->num_groups);
 }
 
-/* Own vectors and the start of their exchange; outputs_out are start's. */
+/* Adds the own vectors and the start of their exchange; outputs_out: start's outputs. */
 static void emit_start(struct ph__lookup_pass *pass, const struct ph__spread_lookup *lookup,
     ph_value *vectors_out, ph_value *outputs_out)
 {

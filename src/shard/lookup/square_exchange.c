@@ -11,14 +11,14 @@ static const struct ph__square_exchange *exchange_of(const struct ph__call *call
     return ((const struct ph__square_attributes *)call->attributes)->exchange;
 }
 
-/* ---- which rows are whose ---- */
+/* ---- rows of slices ---- */
 
-/* A slice's rows [first, first + count) among the distinct ones of its table. */
+/* Rows [first, first + count) of a slice, among the distinct rows of its table. */
 struct segment {
     size_t first, count;
 };
 
-/* The operand of a table among those that start has. */
+/* Returns a table's operand among start's inputs. */
 static const struct ph__operand *operand_of(const struct ph__operand *inputs, size_t table, size_t which)
 {
     return &inputs[table * PH_SQUARES_TABLE_INPUTS + which];
@@ -39,7 +39,7 @@ static void find_segments(const struct ph__square_exchange *exchange, const stru
     }
 }
 
-/* The end of the shares of one rank that begin at `first`. */
+/* Returns the end of the shares of one rank that begin at `first`. */
 static size_t end_of_rank(const struct ph__square_exchange *exchange, size_t first)
 {
     size_t end = first;
@@ -50,7 +50,7 @@ static size_t end_of_rank(const struct ph__square_exchange *exchange, size_t fir
 
 /* ---- start ---- */
 
-/* Numbers of bytes, as output_bytes says. */
+/* Returns the type of a buffer whose size output_bytes tells. */
 static struct ph_type bytes_type(void)
 {
     return ph__dense_type(1, (struct ph_dim[]){ph__dim_of(1, PH_SYMBOL_GLOBAL_BATCH)});
@@ -64,7 +64,7 @@ static ph_status start_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* Blocks that come for a row of the slice. */
+/* Counts the blocks received for a row of the slice. */
 static size_t blocks_to_come(const struct ph__square_exchange *exchange, size_t slice)
 {
     size_t num_blocks = 0;
@@ -73,13 +73,13 @@ static size_t blocks_to_come(const struct ph__square_exchange *exchange, size_t 
     return num_blocks;
 }
 
-/* Blocks that go: this rank's, to each rank that has other shards. */
+/* Counts the blocks sent for a row of the slice: this rank's, to each rank that has other shards. */
 static size_t blocks_to_go(const struct ph__square_exchange *exchange, size_t slice, size_t own_blocks)
 {
     return (exchange->slices[slice].num_shards - 1) * own_blocks;
 }
 
-/* All rows of a table may be of the slice for which there is most. */
+/* Bounds the bytes: all rows of a table may be in the slice that needs most. */
 static ph_status start_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
     const struct ph__square_exchange *exchange = exchange_of(call);
@@ -104,7 +104,7 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
             2 * (double)ph__elements(operand_of(call->inputs, t, PH_SQUARES_BLOCKS)) * sizeof(ph_real);
 }
 
-/* A message each way for each share, at most. */
+/* Reserves a message each way for each share, at most. */
 static size_t start_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__square_exchange *exchange = exchange_of(call);
@@ -112,7 +112,7 @@ static size_t start_scratch_bytes(const struct ph__call *call)
            2 * exchange->num_shares * sizeof(struct ph__message);
 }
 
-/* What lies at *place for the rank of shares[first .. last), which moves behind it. */
+/* Returns the message of the rank of shares [first, last), received at *place, which moves behind it. */
 static struct ph__message expect(const struct ph__square_exchange *exchange, const struct segment *segments,
     size_t first, size_t last, ph_real **place)
 {
@@ -141,7 +141,7 @@ static struct ph__message pack(
     return message;
 }
 
-/* Messages of no bytes are none. */
+/* Adds a message, unless it has no bytes. */
 static size_t add_message(struct ph__message *messages, size_t count, struct ph__message message)
 {
     messages[count] = message;
@@ -187,7 +187,7 @@ static ph_status wait_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* An addition for each block, own ones and those that have come. */
+/* Counts an addition for each block, own and received. */
 static void wait_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__square_exchange *exchange = exchange_of(call);
@@ -208,7 +208,7 @@ static size_t wait_scratch_bytes(const struct ph__call *call)
            exchange->num_shards * sizeof(struct ph__square_shard);
 }
 
-/* Where the blocks of each slice's rows are, shard by shard. */
+/* Finds the blocks of each slice's rows, shard by shard. */
 static void place_shards(
     const struct ph__call *call, const struct segment *segments, struct ph__square_shard *shards)
 {
@@ -236,7 +236,7 @@ struct summing {
     ph_real *sums; /* of the table's rows */
 };
 
-/* Rows [first, last) of the table, as far as they are of each slice. */
+/* Sums up the rows [first, last) of the table, slice by slice. */
 static void sum_rows(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct summing *summing = argument;

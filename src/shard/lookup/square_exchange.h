@@ -1,15 +1,15 @@
-/* The operators that bring the squares of a row together, whose columns lie on several ranks, for row-wise
- * Adagrad.
+/* Operators that join the squares of rows whose columns lie on several ranks, for row-wise Adagrad.
  *
- *   exchange_squares_start   block sums of squares (row_squares) of this rank's columns go to who has other
- * columns exchange_squares_wait    with what has come, each row's sum of squares: (U), in the one order of
- * kernel/kernel.h
+ *   exchange_squares_start   sends block sums of squares (row_squares) of this rank's columns to the ranks
+ *                            that have other columns
+ *   exchange_squares_wait    with the sums received, each row's sum of squares: (U), in the one order of
+ *                            kernel/kernel.h
  *
- * One exchange serves all tables of this rank that are of one table of the model: shards of several widths.
- * Ranks that share slices send each other one message, slice after slice in the order of the plan's tables:
- * of each the blocks of its distinct rows, ascending. Rows of a slice are asked for on all ranks that have
- * their columns, by the same ids, so that nobody is told how many they are: another number is another length,
- * an error of whoever receives. Where there are no rows, there is no message. */
+ * One exchange serves all tables of this rank that belong to one table of the model: shards of several
+ * widths. Ranks that share slices send each other one message, slice after slice in the order of the plan's
+ * tables, with the blocks of each slice's distinct rows, ascending. All ranks that have columns of a slice
+ * know its rows by the same ids, so the number is not sent: another number is another length, an error at the
+ * receiver. Where there are no rows, there is no message. */
 #ifndef PH_SHARD_SQUARE_EXCHANGE_H
 #define PH_SHARD_SQUARE_EXCHANGE_H
 
@@ -19,19 +19,19 @@
 extern const struct ph__op ph__op_exchange_squares_start;
 extern const struct ph__op ph__op_exchange_squares_wait;
 
-/* A slice of one of the exchange's tables. A row has num_shards shards, by their columns, of which one is
+/* A slice of one of the exchange's tables. A row has num_shards shards, ordered by columns; one of them is
  * here. */
 struct ph__square_slice {
     uint32_t table;
-    size_t end_slot;                /* its rows end here in the table */
+    size_t end_slot;                /* end of its rows in the table */
     size_t first_shard, num_shards; /* among all shards of the exchange */
     size_t own_shard;               /* >= first_shard */
 };
 
-/* A shard that another rank has. */
+/* A shard of another rank. */
 struct ph__square_share {
     uint32_t rank;
-    uint32_t plan_table; /* of the plan: in this order a rank's shards come */
+    uint32_t plan_table; /* index in the plan, which orders a rank's shards */
     uint32_t slice;
     uint32_t num_blocks;
     size_t shard;
@@ -52,10 +52,10 @@ struct ph__square_attributes {
     const struct ph__square_exchange *exchange;
 };
 
-/* start's inputs, for each table: block sums, and the rows that they are of (ph__row_squares). */
+/* start's inputs, for each table: block sums, and the rows they belong to (ph__row_squares). */
 enum { PH_SQUARES_BLOCKS, PH_SQUARES_SLOTS, PH_SQUARES_TABLE_INPUTS };
-/* start's outputs. wait has them as inputs and behind them start's own; its outputs are the sums, for each
- * table. */
+/* start's outputs. wait's inputs are these and then start's inputs; its outputs are the sums, for each table.
+ */
 enum { PH_SQUARES_IN_FLIGHT, PH_SQUARES_TICKET, PH_SQUARES_SENT, PH_SQUARES_OUTPUTS };
 
 #endif

@@ -7,7 +7,7 @@
 #include "shard/exchange_nodes.h"
 #include "shard/lookup/block_rows.h"
 
-/* Of own samples at a time: what is unpacked of a block stays in a cache. */
+/* Own samples at a time: the part of a block unpacked for them stays in a cache. */
 enum { BLOCK_SAMPLES = 64 };
 
 /* ---- start ---- */
@@ -48,7 +48,8 @@ static size_t start_scratch_bytes(const struct ph__call *call)
            sizeof(struct ph__message);
 }
 
-/* A rank's rows of an own lookup: as they are, or packed at *packed, which moves behind them. */
+/* Returns a message with a rank's rows of an own lookup: as they are, or packed at *packed, which moves
+ * behind them. */
 static struct ph__message pack_part(const struct ph__call *call, size_t lookup, size_t rank, char **packed)
 {
     const struct ph__vector_exchange *exchange = ph__exchange_of(call);
@@ -116,7 +117,7 @@ static ph_status start_run(struct ph__call *call)
     return ph__start_node_run(exchange->sharding, &named, &list, &call->outputs[PH_EXCHANGE_TICKET]);
 }
 
-/* The vectors' gradient is what exchange_gradients_start has on its way, one wait for each own lookup. */
+/* Adds for each own lookup a wait for its gradient, which exchange_gradients_start has in flight. */
 static void start_gradient(struct ph__gradient *gradient)
 {
     const struct ph__node node = *gradient->node;
@@ -149,7 +150,8 @@ static ph_status wait_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* Room for BLOCK_SAMPLES of the largest block, as numbers, on a line of its own for each thread. */
+/* Returns the bytes of a thread's room for BLOCK_SAMPLES of the largest block, as numbers, in cache lines of
+ * its own. */
 static size_t unpacked_bytes(const struct ph__vector_exchange *exchange)
 {
     size_t most = 0;
@@ -191,7 +193,7 @@ struct assembly {
     const struct ph__vector_exchange *exchange;
 };
 
-/* vectors: of the samples [first, last), one behind the other. */
+/* Puts a block's vectors of samples [first, last), one behind the other, into the output. */
 static void put_block(const struct assembly *assembly, const struct ph__block *block, size_t first,
     size_t last, const ph_real *vectors)
 {
@@ -206,7 +208,7 @@ static void put_block(const struct assembly *assembly, const struct ph__block *b
         }
 }
 
-/* The samples [first, last) of a block that has come in the wire format, as numbers. */
+/* Returns the samples [first, last) of a received block as numbers. */
 static const ph_real *unpack_rows(const struct assembly *assembly, size_t index, const char *bytes,
     size_t first, size_t last, size_t worker)
 {

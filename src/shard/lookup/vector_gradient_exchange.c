@@ -1,6 +1,6 @@
-/* The way back of vector_exchange.c: this rank's gradient (B,F,D) is cut into the blocks that the vectors
- * came in, each goes to the rank that made it, and what comes from all ranks is the gradient of a lookup of
- * the global batch. As numbers it is received where it is read. */
+/* The way back of vector_exchange.c: this rank's gradient (B,F,D) is cut into the blocks in which the vectors
+ * came. Each block goes to the rank that made it; the blocks received from all ranks are the gradient of a
+ * lookup of the global batch. Gradients in fp32 are received in their place. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -59,8 +59,8 @@ static void start_cost(const struct ph__call *call, struct ph__cost *cost_out)
     cost_out->bytes = 2 * (double)ph__elements(&call->inputs[DY]) * sizeof(ph_real);
 }
 
-/* Scratch: where items lie, the numbers of the largest block where they are packed in fewer bytes, messages.
- */
+/* Scratch: the items' places, the numbers of the largest block where they are packed in fewer bytes,
+ * messages. */
 static size_t places_bytes(const struct ph__call *call)
 {
     const struct ph__vector_exchange *exchange = ph__exchange_of(call);
@@ -113,7 +113,7 @@ static void cut_samples(void *argument, size_t first, size_t last, size_t worker
         }
 }
 
-/* The gradient of a block's vectors. */
+/* Cuts out the gradient of a block's vectors. */
 static void cut_block(
     const struct ph__call *call, const struct ph__item_places *places, size_t index, ph_real *vectors)
 {
@@ -124,7 +124,8 @@ static void cut_block(
         ph__for_blocks(call->backend, call->extents[PH_SYMBOL_BATCH], BLOCK_SAMPLES, cut_samples, &cut);
 }
 
-/* Where a block's gradient is cut to, as numbers: that of this rank's own one to where it is read. */
+/* Returns where a block's gradient is cut to, as numbers: this rank's own block goes directly to its
+ * gradient. */
 static ph_real *cut_place(const struct ph__call *call, size_t index, char *place, ph_real *numbers)
 {
     const struct ph__vector_exchange *exchange = ph__exchange_of(call);
@@ -161,7 +162,7 @@ static void list_sends(const struct ph__call *call, struct ph__message *messages
 
 /* ---- start ---- */
 
-/* Where a rank's part of an own lookup's gradient comes to stand in RECEIVED. */
+/* Returns the offset in RECEIVED of a rank's part of an own lookup's gradient. */
 static size_t received_offset(const struct ph__vector_exchange *exchange, size_t lookup, size_t rank)
 {
     size_t offset = 0;
@@ -226,7 +227,7 @@ ph_value ph__gradient_start(
 
 /* ---- wait ---- */
 
-/* A rank without lookups has nothing to wait for but what it has sent. */
+/* Reserves nothing on a rank without lookups, which only waits until its gradients are sent. */
 static ph_status wait_output_bytes(const struct ph__call *call, size_t output, size_t *bytes_out)
 {
     const struct ph__exchange_attributes *attributes = call->attributes;
