@@ -1,17 +1,18 @@
 /* Plans: which rank holds which rows and columns of which table.
  *
- * A plan is made from facts of the tables and of the machine by a planner, or read from a file that a person
- * can edit; it says a table's kind and its place, and the shards follow from these alone, so that every rank
- * works out the same ones.
+ * A planner makes a plan from facts of the tables and of the machine; or a plan is read from a file that a
+ * person can edit. A plan gives each table's kind and place. The shards follow from these alone, so that
+ * every rank works out the same ones.
  *
- *   kind               place   what is where
+ *   kind               place   distribution
  *   table_wise         rank    the whole table on one rank
  *   row_wise           ranks   rows over the ranks, in equal runs: the first (rows % n) have one more
- *   column_wise        ranks   columns over the ranks, in equal runs of PH_SHARD_COLUMNS: the first ones have
- * one run more table_row_wise     host    the table on one host, its rows over that host's ranks
- *   table_column_wise  host    the table on one host, its columns over as many of its ranks as they are
- * enough for grid               hosts   columns over the hosts, rows over each host's ranks data_parallel -
- * all of it on every rank
+ *   column_wise        ranks   columns over the ranks, in equal runs of PH_SHARD_COLUMNS: the first have one
+ *                              run more
+ *   table_row_wise     host    the table on one host, its rows over that host's ranks
+ *   table_column_wise  host    the table on one host, its columns over as many of its ranks as they allow
+ *   grid               hosts   columns over the hosts, rows over each host's ranks
+ *   data_parallel      -       the whole table on every rank
  *
  * A rank has one shard of a table at most. Ranks behind the last row have none.
  *
@@ -27,8 +28,7 @@
 #include "base/text/name_index.h"
 #include "phloem/status.h"
 
-#define PH_PLAN_MAX_NAME \
-    960 /* bytes of a table's name in a plan file, whose keys may have PH_YAML_PATH_MAX */
+#define PH_PLAN_MAX_NAME 960 /* bytes of a table's name in a plan file; PH_YAML_PATH_MAX limits its key */
 
 #define PH_SHARD_KIND_LIST(X)                          \
     X(PH_SHARD_TABLE_WISE, "table_wise")               \
@@ -45,7 +45,7 @@ enum ph__shard_kind { PH_SHARD_KIND_LIST(PH_SHARD_KIND_ENUM) PH_SHARD_KIND_COUNT
 
 const char *ph__shard_kind_name(enum ph__shard_kind kind);
 
-/* What squares of a gradient row are summed in (kernel/kernel.h): shards' columns are cut there. */
+/* Columns whose squares are summed together (kernel/kernel.h): shards' columns are cut there. */
 #define PH_SHARD_COLUMNS 4
 
 /* Ranks are numbered host by host. */
@@ -54,26 +54,26 @@ struct ph__topology {
     size_t ranks_per_host; /* divides world_size */
 };
 
-/* A lookup's reading of a table. */
+/* A lookup's read of a table. */
 struct ph__table_read {
-    uint32_t feature; /* of the batch, whose ids it is */
-    bool is_of_items; /* each id's vector is asked for, not their sum */
+    uint32_t feature; /* index in the batch of the feature whose ids are looked up */
+    bool is_of_items; /* each id's vector is wanted, not their sum */
 };
 
-/* What a planner knows of one logical table. */
+/* A planner's facts of one logical table. */
 struct ph__table_facts {
     const char *name;        /* "embedding.user" */
     uint64_t num_rows;       /* at least 1 */
     size_t dim;              /* at least 1 */
-    size_t num_features;     /* that read it, each as often as a lookup does */
-    double ids_per_sample;   /* of all of them together */
-    uint64_t weight_bytes;   /* of one row, as it is held */
+    size_t num_features;     /* features that read the table, each as often as a lookup reads it */
+    double ids_per_sample;   /* of all features together */
+    uint64_t weight_bytes;   /* of one row, as stored */
     uint64_t slot_bytes;     /* of one row, all its optimizer's slots */
-    uint64_t row_slot_bytes; /* of these, what is one number a row: each of its column shards has it */
-    uint32_t parameter;      /* of the model, which may hold many tables */
-    /* (num_features); NULL: pooled ones of features that no other lookup reads */
+    uint64_t row_slot_bytes; /* part of slot_bytes: one number a row, which each column shard has */
+    uint32_t parameter;      /* parameter of the model, which may hold many tables */
+    /* (num_features); NULL: pooled reads of features that no other lookup reads */
     const struct ph__table_read *reads;
-    bool has_whole_rows; /* its columns are not cut: the optimizer sums over all rows whole, at every step */
+    bool has_whole_rows; /* columns are not cut: the optimizer sums over all whole rows at every step */
 };
 
 /* A shard of a table, on one rank. */
@@ -89,24 +89,24 @@ struct ph__plan_table {
     enum ph__shard_kind kind;
     uint64_t num_rows;
     uint32_t dim;
-    const uint32_t *places; /* the ranks or hosts that the kind is placed by, no two the same */
-    size_t num_places;      /* 0 where data_parallel */
-    /* Its shards among the plan's: by first column, then first row; none where data_parallel. */
+    const uint32_t *places; /* the kind's ranks or hosts, all different */
+    size_t num_places;      /* 0 for data_parallel */
+    /* Place of its shards among the plan's: by first column, then first row; none for data_parallel. */
     size_t first_shard, num_shards;
     uint64_t bytes; /* of all its shards, or of one copy, with slots */
 };
 
-struct ph__plan { /* zero-initialised is none */
+struct ph__plan { /* zero-initialised: no plan */
     struct ph__arena arena;
     struct ph__topology topology;
-    struct ph__plan_table *tables; /* as the facts are ordered */
+    struct ph__plan_table *tables; /* in the order of the facts */
     size_t num_tables;
     struct ph__table_shard *shards;
     size_t num_shards;
     struct ph__name_index names; /* of the tables, in their order */
 };
 
-/* The plan's table of that name; NULL: there is none. */
+/* Returns the plan's table of that name, or NULL. */
 const struct ph__plan_table *ph__plan_find(const struct ph__plan *plan, const char *name);
 void ph__plan_fini(struct ph__plan *plan);
 
@@ -121,95 +121,95 @@ void ph__plan_fini(struct ph__plan *plan);
  *     embedding.user: {kind: row_wise, ranks: [0, 1, 3]}
  *     embedding.item: {kind: table_wise, rank: 2}
  *     "linear.*": {kind: data_parallel}                  # any number of characters; the first that matches
- *   default: {kind: table_wise}                          # of tables that no line above names
+ *   default: {kind: table_wise}                          # tables that no line above names
  *
- * A name goes before a pattern. A kind without its place gets one: all ranks or all hosts where rows or a
- * grid go over them; one rank, one host, or as many ranks as the columns are enough for, where there are the
- * fewest bytes by then, after all tables that are placed otherwise, the largest first. Every error is
- * PH_ERROR_CONFIG with file and line: an unknown or missing table, another world size, a rank or host that is
- * not there or is named twice, a kind that does not fit. */
+ * A name goes before a pattern. A kind without its place gets one: all ranks or all hosts for rows or a grid;
+ * else one rank, one host, or as many ranks as the columns suffice for, with the fewest bytes so far: after
+ * all tables that are placed otherwise, the largest first. Every error is PH_ERROR_CONFIG with file and line:
+ * an unknown or missing table, another world size, a rank or host that does not exist or is named twice, a
+ * kind that does not fit. */
 ph_status ph__plan_read(const char *path, const struct ph__topology *topology,
     const struct ph__table_facts *tables, size_t num_tables, struct ph__plan *plan_out);
-/* One that ph__plan_read reads back to the same plan, names and places and all. PH_ERROR_CONFIG: a table's
- * name is longer than PH_PLAN_MAX_NAME bytes. PH_ERROR_DISK. */
+/* Writes a plan file, which ph__plan_read reads back to the same plan, with its names and places.
+ * PH_ERROR_CONFIG: a table's name is longer than PH_PLAN_MAX_NAME bytes. PH_ERROR_DISK. */
 ph_status ph__plan_write(const struct ph__plan *plan, struct ph__writer *writer);
-/* Into a file, which is replaced in one moment, with the errors of ph__plan_write. */
+/* Writes a plan file in place of `path`, atomically. Errors of ph__plan_write. */
 ph_status ph__plan_save(const struct ph__plan *plan, const char *path);
 
 /* ---- planners ---- */
 
-/* How numbers travel (comm/wire/wire_format.h), as far as bytes tell: a vector of c numbers takes c
- * number_bytes + vector_bytes. */
+/* Bytes of numbers on the wire (comm/wire/wire_format.h): a vector of c numbers takes c number_bytes +
+ * vector_bytes. */
 struct ph__plan_wire {
     size_t number_bytes; /* fp32 4, fp16 and bf16 2, int8 1 */
     size_t vector_bytes; /* int8: 4, its scale */
 };
 
-/* A step of training, as far as tables are concerned. */
+/* The parts of a training step that concern tables. */
 struct ph__plan_step {
     size_t batch_size;                /* samples, of all ranks together */
     bool has_id_weights;              /* a weight travels with each id */
-    struct ph__plan_wire pooled_wire; /* of pooled vectors, forward */
+    struct ph__plan_wire pooled_wire; /* pooled vectors, forward */
     struct ph__plan_wire gradient_wire;
 };
 
-/* A machine, as far as it costs a step time: by nominal rates (plan_cost.h), or measured ones. */
+/* Rates of a machine that decide a step's time: nominal (plan_cost.h), or measured. */
 struct ph__plan_machine {
-    double memory_bytes_per_s;  /* of one rank, rows read at random */
+    double memory_bytes_per_s;  /* one rank, rows read at random */
     double host_bytes_per_s;    /* between two ranks of a host, each way */
-    double network_bytes_per_s; /* between two hosts, each way, of all ranks of a host together */
-    uint64_t rank_bytes;        /* that a rank may spend on tables and slots; 0: no limit */
+    double network_bytes_per_s; /* between two hosts, each way, all ranks of a host together */
+    uint64_t rank_bytes;        /* limit of a rank's tables and slots; 0: no limit */
 };
 
-/* All tables on every rank. PH_ERROR_MEMORY. */
+/* Plans all tables on every rank. PH_ERROR_MEMORY. */
 ph_status ph__plan_replicate(const struct ph__topology *topology, const struct ph__table_facts *tables,
     size_t num_tables, struct ph__plan *plan_out);
 
-/* The greedy planner: tables by falling cost (plan_cost.h), each where the busiest rank stays least busy,
- * with the kinds that fit; for several thresholds of when a table is worth cutting, of which the best plan
- * stays. Finds a plan wherever all tables fit when each is cut by rows over all ranks. PH_ERROR_MEMORY when
- * nothing fits: which table, and how much is missing. */
+/* Plans greedily: takes tables by falling cost (plan_cost.h), and places each where the busiest rank stays
+ * least busy, with the kinds that fit. Tries several thresholds of when a table is worth cutting, and keeps
+ * the best plan. Finds a plan whenever all tables fit when each is cut by rows over all ranks.
+ * PH_ERROR_MEMORY when nothing fits: which table, and how much is missing. */
 ph_status ph__plan_greedy(const struct ph__plan_machine *machine, const struct ph__topology *topology,
     const struct ph__plan_step *step, const struct ph__table_facts *tables, size_t num_tables,
     struct ph__plan *plan_out);
 
-/* ---- what a plan asks of each rank ---- */
+/* ---- loads of ranks ---- */
 
-/* What a plan asks of a rank, by the planner's own cost. */
+/* A rank's load under a plan, by the planner's own cost. */
 struct ph__plan_load {
-    uint64_t bytes;    /* of tables and slots */
+    uint64_t bytes;    /* tables and slots */
     double seconds;    /* a step */
-    double sent_bytes; /* a step, to other ranks, of tables: ids, vectors, gradients; no dense gradients */
+    double sent_bytes; /* a step, to other ranks, for tables: ids, vectors, gradients; no dense gradients */
 };
-/* loads_out (world_size). PH_ERROR_MEMORY. */
+/* Fills loads_out (world_size). PH_ERROR_MEMORY. */
 ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_machine *machine,
     const struct ph__plan_step *step, const struct ph__table_facts *tables, struct ph__plan_load *loads_out);
-/* PH_ERROR_MEMORY where a rank has more than rank_bytes (0: no limit) of tables and slots: which rank, how
- * much is missing, and which table takes most of it there. */
+/* Returns PH_ERROR_MEMORY when a rank has more than rank_bytes (0: no limit) of tables and slots: which rank,
+ * how much is missing, and which table takes most of it there. */
 ph_status ph__plan_check_bytes(
     const struct ph__plan *plan, const struct ph__table_facts *tables, uint64_t rank_bytes);
-/* Two tables for people: tables with their kinds and places, and ranks with their loads. */
+/* Prints two tables for people: tables with their kinds and places, and ranks with their loads. */
 ph_status ph__plan_print(
     const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer);
 
-/* ---- what goes over each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h)
- * ---- */
+/* ---- traffic of each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h) ----
+ */
 
-/* Gradients of dense parameters, which all ranks sum. */
+/* Gradients of dense parameters, which all ranks sum up. */
 struct ph__plan_dense {
     size_t num_numbers, bucket_numbers;
     struct ph__plan_wire wire;
 };
 
-/* Between any two ranks, or, where the ranks are more than a table has room for, any two hosts. */
+/* Bytes between any two ranks or, where a table has no room for all ranks, any two hosts. */
 struct ph__plan_links {
     bool are_hosts;
     size_t count;
     double *bytes; /* (count, count), [from][to], in the arena */
 };
 
-/* most: ranks, or hosts, that a table has room for; count is 0 where there are more of both. PH_ERROR_MEMORY.
- */
+/* Finds the links' bytes. most: the ranks, or hosts, that a table has room for; count is 0 where there are
+ * more of both. PH_ERROR_MEMORY. */
 ph_status ph__plan_links_find(const struct ph__plan *plan, const struct ph__plan_step *step,
     const struct ph__plan_dense *dense, const struct ph__table_facts *tables, size_t most,
     struct ph__arena *arena, struct ph__plan_links *links_out);

@@ -48,7 +48,7 @@ size_t ph__num_hosts(const struct ph__topology *topology)
     return topology->world_size / topology->ranks_per_host;
 }
 
-/* As far as their number goes. */
+/* Counts the shards that the columns suffice for. */
 static size_t most_column_shards(const struct ph__table_facts *table)
 {
     return table->dim >= PH_SHARD_COLUMNS ? table->dim / PH_SHARD_COLUMNS : 1;

@@ -9,8 +9,8 @@
 
 #define RATE(member) offsetof(struct ph__plan_machine, member)
 
-/* Rows are looked up by one core, since plans must not depend on the number of threads, which is each rank's
- * own. By Little's law a core reads (cache lines under way) (bytes of a line) / latency: 12 x 64 B / 96 ns,
+/* Rows are looked up by one core: plans must not depend on the number of threads, which differs between
+ * ranks. By Little's law a core reads (cache lines in flight) (bytes of a line) / latency: 12 x 64 B / 96 ns,
  * by the L1 fill buffers of Ice Lake. */
 const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES] = {
     {"rows at random, each rank", 8e9, "one core of Intel's Ice Lake, memory at 96 ns (assumed)",
@@ -87,8 +87,8 @@ static ph_status visit_expected(const struct ph__plan *plan, size_t table,
     return status;
 }
 
-/* Visits what is sent of all tables, by expected counts, of which there are those of one table at a time:
- * they are of every pair of a rank and a shard. */
+/* Visits the messages of all tables, by expected counts. Counts are made for one table at a time, since there
+ * is one for every pair of a rank and a shard. */
 static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__table_facts *tables,
     const struct ph__plan_step *step, ph__traffic_visit visit, void *context)
 {
@@ -100,7 +100,7 @@ static ph_status expected_traffic(const struct ph__plan *plan, const struct ph__
 
 /* ---- a rank's work ---- */
 
-/* What is asked of one rank's part of a table. */
+/* Work of one rank's part of a table. */
 struct part_work {
     size_t num_columns;
     double num_ids, num_bags, num_rows; /* E, V, U */
@@ -245,7 +245,7 @@ ph_status ph__plan_loads(const struct ph__plan *plan, const struct ph__plan_mach
 
 struct adding {
     const struct ph__plan_links *links;
-    size_t ranks_per_end; /* an end of a link is so many ranks */
+    size_t ranks_per_end; /* number of ranks at one end of a link */
 };
 
 static void add_bytes(void *context, enum ph__traffic what, size_t from, size_t to, double bytes)

@@ -1,25 +1,24 @@
-/* The planner's cost: what a table takes of each rank in a step. A stated model, no measurement; what matters
- * is which plan it prefers. Private to the plan room and its tests.
+/* The planner's cost: the work that a table gives each rank in a step. A stated model, no measurement; it
+ * only has to rank plans. Private to the plan room and its tests.
  *
- * A rank's seconds are those of three things, one after the other, since nothing is known of how they
- * overlap:
+ * A rank's seconds are the sum of three, since nothing is known of how they overlap:
  *
  *   touched_bytes / memory_bytes_per_s
  *   max(host_sent, host_received) / host_bytes_per_s
  *   max(sent, received by all ranks of its host over the network) / network_bytes_per_s
  *
- * Touched by a shard of c columns, whose rows the batch names E times, U of them once at least, with V bags
- * in the batch:
+ * Bytes touched by a shard of c columns, whose rows the batch names E times, U of them once at least, with V
+ * bags in the batch:
  *
- *   E (row's weights + 4 c) + 4 V c + 2 U (row's weights + row's slots)      bytes
+ *   E (row's weights + 4 c) + 4 V c + 2 U (row's weights + row's slots)
  *
- * the lookup and the gradient's row for each id; a pooled vector for each bag; and the update, read and
- * written. A rank of a data_parallel table has the ids and bags of its own samples, and updates what all
- * samples name.
+ * These are the lookup and the gradient's row for each id; a pooled vector for each bag; and the update, read
+ * and written. A rank of a data_parallel table has the ids and bags of its own samples, and updates the rows
+ * that all samples name.
  *
- * What is sent is that of plan_traffic.h, each table weighed alone. Of ids nothing is known but their number:
- * they are taken to be uniform over the rows, n of them name R (1 - (1 - 1/R)^n) of R rows. Real ones name
- * fewer, so updates, squares and replicas are overestimated, those of large tables least. */
+ * Sent bytes are those of plan_traffic.h, for each table alone. Only the number of ids is known: they are
+ * taken to be uniform over the rows, so that n ids name R (1 - (1 - 1/R)^n) of R rows. Real ids name fewer
+ * rows, so updates, squares and replicas are overestimated, least for large tables. */
 #ifndef PH_PLAN_PLAN_COST_H
 #define PH_PLAN_PLAN_COST_H
 
@@ -28,49 +27,49 @@
 
 /* ---- the machine ---- */
 
-/* A rate of links or processors, in bytes a second. The nominal rates of the machine that a plan is made for
- * stand in one table, so that the same command makes the same plan whatever else the machine does, and
- * whichever of its processors a rank gets. */
+/* A rate of links or processors, in bytes a second. One table holds the nominal rates of the machine that
+ * plans are made for: the same command makes the same plan at any load and on any of the machine's
+ * processors. */
 struct ph__plan_rate {
-    const char *name;   /* "two ranks of a host, each way"; static, as `source` */
+    const char *name;   /* "two ranks of a host, each way"; static, like `source` */
     double nominal;     /* bytes a second */
-    const char *source; /* where the nominal value is from */
-    size_t offset;      /* of the double that it fills in struct ph__plan_machine */
+    const char *source; /* origin of the nominal value */
+    size_t offset;      /* of the double in struct ph__plan_machine */
 };
 
 enum { PH_PLAN_NUM_RATES = 3 };
 extern const struct ph__plan_rate ph__plan_rates[PH_PLAN_NUM_RATES];
 
-/* Reads and writes what a row of the table says of a machine. */
+/* Read and write a machine's value of a rate. */
 double ph__plan_machine_rate(const struct ph__plan_machine *machine, const struct ph__plan_rate *rate);
 void ph__plan_machine_set(
     struct ph__plan_machine *machine, const struct ph__plan_rate *rate, double bytes_per_s);
 
-/* The machine of the nominal rates, whose ranks may spend rank_bytes each (0: no limit). */
+/* Returns the machine of the nominal rates; a rank may spend rank_bytes (0: no limit). */
 struct ph__plan_machine ph__plan_machine_nominal(uint64_t rank_bytes);
 
 /* ---- the cost ---- */
 
-/* What a rank has to do in a step; all zero at first. */
+/* A rank's work in a step; begins as zeros. */
 struct ph__rank_usage {
     uint64_t held_bytes;
     double touched_bytes;
-    double host_sent, host_received;       /* from and to ranks of its host */
-    double network_sent, network_received; /* from and to others */
+    double host_sent, host_received;       /* to and from ranks of its host */
+    double network_sent, network_received; /* to and from other hosts' ranks */
 };
 
-/* Rows of num_rows that num_ids uniform ids name, on average. */
+/* Returns how many of num_rows rows num_ids uniform ids name, on average. */
 double ph__expected_rows(double num_rows, double num_ids);
 
-/* The counts that a planner expects, in the arena. */
+/* Fills the counts that a planner expects, in the arena. */
 ph_status ph__expected_counts(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
     const struct ph__plan_step *step, struct ph__arena *arena, struct ph__table_counts *counts_out);
 
-/* Adds what a table of the plan takes; usage (world_size). */
+/* Adds the work that a table of the plan gives each rank to usage (world_size). */
 void ph__table_usage(const struct ph__plan *plan, size_t table, const struct ph__table_facts *facts,
     const struct ph__plan_step *step, const struct ph__table_counts *counts, struct ph__rank_usage *usage);
 
-/* seconds_out (world_size). */
+/* Fills seconds_out (world_size). */
 void ph__usage_seconds(const struct ph__plan_machine *machine, const struct ph__topology *topology,
     const struct ph__rank_usage *usage, double *seconds_out);
 

@@ -1,4 +1,4 @@
-/* A plan file: its lines first, then which table goes by which of them. */
+/* Reads a plan file: first its lines, then which line applies to which table. */
 #include <fnmatch.h>
 #include <string.h>
 
@@ -10,15 +10,15 @@
 #define FORMAT_VERSION 1
 #define MAX_NAMED 4 /* tables without an entry that an error names */
 
-/* What stands below a table's name, or below "default". */
+/* The part below a table's name, or below "default". */
 struct entry {
     const char *key;  /* "tables.embedding.user" */
-    const char *name; /* of the table, or a pattern; NULL: all others */
+    const char *name; /* of the table, or a pattern; NULL: all other tables */
     size_t line;
     bool has_kind;
-    enum ph__place place; /* that it names; NONE: it names none */
+    enum ph__place place; /* kind of place that the file names; NONE: no place */
     size_t place_line;
-    uint32_t *places; /* what choice.places borrows */
+    uint32_t *places; /* borrowed by choice.places */
     struct ph__plan_choice choice;
 };
 
@@ -30,16 +30,16 @@ struct reading {
     struct ph__arena *arena;
     struct entry *entries; /* in the order of the file */
     size_t num_entries;
-    struct ph__name_index entry_names; /* in their order */
+    struct ph__name_index entry_names; /* in the order of entries */
     struct entry **patterns;           /* (num_patterns) entries that name tables by a pattern */
     size_t num_patterns;
     struct ph__name_index table_names;
-    struct entry *rest; /* "default"; NULL: there is none */
-    size_t tables_line; /* 0: there is none */
+    struct entry *rest; /* "default", or NULL */
+    size_t tables_line; /* 0: no such line */
     bool has_version, has_world_size;
 };
 
-/* PH_ERROR_CONFIG "file:line: what", with the reason that was recorded last where `what` is NULL. */
+/* Fails with PH_ERROR_CONFIG "file:line: what", or with the reason recorded last where `what` is NULL. */
 static ph_status fail_at(const struct reading *reading, size_t line, const char *what)
 {
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s", reading->path, line, what != NULL ? what : ph_error_text());
@@ -70,7 +70,7 @@ static ph_status read_integer(
     return PH_OK;
 }
 
-/* A number that the topology has already: it must be the same. */
+/* Reads a number that must equal the topology's. */
 static ph_status read_agreed(const struct reading *reading, const struct ph__yaml_node *node, size_t wanted)
 {
     int64_t number;
@@ -119,7 +119,7 @@ static ph_status add_place(
     return PH_OK;
 }
 
-/* "rank", "ranks", "host" or "hosts", the items of a list still to come. */
+/* Reads "rank", "ranks", "host" or "hosts"; the items of a list come later. */
 static ph_status begin_places(const struct reading *reading, const struct ph__yaml_node *node,
     enum ph__place place, struct entry *entry)
 {
@@ -138,7 +138,7 @@ static ph_status begin_places(const struct reading *reading, const struct ph__ya
     return is_list ? PH_OK : add_place(reading, node, entry);
 }
 
-/* `word` is what stands behind the entry's key and its dot. */
+/* word: the rest of the node's key behind the entry's key and its dot. */
 static ph_status read_member(
     const struct reading *reading, const struct ph__yaml_node *node, const char *word, struct entry *entry)
 {
@@ -165,7 +165,7 @@ static struct entry *begin_entry(
     return entry;
 }
 
-/* A line below "tables" or "default": it begins an entry, or belongs to the one that was begun last. */
+/* Reads a line below "tables" or "default", which begins an entry or belongs to the entry begun last. */
 static ph_status read_below(struct reading *reading, const struct ph__yaml_node *node)
 {
     static const char section[] = "tables.";
@@ -235,7 +235,7 @@ static bool is_pattern(const char *name)
     return strpbrk(name, "*?[") != NULL;
 }
 
-/* The entry for all other tables has no name that a table could have. */
+/* Indexes an entry. The default's name, "", is one that no table has. */
 static ph_status index_entry(struct reading *reading, struct entry *entry)
 {
     if (entry->name != NULL && is_pattern(entry->name))
@@ -266,7 +266,7 @@ static ph_status read_lines(struct reading *reading)
 
 /* ---- the tables ---- */
 
-/* NULL: none, and no default. */
+/* Returns NULL when no entry fits and there is no default. */
 static const struct entry *find_entry(const struct reading *reading, const char *table)
 {
     const size_t exact = ph__name_index_find(&reading->entry_names, table);
@@ -287,7 +287,7 @@ static bool fits_any(const struct reading *reading, const struct entry *entry)
     return is_any;
 }
 
-/* Every name is that of a table, every pattern fits one. */
+/* Checks that every name is a table's and every pattern fits one. */
 static ph_status check_names(struct reading *reading)
 {
     const char **names = ph__arena_alloc_array(reading->arena, reading->num_tables, sizeof *names);

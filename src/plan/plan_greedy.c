@@ -1,10 +1,10 @@
-/* The greedy planner. A table is tried with every kind that its policy allows, at the ranks or hosts that are
- * least busy by then and have room, and stays as in the best trial.
+/* The greedy planner. Tries a table with every kind that its policy allows, on the least busy ranks or hosts
+ * that have room, and keeps the best trial.
  *
- * Whether cutting a table pays shows only when the others have found their places: cut tables share the work
- * evenly and send more, over the network most. So there are several policies of when a table is cut that need
- * not be, and whether it then stays on its host; each gives a plan, and the best stays. The last cuts
- * everything by rows over all ranks: where that does not fit, nothing does. */
+ * Whether cutting a table pays shows only when the other tables have their places: cut tables share the work
+ * evenly, but send more, above all over the network. So several policies decide when a table that fits uncut
+ * is cut, and whether it then stays on one host; each policy gives a plan, and the best plan is kept. The
+ * last policy cuts everything by rows over all ranks: where that does not fit, nothing does. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,29 +15,29 @@
 
 /* ---- trials ---- */
 
-/* Trials of a planner: one table more, at the places that suit it best by then, and what that would ask of
- * the ranks. The best of a table's trials is remembered: that after which the busiest rank is least busy, of
- * equal ones that with the least work in all. */
+/* A trial of a planner: one more table, at the places that suit it best, and the ranks' usage with it. The
+ * planner remembers a table's best trial: the one after which the busiest rank is least busy and, of equal
+ * ones, the one with the least work in all. */
 struct trial {
     struct ph__plan_choice choice;
-    uint32_t *places;             /* (world_size) what choice.places is */
-    struct ph__rank_usage *usage; /* (world_size) of all that is placed, and of this */
+    uint32_t *places;             /* (world_size) behind choice.places */
+    struct ph__rank_usage *usage; /* (world_size) of all that is placed, and of this table */
     double busiest, sum;          /* seconds: of the busiest rank, of all together */
     bool fits;                    /* into every rank's memory */
 };
 
 struct place_load {
     uint32_t place;
-    double seconds; /* of the rank, or of the host's busiest one */
+    double seconds; /* of the rank, or of the host's busiest rank */
     uint64_t held_bytes;
 };
 
 struct trials {
-    const struct ph__plan_machine *machine; /* borrowed, as all three */
+    const struct ph__plan_machine *machine; /* borrowed, like the next two */
     const struct ph__topology *topology;
     const struct ph__plan_step *step;
-    struct ph__rank_usage *usage; /* (world_size) of what is placed */
-    struct trial last, best;      /* best.fits is false as long as none does */
+    struct ph__rank_usage *usage; /* (world_size) of the tables that are placed */
+    struct trial last, best;      /* best.fits is false until a trial fits */
     double *seconds;              /* (world_size) scratch */
     struct place_load *loads;     /* (world_size) scratch */
 };
@@ -49,7 +49,7 @@ static bool make_room(struct trial *trial, size_t world_size, struct ph__arena *
     return trial->places != NULL && trial->usage != NULL;
 }
 
-/* Begins with nothing placed. What it points to lies in the arena. */
+/* Begins with nothing placed; the memory is the arena's. */
 static ph_status trials_init(const struct ph__plan_machine *machine, const struct ph__topology *topology,
     const struct ph__plan_step *step, struct ph__arena *arena, struct trials *trials_out)
 {
@@ -65,7 +65,7 @@ static ph_status trials_init(const struct ph__plan_machine *machine, const struc
     return PH_OK;
 }
 
-/* Takes everything off the ranks. */
+/* Removes all tables from the ranks. */
 static void trials_clear(struct trials *trials)
 {
     memset(trials->usage, 0, trials->topology->world_size * sizeof *trials->usage);
@@ -105,7 +105,7 @@ static bool is_better(const struct trial *a, const struct trial *b)
     return a->busiest < b->busiest || (a->busiest == b->busiest && a->sum < b->sum);
 }
 
-/* Gives the seconds of the busiest rank, as things are placed. */
+/* Returns the seconds of the busiest rank, with the tables placed so far. */
 static double trials_busiest(struct trials *trials)
 {
     struct trial placed = {.usage = trials->usage};
@@ -113,7 +113,7 @@ static double trials_busiest(struct trials *trials)
     return placed.busiest;
 }
 
-/* ---- where it is tried ---- */
+/* ---- places to try ---- */
 
 static int by_seconds(const void *a, const void *b)
 {
@@ -129,7 +129,7 @@ static int ascending(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Ranks or hosts, the least busy first. */
+/* Lists ranks or hosts, the least busy first. */
 static size_t list_loads(const struct trials *trials, bool is_host)
 {
     const size_t num_local = is_host ? trials->topology->ranks_per_host : 1;
@@ -148,7 +148,7 @@ static size_t list_loads(const struct trials *trials, bool is_host)
     return count;
 }
 
-/* Bytes of the largest shard that the kind makes of the table at so many places. */
+/* Returns the bytes of the largest shard that the kind makes of the table at num_places places. */
 static uint64_t largest_shard(const struct trials *trials, const struct ph__table_facts *table,
     enum ph__shard_kind kind, size_t num_places)
 {
@@ -167,7 +167,8 @@ static uint64_t largest_shard(const struct trials *trials, const struct ph__tabl
         table, ph__divide_up(table->num_rows, row_runs), ph__min(blocks * PH_SHARD_COLUMNS, table->dim));
 }
 
-/* The least busy places that have room; where all are wanted, all. false: there are not as many. */
+/* Chooses the least busy places that have room; where all are wanted, all, with room or not. Returns false
+ * when there are too few. */
 static bool choose_places(
     const struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind, size_t wanted)
 {
@@ -184,8 +185,8 @@ static bool choose_places(
 
 /* ---- trying ---- */
 
-/* Tries a table beside what is placed, at the num_places least busy ranks or hosts that have room for it;
- * where there are not as many, not at all. All of them are taken whether they have room or not. */
+/* Tries a table beside those placed, at the num_places least busy ranks or hosts that have room for it. Tries
+ * nothing where there are too few; where num_places is all of them, room does not matter. */
 static ph_status trials_try(
     struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind, size_t num_places)
 {
@@ -204,7 +205,7 @@ static ph_status trials_try(
     return PH_OK;
 }
 
-/* Weighs what a table would be by itself, on rank 0 or as it is on all: as trials->last. */
+/* Weighs a table alone, whole on rank 0 or copied to all ranks, into trials->last. */
 static ph_status trials_weigh(
     struct trials *trials, const struct ph__table_facts *table, enum ph__shard_kind kind)
 {
@@ -220,7 +221,7 @@ static ph_status trials_weigh(
 /* ---- policies ---- */
 
 struct policy {
-    double cut_above; /* times a rank's fair share of the whole cost: tables that cost more may be cut */
+    double cut_above; /* times a rank's fair share of the whole cost: costlier tables may be cut */
     bool stays_on_host;
     bool is_rows_only;
 };
@@ -244,11 +245,11 @@ struct search {
     const struct ph__table_facts *tables;
     size_t num_tables;
     struct ph__arena arena;
-    double *costs, fair_share;       /* (num_tables) seconds of each by itself on one rank */
+    double *costs, fair_share;       /* (num_tables) seconds of each table alone on one rank */
     bool *is_better_copied;          /* (num_tables) data_parallel is less work for all ranks together */
     uint32_t *order;                 /* (num_tables) by falling cost */
-    struct ph__plan_choice *choices; /* (num_tables) of the policy at hand */
-    uint32_t *places;                /* (num_tables, world_size) of these */
+    struct ph__plan_choice *choices; /* (num_tables) of the current policy */
+    uint32_t *places;                /* (num_tables, world_size) of the choices */
 };
 
 /* ---- a table ---- */
@@ -258,7 +259,7 @@ static ph_status try_kind(struct search *search, size_t table, enum ph__shard_ki
     return trials_try(&search->trials, &search->tables[table], kind, num_places);
 }
 
-/* 2, 4, ... places, and all of them. */
+/* Tries 2, 4, ... places, and `most`. */
 static ph_status try_counts(struct search *search, size_t table, enum ph__shard_kind kind, size_t most)
 {
     for (size_t count = 2; count < most; count *= 2)
@@ -318,7 +319,7 @@ static void place_best(struct search *search, size_t table)
     memcpy(places, choice->places, choice->num_places * sizeof *places);
     choice->places = places;
     memcpy(trials->usage, trials->best.usage, world_size * sizeof *trials->usage);
-    trials->best.fits = false; /* of the next table */
+    trials->best.fits = false; /* for the next table */
 }
 
 /* Refuses a table that did not fit by rows over all ranks, which was tried last. */
@@ -341,7 +342,7 @@ static ph_status refuse_table(const struct search *search, size_t table)
         ph__bytes_text(search->trials.usage[fullest].held_bytes, taken), ph__bytes_text(limit, allowed));
 }
 
-/* num_placed_out < num_tables: the table order[num_placed] fits nowhere. */
+/* Runs a policy. *num_placed_out < num_tables: the table order[*num_placed_out] fits nowhere. */
 static ph_status run_policy(struct search *search, const struct policy *policy, size_t *num_placed_out)
 {
     trials_clear(&search->trials);
@@ -357,7 +358,7 @@ static ph_status run_policy(struct search *search, const struct policy *policy, 
     return PH_OK;
 }
 
-/* The better of the plan so far, if there is one, and that of the policy. */
+/* Keeps the policy's plan where it is better than the best so far, or the first. */
 static ph_status keep_better(struct search *search, bool *has_plan, double *least, struct ph__plan *best)
 {
     const double busiest = trials_busiest(&search->trials);

@@ -1,5 +1,5 @@
-/* From a table's kind to its place, where none is given, and from both to its shards: arithmetic alone, which
- * every rank does alike. */
+/* Works out a table's place from its kind, where no place is given, and its shards from both: plain
+ * arithmetic, the same on every rank. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- shards ---- */
 
-/* One of n runs that a count is cut into: the first (count % n) have one more. */
+/* One of n runs that a count is cut into: the first (count % n) runs have one more. */
 struct run {
     uint64_t first, count;
 };
@@ -22,7 +22,7 @@ static struct run run_of(uint64_t count, size_t num_runs, size_t index)
     return (struct run){index * each + (index < more ? index : more), each + (index < more)};
 }
 
-/* Gives the same run of columns, in blocks of PH_SHARD_COLUMNS, of which the last may be narrower. */
+/* Returns a run of columns, in blocks of PH_SHARD_COLUMNS, the last of which may be narrower. */
 static struct run columns_of(size_t dim, size_t num_runs, size_t index)
 {
     const struct run blocks = run_of(ph__divide_up(dim, PH_SHARD_COLUMNS), num_runs, index);
@@ -30,11 +30,11 @@ static struct run columns_of(size_t dim, size_t num_runs, size_t index)
     return (struct run){first, ph__min(blocks.count * PH_SHARD_COLUMNS, dim - first)};
 }
 
-/* What a table is cut into, and where part (column run c, row run r) is. */
+/* Parts of a table, and the rank of part (column run c, row run r). */
 struct cut {
     size_t num_row_runs, num_column_runs;
     const uint32_t *ranks; /* of part c * num_row_runs + r; NULL: the host's rank r + c */
-    const uint32_t *hosts; /* of column run c; NULL: there is one */
+    const uint32_t *hosts; /* of column run c; NULL: one host */
 };
 
 static struct cut cut_of(const struct ph__topology *topology, const struct ph__table_facts *table,
@@ -71,8 +71,8 @@ static uint32_t rank_of(const struct ph__topology *topology, const struct ph__pl
     return (uint32_t)(host * topology->ranks_per_host + local);
 }
 
-/* The shards of a checked choice that has its places: at most as many as there are ranks. Returns their
- * number. */
+/* Writes the shards of a checked choice that has its places: at most as many as there are ranks. Returns
+ * their number. */
 static size_t table_shards(const struct ph__topology *topology, const struct ph__table_facts *table,
     const struct ph__plan_choice *choice, uint32_t table_index, struct ph__table_shard *shards_out)
 {
@@ -83,7 +83,7 @@ static size_t table_shards(const struct ph__topology *topology, const struct ph_
         for (size_t r = 0; r < cut.num_row_runs; r++) {
             const struct run rows = run_of(table->num_rows, cut.num_row_runs, r);
             if (rows.count == 0)
-                break; /* nor have those behind it any */
+                break; /* later runs have none either */
             shards_out[count++] = (struct ph__table_shard){table_index, rank_of(topology, choice, &cut, c, r),
                 rows.first, rows.count, (uint32_t)columns.first, (uint32_t)columns.count};
         }
@@ -176,7 +176,7 @@ ph_status ph__plan_replicate(const struct ph__topology *topology, const struct p
     return status;
 }
 
-/* ---- places for tables whose kind is decided and whose place is not: by bytes alone ---- */
+/* ---- places for tables that have a kind and no place: by bytes alone ---- */
 
 struct placing {
     const struct ph__topology *topology;
@@ -212,7 +212,7 @@ static size_t count_places(const struct placing *placing, size_t table, enum ph_
     }
 }
 
-/* Tells whether the table goes to all ranks or hosts, however full they are. */
+/* Returns true when the table goes to all ranks or hosts, however full they are. */
 static bool goes_everywhere(const struct placing *placing, size_t table, enum ph__shard_kind kind)
 {
     return kind == PH_SHARD_DATA_PARALLEL || count_places(placing, table, kind) == count_all(placing, kind);
@@ -242,7 +242,7 @@ static int ascending(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The `wanted` emptiest of count places come first, in ascending order. */
+/* Puts the `wanted` emptiest of count places first, in ascending order. */
 static void choose_emptiest(const struct placing *placing, bool is_host, size_t count, size_t wanted)
 {
     uint32_t *order = placing->order;
@@ -279,7 +279,7 @@ static ph_status place_table(struct placing *placing, size_t table)
     return PH_OK;
 }
 
-/* The largest table that still has no place; num_tables: all have. */
+/* Returns the largest table without a place; num_tables when all have one. */
 static size_t largest_left(const struct placing *placing)
 {
     size_t largest = placing->num_tables;
@@ -326,9 +326,9 @@ ph_status ph__plan_places(const struct ph__topology *topology, const struct ph__
     return place_all(&placing);
 }
 
-/* ---- whether a plan that somebody else has made keeps to what a rank may spend ---- */
+/* ---- checks of a plan from elsewhere against a rank's limit ---- */
 
-/* Gives the bytes that a rank has of a table: of one that is cut, of its shard. */
+/* Returns the bytes of a table on a rank: of its shard, where the table is cut. */
 static uint64_t bytes_on(
     const struct ph__plan *plan, const struct ph__table_facts *tables, size_t table, size_t rank)
 {

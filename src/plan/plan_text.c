@@ -1,4 +1,4 @@
-/* Plans as text: what the file and the tables for people say in the same words. */
+/* Writes plans as text: the file, and the tables for people, in the same words. */
 #include <string.h>
 
 #include "base/format/text_table.h"
@@ -14,8 +14,8 @@ static bool holds_some(const struct ph__plan *plan, const struct ph__plan_table 
     return false;
 }
 
-/* Names the ranks that hold some of the table, in runs: "0-3, 6"; "all" where it is data_parallel. In the
- * arena; NULL: out of memory. */
+/* Names the ranks that hold some of the table, in runs: "0-3, 6"; "all" for data_parallel. In the arena;
+ * NULL: out of memory. */
 static const char *ranks_text(
     const struct ph__plan *plan, const struct ph__plan_table *table, struct ph__arena *arena)
 {
@@ -49,7 +49,7 @@ static ph_status write_places(const struct ph__plan_table *table, struct ph__wri
     return ph__writer_printf(writer, "]");
 }
 
-/* YAML wants a question mark before a key that is written in more than 1024 characters; one of a byte may
+/* Writes a name as a key. YAML wants a question mark before a key of more than 1024 characters; a byte may
  * take six. */
 static ph_status write_name(const char *name, struct ph__writer *writer)
 {

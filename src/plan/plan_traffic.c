@@ -3,9 +3,9 @@
 #include "base/sizes.h"
 
 #define WORD_BYTES \
-    4.0 /* a length, an id, a weight, a sum of squares, a row's number, a number of a replica's row */
+    4.0 /* of a length, id, weight, sum of squares, row's number, or number of a replica's row */
 #define HEADER_BYTES 12.0 /* before the lengths: samples and ids of the batch */
-#define COUNT_BYTES 8.0   /* of a replicated parameter's rows */
+#define COUNT_BYTES 8.0   /* number of a replicated parameter's rows */
 
 const char *ph__traffic_name(enum ph__traffic what)
 {
@@ -33,13 +33,13 @@ size_t ph__plan_samples(const struct ph__topology *topology, size_t batch_size, 
 
 /* ---- messages of one table ---- */
 
-/* One table while its messages are gone through. */
+/* One table, while its messages are visited. */
 struct table_messages {
     const struct ph__plan *plan;
     const struct ph__plan_table *table;
-    const struct ph__table_shard *shards; /* its own */
+    const struct ph__table_shard *shards; /* the table's */
     const struct ph__table_facts *facts;
-    size_t num_before; /* tables whose facts stand before these and whose streams serve this one, too */
+    size_t num_before; /* tables before this one whose streams serve this one, too */
     const struct ph__plan_step *step;
     const struct ph__table_counts *counts;
     ph__traffic_visit visit;
@@ -58,7 +58,7 @@ static double samples_of(const struct table_messages *messages, size_t rank)
     return (double)ph__plan_samples(&messages->plan->topology, messages->step->batch_size, rank);
 }
 
-/* Of a read of the table and a rank's samples: how many ids name a row of the shard. */
+/* Returns how many ids of a read and a rank's samples name a row of the shard. */
 static double ids_of(const struct table_messages *messages, size_t read, size_t rank, size_t shard)
 {
     const size_t row = read * messages->plan->topology.world_size + rank;
@@ -92,7 +92,8 @@ static bool has_rows_at(
     return false;
 }
 
-/* Whether a read of the shard is served by the stream of another one: of this table, or of one before it. */
+/* Returns true when the stream of another read, of this table or of one before it, serves this read of the
+ * shard. */
 static bool has_stream(
     const struct table_messages *messages, size_t read, const struct ph__table_shard *shard)
 {
@@ -131,7 +132,7 @@ static void send_ids(const struct table_messages *messages)
 
 /* ---- vectors and their gradients ---- */
 
-/* So many vectors of a shard's columns, forward, and their gradients back. */
+/* Sends num_vectors vectors of a shard's columns, forward, and their gradients back. */
 static void send_vectors(const struct table_messages *messages, const struct ph__table_shard *shard,
     size_t from, size_t to, double num_vectors)
 {
@@ -155,8 +156,8 @@ static void send_to_all(const struct table_messages *messages, const struct ph__
         send_vectors(messages, shard, shard->rank, rank, samples_of(messages, rank));
 }
 
-/* From the owner to the ranks of its host; of a column run's first shard also from these on to their peers.
- */
+/* Sends from the owner to the ranks of its host and, for a column run's first shard, from these ranks to
+ * their peers. */
 static void send_over_host(const struct table_messages *messages, const struct ph__table_shard *shard)
 {
     const struct ph__topology *topology = &messages->plan->topology;
@@ -232,9 +233,9 @@ void ph__table_traffic(const struct ph__plan *plan, size_t table, const struct p
         plan, planned, plan->shards + planned->first_shard, facts, 0, step, counts, visit, context});
 }
 
-/* ---- of all tables ---- */
+/* ---- messages of all tables ---- */
 
-/* So many bytes from each rank to each other. */
+/* Sends `bytes` from each rank to each other. */
 static void send_everywhere(
     size_t world_size, enum ph__traffic what, double bytes, ph__traffic_visit visit, void *context)
 {
@@ -244,7 +245,7 @@ static void send_everywhere(
                 visit(context, what, from, to, bytes);
 }
 
-/* Whether the table is the first of its parameter that every rank has. */
+/* Returns true when the table is the first replicated one of its parameter. */
 static bool is_first_replica(const struct ph__plan *plan, const struct ph__table_facts *tables, size_t table)
 {
     if (plan->tables[table].kind != PH_SHARD_DATA_PARALLEL)
@@ -274,7 +275,7 @@ void ph__batch_traffic(
             send_everywhere(world_size, PH_TRAFFIC_REPLICAS, COUNT_BYTES, visit, context);
 }
 
-/* ---- of dense parameters ---- */
+/* ---- messages of dense parameters ---- */
 
 void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size_t num_numbers,
     ph__traffic_visit visit, void *context)
@@ -291,7 +292,7 @@ void ph__dense_traffic(size_t world_size, const struct ph__plan_wire *wire, size
                     unit_bytes * (double)(2 * each + (from < more) + (to < more)));
 }
 
-/* ---- as a matrix ---- */
+/* ---- a matrix of all messages ---- */
 
 struct matrix {
     size_t world_size;
