@@ -7,7 +7,7 @@
 #include "base/memory/arena.h"
 #include "hub/layout/layout.h"
 
-/* ---- the wrong one ---- */
+/* ---- the wrong partition ---- */
 
 struct sized {
     size_t size, index;
@@ -91,7 +91,7 @@ static size_t sum(const size_t *sizes, size_t count)
     return total;
 }
 
-/* Everything is the arena's. */
+/* Measures the balance, in the arena's memory. */
 static ph_status balance_in(struct ph__arena *arena, const size_t *sizes, size_t num_chunks,
     size_t num_servers, size_t cores_per_server, partition_function partition,
     struct chunk_balance *balance_out)

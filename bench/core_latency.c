@@ -1,4 +1,4 @@
-/* How far two processors are from each other: a cache line thrown to and fro. */
+/* Measures the distance of two processors: two threads throw a cache line to and fro. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -41,7 +41,7 @@ double bench_core_latency(void)
     if (pthread_create(&other, NULL, play, &game) == 0) {
         for (uint32_t throw = 0; throw < THROWS; throw ++) {
             if (throw == THROWS / 4)
-                start = ph__clock_ns(); /* the other has surely begun */
+                start = ph__clock_ns(); /* the other thread has surely begun */
             atomic_store_explicit(&game.ball, 2 * throw +1, memory_order_release);
             while (atomic_load_explicit(&game.ball, memory_order_acquire) != 2 * throw +2) {
             }

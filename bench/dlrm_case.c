@@ -36,7 +36,7 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-/* What a batch is filled in with. */
+/* Writable memory of a batch. */
 struct contents {
     ph_real *dense, *labels;
     int64_t *ids;
@@ -83,7 +83,7 @@ static struct ph_batch make_batch(
     return batch;
 }
 
-/* The samples [first, first + of->batch) of a batch. */
+/* Returns the samples [first, first + of->batch) of a batch. */
 static struct ph_batch some_samples(
     const struct dlrm_case *of, const struct ph_batch *whole, size_t whole_samples, size_t first)
 {
@@ -228,7 +228,7 @@ static struct ph_program *finish(struct ph_builder *builder)
     return program;
 }
 
-/* What is learnt, and behind it what other ranks want the gradients of. */
+/* Trained parameters, followed by the values whose gradients other ranks want. */
 struct learnt {
     size_t count, num_values;
     ph_value parameters[MAX_PARAMETERS], gradients[MAX_PARAMETERS];

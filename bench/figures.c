@@ -19,7 +19,7 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The value below which `part` of them lie, between neighbours in proportion. */
+/* Returns the value below which `part` of the values lie, interpolated between neighbours. */
 static double quantile(const double *values, size_t count, double part)
 {
     double sorted[BENCH_MAX_ROUNDS];

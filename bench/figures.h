@@ -1,5 +1,5 @@
-/* What every benchmark does with its numbers: statistics over rounds, and the array of figures that ./run
- * bench leaves (docs/ and CONTRIBUTING.md say what its keys mean). */
+/* Figures of a benchmark: statistics over rounds, and the array of figures that ./run bench writes (docs/ and
+ * CONTRIBUTING.md explain its keys). */
 #ifndef PH_BENCH_FIGURES_H
 #define PH_BENCH_FIGURES_H
 
@@ -14,36 +14,36 @@
 void bench_check(ph_status status);
 
 double bench_median(
-    const double *values, size_t count); /* count in 1 .. BENCH_MAX_ROUNDS; NAN where one is */
-/* The interquartile range over the median. */
+    const double *values, size_t count); /* count in 1 .. BENCH_MAX_ROUNDS; NAN where a value is */
+/* Returns the interquartile range over the median. */
 double bench_spread(const double *values, size_t count);
 
-/* One measured figure. Members left zero are not told, but for value; `ratio` > 1 means that ours is better.
- */
+/* One measured figure. Members left zero are not written, except for value; `ratio` > 1 means that ours is
+ * better. */
 struct bench_figure {
     const char *name, *unit; /* dotted, from the room down */
     double value, spread;
     const char *peer;
     double peer_value, ratio;
-    const char *limit; /* formula, with the machine's figure that it takes */
+    const char *limit; /* formula, with the machine's figure in it */
     double of_limit;
-    const char *placement;        /* of two threads: see limits.h */
-    const char *congestion;       /* TCP's, of sockets that name none, as a peer's */
-    size_t rounds, of_rounds;     /* so many of the rounds taken stand behind it: those of that placement;
-                                     of_rounds 0: not told */
-    const char *sweep, *series;   /* what is varied, and the line of the plot that this is a point of */
-    double at;                    /* the varied quantity */
-    double flops, bytes, seconds; /* of one call, for the roofline */
+    const char *placement;      /* two threads' processors: see limits.h */
+    const char *congestion;     /* TCP's congestion control, of sockets that name none, as a peer's */
+    size_t rounds, of_rounds;   /* the figure uses `rounds` of the rounds taken: those with that placement;
+                                   of_rounds 0: not written */
+    const char *sweep, *series; /* the varied quantity's name, and the line of the plot that has this point */
+    double at;                  /* the varied quantity */
+    double flops, bytes, seconds; /* one call's, for the roofline */
     const char *of_step;          /* an operator: the figure of its whole step */
-    double share;                 /* ... and its share of the step's time */
+    double share;                 /* the operator's share of the step's time */
 };
 void bench_record(struct ph__json *figures, const struct bench_figure *figure);
 
 /* Writes the figures to `path` unless it is NULL, and frees them. Ends the program with 2 where there are
- * none: what was asked for does not exist. */
+ * none: the caller asked for something that does not exist. */
 void bench_finish(struct ph__json *figures, const char *path);
 
-/* Makes a folder of this name and six letters in $TMPDIR, or /tmp; the caller removes it. */
+/* Makes a folder with this name and six letters in $TMPDIR, or /tmp; the caller removes it. */
 void bench_make_folder(const char *name, char *folder_out, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static size_t positive_number(const char *flag, const char *text)
     return number;
 }
 
-/* words: "shm|tcp". */
+/* Returns true when `words`, such as "shm|tcp", has this word. */
 static bool is_among(const char *word, const char *words)
 {
     const size_t length = strlen(word);

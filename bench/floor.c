@@ -7,7 +7,7 @@
 #include "figures.h"
 #include "kernel/kernel.h"
 
-enum { MIN_SLOTS = 1 << 16 /* of a list: whole features until it has as many, or all */ };
+enum { MIN_SLOTS = 1 << 16 /* least slots of a list, which has whole features until then, or all */ };
 
 static size_t copied_bytes(size_t index)
 {
@@ -40,7 +40,7 @@ struct ph__cost bench_cost_of_call(const struct ph__cost *total, size_t calls)
         .updated_bytes = total->updated_bytes * part};
 }
 
-/* Three lists for each batch. */
+/* Rows of a case: three lists for each batch. */
 struct floor_rows {
     size_t dim;
     float *own; /* (B * F, dim): stands for the gradient that is revisited */
@@ -56,8 +56,9 @@ static uint32_t *allocate(size_t count)
     return words;
 }
 
-/* slots (F,B,pooling) of some features, the merged order of their positions, and the distinct ones. Each
- * batch has others of the features, so that no list finds in a cache what the former has read. */
+/* Lists the slots (F,B,pooling) of some features, the merged order of their positions, and the distinct
+ * slots. Each batch uses other features, so that no list finds rows in a cache that the one before has read.
+ */
 static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, size_t batch)
 {
     const struct dlrm_case *of = &data->of;
@@ -78,7 +79,7 @@ static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, si
     const size_t num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), slots, count, 0,
         (uint32_t)(of->tables * of->rows), 0, order, unique, starts, scratch);
     for (size_t i = 0; i < count; i++) {
-        const size_t bag = order[i] / of->pooling; /* (F,B); its row stands at (B,F) */
+        const size_t bag = order[i] / of->pooling; /* (F,B); its row is at (B,F) */
         const size_t feature = (batch * features + bag / of->batch) % of->tables;
         order[i] = (uint32_t)(bag % of->batch * of->tables + feature);
     }

@@ -1,5 +1,4 @@
-/* The least time that an operator can take on this machine. This is the one place where it is said what that
- * is. */
+/* The least time that an operator can take on this machine. Its one definition is here. */
 #ifndef PH_BENCH_FLOOR_H
 #define PH_BENCH_FLOOR_H
 
@@ -9,14 +8,14 @@
 
 enum { BENCH_COPY_SIZES = 6 };
 
-/* What the machine does at this moment, in FLOP/s and bytes/s; see limits.h. */
+/* Rates of the machine at this moment, in FLOP/s and bytes/s; see limits.h. */
 struct bench_rates {
     double product;
-    double copy[BENCH_COPY_SIZES]; /* of 256 KiB << 2 i bytes: an operator has that of the size next to its
-                                      own */
-    double gather;                 /* of the rows that the ids of the case name, out of its own table */
-    double revisit;                /* of the batch's own rows, in the order of merged slots */
-    double update;                 /* of the distinct rows of the case, ascending */
+    double copy[BENCH_COPY_SIZES]; /* of 256 KiB << 2 i bytes: an operator has the rate of the size nearest
+                                      its own */
+    double gather;                 /* rows that the ids of the case name, out of its own table */
+    double revisit;                /* the batch's own rows, in the order of merged slots */
+    double update;                 /* distinct rows of the case, ascending */
 };
 
 #define BENCH_FLOOR_FORMULA                                                                                 \
@@ -25,20 +24,19 @@ struct bench_rates {
 
 double bench_floor(const struct ph__cost *cost, const struct bench_rates *rates); /* seconds */
 
-/* What one of `calls` calls costs on average, all of which cost `total`. */
+/* Returns the average cost of one of `calls` calls that cost `total` together. */
 struct ph__cost bench_cost_of_call(const struct ph__cost *total, size_t calls);
 
-/* The rows that a case's batches touch: the lists of slots that gather, revisit and update are measured with.
- */
+/* The rows that a case's batches touch: lists of slots with which gather, revisit and update are measured. */
 struct floor_rows;
 struct floor_rows *floor_rows_create(const struct dlrm_data *data);
 void floor_rows_destroy(struct floor_rows *rows);
 
-/* Measures the rates. table: the case's own, (tables * rows, dim); its numbers stay as they are. */
+/* Measures the rates. table: the case's own, (tables * rows, dim); its numbers do not change. */
 struct bench_rates bench_measure_rates(
     struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
-/* Measures them again and keeps the better of each: what is measured before a sample alone may have met the
- * machine in a slower moment than the sample did, and a floor must not flatter. */
+/* Measures the rates again and keeps the better of each: a measurement before the sample alone may have met
+ * the machine in a slower moment than the sample did, and a floor must not flatter. */
 void bench_raise_rates(
     struct bench_rates *rates, struct bench_limits *limits, const struct floor_rows *rows, ph_real *table);
 

@@ -13,7 +13,7 @@ enum { NUM_POINTS = sizeof reuse_points / sizeof *reuse_points };
 double bench_reuse(size_t num_ids)
 {
     const double n = (double)num_ids;
-    size_t last = 1; /* of the two points that the line goes through, in the logarithm of the ids */
+    size_t last = 1; /* second of the two points of the line, in the logarithm of the ids */
     while (last + 1 < NUM_POINTS && reuse_points[last].ids < n)
         last++;
     const double from = log(reuse_points[last - 1].ids), to = log(reuse_points[last].ids);
@@ -21,7 +21,7 @@ double bench_reuse(size_t num_ids)
     return fmax(1, reuse_points[last - 1].reuse + slope * (log(n) - from));
 }
 
-/* sum_r 1 - (1 - p_r)^n for weights r^-exponent */
+/* Returns sum_r 1 - (1 - p_r)^n for weights r^-exponent. */
 static double expected_distinct(size_t rows, double exponent, size_t num_ids)
 {
     double total = 0, distinct = 0;

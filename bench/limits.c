@@ -13,14 +13,14 @@
 #include "kernel/kernel.h"
 
 enum { SMALL_ROWS = 6, SMALL_COLUMNS = 64, SMALL_INNER = 96, SMALL_REPEATS = 200 };
-enum { LARGE_ROWS = 1024 /* a thread */, LARGE_COLUMNS = 512, LARGE_INNER = 512 };
-static const double copy_seconds = 1e-3; /* of a sample, at least */
+enum { LARGE_ROWS = 1024 /* LARGE_ROWS: rows of each thread */, LARGE_COLUMNS = 512, LARGE_INNER = 512 };
+static const double copy_seconds = 1e-3; /* least time of a sample */
 
 struct bench_limits {
     struct ph__team *team;
     const struct ph__kernels *kernels;
     struct ph__gemm *gemm;
-    float *x, *weight, *y; /* of the small product, a set a worker */
+    float *x, *weight, *y; /* operands of the small product, a set for each worker */
     float *large_x, *large_y;
     void *packed;
     size_t packed_bytes;
@@ -88,8 +88,8 @@ struct ph__team *bench_limits_team(const struct bench_limits *limits)
     return limits->team;
 }
 
-/* FLOP/s or bytes/s of `amount` a task, four tasks a thread, so that one that is held up does not hold up
- * all. */
+/* Returns the FLOP/s or bytes/s of tasks of `amount` each. A thread has four tasks, so that one that is held
+ * up does not hold up all. */
 static double rate(struct ph__team *team, ph__task task, void *argument, double amount)
 {
     const size_t num_tasks = 4 * ph__team_num_threads(team);
@@ -100,9 +100,9 @@ static double rate(struct ph__team *team, ph__task task, void *argument, double 
 
 /* ---- arithmetic ---- */
 
-enum { CHAINS = 12 /* more than latency times units */, STEPS = 200000 };
+enum { CHAINS = 12 /* CHAINS: more than latency times units */, STEPS = 200000 };
 
-/* A loop of constant length that must become straight code, so that its sums live in registers. */
+/* Unrolls a loop of constant length completely, so that its sums live in registers. */
 #ifdef __clang__
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
@@ -114,7 +114,7 @@ static volatile float sink; /* keeps the loops from being optimised away */
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* A task of multiply-adds: chains of `vector` sums, each step of each being step(sum, factor, summand). */
+/* A task of multiply-adds: CHAINS chains of `vector` sums; each step is step(sum, factor, summand). */
 #define MULTIPLY_ADD(name, isa, vector, number, factor_vector, set1, add, first, step)          \
     __attribute__((target(isa))) static void name(void *argument, size_t task, size_t worker)   \
     {                                                                                           \
@@ -205,7 +205,7 @@ double bench_peak_product(struct bench_limits *limits)
 struct copy {
     char *from, *to;
     size_t task_bytes;
-    const struct ph__kernels *kernels; /* scaling in place; NULL: copying */
+    const struct ph__kernels *kernels; /* scales in place; NULL: copies */
 };
 
 static void copy_task(void *argument, size_t task, size_t worker)
@@ -241,7 +241,7 @@ double bench_copy(struct bench_limits *limits, size_t bytes)
 
 /* ---- rows ---- */
 
-enum { LINE_NUMBERS = 16, LANES = 4, BLOCK = 256 /* rows of a task */ };
+enum { LINE_NUMBERS = 16, LANES = 4, BLOCK = 256 /* BLOCK: rows of a task */ };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
 
 struct sweep {
@@ -249,7 +249,7 @@ struct sweep {
     size_t dim;
     const uint32_t *slots;
     size_t count;
-    size_t distance; /* rows ahead */
+    size_t distance; /* rows prefetched ahead */
     int hint;
 };
 

@@ -1,8 +1,8 @@
-/* Sources: AlexNet as torchvision defines it (Krizhevsky, One weird trick for parallelizing convolutional
- * neural networks, 1404.5997); VGG-19 (Simonyan and Zisserman, 1409.1556, configuration E); ResNet-50 (He et
- * al., 1512.03385), with batch normalisation's scales and shifts; DLRM (Naumov et al., 1906.00091): the dense
- * part of MLPerf's training benchmark on Criteo's terabyte, whose 26 tables are sharded rather than pushed,
- * and the whole model of its Criteo Kaggle script. */
+/* Shapes of known models. Sources: AlexNet as torchvision defines it (Krizhevsky, One weird trick for
+ * parallelizing convolutional neural networks, 1404.5997); VGG-19 (Simonyan and Zisserman, 1409.1556,
+ * configuration E); ResNet-50 (He et al., 1512.03385), with batch normalisation's scales and shifts; DLRM
+ * (Naumov et al., 1906.00091): the dense part of MLPerf's training benchmark on Criteo's terabyte, whose 26
+ * tables are sharded rather than pushed, and the whole model of its Criteo Kaggle script. */
 #include "model_shapes.h"
 
 #include <assert.h>
@@ -64,8 +64,8 @@ static void add_vgg19(struct model_shapes *shapes)
     add_mlp(shapes, (size_t[]){512 * 7 * 7, 4096, 4096, 1000, 0});
 }
 
-/* Narrowed to `width` channels and widened to four times as many; the first block of a stage projects its
- * input. */
+/* Adds a block that narrows to `width` channels and widens to four times as many; the first block of a stage
+ * projects its input. */
 static void add_bottleneck(struct model_shapes *shapes, size_t inputs, size_t width, bool is_first)
 {
     add_normalised_convolution(shapes, inputs, width, 1);
@@ -77,8 +77,7 @@ static void add_bottleneck(struct model_shapes *shapes, size_t inputs, size_t wi
 
 static void add_resnet50(struct model_shapes *shapes)
 {
-    static const size_t blocks[] = {
-        3, 4, 6, 3}; /* of each stage; from 64 channels, twice as many each time */
+    static const size_t blocks[] = {3, 4, 6, 3}; /* of each stage; from 64 channels, doubled by each stage */
     size_t inputs = 64;
     add_normalised_convolution(shapes, 3, inputs, 7);
     for (size_t stage = 0; stage < sizeof blocks / sizeof *blocks; stage++)
@@ -91,8 +90,8 @@ static void add_resnet50(struct model_shapes *shapes)
 
 enum { CRITEO_TABLES = 26 };
 
-/* What the over arch reads: the dense arch's output, and the dot products of all pairs of it and the tables'
- * bags. */
+/* Counts the inputs of the over arch: the dense arch's output, and the dot products of all pairs of that
+ * output and the tables' bags. */
 static size_t interactions(size_t dim)
 {
     return dim + (CRITEO_TABLES + 1) * CRITEO_TABLES / 2;

@@ -1,4 +1,4 @@
-/* The parameters of models that papers on parameter servers measure with: how many elements each tensor has,
+/* Parameters of models that papers on parameter servers measure with: the number of elements of each tensor,
  * in the order of the model's definition. */
 #ifndef PH_BENCH_MODEL_SHAPES_H
 #define PH_BENCH_MODEL_SHAPES_H

@@ -18,7 +18,8 @@ static bool read_line(struct peer *peer)
     return true;
 }
 
-/* What follows `word` and a blank at the start of the line; NULL where the line begins otherwise. */
+/* Returns the text behind `word` and a blank at the start of the line; NULL where the line begins otherwise.
+ */
 static const char *behind(const char *line, const char *word)
 {
     const size_t length = strlen(word);
@@ -48,8 +49,8 @@ struct start {
     bool is_foreign;
 };
 
-/* As a peer's users do: another allocator if the environment names one, else large blocks of glibc's stay in
- * the heap instead of being mapped anew each step. */
+/* Sets the allocator as a peer's users do: another one if the environment names one; else glibc's keeps large
+ * blocks in the heap instead of mapping them anew in each step. */
 static void tune_allocator(void)
 {
     const char *allocator = getenv("PHLOEM_BENCH_PEER_ALLOCATOR");
@@ -62,7 +63,7 @@ static void tune_allocator(void)
     setenv("MALLOC_TOP_PAD_", "268435456", 1);
 }
 
-/* What another package's program does not get from us. */
+/* Removes our settings from the environment of another package's program. */
 static void leave_own_settings(void)
 {
     unsetenv("GOMP_SPINCOUNT");
@@ -76,12 +77,13 @@ static _Noreturn void become(const struct start *start, const int *to, const int
     dup2(from[1], 1);
     if (start->is_foreign)
         leave_own_settings();
-    execvp(start->arguments[0], (char *const *)(uintptr_t)start->arguments); /* which changes none of them */
+    execvp(start->arguments[0], (char *const *)(uintptr_t)start->arguments); /* changes none of them */
     _exit(127);
 }
 
-/* Its process behind two pipes, or the reason why there is none. The pipes close at exec: a peer that held
- * the ends of another would keep it from ever seeing the end of its input. */
+/* Starts a peer's process behind two pipes, or returns the reason why it cannot. The pipes close at exec: a
+ * peer that held the ends of another one's pipes would keep that one from ever seeing the end of its input.
+ */
 static const char *start_process(struct peer *peer, const struct start *start)
 {
     int to[2], from[2];
@@ -106,7 +108,7 @@ static const char *start_process(struct peer *peer, const struct start *start)
 static void start(struct peer *peer, const char *name, const struct start *how)
 {
     *peer = (struct peer){.name = name};
-    signal(SIGPIPE, SIG_IGN); /* a peer that has gone is seen by its missing answer */
+    signal(SIGPIPE, SIG_IGN); /* a peer that has ended shows by its missing answer */
     const char *reason = start_process(peer, how);
     if (reason == NULL && !read_line(peer))
         reason = "it did not start";

@@ -1,6 +1,6 @@
-/* What a benchmark compares itself with: another program, driven line by line over pipes so that its rounds
- * and ours can take turns. A peer that cannot be had is no failure: the bench goes on without it.
- * CONTRIBUTING.md says what a peer reads and answers. */
+/* A peer of a benchmark: another program, driven line by line over pipes so that its rounds and ours can take
+ * turns. A peer that cannot be had is no failure: the bench goes on without it. CONTRIBUTING.md describes a
+ * peer's lines and answers. */
 #ifndef PH_BENCH_PEER_H
 #define PH_BENCH_PEER_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-struct peer {         /* zero-initialised: there is none */
+struct peer {         /* zero-initialised: no peer */
     const char *name; /* static */
     pid_t process;
     FILE *to, *from;
@@ -18,22 +18,23 @@ struct peer {         /* zero-initialised: there is none */
     size_t line_capacity;
 };
 
-/* Runs FOLDER/NAME.py by python3, or by what $PHLOEM_BENCH_PYTHON names; folder NULL: there is no peer. Its
- * first line is "NAME VERSION", or "missing WHY", and then one line says that it is skipped. The wait policy
- * that the bench runs under is not handed on; the library that $PHLOEM_BENCH_PEER_ALLOCATOR names is
- * preloaded, for the peer alone. */
+/* Runs FOLDER/NAME.py by python3, or by $PHLOEM_BENCH_PYTHON; folder NULL: no peer. The script's first line
+ * is "NAME VERSION"; or it is "missing WHY", and a printed line says that the peer is skipped. The peer does
+ * not get the bench's wait policy; the library named by $PHLOEM_BENCH_PEER_ALLOCATOR is preloaded, for the
+ * peer alone. */
 void peer_start(struct peer *peer, const char *folder, const char *name);
-/* Runs a program of ours that speaks the same lines, as it is: arguments begin with it, found like a shell's,
- * and end with NULL. */
+/* Runs a program of ours that speaks the same lines, without changes to its environment: arguments begin with
+ * the program, found as by a shell, and end with NULL. */
 void peer_start_own(struct peer *peer, const char *name, const char *const *arguments);
 void peer_stop(struct peer *peer);
 bool peer_is_there(const struct peer *peer);
 
-/* Sends a line and returns the answer, borrowed until the next; NULL without a peer, and when it has gone. */
+/* Sends a line and returns the answer, borrowed until the next; NULL without a peer, and when it has ended.
+ */
 const char *peer_ask(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for what a peer may refuse: whether it answers "ready". A line says why where it does not; it may
- * then be asked for something else. */
+/* Sends a line that a peer may refuse. Returns true when the peer answers "ready"; else prints why. The peer
+ * may then be asked for something else. */
 bool peer_accepts(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/thread/clock.h"
 #include "figures.h"
 
-enum { SPINS = 20000 /* before the processor is left to others, who may be those that are waited for */ };
+enum { SPINS = 20000 /* tries before yielding the processor, perhaps to a member that is waited for */ };
 
 struct bench_gang {
     size_t size;

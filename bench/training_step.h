@@ -1,5 +1,4 @@
-/* Training steps of ours over batches that are made beforehand, with what each of their operators takes and
- * costs. */
+/* Training steps of ours over batches that are made beforehand, with the time and cost of each operator. */
 #ifndef PH_BENCH_TRAINING_STEP_H
 #define PH_BENCH_TRAINING_STEP_H
 
@@ -13,20 +12,20 @@ struct step_options {
     const struct ph_batch *batches; /* (num_batches) taken in turn; borrowed until destroy */
     size_t num_batches;
     size_t threads;
-    const struct ph_distribution *distribution; /* the program's, of several ranks; NULL: alone */
-    /* One of the same optimizer that lives as long, whose parameters and optimizer slots this one shares;
-     * NULL: its own. */
+    const struct ph_distribution *distribution; /* the program's, over several ranks; NULL: alone */
+    /* Another step with the same optimizer that lives as long, whose parameters and optimizer slots this one
+     * shares; NULL: this one has its own. */
     const struct step *beside;
 };
 
-/* Profiled from the beginning. */
+/* Creates a step, which is profiled from the beginning. */
 struct step *step_create(const struct step_options *options);
 void step_destroy(struct step *step);
 
-/* Runs training steps on the batches in turn; seconds that they took. */
+/* Runs training steps on the batches in turn; returns their seconds. */
 double step_run(struct step *step, size_t count);
 
-/* Of the latest step_run: mean seconds and cost of a node in one step. */
+/* Mean seconds and cost of a node in one step, for the latest step_run. */
 size_t step_num_nodes(const struct step *step);
 const char *step_node_name(const struct step *step, size_t node);
 double step_seconds(const struct step *step, size_t node);

@@ -1,4 +1,4 @@
-/* See turns.h. */
+/* Takes the turns and summarises them: see turns.h. */
 #include "turns.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static size_t count_placement(const struct contestant *contestant, const char *p
     return count;
 }
 
-/* Where the processors stood in most of its rounds; that they moved only where they always did. */
+/* Returns the processors' placement in most of its rounds; "moved" only where they always did. */
 static const char *usual_placement(const struct contestant *contestant)
 {
     const char *usual = moved;
@@ -73,7 +73,7 @@ void take_turns(struct contestant *contestants, size_t num_contestants, size_t r
     }
 }
 
-/* ---- what came of them ---- */
+/* ---- results ---- */
 
 struct turn_summary turn_summary(const struct contestant *contestant, size_t value)
 {
@@ -111,7 +111,7 @@ static double in_unit(const struct turn_figure *told, double value)
     return told->is_rate ? told->scale / value : told->scale * value;
 }
 
-/* Value, ratio and rounds of the peer, where it did not drop out. */
+/* Adds the peer's value, ratio and rounds, unless the peer has dropped out. */
 static void add_peer(const struct turn_figure *told, struct bench_figure *figure)
 {
     const struct turn_summary theirs = turn_summary(told->peer, told->value);

@@ -1,29 +1,30 @@
-/* A model that two ranks of one thread learn together, over MPI, beside one rank of two threads, and what
- * exchanges cost.
+/* Benchmarks a model trained over MPI by two ranks of one thread against one rank of two threads, and the
+ * cost of the exchanges.
  *
- *   a DLRM of 26 tables, half of which each rank has (bench/dlrm_case.h): ids, vectors and their gradients
- * are exchanged a multi-layer perceptron over dense features: nothing but gradients of its parameters is,
- * beside PyTorch's DistributedDataParallel over gloo (bench/peers/torch_ranks.py)
+ *   a DLRM of 26 tables, half of them on each rank (bench/dlrm_case.h): ids, vectors and their gradients are
+ *   exchanged
+ *   a multi-layer perceptron over dense features: only gradients of its parameters are exchanged; its peer is
+ *   PyTorch's DistributedDataParallel over gloo (bench/peers/torch_ranks.py)
  *
- * On this host, and on two between which 1 Gb/s go: two network namespaces of this machine, whose processors
- * are then enough for a rank each. Batches are made beforehand on all sides: this is the speed of the step,
+ * Runs on this host, and on two hosts with a link of 1 Gb/s: network namespaces of this machine, which then
+ * must have a processor for each rank. All sides make batches beforehand: this is the speed of the step,
  * without reading. In each round all contestants of a model take turns (bench/turns.h); seconds are those of
  * the slowest rank.
  *
- *   comm.ranks.MODEL.HOST           samples/s of two ranks; on this host beside those of one with as many
- * threads comm.ranks.MODEL.HOST.overlap   the same beside ranks that exchange gradients where differentiation
- * has put that (parallel.overlap) comm.ranks.MODEL.HOST.exposed   of a step, what a rank spends waiting for
- * the other, or sending, receiving and summing by itself, the one that spends most; beside the same
- *   comm.ranks.MODEL.HOST.sent      what a rank sends in a step
+ *   comm.ranks.MODEL.HOST           samples/s of two ranks; peer on this host: one rank with as many threads
+ *   comm.ranks.MODEL.HOST.overlap   the same; peer: ranks that exchange gradients where differentiation puts
+ *                                   the exchange (parallel.overlap)
+ *   comm.ranks.MODEL.HOST.exposed   time of a step that a rank spends waiting for the other, or sending,
+ *                                   receiving and summing by itself, for the rank that spends most; same peer
+ *   comm.ranks.MODEL.HOST.sent      bytes that a rank sends in a step
  *
- * The limit of a link is that what a rank sends goes over it at 1 Gb/s; a step is at least as long.
+ * The limit of a link is 1 Gb/s for the bytes that a rank sends: a step takes at least as long.
  *
- * bench_ranks [--model large|pool1|pool20|dense] [--place host|link] [--kind
- * table_wise|row_wise|column_wise|data_parallel]
- *             [--wire fp32|fp16|bf16|int8] [--rounds N] [--operators] [--quick] [--peers FOLDER] [--json
- * FILE] Without --model: large and dense. --operators: each rank prints where the time of its last steps
- * went. --quick: one round of small tables, to see that all of it runs. --rank-of, --threads: what a rank is
- * started with. */
+ * bench_ranks [--model large|pool1|pool20|dense] [--place host|link]
+ *             [--kind table_wise|row_wise|column_wise|data_parallel] [--wire fp32|fp16|bf16|int8]
+ *             [--rounds N] [--operators] [--quick] [--peers FOLDER] [--json FILE]
+ * Without --model: large and dense. --operators: each rank prints the times of its last steps' operators.
+ * --quick: one round of small tables, as a smoke test. --rank-of, --threads: arguments of a rank process. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,12 +40,12 @@ struct bench {
     struct ph__json *figures;
     size_t rounds;
     struct job_settings job;
-    char model[64]; /* with its kind of shards and its wire, where these are others than usual */
+    char model[64]; /* with its kind of shards and its wire, where these are not the usual ones */
     const char *peers;
-    double samples; /* of a step */
+    double samples; /* in a step */
 };
 
-/* Ranks that exchange dense gradients meanwhile or behind, and who else takes turns with them. */
+/* Ranks that exchange dense gradients while others are made, or afterwards, and the other contestant. */
 enum { OVERLAPPED, PLAIN, OTHER, MOST_CONTESTANTS };
 struct contest {
     const struct bench *bench;
@@ -91,7 +92,7 @@ static void record_sent(const struct contest *contest)
     printf("%-52s %10.3f MB   a rank and step\n", name, megabytes);
 }
 
-/* The share of the step that the link is busy at least. */
+/* Returns the rate's figure; on a link, with the least share of the step in which the link is busy. */
 static struct bench_figure rate_figure(const struct contest *contest, bool is_link, char *limit, size_t size)
 {
     struct bench_figure figure = {.unit = "samples/s"};
@@ -121,7 +122,7 @@ static void record_all(const struct contest *contest, bool is_link)
 
 /* ---- contests ---- */
 
-/* Both ways of ours; false where they cannot be had. */
+/* Starts our two contestants. Returns false when the ranks cannot run here. */
 static bool begin(struct contest *contest, enum job_place place)
 {
     job_start(&contest->ranks, place, &contest->bench->job);

@@ -1,15 +1,14 @@
-/* What it costs to bring numbers into the format in which they travel between ranks, and back: GB/s of fp32
- * numbers, as rows of
- * 64. The limit is copying as many bytes as are read and written: of n numbers that take w bytes each on
- * their way
+/* Benchmarks the conversion of numbers into the format in which they travel between ranks, and back: GB/s of
+ * fp32 numbers, in rows of 64 numbers. The limit is copying as many bytes as are read and written: for n
+ * numbers that take w bytes each on the wire
  *
  *   pack, unpack   n (4 + w)
- *   add            n (8 + w)    what stands there is read and written
+ *   add            n (8 + w)    the sums are read and written
  *
  * Small arrays stay in the caches. One thread; the ways and copying take turns.
  *
  * bench_wire [--rounds N] [--quick] [--json FILE]
- * --quick: one round of the small array, to see that all of it runs. */
+ * --quick: one round of the small array, as a smoke test. */
 #include <stdio.h>
 
 #include "base/memory/memory.h"
@@ -48,7 +47,7 @@ static void carry_out(struct bench *bench, enum way way, enum ph_wire_format wir
         ph__wire_add(bench->kernels, wire, rows, COLUMNS, bench->packed, bench->numbers, COLUMNS);
 }
 
-/* Seconds of one call. */
+/* Returns the seconds of one call. */
 static double measure(struct bench *bench, enum way way, enum ph_wire_format wire, size_t rows)
 {
     const size_t bytes = rows * COLUMNS * sizeof(ph_real);

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Starts the ranks of a benchmark under mpirun, the first of which has the standard input and output:
+# Starts the ranks of a benchmark under mpirun; the first rank has the standard input and output:
 #
 #   launch_ranks.sh host RANKS PROGRAM ARGUMENTS...    on this host
-#   launch_ranks.sh link PROGRAM ARGUMENTS...          two, each in a network namespace; between them a link of 1 Gb/s
+#   launch_ranks.sh link PROGRAM ARGUMENTS...          two ranks, each in a network namespace, with a link of 1 Gb/s
 #
-# By Open MPI, on one host by MPICH where PHLOEM_MPI=mpich says so. "missing WHY" on standard output: that cannot be had here.
-# The link is a pair of virtual interfaces, each with a token bucket (tc-tbf) that lets out a gigabit a second; what mpirun
-# starts on the other host goes there by this same script in the place of ssh:
+# Uses Open MPI, or on one host MPICH with PHLOEM_MPI=mpich. Prints "missing WHY" when the ranks cannot be started here.
+# The link is a pair of virtual interfaces, each with a token bucket (tc-tbf) that lets out a gigabit a second. mpirun starts
+# the other host's rank by this same script, in place of ssh:
 #
 #   launch_ranks.sh in PID HOST COMMAND...
 set -eu
@@ -22,12 +22,12 @@ skips_namespaces() {
     exit 0
 }
 
-# The token bucket holds what comes in one piece: the system sends up to 64 KiB at once.
+# Limits an interface to 1 Gb/s. The bucket holds a whole burst: the system sends up to 64 KiB at once.
 limits_link() {
     "$@" tc qdisc add dev "$interface" root tbf rate 1gbit burst 256kb latency 50ms
 }
 
-# finds_launcher MPI: both packages call theirs mpirun, by a suffix where both are installed.
+# finds_launcher MPI: finds its mpirun; both packages use that name, with a suffix where both are installed.
 finds_launcher() {
     case $1 in
     openmpi) family='Open' ;;

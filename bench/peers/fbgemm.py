@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""The peer of the embedding benchmarks: fbgemm's table-batched embedding on the CPU, on the very ids of the bench.
+"""The peer of the embedding benchmarks: fbgemm's table-batched embedding on the CPU, with the bench's own ids.
 
     case FOLDER threads=N optimizer=sgd|adagrad|rowwise_adagrad rows=fp32|fp16|bf16|int8|int4
     forward STEPS    seconds of that many batches' pooled rows
     update STEPS     seconds of backward with the fused exact optimizer; the forward before it is not timed
     end
 
-FOLDER holds what dlrm_data_write writes; batches come in turn. rows=int8 and rows=int4 are the inference class's and have
-no update. Install it beside PyTorch with `pip install --no-deps fbgemm-gpu-cpu==1.8.0`: 1.8.0 is the release that loads
+FOLDER is written by dlrm_data_write; batches are taken in turn. rows=int8 and rows=int4 belong to the inference class and
+have no update. Install it beside PyTorch with `pip install --no-deps fbgemm-gpu-cpu==1.8.0`: 1.8.0 is the release that loads
 with PyTorch 2.13.
 
-What was tuned: the threads and the allocator as for torch.py, subnormal numbers flushed to zero, ids and offsets prepared
-in the library's combined format and of 32 bits (forward up to 1.1 times as fast as with 64), no bounds checks, no autograd
-in a forward that is timed, sums in fp32. The gradient that is handed to backward is the same in each step and ready in
-memory.
+Tuning: threads and allocator as for torch.py, subnormal numbers flushed to zero, ids and offsets prepared in the library's
+combined format, with 32 bits (forward up to 1.1 times as fast as with 64), no bounds checks, no autograd in a timed
+forward, sums in fp32. The gradient given to backward is the same in each step and ready in memory.
 """
 import json
 import pathlib
@@ -22,7 +21,7 @@ import time
 
 import protocol
 
-sys.path.pop(0)  # this folder: its files are named after the packages that they import
+sys.path.pop(0)  # this folder, whose files are named after the packages that they import
 
 try:
     import torch

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""The peer of the scoring benchmark: the model that phloem exported, in onnxruntime on one thread, driven over a pipe
-so that rounds can be interleaved.
+"""The peer of the scoring benchmark: the model exported by phloem, in onnxruntime on one thread, driven over a pipe so
+that its rounds and ours can take turns.
 
 Reads lines from standard input and answers each with one line; ends at end of file.
     case MODEL.onnx INPUTS BATCH   "ready": INPUTS is an .npz or a folder of .npy files, one array an input of the model
     run CALLS                      seconds of all calls, of the median call and of the 99th percentile
 
 Call i scores rows [i * BATCH, (i + 1) * BATCH) of INPUTS, from the beginning again behind the last whole batch.
-One thread in the operators and one between them, all optimisations of the graph, subnormal numbers as zero, and inputs
-and outputs bound to their memory beforehand, so that a call is little more than the library's own run. The inputs are
-encoded ids: unlike a session of phloem, it is not charged for making them.
+Tuning: one thread in the operators and one between them, all optimisations of the graph, subnormal numbers as zero, and
+inputs and outputs bound to their memory beforehand, so that a call is little more than the library's own run. The inputs
+are encoded ids: unlike in a session of phloem, encoding is not timed.
 """
 import pathlib
 import sys
 import time
 
-sys.path.pop(0)  # this folder: its files are named after the packages that they import
+sys.path.pop(0)  # this folder, whose files are named after the packages that they import
 
 try:
     import numpy
@@ -45,7 +45,7 @@ def open_session(path):
 
 
 def percentile(ascending, percent):
-    """The smallest value that at least so many percent of all do not exceed."""
+    """Returns the smallest value that at least `percent` percent of all values do not exceed."""
     return ascending[max(0, (percent * len(ascending) + 99) // 100 - 1)]
 
 

@@ -2,28 +2,28 @@
 """The peer of the hub's benchmarks that has no server: Open MPI's AllReduce of fp32 sums, alone or with a momentum pass.
 
     case allreduce bytes=N [ranks=2] [transport=shm|tcp] [segment=BYTES] [yield=0|1] [path=ob1|ucx]
-    allreduce COUNT  seconds of each of so many AllReduces
+    allreduce COUNT  seconds of each of COUNT AllReduces
     training COUNT   two numbers each: seconds of the AllReduce, and of momentum over the whole model, in each rank
     latency COUNT    microseconds of AllReduces in a row, as rank 0 sees them: 50th and 99th percentile
-    pingpong COUNT   the same of N bytes from rank 0 to rank 1 and back
-    bytes COUNT      two numbers: bytes that crossed the loopback interface for each of COUNT AllReduces, whoever sent
-                     them, and what the ring algorithm sends by all ranks together: 2 (ranks - 1) N
+    pingpong COUNT   the same for N bytes from rank 0 to rank 1 and back
+    bytes COUNT      two numbers: bytes that crossed the loopback interface for each of COUNT AllReduces, from any
+                     process, and the bytes that the ring algorithm sends in all ranks together: 2 (ranks - 1) N
     end
 
-Seconds are those of the slowest rank, from its leaving a barrier. A case is ready when two rounds of training have run;
-it is skipped, as is a measurement, where a sum or a weight is wrong. Between lines no rank spins (openmpi_allreduce.c).
+Seconds are those of the slowest rank, from its leaving a barrier. A case is ready when two rounds of training have run.
+A case or a measurement with a wrong sum or weight is skipped. Between lines no rank spins (openmpi_allreduce.c).
 
-It needs mpicc and mpirun (Debian: libopenmpi-dev, openmpi-bin). What was tuned, 64 MiB and 2 ranks on 2 processors:
-- segment: large AllReduces are the ring algorithm in segments of so many bytes, which Open MPI has but does not choose: 20
-  ms instead of 36 over shared memory, 36 instead of 60 over TCP. The default is what was best, 256 KiB and 1 MiB; segment=0
+It needs mpicc and mpirun (Debian: libopenmpi-dev, openmpi-bin). Tuning, with 64 MiB and 2 ranks on 2 processors:
+- segment: large AllReduces use the ring algorithm in segments of this many bytes, which Open MPI has but does not choose:
+  20 ms instead of 36 over shared memory, 36 instead of 60 over TCP. The defaults were best, 256 KiB and 1 MiB; segment=0
   leaves the choice of the algorithm to Open MPI, as do buffers of one segment;
-- shared memory is vader with cross-memory attach, its eager limit raised, so that a message of 4 KiB is one: its round trip
-  takes 2.9 us instead of 3.8. path=ucx is UCX instead, over either transport: no
-  faster, but for those, 2.6, so the benchmark tries both;
+- shared memory is vader with cross-memory attach, its eager limit raised, so that a message of 4 KiB is eager: its round
+  trip takes 2.9 us instead of 3.8. path=ucx is UCX instead, over either transport: no faster, except for these messages,
+  2.6 us, so the benchmark tries both;
 - TCP: more links, larger buffers and a thread for progress made it no faster; only loopback is used;
-- ranks are bound to processors, as Open MPI does by itself, but not when they are more than these; yield=1 (or 0) says
-  whether an idle rank yields its processor, which otherwise Open MPI decides by their number;
-- buffers lie in huge pages and are touched before.
+- ranks are bound to processors, as Open MPI does by itself, unless there are more ranks than processors; yield=1 (or 0)
+  makes an idle rank yield its processor (or not), which Open MPI otherwise decides by the number of ranks;
+- buffers are in huge pages and touched beforehand.
 """
 import os
 import shutil
@@ -37,7 +37,7 @@ TRANSPORTS = {
     "shm": ["--mca", "btl", "self,vader", "--mca", "btl_vader_eager_limit", "8192"],
     "tcp": ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"],
 }
-UCX = {  # its transports by UCX's names
+UCX = {  # the transports, by UCX's names
     "shm": ["-x", "UCX_TLS=self,sm"],
     "tcp": ["-x", "UCX_TLS=self,tcp", "-x", "UCX_NET_DEVICES=lo"],
 }
@@ -46,7 +46,7 @@ SEGMENTED_RING = "5"
 
 
 def find(name):
-    """The program of Open MPI, which has a name of its own where there are several MPIs."""
+    """Finds a program of Open MPI, which has a suffix where several MPIs are installed."""
     return shutil.which(f"{name}.openmpi") or shutil.which(name)
 
 
@@ -74,7 +74,7 @@ def path_options(transport, path):
     if path == "ob1":
         return ["--mca", "pml", "ob1", *TRANSPORTS[transport]]
     if path == "ucx":
-        # By itself it takes UCX for network cards alone.
+        # By default Open MPI uses UCX for network cards alone.
         anyhow = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
         return ["--mca", "pml", "ucx", *anyhow, *UCX[transport]]
     raise protocol.Skipped(f"there is no path {path}")

@@ -5,13 +5,17 @@
  *     openmpi_allreduce BYTES
  *
  * Rank 0 reads orders, a line each, from standard input, and answers each with one line:
+ *
  *     allreduce COUNT  seconds of each AllReduce
  *     training COUNT   two numbers each: seconds of the AllReduce, and of the momentum pass over the rank's
- * whole model latency COUNT    50th and 99th percentile, in microseconds, of AllReduces in a row, as rank 0
- * sees them pingpong COUNT   the same of BYTES that go from rank 0 to rank 1 and back In these two what is
- * sent is written each time, and what has come is read: a number of each cache line. The seconds are those of
- * the slowest rank, from its leaving a barrier. A last word "wrong" says that a sum or a weight was. Between
- * orders nobody spins: rank 0 is blocked reading, the others look for a message every 20 milliseconds. */
+ *                      whole model
+ *     latency COUNT    50th and 99th percentile, in microseconds, of AllReduces in a row, as rank 0 sees them
+ *     pingpong COUNT   the same for BYTES that go from rank 0 to rank 1 and back
+ *
+ * latency and pingpong write the sent numbers each time and read the received ones: a number of each cache
+ * line. The seconds are those of the slowest rank, from its leaving a barrier. A last word "wrong" says that
+ * a sum or a weight was wrong. Between orders no rank spins: rank 0 is blocked reading, the others look for a
+ * message every 20 milliseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>
@@ -29,7 +33,7 @@ struct world {
     struct peer_expected expected;
 };
 
-struct round { /* what a rank tells rank 0 of it */
+struct round { /* a rank's times of a round, for rank 0 */
     double allreduce, momentum;
 };
 
@@ -78,7 +82,7 @@ static struct round play_round(struct world *world, bool is_training)
     return (struct round){reduced - start, MPI_Wtime() - reduced};
 }
 
-/* Of all ranks' rounds, (ranks): the slowest's. */
+/* Returns the slowest of all ranks' rounds, (ranks). */
 static struct round slowest(const struct round *rounds, int ranks)
 {
     struct round found = rounds[0];
@@ -88,7 +92,7 @@ static struct round slowest(const struct round *rounds, int ranks)
     return found;
 }
 
-/* Whether it is right with all ranks; rank 0 learns it. */
+/* Returns true on rank 0 when all ranks are right. */
 static bool all_are_right(bool is_right)
 {
     const int own = is_right;
@@ -97,8 +101,8 @@ static bool all_are_right(bool is_right)
     return all != 0;
 }
 
-/* What has come of them is compared behind the last one: between two a look at everything would empty the
- * caches. */
+/* Measures rounds. Results are compared after the last round: a look at everything between two rounds would
+ * empty the caches. */
 static void play_rounds(struct world *world, int num_rounds, bool is_training)
 {
     struct round rounds[world->ranks];
@@ -119,7 +123,7 @@ static void play_rounds(struct world *world, int num_rounds, bool is_training)
         puts(are_right ? "" : " wrong");
 }
 
-/* BYTES from rank 0 to rank 1 and back; other ranks have nothing to do with it. */
+/* Sends BYTES from rank 0 to rank 1 and back; other ranks do nothing. */
 static void throw_ball(struct world *world)
 {
     const int other = 1 - world->rank;
@@ -145,8 +149,8 @@ static int is_above(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A tenth as many are made first, to settle, and not timed. What is sent is written before, and what came is
- * read. */
+/* Measures calls. A tenth as many come first, to settle, and are not timed. Each call writes the sent numbers
+ * and reads the received ones. */
 static void measure_latency(struct world *world, int calls, bool is_pingpong)
 {
     const int settling = calls / SETTLING_SHARE;

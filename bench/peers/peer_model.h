@@ -1,11 +1,11 @@
-/* What the drivers of the hub's peers share: gradients whose sums are exact, the optimizer that follows the
- * sum, and the comparison that finds a sum or a weight that is wrong. Compiled as C by openmpi.py and as C++
- * by pslite.py.
+/* Shared by the drivers of the hub's peers: gradients whose sums are exact, the optimizer that follows the
+ * sum, and the comparison that finds a wrong sum or weight. Compiled as C by openmpi.py and as C++ by
+ * pslite.py.
  *
  * The gradients repeat after PEER_PERIOD values and are small integers, so that a sum over workers is the
- * same float in any order, and a model that is updated by them repeats likewise: one period that is computed
- * apart, by the same step and without contraction (-ffp-contract=off), is bit by bit what each period of the
- * model must be. */
+ * same float in any order, and a model that they update repeats likewise. One period, computed apart by the
+ * same step and without contraction (-ffp-contract=off), is bit by bit what each period of the model must be.
+ */
 #ifndef PH_BENCH_PEER_MODEL_H
 #define PH_BENCH_PEER_MODEL_H
 
@@ -17,20 +17,20 @@
 
 enum { PEER_PERIOD = 128, PEER_LINE = 16 /* numbers of a cache line */, PEER_HUGE_PAGE_BYTES = 2 << 20 };
 
-/* One period of what a run must have come to. Zero-initialised: before the first step. */
+/* One period of the expected results. Zero-initialised: before the first step. */
 struct peer_expected {
     float weights[PEER_PERIOD], velocity[PEER_PERIOD];
 };
 
-/* Zeros on huge pages where the system grants them, touched; NULL without memory. Owned; the process frees it
- * at its end. */
+/* Allocates zeros on huge pages where the system grants them, and touches them; NULL without memory. Freed
+ * when the process ends. */
 static inline float *peer_floats(size_t count)
 {
     const size_t bytes = count * sizeof(float) + PEER_HUGE_PAGE_BYTES;
     void *memory = aligned_alloc(PEER_HUGE_PAGE_BYTES, bytes - bytes % PEER_HUGE_PAGE_BYTES);
     if (memory == NULL)
         return NULL;
-    madvise(memory, bytes - bytes % PEER_HUGE_PAGE_BYTES, MADV_HUGEPAGE); /* refused: smaller pages do */
+    madvise(memory, bytes - bytes % PEER_HUGE_PAGE_BYTES, MADV_HUGEPAGE); /* when refused, smaller pages do */
     return (float *)memset(memory, 0, count * sizeof(float));
 }
 
@@ -40,9 +40,8 @@ static inline void peer_gradient(float *gradient, size_t count, int worker)
         gradient[i] = (float)(worker + 1) * (float)(i % PEER_PERIOD + 1);
 }
 
-/* What a worker does between two steps, as far as caches see it: a number of each line of its gradient,
- * (count), which is `unit` times that of worker 0, is written, as it is, so that the line is this processor's
- * alone. */
+/* Writes a number of each line of the gradient (count), unchanged, so that the line belongs to this processor
+ * alone, as after a worker's own pass between two steps. The gradient is `unit` times that of worker 0. */
 static inline void peer_rewrite(float *gradient, size_t count, float unit)
 {
     volatile float *numbers = gradient;
@@ -50,7 +49,7 @@ static inline void peer_rewrite(float *gradient, size_t count, float unit)
         numbers[i] = unit * (float)(i % PEER_PERIOD + 1);
 }
 
-/* ... and a number of each line of what it has received is read. */
+/* Reads a number of each line of the received values, for the same purpose. */
 static inline void peer_look_at(const float *received, size_t count)
 {
     const volatile float *numbers = received;
@@ -58,7 +57,7 @@ static inline void peer_look_at(const float *received, size_t count)
         (void)numbers[i];
 }
 
-/* One period of the workers' sum. */
+/* Computes one period of the workers' sum. */
 static inline void peer_expected_sum(float sum[PEER_PERIOD], int workers)
 {
     peer_gradient(sum, PEER_PERIOD, 0);
@@ -66,7 +65,7 @@ static inline void peer_expected_sum(float sum[PEER_PERIOD], int workers)
         sum[i] *= (float)(workers * (workers + 1) / 2);
 }
 
-/* velocity = 0.9 velocity + sum / workers; weights -= 0.01 velocity. */
+/* Takes a step: velocity = 0.9 velocity + sum / workers; weights -= 0.01 velocity. */
 static inline void peer_step(float *__restrict weights, float *__restrict velocity,
     const float *__restrict sum, size_t count, int workers)
 {
@@ -84,7 +83,7 @@ static inline void peer_expect_step(struct peer_expected *expected, int workers)
     peer_step(expected->weights, expected->velocity, sum, PEER_PERIOD, workers);
 }
 
-/* Whether `values` are the period again and again, bit by bit. */
+/* Returns true when `values` repeat the period, bit by bit. */
 static inline bool peer_repeats(const float *values, size_t count, const float period[PEER_PERIOD])
 {
     const size_t whole = count - count % PEER_PERIOD;

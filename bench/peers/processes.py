@@ -1,4 +1,4 @@
-"""What the peers share that are programs of their own: their driver is compiled, runs as processes, and answers lines."""
+"""Shared by the peers that are programs of their own: compiles their driver, runs its processes, and sends them lines."""
 import contextlib
 import pathlib
 import select
@@ -14,7 +14,7 @@ FLAGS = ["-O3", "-march=native", "-ffp-contract=off", "-Wall", "-Wextra"]
 
 
 class Driver:
-    """A source file of this folder, compiled into a temporary folder that goes with this object."""
+    """A source file of this folder, compiled into a temporary folder that is removed with this object."""
 
     def __init__(self, source, compiler, libraries):
         self.folder = tempfile.TemporaryDirectory(prefix="phloem-peer-")
@@ -30,7 +30,7 @@ class Driver:
 
 
 class Processes:
-    """Those of one case. They answer a line with a line; when one of them ends early, so does the case."""
+    """Processes of one case. They answer a line with a line; when one of them ends early, so does the case."""
 
     def __init__(self):
         self.all = []
@@ -43,7 +43,7 @@ class Processes:
         return process
 
     def ask(self, processes, line):
-        """The answers, each a list of words, of processes that work on the line together."""
+        """Sends a line to processes that work on it together. Returns their answers, each a list of words."""
         try:
             for process in processes:
                 process.stdin.write(f"{line}\n")
@@ -55,7 +55,7 @@ class Processes:
         return answers
 
     def read(self, process):
-        """Its line, which may be long in coming; none comes when another process has ended that it waits for."""
+        """Returns the process's next line, which may take long; none comes when it waits for another one that has ended."""
         is_readable = False
         while not is_readable and all(other.poll() is None for other in self.all):
             is_readable = bool(select.select([process.stdout], [], [], 1.0)[0])
@@ -65,7 +65,7 @@ class Processes:
         return line
 
     def close(self):
-        """They end by themselves when their orders end, unless one of them has failed."""
+        """Ends the orders, at which the processes end by themselves, unless one of them has failed."""
         for process in self.all:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
@@ -82,7 +82,7 @@ class Processes:
 
 
 def loopback_bytes():
-    """What the machine has sent to itself so far."""
+    """Returns the bytes that the machine has sent to itself so far."""
     with open("/proc/net/dev", encoding="ascii") as lines:
         for line in lines:
             interface, _, counters = line.partition(":")

@@ -1,13 +1,14 @@
-"""What the peers share: the lines that a benchmark sends, and the answers. CONTRIBUTING.md describes both.
+"""Shared by the peers: reads the lines that a benchmark sends, and writes the answers. CONTRIBUTING.md describes both.
 
-A peer is a program of this folder, named after the package that it drives. Imported before the folder leaves sys.path.
+A peer is a program of this folder, named after the package that it drives. It imports this before the folder leaves
+sys.path.
 """
 import ctypes
 import gc
 import os
 import sys
 
-FREE_BYTES_LEFT = 2 << 30  # for gradients, activations and everybody else
+FREE_BYTES_LEFT = 2 << 30  # for gradients, activations and other processes
 
 
 class Skipped(Exception):
@@ -25,14 +26,14 @@ def missing(why):
 
 
 def take_over_output():
-    """The stream of answers; whatever libraries print goes to standard error from here on."""
+    """Returns the stream of answers; from here on libraries print to standard error."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return answers
 
 
 def give_back_memory():
-    """What the allocator keeps of a former case counts as taken."""
+    """Frees what the allocator keeps of a former case: it would count as taken."""
     gc.collect()
     library = ctypes.CDLL(None)
     if hasattr(library, "MallocExtension_ReleaseFreeMemory"):  # tcmalloc
@@ -49,7 +50,7 @@ def free_bytes():
 
 
 def refuse_beyond_memory(case, optimizer):
-    """A peer that is killed for its memory may take the bench along."""
+    """Refuses a case that does not fit: a peer killed for its memory might take the bench along."""
     give_back_memory()
     needed = case["tables"] * case["rows"] * case["dim"] * 4 * (2 if optimizer == "adagrad" else 1)
     free = free_bytes() - FREE_BYTES_LEFT
@@ -79,7 +80,7 @@ def serve(version, make_case):
         verb, *words = line.split()
         try:
             if verb in ("case", "end"):
-                drop(case)  # frees the former one's tables first
+                drop(case)  # frees the former case's tables first
                 case = None
             if verb == "case":
                 case = make_case(words[0], dict(word.split("=", 1) for word in words[1:]))
@@ -88,6 +89,6 @@ def serve(version, make_case):
                 print("ended", file=answers)
             else:
                 print(answer(case, verb, words), file=answers)
-        except Exception as error:  # whatever the library cannot do on this machine
+        except Exception as error:  # anything that the library cannot do on this machine
             print(f"skipped {one_line(error)}", file=answers)
     drop(case)

@@ -2,16 +2,16 @@
 """The peer of the hub's benchmarks that is a parameter server too: ps-lite over ZeroMQ, all processes on this host.
 
     case pushpull bytes=N [workers=2] [chunk=BYTES] [transport=tcp|ipc]
-    pushpull COUNT   seconds of each of so many rounds: push all keys, pull them updated by momentum
+    pushpull COUNT   seconds of each of COUNT rounds: push all keys, pull them updated by momentum
     latency COUNT    microseconds of rounds in a row, as a worker sees them: 50th and 99th percentile
-    bytes COUNT      two numbers: bytes that crossed the loopback interface for each of COUNT rounds, whoever sent them, and
-                     those of gradients and weights: 2 workers N
+    bytes COUNT      two numbers: bytes that crossed the loopback interface for each of COUNT rounds, from any process, and
+                     the bytes of gradients and weights: 2 workers N
     end
 
-Seconds are those of the slowest worker, from its leaving a barrier. A case is ready when two rounds have run; it is skipped,
-as is a measurement, where a weight is wrong. Between lines no thread spins (pslite_pushpull.cc).
+Seconds are those of the slowest worker, from its leaving a barrier. A case is ready when two rounds have run. A case or
+a measurement with a wrong weight is skipped. Between lines no thread spins (pslite_pushpull.cc).
 
-ps-lite is no part of this tree. How anyone builds it, against the distribution's ZeroMQ and protobuf (Debian 12):
+ps-lite is not part of this tree. Build it against the distribution's ZeroMQ and protobuf (Debian 12):
 
     apt-get install git g++ make libzmq3-dev libprotobuf-dev protobuf-compiler
     git clone https://github.com/dmlc/ps-lite
@@ -19,17 +19,17 @@ ps-lite is no part of this tree. How anyone builds it, against the distribution'
     make -C ps-lite ps DEPS_PATH=/usr PROTOC=protoc
     export PHLOEM_BENCH_PSLITE=$PWD/ps-lite
 
-DEPS_PATH says that what it depends on is there: nothing else is downloaded. The driver is compiled against that folder's
+DEPS_PATH names the folder of its dependencies: nothing else is downloaded. The driver is compiled against ps-lite's
 include/ and build/libps.a.
 
-What was tuned, 64 MiB and 2 workers on 2 processors:
+Tuning, with 64 MiB and 2 workers on 2 processors:
 - chunk: 1 MiB, the default, was best, with 256 KiB to 4 MiB within a sixth of it; 32 KiB takes twice the time;
 - transport=ipc is ps-lite's DMLC_LOCAL, Unix sockets: 15 to 20% less time than TCP, and the nearest it has to shared memory;
 - push and pull are one request a key, nothing is copied that ps-lite does not copy, a worker waits once for all keys, and
   the server sums and updates a key in one pass (pslite_pushpull.cc);
 - the allocator, by bench/peer.c: glibc that keeps large blocks, or tcmalloc; by glibc's defaults it takes twice the time;
 - a higher water mark (DMLC_PS_WATER_MARK), the van "p3", huge pages in the allocator: no faster, so left alone;
-- gradients and weights lie in huge pages and are touched before.
+- gradients and weights are in huge pages and touched beforehand.
 """
 import contextlib
 import os
@@ -67,12 +67,12 @@ def find_revision(folder):
 
 
 def socket_path(port):
-    """Where ps-lite puts the Unix socket that stands for a port; it removes a file there, and leaves its own."""
+    """Returns where ps-lite puts the Unix socket of a port; it removes a file there, and leaves its own."""
     return pathlib.Path(f"/tmp/{port}")
 
 
 def free_ports(count):
-    """Ports that neither a TCP nor a Unix socket of ps-lite's takes from anybody."""
+    """Returns ports that ps-lite's TCP and Unix sockets can use without taking another program's."""
     found = []
     with contextlib.ExitStack() as stack:
         while len(found) < count:

@@ -1,18 +1,18 @@
-/* The processes of pslite.py: one server, its workers and the scheduler, as DMLC_ROLE says. Ours, written against the
- * public headers of ps-lite, which are no part of this tree; compiled by that script.
+/* The processes of pslite.py: one server, its workers and the scheduler, as DMLC_ROLE says. Written against the
+ * public headers of ps-lite, which are not part of this tree; compiled by that script.
  *
  *     pslite_pushpull BYTES CHUNK_BYTES
  *
  * The model of BYTES is cut into keys of CHUNK_BYTES. A worker pushes its gradients of all keys and pulls the weights by
- * one request each (ZPushPull), all in flight at once; the server holds the pushes of a key where ZeroMQ has received
- * them, and when the last worker's has come it sums them and runs momentum in one pass, and answers all. So what is
- * copied is what ps-lite itself copies.
+ * one request each (ZPushPull), all in flight at once. The server keeps the pushes of a key where ZeroMQ has received
+ * them; when the last worker's push has come, it sums them and runs momentum in one pass, and answers all. Nothing is copied
+ * that ps-lite itself does not copy.
  *
- * A worker reads orders, a line each, from standard input, and answers each with one line; all get the same ones:
+ * A worker reads orders, a line each, from standard input, and answers each with one line; all workers get the same orders:
  *     pushpull COUNT  seconds of each round, from its leaving a barrier of the workers until all its weights are there
  *     latency COUNT   50th and 99th percentile of rounds in a row without a barrier, in microseconds, with the writing of
  *                     the gradients and the reading of the weights: a number of each cache line
- * A last word "wrong" says that a weight was. Between orders all threads are blocked. */
+ * A last word "wrong" says that a weight was wrong. Between orders all threads are blocked. */
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -26,7 +26,7 @@
 namespace
 {
 
-/* BLOCK: so many values' sum stays in the first cache. */
+/* BLOCK: values whose sum stays in the first cache. */
 enum { APP = 0, CUSTOMER = 0, BLOCK = 1024, SETTLING_SHARE = 10 };
 
 using Floats = ps::SArray<float>;
@@ -56,7 +56,7 @@ float *floats_or_end(size_t count)
     return values;
 }
 
-/* The one server. Its handle runs on one thread, ps-lite's. */
+/* The only server. Its handle runs on one thread of ps-lite. */
 class Server
 {
   public:
@@ -100,7 +100,7 @@ class Server
         }
     }
 
-    /* Small messages lie where ZeroMQ's buffer has them, at any byte. */
+    /* Adds values of any alignment: small messages lie anywhere in ZeroMQ's buffer. */
     static void add(float *__restrict sum, const void *values, size_t count)
     {
         const char *bytes = static_cast<const char *>(values);
@@ -111,7 +111,7 @@ class Server
         }
     }
 
-    /* From the weights themselves: they change only when all workers have pushed again, and so have these. */
+    /* Answers with the weights themselves: they change only when all workers have pushed again, after reading the answer. */
     void answer(size_t key, const std::vector<Push> &pushes)
     {
         for (const Push &push : pushes) {
@@ -153,7 +153,7 @@ class Worker
         return answer.str() + (weights_are_right() ? "" : "wrong");
     }
 
-    /* A tenth as many are made first, to settle, and not timed. */
+    /* Measures rounds. A tenth as many come first, to settle, and are not timed. */
     std::string latency(size_t rounds)
     {
         std::vector<double> seconds(rounds + rounds / SETTLING_SHARE);
@@ -168,7 +168,7 @@ class Worker
     }
 
   private:
-    /* A round, its gradients being written before and its weights read: a number of each cache line. */
+    /* Plays a round; writes its gradients before and reads its weights afterwards: a number of each cache line. */
     double play_step()
     {
         const Clock::time_point start = Clock::now();
@@ -178,7 +178,7 @@ class Worker
         return std::chrono::duration<double>(Clock::now() - start).count();
     }
 
-    /* One wait for all: of each key's own, every answer would wake this thread. */
+    /* Plays a round, with one wait for all keys: with a wait for each, every answer would wake this thread. */
     double play_round()
     {
         const Clock::time_point start = Clock::now();
@@ -224,7 +224,7 @@ void serve_orders(Worker &worker)
         std::cout << (verb == "latency" ? worker.latency(count) : worker.pushpull(count)) << std::endl;
 }
 
-/* The server's handle is there before a worker pushes. */
+/* Meets the others, so that the server's handle is set before a worker pushes. */
 void meet()
 {
     ps::Postoffice::Get()->Barrier(CUSTOMER, ps::kServerGroup + ps::kWorkerGroup);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peer of the model benchmarks: the same DLRM in PyTorch on the CPU, on the very batches of the bench.
+"""The peer of the model benchmarks: the same DLRM in PyTorch on the CPU, with the bench's own batches.
 
     case FOLDER threads=N optimizer=sgd|adagrad|rowwise_adagrad mode=eager|compile precision=fp32|bf16 batch=N [for=WHAT]
     train STEPS      seconds of that many training steps
@@ -7,16 +7,16 @@
     latency CALLS    microseconds of each call of forward and sigmoid
     end
 
-FOLDER holds what dlrm_data_write writes. Batches come in turn; of each the first `batch` samples, default all. A case is
-ready when two training steps have run, or with for=infer two calls of inference; what else is asked for has two untimed ones
-before its first timed one. So compiling is never timed, and refused where it is tried first.
+FOLDER is written by dlrm_data_write. Batches are taken in turn, the first `batch` samples of each, default all. A case is
+ready when two training steps have run, or with for=infer two calls of inference. Other verbs run twice untimed before their
+first timed run. So compiling is never timed, and a model that cannot be compiled is refused at its first try.
 
 The model is written as PyTorch's users write it: one EmbeddingBag(mode="sum", sparse=True) a table, Linear and ReLU, the
-pairs below the diagonal of X X^T. What was tuned, so that it is not beaten by its defaults:
+pairs below the diagonal of X X^T. Tuning, so that it is not beaten by its defaults:
 - threads: as many as the case has, none between operators; the bench's own wait policy is not handed on (bench/peer.c);
 - the allocator: tcmalloc where it is installed (tools/bench.sh), else glibc keeps large blocks (bench/peer.c);
 - subnormal numbers are flushed to zero, as on our side;
-- dense parameters have the fused optimizer, which sparse gradients do not allow: they have one of their own;
+- dense parameters have the fused optimizer; tables have another one, since sparse gradients do not allow it;
 - the pairs are taken by gather, whose backward was faster than that of indexing and no slower than index_select;
 - mode=compile compiles the whole model, tables included, for fixed shapes and called from C++: sparse gradients pass
   through it, and compiling the dense side alone was no faster;
@@ -31,7 +31,7 @@ import time
 
 import protocol
 
-sys.path.pop(0)  # this folder: its files are named after the packages that they import
+sys.path.pop(0)  # this folder, whose files are named after the packages that they import
 
 try:
     import torch
@@ -129,7 +129,7 @@ class Case:
         folder = pathlib.Path(folder)
         case = json.loads((folder / "case.json").read_text())
         optimizer = options.get("optimizer", "sgd")
-        torch.compiler.reset()  # of one function, little code may be compiled
+        torch.compiler.reset()  # a function's compilations are limited in number
         protocol.refuse_beyond_memory(case, optimizer)
         torch.set_num_threads(int(options.get("threads", 1)))
         torch.manual_seed(1)
@@ -150,7 +150,7 @@ class Case:
         return torch.compile(model, dynamic=False, options=options) if self.is_compiled else model
 
     def warm_up(self, step):
-        """Compiles at the latest here, too."""
+        """Runs untimed steps, the first of which compiles."""
         if step.__name__ not in self.is_warm:
             for _ in range(WARM_UP_STEPS):
                 step()
@@ -167,7 +167,7 @@ class Case:
             optimizer.step()
 
     def make_predictor(self):
-        """Of the weights as they are now: what changes later changes no speed."""
+        """Makes the predictor from the weights as they are now: later changes do not matter for speed."""
         dense_side = copy.deepcopy(self.dense_side).to(torch.bfloat16 if self.is_bf16 else torch.float32)
         return self.compile(Dlrm(self.tables, dense_side).eval(), {"cpp_wrapper": True, "freezing": True})
 

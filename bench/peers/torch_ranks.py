@@ -5,12 +5,12 @@
     train STEPS      seconds of that many training steps, of the slowest rank
     end
 
-The same layers, ReLU between them, binary cross entropy and Adagrad, on random batches of as many numbers as the bench's.
-What was tuned, so that it is not beaten by its defaults: one thread a rank; the fused optimizer; buckets of the size that is the
-fastest of some, by a trial at the start; gradients that are views of the buckets; a static graph; subnormal numbers flushed to
-zero; the loopback interface named to gloo, which otherwise asks for the address of the host's name.
+The same layers, ReLU between them, binary cross entropy and Adagrad, on random batches of the bench's size.
+Tuning, so that it is not beaten by its defaults: one thread a rank; the fused optimizer; buckets of the fastest of several
+sizes, by a trial at the start; gradients that are views of the buckets; a static graph; subnormal numbers flushed to
+zero; the loopback interface set for gloo, which otherwise looks up the host's name.
 
-A rank is this same script with the arguments RANK RANKS FILE BATCH FEATURES UNITS; the file is where ranks meet.
+A rank runs this script with the arguments RANK RANKS FILE BATCH FEATURES UNITS; ranks meet at the file.
 """
 import os
 import pathlib
@@ -21,7 +21,7 @@ import time
 import processes
 import protocol
 
-sys.path.pop(0)  # this folder: its files are named after the packages that they import
+sys.path.pop(0)  # this folder, whose files are named after the packages that they import
 
 try:
     import torch
@@ -31,8 +31,8 @@ except ImportError as error:
     protocol.missing(error)
 
 NUM_BATCHES = 4
-WARM_UP_STEPS = 5  # as many again are a trial
-BUCKETS_MIB = (25, 4, 1)  # PyTorch's own size, and smaller ones that are sooner on their way
+WARM_UP_STEPS = 5  # followed by as many timed ones in a trial
+BUCKETS_MIB = (25, 4, 1)  # PyTorch's own size, and smaller ones that are sent sooner
 LEARNING_RATE = 0.01
 
 
@@ -45,7 +45,7 @@ def make_model(features, units):
 
 
 class Rank:
-    """What one process learns: its share of each batch."""
+    """Trains one process's share of each batch."""
 
     def __init__(self, samples, features, units):
         torch.manual_seed(1)
@@ -61,7 +61,7 @@ class Rank:
         return model, torch.optim.Adagrad(model.parameters(), lr=LEARNING_RATE, fused=True)
 
     def try_learner(self, learner):
-        """Seconds of the slowest rank, so that all choose the same one."""
+        """Returns the seconds of the slowest rank, so that all choose the same learner."""
         self.model, self.optimizer = learner
         self.train(WARM_UP_STEPS)
         seconds = torch.tensor(self.train(WARM_UP_STEPS))

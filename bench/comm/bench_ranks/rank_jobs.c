@@ -1,4 +1,4 @@
-/* See rank_jobs.h. */
+/* Starts the jobs and measures them: see rank_jobs.h. */
 #include "rank_jobs.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { MOST_STEPS = 100 };
 static const double turn_seconds = 1;
 #define LAUNCHER "bench/comm/launch_ranks.sh"
 
-/* How a rank is started: what stands before its own command. */
+/* Words before a rank's own command, and its threads. */
 enum { MOST_WORDS = 4 };
 static const struct start {
     const char *words[MOST_WORDS + 1], *threads;
@@ -28,7 +28,7 @@ static void find_own_program(char *path_out, size_t size)
     path_out[length > 0 ? length : 0] = '\0';
 }
 
-/* Plugins lie in the build's folder: this program in FOLDER/bench/comm. */
+/* Names the plugins' folder, which is the build's: this program is in FOLDER/bench/comm. */
 static void find_plugins(const char *program)
 {
     char folder[4096];

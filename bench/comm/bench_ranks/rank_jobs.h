@@ -1,5 +1,5 @@
-/* Jobs of the benchmarks: this very program under mpirun, or alone, or a peer's. They are driven line by line
- * and rest while others are measured. */
+/* Jobs of the benchmarks: this program under mpirun, or alone, or a peer's. They read orders line by line,
+ * and sleep while other jobs are measured. */
 #ifndef PH_BENCH_RANK_JOBS_H
 #define PH_BENCH_RANK_JOBS_H
 
@@ -9,7 +9,7 @@
 enum job_place {
     JOB_ALONE, /* one process, two threads */
     JOB_HOST,  /* two ranks of one thread on this host */
-    JOB_LINK,  /* the same on two hosts between which 1 Gb/s go: network namespaces of this machine */
+    JOB_LINK,  /* the same on two hosts with a link of 1 Gb/s: network namespaces of this machine */
 };
 enum { JOB_PROCESSORS = 2 };
 #define JOB_LINK_BYTES_PER_S 125e6
@@ -19,21 +19,21 @@ struct job_settings {
     bool tells_operators;
 };
 
-/* A job that cannot be had is said to be skipped, and peer_is_there tells. */
+/* Starts a job. Where that is impossible, prints that the job is skipped; peer_is_there tells. */
 void job_start(struct peer *job, enum job_place place, const struct job_settings *settings);
 
-/* What takes a turn: an order to a job (rank_process.h), or to a peer that answers with the seconds of all
- * its steps. */
+/* A job's turn: an order to ranks (rank_process.h), or to a peer that answers with the seconds of all its
+ * steps. */
 struct job_turn {
     struct peer *job;
     const char *verb;
     size_t steps;
-    double sent_bytes; /* of a rank and step, as it has told last */
+    double sent_bytes; /* of a rank and step, as reported last */
 };
 enum { JOB_SECONDS, JOB_EXPOSED }; /* a contestant's values: both of a step */
 turn_measure job_measure, job_measure_peer;
 
-/* So many steps that a turn takes about a second. */
+/* Sets the number of steps so that a turn takes about a second. */
 void job_count_steps(struct job_turn *turn);
 
 #endif

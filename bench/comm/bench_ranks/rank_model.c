@@ -1,4 +1,4 @@
-/* See rank_model.h. */
+/* Builds and trains a rank's model: see rank_model.h. */
 #include "rank_model.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { MOST_TABLES = 64, DENSE_BATCHES = 4, BUCKET_BYTES = 1 << 20 /* parallel.b
 
 const int64_t dense_units[DENSE_LAYERS] = {1024, 1024, 512};
 
-/* By whether gradients are exchanged while others are made; alone, both are one. */
+/* A program and its plan of exchanges, with overlap or without; a rank that is alone has one way for both. */
 struct way {
     struct ph_distribution *distribution;
     struct step *step;
@@ -27,8 +27,8 @@ struct rank_model {
     struct ph_comm *comm;
     enum ph_wire_format wire;
     struct ph__plan plan;
-    struct dlrm_data data;                        /* of the DLRM: this rank's share */
-    struct ph_batch dense_batches[DENSE_BATCHES]; /* of the perceptron */
+    struct dlrm_data data;                        /* DLRM: this rank's share */
+    struct ph_batch dense_batches[DENSE_BATCHES]; /* the perceptron's */
     struct way ways[2];
     const struct way *latest;
 };
@@ -147,7 +147,7 @@ static void make_plan(struct rank_model *model, enum ph__shard_kind kind)
 static struct ph_program *dense_program(const struct ph_distribution *distribution)
 {
     const struct ph_model_settings settings = {.kind = ph_model_find("dnn"),
-        .embedding_dim = 1, /* of no table */
+        .embedding_dim = 1, /* there is no table */
         .hidden_units = dense_units,
         .num_hidden_units = DENSE_LAYERS,
         .activation = PH_RELU};
@@ -211,7 +211,7 @@ struct rank_model *rank_model_create(const struct rank_settings *settings, struc
 
 void rank_model_destroy(struct rank_model *model)
 {
-    for (size_t i = 0; i < 2; i++) { /* first the one that only borrows the parameters */
+    for (size_t i = 0; i < 2; i++) { /* first the way that only borrows the parameters */
         if (model->ways[i].step != NULL)
             step_destroy(model->ways[i].step);
         ph__distribution_destroy(model->ways[i].distribution);

@@ -1,4 +1,4 @@
-/* See rank_process.h. */
+/* Runs one rank of the benchmarks: see rank_process.h. */
 #include "rank_process.h"
 
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "rank_model.h"
 #include "training_step.h"
 
-/* Above those of programs that are spread over ranks. */
+/* Channels above those of programs that are spread over ranks. */
 enum { ORDER_CHANNEL = PH_COMM_MAX_CHANNELS - 2, TURN_CHANNEL };
 
-static const double timeout_seconds = 1800; /* others take turns meanwhile */
+static const double timeout_seconds = 1800; /* other contestants take turns meanwhile */
 #define TOLD_SECONDS 1e-5
 
 enum verb { VERB_END, VERB_OVERLAPPED, VERB_PLAIN, NUM_VERBS };
@@ -23,7 +23,7 @@ struct order {
     uint32_t verb, count;
 };
 
-/* What a rank tells of the steps that it was ordered. */
+/* A rank's measurement of the steps ordered. */
 struct turn {
     double seconds, exposed;
     uint64_t sent;
@@ -41,7 +41,7 @@ static struct order read_order(void)
     return order.verb < NUM_VERBS ? order : (struct order){0};
 }
 
-/* All ranks do what the first one has read. */
+/* Returns the order that the first rank has read, on all ranks. */
 static struct order receive_order(struct ph_comm *comm)
 {
     static const struct ph__comm_call call = {ORDER_CHANNEL, "an order"};
@@ -63,8 +63,8 @@ static uint64_t sum_sent(const struct ph__comm_profile *profile)
     return sum;
 }
 
-/* Polls count as waits do: what is copied between operators would else be hidden by having been moved there.
- */
+/* Measures the ordered steps. Polls count as waits: otherwise time spent copying between operators would not
+ * show. */
 static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, const struct order *order)
 {
     struct ph__comm_profile *profile;
@@ -79,7 +79,7 @@ static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, con
     return turn;
 }
 
-/* The greatest of each. */
+/* Returns the greatest of each number over all ranks. */
 static struct turn most_of_all(struct ph_comm *comm, const struct turn *own)
 {
     static const struct ph__comm_call call = {TURN_CHANNEL, "what the steps took"};
@@ -114,7 +114,7 @@ static void take_orders(struct rank_model *model, struct ph_comm *comm)
     }
 }
 
-/* Of the latest steps. */
+/* Prints the operators of the latest steps that took TOLD_SECONDS or more. */
 static void tell_operators(const struct step *step, size_t rank)
 {
     for (size_t node = 0; node < step_num_nodes(step); node++)

@@ -1,13 +1,13 @@
-/* A rank of the benchmarks: a process that was started by mpirun, or alone. The first one reads orders, a
- * line each, and answers each with a line; unasked it says "ranks" and what its world is, once every row of
- * its batches has been touched.
+/* A rank of the benchmarks: a process started by mpirun, or alone. The first rank reads orders, a line each,
+ * and answers each with a line. Before, once every row of its batches has been touched, it prints "ranks" and
+ * a description of its world.
  *
- *   overlapped N   N steps, gradients being exchanged while others are made (parallel.overlap)
- *   plain N        the same without that
+ *   overlapped N   N steps, exchanging gradients while others are made (parallel.overlap)
+ *   plain N        the same without overlap
  *
- * The answer: seconds of a step, of the slowest rank; seconds of it that were spent waiting for other ranks,
- * or sending, receiving and summing by itself, of the one that spent most; bytes that a rank sent in it, of
- * the one that sent most. */
+ * An answer is three numbers: seconds of a step, of the slowest rank; seconds of the step spent waiting for
+ * other ranks, or sending, receiving and summing, of the rank that spent most; bytes that a rank sent in the
+ * step, of the rank that sent most. */
 #ifndef PH_BENCH_RANK_PROCESS_H
 #define PH_BENCH_RANK_PROCESS_H
 
@@ -15,7 +15,7 @@
 
 #define RANK_PROCESS_NAME "ranks"
 
-/* Until the orders end. */
+/* Runs a rank until the orders end. */
 void rank_process_run(const struct rank_settings *settings);
 
 #endif
