@@ -19,8 +19,7 @@ typedef ph_status (*partition_function)(
 ph_status unsorted_greedy(
     size_t num_items, const size_t *sizes, size_t num_bins, uint32_t *bins_out, size_t *loads_out);
 
-/* Lists the bytes of the model's chunks in fp32, in the layout's order; *sizes_out is the caller's to free.
- */
+/* Lists the bytes of the model's chunks in fp32, in the layout's order; the caller frees *sizes_out. */
 ph_status chunk_sizes(
     const struct model_shapes *shapes, size_t chunk_bytes, size_t **sizes_out, size_t *num_chunks_out);
 

@@ -35,7 +35,7 @@ void dlrm_data_first(const struct dlrm_data *data, size_t samples, struct dlrm_d
 void dlrm_data_share(
     const struct dlrm_data *data, size_t rank, size_t world_size, struct dlrm_data *share_out);
 
-/* Writes the case and its batches for peers into a folder, which is made if missing: case.json, and
+/* Writes the case and its batches for peers into a folder, made if missing: case.json, and
  * little-endian arrays dense.f32 (batches,B,13), labels.f32 (batches,B), ids.i64 (batches,tables,B,pooling).
  */
 void dlrm_data_write(const struct dlrm_data *data, const char *folder);

@@ -57,8 +57,7 @@ static uint32_t *allocate(size_t count)
 }
 
 /* Lists the slots (F,B,pooling) of some features, the merged order of their positions, and the distinct
- * slots. Each batch uses other features, so that no list finds rows in a cache that the one before has read.
- */
+ * slots. Each batch uses other features, so that no list finds rows cached by the one before. */
 static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, size_t batch)
 {
     const struct dlrm_case *of = &data->of;

@@ -18,8 +18,7 @@ static bool read_line(struct peer *peer)
     return true;
 }
 
-/* Returns the text behind `word` and a blank at the start of the line; NULL where the line begins otherwise.
- */
+/* Returns the text behind `word` and a blank at the start of the line, or NULL. */
 static const char *behind(const char *line, const char *word)
 {
     const size_t length = strlen(word);
@@ -82,8 +81,7 @@ static _Noreturn void become(const struct start *start, const int *to, const int
 }
 
 /* Starts a peer's process behind two pipes, or returns the reason why it cannot. The pipes close at exec: a
- * peer that held the ends of another one's pipes would keep that one from ever seeing the end of its input.
- */
+ * peer that held another one's pipes would keep that one from ever seeing the end of its input. */
 static const char *start_process(struct peer *peer, const struct start *start)
 {
     int to[2], from[2];

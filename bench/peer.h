@@ -29,8 +29,7 @@ void peer_start_own(struct peer *peer, const char *name, const char *const *argu
 void peer_stop(struct peer *peer);
 bool peer_is_there(const struct peer *peer);
 
-/* Sends a line and returns the answer, borrowed until the next; NULL without a peer, and when it has ended.
- */
+/* Sends a line and returns the answer, borrowed until the next; NULL without a peer or once it has ended. */
 const char *peer_ask(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sends a line that a peer may refuse. Returns true when the peer answers "ready"; else prints why. The peer

@@ -4,8 +4,7 @@
  *
  * The gradients repeat after PEER_PERIOD values and are small integers, so that a sum over workers is the
  * same float in any order, and a model that they update repeats likewise. One period, computed apart by the
- * same step and without contraction (-ffp-contract=off), is bit by bit what each period of the model must be.
- */
+ * same step and without contraction (-ffp-contract=off), is bit by bit what each period of it must be. */
 #ifndef PH_BENCH_PEER_MODEL_H
 #define PH_BENCH_PEER_MODEL_H
 

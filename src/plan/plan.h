@@ -192,8 +192,7 @@ ph_status ph__plan_check_bytes(
 ph_status ph__plan_print(
     const struct ph__plan *plan, const struct ph__plan_load *loads, struct ph__writer *writer);
 
-/* ---- traffic of each link in a step, as a planner expects it: ids uniform over the rows (plan_cost.h) ----
- */
+/* ---- traffic of each link in a step, expected for ids uniform over the rows (plan_cost.h) ---- */
 
 /* Gradients of dense parameters, which all ranks sum up. */
 struct ph__plan_dense {

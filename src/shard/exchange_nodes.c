@@ -110,7 +110,7 @@ void ph__unpack_rows(const struct ph_backend *backend, enum ph_wire_format wire,
 
 /* ---- some numbers of each rank ---- */
 
-/* Holds the numbers, and the number of bytes of each rank. */
+/* Returns the bytes of room for the numbers and for each rank's byte count. */
 size_t ph__gather_numbers_bytes(const struct ph__sharding *sharding, size_t count)
 {
     return sharding->world_size * (count * sizeof(double) + sizeof(uint64_t));

@@ -138,9 +138,8 @@ static inline size_t ph__sharding_samples(const struct ph__sharding *sharding, s
     return sharding->bounds[rank + 1] - sharding->bounds[rank];
 }
 
-/* Spreads lookups: each lookup of a table that the plan cuts becomes lookups of this rank's shards and an
- * exchange of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table that the plan does not name.
- */
+/* Spreads lookups: a lookup of a table that the plan cuts becomes lookups of this rank's shards and an
+ * exchange of vectors. Errors stick to the builder: PH_ERROR_CONFIG for a table not in the plan. */
 void ph__shard_lookups(struct ph__sharding *sharding, struct ph_builder *builder);
 
 #endif

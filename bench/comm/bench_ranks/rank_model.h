@@ -30,8 +30,7 @@ struct rank_model;
 struct rank_model *rank_model_create(const struct rank_settings *settings, struct ph_comm *comm);
 void rank_model_destroy(struct rank_model *model);
 
-/* Returns the seconds of `count` steps. overlaps: as parallel.overlap; both ways train the same parameters.
- */
+/* Returns the seconds of `count` steps. overlaps: as parallel.overlap; both train the same parameters. */
 double rank_model_train(struct rank_model *model, bool overlaps, size_t count);
 /* Returns the step that rank_model_train used last. */
 struct step;

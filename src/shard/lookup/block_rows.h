@@ -41,7 +41,7 @@ size_t ph__exchange_most_bytes(
 /* Bounds the rows of an own block. */
 size_t ph__own_most_rows(
     const struct ph__call *call, const struct ph__vector_exchange *exchange, size_t lookup);
-/* Bounds the bytes of the own lookups for all ranks; 0 for fp32: numbers are sent from where they lie. */
+/* Bounds the bytes of the own lookups for all ranks; 0 for fp32, which is sent in place. */
 size_t ph__own_most_bytes(
     const struct ph__call *call, const struct ph__vector_exchange *exchange, enum ph_wire_format wire);
 

@@ -128,8 +128,7 @@ static size_t received_offset(const struct ph__host_sums *sums, size_t own, size
     return offset;
 }
 
-/* Lists the receives: the gradients for a rank's samples come from the rank of this host with the same place.
- */
+/* Lists the receives: gradients for a rank's samples come from the rank of this host with its place. */
 static size_t list_receives(const struct ph__call *call, struct ph__message *messages)
 {
     const struct ph__host_sums *sums = ph__host_sums_of(call);

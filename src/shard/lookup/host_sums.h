@@ -77,8 +77,7 @@ size_t ph__host_partial_rows(
 /* Bounds the bytes of all partials for this rank's peers, for the extents of the call. */
 size_t ph__host_most_bytes(
     const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
-/* Bounds the bytes of this rank's partials for all samples; 0 for fp32: numbers are sent from where they lie.
- */
+/* Bounds the bytes of this rank's partials for all samples; 0 for fp32, which is sent in place. */
 size_t ph__host_own_most_bytes(
     const struct ph__call *call, const struct ph__host_sums *sums, enum ph_wire_format wire);
 /* Returns the numbers of the largest partial for `num_samples` samples. */

@@ -1,5 +1,5 @@
-/* Works out, for all ranks on each of them, the streams of requests and blocks of vectors that each rank
- * gives to a lookup. */
+/* Works out, on every rank for all ranks, which streams of requests a rank gets for a lookup and which blocks
+ * of vectors it gives. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -234,8 +234,7 @@ static ph_status check_header(const struct ph__sharding *sharding, size_t rank, 
         (unsigned)header[HEADER_SAMPLES], sharding->rank, expected);
 }
 
-/* Counts the ids received from each rank, by the lengths received, and sums up the ids of all ranks' samples.
- */
+/* Counts the ids received from each rank, by the lengths received, and sums up all ranks' ids. */
 static ph_status count_ids(struct ph__sharding *sharding, size_t *num_ids_out, size_t *num_global_ids_out)
 {
     struct ph__request_buffers *buffers = sharding->requests;

@@ -54,8 +54,7 @@ struct ph__square_attributes {
 
 /* start's inputs, for each table: block sums, and the rows they belong to (ph__row_squares). */
 enum { PH_SQUARES_BLOCKS, PH_SQUARES_SLOTS, PH_SQUARES_TABLE_INPUTS };
-/* start's outputs. wait's inputs are these and then start's inputs; its outputs are the sums, for each table.
- */
+/* start's outputs. wait's inputs are these and start's inputs; its outputs are each table's sums. */
 enum { PH_SQUARES_IN_FLIGHT, PH_SQUARES_TICKET, PH_SQUARES_SENT, PH_SQUARES_OUTPUTS };
 
 #endif

@@ -11,7 +11,7 @@
  *
  * Start and wait are two nodes joined by a ticket, a host scalar: the nodes between them compute meanwhile.
  * Both have effects: a rank without shards takes part as well. Blocks whose rows are cut are added in the
- * order of the ranks; where bags are pooled to means, cut rows travel as sums and the rank that asks divides.
+ * order of the ranks; where bags are pooled to means, cut rows travel as sums, which the asking rank divides.
  */
 #ifndef PH_SHARD_VECTOR_EXCHANGE_H
 #define PH_SHARD_VECTOR_EXCHANGE_H
@@ -35,8 +35,7 @@ static inline const struct ph__vector_exchange *ph__exchange_of(const struct ph_
     return ((const struct ph__exchange_attributes *)call->attributes)->exchange;
 }
 
-/* start: inputs are the own lookups, (G, count, width) each, or the own lookup of items, (R, width). Outputs:
- */
+/* start: inputs are the own lookups, (G, count, width) each, or of items, (R, width). Outputs: */
 enum { PH_EXCHANGE_IN_FLIGHT, PH_EXCHANGE_TICKET, PH_EXCHANGE_SENT, PH_EXCHANGE_OUTPUTS };
 /* wait: inputs are start's outputs, then: */
 enum {
