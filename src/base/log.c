@@ -1,5 +1,5 @@
-/* A line is built on the stack. Room for its end is kept back, so that a line that is cut still closes what
- * it opened. */
+/* A line is built on the stack. Some room is reserved for its end, so that a line that is cut still closes
+ * its quotes and braces. */
 #include "base/log.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ static const char *const level_names[] = {"debug", "info", "warning", "error"};
 struct line {
     char bytes[PH_LOG_LINE_BYTES];
     size_t used;  /* at most ROOM until the end is put */
-    size_t whole; /* so far nothing is left open: where the end may stand */
+    size_t whole; /* length at which nothing was open: the end may stand there */
     bool is_json;
     bool is_cut; /* nothing but the end may follow */
 };
@@ -52,7 +52,7 @@ static void put_word(struct line *line, const char *word)
     put(line, word, strlen(word));
 }
 
-/* Into the room that is kept back. */
+/* Appends to the reserved room. */
 static void put_end(struct line *line, const char *end)
 {
     const size_t size = strlen(end);
@@ -62,7 +62,8 @@ static void put_end(struct line *line, const char *end)
     line->whole = line->used;
 }
 
-/* How a character stands between quotes: the escapes of JSON, which logfmt shares. NULL: as itself. */
+/* Spells a character between quotes with JSON's escapes, which logfmt shares. Returns NULL when it needs no
+ * escape. */
 static const char *spell(uint32_t code, char spelled[8])
 {
     if (code == '"' || code == '\\')
@@ -86,7 +87,7 @@ static void put_character(struct line *line, const char *text, size_t *size)
     put(line, other != NULL ? other : text, other != NULL ? strlen(other) : *size);
 }
 
-/* As much of it as there is room for; what was opened is closed. */
+/* Appends as much of the text as there is room for; always closes its quotes. */
 static void put_quoted(struct line *line, const char *text)
 {
     put_word(line, "\"");
@@ -101,7 +102,7 @@ static void put_quoted(struct line *line, const char *text)
         put_end(line, "\"");
 }
 
-/* Whether logfmt needs no quotes, and there is room for all of it. */
+/* Tells whether logfmt needs no quotes for the text and all of it fits. */
 static bool is_bare(const struct line *line, const char *text)
 {
     size_t length = 0;
@@ -195,14 +196,14 @@ static void build_line(struct line *line, enum ph__log_format format, enum ph__l
 
 /* ---- writing them ---- */
 
-/* A pipe that can be written to takes a whole line. */
+/* Tells whether a write takes a whole line at once: a pipe that is writable does. */
 static bool is_writable(int descriptor)
 {
     struct pollfd polled = {.fd = descriptor, .events = POLLOUT};
     return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLOUT | POLLERR | POLLNVAL)) == POLLOUT;
 }
 
-/* A SIGPIPE that the write has raised is taken back; one that was there before is left. */
+/* Writes a line; a SIGPIPE that the write raises is taken back, an earlier one stays pending. */
 static bool write_quietly(const struct line *line, int descriptor)
 {
     static const struct timespec no_time = {0};
@@ -226,7 +227,7 @@ static bool write_line(const struct line *line, int descriptor)
     return is_writable(descriptor) && write_quietly(line, descriptor);
 }
 
-/* Whether nothing is left to be told of lines that were dropped. */
+/* Reports the lines that were dropped. Returns true when none is left to report. */
 static bool tell_dropped(struct ph__log *log)
 {
     struct line line;

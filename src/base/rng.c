@@ -1,4 +1,4 @@
-/* Random numbers on Philox4x32-10; see rng.h for how keys and counters are laid out. */
+/* Random numbers on Philox4x32-10; rng.h gives the layout of keys and counters. */
 #include "base/rng.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 
 #define TWO_PI 6.283185307179586476925286766559
 
-/* The finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+/* Finalises as splitmix64 does (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
  * OOPSLA'14). */
 static uint64_t mix(uint64_t x)
 {
@@ -41,7 +41,7 @@ uint32_t ph__rng_word(const struct ph__rng_key *key, uint64_t index, uint32_t el
     return ph__rng_block(key, index, element / 4).word[element % 4];
 }
 
-/* The middle of one of 2^32 equal parts of (0, 1). */
+/* Returns the middle of one of 2^32 equal parts of (0, 1). */
 static double uniform_of(uint32_t word)
 {
     return ((double)word + 0.5) * 0x1p-32;
@@ -52,7 +52,7 @@ double ph__rng_uniform(const struct ph__rng_key *key, uint64_t index, uint32_t e
     return uniform_of(ph__rng_word(key, index, element));
 }
 
-/* sqrt(-2 ln u) cos(2 pi v) */
+/* Returns sqrt(-2 ln u) cos(2 pi v). */
 static double box_muller(double u, double v)
 {
     return sqrt(-2.0 * log(u)) * cos(TWO_PI * v);
@@ -77,7 +77,7 @@ uint64_t ph__rng_next(struct ph__rng_sequence *sequence)
     return next_of(&philox, sequence->position++);
 }
 
-/* The high half of a 128-bit product, rejecting the few low halves that would favour some results
+/* Returns the high half of a 128-bit product. Rejects the few low halves that would favour some results
  * (Lemire: "Fast random integer generation in an interval", 2019). */
 static inline uint64_t below_of(const struct ph__rng_philox *philox, uint64_t *position, uint64_t bound)
 {
@@ -98,7 +98,7 @@ uint64_t ph__rng_below(struct ph__rng_sequence *sequence, uint64_t bound)
     return below_of(&philox, &sequence->position, bound);
 }
 
-/* 52 bits and a half: one more bit would round the largest number up to 1. */
+/* Uses 52 bits and a half: one more bit would round the largest number up to 1. */
 double ph__rng_next_uniform(struct ph__rng_sequence *sequence)
 {
     return ((double)(ph__rng_next(sequence) >> 12) + 0.5) * 0x1p-52;

@@ -1,13 +1,13 @@
 /* Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
  * as 1, 2, 3", SC'11, section 3.3).
  *
- * A number is a pure function of (seed, step, logical name, sample, element): never of threads, ranks or the
- * order of calls. `stream` is the hash of the logical name of the operator or parameter.
+ * A number is a pure function of (seed, step, logical name, sample, element), independent of threads, ranks
+ * and the order of calls. `stream` is the hash of the logical name of the operator or parameter.
  *
- * How a key becomes Philox's: key words (low, high) of mix(mix(mix(seed) ^ stream) ^ (step >> 32)); counter
- * words (index low, index high, element block, step low). The derived part is struct ph__rng_philox, made
- * once by ph__rng_philox(); kernels that draw many numbers keep it and call ph__rng_philox_block(), and a
- * SIMD kernel spreads its words over lanes. All of them give the bits of ph__rng_word(). */
+ * Philox's key words are (low, high) of mix(mix(mix(seed) ^ stream) ^ (step >> 32)); its counter words are
+ * (index low, index high, element block, step low). ph__rng_philox() derives the part that is constant for a
+ * key, struct ph__rng_philox. Kernels that draw many numbers keep it and call ph__rng_philox_block(); a SIMD
+ * kernel spreads its words over lanes. All of them give the bits of ph__rng_word(). */
 #ifndef PH_BASE_RNG_H
 #define PH_BASE_RNG_H
 
@@ -28,7 +28,7 @@ uint64_t ph__hash_name(const char *name); /* FNV-1a 64, then mixed */
 
 /* ---- the generator ---- */
 
-/* What is the same for all numbers of one ph__rng_key. */
+/* Part of the generator's input that is the same for all numbers of one ph__rng_key. */
 struct ph__rng_philox {
     uint32_t key[2];
     uint32_t step; /* counter word 3 */
@@ -42,7 +42,7 @@ struct ph__rng_philox {
 
 struct ph__rng_philox ph__rng_philox(const struct ph__rng_key *key);
 
-/* Philox4x32-10 itself: the block at `counter` under the key words. */
+/* Computes Philox4x32-10: the block at `counter` under the key words. */
 static inline struct ph__rng_block ph__philox4x32(struct ph__rng_block counter, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < PH_PHILOX_ROUNDS; round++) {
@@ -65,21 +65,22 @@ static inline struct ph__rng_block ph__rng_philox_block(
 
 /* ---- numbers by position ---- */
 
-/* Four words at counter (index, element_block): `index` is a global sample index or row. */
+/* Returns four words at counter (index, element_block); `index` is a global sample index or row. */
 struct ph__rng_block ph__rng_block(const struct ph__rng_key *key, uint64_t index, uint32_t element_block);
 
-/* One word, uniform in [0, 2^32), for element `element` of `index` (block element / 4, lane element % 4). */
+/* Returns one word, uniform in [0, 2^32), for element `element` of `index` (block element / 4, lane element %
+ * 4). */
 uint32_t ph__rng_word(const struct ph__rng_key *key, uint64_t index, uint32_t element);
 double ph__rng_uniform(
-    const struct ph__rng_key *key, uint64_t index, uint32_t element); /* (0, 1), of ph__rng_word */
+    const struct ph__rng_key *key, uint64_t index, uint32_t element); /* in (0, 1), from ph__rng_word */
 
-/* N(0, 1) by Box-Muller from two words (block element / 2): not independent of ph__rng_word on the same
- * stream. */
+/* Returns a N(0, 1) number by Box-Muller from two words (block element / 2); it depends on ph__rng_word of
+ * the same stream. */
 double ph__rng_normal(const struct ph__rng_key *key, uint64_t index, uint32_t element);
 
-/* ---- numbers one after another ---- */
+/* ---- sequences ---- */
 
-/* Sequential use on top of the same generator, for shuffling and synthetic data: position advances. */
+/* A sequence of numbers from the same generator, for shuffling and synthetic data; position advances. */
 struct ph__rng_sequence {
     struct ph__rng_key key;
     uint64_t position;

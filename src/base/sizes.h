@@ -14,20 +14,21 @@ static inline size_t ph__max(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* a / b, rounded up: b > 0, and a + b does not overflow. */
+/* Returns a / b, rounded up; b > 0, and a + b must not overflow. */
 static inline size_t ph__divide_up(size_t a, size_t b)
 {
     return (a + b - 1) / b;
 }
 
-/* The least multiple of b that is not less than a, under the same conditions. */
+/* Returns the least multiple of b that is not less than a, under the same conditions. */
 static inline size_t ph__round_up(size_t a, size_t b)
 {
     return ph__divide_up(a, b) * b;
 }
 
-/* Where range `range` of n things begins that are cut into so many even ones: n range / num_ranges, rounded
- * down, without overflow as long as num_ranges^2 does not. Range num_ranges would begin at n. */
+/* Returns the start of range `range` when n things are cut into num_ranges even ranges: n range / num_ranges,
+ * rounded down, without overflow as long as num_ranges^2 does not overflow. Range num_ranges would begin at
+ * n. */
 static inline size_t ph__range_start(size_t n, size_t range, size_t num_ranges)
 {
     return n / num_ranges * range + n % num_ranges * range / num_ranges;

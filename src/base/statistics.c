@@ -56,10 +56,11 @@ ph_status ph__median(const double *values, size_t count, double *median_out)
 
 /* ---- Student's t ---- */
 
-/* P(-t < T < t) for t = sqrt(n) tan(angle), by the finite sums for whole degrees of freedom n (Abramowitz and
- * Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4), with s and c for sine and cosine of the
- * angle: n odd   2/pi (angle + s (c + 2/3 c^3 + 2/3 4/5 c^5 + ... + ... c^(n-2))) n even  s (1 + 1/2 c^2 +
- * 1/2 3/4 c^4 + ... + ... c^(n-2)) */
+/* Returns P(-t < T < t) for t = sqrt(n) tan(angle) and whole degrees of freedom n, by the finite sums of
+ * Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4. With s and c for sine and
+ * cosine of the angle:
+ *     n odd   2/pi (angle + s (c + 2/3 c^3 + 2/3 4/5 c^5 + ... + ... c^(n-2)))
+ *     n even  s (1 + 1/2 c^2 + 1/2 3/4 c^4 + ... + ... c^(n-2)) */
 static double central_probability(double angle, size_t n)
 {
     const double sine = sin(angle), cosine = cos(angle);
@@ -72,7 +73,7 @@ static double central_probability(double angle, size_t n)
     return first == 1 ? (angle + sine * sum) / acos(0) : sine * sum;
 }
 
-/* The probability rises with the angle: bisection, until the numbers between are used up. */
+/* Bisects the angle, with which the probability rises, until no number lies between the bounds. */
 double ph__student_t_quantile(double probability, size_t degrees_of_freedom)
 {
     if (!(probability > 0 && probability < 1) || degrees_of_freedom == 0)

@@ -1,4 +1,4 @@
-/* The status list's functions, and each thread's record of its last error. */
+/* Functions of the status list, and each thread's record of its last error. */
 #include "phloem/status.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 static _Thread_local char last_text[TEXT_BYTES];
 
-/* How a byte stands in a record: as itself, or as an escape where it would end the line or steer the
+/* Spells a byte in a record: as itself, or as an escape where the byte would end the line or steer the
  * terminal. */
 static size_t spell(unsigned char byte, char spelled[8])
 {
@@ -21,8 +21,8 @@ static size_t spell(unsigned char byte, char spelled[8])
     return 1;
 }
 
-/* Files and arguments put any bytes into a message, which is one line all the same. The first byte whose
- * spelling finds no room ends it: half an escape would say something else. */
+/* Records a text as one line, whatever bytes files and arguments put into it. The first byte whose spelling
+ * does not fit ends the record: half an escape would mean something else. */
 static void record(const char *text)
 {
     char spelled[8];
@@ -39,7 +39,7 @@ static void record(const char *text)
 
 ph_status ph_fail(ph_status status, const char *format, ...)
 {
-    /* Formatted aside, so that an argument may be the record itself. */
+    /* Formats into another buffer, since an argument may be the record itself. */
     char text[TEXT_BYTES];
     va_list arguments;
     va_start(arguments, format);

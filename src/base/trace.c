@@ -1,4 +1,4 @@
-/* Trace events: an array that threads claim places in with an atomic counter. */
+/* Trace events: an array in which threads claim places with an atomic counter. */
 #include "base/trace.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 struct ph__trace {
     size_t max_events;
     size_t events_bytes;
-    atomic_size_t num_added; /* also those that were dropped */
+    atomic_size_t num_added; /* dropped events included */
     struct ph__trace_event *events;
 };
 
@@ -105,7 +105,7 @@ static uint64_t common_time(const struct ph__trace_clock *clock, uint64_t time_n
     return shift == 0 ? time_ns : (uint64_t)((int64_t)time_ns - llround(shift));
 }
 
-/* The format counts in microseconds; three decimals keep the nanoseconds. */
+/* Writes a time in microseconds, the format's unit; three decimals keep the nanoseconds. */
 static ph_status write_time(struct ph__writer *writer, const char *key, uint64_t time_ns)
 {
     return ph__writer_printf(
@@ -161,7 +161,7 @@ ph_status ph__trace_write(const struct ph__trace *trace, const char *path)
 
 /* ---- several processes ---- */
 
-/* `what` of a process, or of one of its threads, is a text or a number. */
+/* Writes a property `what` of a process or of one of its threads: a text or, when name is NULL, a number. */
 static ph_status write_property(
     const struct ph__trace_process *process, uint32_t thread, const char *what, const char *name, uint32_t at)
 {
@@ -203,7 +203,7 @@ ph_status ph__trace_process_events(const struct ph__trace_process *process, cons
     return PH_OK;
 }
 
-/* A flow binds to the event that its time lies in. */
+/* Writes an end of a flow, which belongs to the event at its time. */
 static ph_status write_flow_end(const struct ph__trace_process *process, const char *phase, uint64_t flow,
     const struct ph__trace_event *event)
 {
@@ -230,7 +230,7 @@ ph_status ph__trace_merge_begin(struct ph__writer *writer)
     return ph__writer_printf(writer, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 }
 
-/* Its last event says nothing: it is the one without a comma. */
+/* Ends the file with an empty event, the only one without a comma. */
 ph_status ph__trace_merge_end(struct ph__writer *writer, uint64_t num_dropped)
 {
     return ph__writer_printf(writer,

@@ -1,4 +1,5 @@
-/* Compression, pushed: each format is one function that takes all of its input and writes what it makes. */
+/* Compression, pushed: each format is one function that takes all of its input and writes the output that it
+ * makes. */
 #include "base/file/compress.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static ph_status write_plain(struct ph__compressor *compressor, const void *byte
     return ph__write_all(compressor->descriptor, bytes, size);
 }
 
-/* One call of deflate takes 32-bit sizes: larger input goes in parts. */
+/* Compresses one part of the input: deflate takes 32-bit sizes. */
 static ph_status deflate_part(
     struct ph__compressor *compressor, const unsigned char *bytes, uInt size, int flush)
 {

@@ -1,5 +1,6 @@
-/* Decompression, pulled: compressed bytes wait in `input`, each format is one function that turns some of
- * them into output and stops when it has made any, when the stream is over, or when it needs more input. */
+/* Decompression, pulled. Compressed bytes wait in `input`. Each format is one function that turns some of
+ * them into output; the function stops when it has made some output, when the stream is over, or when it
+ * needs more input. */
 #include "base/file/compress.h"
 
 #include <errno.h>
@@ -15,27 +16,27 @@
 #include "base/memory/memory.h"
 #include "base/thread/stop.h"
 
-#ifndef PH_COMPRESSED_BUFFER_BYTES /* the build for fuzzing has it small */
+#ifndef PH_COMPRESSED_BUFFER_BYTES /* the fuzzing build makes it small */
 #define PH_COMPRESSED_BUFFER_BYTES ((size_t)256 << 10)
 #endif
 #define MAGIC_BYTES 4
-#define WAIT_MS 100 /* between two looks at the signal: one that comes just before poll does not wake it */
+#define WAIT_MS 100 /* between looks at the signal: one that comes just before poll does not wake it */
 
 struct ph__decompressor {
     int descriptor;
     struct ph__read_options options;
-    uint64_t next_byte; /* of the file: the first one that has not been read */
+    uint64_t next_byte; /* offset in the file of the first byte that has not been read */
     bool is_input_over; /* read(2) has returned 0 */
     bool is_inside;     /* a member or frame has begun and not ended */
     ph_status (*read)(
         struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out);
     z_stream *gzip;
     ZSTD_DStream *zstd;
-    size_t start, end; /* of the waiting bytes in input */
+    size_t start, end; /* range of the waiting bytes in input */
     unsigned char input[PH_COMPRESSED_BUFFER_BYTES];
 };
 
-/* Until there is something to read, or a signal: what a pipe waits for may never come. */
+/* Waits until input is readable or a signal stops the reading: a pipe may never deliver. */
 static ph_status wait_input(const struct ph__decompressor *decompressor)
 {
     struct pollfd input = {.fd = decompressor->descriptor, .events = POLLIN};
@@ -50,7 +51,7 @@ static ph_status wait_input(const struct ph__decompressor *decompressor)
                : PH_OK;
 }
 
-/* Reads behind the waiting bytes, which are first moved to the front when they touch the buffer's end. */
+/* Reads behind the waiting bytes, after moving them to the front of the buffer. */
 static ph_status fill(struct ph__decompressor *decompressor)
 {
     if (decompressor->start > 0) {
@@ -87,7 +88,8 @@ static ph_status read_plain(
     return PH_OK;
 }
 
-/* Between members: zeros are padding (tapes, block devices), anything but another member is an error. */
+/* Begins the next gzip member. Zeros between members are padding (tapes, block devices); any other byte that
+ * begins no member is an error. */
 static ph_status begin_member(struct ph__decompressor *decompressor)
 {
     while (decompressor->start < decompressor->end && decompressor->input[decompressor->start] == 0)
@@ -102,7 +104,7 @@ static ph_status begin_member(struct ph__decompressor *decompressor)
     return PH_OK;
 }
 
-/* Some of the stream that has begun; `format` names it in errors. */
+/* Inflates some of the stream that has begun; `format` names the stream in errors. */
 static ph_status inflate_some(struct ph__decompressor *decompressor, const char *format,
     unsigned char *buffer, size_t size, size_t *size_out)
 {
@@ -148,7 +150,7 @@ static ph_status read_zstd(
     return PH_OK;
 }
 
-/* Nothing follows the stream's end, which is_inside tells. */
+/* Reads one deflate stream; is_inside turns false at its end, and later bytes are ignored. */
 static ph_status read_deflate(
     struct ph__decompressor *decompressor, unsigned char *buffer, size_t size, size_t *size_out)
 {
@@ -160,7 +162,7 @@ static ph_status read_deflate(
     return PH_OK;
 }
 
-/* window: as zlib has it, 15 and 16 more for gzip's frame, negative for none. */
+/* Sets up zlib. window is zlib's: 15, plus 16 for gzip's frame, or negative for no frame. */
 static ph_status use_zlib(struct ph__decompressor *decompressor, int window)
 {
     decompressor->gzip = calloc(1, sizeof *decompressor->gzip);
@@ -198,7 +200,7 @@ static bool is_gzip(const unsigned char *magic)
     return magic[0] == 0x1f && magic[1] == 0x8b;
 }
 
-/* A frame of data, or one to be skipped before it. */
+/* Tells whether a zstd frame begins here: a frame of data or a skippable one. */
 static bool is_zstd(const unsigned char *magic)
 {
     static const unsigned char frame[MAGIC_BYTES] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -219,7 +221,7 @@ static ph_status choose_format(struct ph__decompressor *decompressor)
     return PH_OK;
 }
 
-/* use: chooses the format. */
+/* Creates a decompressor; `use` chooses its format. */
 static ph_status create(int descriptor, const struct ph__read_options *options,
     ph_status (*use)(struct ph__decompressor *decompressor), struct ph__decompressor **decompressor_out)
 {

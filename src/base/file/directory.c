@@ -78,7 +78,7 @@ void ph__directory_unlock(int lock)
         close(lock);
 }
 
-/* Names the file that `path` is, or lies below. */
+/* Fails with the name of the file that `path` is, or lies below. */
 static ph_status meets_a_file(const char *path)
 {
     char *file = strdup(path);
@@ -99,7 +99,7 @@ static ph_status cannot_list(const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot list the folder: %s", path, strerror(errno));
 }
 
-/* NULL with errno 0: the end. */
+/* Returns the next entry; NULL with errno 0 at the end. */
 static const struct dirent *read_entry(DIR *directory)
 {
     errno = 0;

@@ -1,4 +1,4 @@
-/* Folders: asked for, made, kept for one process, looked through. Errors name the path. */
+/* Folders: tests, creates, locks and lists them. Errors name the path. */
 #ifndef PH_BASE_DIRECTORY_H
 #define PH_BASE_DIRECTORY_H
 
@@ -9,19 +9,19 @@
 /* Tells whether the path is a folder, or a link to one. */
 bool ph__directory_exists(const char *path);
 
-/* Makes the folder and its parents; fine when it exists. PH_ERROR_USAGE where a file has the name of one of
- * them, else PH_ERROR_DISK. */
+/* Creates the folder and its parents; an existing folder is fine. PH_ERROR_USAGE when a file has the name of
+ * one of them, else PH_ERROR_DISK. */
 ph_status ph__directory_create(const char *path);
 
-/* Keeps a folder for whoever holds the lock, until it is unlocked or the process ends in whatever way.
- * PH_ERROR_USAGE when somebody else holds it, in this process or another. Where the file system has no locks
- * there is none: the lock is -1. */
+/* Locks a folder until unlock or until the process ends, however it ends. PH_ERROR_USAGE when another holder,
+ * in this process or another, has the lock. On a file system without locks, *lock_out is -1 and nothing is
+ * locked. */
 ph_status ph__directory_lock(const char *path, int *lock_out);
-void ph__directory_unlock(int lock); /* -1: nothing happens */
+void ph__directory_unlock(int lock); /* -1: does nothing */
 
-/* Calls `visit` with the name of each entry but "." and "..", in no order; it may remove that entry, and its
- * failure ends the visit and is returned. A missing folder has no entries. PH_ERROR_USAGE for what is no
- * folder, PH_ERROR_DISK when not all names could be read: then some of them may have been visited. */
+/* Calls `visit` with the name of each entry but "." and "..", in no order. `visit` may remove that entry; its
+ * failure ends the visit and is returned. A missing folder has no entries. PH_ERROR_USAGE when the path is
+ * not a folder, PH_ERROR_DISK when not all names could be read: some may have been visited by then. */
 ph_status ph__directory_visit(
     const char *path, ph_status (*visit)(void *argument, const char *name), void *argument);
 

@@ -60,7 +60,8 @@ static bool is_name_character(char c, bool is_first)
     return c == '_' || isalpha((unsigned char)c) || (!is_first && isdigit((unsigned char)c));
 }
 
-/* The name after a '$', with or without braces; *end_out is what follows. False: there is no name. */
+/* Parses the name after a '$', with or without braces; *end_out points behind it. Returns false when there is
+ * no name. */
 static bool parse_variable(
     const char *after_dollar, const char **name_out, size_t *length_out, const char **end_out)
 {
@@ -77,7 +78,7 @@ static bool parse_variable(
     return true;
 }
 
-/* What stands for the '$' and what follows it: "$" for "$$", the variable's value otherwise. */
+/* Finds the text that replaces a '$' and its name: "$" for "$$", otherwise the variable's value. */
 static ph_status value_at(struct ph__arena *arena, const char *path, const char *dollar,
     const char **value_out, const char **end_out)
 {
@@ -133,7 +134,7 @@ const char *ph__path_protect(struct ph__arena *arena, const char *path)
 
 /* ---- bytes ---- */
 
-/* Reads until the end rather than the size that stat says: a pipe has none. */
+/* Reads until the end, whatever size stat gives: a pipe has none. */
 static ph_status read_descriptor(
     int descriptor, const char *path, uint64_t max_bytes, char **bytes, size_t *capacity, size_t *size_out)
 {

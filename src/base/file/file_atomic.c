@@ -1,4 +1,4 @@
-/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. A link takes
+/* Atomic replacement: a reader sees the former file or the whole new one, also after a crash. A link is made
  * the same way: a temporary name first, then the rename. */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,13 +57,13 @@ ph_status ph__atomic_file_write(struct ph__atomic_file *file, const void *bytes,
     return status == PH_OK ? PH_OK : ph_fail(status, "%s: %s", file->path, ph_error_text());
 }
 
-/* fsync, where the file system has it. */
+/* Calls fsync; a file system without fsync counts as synced. */
 static bool is_synced(int descriptor)
 {
     return fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
-/* The new name is in the folder's own data: without this it may be lost in a crash. */
+/* Syncs the folder of the path, which holds the new name: otherwise a crash may lose the name. */
 static bool is_folder_synced(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -158,10 +158,10 @@ ph_status ph__file_link(const char *from, const char *to)
     char *temporary;
     if (asprintf(&temporary, "%s.tmp", to) < 0)
         return ph__out_of_memory("the path %s", to);
-    unlink(temporary); /* of a process that was killed */
+    unlink(temporary); /* left by a process that was killed */
     ph_status status = PH_OK;
     if (link(from, temporary) != 0)
-        status = copy_file(from, to); /* which says why, when that is impossible too */
+        status = copy_file(from, to); /* reports why when copying fails, too */
     else if (rename(temporary, to) != 0 || !is_folder_synced(to))
         status = ph__file_cannot_write(to);
     unlink(temporary);

@@ -1,5 +1,5 @@
 /* Reading: lines out of one large buffer of decompressed text. A line is found with memchr, ended with a NUL
- * in place and handed out where it lies; only what a buffer's end cuts in two is moved. */
+ * in place and handed out where it lies; only a line that the buffer's end cuts in two is moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/file/stream.h"
 #include "base/memory/memory.h"
 
-#ifndef PH_READ_BUFFER_BYTES /* the build for fuzzing has it small */
+#ifndef PH_READ_BUFFER_BYTES /* the fuzzing build makes it small */
 #define PH_READ_BUFFER_BYTES ((size_t)1 << 20)
 #endif
 #define LINE_MAX_BYTES ((size_t)64 << 20)
@@ -27,8 +27,8 @@ struct ph__reader {
     uint64_t line_number; /* of the line last returned */
     char *buffer;         /* one byte more than capacity, for the NUL after a last line */
     size_t capacity;
-    size_t start, end;   /* of what has not been returned yet */
-    uint64_t start_byte; /* of the text: where `start` is */
+    size_t start, end;   /* range of the text that has not been returned yet */
+    uint64_t start_byte; /* offset of `start` in the text */
 };
 
 static bool is_standard(const char *path)
@@ -106,8 +106,7 @@ static ph_status fail_in_line(const struct ph__reader *reader, ph_status status,
     return ph_fail(status, "%s:%" PRIu64 ": %s", reader->path, reader->line_number + 1, what);
 }
 
-/* Makes room behind `end`: moves what is left to the front, and doubles the buffer when that is not enough.
- */
+/* Makes room behind `end`: moves the unread text to the front, and doubles the buffer when it is full. */
 static ph_status make_room(struct ph__reader *reader)
 {
     size_t left = reader->end - reader->start;
@@ -128,7 +127,7 @@ static ph_status make_room(struct ph__reader *reader)
     return PH_OK;
 }
 
-/* More decompressed text behind `end`. */
+/* Adds decompressed text behind `end`. */
 static ph_status fill(struct ph__reader *reader)
 {
     PH_TRY(make_room(reader));
@@ -142,7 +141,8 @@ static ph_status fill(struct ph__reader *reader)
     return PH_OK;
 }
 
-/* The bytes of the next line with its LF, or without one at the end of the text; 0 when there is none. */
+/* Finds the size of the next line with its LF, or without one at the end of the text; 0 when there is no
+ * line. */
 static ph_status find_line(struct ph__reader *reader, size_t *bytes_out)
 {
     size_t searched = 0;
@@ -213,7 +213,7 @@ bool ph__reader_is_plain(const struct ph__reader *reader)
     return ph__decompressor_is_plain_file(reader->decompressor);
 }
 
-/* Passes over what lies before the byte; false: the text ends before it. */
+/* Skips to the byte; *is_there is false when the text ends before it. */
 static ph_status skip_to(struct ph__reader *reader, uint64_t byte, bool *is_there)
 {
     while (reader->start_byte < byte) {
@@ -234,7 +234,7 @@ static ph_status skip_to(struct ph__reader *reader, uint64_t byte, bool *is_ther
 ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t line_number)
 {
     bool is_there = false;
-    uint64_t before = byte > 0 ? byte - 1 : 0; /* is read, to see that the file is still so long */
+    uint64_t before = byte > 0 ? byte - 1 : 0; /* is read, to see that the file still reaches that far */
     if (ph__decompressor_seek(reader->decompressor, before)) {
         reader->start = reader->end = 0;
         reader->start_byte = before;

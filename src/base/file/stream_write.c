@@ -1,5 +1,4 @@
-/* Writing: small pieces are gathered in a buffer, what is behind it – a compressor, or memory – sees large
- * ones. */
+/* Writing: gathers small pieces in a buffer, so that a compressor or memory gets large ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,16 +12,16 @@
 #include "base/file/stream.h"
 #include "base/memory/memory.h"
 
-#ifndef PH_WRITE_BUFFER_BYTES /* the build for fuzzing has it small */
+#ifndef PH_WRITE_BUFFER_BYTES /* the fuzzing build makes it small */
 #define PH_WRITE_BUFFER_BYTES ((size_t)256 << 10)
 #endif
 
 struct ph__writer {
     char *path;
     int descriptor;                    /* -1 once closed */
-    struct ph__atomic_file atomic;     /* when it is open, the descriptor is its */
+    struct ph__atomic_file atomic;     /* owns the descriptor when it is open */
     struct ph__compressor *compressor; /* NULL: into memory */
-    char *bytes;                       /* (num_bytes): what is in memory */
+    char *bytes;                       /* (num_bytes): the stream's bytes in memory */
     size_t num_bytes, capacity, max_bytes;
     size_t used; /* bytes waiting in the buffer */
     char buffer[PH_WRITE_BUFFER_BYTES];
@@ -42,7 +41,7 @@ static ph_status open_descriptor(struct ph__writer *writer, const char *path, bo
     }
     bool is_standard = strcmp(path, "-") == 0;
     if (is_standard)
-        fflush(stdout); /* the writer goes past the stream */
+        fflush(stdout); /* the writer bypasses the stream */
     writer->descriptor =
         is_standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (writer->descriptor < 0)
@@ -60,7 +59,7 @@ static ph_status open_writer(struct ph__writer *writer, const char *path, bool i
     return status == PH_OK ? PH_OK : fail_at_path(writer, status);
 }
 
-/* One that is not open. */
+/* Allocates a writer that is not open. Returns NULL when out of memory. */
 static struct ph__writer *allocate_writer(void)
 {
     struct ph__writer *writer = malloc(sizeof *writer);
@@ -128,7 +127,7 @@ static ph_status push(struct ph__writer *writer, const void *bytes, size_t size,
     return ph__compressor_write(writer->compressor, bytes, size, is_last);
 }
 
-/* What waits in the buffer, then `bytes`. */
+/* Pushes the bytes that wait in the buffer, then `bytes`. */
 static ph_status flush_with(struct ph__writer *writer, const void *bytes, size_t size, bool is_last)
 {
     ph_status status = PH_OK;
@@ -150,7 +149,7 @@ ph_status ph__writer_write(struct ph__writer *writer, const void *bytes, size_t 
     return PH_OK;
 }
 
-/* Formats straight into the buffer; what does not fit there goes through memory of its own. */
+/* Formats into the buffer; text that does not fit there is formatted in memory of its own. */
 ph_status ph__writer_printf(struct ph__writer *writer, const char *format, ...)
 {
     size_t room = PH_WRITE_BUFFER_BYTES - writer->used;

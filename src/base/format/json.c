@@ -1,8 +1,8 @@
 /* JSON over jansson: a ph__json is a json_t by another name.
  *
- * Text is written here rather than by jansson, which gives every number 17 digits: 0.1 should read 0.1.
- * A builder that runs out of memory notes it for its thread; the next text that this thread asks for reports
- * it. */
+ * The text is written here, not by jansson, which gives every number 17 digits: 0.1 should read 0.1. A
+ * builder that runs out of memory notes the failure for its thread; the next text that this thread asks for
+ * reports it. */
 #include "base/format/json.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ struct ph__json *ph__json_array(void)
     return checked(json_array());
 }
 
-/* Bytes that are not UTF-8 (a path may hold any) become '?'. */
+/* Makes a text node. In text that is not UTF-8 (a path may hold any bytes), bytes above 0x7f become '?'. */
 static json_t *text_node(const char *text)
 {
     if (text == NULL)
@@ -70,7 +70,7 @@ static json_t *number_node(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
-/* A NULL object or child is a failure noted before. */
+/* Sets a member; a NULL object or child is a failure noted before. */
 static void set_node(struct ph__json *object, const char *key, json_t *child)
 {
     if (json_object_set_new_nocheck(node(object), key, child) != 0)
@@ -140,7 +140,7 @@ void ph__json_destroy(struct ph__json *json)
 
 /* ---- text ---- */
 
-/* Grows by itself (open_memstream); `indent` 0 is one line. */
+/* A printer; `indent` 0 prints one line. */
 struct printer {
     FILE *file;
     int indent;
@@ -172,7 +172,7 @@ void ph__json_print_text(FILE *file, const char *text, size_t length)
     putc_unlocked('"', file);
 }
 
-/* A real stays one when it is read back: 1.0, not 1. */
+/* Prints a real so that it is read back as a real: 1.0, not 1. */
 static void print_real(const struct printer *printer, double number)
 {
     char text[PH_NUMBER_TEXT_BYTES];
@@ -198,7 +198,7 @@ static void print_array(const struct printer *printer, const json_t *json, size_
     putc_unlocked(']', printer->file);
 }
 
-/* jansson's iterator wants an object that is not const, and leaves it as it is. */
+/* Returns the first member. jansson's iterator takes an object that is not const, and does not change it. */
 static void *first_member(const json_t *object)
 {
     union {
@@ -322,7 +322,7 @@ ph_status ph__json_load(const char *text, size_t size, const char *where, ph_sta
         *json_out = checked(json);
         return PH_OK;
     }
-    /* jansson mostly says nothing when memory is lacking */
+    /* without memory, jansson mostly gives no error text */
     if (json_error_code(&error) == json_error_out_of_memory || error.text[0] == '\0')
         return ph__out_of_memory("%s: a JSON document", where);
     return ph_fail(error_status, "%s:%d: not valid JSON: %s", where, error.line, error.text);

@@ -63,7 +63,7 @@ void ph__json_set_fields(
 
 /* ---- reading ---- */
 
-/* Of two fallbacks a value can equal only one: it is of the right type when it follows neither. */
+/* Reads a bool. A JSON bool is the same under both fallbacks; any other value follows them. */
 static bool get_bool(const struct ph__json *json, bool *value)
 {
     *value = ph__json_as_bool(json, false);

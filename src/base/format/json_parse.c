@@ -1,8 +1,9 @@
-/* Parses JSON, then reads its text once more along the document, and compares.
+/* Parses JSON, then reads the text once more along the document and compares the two.
  *
- * jansson gathers the bytes of a string or number in a buffer; where there is no memory for that to grow, it
- * drops bytes and says nothing (2.14). A vocabulary is one long string: it would come back as another one.
- * The text is known to be JSON, an object or array: its grammar is not looked at again. */
+ * jansson gathers the bytes of a string or number in a buffer. Without memory to grow the buffer, jansson
+ * (2.14) drops bytes and reports no error. A vocabulary is one long string, which would come back as
+ * another one. The second reading knows that the text is a JSON object or array and does not check the
+ * grammar again. */
 #include "base/file/file.h"
 #include "base/format/json.h"
 #include "base/memory/memory.h"
@@ -19,7 +20,7 @@ struct reader {
 
 /* ---- strings ---- */
 
-/* Four hexadecimal digits. */
+/* Reads four hexadecimal digits. */
 static uint32_t read_code(struct reader *reader)
 {
     uint32_t code = 0;
@@ -43,7 +44,8 @@ static size_t write_utf8(uint32_t code, unsigned char bytes[4])
     return size;
 }
 
-/* What the escape stands for whose backslash has been read; a code above U+FFFF is two escapes. */
+/* Decodes an escape whose backslash has been read, into UTF-8; a code above U+FFFF is two escapes. Returns
+ * the bytes. */
 static size_t read_escape(struct reader *reader, unsigned char bytes[4])
 {
     static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
@@ -55,7 +57,7 @@ static size_t read_escape(struct reader *reader, unsigned char bytes[4])
     }
     uint32_t code = read_code(reader);
     if (code >= 0xd800 && code < 0xdc00) {
-        reader->at += 2; /* the other's \u */
+        reader->at += 2; /* the \u of the second escape */
         code = 0x10000 + ((code - 0xd800) << 10) + (read_code(reader) - 0xdc00);
     }
     return write_utf8(code, bytes);
@@ -80,7 +82,7 @@ static bool is_string(struct reader *reader, const char *value)
 
 /* ---- numbers and words ---- */
 
-/* Whatever the locale's decimal point is. */
+/* Reads a number with a decimal point, whatever the locale's is. */
 static double real_at(const char *text)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -89,8 +91,8 @@ static double real_at(const char *text)
     return number;
 }
 
-/* A number ends where a bracket, comma or blank stands. The words, true, false and null, are told by their
- * kind. */
+/* Compares a number or word. A number ends before a bracket, comma or blank. The document's type already
+ * tells true, false and null. */
 static bool is_scalar(struct reader *reader, const struct ph__json *json)
 {
     const char *text = reader->at;
@@ -106,7 +108,7 @@ static bool is_scalar(struct reader *reader, const struct ph__json *json)
 
 static bool is_value(struct reader *reader, const struct ph__json *json);
 
-/* Past what stands between values: blanks, commas, colons, and the brackets that end a list. */
+/* Skips what stands between values: blanks, commas, colons, and the brackets that end a list. */
 static void skip_to_value(struct reader *reader)
 {
     while (reader->at < reader->end && strchr(" \t\r\n,:]}", *reader->at) != NULL)
@@ -122,7 +124,7 @@ static bool is_array(struct reader *reader, const struct ph__json *json)
     return is_same;
 }
 
-/* Members come in the order of the text. */
+/* Compares an object; its members keep the order of the text. */
 static bool is_object(struct reader *reader, const struct ph__json *json)
 {
     struct ph__json_member member = {0};
@@ -146,8 +148,8 @@ static bool is_value(struct reader *reader, const struct ph__json *json)
     return text != NULL ? is_string(reader, text) : is_scalar(reader, json);
 }
 
-/* `json` was read from the text without an error. False: memory was lacking on the way, and it has lost
- * something. */
+/* Tells whether the document equals the text from which it was read without an error. False: memory ran out,
+ * and the document has lost something. */
 static bool is_text(const struct ph__json *json, const char *text, size_t size)
 {
     struct reader reader = {text, text + size};

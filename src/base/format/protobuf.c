@@ -27,7 +27,7 @@ static void append(struct ph__protobuf *message, const void *bytes, size_t size)
     message->size = total;
 }
 
-/* Seven bits a byte, the lowest first; the top bit says that more follow. */
+/* Appends seven bits a byte, the lowest first; the top bit says that more bytes follow. */
 static void append_varint(struct ph__protobuf *message, uint64_t value)
 {
     unsigned char bytes[10];

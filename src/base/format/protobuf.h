@@ -1,7 +1,6 @@
-/* A writer of the protobuf wire format (protobuf.dev, "Encoding"): just what it takes to write messages whose
- * field numbers are known. A message is a growing buffer; a message inside a message is written into a buffer
- * of its own first. Running out of memory is sticky: later calls do nothing, and has_failed tells. One
- * thread. */
+/* A writer of the protobuf wire format (protobuf.dev, "Encoding"), as far as messages with known field
+ * numbers need it. A message is a growing buffer. A message inside a message is first written into a buffer
+ * of its own. Lack of memory is sticky: later calls do nothing, and has_failed is set. One thread. */
 #ifndef PH_BASE_PROTOBUF_H
 #define PH_BASE_PROTOBUF_H
 
@@ -9,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ph__protobuf { /* zero-initialised is an empty message */
+struct ph__protobuf { /* zero-initialised: an empty message */
     unsigned char *bytes;
     size_t size, capacity;
     bool has_failed;
@@ -17,18 +16,18 @@ struct ph__protobuf { /* zero-initialised is an empty message */
 
 void ph__protobuf_fini(struct ph__protobuf *message);
 
-/* One field each, with its tag. */
+/* Appends one field with its tag. */
 void ph__protobuf_integer(
     struct ph__protobuf *message, uint32_t field, uint64_t value); /* int64, uint64, enum */
 void ph__protobuf_float(struct ph__protobuf *message, uint32_t field, float value);
 void ph__protobuf_double(struct ph__protobuf *message, uint32_t field, double value);
-/* Tag and length only: `size` bytes of content must follow from elsewhere. */
+/* Appends tag and length only; the caller supplies `size` bytes of content from elsewhere. */
 void ph__protobuf_prefix(struct ph__protobuf *message, uint32_t field, uint64_t size);
 void ph__protobuf_text(struct ph__protobuf *message, uint32_t field, const char *text); /* UTF-8 */
-/* The inner message is emptied, so that its memory serves for the next one; its failure becomes the outer
- * one's. */
+/* Appends the inner message and empties it, so that its memory serves for the next one. A failure of the
+ * inner message becomes the outer one's. */
 void ph__protobuf_message(struct ph__protobuf *message, uint32_t field, struct ph__protobuf *inner);
-/* The fields of `fields` as they are. */
+/* Appends encoded fields as they are. */
 void ph__protobuf_encoded(struct ph__protobuf *message, const struct ph__protobuf *fields);
 
 #endif

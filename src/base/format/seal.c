@@ -11,7 +11,7 @@
 #include "base/sum/digest.h"
 
 #define BLOCK_BYTES ((size_t)1 << 16)
-#define JSON_START "{\n  \"" PH_SEAL_KEY "\": \"" /* what stands before the digits of a JSON document */
+#define JSON_START "{\n  \"" PH_SEAL_KEY "\": \"" /* text before the digits in a JSON document */
 #define JSON_INDENT 2
 
 static ph_status fail_seal(const char *path, ph_status error_status)
@@ -21,7 +21,7 @@ static ph_status fail_seal(const char *path, ph_status error_status)
 
 /* ---- files in blocks ---- */
 
-/* As many bytes at `offset` as there are, at most a block. */
+/* Reads the bytes at `offset`, at most a block; fewer at the end of the file. */
 static ph_status read_block(int descriptor, uint64_t offset, const char *path, ph_status error_status,
     char block[BLOCK_BYTES], size_t *size_out)
 {
@@ -40,7 +40,7 @@ static ph_status read_block(int descriptor, uint64_t offset, const char *path, p
     return PH_OK;
 }
 
-/* Sums the file; found_out: the digits that it carries, which lie in its first block. */
+/* Sums the file; found_out: the digits in its first block. */
 static ph_status sum_file(int descriptor, uint64_t offset, const char *path, ph_status error_status,
     const struct ph__meanwhile *meanwhile, struct ph__digest *digest, char found_out[PH_SEAL_DIGITS])
 {
@@ -82,7 +82,7 @@ static char *json_digits(char *text)
     return text + strlen(JSON_START);
 }
 
-/* The sum of a text with a blank in the place of its digits. */
+/* Sums a text whose digits are blank. */
 static ph_status sum_text(const char *text, size_t size, char made_out[PH_SEAL_DIGITS + 1])
 {
     struct ph__digest *digest;
@@ -101,14 +101,14 @@ struct ph__json *ph__sealed_json_object(void)
     return json;
 }
 
-/* The text of the document with its seal and a line feed behind it, malloc'ed. */
+/* Gives the document's text with its seal and a line feed at the end, malloc'ed. */
 static ph_status seal_text(const struct ph__json *json, char **text_out, size_t *size_out)
 {
     char *text = NULL;
     PH_TRY(ph__json_text(json, JSON_INDENT, &text));
     assert(strncmp(text, JSON_START PH_SEAL_BLANK, strlen(JSON_START PH_SEAL_BLANK)) == 0);
     const size_t size = strlen(text) + 1;
-    text[size - 1] = '\n'; /* in the place of the NUL */
+    text[size - 1] = '\n'; /* replaces the NUL */
     char digits[PH_SEAL_DIGITS + 1];
     const ph_status status = sum_text(text, size, digits);
     if (status != PH_OK) {
@@ -155,7 +155,7 @@ ph_status ph__sealed_json_write(const struct ph__json *json, const char *path)
     return status;
 }
 
-/* Compares the seal of the text with the sum; the text is written to on the way, and is then as it was. */
+/* Compares the seal of the text with the sum. Blanks the digits for that and then restores them. */
 static ph_status check_text(char *text, size_t size, const char *path, ph_status error_status)
 {
     const size_t start = strlen(JSON_START);

@@ -54,7 +54,7 @@ void ph__text_table_cell(struct ph__text_table *table, const char *format, ...)
         free(text);
 }
 
-/* The format is a caller's constant of one double. */
+/* Adds a number; the format is a caller's constant for one double. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void ph__text_table_number(struct ph__text_table *table, const char *format, double number)
@@ -83,7 +83,7 @@ static bool is_escaped(char byte)
     return byte == '|' || byte == '\\';
 }
 
-/* Characters as they are written; a byte that is none counts as one. */
+/* Counts the characters that are written; an invalid byte counts as one. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -98,7 +98,7 @@ static size_t width_of(const char *text)
     return width;
 }
 
-/* A blank stands for what would end the line. */
+/* Writes the text, with blanks for control characters, which would end the line. */
 static ph_status write_text(struct ph__writer *writer, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -126,7 +126,7 @@ static ph_status write_cell(struct ph__writer *writer, const char *text, size_t 
     return ph__writer_printf(writer, "%*s |", is_number ? 0 : padding, "");
 }
 
-/* |------|-----:| */
+/* Writes a column's part of the rule: "------|", or "-----:|" for numbers. */
 static ph_status write_rule(struct ph__writer *writer, size_t width, bool is_number)
 {
     for (size_t i = 0; i < width + 1; i++)

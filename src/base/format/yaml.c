@@ -1,5 +1,5 @@
-/* From libyaml's events to the flat list. A function for each kind of node consumes the events of that node.
- */
+/* Turns libyaml's events into the flat list. Each kind of node has a function that consumes the node's
+ * events. */
 #include "base/format/yaml.h"
 
 #include <stdbool.h>
@@ -34,8 +34,8 @@ static size_t line_of(const yaml_event_t *event)
     return event->start_mark.line + 1;
 }
 
-/* Tells whether the parser has stopped at a tab among the blanks that a line begins with. The mark counts
- * characters, and all of a line's before the tab are blanks. */
+/* Tells whether the parser stopped at a tab in a line's indentation. The mark counts characters; before the
+ * tab, they are all blanks. */
 static bool is_tab(const struct parsing *parsing, const yaml_mark_t *mark)
 {
     const char *line = parsing->text, *end = parsing->text + parsing->text_bytes;
@@ -47,7 +47,7 @@ static bool is_tab(const struct parsing *parsing, const yaml_mark_t *mark)
            line[mark->column] == '\t';
 }
 
-/* The next event, to be deleted by the caller. */
+/* Gives the next event, which the caller deletes. */
 static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
 {
     if (yaml_parser_parse(&parsing->parser, event_out) == 1)
@@ -62,7 +62,7 @@ static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
         parser->problem_mark.line + 1, parser->problem != NULL ? parser->problem : "it cannot be parsed");
 }
 
-/* The node's place in the list, as an index: the list moves while it grows. */
+/* Adds a node and gives its index: the list moves while it grows. */
 static ph_status add_node(struct parsing *parsing, struct ph__yaml_node node, size_t *index_out)
 {
     if (strlen(node.key) > PH_YAML_PATH_MAX)
@@ -76,7 +76,7 @@ static ph_status add_node(struct parsing *parsing, struct ph__yaml_node node, si
     return PH_OK;
 }
 
-/* The scalar's text in the arena, refused when a NUL hides in it. */
+/* Copies the scalar's text into the arena; a NUL in it is an error. */
 static ph_status copy_scalar(struct parsing *parsing, const yaml_event_t *event, const char **text_out)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -107,7 +107,7 @@ static ph_status refuse_extras(struct parsing *parsing, const yaml_event_t *even
     return PH_OK;
 }
 
-/* `line` is where the node's key stands, or its own beginning when it is an item. */
+/* Parses a node; `line` is the line of its key, or its own first line when it is an item. */
 static ph_status parse_node(
     struct parsing *parsing, const yaml_event_t *event, const char *key, size_t line, size_t depth);
 
@@ -146,7 +146,7 @@ static ph_status parse_sequence(struct parsing *parsing, const char *key, size_t
     }
 }
 
-/* The path of a key below `parent`, from the key's event. */
+/* Builds the path of a key below `parent` from the key's event. */
 static ph_status join_key(
     struct parsing *parsing, const yaml_event_t *event, const char *parent, const char **key_out)
 {
@@ -162,7 +162,7 @@ static ph_status join_key(
     return key != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* The value of a key whose own event has been consumed. */
+/* Parses the value of a key whose event has been consumed. */
 static ph_status parse_member(struct parsing *parsing, const char *key, size_t line, size_t depth)
 {
     yaml_event_t event;
@@ -205,7 +205,7 @@ static ph_status parse_node(
     return parse_members(parsing, key, depth);
 }
 
-/* The document's top: a mapping, or nothing at all (a file of comments). */
+/* Parses the document's top: a mapping, or nothing (a file of comments). */
 static ph_status parse_top(struct parsing *parsing, const yaml_event_t *event)
 {
     PH_TRY(refuse_extras(parsing, event));
@@ -216,7 +216,7 @@ static ph_status parse_top(struct parsing *parsing, const yaml_event_t *event)
     return fail_at(parsing, line_of(event), "a config is a mapping: lines of \"key: value\"");
 }
 
-/* stream start, document start, the top, document end, stream end */
+/* Parses the stream: stream start, document start, the top, document end, stream end. */
 static ph_status parse_stream(struct parsing *parsing)
 {
     size_t num_documents = 0;
@@ -263,7 +263,7 @@ static ph_status refuse_duplicates(const struct parsing *parsing)
     return PH_OK;
 }
 
-/* The file's bytes; whatever is wrong with them makes a config unreadable, whoever else reads such a file. */
+/* Reads the file. Its errors are those of an unreadable config (PH_ERROR_CONFIG). */
 static ph_status read_text(struct ph__arena *arena, const char *path, char **text_out, size_t *size_out)
 {
     ph_status status = ph__file_read(arena, path, FILE_MAX_BYTES, text_out, size_out);

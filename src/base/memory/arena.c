@@ -1,5 +1,5 @@
-/* The arena: a list of blocks, the newest of which is bumped. A request that does not fit opens a block of
- * its own size or of the usual size, whichever is larger; the rest of the former block is left unused. */
+/* The arena: a list of blocks; allocations come from the newest. A request that does not fit opens a block of
+ * its own size or of the usual size, whichever is larger; the rest of the former block stays unused. */
 #include "base/memory/arena.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Bump allocation for things that live and die together (a program under construction, a parsed config).
+/* Bump allocation for things with one lifetime (a program under construction, a parsed config).
  * Not synchronised: one thread at a time. Memory is zeroed. Pointers stay valid until reset or fini. */
 #ifndef PH_BASE_ARENA_H
 #define PH_BASE_ARENA_H
@@ -11,7 +11,8 @@ struct ph__arena {
     struct ph__arena_block *blocks; /* newest first; zero-initialised is an empty arena */
 };
 
-/* Zeroed memory aligned for any type; NULL when out of memory (and the error is recorded). size 0 is fine. */
+/* Allocates zeroed memory aligned for any type. Returns NULL when out of memory, and records the error. size
+ * 0 is fine. */
 void *ph__arena_alloc(struct ph__arena *arena, size_t size);
 void *ph__arena_alloc_array(struct ph__arena *arena, size_t count, size_t size); /* checks count * size */
 char *ph__arena_strdup(struct ph__arena *arena, const char *text);

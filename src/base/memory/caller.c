@@ -6,8 +6,7 @@
 #include "base/sizes.h"
 #include "phloem/version.h"
 
-#define MOST_NEW_BYTES \
-    4096 /* that a newer version may have more: a size beyond is garbage, and must not be read */
+#define MOST_NEW_BYTES 4096 /* growth in newer versions: a larger size is garbage, not to be read */
 
 static ph_status read_size(const void *given, size_t own_size, const char *name, size_t *size_out)
 {

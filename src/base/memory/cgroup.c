@@ -1,8 +1,8 @@
 /* Control groups, version 1 and 2, from /proc/self/cgroup, /proc/self/mountinfo and the mounted hierarchies.
  *
- * A line of /proc/self/cgroup gives the group's path inside its hierarchy; mountinfo says which part of the
- * hierarchy is mounted where (in a container, often only the container's own group, mounted as if it were the
- * root). */
+ * A line of /proc/self/cgroup gives the group's path inside its hierarchy. mountinfo says which part of
+ * the hierarchy is mounted where: in a container, often only the container's own group, as if it were the
+ * root. */
 #include "base/memory/memory.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A hierarchy mounted here: `folder` is the process's own group in it, `mount` the topmost visible one. */
+/* A mounted hierarchy: `folder` is the process's own group in it, `mount` the topmost visible group. */
 struct hierarchy {
     char mount[PATH_MAX];
     char folder[PATH_MAX];
@@ -30,7 +30,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* The group's path in the hierarchy of a v1 `controller`, or in the v2 hierarchy when it is "". */
+/* Finds the group's path in the hierarchy of a v1 `controller`, or in the v2 hierarchy when `controller` is
+ * "". */
 static bool find_group(const char *root, const char *controller, char path_out[PATH_MAX])
 {
     char name[PATH_MAX], line[PATH_MAX + 256];
@@ -131,7 +132,7 @@ static bool go_up(struct hierarchy *hierarchy)
     return true;
 }
 
-/* The file's text, cut to `size`. */
+/* Reads the file's text, cut to `size`. */
 static bool read_text(const char *folder, const char *name, char *text_out, size_t size)
 {
     char path[PATH_MAX + 64];
@@ -151,7 +152,7 @@ static bool read_number(const char *folder, const char *name, uint64_t *number_o
     return read_text(folder, name, text, sizeof text) && sscanf(text, "%" SCNu64, number_out) == 1;
 }
 
-/* A "name value" line of memory.stat; 0 when there is none. */
+/* Reads a "name value" line of memory.stat; 0 when there is none. */
 static uint64_t read_statistic(const char *folder, const char *name)
 {
     char text[8192];
@@ -165,8 +166,8 @@ static uint64_t read_statistic(const char *folder, const char *name)
     return 0;
 }
 
-/* The names of a version's files and of the statistic that counts page cache which the kernel gives up first.
- */
+/* Names of a version's files, and of its statistic that counts the page cache which the kernel frees
+ * first. */
 struct memory_files {
     const char *controller, *limit, *usage, *cache;
 };
@@ -176,7 +177,7 @@ static const struct memory_files memory_files[] = {
     {"", "memory.max", "memory.current", "inactive_file"},
 };
 
-/* Gives false where the group has no limit of its own. */
+/* Reads a memory figure of the group; false when the group has no limit of its own. */
 typedef bool (*memory_reader)(const char *folder, const struct memory_files *files, uint64_t *bytes_out);
 
 static bool read_limit(const char *folder, const struct memory_files *files, uint64_t *bytes_out)
@@ -195,7 +196,7 @@ static bool read_remaining(const char *folder, const struct memory_files *files,
     return true;
 }
 
-/* The least over the group and those above it, in both versions. */
+/* Finds the least figure over the group and its ancestors, in both versions. */
 static bool least_memory(const char *root, memory_reader read, uint64_t *bytes_out)
 {
     struct hierarchy hierarchy;
@@ -225,7 +226,7 @@ bool ph__cgroup_memory_limit(const char *root, uint64_t *bytes_out)
     return least_memory(root, read_limit, bytes_out);
 }
 
-/* Version 2: "QUOTA PERIOD" in cpu.max, or "max PERIOD". */
+/* Reads the quota of version 2: "QUOTA PERIOD" in cpu.max, or "max PERIOD". */
 static bool quota_v2(const char *folder, double *processors_out)
 {
     char text[64];
@@ -236,7 +237,7 @@ static bool quota_v2(const char *folder, double *processors_out)
     return quota > 0 && period > 0;
 }
 
-/* Version 1: two files; a quota of -1 is none. */
+/* Reads the quota of version 1, from two files; -1 means no quota. */
 static bool quota_v1(const char *folder, double *processors_out)
 {
     char text[64];

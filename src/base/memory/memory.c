@@ -1,8 +1,8 @@
-/* Large memory and what is left of it.
+/* Large memory, and how much memory is left.
  *
- * From 2 MiB up memory comes from mmap directly: zeroed by the kernel when first touched, on a 2 MiB boundary
- * so that transparent huge pages apply (first touch is several times faster, and random rows cost fewer TLB
- * misses). */
+ * From 2 MiB up memory comes from mmap directly. The kernel zeroes it on first touch. It lies on a 2 MiB
+ * boundary so that transparent huge pages apply: first touch is several times faster, and random rows cost
+ * fewer TLB misses. */
 #include "base/memory/memory.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static size_t round_up_to_huge(size_t size)
     return (size + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
 }
 
-/* Maps a huge page more than wanted and gives back what lies before and after the aligned part. */
+/* Maps a huge page more than wanted and unmaps what lies before and after the aligned part. */
 static void *map_huge(size_t size)
 {
     size_t wanted = round_up_to_huge(size);
@@ -126,7 +126,7 @@ ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t
     return PH_OK;
 }
 
-/* The kB figure of one "Name:   123 kB" line of a file of /proc; false when there is none. */
+/* Reads the kB figure of a "Name:   123 kB" line of a file of /proc, in bytes; false when there is none. */
 static bool read_kilobytes(const char *path, const char *name, uint64_t *bytes_out)
 {
     FILE *file = fopen(path, "re");

@@ -1,4 +1,4 @@
-/* Large aligned memory, growable arrays, and what the machine says about memory. */
+/* Large aligned memory, growable arrays, and the machine's memory figures. */
 #ifndef PH_BASE_MEMORY_H
 #define PH_BASE_MEMORY_H
 
@@ -8,20 +8,22 @@
 
 #include "phloem/status.h"
 
-/* Fails with PH_ERROR_MEMORY for want of what the text names: "a hub", "%zu keys", "cannot sort %zu rows". */
+/* Fails with PH_ERROR_MEMORY; the text names what memory was wanted for: "a hub", "%zu keys", "cannot sort
+ * %zu rows". */
 ph_status ph__out_of_memory(const char *what, ...) PH_PRINTF(1, 2);
 
 #define PH_ALIGNMENT 64 /* bytes: one cache line, one AVX-512 register */
 
-/* Zeroed, aligned to PH_ALIGNMENT; from 2 MiB up aligned to 2 MiB and advised as transparent huge pages.
- * Fails with PH_ERROR_MEMORY naming `what` and the size. Freed with ph__memory_free(pointer, size). */
+/* Allocates zeroed memory aligned to PH_ALIGNMENT; from 2 MiB up aligned to 2 MiB and advised as transparent
+ * huge pages. Fails with PH_ERROR_MEMORY naming `what` and the size. Freed with ph__memory_free(pointer,
+ * size). */
 ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out);
 void ph__memory_free(void *pointer, size_t size); /* NULL is fine */
 
-/* Asks for transparent huge pages where the memory spans some; it was not written yet. */
+/* Asks for transparent huge pages where the memory spans some. The memory must not have been written yet. */
 void ph__memory_advise_large(void *pointer, size_t size);
 
-/* a * b, a + b into *out; false on overflow (out is then untouched). */
+/* a * b, a + b into *out; false on overflow, with *out untouched. */
 bool ph__size_mul(size_t a, size_t b, size_t *out);
 bool ph__size_add(size_t a, size_t b, size_t *out);
 size_t ph__size_align(size_t size); /* rounded up to PH_ALIGNMENT */
@@ -29,29 +31,29 @@ size_t ph__size_align(size_t size); /* rounded up to PH_ALIGNMENT */
 /* Grows *items (malloc'ed, element size `size`) to hold at least `count`, doubling. */
 ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t size);
 
-/* Bytes this process may still use: the least of MemAvailable and the cgroups' (v1 and v2) remaining limits.
- */
+/* Gives the bytes that this process may still use: the least of MemAvailable and the cgroups' (v1 and v2)
+ * remaining limits. */
 ph_status ph__memory_available_bytes(uint64_t *bytes_out);
-/* Bytes that this machine lets the process have, whatever is in use: the least of MemTotal and the cgroups'
- * limits. `root` as below. */
+/* Gives the bytes that this machine lets the process have, used or not: the least of MemTotal and the
+ * cgroups' limits. `root` as below. */
 ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out);
 uint64_t ph__memory_peak_rss_bytes(void);  /* VmHWM */
 uint64_t ph__memory_anonymous_bytes(void); /* RssAnon now */
-void ph__memory_reset_peak_rss(void);      /* to what is used now, where the system allows it */
+void ph__memory_reset_peak_rss(void);      /* to current use, where the system allows it */
 
 /* ---- control groups (cgroup.c) ---- */
 
-/* Limits that the control groups of this process set: the tightest limit of its own group and all groups
- * above it. `root` stands before every path that is read: "" is the machine, a folder is a test's imitation
- * of one. Every function gives false when no limit is known; unreadable files count as no limit. */
+/* Limits of this process's control groups: the tightest limit of its own group and all groups above it.
+ * `root` precedes every path that is read: "" is the machine, a folder is a test's imitation of one. Every
+ * function returns false when no limit is known; unreadable files count as no limit. */
 
-/* Bytes until the memory limit: limit - usage + page cache that the kernel would give up first. */
+/* Gives the bytes until the memory limit: limit - usage + page cache that the kernel would free first. */
 bool ph__cgroup_memory_remaining(const char *root, uint64_t *bytes_out);
 
-/* The memory limit itself, whatever is used of it. */
+/* Gives the memory limit itself, however much of it is used. */
 bool ph__cgroup_memory_limit(const char *root, uint64_t *bytes_out);
 
-/* Processor time a wall-clock second: 1.5 is one and a half processors. */
+/* Gives processor time per wall-clock second: 1.5 is one and a half processors. */
 bool ph__cgroup_cpu_quota(const char *root, double *processors_out);
 
 #endif

@@ -1,10 +1,10 @@
-/* Option tables: a room declares its settings once, as a struct and a table of keys; the same table parses
+/* Option tables. A room declares its settings once, as a struct and a table of keys. The same table parses
  * YAML configs and --set, checks ranges, prints --help and docs/CONFIG.md, and writes the effective config
  * back.
  *
  * A config file is YAML (libyaml's events). Its nested keys are flattened with dots ("train.batch_size"). An
- * unknown key, a wrong type or a value outside its range is PH_ERROR_CONFIG: one line with file, line, key
- * and, for an unknown key, the nearest known one. A key given twice in a file is an error too. */
+ * unknown key, a wrong type, a value outside its range or a key given twice in a file is PH_ERROR_CONFIG: one
+ * line with file, line, key and, for an unknown key, the nearest known one. */
 #ifndef PH_BASE_OPTION_H
 #define PH_BASE_OPTION_H
 
@@ -45,15 +45,15 @@ enum ph__option_type {
     PH_OPTION_RECORDS,  /* struct ph__record_list, a YAML sequence of mappings, each by `records` */
 };
 
-/* Says what a key's value means beyond the code that reads it. A key without traits is held strictest: the
+/* Properties of a key's value beyond the code that reads it. A key without traits has the strictest ones: the
  * outcome of a training depends on it, all ranks of a job share it, and a resumed training keeps it. */
 enum ph__key_trait {
     PH_KEY_MAY_CHANGE = 1,    /* a resumed training may have another value */
-    PH_KEY_NO_OUTCOME = 2,    /* a training ends in the same model whatever the value is */
+    PH_KEY_NO_OUTCOME = 2,    /* a training ends in the same model whatever the value */
     PH_KEY_PER_RANK = 4,      /* ranks may differ */
-    PH_KEY_NO_ENCODING = 8,   /* rows are encoded alike whatever the value is */
-    PH_KEY_OF_MODEL = 16,     /* whoever scores needs it: it stands beside the weights */
-    PH_KEY_IS_PLACE = 32 | 7, /* says where something lies; what lies there is compared, not the path */
+    PH_KEY_NO_ENCODING = 8,   /* rows are encoded alike whatever the value */
+    PH_KEY_OF_MODEL = 16,     /* scoring needs it: it is kept beside the weights */
+    PH_KEY_IS_PLACE = 32 | 7, /* a location: its content is compared, not the path */
 };
 
 /* Selects the keys that have all traits of `with` and none of `without`. */
@@ -67,14 +67,13 @@ struct ph__option {
     const char *key; /* relative to the table's section */
     enum ph__option_type type;
     size_t offset;            /* of the member in the settings struct */
-    const char *default_text; /* as it would be written after --set; NULL: required */
+    const char *default_text; /* as written after --set; NULL: required */
     double min, max;          /* INTEGER, NUMBER, INTEGERS: inclusive; both 0: unbounded */
-    const char
-        *range_text;     /* what the documentation says in the place of the range or the words; NULL: these */
-    const char *choices; /* CHOICE: words separated by '|', in the order of the enum */
+    const char *range_text;   /* replaces the range or the words in the documentation; NULL: these */
+    const char *choices;      /* CHOICE: words separated by '|', in the order of the enum */
     const struct ph__option_table *records;
     const char *help; /* one or two sentences, with units */
-    unsigned traits;  /* of enum ph__key_trait, besides the table's */
+    unsigned traits;  /* of enum ph__key_trait, added to the table's */
 };
 
 struct ph__option_table {
@@ -83,13 +82,13 @@ struct ph__option_table {
     const struct ph__option *options;
     size_t num_options;
     size_t settings_size;
-    unsigned traits; /* of enum ph__key_trait: those of each of its keys */
+    unsigned traits; /* of enum ph__key_trait, for all of its keys */
 };
 
 /* ---- the lines of a table ----
  *
- * A key's name; the struct and the member that it fills, whose type is checked; its default (NULL: required);
- * its range or words or table; its help. Behind that, by name, what few keys have: .traits, .range_text. One
+ * A line has a key's name; the struct and the member that it fills, whose type is checked; its default (NULL:
+ * required); its range, words or table; its help. Rare properties follow by name: .traits, .range_text. One
  * macro may give both struct and member. */
 #define PH_BOOL_KEY(...) PH_PLAIN_KEY_(BOOL, __VA_ARGS__)
 #define PH_INTEGER_KEY(...) PH_RANGE_KEY_(INTEGER, __VA_ARGS__)
@@ -124,46 +123,47 @@ struct ph__option_table {
     {PH_KEY_HEAD_(RECORDS, key_, settings_, member_, default_), .records = (records_), .help = __VA_ARGS__}
 /* clang-format on */
 
-/* A table and the struct that its keys are written to. */
+/* A table and the struct that it fills. */
 struct ph__section {
     const struct ph__option_table *table;
     void *settings;
 };
 
-/* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set of
- * a record list's member is written key[index].member or key[name].member where the record has a "name". */
+/* Fills every section: defaults, then the file (NULL: none), then each "key=value" of sets in order. A set
+ * addresses a member of a record list as key[index].member, or as key[name].member when the record has a
+ * "name". */
 ph_status ph__config_read(const char *path, const char *const *sets, size_t num_sets,
     const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 
-/* The same for some sections alone: keys of the file that lie in none of them are not looked at. */
+/* Fills some sections from a file, as above; ignores keys of the file that lie in none of them. */
 ph_status ph__config_read_sections(
     const char *path, const struct ph__section *sections, size_t num_sections, struct ph__arena *arena);
 
-/* The effective config as YAML that ph__config_read gives the same settings for. */
+/* Writes the effective config as YAML from which ph__config_read reads the same settings. */
 ph_status ph__config_write(
     struct ph__writer *writer, const struct ph__section *sections, size_t num_sections);
 
-/* A text as a key or a value in such a file: quoted. PH_ERROR_USAGE where it is not UTF-8. */
+/* Writes a text as a key or a value of such a file: quoted. PH_ERROR_USAGE when it is not UTF-8. */
 ph_status ph__config_write_text(struct ph__writer *writer, const char *text);
 
-/* A path as the value of a key in such a file: quoted, and read back as the same path. */
+/* Writes a path as the value of a key of such a file: quoted, and read back as the same path. */
 ph_status ph__config_write_path(struct ph__writer *writer, const char *path);
 
-/* Compares the keys that the filter selects. PH_ERROR_CONFIG naming the first one whose values differ, both
- * values and the rule against that ("may not change on resume"). The sections are of the same tables in the
- * same order. */
+/* Compares the keys that the filter selects. PH_ERROR_CONFIG naming the first key whose values differ, both
+ * values and the violated rule ("may not change on resume"). Both arrays have the same tables in the same
+ * order. */
 ph_status ph__config_compare(const struct ph__section *before, const struct ph__section *after,
     size_t num_sections, struct ph__key_filter filter, const char *rule);
 
-/* Settings of the table at their defaults, lists of mappings empty, in the arena. */
+/* Gives settings of the table at their defaults, with empty lists of mappings, in the arena. */
 ph_status ph__config_defaults(
     const struct ph__option_table *table, struct ph__arena *arena, void **settings_out);
 
-/* Writes the selected keys that are not at their defaults, as lines "model.kind=fm": the same text for
- * settings that mean the same, whatever keys a later version adds. In the arena. */
+/* Writes the selected keys that are not at their defaults, as lines "model.kind=fm". The text is the same for
+ * settings of the same meaning, whatever keys a later version adds. In the arena. */
 ph_status ph__config_changes(const struct ph__section *sections, size_t num_sections,
     struct ph__key_filter filter, struct ph__arena *arena, const char **text_out);
-/* Writes all selected keys, those at their defaults too. */
+/* Writes all selected keys in the same form, also those at their defaults. */
 ph_status ph__config_values(const struct ph__section *sections, size_t num_sections,
     struct ph__key_filter filter, struct ph__arena *arena, const char **text_out);
 
@@ -175,11 +175,12 @@ static inline bool ph__key_is_selected(
     return (traits & filter.with) == filter.with && (traits & filter.without) == 0;
 }
 
-/* Every key with type, default, range and help: Markdown (docs/CONFIG.md) or plain text (--help). */
+/* Describes every key with type, default, range and help, as Markdown (docs/CONFIG.md) or plain text
+ * (--help). */
 ph_status ph__config_describe(struct ph__writer *writer, const struct ph__option_table *const *tables,
     size_t num_tables, bool is_markdown);
 
-/* The known word nearest to `word` by edit distance, NULL when none is near enough. */
+/* Returns the known word nearest to `word` by edit distance, or NULL when none is near enough. */
 const char *ph__nearest_word(const char *word, const char *const *known, size_t num_known);
 
 #endif

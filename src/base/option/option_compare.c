@@ -6,7 +6,7 @@
 
 #include "base/option/option_value.h"
 
-/* Gives "train." of a section, "" of the top level; NULL: out of memory. */
+/* Returns "train." for a section, "" for the top level; NULL when out of memory. */
 static const char *prefix_of(const struct ph__option_table *table, struct ph__arena *arena)
 {
     return ph__arena_printf(arena, "%s%s", table->section, table->section[0] != '\0' ? "." : "");
@@ -20,7 +20,7 @@ struct comparison {
     const char *rule;
 };
 
-/* prefix: "train." of a section, "optimizer.groups[2]." of a record. */
+/* Compares a key's values. prefix: "train." for a section, "optimizer.groups[2]." for a record. */
 static ph_status compare_value(const struct comparison *comparison, const struct ph__option *option,
     const char *prefix, void *before, void *after)
 {
@@ -110,10 +110,10 @@ ph_status ph__config_defaults(
 struct writing {
     struct ph__writer *writer; /* into memory */
     struct ph__key_filter filter;
-    bool has_defaults; /* values that are the defaults are written, too */
+    bool has_defaults; /* values at their defaults are written, too */
 };
 
-/* Writes "PREFIX.KEY=VALUE\n" for each value that is wanted. */
+/* Writes "PREFIX.KEY=VALUE\n" for each selected value. */
 static ph_status write_values(const struct writing *writing, const struct ph__option_table *table,
     const char *prefix, void *settings, void *defaults, struct ph__arena *arena)
 {

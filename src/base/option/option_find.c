@@ -1,4 +1,4 @@
-/* Keys are looked up by comparing them with "section.key" of every option: a config has a hundred keys. */
+/* Looks keys up by comparing them with "section.key" of every option: a config has a hundred keys. */
 #include "base/option/option_find.h"
 
 #include <string.h>
@@ -10,12 +10,12 @@
 
 /* ---- the nearest word ---- */
 
-/* The known word that a misspelt one was probably meant to be. */
+/* Finds the known word that a misspelt word was probably meant to be. */
 
 #define WORD_MAX 96 /* bytes; longer words have no neighbours */
 
-/* Edits that turn a into b: insert, delete, replace, swap two neighbours (optimal string alignment). Row i of
- * the table needs the two rows above it. */
+/* Counts the edits that turn a into b: insert, delete, replace, swap two neighbours (optimal string
+ * alignment). Row i of the table needs the two rows above it. */
 static size_t distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_MAX + 1];
@@ -44,7 +44,7 @@ const char *ph__nearest_word(const char *word, const char *const *known, size_t 
     if (length == 0 || length > WORD_MAX)
         return NULL;
     const char *nearest = NULL;
-    size_t best = length <= 3 ? 1 : ph__min(2 + length / 8, length / 2); /* as many edits are still near */
+    size_t best = length <= 3 ? 1 : ph__min(2 + length / 8, length / 2); /* most edits of a near word */
     for (size_t i = 0; i < num_known; i++) {
         const size_t other = strlen(known[i]);
         if (other > WORD_MAX || other > length + best || length > other + best)
@@ -58,14 +58,14 @@ const char *ph__nearest_word(const char *word, const char *const *known, size_t 
     return nearest;
 }
 
-/* ---- what to say ---- */
+/* ---- errors ---- */
 
 ph_status ph__config_fail(const struct ph__config_reading *reading, const char *key, const char *reason)
 {
     return ph_fail(PH_ERROR_CONFIG, "%s: %s: %s", reading->where, key, reason);
 }
 
-/* "where: key: the reason that is recorded" */
+/* Fails with "where: key: REASON", REASON being the recorded error. */
 ph_status ph__config_fail_reason(const struct ph__config_reading *reading, const char *key, ph_status status)
 {
     if (status == PH_ERROR_MEMORY)
@@ -80,8 +80,8 @@ static const char *full_key(struct ph__arena *arena, const char *section, const 
     return ph__arena_printf(arena, "%s%s%s", section, section[0] != '\0' ? "." : "", key);
 }
 
-/* Among full keys: one that differs only in its section, or the nearest one that shares the section, or the
- * nearest. */
+/* Suggests one of the full keys: the nearest key with the same section, or a key that differs only in its
+ * section, or the nearest one. */
 static const char *suggest(
     struct ph__arena *arena, const char *key, const char *const *known, size_t num_known)
 {
@@ -114,7 +114,8 @@ static ph_status fail_unknown(
     return ph_fail(PH_ERROR_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", reading->where, key, nearest);
 }
 
-/* All full keys, and the sections' names (a mapping may be misspelt as well). */
+/* Fails for an unknown key; suggests from all full keys and the sections' names, since a mapping may be
+ * misspelt as well. */
 static ph_status fail_unknown_key(const struct ph__config_reading *reading, const char *key)
 {
     size_t count = 0;
@@ -137,7 +138,7 @@ static ph_status fail_unknown_key(const struct ph__config_reading *reading, cons
     return fail_unknown(reading, key, known, num_known);
 }
 
-/* Of a record: the keys of its siblings, written as the unknown one was. */
+/* Fails for an unknown key of a record; suggests from the record's keys, with the same prefix. */
 static ph_status fail_unknown_member(
     const struct ph__config_reading *reading, const char *key, const struct ph__option_table *records)
 {
@@ -153,9 +154,9 @@ static ph_status fail_unknown_member(
     return fail_unknown(reading, key, known, records->num_options);
 }
 
-/* ---- from a key to what it names ---- */
+/* ---- targets of keys ---- */
 
-/* Gives what follows the section and its dot in `key`; NULL when it is another section's key. */
+/* Returns the part of `key` behind the section and its dot; NULL when the key is another section's. */
 static const char *match_section(const char *section, const char *key)
 {
     const size_t length = strlen(section);
@@ -164,7 +165,8 @@ static const char *match_section(const char *section, const char *key)
     return strncmp(key, section, length) == 0 && key[length] == '.' ? key + length + 1 : NULL;
 }
 
-/* Gives what follows the option's key in `key`: "" or a subscript; NULL when it is another option's key. */
+/* Returns the part of `key` behind the option's key: "" or a subscript; NULL when the key is another
+ * option's. */
 static const char *match_key(const struct ph__option *option, const char *key)
 {
     const size_t length = strlen(option->key);
@@ -207,7 +209,7 @@ void *ph__config_record(const struct ph__config_target *target, size_t index)
     return (char *)list->items + index * target->option->records->settings_size;
 }
 
-/* A subscript is a number, or the name of a record. */
+/* Finds the index that a subscript names by number, or by the name of a record. */
 static bool find_index(
     const struct ph__config_target *target, const char *subscript, size_t length, size_t *index_out)
 {
@@ -236,7 +238,7 @@ static bool find_index(
     return false;
 }
 
-/* "[2]" of a list of integers; "[2]", "[2].rows" or "[user].rows" of a list of records. */
+/* Resolves "[2]" of a list of integers or texts; "[2]", "[2].rows" or "[user].rows" of a list of records. */
 static ph_status resolve_subscript(
     const struct ph__config_reading *reading, const char *key, struct ph__config_target *target)
 {
@@ -264,7 +266,7 @@ static ph_status resolve_subscript(
     return target->inner != NULL ? PH_OK : fail_unknown_member(reading, key, target->option->records);
 }
 
-/* Where the last subscript of "[2].values[1]" begins; NULL when the subscript is no such thing. */
+/* Returns the last subscript of "[2].values[1]"; NULL when the key ends in no such subscript. */
 static const char *find_member_item(const struct ph__config_target *target)
 {
     const char *member = strstr(target->subscript, "].");
@@ -273,7 +275,7 @@ static const char *find_member_item(const struct ph__config_target *target)
     return target->option->type == PH_OPTION_RECORDS && is_last ? open : NULL;
 }
 
-/* The member without the subscript first, then the subscript. */
+/* Resolves a subscript of a record's list: first the member without the subscript, then the subscript. */
 static ph_status resolve_member_item(const struct ph__config_reading *reading, const char *key,
     const char *open, struct ph__config_target *target)
 {

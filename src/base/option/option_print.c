@@ -1,4 +1,4 @@
-/* Prints the effective config as YAML, and what there is to set for docs/CONFIG.md and --help. */
+/* Prints the effective config as YAML, and the keys for docs/CONFIG.md and --help. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/option/option_value.h"
 #include "base/text/utf8.h"
 
-/* What YAML does not take as it is: controls, line breaks, byte order marks and what is no character. */
+/* Tells whether YAML needs an escape: controls, line breaks, byte order marks and noncharacters. */
 static bool is_escaped(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
@@ -34,7 +34,7 @@ ph_status ph__config_write_text(struct ph__writer *writer, const char *text)
     return ph__writer_write(writer, "\"", 1);
 }
 
-/* ["a", "b"] */
+/* Writes ["a", "b"]. */
 static ph_status write_texts(struct ph__writer *writer, const struct ph__text_list *list)
 {
     PH_TRY(ph__writer_write(writer, "[", 1));
@@ -45,7 +45,7 @@ static ph_status write_texts(struct ph__writer *writer, const struct ph__text_li
     return ph__writer_write(writer, "]", 1);
 }
 
-/* " value" behind the colon; not for RECORDS. */
+/* Writes the value of a key; not for RECORDS. */
 static ph_status write_value(struct ph__writer *writer, const struct ph__option *option, void *settings)
 {
     if (option->type == PH_OPTION_TEXTS)
@@ -116,9 +116,7 @@ ph_status ph__config_write(struct ph__writer *writer, const struct ph__section *
     return PH_OK;
 }
 
-/* ---- descriptions ---- */
-
-/* What there is to set: docs/CONFIG.md as Markdown tables, --help as plain text. */
+/* ---- descriptions: docs/CONFIG.md as Markdown tables, --help as plain text ---- */
 
 static const char *type_name(enum ph__option_type type)
 {
@@ -127,7 +125,7 @@ static const char *type_name(enum ph__option_type type)
     return (size_t)type < sizeof names / sizeof names[0] ? names[type] : "value";
 }
 
-/* The default as a reader should see it. */
+/* Returns the default as a reader should see it. */
 static const char *default_name(const struct ph__option *option)
 {
     if (option->default_text == NULL)
@@ -137,7 +135,7 @@ static const char *default_name(const struct ph__option *option)
     return option->type == PH_OPTION_TEXT ? "\"\"" : "none";
 }
 
-/* The words of a choice, or the range; "" when there is nothing to say. NULL: out of memory. */
+/* Returns the words of a choice, or the range, or "" when there is neither; NULL when out of memory. */
 static const char *range_name(const struct ph__option *option, struct ph__arena *arena)
 {
     if (option->range_text != NULL)
@@ -148,7 +146,7 @@ static const char *range_name(const struct ph__option *option, struct ph__arena 
     return ph__option_range(option, arena);
 }
 
-/* The help, and what the traits allow. NULL: out of memory. */
+/* Returns the help, with what the traits allow; NULL when out of memory. */
 static const char *meaning_of(
     const struct ph__option_table *table, const struct ph__option *option, struct ph__arena *arena)
 {
@@ -159,7 +157,7 @@ static const char *meaning_of(
         is_per_rank ? " Ranks may differ." : "");
 }
 
-/* What Markdown would take for emphasis, a tag or the end of a cell is escaped. */
+/* Writes a cell, escaping what Markdown would read as emphasis, a tag or the end of the cell. */
 static ph_status write_cell(struct ph__writer *writer, const char *text)
 {
     PH_TRY(ph__writer_write(writer, " ", 1));
@@ -171,7 +169,7 @@ static ph_status write_cell(struct ph__writer *writer, const char *text)
     return ph__writer_write(writer, " |", 2);
 }
 
-/* | key | type | default | range | meaning | */
+/* Writes | key | type | default | range | meaning |. */
 static ph_status write_row(struct ph__writer *writer, const struct ph__option *option, const char *prefix,
     const char *range, const char *meaning)
 {
@@ -217,7 +215,7 @@ static ph_status describe_heading(
     return ph__writer_printf(writer, "\n%s: %s\n", title, help);
 }
 
-/* A record's keys stand in a table of their own below the section's. */
+/* Describes a record's keys in a table of their own below the section's. */
 static ph_status describe_records(struct ph__writer *writer, const struct ph__option *option,
     const char *prefix, bool is_markdown, struct ph__arena *arena)
 {

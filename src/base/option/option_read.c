@@ -1,7 +1,8 @@
-/* Reading a config: defaults, then the file's nodes, then the sets, each through the same look-up of its key.
+/* Reads a config: defaults, then the file's nodes, then the sets. All find their keys in the same way.
  *
- * Beside the settings stands a state for every option: whether it was given, and for a list of records, where
- * each record began and which of its members were given, so that a missing one is reported with its line. */
+ * Each option has a state beside the settings: whether it was given and, for a list of records, where each
+ * record began and which of its members were given, so that an error for a missing member has the record's
+ * line. */
 #include "base/option/option.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ static ph_status apply_item(
     return ph__option_parse_item(target->option, text, target->index, target->member);
 }
 
-/* NULL: out of memory. */
+/* Returns what the target takes; NULL when out of memory. */
 static const char *wanted_by(const struct ph__config_reading *reading, const struct ph__config_target *target)
 {
     switch (target->kind) {
@@ -104,7 +105,7 @@ static ph_status refuse_target(
     return wanted != NULL ? ph_fail(PH_ERROR_CONFIG, "must be %s, not %s", wanted, what) : PH_ERROR_MEMORY;
 }
 
-/* PH_ERROR_CONFIG with the reason alone. */
+/* Applies a text to its target. PH_ERROR_CONFIG with the reason alone. */
 static ph_status apply_text(
     const struct ph__config_reading *reading, const struct ph__config_target *target, const char *text)
 {
@@ -128,7 +129,7 @@ static ph_status apply_text(
     return begin_records(reading, target, 0);
 }
 
-/* Empties the list; its items follow, each a node of its own. */
+/* Empties the list; its items follow as nodes of their own. */
 static ph_status begin_list(const struct ph__config_reading *reading, const struct ph__config_target *target)
 {
     const bool is_member = target->kind == PH_TARGET_MEMBER;
@@ -157,7 +158,7 @@ static ph_status apply_sequence(
 
 /* ---- the file ---- */
 
-/* Is `key` a section, or does it begin one ("data" of "data.synth")? */
+/* Tells whether `key` is a section or begins one ("data" of "data.synth"). */
 static bool is_section(const struct ph__config_reading *reading, const char *key)
 {
     size_t length = strlen(key);
@@ -169,7 +170,8 @@ static bool is_section(const struct ph__config_reading *reading, const char *key
     return false;
 }
 
-/* Does the node lie in one of the sections? Of top-level keys, those that are no sections themselves. */
+/* Tells whether the node lies in one of the sections. The top-level section holds the keys without a dot that
+ * are not mappings. */
 static bool lies_in_section(const struct ph__config_reading *reading, const struct ph__yaml_node *node)
 {
     bool is_top = strchr(node->key, '.') == NULL && node->kind != PH_YAML_MAPPING;

@@ -24,7 +24,7 @@ const char *ph__option_range(const struct ph__option *option, struct ph__arena *
     char low[PH_NUMBER_TEXT_BYTES], high[PH_NUMBER_TEXT_BYTES];
     if (!is_bounded(option))
         return "";
-    if (option->type == PH_OPTION_INTEGER || option->type == PH_OPTION_INTEGERS) /* as they may be written */
+    if (option->type == PH_OPTION_INTEGER || option->type == PH_OPTION_INTEGERS) /* 1000000, not 1e+06 */
         return ph__arena_printf(arena, "%.0f to %.0f", option->min, option->max);
     return ph__arena_printf(
         arena, "%s to %s", ph__number_format(option->min, low), ph__number_format(option->max, high));
@@ -52,7 +52,7 @@ static ph_status words_of(const struct ph__option *option, struct ph__arena *are
     return PH_OK;
 }
 
-/* "a, b, c" */
+/* Returns "a, b, c"; NULL when out of memory. */
 static const char *list_words(const struct ph__option *option, struct ph__arena *arena)
 {
     const char *const *words = NULL;
@@ -125,7 +125,7 @@ static ph_status parse_choice(
     return status;
 }
 
-/* Others could not be written into the config that a folder keeps. */
+/* Fails for text that is not UTF-8, which no config file could hold. */
 static ph_status check_text(const char *text)
 {
     if (ph__utf8_is_valid(text, strlen(text)))
@@ -153,7 +153,7 @@ static bool parse_integer(const struct ph__option *option, const char *text, int
 
 /* ---- lists ---- */
 
-/* Up to a comma or the end, without the blanks before it. Moves *at there. */
+/* Takes an item up to a comma or the end, without the blanks before it. Moves *at there. */
 static ph_status take_plain(const char **at, struct ph__arena *arena, const char **item_out)
 {
     const size_t length = strcspn(*at, ",");
@@ -165,7 +165,7 @@ static ph_status take_plain(const char **at, struct ph__arena *arena, const char
     return *item_out != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* What is between quotes, as quote() writes it. Moves *at to the comma or the end behind it. */
+/* Takes a quoted item, as quote() writes it. Moves *at to the comma or the end behind it. */
 static ph_status take_quoted(const char **at, struct ph__arena *arena, const char **item_out)
 {
     const char *from = *at + 1;
@@ -188,7 +188,8 @@ static ph_status take_quoted(const char **at, struct ph__arena *arena, const cha
     return PH_OK;
 }
 
-/* "400, 300": blanks around the commas are no part of the items; "" is the empty list. */
+/* Splits a list, such as "400, 300". Blanks around the commas are not part of the items; "" is the empty
+ * list. */
 static ph_status split_list(const char *text, struct ph__arena *arena, struct ph__text_list *list_out)
 {
     struct ph__text_list list = {0};
@@ -314,14 +315,15 @@ static const char *integers_text(const struct ph__integer_list *list, struct ph_
     return text;
 }
 
-/* Whether a list that holds it as it is would be split in another way, or take more than a line. */
+/* Tells whether a list needs the item quoted: unquoted, the list would be split differently or span lines. */
 static bool needs_quotes(const char *item)
 {
     const size_t length = strlen(item);
     return length == 0 || item[0] == ' ' || item[length - 1] == ' ' || item[strcspn(item, ",\"\n")] != '\0';
 }
 
-/* In quotes, with \" \\ and \n for a quote, a backslash and the end of a line. NULL: out of memory. */
+/* Quotes an item, with \" \\ and \n for a quote, a backslash and a line feed. Returns NULL when out of
+ * memory. */
 static const char *quote(const char *item, struct ph__arena *arena)
 {
     char *text = ph__arena_alloc_array(arena, strlen(item) + 2, 2);

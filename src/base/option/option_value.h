@@ -1,4 +1,4 @@
-/* One option's value: from text and back. Shared by the files that read, compare and print them. */
+/* Converts one option's value from text and back, for the files that read, compare and print options. */
 #ifndef PH_BASE_OPTION_VALUE_H
 #define PH_BASE_OPTION_VALUE_H
 
@@ -9,29 +9,31 @@
 #include "phloem/status.h"
 
 /* Parses `text` into the option's member at `member`, which is untouched on failure. PH_ERROR_CONFIG with the
- * reason alone
- * ("must be an integer from 1 to 8, not 'x'"): the caller knows where the text stood. Not for RECORDS. */
+ * reason alone ("must be an integer from 1 to 8, not 'x'"): the caller knows where the text stood. Not for
+ * RECORDS. */
 ph_status ph__option_parse(
     const struct ph__option *option, const char *text, struct ph__arena *arena, void *member);
 
-/* One item of INTEGERS: replaces item `index`, or appends when index is the count. */
+/* Parses one item of INTEGERS; replaces item `index`, or appends when index is the count. */
 ph_status ph__option_parse_item(
     const struct ph__option *option, const char *text, size_t index, struct ph__integer_list *list);
 
-/* The same of TEXTS; the arena owns the item. */
+/* Does the same for an item of TEXTS, which the arena owns. */
 ph_status ph__option_parse_text_item(
     const char *text, size_t index, struct ph__arena *arena, struct ph__text_list *list);
 
-/* "an integer from 1 to 8", "one of sum, mean"; in the arena, NULL when out of memory. */
+/* Returns the wanted kind of value: "an integer from 1 to 8", "one of sum, mean"; in the arena, NULL when out
+ * of memory. */
 const char *ph__option_wanted(const struct ph__option *option, struct ph__arena *arena);
 
-/* "1 to 8"; "" when unbounded. In the arena, NULL when out of memory. */
+/* Returns "1 to 8", or "" when unbounded; in the arena, NULL when out of memory. */
 const char *ph__option_range(const struct ph__option *option, struct ph__arena *arena);
 
-/* The member as ph__option_parse reads it, before any quoting; in the arena, NULL when out of memory. */
+/* Returns the member's value as text that ph__option_parse reads back, not quoted for YAML; in the arena,
+ * NULL when out of memory. */
 const char *ph__option_text(const struct ph__option *option, const void *member, struct ph__arena *arena);
 
-/* The member of the option in its settings struct. */
+/* Returns the option's member of the settings struct. */
 static inline void *ph__option_member(const struct ph__option *option, void *settings)
 {
     return (char *)settings + option->offset;

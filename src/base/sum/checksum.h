@@ -9,29 +9,28 @@
 #include "phloem/status.h"
 
 uint64_t ph__checksum(const void *bytes, size_t size);
-/* Writes it as 16 hexadecimal digits. */
+/* Writes the checksum as 16 hexadecimal digits. */
 void ph__checksum_text(uint64_t checksum, char text_out[17]);
 
-/* The checksum of a file's first bytes, which grows while they are read in pieces: ph__checksum of them all
- * at once. One thread at a time. */
-struct ph__running_checksum { /* zero-initialised takes nothing in, and may be fini'ed */
-    uint64_t num_bytes;       /* the first bytes of the file that are in it */
-    void *state;              /* of libxxhash; NULL: nothing more is taken in */
+/* Checksum of a file's first bytes, which grows while the bytes are read in pieces. Equals ph__checksum of
+ * all of them at once. One thread at a time. */
+struct ph__running_checksum { /* zero-initialised: ignores all bytes; may be fini'ed */
+    uint64_t num_bytes;       /* length of the file's start that the checksum covers */
+    void *state;              /* libxxhash's; NULL: ignores all bytes */
 };
 
 ph_status ph__running_checksum_init(struct ph__running_checksum *checksum); /* of no bytes; PH_ERROR_MEMORY */
 void ph__running_checksum_fini(struct ph__running_checksum *checksum);
 
-/* Takes in what is new among the file's bytes from `byte` on: those behind num_bytes. Bytes that leave a gap
- * to them are not taken. */
+/* Adds the file's bytes from offset `byte` on, as far as they lie behind num_bytes. Ignores bytes that would
+ * leave a gap. */
 void ph__running_checksum_add(
     struct ph__running_checksum *checksum, uint64_t byte, const void *bytes, size_t size);
-uint64_t ph__running_checksum_value(
-    const struct ph__running_checksum *checksum); /* of one that has a state */
+uint64_t ph__running_checksum_value(const struct ph__running_checksum *checksum); /* needs a state */
 
 /* ---- CRC-32C ---- */
 
-/* CRC-32C (Castagnoli), as RFC 3720 defines it, a bit at a time: for small records, not for data. */
+/* Returns the CRC-32C (Castagnoli, RFC 3720). Computes a bit at a time: for small records, not for data. */
 
 uint32_t ph__crc32c(const void *bytes, size_t size);
 

@@ -13,7 +13,7 @@ struct ph__digest;
 
 ph_status ph__digest_create(struct ph__digest **digest_out);
 ph_status ph__digest_update(struct ph__digest *digest, const void *bytes, size_t size);
-/* One of the two, once. */
+/* Finishes the sum, as digits or bytes; only once. */
 ph_status ph__digest_finish(struct ph__digest *digest, char hex_out[65]);
 ph_status ph__digest_finish_bytes(struct ph__digest *digest, unsigned char sum_out[PH_DIGEST_BYTES]);
 ph_status ph__digest_file(const char *path, char hex_out[65]); /* PH_ERROR_DATA naming the path */
@@ -21,24 +21,24 @@ void ph__digest_destroy(struct ph__digest *digest);
 
 /* ---- HMAC ---- */
 
-/* HMAC-SHA-256 (RFC 2104, FIPS 180-4), and the comparison that goes with it. Any thread. */
+/* HMAC-SHA-256 (RFC 2104, FIPS 180-4), and the comparison of such sums. Any thread. */
 
 #define PH_HMAC_BYTES 32
 
-/* PH_ERROR_MEMORY when libcrypto cannot. */
+/* Computes an HMAC-SHA-256. PH_ERROR_MEMORY when libcrypto fails. */
 ph_status ph__hmac_sha256(
     const void *key, size_t key_size, const void *bytes, size_t size, unsigned char sum_out[PH_HMAC_BYTES]);
 
-/* In a time that does not tell where they differ. */
+/* Compares in a time that does not depend on where they differ. */
 bool ph__secrets_are_equal(const void *a, const void *b, size_t size);
 
 /* ---- GMAC (gmac.c) ---- */
 
-/* GMAC over AES-256 (NIST SP 800-38D, section 3: GCM that encrypts nothing): 16 bytes that only who has the
- * key can make of some bytes and a nonce.
+/* GMAC over AES-256 (NIST SP 800-38D, section 3: GCM without encryption): 16 bytes from a message and a nonce
+ * that only an owner of the key can compute.
  *
- * Two messages under one key and nonce give the key away: whoever chooses nonces must never repeat one.
- * Nothing is allocated but by create. One thread at a time. */
+ * Two messages under one key and nonce reveal the key: never repeat a nonce. Only create allocates. One
+ * thread at a time. */
 
 #define PH_GMAC_KEY_BYTES 32
 #define PH_GMAC_NONCE_BYTES 12
@@ -46,12 +46,12 @@ bool ph__secrets_are_equal(const void *a, const void *b, size_t size);
 
 struct ph__gmac;
 
-/* The key is copied, and wiped by destroy. */
+/* Copies the key; destroy wipes it. */
 ph_status ph__gmac_create(const unsigned char key[PH_GMAC_KEY_BYTES], struct ph__gmac **gmac_out);
 void ph__gmac_destroy(struct ph__gmac *gmac); /* NULL is fine */
 
-/* Begins a message, whatever was begun before; then its bytes in pieces of any size; then its tag.
- * PH_ERROR_BUG when libcrypto cannot. */
+/* Begins a message, discarding an unfinished one; add takes its bytes in pieces of any size; finish gives its
+ * tag. PH_ERROR_BUG when libcrypto fails. */
 ph_status ph__gmac_begin(struct ph__gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES]);
 ph_status ph__gmac_add(struct ph__gmac *gmac, const void *bytes, size_t size);
 ph_status ph__gmac_finish(struct ph__gmac *gmac, unsigned char tag_out[PH_GMAC_TAG_BYTES]);

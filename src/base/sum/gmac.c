@@ -1,5 +1,5 @@
-/* The cipher's interface with bytes that are authenticated only, rather than EVP_MAC's: a new nonce goes
- * straight into the context there, with no list of parameters to be made and read for each message. */
+/* GMAC by the cipher's interface with authenticated bytes only, not by EVP_MAC: the cipher's context takes a
+ * new nonce directly, without a list of parameters for each message. */
 #include "base/sum/digest.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* Open addressing with linear probing; a slot leads to the first number of its name, and a number to the next
- * of its name. */
+/* Open addressing with linear probing. A slot leads to the first number of its name, and each number to the
+ * next number of the same name. */
 #include "base/text/name_index.h"
 
 #include <assert.h>
@@ -14,11 +14,11 @@ enum { FIRST_SLOTS = 64 };
 struct ph__indexed_name {
     const char *text;
     uint64_t hash;
-    size_t next; /* number of the same name; PH_NO_NAME: none */
-    size_t last; /* number of the same name; only where this is the first */
+    size_t next; /* next number of the same name; PH_NO_NAME: none */
+    size_t last; /* last number of the same name; only in the first */
 };
 
-/* The slot that leads to the name, or the free one where it belongs. Needs a free slot. */
+/* Returns the slot of the name, or the free slot where the name belongs. Needs a free slot. */
 static size_t *find_slot(const struct ph__name_index *index, const char *name, uint64_t hash)
 {
     size_t at = (size_t)hash & (index->num_slots - 1);

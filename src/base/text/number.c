@@ -1,4 +1,4 @@
-/* Numbers as text. The grammar is checked by hand first, because strtod and strtoll take more than it. */
+/* Numbers as text. The grammar is checked by hand first, because strtod and strtoll accept more. */
 #include "base/text/number.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const char *skip_digits(const char *at)
     return at;
 }
 
-/* [sign] (digits [. [digits]] | . digits) [e [sign] digits] */
+/* Tells whether the text is [sign] (digits [. [digits]] | . digits) [e [sign] digits]. */
 static bool is_number(const char *text)
 {
     const char *start = skip_sign(text);
@@ -68,13 +68,13 @@ bool ph__integer_parse(const char *text, int64_t *integer_out)
 
 const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES])
 {
-    if (number == floor(number) && fabs(number) < 1e15) { /* 100, where %g would say 1e+02 */
+    if (number == floor(number) && fabs(number) < 1e15) { /* 100, not %g's 1e+02 */
         snprintf(text, PH_NUMBER_TEXT_BYTES, "%.0f", number);
         return text;
     }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, PH_NUMBER_TEXT_BYTES, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) /* exact: that is the point */
+        if (strtod(text, NULL) == number) /* exact comparison is intended */
             break;
     }
     return text;
@@ -97,7 +97,7 @@ const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES])
 
 #define MS_A_DAY 86400000
 
-/* Years begin in March, so that the leap day is last. */
+/* Counts years from March, so that the leap day is last. */
 int64_t ph__date_days(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1;
@@ -125,7 +125,7 @@ bool ph__date_write(int64_t days, char text[PH_DATE_BYTES])
     if (days < first - shift || days > last - shift)
         return false;
     const int64_t wanted = days + shift;
-    int year = (int)(wanted / 366), month = 1; /* of that year or a later one */
+    int year = (int)(wanted / 366), month = 1; /* the wanted year or an earlier one */
     while (ph__date_days(year + 1, 1, 1) <= wanted)
         year++;
     while (ph__date_days(year, month, ph__date_month_length(year, month)) < wanted)

@@ -1,37 +1,38 @@
-/* Numbers as text, the same way in configs, on the command line, in JSON and in tables; and dates. */
+/* Numbers and dates as text. Configs, the command line, JSON and tables share these forms. */
 #ifndef PH_BASE_NUMBER_H
 #define PH_BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The whole text is one decimal number: an optional sign, digits, and for a number a fraction and an exponent
- * ("1e-3"). No blanks, no underscores, no hexadecimal, no infinity; false too when it does not fit. */
+/* Parses a text that is one decimal number: an optional sign, digits, and for a number a fraction and an
+ * exponent ("1e-3"). No blanks, no underscores, no hexadecimal, no infinity. Returns false for any other text
+ * and for a number out of range. */
 bool ph__number_parse(const char *text, double *number_out);
 bool ph__integer_parse(const char *text, int64_t *integer_out);
 
-/* The shortest decimal text that reads back as the same double; `number` is finite. Returns `text`. */
+/* Writes the shortest decimal text that reads back as the same double; `number` is finite. Returns `text`. */
 #define PH_NUMBER_TEXT_BYTES 32
 const char *ph__number_format(double number, char text[PH_NUMBER_TEXT_BYTES]);
 
-/* "3.2 GiB". Returns `text`. */
+/* Writes a size, such as "3.2 GiB". Returns `text`. */
 const char *ph__bytes_text(uint64_t bytes, char text[PH_NUMBER_TEXT_BYTES]);
 
 /* ---- dates ---- */
 
-/* Days and the proleptic Gregorian calendar, in UTC: without the C library's time zones, which take a lock
- * and memory. */
+/* Days and the proleptic Gregorian calendar, in UTC. Avoids the C library's time zones, which take a lock and
+ * memory. */
 
-/* Days since 1 March of year 0, not before it; month 1 to 12, any day. */
+/* Returns days since 1 March of year 0, not before it; month 1 to 12, any day. */
 int64_t ph__date_days(int year, int month, int day);
 int ph__date_month_length(int year, int month); /* days */
 
-/* The day so many days after 1 January 1970 as YYYY-MM-DD. False outside the years 1 to 9999. */
+/* Writes the date `days` after 1 January 1970 as YYYY-MM-DD. Returns false outside the years 1 to 9999. */
 #define PH_DATE_BYTES 11
 bool ph__date_write(int64_t days, char text[PH_DATE_BYTES]);
 
-/* The moment so many milliseconds after 1 January 1970 as YYYY-MM-DDThh:mm:ss.mmmZ (RFC 3339). False after
- * the year 9999. */
+/* Writes the time `milliseconds` after 1 January 1970 as YYYY-MM-DDThh:mm:ss.mmmZ (RFC 3339). Returns false
+ * after the year 9999. */
 #define PH_UTC_BYTES 25
 bool ph__utc_write(uint64_t milliseconds, char text[PH_UTC_BYTES]);
 

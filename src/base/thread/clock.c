@@ -40,7 +40,7 @@ uint64_t ph__clock_utc_ms(void)
 
 /* ---- waits ---- */
 
-#define LOOK_MS 50 /* for a signal, which another thread may have got */
+#define LOOK_MS 50 /* between looks for a signal, which another thread may have got */
 
 struct ph__wait ph__wait_begin(struct ph__timeout timeout)
 {
@@ -48,7 +48,7 @@ struct ph__wait ph__wait_begin(struct ph__timeout timeout)
         .deadline_ns = ph__clock_deadline(timeout.ms), .stop_signal = timeout.stop_signal};
 }
 
-/* Moves the deadline up, once. */
+/* Moves the deadline up after a signal, once. */
 static void look_for_signal(struct ph__wait *wait)
 {
     if (wait->is_stopped || !ph__is_stopped(wait->stop_signal))

@@ -1,4 +1,4 @@
-/* Detection of the instruction set, of the usable processors, and the floating-point control word. */
+/* Detects the instruction set and the usable processors, and sets the floating-point control word. */
 #include "base/thread/cpu.h"
 
 #include <math.h>
@@ -13,12 +13,12 @@
 #include <cpuid.h>
 #include <xmmintrin.h>
 
-#define EXCEPTION_FLAGS 0x003fu /* sticky: what has happened, not how to compute */
+#define EXCEPTION_FLAGS 0x003fu /* sticky: they record the past and do not steer computations */
 #define TO_NEAREST_WITHOUT_TRAPS 0x1f80u
 #define FLUSH_TO_ZERO 0x8000u
 #define DENORMALS_ARE_ZERO 0x0040u
 
-/* Conversion of halves, which not every compiler's __builtin_cpu_supports knows. */
+/* Tells whether the processor converts halves; not every compiler's __builtin_cpu_supports knows that. */
 static bool processor_has_f16c(void)
 {
     unsigned eax, ebx, ecx, edx;
@@ -129,7 +129,7 @@ ph_status ph__cpu_isa(enum ph__isa *isa_out)
     return ph_fail(PH_ERROR_USAGE, "PHLOEM_ISA=%s: not one of ref, avx2, avx512", wanted);
 }
 
-/* Processors in the affinity mask, of any size: the kernel refuses a mask smaller than its own. */
+/* Counts the processors in the affinity mask, of any size: the kernel refuses a mask smaller than its own. */
 static size_t affinity_count(void)
 {
     for (size_t processors = 1024; processors <= (size_t)1 << 20; processors *= 2) {

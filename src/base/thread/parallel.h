@@ -1,11 +1,12 @@
-/* Data parallelism: a number of tasks, run by a fixed team. The only header that knows threads of a kernel.
+/* Data parallelism: a number of tasks, run by a fixed team. The only header about threads that a kernel
+ * includes.
  *
- * Results must not depend on who runs a task: callers cut work into tasks by shape alone, never by the number
- * of threads, and never reduce across tasks except in task order. Teams are of two kinds, chosen when one is
- * created: parallel_pthread.c and, where the build has it, parallel_openmp.c (libgomp, the runtime that
- * oneDNN uses). Only one thread at a time may call ph__parallel_for on a team; a task may call it on another
- * team of one thread, and on no other (it would deadlock). A task may not wait for another task: any thread
- * may be away for a while. */
+ * Results must not depend on which thread runs a task: callers cut work into tasks by shape alone, never by
+ * the number of threads, and never reduce across tasks except in task order. A team is of one of two kinds,
+ * chosen when it is created: parallel_pthread.c or, where the build has it, parallel_openmp.c (libgomp, the
+ * runtime that oneDNN uses). Only one thread at a time may call ph__parallel_for on a team. A task may call
+ * it on another team of one thread, and on no other (it would deadlock). A task must not wait for another
+ * task: any thread may be descheduled for a while. */
 #ifndef PH_BASE_PARALLEL_H
 #define PH_BASE_PARALLEL_H
 
@@ -17,46 +18,47 @@
 
 struct ph__team;
 
-#define PH_MAX_THREADS 1024 /* of a team, and of whatever else starts as many threads as it is told */
+#define PH_MAX_THREADS 1024 /* of a team, and for other code that starts a given number of threads */
 
-/* A team of the default kind, PH_TEAM_PTHREAD. num_threads 0: as many as this process may run on (affinity
- * and cgroup quota). PH_ERROR_USAGE above PH_MAX_THREADS, PH_ERROR_MEMORY when the threads cannot be had. */
+/* Creates a team of the default kind, PH_TEAM_PTHREAD. num_threads 0: as many as this process may run on
+ * (affinity and cgroup quota). PH_ERROR_USAGE above PH_MAX_THREADS, PH_ERROR_MEMORY when the threads cannot
+ * be started. */
 ph_status ph__team_create(size_t num_threads, struct ph__team **team_out);
-/* PH_ERROR_USAGE also for PH_TEAM_OPENMP in a build without it. */
+/* Creates a team of a kind, as above. PH_ERROR_USAGE also for PH_TEAM_OPENMP in a build without OpenMP. */
 ph_status ph__team_create_kind(enum ph_team_kind kind, size_t num_threads, struct ph__team **team_out);
 void ph__team_destroy(struct ph__team *team);
 size_t ph__team_num_threads(const struct ph__team *team);
 const char *ph__team_name(const struct ph__team *team); /* "pthread" or "openmp" */
 
-/* Threads of the team that a library on OpenMP's runtime may use when the caller calls it outside of a task:
- * those of an OpenMP team; else 1, because the library would start threads of its own beside the team's. */
+/* Returns the threads that a library on OpenMP's runtime may use when the caller calls it outside of a task:
+ * the team's for an OpenMP team, otherwise 1, because the library would start threads of its own beside the
+ * team's. */
 size_t ph__team_library_threads(const struct ph__team *team);
 
-/* worker < num_threads identifies the running thread (for scratch memory only). */
+/* A task. worker < num_threads identifies the running thread (for scratch memory only). */
 typedef void (*ph__task)(void *argument, size_t task, size_t worker);
 
-/* From now on the thread that calls ph__parallel_for also calls `poll` behind each task that it runs itself:
- * for what has to be moved on while a long computation runs, by that thread. NULL: nothing is. Between two
- * regions; context is borrowed. */
+/* Sets a function that the caller of ph__parallel_for calls after each task that it runs itself, for work
+ * that has to advance during a long computation. NULL: none. Called between two regions; context is
+ * borrowed. */
 void ph__team_set_poll(struct ph__team *team, void (*poll)(void *context), void *context);
 
-/* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done: what a task wrote is then
- * visible to the caller. No allocation. Tasks run with the caller's floating-point control
- * (base/thread/cpu.h). A library on OpenMP's runtime (oneDNN) that is called inside a task uses that one
- * thread only. */
+/* Runs task 0..num_tasks-1, each once, in any order, and returns when all are done; the caller then sees what
+ * the tasks wrote. No allocation. Tasks run with the caller's floating-point control (base/thread/cpu.h). A
+ * library on OpenMP's runtime (oneDNN) that is called inside a task uses that one thread only. */
 void ph__parallel_for(struct ph__team *team, size_t num_tasks, ph__task task, void *argument);
 
-/* How many threads a library on OpenMP's runtime uses when the calling thread calls it outside of a task;
- * returns the former number. Always 1 in a build without OpenMP. */
+/* Sets the number of threads that a library on OpenMP's runtime uses when the calling thread calls it outside
+ * of a task. Returns the former number; always 1 in a build without OpenMP. */
 size_t ph__parallel_set_library_threads(size_t num_threads);
 
 /* ---- other threads ---- */
 
-/* Threads of the library's own, beside those of the program that uses it. */
+/* Threads that the library starts, beside those of the program that uses it. */
 
-/* Starts a thread that no signal is delivered to but those of its own faults, such as SIGSEGV, which the
- * program's handler then gets: all others are the business of the program's own threads. Returns what
- * pthread_create(3) does: 0, or the number of an error. */
+/* Starts a thread that gets no signals but those of its own faults, such as SIGSEGV, for which the program's
+ * handler runs. All other signals are left to the program's own threads. Returns what pthread_create(3) does:
+ * 0, or the number of an error. */
 int ph__thread_start(pthread_t *thread_out, void *(*run)(void *context), void *context);
 
 #endif

@@ -1,5 +1,5 @@
-/* A build without OpenMP: the thread sanitizer's, whose tool does not know libgomp, and others that multiply
- * without oneDNN. */
+/* A build without OpenMP: for the thread sanitizer, which does not know libgomp, and for builds without
+ * oneDNN. */
 #include "base/thread/parallel_team.h"
 
 const struct ph__team_functions *const ph__team_openmp = NULL;

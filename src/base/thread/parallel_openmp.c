@@ -2,18 +2,18 @@
  *
  * oneDNN, as the distributions build it, runs on libgomp. `#pragma omp` under clang would bring clang's own
  * runtime into the same process: two pools of threads that do not know of each other, each spinning while the
- * other computes. So no pragma is used at all: the region is entered by libgomp's stable entry point
- * GOMP_parallel, and the few omp_ functions are declared here by hand, because clang installations without
- * libomp have no omp.h. Both compilers then make the same calls, and the pool that runs tasks is the pool
- * that oneDNN finds. tests/unit/kernel/test_one_runtime.c counts.
+ * other computes. So no pragma is used: the region is entered by libgomp's stable entry point GOMP_parallel,
+ * and the few omp_ functions are declared here by hand, because clang installations without libomp have no
+ * omp.h. Both compilers then make the same calls, and the pool that runs tasks is the pool that oneDNN finds.
+ * tests/unit/kernel/test_one_runtime.c counts the threads.
  *
  * Every region has the team's full size, however few the tasks: libgomp ends and starts threads whenever the
  * size changes. Tasks are claimed one by one from an atomic counter. A pool belongs to the thread that opens
  * regions.
  *
  * Waiting: a region ends when each thread of the pool has joined it, so one thread that waits for a busy core
- * delays all. libgomp's threads spin for some milliseconds after a region, then sleep; GOMP_SPINCOUNT and
- * OMP_WAIT_POLICY in the environment change that, and the runtime reads them when it is loaded, so a program
+ * delays all. libgomp's threads spin for some milliseconds after a region, then sleep. GOMP_SPINCOUNT and
+ * OMP_WAIT_POLICY in the environment change that; the runtime reads them when it is loaded, so a program
  * cannot set them for itself. */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ struct region {
 
 static ph_status create(size_t num_threads, struct ph__team **team_out)
 {
-    (void)num_threads; /* the first region starts them */
+    (void)num_threads; /* the first region starts the threads */
     struct ph__team *team = calloc(1, sizeof *team);
     if (team == NULL)
         return ph__out_of_memory("a team of threads");

@@ -5,38 +5,40 @@
  * A region is open from when the caller publishes it until each of its tasks is done. `left` counts the tasks
  * of the open region that no thread has claimed.
  *   1. Between regions `left` is 0. The caller writes `region` and num_done = 0, and then stores left =
- * num_tasks (release).
+ *      num_tasks (release).
  *   2. A thread claims a task when it lowers `left` from a number above 0 by compare-and-swap (acquire). It
- * reads `region` only after that.
+ *      reads `region` only after that.
  *   3. When nothing is left, a worker adds the number of tasks that it has done to num_done (release). The
- * caller returns when all are done (acquire). From a claim until it is counted in num_done the region cannot
- * end, so `region` cannot change: the claimer sees what the caller wrote in step 1, because each value of
- * `left` above 0 comes from that store through compare-and-swaps alone. A worker that sleeps, or loses its
- * core between its load and its swap, has claimed nothing, and nobody waits for it. Where it goes on in a
- * later region, its swap fails, or it succeeds because `left` is the same number again, which claims a task
- * of that region, whose `region` it reads from then on. So `left` needs no generation beside it.
+ *      caller returns when all are done (acquire).
+ * From a claim until it is counted in num_done the region cannot end, so `region` cannot change. The claimer
+ * sees what the caller wrote in step 1, because each value of `left` above 0 comes from that store through
+ * compare-and-swaps alone. A worker that sleeps, or loses its core between its load and its swap, has claimed
+ * nothing, and no thread waits for it. When it resumes in a later region, its swap fails, or it succeeds
+ * because `left` is the same number again; then it claims a task of that region and reads that region's
+ * `region` from there on. So `left` needs no generation beside it.
  *
  * Sleeping
  * A worker announces itself in num_asleep, looks once more at `left`, and waits for `bell` to change; the
  * caller stores `left`, then looks at num_asleep and rings. Both are sequentially consistent: either the
  * worker sees the region or the caller sees the worker. The caller sleeps in the same way, until
- * is_caller_asleep is 0 again, for a worker that is long with its last task. A lost wake-up costs time and no
- * task, since the caller runs whatever nobody claims.
+ * is_caller_asleep is 0 again, while a worker takes long over its last task. A lost wake-up costs time but
+ * loses no task, since the caller runs all tasks that no worker claims.
  *
  * Giving way
  * width (parallel_width.h) says how many workers take part; the others wait at `gate`. A region gains the
  * time that the caller would have needed for the workers' tasks. Two things are losses:
- *   - the caller's wait for a claimed task whose worker has been switched out against its will: a worker that
- * finds the caller asleep asks the kernel for its involuntary switches, and notes new ones in num_stalls
- * before it adds to num_done;
- *   - the time for which other threads have run while a worker was spinning (crowded_ns), as gaps in what its
- * clock reads: they need that core, be they another program's or the thread that reads this one's data.
+ *   - the caller's wait for a claimed task whose worker has been switched out involuntarily: a worker that
+ *     finds the caller asleep asks the kernel for its involuntary switches, and notes new ones in num_stalls
+ *     before it adds to num_done;
+ *   - the time for which other threads have run while a worker was spinning (crowded_ns), seen as gaps
+ *     between its looks at the clock: another program, or the thread that reads this program's data, needs
+ *     that core.
  *
  * Wake-ups
- * How long a worker spins follows from what spinning has given (`struct worker`). The caller rings only for a
+ * Past success of spinning determines how long a worker spins (`struct worker`). The caller rings only for a
  * region that is expected to be much longer than a wake-up (`struct kind`), or where regions follow each
  * other so closely that one wake-up serves many (dense_ns), and for no more workers than the region has tasks
- * to give. Without workers awake, and for the shortest regions, it runs alone. */
+ * to give. Without workers awake, and for the shortest regions, the caller runs alone. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -54,29 +56,29 @@
 #include "base/thread/parallel.h"
 #include "base/thread/parallel_team.h"
 
-#define LINE 64      /* bytes that processors pass on to each other */
-#define NUM_PLACES 8 /* for a kind, from where its eight bits of a hash say */
+#define LINE 64      /* cache line: the unit in which processors exchange memory */
+#define NUM_PLACES 8 /* for a kind, starting at the top eight bits of its hash */
 #define NUM_KINDS (256 + NUM_PLACES - 1)
-#define LOOKS 32 /* at what is waited for, between two looks at the clock */
+#define LOOKS 32 /* at a condition, between two looks at the clock */
 
 enum {
     MOST_SPIN_NS = 100000,  /* of a worker that waits for a region */
-    CROWDED_SPIN_NS = 5000, /* the same where the team has more threads than there are processors */
+    CROWDED_SPIN_NS = 5000, /* the same in a team with more threads than processors */
     LEAST_SPIN_NS = 2000,
-    SWITCHED_OUT_NS = 50000, /* between two looks at the clock: another thread has run here */
-    SHORT_REGION_NS = 3000,  /* not worth the lines that threads pass on to each other */
+    SWITCHED_OUT_NS = 50000, /* gap between looks at the clock that tells that another thread has run here */
+    SHORT_REGION_NS = 3000,  /* shorter regions are not worth sharing cache lines */
     RING_REGION_NS = 100000, /* worth a wake-up, which takes 30 us until the worker runs */
-    RING_DENSE_NS = 400000,  /* so are regions with little time between them, once they have taken so long */
+    RING_DENSE_NS = 400000,  /* sum of close regions that is worth a wake-up, too */
     MOST_DENSE_NS = 1000000,
-    LEAST_PATIENCE_NS = 20000, /* of the caller that waits for claimed tasks, before it sleeps */
+    LEAST_PATIENCE_NS = 20000, /* of the caller for claimed tasks, before it sleeps */
     MOST_PATIENCE_NS = 1000000,
 };
 
-/* The team's knowledge of regions with this task and this number of tasks. */
+/* Statistics of the regions with this task and this number of tasks. */
 struct kind {
     ph__task task;
     size_t num_tasks;
-    uint64_t alone_ns; /* what the caller alone would take, about */
+    uint64_t alone_ns; /* estimated time of the caller alone */
 };
 
 struct region {
@@ -90,29 +92,29 @@ struct worker {
     struct pthread_team *team;
     size_t index; /* 1 .. num_threads - 1; the caller is 0 */
     pthread_t thread;
-    long num_switches; /* its own: involuntary ones, as far as it has looked */
-    uint64_t spin_ns;  /* its own: as long as spinning has paid for, else half as long each time */
+    long num_switches; /* involuntary switches of the thread when it last looked; only the worker uses it */
+    uint64_t spin_ns;  /* raised when spinning would have paid, halved otherwise; only the worker uses it */
 };
 
 struct pthread_team {
     struct ph__team head;
-    size_t num_started;    /* of workers; fewer than num_threads - 1 only while a failed create unwinds */
-    atomic_uint num_ready; /* workers that have allocated all that a thread of their kind does */
+    size_t num_started;    /* workers; fewer than num_threads - 1 only while a failed create unwinds */
+    atomic_uint num_ready; /* workers whose thread has made its allocations */
     uint64_t most_spin_ns;
-    struct kind kinds[NUM_KINDS]; /* the caller's, as is width */
-    uint64_t last_end_ns;         /* of a region */
-    uint64_t dense_ns;            /* what regions have computed lately, less the time between them */
+    struct kind kinds[NUM_KINDS]; /* only the caller uses it, as it does width */
+    uint64_t last_end_ns;         /* end of the last region */
+    uint64_t dense_ns;            /* recent time in regions, less the time between them */
     struct ph__team_width width;
     unsigned num_seen_stalls;
     uint64_t seen_crowded_ns;
-    _Alignas(LINE) struct region region; /* the claimers'; see above */
+    _Alignas(LINE) struct region region; /* read by threads that have claimed a task; see above */
     atomic_bool is_ending;
-    atomic_size_t num_active; /* as width has it */
+    atomic_size_t num_active; /* copy of width's */
     _Alignas(LINE) atomic_size_t left;
     _Alignas(LINE) atomic_size_t num_done;
     atomic_uint is_caller_asleep;
     atomic_uint num_stalls;
-    atomic_uint_least64_t crowded_ns; /* that other threads have run while a worker spun */
+    atomic_uint_least64_t crowded_ns; /* time that other threads have run while a worker spun */
     _Alignas(LINE) atomic_uint bell;
     atomic_uint num_asleep;
     atomic_uint gate;
@@ -138,7 +140,7 @@ static inline void relax(void)
 #endif
 }
 
-/* Wakes those who wait for a change of the word, at most so many. */
+/* Wakes at most `most` threads that wait for a change of the word. */
 static void ring(atomic_uint *bell, unsigned most)
 {
     atomic_fetch_add(bell, 1);
@@ -169,7 +171,8 @@ static bool spin_for_news(struct worker *worker)
     return false;
 }
 
-/* Spinning as long as may be would have been rewarded where the sleep was shorter than that. */
+/* Sleeps until the bell rings. After a sleep that the longest spin would have covered, the worker spins that
+ * long next time; otherwise half as long as before. */
 static void sleep_for_news(struct worker *worker)
 {
     struct pthread_team *team = worker->team;
@@ -200,7 +203,7 @@ static void wait_at_gate(struct worker *worker)
 
 /* ---- tasks ---- */
 
-/* Runs tasks until none is left, and returns how many. */
+/* Runs tasks until none is left, and returns how many it ran. */
 static size_t run_tasks(struct pthread_team *team, size_t index)
 {
     const struct region *region = &team->region;
@@ -229,7 +232,8 @@ static bool was_switched_out(struct worker *worker)
     return usage.ru_nivcsw > before;
 }
 
-/* The team outlives the region, but not what `region` says: after the addition another one may be open. */
+/* Adds the worker's tasks to num_done. Reads `region` before that: after the addition another region may be
+ * open. */
 static void report_done(struct worker *worker, size_t num_run)
 {
     struct pthread_team *team = worker->team;
@@ -283,7 +287,7 @@ static void learn_kind(struct kind *kind, uint64_t alone_ns)
 {
     if (kind->alone_ns == 0)
         kind->alone_ns = alone_ns;
-    else /* which may have been long because the caller lost its core */
+    else /* the time may be long because the caller lost its core */
         kind->alone_ns =
             (3 * kind->alone_ns + (alone_ns < 2 * kind->alone_ns ? alone_ns : 2 * kind->alone_ns)) / 4;
 }
@@ -306,7 +310,7 @@ static bool is_worth_a_wake_up(const struct pthread_team *team, const struct kin
     return kind->alone_ns == 0 || kind->alone_ns >= RING_REGION_NS || team->dense_ns >= RING_DENSE_NS;
 }
 
-/* Is a worker awake, or is it to be woken? */
+/* Tells whether a worker is awake or worth waking. */
 static bool has_helpers(struct pthread_team *team, const struct kind *kind)
 {
     const size_t num_active = team->width.num_active;
@@ -320,7 +324,7 @@ static void publish(struct pthread_team *team, size_t num_tasks, ph__task task, 
     atomic_store(&team->left, num_tasks);
 }
 
-/* Wakes as many workers as have a task to run beside those that are awake. */
+/* Wakes workers until there are as many awake as tasks for them. */
 static void wake_workers(struct pthread_team *team, size_t num_tasks)
 {
     const size_t num_workers = team->width.num_active, num_asleep = atomic_load(&team->num_asleep);
@@ -358,7 +362,8 @@ static void sleep_until_done(struct pthread_team *team)
     atomic_store(&team->is_caller_asleep, 0);
 }
 
-/* Who has claimed a task just before the caller found none left needs about as long as a task takes. */
+/* Waits until all claimed tasks are done. Spins for about two tasks' time first, because a task that was
+ * claimed just before the caller found none left lasts about one. */
 static void wait_until_done(struct pthread_team *team, uint64_t start, uint64_t task_ns)
 {
     const uint64_t wanted_ns = 2 * task_ns < MOST_PATIENCE_NS ? 2 * task_ns : MOST_PATIENCE_NS;
@@ -380,7 +385,7 @@ static uint64_t new_crowded_ns(struct pthread_team *team)
     return team->seen_crowded_ns - before;
 }
 
-/* Returns when the region has ended. */
+/* Runs a region with the workers, and returns when the region has ended. */
 static uint64_t run_together(struct pthread_team *team, uint64_t start, struct kind *kind, size_t num_tasks,
     ph__task task, void *argument)
 {
@@ -410,7 +415,7 @@ static uint64_t run_alone(struct pthread_team *team, uint64_t start, struct kind
     return end;
 }
 
-/* Lets as many workers take part as width says. */
+/* Lets num_active workers take part. */
 static void set_active(struct pthread_team *team, size_t num_active)
 {
     const size_t before = atomic_load(&team->num_active);
@@ -460,7 +465,7 @@ static bool start_workers(struct pthread_team *team, size_t num_threads)
     return true;
 }
 
-/* OpenMP allocates something for each thread: this has happened before the first region. */
+/* Waits until OpenMP has made its allocations for each worker, so that the first region makes none. */
 static void wait_until_ready(struct pthread_team *team)
 {
     for (unsigned ready; (ready = atomic_load(&team->num_ready)) < team->num_started;)

@@ -1,4 +1,4 @@
-/* Teams of any kind: the choice among them, and what needs no second thread. */
+/* Teams of any kind: creates them, and runs tasks that need no second thread. */
 #include "base/thread/parallel.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static void destroy_alone(struct ph__team *team)
     free(team);
 }
 
-/* Teams of one thread, by the name of the kind that was asked for. */
+/* Teams of one thread, with the name of the requested kind. */
 static const struct ph__team_functions alone_functions[] = {
     [PH_TEAM_PTHREAD] = {.name = "pthread", .create = create_alone, .destroy = destroy_alone},
     [PH_TEAM_OPENMP] = {.name = "openmp", .create = create_alone, .destroy = destroy_alone},

@@ -1,5 +1,5 @@
-/* Stopping long work, by what a signal handler has left for it to look at, 0 or the signal's number; and what
- * such work calls meanwhile. */
+/* Stopping long work: a signal handler sets a word, 0 or the signal's number, that the work looks at. Also
+ * the function that long work calls meanwhile. */
 #ifndef PH_BASE_STOP_H
 #define PH_BASE_STOP_H
 
@@ -14,23 +14,24 @@ static inline bool ph__is_stopped(const volatile int *stop_signal) /* NULL: neve
     return stop_signal != NULL && *stop_signal != 0;
 }
 
-/* Whether something was stopped, by what it ended with. */
+/* Tells whether the status is that of stopped work. */
 static inline bool ph__is_stop_status(ph_status status)
 {
     return status == PH_ERROR_INTERRUPTED || status == PH_ERROR_TERMINATED;
 }
 
-/* Of what was stopped: the signal's own exit code. */
+/* Returns the status of stopped work, which has the signal's own exit code. */
 static inline ph_status ph__stop_status(const volatile int *stop_signal)
 {
     return *stop_signal == SIGTERM ? PH_ERROR_TERMINATED : PH_ERROR_INTERRUPTED;
 }
 
-/* What long work calls again and again, so that whoever waits for it may hear that it goes on. */
+/* ---- calls during long work ---- */
 
-/* Borrowed while the work lasts. What `call` fails with ends the work. */
+/* A function that long work calls again and again, so that a waiting peer learns of its progress. Borrowed
+ * while the work lasts. A failure of `call` ends the work. */
 struct ph__meanwhile {
-    ph_status (*call)(void *context); /* NULL: nobody waits */
+    ph_status (*call)(void *context); /* NULL: no peer waits */
     void *context;
 };
 
