@@ -19,7 +19,7 @@
 #define NOT_OWNER (S_IRWXG | S_IRWXO)
 #define MAX_FILE_BYTES ((size_t)PH_SECRET_MAX_BYTES + 3) /* with a line end, and one byte too many */
 
-/* Asked of the open file, so that nobody can put another one in its place. */
+/* Checks the type and mode of the open file, so that no other file can be put in its place meanwhile. */
 static ph_status check_file(int descriptor, const char *path, size_t *size_out)
 {
     struct stat status;
@@ -49,7 +49,7 @@ static ph_status read_bytes(
 {
     size_t size;
     PH_TRY(check_file(descriptor, path, &size));
-    size = ph__min(size, MAX_FILE_BYTES); /* of one that is longer, enough to see that */
+    size = ph__min(size, MAX_FILE_BYTES); /* enough of a longer one to see that it is longer */
     if (ph__file_read_at(descriptor, path, 0, bytes, size) != PH_OK)
         return ph_fail(PH_ERROR_CONFIG, "%s", ph_error_text());
     size = without_line_end(bytes, size);
@@ -74,7 +74,7 @@ static ph_status read_secret(int descriptor, const char *path, struct ph__secret
 
 ph_status ph__secret_read(const char *path, struct ph__secret *secret_out)
 {
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe */
     if (descriptor < 0)
         return ph_fail(PH_ERROR_CONFIG, "%s: cannot open: %s", path, strerror(errno));
     struct ph__secret secret = {0};
@@ -97,7 +97,7 @@ void ph__secret_fini(struct ph__secret *secret)
 static_assert(PH_DIGEST_BYTES == PH_TRANSCRIPT_BYTES, "a transcript is a digest");
 static_assert(PH_HMAC_BYTES == PH_PROOF_BYTES && PH_HMAC_BYTES == PH_CONNECTION_KEY_BYTES, "both are HMACs");
 
-/* Versioned, so that another protocol with the same secret cannot be made to say the same. By the side that
+/* Versioned, so that no other protocol with the same secret yields the same sums. Indexed by the side that
  * sends. */
 static const char proof_labels[2][LABEL_BYTES] = {"phloem 1 proof of client", "phloem 1 proof of server"};
 static const char key_labels[2][LABEL_BYTES] = {"phloem 1 key of client", "phloem 1 key of server"};
@@ -112,7 +112,7 @@ static ph_status add_hello(struct ph__digest *digest, const void *hello, size_t 
     return ph__digest_update(digest, hello, size);
 }
 
-/* The sizes stand before the hellos: no byte can move from one to the other. */
+/* Puts the sizes before the hellos: no byte can move from one hello to the other. */
 ph_status ph__authenticate_transcript(const void *client_hello, size_t client_hello_size,
     const void *server_hello, size_t server_hello_size, unsigned char transcript_out[PH_TRANSCRIPT_BYTES])
 {
@@ -127,7 +127,7 @@ ph_status ph__authenticate_transcript(const void *client_hello, size_t client_he
     return status;
 }
 
-/* HMAC(secret, label | client's nonce | server's nonce | transcript): each part has its size. */
+/* Computes HMAC(secret, label | client's nonce | server's nonce | transcript); all parts have fixed sizes. */
 static ph_status make_sum(const struct ph__secret *secret, const char label[LABEL_BYTES],
     const struct ph__challenge *challenge, unsigned char sum_out[PH_HMAC_BYTES])
 {

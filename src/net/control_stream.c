@@ -1,4 +1,5 @@
-/* Descriptors travel with the first byte of their frame, as one sendmsg of SCM_RIGHTS (unix(7)). */
+/* Control streams. Descriptors travel with the first byte of their frame, as one sendmsg of SCM_RIGHTS
+ * (unix(7)). */
 #include "net/control_stream.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ struct buffer {
     size_t begin, end, capacity;
 };
 
-/* Descriptors that wait to leave with the byte at `position` of all that was ever put. */
+/* Descriptors that leave with the byte at `position` of the stream's output. */
 struct parcel {
     uint64_t position;
     size_t count;
@@ -31,7 +32,7 @@ struct parcel {
 struct ph__control_stream {
     int socket;
     struct buffer in, out;
-    size_t max_bytes;  /* of a body that comes */
+    size_t max_bytes;  /* of a received body */
     uint64_t num_sent; /* bytes since the beginning */
     struct parcel *parcels, **last_parcel;
     int received[PH_CONTROL_MAX_DESCRIPTORS];
@@ -126,9 +127,9 @@ void ph__control_stream_refuse_descriptors(struct ph__control_stream *stream)
     stream->refuses_descriptors = true;
 }
 
-/* ---- room for what comes and goes ---- */
+/* ---- buffers ---- */
 
-/* Room for `size` more bytes at the end. */
+/* Makes room for `size` more bytes at the end. */
 static ph_status make_room(struct buffer *buffer, size_t size)
 {
     if (buffer->begin > 0) {
@@ -139,7 +140,7 @@ static ph_status make_room(struct buffer *buffer, size_t size)
     return ph__array_reserve((void **)&buffer->bytes, &buffer->capacity, buffer->end + size, 1);
 }
 
-/* All but what is used. */
+/* Frees the memory behind the used bytes. */
 static void give_back(struct buffer *buffer)
 {
     memmove(buffer->bytes, buffer->bytes + buffer->begin, buffer->end - buffer->begin);
@@ -147,7 +148,7 @@ static void give_back(struct buffer *buffer)
     buffer->begin = 0;
     void *bytes = buffer->end > 0 ? realloc(buffer->bytes, buffer->end) : NULL;
     if (buffer->end > 0 && bytes == NULL)
-        return; /* it stays as it is */
+        return; /* the buffer stays as it is */
     if (buffer->end == 0)
         free(buffer->bytes);
     buffer->bytes = bytes;
@@ -180,7 +181,7 @@ static ph_status copy_descriptors(const int *descriptors, size_t count, struct p
     return PH_OK;
 }
 
-/* parcel_out: NULL without descriptors. */
+/* Copies the descriptors into a parcel; NULL in *parcel_out when there are none. */
 static ph_status make_parcel(const int *descriptors, size_t count, struct parcel **parcel_out)
 {
     *parcel_out = NULL;
@@ -207,7 +208,7 @@ static void add_parcel(struct ph__control_stream *stream, struct parcel *parcel)
     stream->last_parcel = &parcel->next;
 }
 
-/* tag_out: left alone without a key. */
+/* Computes the frame's tag; leaves tag_out alone when there is no key. */
 static ph_status make_tag(const struct ph__control_stream *stream, const unsigned char head[HEAD_BYTES],
     const void *body, size_t size, unsigned char tag_out[PH_FRAME_TAG_BYTES])
 {
@@ -261,7 +262,7 @@ static void attach(struct msghdr *header, char *control, size_t control_bytes, c
     memcpy(CMSG_DATA(rights), parcel->descriptors, parcel->count * sizeof(int));
 }
 
-/* Sends up to where the next descriptors have to leave. */
+/* Sends bytes up to the position of the next descriptors. */
 static ssize_t send_some(struct ph__control_stream *stream)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PH_CONTROL_MAX_DESCRIPTORS * sizeof(int))];
@@ -331,7 +332,7 @@ static ph_status keep_descriptors(struct ph__control_stream *stream, struct msgh
     return PH_OK;
 }
 
-/* How much more may be kept: up to the largest frame that is believed. */
+/* Returns the bytes that may still be buffered: up to the largest acceptable frame. */
 static size_t room_left(const struct ph__control_stream *stream)
 {
     const size_t used = stream->in.end - stream->in.begin;
@@ -381,7 +382,7 @@ static void take_descriptors(struct ph__control_stream *stream, struct ph__contr
     memmove(stream->received, stream->received + frame->num_descriptors, stream->num_received * sizeof(int));
 }
 
-/* Of the frame that begins here, whose body has `size` bytes. */
+/* Checks the tag of the first buffered frame, whose body has `size` bytes. */
 static ph_status check_tag(struct ph__control_stream *stream, size_t size)
 {
     const unsigned char *head = (const unsigned char *)stream->in.bytes + stream->in.begin;

@@ -1,5 +1,5 @@
-/* A source that is removed while events are handed out may still be among them: it is marked, and freed when
- * the round is over. */
+/* The event loop. A source that is removed during a round may still have events in that round: it is marked,
+ * and freed when the round is over. */
 #include "net/event_loop.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@ static_assert(PH_GMAC_KEY_BYTES == PH_CONNECTION_KEY_BYTES, "a connection's key 
 struct ph__frame_key {
     struct ph__gmac *gmac;
     uint64_t num_frames; /* begun so far; never 2^64 in the life of a connection */
-    bool is_spent;       /* a tag did not fit */
+    bool is_spent;       /* a tag was wrong */
 };
 
 ph_status ph__frame_key_create(

@@ -9,9 +9,9 @@
 
 /* ---- waiting ---- */
 
-#define SPIN_NS 100000u        /* some times what waking costs */
-#define CROWDED_SPIN_NS 20000u /* about what it costs */
-#define TURNS_A_LOOK 16        /* at the clock */
+#define SPIN_NS 100000u        /* some times the cost of waking */
+#define CROWDED_SPIN_NS 20000u /* about the cost of waking */
+#define TURNS_A_LOOK 16        /* of spinning, between looks at the clock */
 
 static bool has_spun(struct ph__waiter *waiter)
 {
@@ -22,8 +22,9 @@ static bool has_spun(struct ph__waiter *waiter)
     return waiter->num_idle % TURNS_A_LOOK == 0 && ph__clock_ns() - waiter->idle_since_ns > SPIN_NS;
 }
 
-/* The clock is looked at after each offer: a program that does not wait for the hub keeps the processor for a
- * slice of some milliseconds, and what this thread waits for may have come long before. */
+/* Offers the core to other threads. Looks at the clock after each offer: a program that does not wait for the
+ * hub keeps the processor for a slice of some milliseconds, and what this thread waits for may have come long
+ * before. */
 static bool has_offered(struct ph__waiter *waiter)
 {
     if (waiter->num_idle == 1)
@@ -51,8 +52,9 @@ bool ph__waiter_should_sleep(struct ph__waiter *waiter)
     return false;
 }
 
-/* ---- doorbells: MSG_DONTWAIT holds for one call, and unlike O_NONBLOCK no holder of the other end can undo
- * it ---- */
+/* ---- doorbells ----
+ *
+ * MSG_DONTWAIT holds for one call; unlike O_NONBLOCK, no holder of the other end can undo it. */
 
 ph_status ph__doorbell_create(int ends_out[2])
 {
@@ -66,7 +68,7 @@ ph_status ph__doorbell_create(int ends_out[2])
 
 void ph__doorbell_ring(int end)
 {
-    /* A full socket has rung already, and a closed one has nobody to wake. */
+    /* A full socket has rung already, and a closed one has no thread to wake. */
     (void)!send(end, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

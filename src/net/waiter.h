@@ -1,6 +1,5 @@
-/* How a thread that has nothing to do passes its time until something comes: by spinning, which notices at
- * once but keeps a core, or by sleeping, which costs some 20 to 30 us to wake from; and the doorbells that
- * wake it. */
+/* Idle threads: they wait by spinning, which notices at once but keeps a core, or by sleeping, which takes
+ * some 20 to 30 us to wake from. Also the doorbells that wake them. */
 #ifndef PH_NET_WAITER_H
 #define PH_NET_WAITER_H
 
@@ -10,8 +9,8 @@
 #include "phloem/status.h"
 
 enum ph__wait_policy {
-    PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; where threads outnumber processors, a short spin that offers its core to
-                   * others, unless those are too busy to give it back */
+    PH_WAIT_AUTO, /* SPIN_THEN_SLEEP; when threads outnumber processors, a short spin that offers its core to
+                     other threads, unless those keep it too long */
     PH_WAIT_SPIN,
     PH_WAIT_SPIN_THEN_SLEEP,
     PH_WAIT_SLEEP
@@ -29,7 +28,7 @@ static inline void ph__waiter_init(struct ph__waiter *waiter, enum ph__wait_poli
     *waiter = (struct ph__waiter){.policy = policy, .is_crowded = is_crowded};
 }
 
-/* There was something to do. */
+/* Ends the idle time: there was work. */
 static inline void ph__waiter_reset(struct ph__waiter *waiter)
 {
     waiter->num_idle = 0;
@@ -43,22 +42,22 @@ static inline void ph__pause_briefly(void)
 #endif
 }
 
-/* There was nothing: waits a little, or says that it is time to sleep. */
+/* Called when there was no work: waits a little, or returns true when it is time to sleep. */
 bool ph__waiter_should_sleep(struct ph__waiter *waiter);
 
 /* ---- doorbells ---- */
 
 /* Doorbells wake a thread that sleeps in poll() or epoll_wait(): a pair of connected sockets, one end a
- * process. Ringing never blocks, whatever the other side does with its end; one that is closed tells that the
- * other process has ended. */
+ * process. Ringing never blocks, whatever the other side does with its end. A closed end means that the other
+ * process has ended. */
 
-/* Two ends; whoever holds one closes it. PH_ERROR_MEMORY when there are no more descriptors. */
+/* Gives two ends; their holders close them. PH_ERROR_MEMORY when no descriptors are left. */
 ph_status ph__doorbell_create(int ends_out[2]);
 
 void ph__doorbell_ring(int end);
 
-/* Takes what has been rung, or some of it: whoever rings without end is not waited for, but wakes once more.
- * false: nobody holds the other end any more. */
+/* Takes the rings, or some of them: a peer that rings without end does not hold up the thread, but wakes it
+ * once more. Returns false when the other end is closed. */
 bool ph__doorbell_answer(int end);
 
 #endif

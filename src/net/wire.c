@@ -94,7 +94,7 @@ void ph__wire_reader_init(struct ph__wire_reader *reader, const void *bytes, siz
     *reader = (struct ph__wire_reader){.bytes = bytes, .size = size};
 }
 
-/* The next bytes, size > 0; NULL: there are not so many, or there was a fault before. */
+/* Returns the next bytes, size > 0; NULL when there are fewer, or after a fault. */
 static const unsigned char *take(struct ph__wire_reader *reader, size_t size)
 {
     if (reader->fault != NULL)

@@ -1,9 +1,9 @@
-/* Control messages as bytes: numbers little-endian, one behind the other without padding, texts with their
- * length before them. Whoever reads knows what was written: nothing in the bytes says what they are.
+/* Control messages as bytes: numbers little-endian, one after another without padding, texts with their
+ * length before them. The reader must know what was written: the bytes do not describe themselves.
  *
- * Neither side needs checks on the way. A writer that ran out of room writes nothing more; a reader that met
- * a fault gives zeros and empty texts from there on; both tell at their finish. What was read counts only
- * after ph__wire_reader_finish has said PH_OK. Nothing is allocated. One thread at a time for each writer or
+ * Neither side needs checks on the way. A writer without room writes nothing more; a reader gives zeros and
+ * empty texts after a fault; finish reports both. Values that were read count only after
+ * ph__wire_reader_finish has returned PH_OK. Nothing is allocated. One thread at a time for each writer or
  * reader. */
 #ifndef PH_NET_WIRE_H
 #define PH_NET_WIRE_H
@@ -23,19 +23,18 @@ struct ph__wire_writer {
 
 void ph__wire_writer_init(struct ph__wire_writer *writer, void *buffer, size_t capacity);
 
-/* As they are, without their size. */
+/* Writes the bytes as they are, without their size. */
 void ph__wire_put_bytes(struct ph__wire_writer *writer, const void *bytes, size_t size);
 void ph__wire_put_u8(struct ph__wire_writer *writer, uint8_t number);
 void ph__wire_put_u16(struct ph__wire_writer *writer, uint16_t number);
 void ph__wire_put_u32(struct ph__wire_writer *writer, uint32_t number);
 void ph__wire_put_u64(struct ph__wire_writer *writer, uint64_t number);
 void ph__wire_put_f32(struct ph__wire_writer *writer, float number); /* its bits, whatever they mean */
-/* UTF-8 without control characters, at most max_bytes (below 64 Ki): a text that the other side would refuse
- * is a fault. */
+/* Writes UTF-8 without control characters, at most max_bytes (below 64 Ki); any other text is a fault, since
+ * the other side would reject it. */
 void ph__wire_put_text(struct ph__wire_writer *writer, const char *text, size_t max_bytes);
 
-/* The bytes written. PH_ERROR_USAGE when something did not fit or no such text was given; `what` names the
- * message. */
+/* Gives the size of the message. PH_ERROR_USAGE after a fault; `what` names the message. */
 ph_status ph__wire_writer_finish(const struct ph__wire_writer *writer, const char *what, size_t *size_out);
 
 /* ---- reading ---- */
@@ -53,14 +52,14 @@ uint16_t ph__wire_get_u16(struct ph__wire_reader *reader);
 uint32_t ph__wire_get_u32(struct ph__wire_reader *reader);
 uint64_t ph__wire_get_u64(struct ph__wire_reader *reader);
 float ph__wire_get_f32(struct ph__wire_reader *reader);
-/* Zeros after a fault. */
+/* Reads bytes; zeros after a fault. */
 void ph__wire_get_bytes(struct ph__wire_reader *reader, size_t size, void *bytes_out);
-/* NUL-terminated, so text_out has max_bytes + 1 bytes; a longer text is a fault, and one that is no UTF-8 or
- * has control characters. */
+/* Reads a NUL-terminated text: text_out has max_bytes + 1 bytes. A longer text, or one that is not UTF-8 or
+ * has control characters, is a fault. */
 void ph__wire_get_text(struct ph__wire_reader *reader, size_t max_bytes, char *text_out);
 
-/* PH_ERROR_DATA when anything was missing, refused or left over; `what` names the message, and from whom it
- * is. */
+/* Fails with PH_ERROR_DATA when anything was missing, invalid or left over; `what` names the message and its
+ * sender. */
 ph_status ph__wire_reader_finish(const struct ph__wire_reader *reader, const char *what);
 
 #endif

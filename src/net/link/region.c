@@ -1,4 +1,4 @@
-/* Seals: memfd_create(2), fcntl(2). */
+/* Memory regions. For seals see memfd_create(2), fcntl(2). */
 #include "net/link/region.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define LARGE_PAGE ((size_t)2 << 20)
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1; unlike MADV_HUGEPAGE it does not ask for a setting of the machine */
+#define MADV_COLLAPSE 25 /* Linux 6.1; unlike MADV_HUGEPAGE, needs no setting of the machine */
 #endif
 
 static ph_status map_at(
@@ -28,8 +28,8 @@ static ph_status map_at(
     return PH_OK;
 }
 
-/* Large regions lie on a multiple of 2 MiB, so that the kernel can use pages of that size:
- * ph__region_enlarge_pages. */
+/* Maps a region. Large regions lie on a multiple of 2 MiB, so that the kernel can use pages of that size
+ * (ph__region_enlarge_pages). */
 static ph_status map_region(
     const char *name, int descriptor, size_t size, bool is_writable, void **memory_out)
 {
@@ -115,8 +115,8 @@ ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct 
     return PH_OK;
 }
 
-/* Only what has a page can be collapsed: the first small one is touched, in a way that loses nothing that
- * others write. */
+/* Touches the first small page of each large one, since the kernel collapses only pages that exist. The
+ * atomic OR of 0 loses no concurrent write. */
 size_t ph__region_enlarge_pages(const struct ph__region *region, const void *begin, size_t size)
 {
     char *memory = region->memory;

@@ -1,7 +1,7 @@
-/* A ring has one writer, who alone moves `written`, and one reader, who alone moves `read`; each is published
- * with release and looked at with acquire. The reader says that it sleeps in `is_asleep`, then looks once
- * more; the writer publishes, then looks whether the reader sleeps. These four are sequentially consistent,
- * so that not both can miss the other. */
+/* Links over shared memory. A ring has one writer, which alone moves `written`, and one reader, which alone
+ * moves `read`; each is published with release and read with acquire. The reader sets `is_asleep`, then looks
+ * once more; the writer publishes, then looks whether the reader sleeps. These four are sequentially
+ * consistent, so that at least one side sees the other. */
 #include "net/link/shared_link.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 struct ring { /* in shared memory */
     _Alignas(64) _Atomic uint64_t written;
     _Alignas(64) _Atomic uint64_t read;
-    _Atomic uint32_t is_asleep; /* beside `read`: both are the reader's */
+    _Atomic uint32_t is_asleep; /* beside `read`: the reader writes both */
     _Alignas(64) struct ph__message messages[];
 };
 
@@ -25,8 +25,8 @@ struct shared_link {
     struct ph__link link; /* first */
     struct ring *out, *in;
     uint64_t capacity;
-    uint64_t written, published; /* of out: queued, and shown to the other side */
-    uint64_t seen_read;          /* of out: how far the other side was when last looked at */
+    uint64_t written, published; /* of out: queued, and published to the other side */
+    uint64_t seen_read;          /* of out: the other side's position when last read */
     uint64_t read, seen_written; /* of in */
 };
 
@@ -69,7 +69,7 @@ static void publish(struct shared_link *self)
     }
 }
 
-/* Whether there is a message to read. */
+/* Tells whether there is a message to read. PH_ERROR_PEER when the writer has overrun the ring. */
 static ph_status look(struct shared_link *self, bool *is_there_out)
 {
     if (self->read == self->seen_written) {

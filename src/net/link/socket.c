@@ -19,8 +19,8 @@
 #define KEEPALIVE_IDLE_S 1
 #define KEEPALIVE_PROBES 3
 #define USER_TIMEOUT_MS 4000
-#define RETRY_MS 20               /* between two looks whether somebody listens */
-#define FIRST_SHARE_NS 250000000u /* of a name's addresses, to answer; twice as much the next time */
+#define RETRY_MS 20               /* between two tries for a listener */
+#define FIRST_SHARE_NS 250000000u /* first time limit of each address of a name; doubles with each round */
 
 /* ---- addresses ---- */
 
@@ -47,10 +47,10 @@ static ph_status split(const char *address, struct host_port *parts_out)
 
 struct patience {
     struct ph__wait wait;
-    int watched; /* it ends, too, when something can be read there; -1: only at the deadline */
+    int watched; /* readable input here ends the wait, too; -1: only the deadline does */
 };
 
-/* Pauses before another look. false: it is too late for one. */
+/* Pauses before another try. Returns false when the wait is over. */
 static bool may_try_again(struct patience *patience)
 {
     struct pollfd watched = {.fd = patience->watched, .events = POLLIN};
@@ -78,13 +78,13 @@ static ph_status look_up(
 static void set(int socket, int level, int option, int value)
 {
     setsockopt(
-        socket, level, option, &value, sizeof value); /* a wish: without it things are slower to be noticed */
+        socket, level, option, &value, sizeof value); /* a hint: without it, some things are noticed later */
 }
 
-/* Not every process may have CUBIC; Reno, every one. */
+/* Tries CUBIC, then Reno: not every process may use CUBIC, but every one may use Reno. */
 void ph__socket_avoid_pacing(int socket, const struct sockaddr *address)
 {
-    static const char pacing[] = "bbr" /* and what its versions add */, cubic[] = "cubic", reno[] = "reno";
+    static const char pacing[] = "bbr" /* and its versions */, cubic[] = "cubic", reno[] = "reno";
     char chosen[16] = ""; /* TCP_CA_NAME_MAX */
     socklen_t size = sizeof chosen;
     if (!ph__is_loopback(address) || getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, chosen, &size) != 0 ||
@@ -143,7 +143,7 @@ ph_status ph__socket_listen(const char *address, int *socket_out)
     return PH_OK;
 }
 
-/* 0, or the error. */
+/* Waits until the socket is connected. Returns 0 or the error. */
 static int finish_connect(int socket, struct patience *patience)
 {
     struct pollfd polled[2] = {
@@ -161,8 +161,8 @@ static int finish_connect(int socket, struct patience *patience)
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-/* Where nobody listens, a connection may come about all the same, if its own end is given the very port that
- * it goes to. */
+/* Tells whether a connection leads to itself. Where no server listens, a connection can still succeed, when
+ * its own end is given the very port that it connects to. */
 static bool is_with_itself(int socket)
 {
     struct sockaddr_storage here = {0}, there = {0};
@@ -181,7 +181,7 @@ static int connect_to(const struct addrinfo *place, struct patience *patience, i
     }
     ph__socket_avoid_pacing(connected, place->ai_addr);
     int error = connect(connected, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
-    if (error == EINPROGRESS || error == EINTR) /* a signal does not end it */
+    if (error == EINPROGRESS || error == EINTR) /* a signal does not end the attempt */
         error = finish_connect(connected, patience);
     if (error == 0 && is_with_itself(connected))
         error = ECONNREFUSED;
@@ -194,21 +194,21 @@ static int connect_to(const struct addrinfo *place, struct patience *patience, i
     return -1;
 }
 
-enum { NO_ERROR, LASTING, PASSING, STARTING }; /* what is to be expected of it */
+enum { NO_ERROR, LASTING, PASSING, STARTING }; /* prospects of another try */
 
-/* Passing is what may be over soon, as when a network is about to start; or what took longer than its share.
- */
+/* Returns the prospects of an error. Passing errors may soon be over, as when a network is starting, or are
+ * time limits of an address. */
 static int prospect_of(int error)
 {
-    if (error == ECONNREFUSED) /* a server may yet come there */
+    if (error == ECONNREFUSED) /* a server may yet start there */
         return STARTING;
     if (error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT)
         return PASSING;
     return error != 0 ? LASTING : NO_ERROR;
 }
 
-/* A place that does not answer must not use up the time of those behind it: of several each has share_ns. The
- * error is the one with the best prospects, of the first place that has it. */
+/* Connects to one of the places. Of several, each has share_ns, so that a place that does not reply leaves
+ * time for those behind it. The error is the first one with the best prospects. */
 static int connect_to_any(
     const struct addrinfo *places, uint64_t share_ns, struct patience *patience, int *error_out)
 {
@@ -241,7 +241,7 @@ ph_status ph__socket_connect_while(
         return patience.wait.is_stopped ? ph__wait_stopped(&patience.wait) : looked_up;
     do {
         connected = connect_to_any(found, share_ns, &patience, &error);
-        if (share_ns < patience.wait.deadline_ns) /* the way may be a long one */
+        if (share_ns < patience.wait.deadline_ns) /* the route may be slow */
             share_ns *= 2;
     } while (connected < 0 && prospect_of(error) > LASTING && may_try_again(&patience));
     freeaddrinfo(found);
@@ -322,7 +322,7 @@ ph_status ph__socket_connect_local(const char *name, uint32_t timeout_ms, int *s
     PH_TRY(local_address(name, &address, &size));
     do
         connected = connect_to_local(&address, size, &error);
-    while (connected < 0 && error == EAGAIN && may_try_again(&patience)); /* as many as can wait there do */
+    while (connected < 0 && error == EAGAIN && may_try_again(&patience)); /* the listener's queue is full */
     if (connected < 0)
         return ph_fail(PH_ERROR_PEER, "the hub's local socket cannot be reached: %s", strerror(error));
     *socket_out = connected;
@@ -346,7 +346,7 @@ int ph__socket_peer_process(int socket)
     if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &process_size) == 0)
         return process;
 #endif
-    /* A number could be another process's by now, but then the socket tells of the end of the first. */
+    /* The number could be another process's by now, but then the socket reports the end of the first one. */
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid > 0)
         process = (int)syscall(SYS_pidfd_open, who.pid, 0);
     return process;

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* In the host's byte order, also of one that is written as IPv6. false: it has none. */
+/* Gives an IPv4 address in the host's byte order, also one mapped to IPv6; false when the address has
+ * none. */
 static bool ipv4_of(const struct sockaddr *address, uint32_t *number_out)
 {
     uint32_t number = 0;
@@ -35,7 +36,7 @@ bool ph__is_loopback(const struct sockaddr *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-/* ---- what a socket is ---- */
+/* ---- addresses of sockets ---- */
 
 typedef int name_function(int socket, struct sockaddr *address, socklen_t *size);
 

@@ -1,4 +1,5 @@
-/* A queue of frames goes out; one frame comes in at a time, in three parts: head, payload, tag. */
+/* Links over TCP. A queue of frames goes out; one frame comes in at a time, in three parts: head, payload,
+ * tag. */
 #include "net/link/tcp_link.h"
 
 #include <assert.h>
@@ -20,7 +21,7 @@
 #define FRAME_MAGIC 0x31425048u /* "HPB1" */
 #define FRAMES_A_CALL 64        /* of one sendmsg */
 #define LEAST_REGISTERED_BYTES 8192
-#define BYTES_A_TURN ((size_t)512 << 10) /* received before others have their turn */
+#define BYTES_A_TURN ((size_t)512 << 10) /* received before other links have their turn */
 
 struct out_frame {
     struct ph__message message;
@@ -34,11 +35,11 @@ struct tcp_link {
     struct ph__frame_key *send_key, *receive_key;
     const struct ph__region *registered;
     size_t tag_bytes; /* 0 without keys */
-    /* Going out: frames [first, end) of the ring; of the first, `sent` bytes have left. */
+    /* Sending: frames [first, end) of the ring; of the first, `sent` bytes have left. */
     struct out_frame *frames;
     uint64_t mask, first, end;
     size_t sent;
-    /* Coming in: `received` bytes of the part that is being received. */
+    /* Receiving: `received` bytes of the current part. */
     enum { IN_HEAD, IN_PAYLOAD } part;
     size_t received; /* of the head; or of payload and tag together */
     unsigned char head[PH_TCP_FRAME_BYTES], tag[PH_FRAME_TAG_BYTES];
@@ -113,7 +114,7 @@ static int add_part(struct iovec *parts, int count, const void *bytes, size_t si
     return count + 1;
 }
 
-/* Whether the payload's pages are sent as they are: few bytes are copied faster. */
+/* Tells whether the payload is sent from its pages: a small one is copied faster. */
 static bool is_registered(const struct tcp_link *self, const struct out_frame *frame)
 {
     const uintptr_t payload = (uintptr_t)frame->payload;
@@ -122,8 +123,8 @@ static bool is_registered(const struct tcp_link *self, const struct out_frame *f
            payload - (uintptr_t)self->registered->memory < self->registered->size;
 }
 
-/* The bytes of frames that can leave with one sendmsg: up to a registered payload, which does not.
- * is_last_out: nothing follows them. */
+/* Lists the bytes of frames that one sendmsg can send: up to a registered payload, which is sent on its own.
+ * is_last_out: no payload follows them. */
 static int list_parts(const struct tcp_link *self, struct iovec *parts, bool *is_last_out)
 {
     int count = 0;
@@ -155,7 +156,7 @@ static ssize_t send_parts(struct tcp_link *self)
     return sendmsg(self->link.descriptor, &header, MSG_DONTWAIT | MSG_NOSIGNAL | (is_last ? 0 : MSG_MORE));
 }
 
-/* The payload of the first frame, of which `sent` bytes have left, head included. */
+/* Sends the payload of the first frame, of which `sent` bytes have left, head included. */
 static ssize_t send_pages(struct tcp_link *self, const struct out_frame *frame)
 {
     const size_t done = self->sent - sizeof frame->head;
@@ -174,7 +175,8 @@ static ssize_t send_some(struct tcp_link *self)
     return is_in_payload && is_registered(self, frame) ? send_pages(self, frame) : send_parts(self);
 }
 
-/* What has left; tells the owner of each frame that has left whole. */
+/* Accounts for bytes that have left. Calls the owner for each frame that has left whole, and returns their
+ * number. */
 static size_t take_off(struct tcp_link *self, size_t bytes)
 {
     size_t num_frames = 0;
@@ -248,8 +250,8 @@ static ph_status end_frame(struct tcp_link *self)
     return self->link.owner.arrived(self->link.owner.context, &self->message);
 }
 
-/* Where the next bytes go: the rest of this frame, and the head of the next one behind it. The head's bytes
- * may be written over: those of this frame are decoded, and summed only before more is received. */
+/* Lists the places of the next bytes: the rest of this frame, and the head of the next one behind it. Without
+ * tags, the frame's own head is decoded by then and may be overwritten; a tag still needs it. */
 static int list_wanted(struct tcp_link *self, struct iovec *parts)
 {
     int count = 0;
@@ -258,12 +260,12 @@ static int list_wanted(struct tcp_link *self, struct iovec *parts)
         return add_part(parts, count, self->head, sizeof self->head, &skip);
     if (self->payload_bytes > 0)
         count = add_part(parts, count, self->payload, self->payload_bytes, &skip);
-    if (self->tag_bytes > 0) /* the head is still needed for the tag */
+    if (self->tag_bytes > 0) /* the tag still needs the head */
         return add_part(parts, count, self->tag, self->tag_bytes, &skip);
     return add_part(parts, count, self->head, sizeof self->head, &skip);
 }
 
-/* Accounts for bytes that have come; `*num_moved` counts frames. */
+/* Accounts for bytes that have arrived; `*num_moved` counts frames. */
 static ph_status take_in(struct tcp_link *self, size_t bytes, size_t *num_moved)
 {
     self->received += bytes;
@@ -323,13 +325,13 @@ static ph_status tcp_progress(struct ph__link *link, size_t max_messages, size_t
 
 static bool tcp_begin_sleep(struct ph__link *link)
 {
-    (void)link; /* the socket itself wakes whoever polls it */
+    (void)link; /* the socket itself wakes the thread that polls it */
     return true;
 }
 
 static bool tcp_end_sleep(struct ph__link *link)
 {
-    (void)link; /* the next progress tells */
+    (void)link; /* the next progress reports the end */
     return true;
 }
 
@@ -381,10 +383,10 @@ ph_status ph__tcp_link_create(const struct ph__tcp_link_options *options, struct
     self->registered = options->registered;
     self->tag_bytes = options->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     self->mask = options->capacity - 1;
-    /* Whoever computes for seconds may leave what was sent to him where it is: he is not dead. Hosts that
-     * are, the control connection notices, which nobody leaves full. Where the link has a way of its own and
-     * that alone has died, keepalive tells the side that has sent nothing; where both have, a wait ends
-     * first. */
+    /* A peer that is busy computing may leave its socket unread for seconds; that is no failure. The control
+     * connection, which every side empties, notices hosts that have failed. When the link has another route,
+     * and that route alone has failed, keepalive tells a side that has sent nothing; when both have sent, a
+     * wait times out first. */
     const unsigned none = 0;
     setsockopt(options->socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
     *link_out = &self->link;

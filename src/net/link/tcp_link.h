@@ -1,17 +1,18 @@
-/* Links over TCP: each message is a frame of 24 bytes and its payload, sent from where it lies and received
- * to where the owner wants it, by as few system calls as a stream allows: many frames with one sendmsg, a
+/* Links over TCP. Each message is a frame of 24 bytes and its payload, sent from where it lies and received
+ * where the owner wants it, by as few system calls as a stream allows: many frames with one sendmsg, a
  * payload and the next frame's head with one recvmsg.
  *
- * A payload that lies in a registered region is not even copied by the sending kernel: its pages go out as
- * they are (sendfile(2)), and are read when the other side takes them. So who registers memory promises not
- * to write a payload before the other side has answered it – owner.sent says only that the link itself has
- * done with it – and moves the link in threads that block SIGPIPE.
+ * The sending kernel does not copy a payload that lies in a registered region: its pages go out as they are
+ * (sendfile(2)) and are read when the other side takes them. So an owner that registers memory must not write
+ * a payload before the other side has replied to it – owner.sent says only that the link itself has finished
+ * with it – and must move the link in threads that block SIGPIPE.
  *
- * How long the other side leaves what was sent to it is no error of a link: TCP_USER_TIMEOUT is taken off the
- * socket. That its host is gone, a connection that nobody leaves full has to tell.
+ * A link does not limit how long the other side leaves its input unread: TCP_USER_TIMEOUT is switched off. A
+ * connection that is always emptied, such as the control connection, has to notice that the other host is
+ * gone.
  *
- * With keys each frame carries a tag (frame_key.h), and arrives only when the tag fits. Little-endian on the
- * wire. */
+ * With keys, each frame carries a tag (frame_key.h), and arrives only when the tag is right. Little-endian on
+ * the wire. */
 #ifndef PH_NET_TCP_LINK_H
 #define PH_NET_TCP_LINK_H
 
@@ -29,12 +30,13 @@ struct ph__tcp_link_options {
     struct ph__link_owner owner;
 };
 
-size_t ph__tcp_link_bytes(size_t capacity); /* of memory, without keys */
+size_t ph__tcp_link_bytes(size_t capacity); /* memory, without keys */
 
-/* PH_ERROR_MEMORY; socket and keys are then the caller's. */
+/* Creates a link. PH_ERROR_MEMORY; the caller then keeps socket and keys. */
 ph_status ph__tcp_link_create(const struct ph__tcp_link_options *options, struct ph__link **link_out);
 
-/* The head of a frame, as bytes: what the fuzz target and the link share. PH_ERROR_PEER for what is none. */
+/* Encodes and decodes the head of a frame, for the link and its fuzz target. PH_ERROR_PEER for bytes that are
+ * no head. */
 void ph__tcp_frame_encode(
     const struct ph__message *message, uint32_t payload_bytes, unsigned char head_out[PH_TCP_FRAME_BYTES]);
 ph_status ph__tcp_frame_decode(const unsigned char head[PH_TCP_FRAME_BYTES], struct ph__message *message_out,

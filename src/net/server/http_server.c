@@ -1,5 +1,5 @@
-/* Over libmicrohttpd in its mode without threads: it waits with an epoll descriptor of its own, which may
- * itself be waited for. */
+/* The HTTP server, over libmicrohttpd in its mode without threads: it waits with an epoll descriptor of its
+ * own, which can itself be polled. */
 #include "net/server/http_server.h"
 
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include "base/memory/memory.h"
 #include "net/link/socket.h"
 
-#define MAX_HEAD_BYTES ((size_t)16 << 10) /* and what a connection needs beside its head */
+#define MAX_HEAD_BYTES ((size_t)16 << 10) /* of a connection, its request's head included */
 #define IDLE_SECONDS 10
 #define DEFAULT_ADDRESS "127.0.0.1:0"
 
@@ -39,7 +39,7 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned
     return result;
 }
 
-/* `text` is static. */
+/* Sends an error; `text` is static. */
 static enum MHD_Result refuse(
     struct MHD_Connection *connection, unsigned code, const char *header, const char *value, char *text)
 {
@@ -77,8 +77,8 @@ static enum MHD_Result send_page(
     return send_response(connection, MHD_HTTP_OK, "Content-Type", page->content_type, response);
 }
 
-/* Called when a request's head is there, for each piece of its body, and at its end, which is where an answer
- * leaves the connection open for the next request. */
+/* Called when a request's head has arrived, for each piece of its body, and at its end. Answers at the end,
+ * which leaves the connection open for the next request. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *path,
     const char *method, const char *version, const char *body, size_t *body_size, void **has_begun)
 {
@@ -87,7 +87,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     (void)version, (void)body;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET", not_allowed);
-    if (*body_size > 0) /* which no GET needs */
+    if (*body_size > 0) /* no GET needs a body */
         return MHD_NO;
     if (*has_begun == NULL) {
         *has_begun = server;
@@ -101,7 +101,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 
 /* ---- the server ---- */
 
-/* The daemon owns the socket from here on. */
+/* Starts the daemon, which owns the socket even after an error. */
 static ph_status start_daemon(struct ph__http_server *server, int listener)
 {
     server->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, server, MHD_OPTION_LISTEN_SOCKET,

@@ -24,7 +24,8 @@ static void put(struct ph__prometheus *text, const char *word)
     put_bytes(text, word, strlen(word));
 }
 
-/* What would end a line, or what is quoted, is escaped; the format knows no other escapes. */
+/* Writes a text, escaping line ends, backslashes and, between quotes, quotes; the format has no other
+ * escapes. */
 static void put_escaped(struct ph__prometheus *text, const char *value, bool is_quoted)
 {
     for (size_t left = strlen(value), size; left > 0; left -= size, value += size) {

@@ -1,12 +1,12 @@
-/* Metrics in Prometheus' text format, version 0.0.4: families of samples, which are told apart by labels.
+/* Metrics in Prometheus' text format, version 0.0.4: families of samples, which differ in their labels.
  *
  *     # HELP phloem_hub_pushes_total Chunks received from workers.
  *     # TYPE phloem_hub_pushes_total counter
  *     phloem_hub_pushes_total{job="click model",link="tcp"} 1024
  *
- * Names of metrics and labels are the program's own words, of letters, digits and underscores, and a unit or
- * _total at their end; values of labels may be any bytes. Writing needs no checks: the first error makes what
- * follows do nothing, and ph__prometheus_finish returns it. One thread at a time. */
+ * Names of metrics and labels are words of the program, of letters, digits and underscores, and end in a unit
+ * or _total. Values of labels may be any bytes. Writing needs no checks: after the first error the functions
+ * do nothing, and ph__prometheus_finish returns it. One thread at a time. */
 #ifndef PH_NET_PROMETHEUS_H
 #define PH_NET_PROMETHEUS_H
 
@@ -26,7 +26,7 @@ struct ph__prometheus_label {
 
 struct ph__prometheus {
     struct ph__writer *writer; /* borrowed */
-    const char *family;        /* borrowed until the next one begins */
+    const char *family;        /* borrowed until the next family begins */
     ph_status status;
 };
 
@@ -36,7 +36,7 @@ void ph__prometheus_init(struct ph__prometheus *text, struct ph__writer *writer)
 void ph__prometheus_begin(
     struct ph__prometheus *text, enum ph__prometheus_kind kind, const char *family, const char *help);
 
-/* A sample of the family, of labels that no other of it has. */
+/* Writes a sample of the family; its labels differ from those of the other samples. */
 void ph__prometheus_count(struct ph__prometheus *text, const struct ph__prometheus_label *labels,
     size_t num_labels, uint64_t count);
 
