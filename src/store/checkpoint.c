@@ -9,7 +9,8 @@ static ph_status list_model(
     return state != NULL ? ph__tensor_list_add_state(list, state) : PH_OK;
 }
 
-/* Neither rows that were rounded for scoring nor parts of tables are the model that was learnt. */
+/* Lists a whole model that was learnt: fails for rows that were rounded for scoring and for parts of
+ * tables. */
 static ph_status list_whole_model(
     struct ph__tensor_list *list, const struct ph_store *store, const struct ph_state *state)
 {

@@ -1,5 +1,5 @@
-/* Tensors and shards of them out of a checkpoint's folder, whatever pieces it has them in; and the sum over
- * all of it. */
+/* Loads tensors and shards of them from a checkpoint's folder, however it is cut into pieces, and sums
+ * them. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +11,23 @@
 #include "store/checkpoint_layout.h"
 #include "store/tensor_list.h"
 
-/* Where some columns of a piece are wanted, whole rows are read, so many bytes at once, unless they are
- * longer than a page: nothing is saved by leaving out less. */
+/* Block size for pieces of which some columns are wanted. Whole rows are read, up to BLOCK_BYTES at once,
+ * unless they are longer than a page: leaving out less saves nothing. */
 enum { BLOCK_BYTES = 1 << 16, PAGE_BYTES = 4096 };
 
-/* Of whole rows that are read before whoever waits hears of it. */
+/* Bytes of whole rows that are read between two calls of the folder's meanwhile. */
 #define STRETCH_BYTES ((size_t)1 << 20)
 
 /* ---- reading ---- */
 
-/* What of a piece is wanted, and where it goes. */
+/* A read of a piece, and its destination. */
 struct piece_read {
     const struct ph__safetensors *file;
     const struct ph__layout_piece *piece;
-    struct ph__area common; /* of the logical tensor */
+    struct ph__area common; /* area of the logical tensor */
     size_t element;         /* bytes */
-    char *out;              /* of the common area's first element */
-    size_t out_row_bytes;   /* between rows */
+    char *out;              /* place of the common area's first element */
+    size_t out_row_bytes;   /* from row to row */
 };
 
 static uint64_t place_in_piece(const struct piece_read *read, size_t row, size_t column)
@@ -37,7 +37,7 @@ static uint64_t place_in_piece(const struct piece_read *read, size_t row, size_t
     return (uint64_t)element * read->element;
 }
 
-/* Whole rows of the piece, some at a time, of which the wanted columns are copied. */
+/* Reads whole rows of the piece, some at a time, and copies their wanted columns. */
 static ph_status read_through(const struct piece_read *read)
 {
     char block[BLOCK_BYTES];
@@ -54,7 +54,7 @@ static ph_status read_through(const struct piece_read *read)
     return PH_OK;
 }
 
-/* Row by row, what is wanted of each. */
+/* Reads the wanted columns row by row. */
 static ph_status read_rows(const struct piece_read *read)
 {
     const struct ph__area *common = &read->common;
@@ -104,7 +104,7 @@ static size_t stretch_rows(size_t row_bytes)
 
 /* ---- checking ---- */
 
-/* "F32 (20,16)" */
+/* Writes "F32 (20,16)". */
 static void describe(enum ph_dtype dtype, const struct ph_shape *shape, char text[128])
 {
     int length = snprintf(text, 128, "%s (", ph_dtype_name(dtype));
@@ -159,14 +159,14 @@ ph_status ph__folder_check_no_others(
 
 /* ---- loading ---- */
 
-/* A tensor that is filled: `area` is what it is of the folder's tensor `index`. */
+/* A tensor to be filled: it has `area` of the folder's tensor `index`. */
 struct source {
     const struct ph__folder *folder;
     size_t index;
     struct ph__area area;
 };
 
-/* The tensor is one that the folder has. */
+/* Finds the source of a tensor that the folder has. */
 static struct source find_source(const struct ph__folder *folder, const struct ph_tensor *tensor)
 {
     const struct source source = {folder, ph__folder_find(folder, tensor->name), ph__tensor_area(tensor)};
@@ -228,7 +228,7 @@ static ph_status digest_tensor(
     return PH_OK;
 }
 
-/* Room for the rows of any tensor that are read at once. */
+/* Returns the bytes of the largest block of rows that is read at once. */
 static size_t digest_bytes(const struct ph__folder *folder)
 {
     size_t bytes = STRETCH_BYTES;

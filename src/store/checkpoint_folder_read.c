@@ -1,5 +1,5 @@
-/* Opening a checkpoint's folder: nothing that the index says is believed before it has been compared with the
- * files. A single file is a folder whose tensors are all whole. */
+/* Opens a checkpoint's folder. Compares all that the index says with the files before using it. A single file
+ * is a folder whose tensors are all whole. */
 #include "store/checkpoint_layout.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int compare_files(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* The file is the one that the index was made for. */
+/* Checks that the file is the one that the index was made for. */
 static ph_status check_file(const struct ph__folder_file *file, const struct ph__json *said)
 {
     const char *seal = ph__json_as_text(ph__json_get(said, PH_SEAL_KEY), "");
@@ -64,7 +64,7 @@ static ph_status open_files(struct ph__folder *folder)
 
 /* ---- tensors of the files ---- */
 
-/* A tensor of a file as a whole one, which is what it is unless the index says otherwise. */
+/* Returns a file's tensor as a whole one; the index may make it a part later. */
 static struct ph__layout_piece whole_piece(const struct ph__folder *folder, size_t file, size_t index)
 {
     const struct ph_tensor tensor = ph__safetensors_tensor(folder->files[file].tensors, index);
@@ -123,7 +123,7 @@ static ph_status fail_part(const struct ph__folder *folder, const char *name, co
     return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no part of '%s'", folder->index_path, stored, name);
 }
 
-/* What a file has of a tensor that is cut is an area of it. */
+/* Reads the entry of a cut tensor's piece: the area of the tensor that a file has. */
 static ph_status read_piece(
     struct ph__folder *folder, const char *name, const struct ph_shape *shape, const struct ph__json *said)
 {
@@ -150,7 +150,7 @@ static ph_status read_piece(
     return PH_OK;
 }
 
-/* Vectors and matrices are cut, and nothing else. */
+/* Reads the entry of a cut tensor. Only vectors and matrices are cut. */
 static ph_status read_cut(struct ph__folder *folder, const char *name, const struct ph__json *said)
 {
     const struct ph__json *pieces = ph__json_get(said, "pieces");
@@ -208,7 +208,7 @@ static ph_status open_index(struct ph__folder *folder)
     return read_parts(folder);
 }
 
-/* `open` is one of the two ways to open a safetensors file. */
+/* Opens a single file with one of the two functions that open a safetensors file. */
 static ph_status open_only_file(
     struct ph__folder *folder, ph_status (*open)(const char *path, struct ph__safetensors **file_out))
 {
@@ -287,7 +287,7 @@ void ph__folder_set_meanwhile(struct ph__folder *folder, const struct ph__meanwh
     folder->meanwhile = meanwhile != NULL ? *meanwhile : (struct ph__meanwhile){0};
 }
 
-/* ---- looking ---- */
+/* ---- contents ---- */
 
 size_t ph__folder_num_files(const struct ph__folder *folder)
 {

@@ -1,7 +1,7 @@
-/* Writing a checkpoint's folder: the writers' files, and the index over them.
+/* Writes a checkpoint's folder: the writers' files, and their index.
  *
- * A description is the JSON text {"file", "bytes", "sha256", "tensors": [{"name", "stored", "dtype", "shape",
- * and the area of a shard}]}: what the index has to know of a file. */
+ * A description tells the index about a file. It is the JSON text {"file", "bytes", "sha256", "tensors":
+ * [{"name", "stored", "dtype", "shape", and the area of a shard}]}. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static ph_status fail_path(const char *path)
     return ph__out_of_memory("a path in %s", path);
 }
 
-/* ---- what was there before ---- */
+/* ---- the folder's former checkpoint ---- */
 
 static ph_status remove_file(const char *path)
 {
@@ -40,7 +40,7 @@ static ph_status remove_part(void *argument, const char *name)
 {
     const char *folder = argument;
     const bool is_part = begins_with(name, "part-") && strstr(name, ".safetensors") != NULL;
-    if (!is_part && !begins_with(name, PH_FOLDER_INDEX)) /* the index that was not written to its end */
+    if (!is_part && !begins_with(name, PH_FOLDER_INDEX)) /* also an index that was not written to its end */
         return PH_OK;
     struct ph__arena arena = {0};
     const char *path = ph__path_join(&arena, folder, name);
@@ -49,7 +49,7 @@ static ph_status remove_part(void *argument, const char *name)
     return status;
 }
 
-/* The index is gone for good before the first of its files is. */
+/* Removes the index durably, before the first of its files is removed. */
 static ph_status remove_index(const char *folder)
 {
     struct ph__arena arena = {0};
@@ -71,8 +71,8 @@ ph_status ph__folder_begin(const char *path)
 
 /* ---- a writer's file ---- */
 
-/* What is written by this writer: not the numbers of rows that others have as well, and no shard without
- * elements. */
+/* Tells whether this writer writes the tensor. Others write the numbers of rows that they hold as well, and
+ * shards without elements are not written. */
 static bool is_written(const struct ph_tensor *tensor)
 {
     if (!ph__tensor_is_shard(tensor))
@@ -80,7 +80,7 @@ static bool is_written(const struct ph_tensor *tensor)
     return ph_shape_elements(&tensor->shape) > 0 && (tensor->shape.num_dims > 1 || tensor->first_column == 0);
 }
 
-/* The tensor as the file names it, in *tensor, and what the index says of it. */
+/* Adds the index's entry for the tensor, and gives *tensor its name in the file. */
 static ph_status describe_tensor(struct ph__arena *arena, struct ph_tensor *tensor, struct ph__json *tensors)
 {
     const struct ph_shape shape = ph__tensor_whole(tensor);
@@ -101,7 +101,7 @@ static ph_status describe_tensor(struct ph__arena *arena, struct ph_tensor *tens
 struct part_file {
     struct ph__arena arena;
     const char *name, *path;
-    struct ph_tensor *tensors; /* as they are stored */
+    struct ph_tensor *tensors; /* with their names in the file */
     size_t num_tensors;
     struct ph__json *listed;
 };
@@ -124,7 +124,7 @@ static ph_status list_tensors(
     return PH_OK;
 }
 
-/* Bytes and seal of the file that was written. */
+/* Adds the bytes and the seal of the written file. */
 static ph_status describe_bytes(const struct part_file *file, struct ph__json *description)
 {
     struct ph__safetensors *written;
@@ -163,13 +163,13 @@ ph_status ph__folder_write_part(const char *path, size_t writer, size_t num_writ
     return status;
 }
 
-/* The index of a checkpoint's folder, made of what the writers said of their files. */
+/* A commit of a checkpoint's index from the writers' descriptions. */
 
 struct commit {
     const char *path;
     struct ph__arena arena;
     size_t num_writers;
-    struct ph__json **descriptions; /* (num_writers), parsed; they own what the layout names */
+    struct ph__json **descriptions; /* (num_writers), parsed; they own the names in the layout */
     struct ph__layout layout;
 };
 
@@ -179,7 +179,7 @@ static ph_status fail_description(const struct commit *commit, size_t writer)
         commit->path, writer + 1, commit->num_writers);
 }
 
-/* ---- what the writers said ---- */
+/* ---- the writers' descriptions ---- */
 
 static ph_status read_tensor(struct commit *commit, size_t writer, const struct ph__json *tensor)
 {
@@ -201,7 +201,8 @@ static ph_status read_tensor(struct commit *commit, size_t writer, const struct 
     return ph__layout_add(&commit->layout, &piece);
 }
 
-/* The file is there, as the writer left it: seen from here, which may be another host. */
+/* Checks that the file is there with the writer's size, as seen from this process, which may run on another
+ * host. */
 static ph_status check_file(struct commit *commit, size_t writer, const struct ph__json *description)
 {
     const char *name =

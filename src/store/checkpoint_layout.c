@@ -64,7 +64,7 @@ static ph_status fail_cover(const struct ph__layout_piece *piece, const struct p
     return status;
 }
 
-/* areas: room for those of the tensor. */
+/* Checks a tensor's pieces. areas: scratch for at least as many areas as the tensor has pieces. */
 static ph_status check_tensor(
     const struct ph__layout_tensor *tensor, struct ph__area *areas, const char *where, ph_status error_status)
 {

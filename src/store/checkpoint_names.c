@@ -41,7 +41,7 @@ static ph_status take_name(const char *draft, const char *path)
     return ph_fail(PH_ERROR_DISK, "%s: cannot be put in its place: %s", path, strerror(errno));
 }
 
-/* Of a file system that cannot exchange names. */
+/* Tells whether the error means that the file system cannot exchange names. */
 static bool is_unknown_there(int error)
 {
     return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
@@ -99,7 +99,7 @@ static bool are_same_folder(const char *from, const char *to)
            strcmp(seal, other) == 0;
 }
 
-/* Where a folder is linked, or makes way: of a folder its index last. */
+/* Links a checkpoint at the draft's path; links a folder's index last. */
 static ph_status link_draft(const char *from, const char *draft)
 {
     struct linking linking = {from, draft};

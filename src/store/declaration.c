@@ -5,7 +5,7 @@
 #include "base/memory/memory.h"
 #include "base/rng.h"
 
-/* Which shard the slice is; of a whole one all of it. */
+/* Returns the shard that the slice is; a whole slice is all of its rows and columns. */
 static struct ph__slice_shard shard_of(const struct ph__declaration *declaration, size_t slice)
 {
     if (declaration->shards != NULL)
@@ -14,7 +14,7 @@ static struct ph__slice_shard shard_of(const struct ph__declaration *declaration
         .whole_rows = declaration->slices[slice].num_rows, .whole_columns = declaration->shape.dims[1]};
 }
 
-/* The slice of the parameter is that of the declaration, and the same shard of it. */
+/* Tells whether the parameter's slice is the declaration's, and the same shard of it. */
 static bool is_same_slice(
     const struct ph_parameter *parameter, const struct ph__declaration *declaration, size_t slice)
 {
@@ -101,7 +101,7 @@ size_t ph__declaration_slice_at(const struct ph__declaration *table, const uint6
 
 /* ---- parameters ---- */
 
-/* Random numbers that round a table's rows are not those that made its initial values. */
+/* Makes the slices' random streams for rounding rows, which differ from the streams of initial values. */
 static struct ph__row_slice *make_row_slices(
     struct ph__arena *arena, const struct ph__declaration *declaration)
 {

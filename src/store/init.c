@@ -1,11 +1,11 @@
 /* Counter-based initialisation.
  *
  * The value at (row, column) comes from lane column % 4 of the rng block (row, column / 4) under the key
- * (seed, logical name): rows can be filled in any order, by any thread, and a slice has the same values
+ * (seed, logical name). So rows can be filled in any order, by any thread, and a slice has the same values
  * wherever it is stored, and in however many parts.
  *
- * A table of a hundred million weights is filled at every start, so that the normal deviates are made here,
- * four from one rng block, by Box-Muller with short polynomials in plain double arithmetic: exact to float
+ * A table of a hundred million weights is filled at every start. So the normal deviates are made here, four
+ * from one rng block, by Box-Muller with short polynomials in plain double arithmetic: exact to float
  * precision, and the same bits with every compiler and C library. */
 #include "store/init.h"
 
@@ -28,8 +28,8 @@ struct fill {
     size_t rows_per_task;
 };
 
-/* ln u, u in (0,1]: u = m 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 (s + s^3/3 + ...), s = (m - 1) / (m +
- * 1) */
+/* Returns ln u, u in (0,1]: u = m 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 (s + s^3/3 + ...),
+ * s = (m - 1) / (m + 1). */
 static double natural_log(double u)
 {
     uint64_t bits;
@@ -45,9 +45,9 @@ static double natural_log(double u)
     return 2 * s * series + (double)exponent * 0.69314718055994530942;
 }
 
-/* Two independent N(0,1) from two words: radius sqrt(-2 ln u), angle of the second word. The two high bits of
- * the angle are the quadrant, the others an angle x in [-pi/4, pi/4) whose sine and cosine are short series.
- */
+/* Makes two independent N(0,1) numbers from two words: radius sqrt(-2 ln u), angle of the second word. The
+ * two high bits of the angle are the quadrant, the others an angle x in [-pi/4, pi/4) whose sine and cosine
+ * are short series. */
 static void normal_pair(uint32_t radius_word, uint32_t angle_word, double pair_out[2])
 {
     const double radius = sqrt(-2 * natural_log(((double)radius_word + 0.5) * WORD_SCALE));
@@ -74,7 +74,7 @@ static void uniform_values(const struct ph__rng_block *block, double values_out[
         values_out[lane] = ((double)block->word[lane] + 0.5) * (2 * WORD_SCALE) - 1;
 }
 
-/* The columns [begin, end) of a row of the target; begin is a multiple of 4. */
+/* Fills the columns [begin, end) of a row of the target; begin is a multiple of 4. */
 static void fill_columns(const struct fill *fill, size_t row, size_t begin, size_t end, ph_real *out)
 {
     const size_t logical_row = fill->target->first_row + row, first_column = fill->target->first_column;
@@ -91,7 +91,7 @@ static void fill_columns(const struct fill *fill, size_t row, size_t begin, size
     }
 }
 
-/* `count` numbers into the target's format, from its number `place` on. */
+/* Writes `count` numbers in the target's format, from its number `place` on. */
 static void put_numbers(
     const struct ph__init_target *target, size_t place, size_t count, const ph_real *numbers)
 {
@@ -130,12 +130,12 @@ static void fill_rows(void *argument, size_t task, size_t worker)
 static void fill_constant(const struct ph__init_target *target, ph_real value)
 {
     if (value == 0)
-        return; /* memory comes zeroed: the pages of a fresh table stay untouched until they are used */
+        return; /* memory is zeroed already: a fresh table's pages stay untouched until they are used */
     for (size_t i = 0; i < target->rows * target->columns; i++)
         put_numbers(target, i, 1, &value);
 }
 
-/* The kinds reduced to a constant, a scaled normal or a scaled uniform. */
+/* Reduces the kinds to a constant, a scaled normal or a scaled uniform distribution. */
 static struct fill make_fill(const struct ph_init *init, uint64_t seed, const struct ph__init_target *target)
 {
     struct fill fill = {

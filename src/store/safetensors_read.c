@@ -1,5 +1,5 @@
-/* Reading safetensors: nothing that the file says is believed, allocated from or read before it has been
- * checked against the format and the file's size. */
+/* Reads safetensors. Checks every value of the file against the format and the file's size before using it,
+ * as a size or an offset above all. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ struct ph__safetensors {
     const char *path;
     int descriptor;
     uint64_t data_begin, data_bytes; /* in the file */
-    bool is_sealed;                  /* the header begins as a sealed one does */
-    struct ph__json *header;         /* owns the names; of one opened for its metadata, they alone */
+    bool is_sealed;                  /* the header begins with a seal */
+    struct ph__json *header;         /* owns the names; only the metadata in a file opened for that */
     const struct ph__json *metadata; /* NULL: none */
     struct entry *entries;           /* by name */
     size_t num_entries;
@@ -229,7 +229,7 @@ static int compare_name(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* The tensors cover all bytes behind the header, each byte once. */
+/* Checks that the tensors cover all bytes behind the header, each byte once. */
 static ph_status check_cover(const struct ph__safetensors *file)
 {
     uint64_t end = 0;

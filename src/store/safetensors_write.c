@@ -1,7 +1,7 @@
-/* Writing safetensors: order, header, seal, bytes, through an atomic file.
+/* Writes safetensors: order, header, seal, bytes, through an atomic file.
  *
- * The seal stands before the bytes that it covers, so that the tensors are gone through twice: once to be
- * summed, once to be written. */
+ * The seal lies before the bytes that it covers, so the tensors are read twice: to sum them, and to write
+ * them. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp((*left)->name, (*right)->name);
 }
 
-/* Larger elements first, so that every tensor is aligned to its element; then by name. */
+/* Orders larger elements first, so that every tensor is aligned to its element; then by name. */
 static int compare_for_file(const void *a, const void *b)
 {
     const struct ph_tensor *const *left = a, *const *right = b;
@@ -48,7 +48,7 @@ static ph_status order_tensors(const char *path, size_t num_tensors, const struc
     return PH_OK;
 }
 
-/* The metadata as a JSON object, with a blank for the seal. */
+/* Makes the JSON object of the metadata, with a blank seal. */
 static ph_status make_metadata(const char *const *metadata, char **text_out)
 {
     struct ph__json *texts = ph__json_object();
@@ -72,14 +72,14 @@ static void print_tensor(FILE *file, const struct ph_tensor *tensor, uint64_t be
     fprintf(file, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", begin, begin + tensor_bytes(tensor));
 }
 
-/* All that stands before the tensors: length, JSON text, padding. */
+/* Bytes before the tensors: length, JSON text, padding. */
 struct header {
     char *bytes; /* malloc'ed */
     size_t size;
 };
 
-/* Tensor by tensor, not by way of a ph__json: a model of 100,000 tables has 300,000 tensors, whose objects
- * take seconds to make and to free. The length is filled in later. */
+/* Prints the header tensor by tensor, not through a ph__json: a model of 100,000 tables has 300,000 tensors,
+ * whose objects take seconds to make and to free. The length is filled in later. */
 static void print_header(
     FILE *file, const char *metadata, size_t num_tensors, const struct ph_tensor *const *tensors)
 {
@@ -126,7 +126,7 @@ static ph_status sum_contents(struct ph__digest *digest, const struct header *he
     return ph__digest_finish(digest, digits_out);
 }
 
-/* Fills in the blank of the header. */
+/* Computes the seal and writes it into the header. */
 static ph_status seal_header(
     const struct header *header, size_t num_tensors, const struct ph_tensor *const *tensors)
 {

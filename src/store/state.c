@@ -8,10 +8,10 @@
 #include "store/store.h"
 
 struct ph_state {
-    struct ph__arena arena; /* names, values and arrays: some numbers a batch norm */
+    struct ph__arena arena; /* names, values and arrays: a few numbers for a batch norm */
     struct ph_tensor *tensors;
     size_t num_tensors, tensors_capacity;
-    struct ph__state_array **arrays; /* beside tensors */
+    struct ph__state_array **arrays; /* parallel to tensors */
     size_t arrays_capacity;
 };
 

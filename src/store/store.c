@@ -1,4 +1,4 @@
-/* The store: parameters and their slots by name, and the logical tensors that checkpoints see.
+/* The store: parameters and their slots by name, and the logical tensors of checkpoints.
  *
  * A parameter and its memory never move once added, because programs, packed copies and logical tensors point
  * into it. */
@@ -18,15 +18,15 @@
 
 struct ph_store {
     uint64_t seed;
-    enum ph_row_format row_format; /* of tables to come, */
-    bool is_for_scoring;           /* and whether they are */
+    enum ph_row_format row_format; /* of tables that will be added */
+    bool is_for_scoring;           /* those tables are for scoring */
     struct ph__arena arena;        /* parameters, names and slices */
     struct ph_parameter **parameters;
     size_t num_parameters, parameters_capacity;
     struct ph__name_index parameter_names;
-    struct ph_tensor *tensors; /* logical: one a dense parameter, one a slice of a table */
+    struct ph_tensor *tensors; /* logical: a dense parameter or a slice of a table */
     size_t num_tensors, tensors_capacity;
-    struct ph__name_index tensor_names; /* shards of one logical tensor have one name */
+    struct ph__name_index tensor_names; /* shards of one logical tensor share its name */
     const volatile int *stop_signal;    /* NULL: none */
 };
 
@@ -92,8 +92,8 @@ struct ph_tensor ph_store_tensor(const struct ph_store *store, size_t index)
     return store->tensors[index];
 }
 
-/* Finds the index, for ph_store_tensor, of the first logical tensor of a name, and of the next one of the
- * same name, which is another shard of it. SIZE_MAX: there is none. */
+/* Finds the first logical tensor of a name, or the next one of the same name, which is another shard of it.
+ * Returns its index for ph_store_tensor; SIZE_MAX when there is none. */
 static size_t find_tensor(const struct ph_store *store, const char *name)
 {
     return ph__name_index_find(&store->tensor_names, name);
@@ -175,7 +175,8 @@ static bool count_elements(const struct ph_shape *shape, size_t *elements_out)
     return true;
 }
 
-/* Never more bytes than the elements have as numbers, which count_elements has counted. */
+/* Chooses a parameter's row format and its bytes, never more than the elements as numbers, whose size
+ * count_elements has checked. */
 static enum ph_row_format row_format_of(const struct ph_store *store,
     const struct ph__declaration *declaration, size_t elements, size_t *bytes_out)
 {
@@ -199,7 +200,7 @@ static void list_tensor(struct ph_store *store, const struct ph_tensor *tensor)
     store->tensors[store->num_tensors++] = *tensor;
 }
 
-/* Lists the logical tensors of a parameter; room for them has been reserved. */
+/* Lists the logical tensors of a parameter; space has been reserved. */
 static void list_tensors(struct ph_store *store, const struct ph_parameter *parameter)
 {
     if (!parameter->is_table) {
@@ -229,7 +230,7 @@ static void initialise(const struct ph_store *store, const struct ph_parameter *
     size_t first_tensor, struct ph__team *team)
 {
     if (parameter->is_for_scoring)
-        return; /* memory comes zeroed, which are rows of zeros */
+        return; /* memory is zeroed, which means rows of zeros */
     for (size_t i = first_tensor; i < store->num_tensors; i++) {
         const struct ph_tensor *tensor = &store->tensors[i];
         const struct ph_shape whole = ph__tensor_whole(tensor);
@@ -283,7 +284,7 @@ static ph_status add_parameter(struct ph_store *store, const struct ph__declarat
     return PH_OK;
 }
 
-/* The tensor's name is not that of another one, but for another shard of the same. */
+/* Fails when the name is another tensor's, unless both are disjoint shards of one whole. */
 static ph_status check_name(const struct ph_store *store, const struct ph_tensor *tensor)
 {
     for (size_t i = find_tensor(store, tensor->name); i != SIZE_MAX; i = next_tensor(store, i)) {
@@ -294,7 +295,8 @@ static ph_status check_name(const struct ph_store *store, const struct ph_tensor
     return PH_OK;
 }
 
-/* `earlier` holds the names of the slices before this one, and then this one's. */
+/* Checks a slice's name. `earlier` holds the names of the slices before this one, and then also this
+ * one's. */
 static ph_status check_slice_name(const struct ph_store *store, const struct ph__declaration *declaration,
     size_t slice, struct ph__name_index *earlier)
 {
@@ -319,7 +321,7 @@ static ph_status check_slice_names(const struct ph_store *store, const struct ph
     return status;
 }
 
-/* PH_ERROR_CONFIG where a name is taken. */
+/* Fails with PH_ERROR_CONFIG when a name is taken. */
 static ph_status check_new(const struct ph_store *store, const struct ph__declaration *declaration)
 {
     if (!declaration->is_table)

@@ -12,10 +12,10 @@
 #include "tensor/float16.h"
 #include "tensor/row_format.h"
 
-#define PIECE_BYTES ((size_t)1 << 20) /* of rows that are converted while they are read */
+#define PIECE_BYTES ((size_t)1 << 20) /* rows that are converted at once */
 enum { JOINED_NUMBERS = 4096 };
 
-/* ---- a tensor's bytes, as a file has them ---- */
+/* ---- bytes of a tensor, for a file ---- */
 
 ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit visit, void *context)
 {
@@ -33,7 +33,7 @@ ph_status ph__tensor_visit_bytes(const struct ph_tensor *tensor, ph__bytes_visit
     return PH_OK;
 }
 
-/* ---- and out of a file ---- */
+/* ---- filling from a file ---- */
 
 static bool is_number(enum ph_dtype dtype)
 {
@@ -45,11 +45,11 @@ bool ph__dtype_converts(enum ph_dtype from, enum ph_dtype to)
     return from == to || (is_number(from) && is_number(to));
 }
 
-/* A tensor on its way in, `piece_rows` of its rows at once. */
+/* A conversion of a tensor, `piece_rows` of its rows at once. */
 struct conversion {
     const struct ph_tensor *tensor;
     size_t rows, columns, piece_rows;
-    enum ph_dtype dtype; /* of the rows that are read */
+    enum ph_dtype dtype; /* of the rows before conversion */
     ph__rows_read read;
     const void *context;
     void *bytes;
@@ -138,11 +138,11 @@ ph_status ph__tensor_list_add_state(struct ph__tensor_list *list, const struct p
     return PH_OK;
 }
 
-/* One number a row of the tensor. Every part of some columns has those of its rows: first_column tells them
- * apart. */
+/* Turns a slot's tensor into one of one number a row. Parts with some columns all have the numbers of their
+ * rows; first_column tells the parts apart. */
 static void keep_rows(struct ph_tensor *tensor)
 {
-    if (tensor->shape.num_dims < 2) /* one row to the optimizer */
+    if (tensor->shape.num_dims < 2) /* the optimizer sees one row */
         tensor->shape.dims[0] = 1;
     tensor->shape.num_dims = 1;
     if (ph__tensor_is_shard(tensor))
@@ -151,7 +151,7 @@ static void keep_rows(struct ph_tensor *tensor)
         tensor->whole.num_dims = 0;
 }
 
-/* One slot of one logical tensor, or of the part of it that there is; its numbers begin at *data, which moves
+/* Adds one slot of a logical tensor, or of the part in the store; its numbers begin at *data, which moves
  * behind them. */
 static ph_status add_slot(struct ph__tensor_list *list, const struct ph__slot *slot,
     const struct ph_tensor *weights, ph_real **data)
@@ -212,7 +212,7 @@ static bool is_finite(const ph_real *values, size_t count)
     return is_fine != 0;
 }
 
-/* Words whose exponent has all of these bits are not finite. */
+/* Tells whether no word is infinite or NaN: such words have all bits of `exponent`. */
 static bool are_words_finite(const uint16_t *words, size_t count, uint16_t exponent)
 {
     int is_fine = 1;
@@ -254,7 +254,7 @@ static ph_status digest_bytes(void *digest, const void *bytes, size_t size)
     return ph__digest_update(digest, bytes, size);
 }
 
-/* "name\nF32 2 20 16\n" */
+/* Adds "name\nF32 2 20 16\n". */
 ph_status ph__digest_tensor_head(struct ph__digest *digest, const struct ph_tensor *tensor)
 {
     char head[128];

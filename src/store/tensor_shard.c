@@ -101,7 +101,7 @@ static int compare_columns(const void *a, const void *b)
     return (left->first_column > right->first_column) - (left->first_column < right->first_column);
 }
 
-/* The first row behind `row` where an area begins or ends. */
+/* Returns the first row behind `row` where an area begins or ends. */
 static size_t end_of_band(const struct ph__area *areas, size_t num_areas, size_t row, size_t end_row)
 {
     for (size_t i = 0; i < num_areas; i++) {
@@ -114,7 +114,8 @@ static size_t end_of_band(const struct ph__area *areas, size_t num_areas, size_t
     return end_row;
 }
 
-/* Goes along a row that crosses areas in the order of their first columns: `end` is how far they reach. */
+/* Checks a row of the band. Visits the areas in the row in the order of their first columns; `end` is the
+ * column up to which they cover the row. */
 static bool is_row_covered(const struct ph__area *whole, const struct ph__area *areas, size_t num_areas,
     struct ph__area *band, bool *is_missing_out)
 {
