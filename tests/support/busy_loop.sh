@@ -1,5 +1,5 @@
 #!/bin/sh
-# Keeps a processor busy for as long as a process is there: what else the machine does while a test runs.
+# Keeps a processor busy as long as a process lives: the load of another program during a test.
 #
 #     busy_loop.sh PROCESS
 while kill -s 0 "$1" 2>/dev/null; do

@@ -97,7 +97,7 @@ void core_job_stop(struct core_job *job, struct ph__core *core)
     ph__core_call(core, end, &change);
 }
 
-/* ---- workers that never tire ---- */
+/* ---- tireless workers ---- */
 
 struct tireless_link {
     struct ph__link link; /* first */
@@ -106,7 +106,7 @@ struct tireless_link {
     uint32_t next;
     struct tireless_chunk {
         uint64_t iteration;
-        bool is_pushed; /* and not answered */
+        bool is_pushed; /* without a reply yet */
     } * chunks;
 };
 

@@ -1,5 +1,5 @@
-/* A job of one shard for a core thread that a test drives by itself: fp32, synchronous, without an optimizer,
- * so that what comes back is the sum of the workers' gradients. */
+/* A job of one shard for a core thread that a test drives itself: fp32, synchronous, without an optimizer, so
+ * that results are sums of the workers' gradients. */
 #ifndef PH_TEST_CORE_JOB_H
 #define PH_TEST_CORE_JOB_H
 
@@ -18,19 +18,19 @@ struct core_job {
     _Atomic unsigned num_failures; /* of workers */
 };
 
-/* One key of so many elements. has_payloads: links carry them. The job stays where it is until
+/* Creates a job of one key of num_elements. has_payloads: links carry payloads. The job must not move until
  * core_job_fini(), which destroys the shard and its links. */
 void core_job_init(
     struct core_job *job, size_t chunk_bytes, size_t num_elements, uint32_t num_workers, bool has_payloads);
 void core_job_fini(struct core_job *job);
 
-/* The core thread runs the shard from here on; and no more. */
+/* Makes the core thread run the shard, or stop running it. */
 void core_job_start(struct core_job *job, struct ph__core *core);
 void core_job_stop(struct core_job *job, struct ph__core *core);
 
-/* Gives each worker a link whose other side lives in the core thread, too, and pushes a chunk again as soon
- * as it was answered: there is always work for all of the job's chunks, unless *is_resting, which belongs to
- * the core thread. */
+/* Gives each worker a link whose other side runs in the core thread, too, and pushes a chunk again as soon as
+ * the shard has replied: there is always work for all of the job's chunks, unless *is_resting, which belongs
+ * to the core thread. */
 void core_job_attach_tireless(struct core_job *job, const bool *is_resting);
 
 #endif

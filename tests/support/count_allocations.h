@@ -1,9 +1,10 @@
 /* Interposes malloc, calloc, realloc and aligned_alloc in the test program that includes this file (one
- * source file only), and counts calls while armed, by whose code asks: oneDNN's C API makes an argument map
- * for each primitive that it executes; those calls (from libdnnl, and from libstdc++ on its behalf) are
- * counted apart. A chosen call may fail.
+ * source file only), and counts calls while armed. oneDNN's C API makes an argument map for each primitive
+ * that it executes; calls from libdnnl, and from libstdc++ on its behalf, are counted apart. A chosen call
+ * may fail.
  *
- * Under a sanitizer, which owns malloc itself, nothing is interposed: allocations_are_counted() says so. */
+ * Under a sanitizer, which owns malloc itself, nothing is interposed, and allocations_are_counted() returns
+ * false. */
 #ifndef PH_TEST_COUNT_ALLOCATIONS_H
 #define PH_TEST_COUNT_ALLOCATIONS_H
 
@@ -33,13 +34,13 @@ static inline void count_allocations(bool is_on)
     atomic_store(&allocations_armed, is_on);
 }
 
-/* The call of that number from now fails, from 1, armed or not, whoever makes it; 0: none does. */
+/* Makes a later call fail, by its number from 1, armed or not, whatever code makes it; 0: none fails. */
 static inline void fail_allocation(int number)
 {
     atomic_store(&allocations_until_failure, number);
 }
 
-/* Whether the call that fail_allocation named has come. */
+/* Tells whether the call that fail_allocation chose has come. */
 static inline bool allocation_has_failed(void)
 {
     return atomic_load(&allocations_until_failure) <= 0;

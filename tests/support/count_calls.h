@@ -1,13 +1,13 @@
 /* Interposes functions of the C library in the test program that includes this file (one source file only),
- * beside those of count_allocations.h: what copies memory, maps and registers it, locks, and moves bytes
- * between processes or waits for them. Counts calls while armed, of all threads, whoever makes them: our
- * code, which is linked into the program, and libraries. Calls that the C library makes of itself are not
- * seen, nor copies that a compiler has put in line, which are of few bytes or of a known size.
+ * beside those of count_allocations.h: functions that copy memory, map and register it, lock, and move bytes
+ * between processes or wait for them. Counts calls of all threads while armed, both those of our code, which
+ * is linked into the program, and of libraries. Does not see calls inside the C library, nor copies that a
+ * compiler has inlined, which are of few bytes or of a known size.
  *
- * Copies of fewer than PAYLOAD_BYTES are bookkeeping and not counted. Calls that move bytes are counted with
- * what they moved.
+ * Copies of fewer than PAYLOAD_BYTES are bookkeeping and not counted. For calls that move bytes, the bytes
+ * are counted, too.
  *
- * Under a sanitizer nothing is interposed: allocations_are_counted() says so of all. */
+ * Under a sanitizer nothing is interposed, and allocations_are_counted() returns false. */
 #ifndef PH_TEST_COUNT_CALLS_H
 #define PH_TEST_COUNT_CALLS_H
 
@@ -89,7 +89,7 @@ static inline unsigned long long num_call_bytes(enum counted_call call)
     return atomic_load(&counted.bytes[call]);
 }
 
-/* From zero on, allocations included; count_calls(false) stops. */
+/* Starts counting from zero, allocations included; count_calls(false) stops. */
 static inline void count_calls(bool is_on)
 {
     for (size_t i = 0; is_on && i < NUM_COUNTED_CALLS; i++) {
@@ -126,8 +126,8 @@ static inline void count_call(enum counted_call call, long long bytes)
 
 /* ---- copies ---- */
 
-/* The C library's own, which also look whether there is room: a variable, for with a constant compilers make
- * of them calls of the interposed ones again. */
+/* The C library's own functions, which also check for room. The room is a variable: with a constant,
+ * compilers turn these calls into calls of the interposed functions again. */
 extern void *library_memcpy(void *to, const void *from, size_t size, size_t room) __asm__("__memcpy_chk");
 extern void *library_memmove(void *to, const void *from, size_t size, size_t room) __asm__("__memmove_chk");
 extern void *library_memset(void *to, int byte, size_t size, size_t room) __asm__("__memset_chk");
@@ -218,7 +218,7 @@ int fallocate(int descriptor, int mode, off_t offset, off_t size)
 
 /* ---- locks ---- */
 
-/* `name`(parameters) counts itself and calls the C library's. */
+/* Defines `name`(parameters), which counts itself and calls the C library's. */
 #define COUNTED_LOCK(name, parameters, arguments)       \
     int name parameters                                 \
     {                                                   \

@@ -1,5 +1,5 @@
-/* Numbers of an array of any dtype, one by one. Of the C library and src/tensor alone, so that a program
- * without cmocka may use it, too. */
+/* Numbers of an array of any dtype, one by one. Needs only the C library and src/tensor, so that programs
+ * without cmocka can use it, too. */
 #ifndef PH_TEST_DTYPE_NUMBERS_H
 #define PH_TEST_DTYPE_NUMBERS_H
 

@@ -109,7 +109,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all workers ---- */
 
 void hub_workers_begin(struct hub_workers *workers, const struct hub_thread *hub,
     const struct ph_hub_service *service, const struct ph_hub_key *keys, size_t num_keys,

@@ -28,7 +28,7 @@ int hub_turns_connect(struct ph_hub_server *server, bool is_local)
     return ends[1];
 }
 
-/* ---- saying ---- */
+/* ---- sending ---- */
 
 void hub_turns_put(int socket, uint16_t type, const void *body, size_t size)
 {
@@ -98,7 +98,7 @@ void hub_turns_init(struct ph_hub_server *server, int socket)
     hub_turns_say(server, socket, PH_FRAME_INIT, body, writer.used);
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 bool hub_turns_answer(int socket, struct ph__answer *answer_out)
 {

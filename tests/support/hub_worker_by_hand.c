@@ -53,7 +53,7 @@ void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open)
     free(kept);
 }
 
-/* ---- saying and hearing ---- */
+/* ---- sending and receiving ---- */
 
 void hub_by_hand_say(
     struct hub_worker_by_hand *worker, enum ph__hub_frame type, const struct ph__wire_writer *body)
@@ -69,7 +69,7 @@ struct ph__control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enu
     struct ph__control_frame frame;
     for (int i = 0; i < MAX_TURNS; i++) {
         bool is_there = true;
-        (void)ph__control_stream_receive(worker->control); /* what came before its end is still there */
+        (void)ph__control_stream_receive(worker->control); /* frames from before its end remain */
         while (is_there) {
             assert_ok(ph__control_stream_take(worker->control, &frame, &is_there));
             if (is_there && frame.type == type)

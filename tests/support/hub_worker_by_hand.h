@@ -1,8 +1,9 @@
-/* A worker of a job that a hub whose turns the test takes (hub_turns.h) shares with another hub, which is not
- * there: it says what the test wants, and nobody else keeps parts of the job's checkpoints.
+/* A worker played by the test, at a hub whose turns the test takes (hub_turns.h). The job is shared with
+ * another hub, which does not exist: the worker sends what the test wants, and no other hub keeps parts of
+ * the job's checkpoints.
  *
- * The job: synchronous, of one worker and one key of eight chunks, of which the hub has four; it is the first
- * of two. Or the hub is the second and has no chunk, for there is only one. */
+ * The job is synchronous, of one worker and one key of eight chunks. The hub is the first of two and has four
+ * of them. With has_no_chunks it is the second and has none, for there is only one. */
 #ifndef PH_TEST_HUB_WORKER_BY_HAND_H
 #define PH_TEST_HUB_WORKER_BY_HAND_H
 
@@ -16,7 +17,8 @@ struct hub_worker_by_hand {
     struct ph__control_stream *control, *link; /* own their sockets */
 };
 
-/* A part of the job with chunks at that iteration, in the folder: the kept one, or an open one. */
+/* Writes a part of the job with its chunks at that iteration into the folder: the kept part, or an open
+ * one. */
 void hub_by_hand_put_part(const char *folder, uint64_t iteration, bool is_open);
 
 void hub_by_hand_connect(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
@@ -25,16 +27,16 @@ struct ph__answer hub_by_hand_create(struct hub_worker_by_hand *worker);
 void hub_by_hand_join(struct hub_worker_by_hand *worker, struct ph_hub_server *server);
 void hub_by_hand_say(
     struct hub_worker_by_hand *worker, enum ph__hub_frame type, const struct ph__wire_writer *body);
-/* Takes turns until such a frame comes, and drops what comes before it. */
+/* Takes turns until a frame of this type arrives, and drops frames before it. */
 struct ph__control_frame hub_by_hand_hear(struct hub_worker_by_hand *worker, enum ph__hub_frame type);
 
-/* Tells the keys, and hears which parts there are. */
+/* Sends the keys, and returns the parts that the hub has. */
 struct ph__parts hub_by_hand_init(struct hub_worker_by_hand *worker);
-/* From the part of that iteration, or PH_NO_ITERATION, up to BEGIN; and up to GO. */
+/* Starts from the part of that iteration, or PH_NO_ITERATION, and goes on up to BEGIN, or up to GO. */
 void hub_by_hand_link(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_go(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_from(struct hub_worker_by_hand *worker, uint64_t iteration);
-/* Asks for a checkpoint, at an iteration of the worker's; what was put before and not sent goes with it. */
+/* Asks for a checkpoint at an iteration of the worker's; also sends frames that were put before. */
 void hub_by_hand_say_checkpoint(struct hub_worker_by_hand *worker, uint64_t iteration);
 void hub_by_hand_say_keep(struct hub_worker_by_hand *worker, const struct ph__keep *keep);
 struct ph__saved hub_by_hand_hear_saved(struct hub_worker_by_hand *worker);

@@ -1,10 +1,10 @@
-# What tests that learn share; sourced by support.sh and mpi_support.sh.
+# Shared code of tests that learn; sourced by support.sh and mpi_support.sh.
 # shellcheck shell=sh
 # shellcheck disable=SC2034 # read by tests
 seed=${PH_TEST_SEED:-1}
 
-# learned NAME VALUE RELATION BAR: prints that as one line, which tools/learning_margins.py reads, and ends the test unless the
-# number VALUE is >= or <= BAR, as RELATION says.
+# learned NAME VALUE RELATION BAR: prints its arguments as one line, which tools/learning_margins.py reads, and ends the test
+# unless the number VALUE is >= or <= BAR, as RELATION says.
 learned() {
     echo "learned $1 $2 $3 $4"
     awk -v value="$2" -v relation="$3" -v bar="$4" 'BEGIN {

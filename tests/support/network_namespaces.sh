@@ -1,9 +1,9 @@
-# Network namespaces for a test over several interfaces; sourced. One is the test's own; the other one, "far", is reached by
-# pairs of virtual interfaces alone, and goes when the test ends. Neither has a way out.
+# Network namespaces for a test over several interfaces; sourced. One is the test's own. The other, "far", is reached only by
+# pairs of virtual interfaces, and ends with the test. Neither has a route to other networks.
 # shellcheck shell=sh
 
-# enters_namespaces SCRIPT ARGUMENTS...: runs the script anew in namespaces of its own, of networks and of the host's name, or
-# skips it.
+# enters_namespaces SCRIPT ARGUMENTS...: runs the script anew in namespaces of its own for networks and host name, or skips
+# the test.
 enters_namespaces() {
     [ -z "${PH_TEST_NAMESPACE:-}" ] || return 0
     for tool in ip ss unshare nsenter; do
@@ -21,7 +21,7 @@ skips_namespaces() {
     exit 77
 }
 
-# makes_far_namespace: leaves the process that holds it in $far, to be killed.
+# makes_far_namespace: sets $far to the process that holds the namespace, which the test kills.
 makes_far_namespace() {
     ip link set lo up
     unshare -nu sleep 3600 &
@@ -37,18 +37,18 @@ in_far() {
     nsenter -t "$far" -n -u "$@"
 }
 
-# becomes_far COMMAND...: for a process in the background, which then is the command itself.
+# becomes_far COMMAND...: turns a background process into the command, in the far namespace.
 becomes_far() {
     exec nsenter -t "$far" -n -u "$@"
 }
 
-# joins_namespaces N [NEAR_ADDRESS FAR_ADDRESS]...: nearN and farN with these addresses in CIDR notation.
+# joins_namespaces N [NEAR_ADDRESS FAR_ADDRESS]...: makes nearN and farN with these addresses in CIDR notation.
 joins_namespaces() {
     number=$1
     shift
     ip link add "near$number" type veth peer name "far$number" netns "$far"
     while [ $# -gt 0 ]; do
-        # A new IPv6 address is not to be had for a second, unless nobody looks whether it is another's.
+        # Without nodad, duplicate address detection keeps a new IPv6 address unusable for a second.
         case $1 in *:*) nodad=nodad ;; *) nodad= ;; esac
         ip address add "$1" dev "near$number" ${nodad:+"$nodad"}
         in_far ip address add "$2" dev "far$number" ${nodad:+"$nodad"}
@@ -56,7 +56,7 @@ joins_namespaces() {
     done
     ip link set "near$number" up
     in_far ip link set "far$number" up
-    # The system takes its time to call them running.
+    # The system takes some time to report them as up.
     until ip link show "near$number" | grep -q 'state UP' && in_far ip link show "far$number" | grep -q 'state UP'; do
         kill -s 0 "$far" || return 1
     done

@@ -1,4 +1,4 @@
-# own_folder.sh COMMAND...: runs it with a temporary folder of its own, which is removed afterwards.
+# own_folder.sh COMMAND...: runs the command with a temporary folder of its own, which is removed afterwards.
 parent=${TMPDIR:-/tmp}
 TMPDIR=$(mktemp -d "$parent/phloem.XXXXXX") || exit 1
 export TMPDIR

@@ -8,10 +8,10 @@
 
 struct packet {
     struct ph__message message;
-    const void *payload; /* the hub's, while it is on its way to the worker */
-    void *copy;          /* of the payload as it was when it was sent */
+    const void *payload; /* the hub's, until it has left for the worker */
+    void *copy;          /* payload as it was when sent */
     size_t payload_bytes;
-    void *place; /* of one to the hub, whose payload is still to come */
+    void *place; /* of a message to the hub, whose payload has not arrived */
     bool is_placed;
 };
 
@@ -25,8 +25,8 @@ struct payload_link {
     payload_receiver receiver;
     void *context;
     struct queue to_hub, to_worker, received;
-    size_t num_whole;   /* of to_hub, the payloads that are there */
-    size_t num_allowed; /* of to_worker */
+    size_t num_whole;   /* of to_hub: messages whose payload has arrived */
+    size_t num_allowed; /* of to_worker: messages that may leave */
     bool is_broken;
 };
 
@@ -78,7 +78,7 @@ static void let_leave(struct payload_link *self)
     append(&self->received, &packet);
 }
 
-/* The next message to the hub, or what is there of it. */
+/* Delivers the next message to the hub, or its head alone when its payload has not arrived. */
 static ph_status let_arrive(struct payload_link *self, bool *is_whole_out)
 {
     const struct ph__link_owner *owner = &self->link.owner;
@@ -162,7 +162,7 @@ void payload_link_put(struct ph__link *link, const struct ph__message *message, 
 {
     struct payload_link *self = (struct payload_link *)link;
     trial_require(
-        self->num_whole == self->to_hub.end - self->to_hub.begin); /* one half of a message at a time */
+        self->num_whole == self->to_hub.end - self->to_hub.begin); /* only one message may lack its payload */
     enqueue(&self->to_hub, message, payload, payload_bytes);
     self->num_whole += is_whole;
 }

@@ -1,8 +1,8 @@
-/* A link that carries payloads between two sides in one process, as a socket does, but moves when its test
- * says so. The hub's side is a struct ph__link; the worker's are the functions below. One thread.
+/* A link that carries payloads between two sides in one process, as a socket does, but moves only when its
+ * test says so. The hub's side is a struct ph__link; the worker's side is the functions below. One thread.
  *
- * What goes to the hub is there at once, or first its head and later its payload. What goes to the worker
- * leaves when it is allowed to; a payload that has changed until then ends the process. */
+ * A message to the hub arrives at once, or first its head and later its payload. A message to the worker
+ * leaves when the test allows it; a payload that has changed by then ends the process. */
 #ifndef PH_TEST_PAYLOAD_LINK_H
 #define PH_TEST_PAYLOAD_LINK_H
 
@@ -11,23 +11,24 @@
 typedef void (*payload_receiver)(
     void *context, const struct ph__message *message, const void *payload, size_t payload_bytes);
 
-/* Destroyed by ph__link_destroy. */
+/* Creates a link, destroyed by ph__link_destroy. */
 struct ph__link *payload_link_create(struct ph__link_owner owner, payload_receiver receiver, void *context);
 
-/* A message to the hub, whose payload is copied; !is_whole: the payload comes with payload_link_complete. */
+/* Sends a message to the hub and copies its payload; !is_whole: the payload arrives with
+ * payload_link_complete. */
 void payload_link_put(struct ph__link *link, const struct ph__message *message, const void *payload,
     size_t payload_bytes, bool is_whole);
 void payload_link_complete(struct ph__link *link);
 
-/* The worker gets what has left for it. */
+/* Gives the worker the messages that have left for it. */
 void payload_link_receive(struct ph__link *link);
 
-/* So many more messages may leave to the worker, with the hub's next progress; the others wait. */
+/* Lets `count` more messages leave to the worker, with the hub's next progress; the others wait. */
 void payload_link_allow(struct ph__link *link, size_t count);
-/* From now on nothing can be sent to the worker. */
+/* Makes all later sends to the worker fail. */
 void payload_link_break(struct ph__link *link);
 size_t payload_link_num_waiting(const struct ph__link *link);
-/* ... of this chunk, whose payload lies in this copy (ph__message.flags). */
+/* Counts the waiting messages of this chunk whose payload lies in this copy (ph__message.flags). */
 size_t payload_link_num_sending(const struct ph__link *link, uint32_t chunk, uint8_t copy);
 
 #endif

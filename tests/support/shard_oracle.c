@@ -17,7 +17,7 @@ struct chunk {
     float *weights, *m, *s, *sums; /* (num_elements) */
     double squares;
     uint64_t version;
-    uint32_t num_contributors; /* of the sums */
+    uint32_t num_contributors; /* to the sums */
     bool is_summed;
     struct version *versions; /* (version + 1) */
 };
@@ -46,7 +46,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Of many sizes, so that another order of a sum has other bits. */
+/* Draws a number. Magnitudes vary, so that a sum in another order has other bits. */
 static float drawn_number(uint64_t seed, uint32_t worker, size_t element, uint64_t iteration)
 {
     const uint64_t bits = mix(mix(mix(seed ^ worker) ^ iteration) ^ element);
@@ -184,7 +184,7 @@ void shard_oracle_step(struct shard_oracle *oracle, uint32_t chunk, float learni
     keep_version(of);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static float *zeros(size_t n)
 {

@@ -16,7 +16,7 @@ static bool has_payloads(const struct shard_trial *trial, uint32_t worker)
     return trial->options.transports[worker] == TRIAL_PAYLOADS;
 }
 
-/* ---- what has come to a shard ---- */
+/* ---- messages at a shard ---- */
 
 static void note_push(struct trial_link *link, const struct ph__message *message)
 {
@@ -79,9 +79,9 @@ static void worker_failed(void *context, uint32_t worker)
     snprintf(trial->failure, sizeof trial->failure, "%s", ph_error_text());
 }
 
-/* ---- what has come to a worker ---- */
+/* ---- messages at a worker ---- */
 
-/* Where it reads the parameters of this iteration. */
+/* Returns the place where the worker reads the parameters of this iteration. */
 static const char *value_at(
     const struct shard_trial *trial, uint32_t worker, uint32_t chunk, uint64_t iteration)
 {
@@ -92,7 +92,7 @@ static const char *value_at(
     return region + trial->layout->chunks[chunk].gradient_offset;
 }
 
-/* Which version the parameters are; one of those that they may be. */
+/* Returns the version of the parameters, one of those that they may have. */
 static uint64_t version_of(const struct shard_trial *trial, uint32_t worker, uint32_t chunk,
     const struct ph__message *message, bool is_pull, const void *numbers)
 {
@@ -131,7 +131,7 @@ static void spoil_gradient(struct shard_trial *trial, uint32_t worker, uint32_t 
             0xff, place->gradient_bytes);
 }
 
-/* No worker gets further ahead of the slowest than it may. */
+/* Checks that no worker gets further ahead of the slowest than the staleness allows. */
 static void check_staleness(const struct shard_trial *trial, uint32_t chunk, uint64_t iteration)
 {
     uint64_t slowest = UINT64_MAX;
@@ -214,7 +214,7 @@ static void worker_received(
     take_reply(link->trial, link->worker, message, payload);
 }
 
-/* ---- what workers do ---- */
+/* ---- actions of workers ---- */
 
 void shard_trial_send(struct shard_trial *trial, uint16_t shard, uint32_t worker,
     const struct ph__message *message, size_t payload_bytes)
@@ -235,7 +235,7 @@ void shard_trial_send(struct shard_trial *trial, uint16_t shard, uint32_t worker
     trial_require(ph__link_progress(link->worker_link, 0, &num_moved) == PH_OK);
 }
 
-/* Sends a message about a chunk; what it comes with lies in its place. */
+/* Sends a message about a chunk, with its numbers in their place. */
 static void send_about(struct shard_trial *trial, uint32_t worker, uint32_t chunk,
     enum ph__hub_message_kind kind, uint64_t iteration)
 {
@@ -296,7 +296,7 @@ void shard_trial_set_learning_rate(struct shard_trial *trial, uint32_t optimizer
     }
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static void *zeroed(size_t size)
 {

@@ -1,4 +1,4 @@
-/* Runs of shards on trial, and what must have come of them: see shard_trial.h. */
+/* Runs of shards on trial, and checks of their results: see shard_trial.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +19,9 @@ static bool counts(const struct trial_link *link)
     return link->is_live || link->has_left;
 }
 
-/* ---- the serial loop, as far as the shard has got ---- */
+/* ---- the serial loop, up to the shard's progress ---- */
 
-/* What rank 0 said before it pushed this iteration, or else last. */
+/* Returns the rate that rank 0 set before it pushed this iteration, or the last one. */
 static float learning_rate(
     const struct shard_trial *trial, uint32_t chunk, uint64_t iteration, bool has_pushed)
 {
@@ -33,13 +33,13 @@ static float learning_rate(
 static void use_push(struct shard_trial *trial, uint32_t chunk, const struct oracle_push *push)
 {
     struct trial_request *request = shard_trial_request(trial, push->worker, chunk);
-    trial_require(push->iteration == request->used + 1); /* no gradient twice, none left out */
+    trial_require(push->iteration == request->used + 1); /* no gradient is used twice or left out */
     request->used = push->iteration;
     request->version_of_push[push->iteration % PH_HUB_MAX_DEPTH] =
         shard_oracle_version(trial->oracle, chunk) + 1;
 }
 
-/* Takes the pushes of an iteration off the list, in the order in which they have come. */
+/* Takes the pushes of an iteration off the list, in their order of arrival. */
 static size_t take_pushes(struct trial_chunk *chunk, uint64_t iteration, struct oracle_push *pushes_out)
 {
     size_t count = 0, kept = 0;
@@ -109,7 +109,7 @@ static void follow(struct shard_trial *trial, uint16_t shard)
     }
 }
 
-/* ---- what must have been done when there is nothing to do ---- */
+/* ---- results that must exist when there is nothing to do ---- */
 
 static bool is_being_sent(struct shard_trial *trial, uint32_t chunk, uint64_t version)
 {
@@ -179,7 +179,8 @@ void shard_trial_run_all(struct shard_trial *trial)
     }
 }
 
-/* Asynchronous: what had to wait for replies to leave is taken up again worker by worker. */
+/* Sorts waiting pushes by worker, in asynchronous jobs: after waiting for replies to leave, the hub takes
+ * them up worker by worker. */
 static void sort_what_waits(struct shard_trial *trial, uint16_t shard)
 {
     for (uint32_t chunk = shard; chunk < trial->layout->sizes.num_chunks;
@@ -220,7 +221,8 @@ void shard_trial_settle(struct shard_trial *trial)
 
 /* ---- ends ---- */
 
-/* What a worker has pushed that is in no sum: gone with it, where each gradient waits by itself. */
+/* Drops a worker's pushes that are in no sum: when each gradient waits on its own, they are lost with the
+ * worker. */
 static void forget_pushes(struct shard_trial *trial, uint16_t shard, uint32_t worker)
 {
     for (uint32_t chunk = shard; chunk < trial->layout->sizes.num_chunks;
@@ -269,7 +271,7 @@ void shard_trial_retire(struct shard_trial *trial, uint32_t worker)
     shard_trial_run_all(trial);
 }
 
-/* The version that a chunk must have come to. */
+/* Returns the version that a chunk must have reached. */
 static uint64_t last_version(const struct shard_trial *trial, uint32_t chunk, uint64_t num_iterations)
 {
     uint64_t num_used = 0;

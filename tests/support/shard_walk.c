@@ -52,8 +52,8 @@ struct state {
     const struct shard_walk *walk;
     struct ph__rng_sequence *random;
     size_t num_removed;
-    uint32_t dying;           /* worker; num_workers: nobody */
-    uint16_t num_shards_left; /* by whoever is dying */
+    uint32_t dying;           /* worker; num_workers: none */
+    uint16_t num_shards_left; /* that the dying worker has left */
 };
 
 static uint32_t draw(struct state *state, size_t bound)
@@ -101,7 +101,7 @@ static void maybe_change_learning_rate(struct state *state)
         shard_trial_set_learning_rate(state->trial, optimizer, (float)(1 + draw(state, 100)) * 1e-3F);
 }
 
-/* A worker dies, and the shards hear of it one by one, with anything in between. */
+/* Makes a worker die: the shards learn of it one by one, with other steps between. */
 static void maybe_remove(struct state *state)
 {
     const uint32_t num_workers = state->trial->options.num_workers;

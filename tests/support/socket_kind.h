@@ -1,4 +1,4 @@
-/* What a socket that listens says of its address. */
+/* Asserts the kind of address that a listening socket reports. */
 #ifndef PH_TEST_SOCKET_KIND_H
 #define PH_TEST_SOCKET_KIND_H
 

@@ -1,11 +1,12 @@
-/* Lets a communicator send and receive in no memory but its own: what lies in a caller's, who might free it
- * after a failure while a message is still to arrive, fails with "a caller's memory travels". */
+/* Makes a communicator send and receive only in its own memory. A message in a caller's memory fails with
+ * "a caller's memory travels": the caller might free it after a failure, while the message is still to
+ * arrive. */
 #ifndef PH_TEST_STAGED_MESSAGES_H
 #define PH_TEST_STAGED_MESSAGES_H
 
 #include "comm/collective/comm.h"
 
-/* From now on until the communicator is destroyed. With nothing in flight. */
+/* Demands this until the communicator is destroyed. Call with nothing in flight. */
 ph_status staged_messages_demand(struct ph_comm *comm);
 
 #endif

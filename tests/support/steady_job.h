@@ -1,6 +1,6 @@
-/* A hub in a thread, or several, and a job of two workers in two others, all in this process, brought to
- * where everything has happened once: what a test wants to know of their steady state it asks between
- * steady_job_begin() and steady_job_end(). */
+/* A job in its steady state, for tests that measure there: one hub in a thread, or several, and two workers
+ * in two other threads, all in this process. steady_job_begin() runs the job until everything has happened
+ * once; the test measures before steady_job_end(). */
 #ifndef PH_TEST_STEADY_JOB_H
 #define PH_TEST_STEADY_JOB_H
 
@@ -21,7 +21,7 @@
 #define STEADY_MAX_HUBS 2
 #define STEADY_WARM_ITERATIONS 5
 #define STEADY_ITERATIONS 50
-#define STEADY_CHUNK_BYTES 16384 /* so that over TCP payloads are sent by their pages */
+#define STEADY_CHUNK_BYTES 16384 /* large enough for TCP to send payloads from their pages */
 
 static const size_t steady_elements[STEADY_KEYS] = {1, 40000, 16384};
 
@@ -35,7 +35,7 @@ struct steady_job {
     uint32_t num_hubs; /* 0: 1 */
     float clip_norm;
     bool has_no_thread, has_own_parameters, has_secret;
-    bool is_pulled_apart; /* push, wait, pull, instead of pushpull */
+    bool is_pulled_apart; /* push, wait, pull instead of pushpull */
     bool is_narrow;       /* keys of F16 and BF16, and one of F32 */
     bool is_wide;
     /* Made by steady_job_begin(). */
@@ -101,7 +101,7 @@ static inline void steady_fill(void *array, enum ph_dtype dtype, size_t num_elem
         ((uint16_t *)array)[i] = narrow;
 }
 
-/* Each key's number in this iteration, in all elements. */
+/* Fills each key's gradient with one number for the iteration. */
 static inline void steady_write(struct steady_worker *worker, uint64_t iteration)
 {
     for (size_t key = 0; key < STEADY_KEYS; key++)
@@ -127,7 +127,7 @@ static inline void steady_pull(struct steady_worker *worker)
         assert_ok(ph_hub_pull_start(worker->client, key));
 }
 
-/* With a depth of 2 an iteration is waited for when the next one is on its way. */
+/* Runs iterations; with a depth of 2, waits for an iteration when the next one is on its way. */
 static inline void steady_iterate(struct steady_worker *worker, uint64_t first, uint64_t last)
 {
     for (uint64_t iteration = first; iteration <= last; iteration++) {
@@ -189,7 +189,7 @@ static inline void steady_await(struct steady_job *job, unsigned num_arrived)
         steady_nap();
 }
 
-/* Returns when all workers have done their warm iterations. */
+/* Starts hubs and workers, and returns when all workers have done their warm iterations. */
 static inline void steady_job_begin(struct steady_job *job)
 {
     steady_start_hubs(job);
@@ -217,7 +217,7 @@ static inline void steady_job_begin(struct steady_job *job)
     steady_await(job, STEADY_WORKERS);
 }
 
-/* The iterations: returns when all workers have done theirs. */
+/* Runs the iterations, and returns when all workers have done theirs. */
 static inline void steady_job_run(struct steady_job *job)
 {
     atomic_store(&job->phase, 1);

@@ -1,6 +1,6 @@
-/* The main of a room's test program: runs the test file that its argument names, alone in the process. The
- * names stand in PH_TEST_FILES, which CMake writes: TEST_FILE(name) a line, for test_<name>.c, whose main it
- * calls test_main_<name>. */
+/* The main of a room's test program: runs the test file that its argument names, alone in the process. CMake
+ * writes the names to PH_TEST_FILES: a line TEST_FILE(name) for test_<name>.c, whose main is called
+ * test_main_<name>. */
 #include <stdio.h>
 #include <string.h>
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the played watch ---- */
+/* ---- the simulated watch ---- */
 
 struct watched_world {
     struct thread_world *world;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of the members below */
     bool has_notice;
     struct ph__comm_notice notice;
 };

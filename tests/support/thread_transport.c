@@ -7,18 +7,18 @@
 
 #include "base/rng.h"
 
-enum { MOST_WAIT = 4 }; /* tests until a request is found done, at most */
+enum { MOST_WAIT = 4 }; /* most tests of a request before it is found done */
 
 /* A message in its receiver's inbox, or a receive that waits for one. */
 struct mail {
     struct mail *next, *made_before;
     bool is_message;
-    size_t other; /* who has sent it, or is to send it */
+    size_t other; /* its sender */
     int tag;
     size_t bytes;
     void *data;         /* of a receive: its caller's */
     bool is_done;       /* the message was taken, or the receive has it */
-    bool is_asked_for;  /* somebody holds a request for this message */
+    bool is_asked_for;  /* a request for this message exists */
     size_t came;        /* bytes of the message that a receive got */
     unsigned char *own; /* of a message: its copy */
     size_t capacity;
@@ -38,7 +38,7 @@ struct desk {
 };
 
 struct thread_world {
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* of the members below */
     size_t size, num_left, dead;
     struct mail *spare, *made_last;
     const struct thread_fault *faults;
@@ -48,7 +48,7 @@ struct thread_world {
 
 /* ---- queues ---- */
 
-/* Not by malloc, which tests count. */
+/* Allocates without malloc, which tests count. */
 static void *allocate(size_t size)
 {
     void *memory = NULL;
@@ -135,7 +135,7 @@ static uint64_t tests_of(const struct desk *desk, size_t from)
     return tests;
 }
 
-/* Whether this message cannot be sent or received. */
+/* Counts a message. Returns true when it cannot be sent or received. */
 static bool count_message(struct desk *desk, int kind)
 {
     if (!desk->is_dead && has_fault(desk, THREAD_DIES)) {
@@ -210,7 +210,7 @@ static struct mail *find_message(const struct desk *desk, const struct mail *rec
     return message;
 }
 
-/* Receives take their messages in the order in which they were started, whichever is asked for first. */
+/* Gives receives their messages in the order in which they were started, whichever is tested first. */
 static void take_messages(struct desk *desk)
 {
     for (struct mail *receive = desk->receives.first; receive != NULL; receive = receive->next) {

@@ -1,4 +1,3 @@
-/* See watch_processes.h. */
 #include "support/watch_processes.h"
 
 #include <signal.h>
@@ -89,7 +88,7 @@ void watch_role_listen(struct watch_processes *all, size_t rank, struct ph__comm
     }
 }
 
-/* ---- in the test's ---- */
+/* ---- in the test's process ---- */
 
 static void await(const _Atomic bool *condition)
 {
@@ -113,7 +112,7 @@ void watch_processes_start(struct watch_processes *all, watch_role *role)
         await(&all->ranks[rank].has_come);
 }
 
-/* How it ended, of wait(2). */
+/* Waits for a rank's process to end. Returns the status of wait(2). */
 static int end_of(struct watch_processes *all, size_t rank)
 {
     int how = 0;

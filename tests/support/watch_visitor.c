@@ -1,4 +1,3 @@
-/* See watch_visitor.h. */
 #include "support/watch_visitor.h"
 
 #include <string.h>

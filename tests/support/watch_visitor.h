@@ -1,5 +1,5 @@
-/* Who comes to rank 0's watch by hand: a rank up to some point of the handshake, or a stranger. The listener
- * is turned by the test, in the same thread. */
+/* A visitor of rank 0's watch, played by the test: a rank up to some point of the handshake, or a stranger.
+ * The test takes the listener's turns, in the same thread. */
 #ifndef PH_TEST_WATCH_VISITOR_H
 #define PH_TEST_WATCH_VISITOR_H
 
@@ -7,25 +7,25 @@
 
 struct watch_visitor {
     struct ph__watch_listener *listener; /* borrowed */
-    struct ph__secret secret;            /* it believes in */
+    struct ph__secret secret;            /* its own, right or wrong */
     struct ph__control_stream *stream;   /* owned */
     unsigned char hello[PH_WATCH_MAX_BODY];
     size_t hello_size;
 };
 
-/* Comes to the listener over a pair of sockets. false: there was no memory. */
+/* Connects to the listener over a pair of sockets. Returns false when out of memory. */
 bool watch_visitor_come(struct watch_visitor *visitor, struct ph__watch_listener *listener,
     const unsigned char secret[PH_WATCH_SECRET_BYTES]);
 void watch_visitor_go(struct watch_visitor *visitor);
 
-/* Says it, and lets the listener hear it. */
+/* Sends a frame, and lets the listener read it. */
 void watch_visitor_say(struct watch_visitor *visitor, uint16_t type, const void *body, size_t size);
-/* What the listener has said next. false: nothing. */
+/* Takes the listener's next frame; false when there is none. */
 bool watch_visitor_hear(struct watch_visitor *visitor, struct ph__control_frame *frame_out);
 bool watch_visitor_is_dropped(struct watch_visitor *visitor);
 
-/* As a rank does: says who it is; proves itself, after that. false: the answer was another than a rank
- * expects. */
+/* Plays a rank's handshake: greet sends its hello, and prove then proves itself. Prove returns false when the
+ * listener does not reply as a rank expects. */
 void watch_visitor_greet(struct watch_visitor *visitor, uint32_t rank);
 bool watch_visitor_prove(struct watch_visitor *visitor);
 
