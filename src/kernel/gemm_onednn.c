@@ -1,18 +1,18 @@
 /* oneDNN (C API, version 2 and 3) as the matrix library: every product is a matmul primitive.
  *
- * - A primitive is made for one thread, and run in a task, where the library asks OpenMP and is told of one
- * thread (base/thread/parallel.h); only a PH_PRODUCT_THREADED one is made for, and run with, the threads of
- * an OpenMP team.
- * - Packing copies, so its bits cannot depend on threads: it uses those of an OpenMP team, else the caller's
- * alone.
+ * - A primitive is made for one thread and runs in a task; there the library asks OpenMP, which reports one
+ *   thread (base/thread/parallel.h). Only a PH_PRODUCT_THREADED primitive is made for, and runs with, the
+ *   threads of an OpenMP team.
+ * - Packing copies, so its bits cannot depend on threads: it uses the threads of an OpenMP team, or, without
+ *   one, the caller's alone.
  * - A packed B has the layout that oneDNN prefers for NOMINAL_ROWS rows; products of any other number of rows
- * are made for that same layout. It is plain bytes, padded with zeros.
- * - A memory object carries its pointer, so workers cannot share one: each entry has one set of them a
- * worker. A pointer is set only when it changes. Setting that of a padded B writes its zeros again, which is
- * why prepare does it for all workers before they run.
- * - Scratchpads are ours, one a worker, as large as the largest primitive made so far needs.
- * After an entry is made nothing here allocates; dnnl_primitive_execute itself does (its table of arguments).
- */
+ *   are made for that same layout. It is plain bytes, padded with zeros.
+ * - A memory object carries its pointer, so workers cannot share one: each entry has one set of memory
+ *   objects per worker. A pointer is set only when it changes. Setting the pointer of a padded B writes its
+ *   zeros again, so prepare sets it for all workers before they run.
+ * - Scratchpads are ours, one per worker, as large as the largest primitive made so far needs.
+ * - After an entry is made nothing here allocates; dnnl_primitive_execute itself does (its table of
+ *   arguments). */
 #include <dnnl.h>
 
 #include <stdbool.h>
@@ -109,10 +109,10 @@ enum slot { SLOT_A, SLOT_B, SLOT_BIAS, SLOT_C, SLOT_SCRATCHPAD, NUM_SLOTS };
 static const int slot_argument[NUM_SLOTS] = {
     DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
 
-/* What one worker runs a primitive with; touched by that worker only while a region runs. */
+/* Arguments with which one worker runs a primitive; only that worker touches them while a region runs. */
 struct arguments {
     dnnl_memory_t memory[NUM_SLOTS]; /* NULL where the primitive takes none */
-    void *pointer[NUM_SLOTS];        /* the one that memory[slot] has */
+    void *pointer[NUM_SLOTS];        /* the pointer that memory[slot] has */
 };
 
 struct ph__library_entry {
@@ -123,7 +123,7 @@ struct ph__library_entry {
     struct ph__library_entry *next;
 };
 
-/* The layout of a packed B, and the reorder that makes it. */
+/* Layout of a packed B, and the reorder that makes it. */
 struct packing {
     struct ph__packing key;
     layout packed;
@@ -271,7 +271,8 @@ static dnnl_status_t layout_of(
     return layout_strided(out, dims, type, is_transposed ? transposed : plain);
 }
 
-/* The layouts of a product's operands, by slot; packed (or NULL: oneDNN's choice) is that of a packed B. */
+/* Describes the layouts of a product's operands, by slot. packed: layout of a packed B; NULL: oneDNN
+ * chooses. */
 static dnnl_status_t describe_operands(
     const struct ph__product *p, const layout *packed, layout operands[NUM_SLOTS])
 {

@@ -1,5 +1,6 @@
-/* The GEMM library that is none: every product by plain loops. For the thread-sanitizer preset, whose tool
- * does not see into a library, and for the build in double. Nothing is prepared; packing is copying. */
+/* The GEMM library of builds without one: every product by plain loops, for the thread-sanitizer preset,
+ * whose tool does not see into a library, and for the build in double. Nothing is prepared; packing is
+ * copying. */
 #include "kernel/gemm_library.h"
 
 #include <stdlib.h>

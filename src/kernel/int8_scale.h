@@ -1,4 +1,4 @@
-/* The scale of numbers that travel in one byte each (comm/wire/wire_format.h), the same in every variant of
+/* Scale of numbers sent in one byte each (comm/wire/wire_format.h), the same in every variant of
  * int8_narrow. */
 #ifndef PH_KERNEL_INT8_SCALE_H
 #define PH_KERNEL_INT8_SCALE_H
@@ -10,9 +10,9 @@
 
 #define PH_INT8_MOST 127 /* levels to each side of zero */
 
-/* What one level stands for where the largest magnitude is `largest`, which may be no number. A scale is
- * never subnormal: quotients by it would leave the levels, and where such numbers are taken for zero they
- * would be infinite. */
+/* Returns the value of one level where the largest magnitude is `largest`, which may be NaN or infinite. A
+ * scale is never subnormal: quotients by it would leave the levels, or be infinite where subnormal numbers
+ * are taken for zero. */
 static inline float ph__int8_scale(ph_real largest)
 {
     const float scale = (float)(largest / PH_INT8_MOST);

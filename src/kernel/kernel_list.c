@@ -1,4 +1,4 @@
-/* The tables of kernels, one an ISA. An ISA that this build lacks is served by the next lower one it has. */
+/* The tables of kernels, one per ISA. An ISA that this build lacks gets the table of the next lower one. */
 #include "kernel/kernel_list.h"
 
 #define REF_ENTRY(name, avx2, avx512) .name = ph__##name##_ref,

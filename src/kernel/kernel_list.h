@@ -1,16 +1,16 @@
-/* Every kernel by name, and which implementation each ISA's table holds.
+/* Lists every kernel by name, with the implementation that each ISA's table holds, and declares all
+ * implementations with the types of the table's members.
  *
- * An entry names its own ISA where that variant beats the next lower one on bench_kernels, and the winner's
- * where it does not: such a variant is not kept. (With AVX-512 the gradient row was 13% slower than with
- * AVX2, and the elementwise optimizers, bound by memory, division and root, no faster.) Declares all
- * implementations with the types of the table itself. */
+ * An entry names its own ISA where that variant beats the next lower one on bench_kernels, else the winner's:
+ * a losing variant is not kept. (With AVX-512 the gradient row was 13% slower than with AVX2, and the
+ * elementwise optimizers, bound by memory, division and root, no faster.) */
 #ifndef PH_KERNEL_KERNEL_LIST_H
 #define PH_KERNEL_KERNEL_LIST_H
 
 #include "kernel/kernel.h"
 
-/* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table); first those that a hub
- * calls. */
+/* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table); the hub's kernels come
+ * first. */
 #define PH_HUB_KERNEL_LIST(X)  \
     X(aggregate, avx2, avx512) \
     X(sum_of_squares, avx2, avx512)
@@ -73,8 +73,8 @@
 PH_KERNEL_LIST(PH_KERNEL_DECLARE)
 #undef PH_KERNEL_DECLARE
 
-/* The kernels that the tables of this library hold. libphloem_hub is built with PH_HUB_KERNEL_LIST: the
- * others are NULL there (cmake/hub_library.cmake). */
+/* Kernels in the tables of this library. libphloem_hub is built with PH_HUB_KERNEL_LIST, and its other
+ * entries are NULL (cmake/hub_library.cmake). */
 #ifndef PH_TABLE_KERNEL_LIST
 #define PH_TABLE_KERNEL_LIST PH_KERNEL_LIST
 #endif

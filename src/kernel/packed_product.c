@@ -1,9 +1,8 @@
-/* How products with packed weights, forward and backward-data, are cut into tasks: slices of rows. (The
- * weight gradient: weight_gradient.c.)
+/* Products with packed weights, forward and backward-data, cut into tasks: slices of rows. (The weight
+ * gradient: weight_gradient.c.)
  *
  * All sizes below follow from the shape alone. Rows that do not fill a slice are cut into powers of two down
- * to PH_MIN_PIECE and a rest, so that a shape needs a bounded number of primitives whatever the numbers of
- * rows. */
+ * to PH_MIN_PIECE and a rest, so a shape needs a bounded number of primitives for all numbers of rows. */
 #include "kernel/gemm.h"
 
 #include <assert.h>
@@ -51,19 +50,19 @@ struct ph__piece ph__cut_piece(const struct ph__cut *cut, size_t index)
 
 /* ---- rows of bf16 ---- */
 
-/* Slices of rows on their way through a product of reals whose arrays may be bf16: a slice is widened into a
- * worker's scratch before the product, and its result rounded behind it, while both are in the cache. Arrays
- * of reals are read and written where they stand. */
+/* Slices of rows on their way through a product of reals whose arrays may be bf16. A slice is widened into a
+ * worker's scratch before the product, and its result rounded after it, while both are in the cache. Arrays
+ * of reals are read and written in place. */
 struct row_stage {
     const struct ph__kernels *kernels;
     const struct ph__gemm_args *args;
     size_t in_columns, out_columns; /* of args->x, of args->y */
     size_t rows;                    /* of the largest slice */
-    bool is_bf16;                   /* args->x is */
-    bool is_widened;                /* ... and the product wants reals */
+    bool is_bf16;                   /* args->x is bf16 */
+    bool is_widened;                /* ... and the product takes reals */
 };
 
-/* A worker's scratch: the result, then what is widened. */
+/* Reals of a worker's scratch for the result; the widened input follows. */
 static size_t output_reals(const struct row_stage *stage)
 {
     return stage->args->is_y_bf16 ? stage->rows * stage->out_columns : 0;
@@ -76,8 +75,8 @@ static size_t widened_reals(const struct row_stage *stage)
     return input > activated ? input : activated;
 }
 
-/* Numbers of each worker's scratch. Slices of a worker follow one another in the order of the functions
- * below. */
+/* Returns the reals of each worker's scratch. A worker's slices follow one another, each through the
+ * functions below in order. */
 static size_t stage_reals(const struct row_stage *stage)
 {
     return output_reals(stage) + widened_reals(stage);
@@ -88,7 +87,7 @@ static ph_real *stage_scratch(const struct row_stage *stage, size_t worker)
     return (ph_real *)stage->args->scratch + worker * stage_reals(stage);
 }
 
-/* Gives what the product of the slice [first, first + rows) reads. */
+/* Returns the input of the product of slice [first, first + rows). */
 static const void *stage_input(const struct row_stage *stage, size_t first, size_t rows, size_t worker)
 {
     const size_t columns = stage->in_columns;
@@ -102,14 +101,14 @@ static const void *stage_input(const struct row_stage *stage, size_t first, size
     return reals;
 }
 
-/* Gives what that product writes. */
+/* Returns the array that the slice's product writes. */
 static ph_real *stage_output(const struct row_stage *stage, size_t first, size_t worker)
 {
     return stage->args->is_y_bf16 ? stage_scratch(stage, worker)
                                   : (ph_real *)stage->args->y + first * stage->out_columns;
 }
 
-/* Gives the slice of args->activated, as reals. The widened input is gone. */
+/* Returns the slice of args->activated, as reals. Overwrites the widened input. */
 static const ph_real *stage_activated(const struct row_stage *stage, size_t first, size_t rows, size_t worker)
 {
     const size_t columns = stage->out_columns;
@@ -121,7 +120,7 @@ static const ph_real *stage_activated(const struct row_stage *stage, size_t firs
     return reals;
 }
 
-/* Puts the result into args->y. */
+/* Rounds the slice's result into args->y where that is bf16. */
 static void stage_finish(const struct row_stage *stage, size_t first, size_t rows, size_t worker)
 {
     const size_t columns = stage->out_columns;
@@ -132,15 +131,13 @@ static void stage_finish(const struct row_stage *stage, size_t first, size_t row
 
 /* ---- the context ---- */
 
-#define NARROW 4          /* columns of a product up to which it is done column by column */
-#define SHORT 32          /* terms of a sum up to which our own kernel beats a library */
-#define MAX_SLICE 512     /* rows */
-#define SLICE_REALS 65536 /* of the output of one slice: 256 KiB, so that its activation finds it in cache \
-                           */
-#define STAGE_REALS \
-    (1 << 17) /* of a slice's input and output together where it is widened: half of a second cache */
-#define ROW_WISE_BLOCK 96 /* rows of a row-wise product: its x and y stay in the second cache */
-#define WANTED_TASKS 8    /* of one product, before slices get smaller or the batch is cut */
+#define NARROW 4              /* columns of a product up to which it is done column by column */
+#define SHORT 32              /* terms of a sum up to which our own kernel beats a library */
+#define MAX_SLICE 512         /* rows */
+#define SLICE_REALS 65536     /* of one slice's output: 256 KiB, still in cache for its activation */
+#define STAGE_REALS (1 << 17) /* of a widened slice's input and output together: half of a second cache */
+#define ROW_WISE_BLOCK 96     /* rows of a row-wise product: its x and y stay in the second cache */
+#define WANTED_TASKS 8        /* of one product, before slices get smaller or the batch is cut */
 
 ph_status ph__gemm_create(struct ph__team *team, bool is_fast, struct ph__gemm **gemm_out)
 {
@@ -193,7 +190,7 @@ static ph_status finish(int status)
 
 /* ---- packing ---- */
 
-/* W (N,K) is B (N,K) of dX = dY W, and a transposed B (K,N) of Y = X W^T. */
+/* Inner size of the packed matrix: W (N,K) is B (N,K) of dX = dY W, and, transposed, B (K,N) of Y = X W^T. */
 static size_t packed_inner(const struct ph__gemm_weight_shape *shape)
 {
     return shape->is_transposed ? shape->out_features : shape->in_features;
@@ -204,26 +201,27 @@ static size_t packed_columns(const struct ph__gemm_weight_shape *shape)
     return shape->is_transposed ? shape->in_features : shape->out_features;
 }
 
-/* Layers of few outputs, forward: their rows do not depend on each other either. */
+/* Returns true for layers of few outputs; their rows do not depend on each other either. */
 static bool is_narrow(const struct ph__gemm_weight_shape *shape)
 {
     return packed_columns(shape) <= NARROW;
 }
 
-/* Whose product is the row-wise kernel's: what must be so, and what has short sums, where a library spends
- * more on its start. */
+/* Returns true where the row-wise kernel makes the product: where the shape says so, and where sums are
+ * short, since a library spends more on its start. */
 static bool is_row_wise(const struct ph__gemm_weight_shape *shape)
 {
     return (shape->is_row_wise || packed_inner(shape) <= SHORT) && !is_narrow(shape);
 }
 
-/* Whose product is no library's. */
+/* Returns true where our own kernels make the product, not a library. */
 static bool is_own(const struct ph__gemm_weight_shape *shape)
 {
     return is_row_wise(shape) || is_narrow(shape);
 }
 
-/* Whether the weight is packed as bf16; else it is packed as reals, rounded where it stands for bf16. */
+/* Returns true when the weight is packed as bf16; otherwise it is packed as reals, which for bf16 are rounded
+ * in place. */
 static bool is_packed_bf16(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
     return shape->is_bf16 && gemm->has_bf16 && !is_own(shape);
@@ -251,7 +249,7 @@ ph_status ph__gemm_packed_bytes(
     return PH_OK;
 }
 
-/* A column after the other, each as long as the sums. */
+/* Packs one column after the other, each as long as the sums. */
 static void pack_narrow(const struct ph__packing *packing, const ph_real *weight, ph_real *packed)
 {
     const size_t column_step = packing->is_transposed ? packing->inner : 1,
@@ -261,7 +259,7 @@ static void pack_narrow(const struct ph__packing *packing, const ph_real *weight
             *packed++ = weight[column * column_step + l * inner_step];
 }
 
-/* Whatever their layout. */
+/* Rounds reals of any layout to bf16 in place. */
 static void round_to_bf16(const struct ph__kernels *kernels, size_t n, ph_real *reals)
 {
     uint16_t words[1024];
@@ -295,14 +293,15 @@ ph_status ph__gemm_pack(
 struct row_job {
     struct ph__gemm *gemm;
     struct row_stage stage;
-    enum ph_activation activation;  /* left to do behind the product */
-    bool is_narrow, is_weight_bf16; /* of a product of our own */
+    enum ph_activation activation;  /* left to do after the product */
+    bool is_narrow, is_weight_bf16; /* of a product by our own kernels */
     struct ph__cut cut;
     struct ph__prepared prepared[PH_MAX_TAIL + 2]; /* by kind of piece */
     _Atomic int status;
 };
 
-/* The power of two that gives WANTED_TASKS slices, none too small to be fast or too large for the cache. */
+/* Returns the power of two that gives WANTED_TASKS slices, none too small to be fast or too large for the
+ * cache. */
 static size_t slice_rows(size_t rows, size_t columns, size_t most)
 {
     size_t slice = 2 * PH_MIN_PIECE;
@@ -336,7 +335,7 @@ static void activate_backward(const struct ph__kernels *kernels, enum ph_activat
         kernels->sigmoid_backward(n, activated, dx, dx);
 }
 
-/* What is left to do for a slice of C: the activation, or its derivative, and where it comes to stand. */
+/* Finishes a slice of C: applies the activation, or its derivative, and puts the result into place. */
 static void finish_slice(const struct row_job *job, const struct ph__piece *piece, size_t worker)
 {
     const struct ph__gemm_args *args = job->stage.args;
@@ -430,7 +429,7 @@ static void own_task(void *argument, size_t task, size_t worker)
     finish_slice(job, &piece, worker);
 }
 
-/* The row-wise kernel makes a ReLU itself. */
+/* Runs the product by our own kernels. The row-wise kernel applies a ReLU itself. */
 static ph_status run_own(struct row_job *job, const struct ph__gemm_weight_shape *shape)
 {
     const struct ph__gemm_args *args = job->stage.args;
@@ -457,7 +456,7 @@ static struct row_stage stage_of(
         .is_widened = is_x_bf16 && !is_packed_bf16(gemm, shape)};
 }
 
-/* Of the most rows that a slice can have, with everything that may be bf16. */
+/* Counts the most rows that a slice can have, with every array that may be bf16. */
 size_t ph__gemm_scratch_bytes(const struct ph__gemm *gemm, const struct ph__gemm_weight_shape *shape)
 {
     const struct ph__gemm_args args = {

@@ -1,6 +1,6 @@
-/* Matrix products by plain loops: the reference GEMM.
- * Every sum has one order, given by the shape alone. The loops are blocked so that what is read again stays
- * in the first or second cache, and written so that a compiler can keep LANES sums side by side. */
+/* Matrix products by plain loops: the reference GEMM. Every sum has one order, given by the shape alone.
+ * Loops are blocked so that numbers read again stay in the first or second cache, and written so that a
+ * compiler can keep LANES sums side by side. */
 #include "kernel/gemm_library.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #define LANES 16
 #define BLOCK 64         /* of the inner dimension, or of the rows of a column sum */
 #define COLUMN_BLOCK 256 /* of the columns when B is read row by row */
-#define SUM_COLUMNS 512  /* of a column sum: two kilobytes, and a stretch of memory worth prefetching */
+#define SUM_COLUMNS 512  /* of a column sum: 2 KiB, and a stretch of memory worth prefetching */
 #define DOT_COLUMNS 32   /* rows of a transposed B kept in cache */
 
 static ph_real dot(size_t n, const ph_real *x, const ph_real *y)
@@ -51,7 +51,7 @@ static void start_row(const struct ph__product *p, const ph_real *bias, size_t c
         memset(c, 0, columns * sizeof *c);
 }
 
-/* c (columns) += sum over l of a_l b_l, four rows of B at a time; a_l stands at a + l * a_step. */
+/* c (columns) += sum over l of a_l b_l, four rows of B at a time; a_l is at a + l * a_step. */
 static void add_rows_scaled(size_t inner, size_t columns, const ph_real *a, size_t a_step, const ph_real *b,
     size_t b_stride, ph_real *c)
 {
@@ -105,8 +105,7 @@ void ph__plain_product(const struct ph__product *product, const struct ph__produ
     product_of_dots(product, b_stride, operands);
 }
 
-/* total (columns <= SUM_COLUMNS) = the column sums of x, in blocks of rows whose sums stay in the first cache
- */
+/* total (columns <= SUM_COLUMNS) = column sums of x, in blocks of rows whose sums stay in the first cache. */
 static void sum_columns(size_t rows, size_t columns, size_t stride, const ph_real *x, ph_real *total)
 {
     memset(total, 0, columns * sizeof *total);

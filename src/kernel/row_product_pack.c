@@ -1,4 +1,4 @@
-/* Weights in the layout that the row-invariant product streams through. */
+/* Packs weights into the layout that the row-invariant product streams through. */
 #include "kernel/kernel.h"
 #include "tensor/float16.h"
 
@@ -10,7 +10,7 @@ size_t ph__row_product_packed_bytes(size_t out_features, size_t in_features, boo
     return num_panels * PANEL * in_features * (is_bf16 ? sizeof(uint16_t) : sizeof(ph_real));
 }
 
-/* Halves of words: 0, 16, 1, 17, ... */
+/* Returns the place of output j, in numbers: words hold 0 and 16, 1 and 17, ... */
 static size_t place_in_words(size_t j)
 {
     return j < PANEL / 2 ? 2 * j : 2 * (j - PANEL / 2) + 1;

@@ -1,8 +1,8 @@
 /* Stable sort of slots: radix sort, least significant digit first, on exactly the bits that the range needs.
  *
  * A slot and its position travel as one 64-bit item, slot in the high half. Few slots are sorted by
- * insertion; a range that is narrow, for the second cache and beside the number of slots, is counted and
- * scattered straight into the output. Serial, and any thread may call it. */
+ * insertion. A range that is narrow, measured by the second cache and by the number of slots, is counted and
+ * scattered straight into the output. Serial; any thread may call it. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,16 +10,15 @@
 
 enum { MAX_DIGIT_BITS = 11, MAX_DIGITS = 3, BUCKETS = 1 << MAX_DIGIT_BITS, FEW = 48 };
 enum { LINE_WORDS = 64 / sizeof(uint32_t) };
-enum { MAX_COUNTED = 1 << 17, COUNTED_A_SLOT = 3 /* at most: what is counted lies in the scratch */ };
+enum { MAX_COUNTED = 1 << 17, COUNTED_A_SLOT = 3 /* at most: the counters lie in the scratch */ };
 
 static uint64_t item_of(const uint32_t *slots, size_t i, uint32_t base, uint32_t first_position)
 {
     return (uint64_t)(slots[i] - base) << 32 | (first_position + (uint32_t)i);
 }
 
-/* Sorted items to order, unique and starts; returns the number of distinct slots. Every item is written as if
- * it began a run, to be overwritten where it does not: a branch would be mispredicted about as often as not.
- */
+/* Writes sorted items to order, unique and starts; returns the number of distinct slots. Writes every item as
+ * if it began a run, and overwrites those that do not: a branch would be mispredicted about half the time. */
 static size_t emit_runs(
     const uint64_t *items, size_t count, uint32_t base, uint32_t *order, uint32_t *unique, uint32_t *starts)
 {
@@ -36,7 +35,7 @@ static size_t emit_runs(
     return runs;
 }
 
-/* Positions grow, so comparing whole items keeps ties in order. */
+/* Sorts items by insertion. Positions grow, so comparing whole items keeps ties in order. */
 static void insertion_sort(uint64_t *items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -48,7 +47,7 @@ static void insertion_sort(uint64_t *items, size_t count)
     }
 }
 
-/* The histogram next (range) is the list of runs. */
+/* Sorts by counting. next (range) holds the histogram, which list_runs turns into the list of runs. */
 static size_t counting_sort(const struct ph__kernels *kernels, const uint32_t *slots, size_t count,
     uint32_t base, uint32_t range, uint32_t first_position, uint32_t *order, uint32_t *unique,
     uint32_t *starts, uint32_t *next)
@@ -56,7 +55,7 @@ static size_t counting_sort(const struct ph__kernels *kernels, const uint32_t *s
     memset(next, 0, range * sizeof *next);
     for (size_t i = 0; i < count; i++) {
         if (i % LINE_WORDS == 0)
-            __builtin_prefetch(order + i, 1); /* to be written here and there */
+            __builtin_prefetch(order + i, 1); /* written in no order */
         next[slots[i] - base]++;
     }
     const size_t runs = kernels->list_runs(range, count, base, next, unique, starts);
@@ -65,7 +64,7 @@ static size_t counting_sort(const struct ph__kernels *kernels, const uint32_t *s
     return runs;
 }
 
-/* Lengths of buckets become where they begin. */
+/* Turns the lengths of buckets into their starts. */
 static void sum_lengths(uint32_t *lengths, uint32_t buckets)
 {
     uint32_t start = 0;
@@ -76,8 +75,8 @@ static void sum_lengths(uint32_t *lengths, uint32_t buckets)
     }
 }
 
-/* How often each value of each digit occurs. The number of digits is a constant, or this would take as long
- * as the passes. */
+/* Counts how often each value of each digit occurs. The number of digits is a constant: otherwise counting
+ * would take as long as the passes. */
 static inline void count_digits(const uint32_t *slots, size_t count, uint32_t base, unsigned digits,
     unsigned digit_bits, uint32_t lengths[MAX_DIGITS][BUCKETS])
 {
@@ -93,8 +92,8 @@ static inline void count_digits(const uint32_t *slots, size_t count, uint32_t ba
     }
 }
 
-/* Sorts by the low `bits` bits of slot - base; returns whichever of the two arrays of items holds the result.
- * The first pass makes the items. */
+/* Sorts by the low `bits` bits of slot - base; returns the array, items or spare, that holds the result. The
+ * first pass makes the items. */
 static uint64_t *radix_sort(const uint32_t *slots, size_t count, uint32_t base, uint32_t first_position,
     unsigned bits, uint64_t *items, uint64_t *spare)
 {

@@ -1,11 +1,11 @@
-/* Sums of rows' squares from the sums of their blocks, in the order of kernel.h. These are additions in an
- * order that is written down, so that there is one implementation for all ISAs. */
+/* Sums of rows' squares from the sums of their blocks, in the order of kernel.h. The additions' order is
+ * fixed, so all ISAs share one implementation. */
 #include "kernel/kernel.h"
 
 static ph_real sum_row(const struct ph__square_shard *shards, size_t num_shards, size_t row)
 {
     ph_real sums[PH_SQUARES_SUMS] = {0};
-    size_t number = 0; /* of the block in the whole row */
+    size_t number = 0; /* the block's, in the whole row */
     for (size_t shard = 0; shard < num_shards; shard++) {
         const ph_real *blocks = shards[shard].blocks + row * shards[shard].num_blocks;
         for (size_t k = 0; k < shards[shard].num_blocks; k++, number++)

@@ -1,22 +1,22 @@
 /* Weight gradients: dW = dY^T X by our own kernel, in which each number is one sum over the samples in order.
- * So the bits follow from nothing but the instruction set, and the work may be cut at will, even by the
- * number of threads; a library sums over blocks of its own choice, which follow its threads.
+ * So the bits depend on the instruction set alone, and the work may be cut at will, even by the number of
+ * threads. A library sums over blocks of its own choice, which depend on its threads.
  *
  * The product C (rows, columns) = A^T B is dW (N,K), A = dY, B = X, or, where a row of dW is short and
- * shorter than its column, dW^T (K,N), which is then transposed. A task makes one tile of C, going through
- * the samples in chunks: each is copied into panels of A and B, sample by sample, for memory is read in
- * order. A panel of B lies in the first cache while all of A's pass from the second; each makes a block of C
- * with it, held in registers, while the next block of C is fetched. So C passes the caches once a chunk: long
- * chunks make it cheap, and a tile need not fit into the second cache. Tiles above each other copy the same
- * B, those side by side the same A; so they are cut to copy as little as possible.
+ * shorter than its column, dW^T (K,N), which is then transposed. A task makes one tile of C and goes through
+ * the samples in chunks. Each chunk is copied into panels of A and B, sample by sample, so memory is read in
+ * order. A panel of B stays in the first cache while all panels of A pass from the second; each makes a block
+ * of C with it, held in registers, while the next block of C is fetched. So C passes the caches once per
+ * chunk: long chunks make that cheap, and a tile need not fit into the second cache. Tiles in one column copy
+ * the same B, tiles in one row the same A; tiles are cut to copy as little as possible.
  *
- * Copying does not pay where C is small, for each copied number then serves few sums. There A is read where
- * it stands, as is B where its lines come to lie in all sets of the first cache as they are; C stays in the
- * second cache, so that chunks may be short enough for A and B to stay as well. A C of few rows has all of
- * them summed at once: each number of B is read once, from memory. The bias gradient is summed on the way.
+ * Copying does not pay where C is small: each copied number then serves few sums. There A is read in place,
+ * and so is B where its lines spread over all sets of the first cache. C stays in the second cache, so chunks
+ * may be short enough for A and B to stay as well. A C of few rows has all of them summed at once: each
+ * number of B is read once, from memory. The bias gradient is summed along with the copying.
  *
- * Arrays of bf16 are widened row by row, on their way into panels where C is large. What is left to a
- * library comes first. */
+ * Arrays of bf16 are widened row by row, on their way into panels where C is large. Products left to a
+ * library come first in this file. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -25,12 +25,12 @@
 
 /* ---- by a library ---- */
 
-/* Weight gradients that a library makes: all at once by its own threads in the fast mode (ph__gemm_create),
- * and those of bf16 where it has instructions for them. Of bf16 some rows of dW at a time are one product,
- * cut by shape alone, so that the bits do not follow the number of threads. */
+/* The library makes weight gradients whole, by its own threads, in the fast mode (ph__gemm_create), and those
+ * of bf16 where it has instructions for them. For bf16 each product makes some rows of dW, cut by shape
+ * alone, so that the bits do not depend on the number of threads. */
 
-/* A weight gradient that is left to the library: dw (N,K) = dy (M,N)^T x (M,K), db (N) the column sums of dy,
- * NULL where it is not wanted. */
+/* A weight gradient left to the library: dw (N,K) = dy (M,N)^T x (M,K); db (N) = column sums of dy, NULL: not
+ * wanted. */
 struct library_gradient {
     const struct ph__gemm *gemm;
     size_t samples, out_features, in_features; /* M, N, K; M > 0 */
@@ -38,7 +38,7 @@ struct library_gradient {
     ph_real *dw, *db;
 };
 
-enum { LIBRARY_ROWS = 64 /* of dW for one product */ };
+enum { LIBRARY_ROWS = 64 /* of dW per product */ };
 
 static struct ph__product whole_product(const struct library_gradient *wanted)
 {
@@ -56,7 +56,7 @@ static ph_status refused(void)
     return ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
 }
 
-/* Makes one of reals by the library's own threads: bits follow their number. */
+/* Makes a gradient of reals by the library's own threads: its bits depend on their number. */
 static ph_status gradient_by_threads(const struct library_gradient *wanted)
 {
     const struct ph__product_operands operands = {.a = wanted->dy, .b = wanted->x, .c = wanted->dw};
@@ -80,7 +80,7 @@ struct library_job {
     _Atomic int status;
 };
 
-/* The bias gradient of columns [first, first + width) of a dY of bf16; width <= LIBRARY_ROWS. */
+/* Sums the bias gradient of columns [first, first + width) of dY in bf16; width <= LIBRARY_ROWS. */
 static void sum_bias(const struct library_gradient *wanted, size_t first, size_t width)
 {
     ph_real row[LIBRARY_ROWS];
@@ -109,7 +109,7 @@ static void library_task(void *argument, size_t task, size_t worker)
         sum_bias(wanted, first, rows);
 }
 
-/* Makes one of bf16, where the library has_bf16. */
+/* Makes a gradient of bf16; the library has_bf16. */
 static ph_status gradient_in_bf16(const struct library_gradient *wanted)
 {
     struct library_job library = {.wanted = wanted};
@@ -129,20 +129,20 @@ static ph_status gradient_in_bf16(const struct library_gradient *wanted)
 /* ---- by our own kernel ---- */
 
 enum {
-    MAX_TILE_SIDES = 1088, /* rows and columns: a chunk of both, in panels, fills most of the second cache */
-    MAX_CUT = 64,          /* tiles in a row or a column of them */
-    TRANSPOSED_ROWS = 16,  /* of dW for one task: one cache line of dW^T */
+    MAX_TILE_SIDES = 1088, /* rows + columns: a chunk of both, in panels, fills most of the second cache */
+    MAX_CUT = 64,          /* tiles in a row or a column of tiles */
+    TRANSPOSED_ROWS = 16,  /* of dW per task: one cache line of dW^T */
     LINE_REALS = 64 / sizeof(ph_real),
-    GAP_REALS = LINE_REALS, /* between panels, which so begin in other sets of the first cache */
-    CROWDED_REALS = 512,    /* rows of B so far apart, or a multiple, share the sets of the first cache */
-    SMALL_REALS = 5 << 14,  /* of C: 320 KiB, which leave room in the second cache */
+    GAP_REALS = LINE_REALS, /* between panels, so that they begin in different sets of the first cache */
+    CROWDED_REALS = 512,    /* rows of B this far apart, or a multiple, share the sets of the first cache */
+    SMALL_REALS = 5 << 14,  /* of C: 320 KiB, which leaves room in the second cache */
 };
 
-/* How a tile is made: in blocks of rows x columns, over a chunk of samples at a time. */
+/* Order of the work on a tile: in blocks of rows x columns, over a chunk of samples at a time. */
 struct order {
     size_t chunk, rows, columns;
-    size_t fetched_samples; /* of B, ahead of those that are summed */
-    bool is_c_fetched;      /* a block ahead */
+    size_t fetched_samples; /* prefetch distance of B */
+    bool is_c_fetched;      /* set when C is fetched a block ahead */
 };
 static const struct order large_order = {
     .chunk = 192, .rows = PH_WEIGHT_PANEL_ROWS, .columns = PH_WEIGHT_PANEL_COLUMNS, .is_c_fetched = true};
@@ -151,17 +151,17 @@ static const struct order small_order = {
 static const struct order thin_order = {
     .chunk = 16, .rows = PH_WEIGHT_MOST_ROWS, .columns = PH_WEIGHT_WIDE_COLUMNS, .fetched_samples = 16};
 
-/* Where blocks read an operand: where it stands, in rows that are widened, or in panels. */
+/* The place where blocks read an operand: in its own array, in widened rows, or in panels. */
 enum place { IN_PLACE, IN_ROWS, IN_PANELS };
 
-/* A or B: (samples, width) of reals or bf16, of which tiles take `tile` columns each. */
+/* A or B: (samples, width) of reals or bf16, of which each tile takes `tile` columns. */
 struct operand {
     const void *data;
     size_t width, tile;
     enum place place;
-    size_t stride;      /* reals from one sample to the next there; of panels their columns */
-    size_t step;        /* reals from one block's columns to the next's */
-    size_t chunk_reals; /* of scratch: a tile's copy */
+    size_t stride;      /* reals from one sample to the next in `place`; of panels their columns */
+    size_t step;        /* reals from one block's columns to the next block's */
+    size_t chunk_reals; /* of scratch: a tile's copy of a chunk */
 };
 
 struct weight_job {
@@ -187,9 +187,9 @@ static size_t tile_width(size_t width, size_t tiles, size_t unit)
     return ph__round_up(ph__divide_up(width, tiles), unit);
 }
 
-/* The number of tiles in each direction, powers of two, that reads least among those that are many and small
- * enough, or else as many as there may be. Two threads get a tile each, of like size, for which one may end
- * with half a panel of A; more of them, which powers of two may not suit, two each. */
+/* Chooses the number of tiles in each direction, powers of two: the cut that reads least among those with
+ * enough tiles that are small enough, or else the finest. Two threads get one tile each, of like size, though
+ * one may end with half a panel of A. More threads, which powers of two may not suit, get two each. */
 static void cut_tiles(struct weight_job *job)
 {
     const size_t num_threads = ph__team_num_threads(job->gemm->team);
@@ -214,8 +214,8 @@ static void cut_tiles(struct weight_job *job)
     job->column_tiles = ph__divide_up(job->b.width, job->b.tile);
 }
 
-/* How blocks of `block` columns step through a chunk. Widened rows lie an odd number of lines apart, to come
- * to lie in all sets of the first cache. */
+/* Lays out blocks of `block` columns in a chunk. Widened rows lie an odd number of lines apart, so that they
+ * spread over all sets of the first cache. */
 static void lay_out(struct operand *operand, size_t chunk, size_t block)
 {
     operand->step = block;
@@ -231,7 +231,7 @@ static void lay_out(struct operand *operand, size_t chunk, size_t block)
     }
 }
 
-/* A and B, and in what order they are multiplied. */
+/* Chooses A and B, and the order in which they are multiplied. */
 static void choose_order(struct weight_job *job)
 {
     const size_t n = job->out_features, k = job->in_features;
@@ -258,7 +258,7 @@ static void choose_order(struct weight_job *job)
     job->order = job->is_thin ? &thin_order : is_small ? &small_order : &large_order;
 }
 
-/* Everything but where the scratch is. */
+/* Plans everything but the addresses in the scratch. */
 static void plan(struct weight_job *job)
 {
     choose_order(job);
@@ -288,7 +288,7 @@ size_t ph__gemm_weight_scratch_bytes(const struct ph__gemm *gemm, const struct p
 
 /* ---- tiles ---- */
 
-/* What a tile takes of A or B: columns [first, first + width) of a chunk's samples. */
+/* A tile's part of A or B: columns [first, first + width) of a chunk's samples. */
 struct part {
     const struct operand *operand;
     size_t first, width;
@@ -296,12 +296,12 @@ struct part {
     ph_real *sums; /* (width) += the column sums; NULL: not wanted */
 };
 
-/* A sample's row, a panel's width to each panel. */
+/* Copies a sample's row into panels, a panel's width to each. */
 static void copy_to_panels(const struct part *part, const ph_real *row, size_t panel, ph_real *to)
 {
     size_t done = 0;
     for (; done + panel <= part->width; done += panel, to += part->operand->step)
-        memcpy(to, row + done, panel * sizeof *to); /* of constant size: no call */
+        memcpy(to, row + done, panel * sizeof *to); /* constant size: no call */
     memcpy(to, row + done, (part->width - done) * sizeof *to);
 }
 
@@ -315,7 +315,7 @@ static void copy_row(const struct part *part, const ph_real *row, ph_real *to)
         copy_to_panels(part, row, PH_WEIGHT_WIDE_COLUMNS, to);
 }
 
-/* A sample's row as reals: where it stands, or, of bf16, in `widened`. */
+/* Returns a sample's row as reals: in place, or, of bf16, in `widened`. */
 static const ph_real *row_of(
     const struct weight_job *job, const struct part *part, size_t sample, ph_real *widened)
 {
@@ -326,8 +326,8 @@ static const ph_real *row_of(
     return widened;
 }
 
-/* Brings a chunk of samples to where blocks read it, which is returned: where it stands, or a copy, made row
- * by row. */
+/* Brings a chunk of samples to where blocks read it, and returns that place: the array itself, or a copy,
+ * made row by row. */
 static const ph_real *bring_chunk(const struct weight_job *job, const struct part *part, size_t first_sample,
     size_t samples, ph_real *widened)
 {
@@ -344,7 +344,7 @@ static const ph_real *bring_chunk(const struct weight_job *job, const struct par
     return operand->place == IN_PLACE ? row_of(job, part, first_sample, NULL) : part->copy;
 }
 
-/* Asks for a block of C that is to be continued. */
+/* Prefetches a block of C that is to be continued. */
 static void fetch_block(const ph_real *c, size_t rows, size_t columns, size_t stride)
 {
     for (size_t n = 0; n < rows; n++)
@@ -352,7 +352,7 @@ static void fetch_block(const ph_real *c, size_t rows, size_t columns, size_t st
             __builtin_prefetch(c + n * stride + k, 1, 3);
 }
 
-/* The chunk's A^T B in blocks, one panel of B after the other. */
+/* Makes the chunk's A^T B in blocks, one panel of B after the other. */
 static void multiply_chunk(const struct weight_job *job, struct ph__weight_product_args all)
 {
     const size_t rows = job->order->rows, columns = job->order->columns;
@@ -374,14 +374,14 @@ static void multiply_chunk(const struct weight_job *job, struct ph__weight_produ
 
 struct tile {
     struct part a, b;
-    ph_real *widened; /* a row of either */
+    ph_real *widened; /* a row of A or B */
 };
 
 static struct tile tile_of(const struct weight_job *job, size_t task, size_t worker)
 {
     const size_t row = task / job->column_tiles * job->a.tile,
                  column = task % job->column_tiles * job->b.tile;
-    const bool is_first = job->is_transposed ? row == 0 : column == 0; /* of those that read the same dY */
+    const bool is_first = job->is_transposed ? row == 0 : column == 0; /* among readers of the same dY */
     ph_real *copies = job->copies + worker * job->worker_reals;
     struct tile tile = {.a = {.operand = &job->a,
                             .first = row,

@@ -1,4 +1,4 @@
-/* Sums of copies with the optimizer's step, the specification: number by number. */
+/* Sums of copies and the optimizer's step, the specification: number by number. */
 #include "kernel/kernel_list.h"
 
 #include "tensor/float16.h"

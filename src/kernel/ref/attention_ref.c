@@ -1,6 +1,6 @@
 /* Scaled dot-product attention of one sample (Vaswani et al. 2017; kernel.h has the formulas), the
- * specification. exp and log are libm's, in double; the scores of a query are made anew wherever they are
- * needed, so nothing is kept of them. */
+ * specification. exp and log are libm's, in double. A query's scores are computed again wherever they are
+ * needed; none are stored. */
 #include "kernel/kernel_list.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void add_scaled(size_t n, double factor, const ph_real *x, ph_real *y)
         y[d] += (ph_real)(factor * (double)x[d]);
 }
 
-/* Where the numbers of head h begin in row i of q, k, dq, dk; and of v, y, dy, dv. */
+/* Returns the place of head h's first number in row i of q, k, dq, dk; value_place: of v, y, dy, dv. */
 static size_t key_place(const struct ph__attention_args *args, size_t h, size_t i)
 {
     return (i * args->num_heads + h) * args->key_dim;
@@ -64,7 +64,7 @@ void ph__attention_forward_ref(const struct ph__attention_args *args)
     }
 }
 
-/* p_ij; its gradient, <dy_i, v_j>, to `gradient_out` */
+/* Returns p_ij; its gradient, <dy_i, v_j>, goes to gradient_out. */
 static double probability(
     const struct ph__attention_args *args, size_t h, size_t i, size_t j, double *gradient_out)
 {
@@ -73,7 +73,7 @@ static double probability(
     return exp(score(args, h, i, j) - (double)args->log_sum[h * args->num_queries + i]);
 }
 
-/* What query i of head h adds to the gradients. */
+/* Adds the contribution of query i of head h to the gradients. */
 static void add_query(const struct ph__attention_args *args, size_t h, size_t i)
 {
     const size_t query = key_place(args, h, i);

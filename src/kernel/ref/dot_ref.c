@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The vector of field f of sample b, in the pair (first, rest) as kernel.h describes it. */
+/* Returns the index of the vector of field f of sample b in rest (kernel.h describes first and rest). */
 static size_t rest_index(size_t b, size_t f, size_t num_fields, size_t dim, int has_first)
 {
     return has_first ? (b * (num_fields - 1) + f - 1) * dim : (b * num_fields + f) * dim;
@@ -37,7 +37,7 @@ void ph__dot_forward_ref(size_t count, size_t num_fields, size_t dim, const ph_r
     }
 }
 
-/* dx_i += sum_j g_ij x_j, where g_ij = g_ji stands at i(i-1)/2 + j for j < i */
+/* dx_i += sum_j g_ij x_j, where g_ij = g_ji is at i(i-1)/2 + j for j < i */
 static void add_field_gradient(size_t b, size_t i, size_t num_fields, size_t dim, const ph_real *first,
     const ph_real *rest, const ph_real *g, ph_real *dx)
 {

@@ -4,7 +4,7 @@
 void ph__relu_ref(size_t n, const ph_real *x, ph_real *y)
 {
     for (size_t i = 0; i < n; i++)
-        y[i] = x[i] < 0 ? 0 : x[i]; /* this way round a NaN is passed on */
+        y[i] = x[i] < 0 ? 0 : x[i]; /* written so that NaN stays NaN */
 }
 
 void ph__relu_backward_ref(size_t n, const ph_real *y, const ph_real *dy, ph_real *dx)

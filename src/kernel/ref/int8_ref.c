@@ -3,7 +3,7 @@
 #include "kernel/int8_scale.h"
 #include "kernel/kernel_list.h"
 
-/* The largest magnitude, or NaN where a number is not finite. */
+/* Returns the largest magnitude, or NaN where a number is not finite. */
 static ph_real largest_of(size_t n, const ph_real *x)
 {
     ph_real largest = 0;

@@ -1,7 +1,7 @@
 #include "kernel/kernel_list.h"
 
-/* Every slot is written as if a run began there, to be overwritten where none does: a branch would be
- * mispredicted about as often as not. While a slot is left, the next run's place is free. */
+/* Writes every slot as if a run began there; the next slot overwrites those without a run. A branch would be
+ * mispredicted about half the time. While a slot is left, the next run's place is free. */
 size_t ph__list_runs_ref(
     uint32_t range, size_t count, uint32_t base, uint32_t *lengths, uint32_t *unique, uint32_t *starts)
 {

@@ -1,4 +1,4 @@
-/* Elementwise optimizers, the specification: the formulas of kernel.h as they stand there. */
+/* Elementwise optimizers, the specification: the formulas of kernel.h as written there. */
 #include "kernel/kernel_list.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 
 static ph_real square_root(ph_real x)
 {
-    return (ph_real)sqrt((double)x); /* of a float the rounded double root is the correctly rounded one */
+    return (ph_real)sqrt((double)x); /* a float's double root, rounded, is its correctly rounded root */
 }
 
 /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  returns lr (m / c1) / (sqrt(v / c2) + eps) */

@@ -1,4 +1,4 @@
-/* The same numbers in another order, the specification. */
+/* Transposition and interchange of dimensions, the specification. */
 #include <string.h>
 
 #include "kernel/kernel_list.h"

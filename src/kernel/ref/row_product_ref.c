@@ -4,7 +4,7 @@
 
 enum { PANEL = PH_ROW_PRODUCT_PANEL };
 
-/* Number j of a panel's line that begins at `index`. */
+/* Returns number j of a panel's line that begins at `index`. */
 static ph_real weight_at(const struct ph__row_product_args *args, size_t index, size_t j)
 {
     const uint16_t *words = args->packed;

@@ -1,4 +1,4 @@
-/* Row-wise Adagrad, the specification: one accumulator a row, and squares summed by blocks of columns. */
+/* Row-wise Adagrad, the specification: one accumulator per row, squares summed by blocks of columns. */
 #include "kernel/kernel_list.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static ph_real fused(ph_real a, ph_real b, ph_real c)
     return _Generic(a, float : fmaf, default : fma)(a, b, c);
 }
 
-/* g = gradient scale + l2 w; without l2 the weights have no part in it, and need not be there */
+/* g = gradient scale + l2 w; weight is read only where l2 is not 0 */
 static ph_real gradient_at(
     const struct ph__optimizer_step *step, const ph_real *grad, const ph_real *weight, size_t d)
 {
@@ -17,7 +17,7 @@ static ph_real gradient_at(
     return step->l2 != 0 ? fused(step->l2, weight[d], scaled) : scaled;
 }
 
-/* (g_0^2 + g_1^2) + (g_2^2 + g_3^2) of the columns from `first` on, those from `end` on are zeros */
+/* (g_0^2 + g_1^2) + (g_2^2 + g_3^2) of the columns from `first` on; columns from `end` on count 0 */
 static ph_real block_squares(const struct ph__optimizer_step *step, const ph_real *grad,
     const ph_real *weight, size_t first, size_t end)
 {

@@ -4,7 +4,7 @@
 
 enum { VECTORS = 8 };
 
-/* Columns of `vectors` whole vectors, or one masked; vectors and has_mask are constants. */
+/* Sums `vectors` whole vectors of columns, or one masked vector; vectors and has_mask are constants. */
 PH_INLINE void add_columns(
     size_t rows, size_t stride, const float *x, float *y, size_t vectors, int has_mask, vmask mask)
 {

@@ -1,7 +1,7 @@
-/* Sums of copies with the optimizer's step. A block of numbers stays in registers from the first copy to the
- * last result, so that each array is read or written once. What the copies are and which optimizer steps is
- * asked once a block, in branches that always go the same way: that costs nothing beside the block's loads,
- * and one body serves every combination. */
+/* Sums of copies and the optimizer's step. A block of numbers stays in registers from the first copy to the
+ * last result, so each array is read or written once. The copies' type and the optimizer are looked up once
+ * per block, in branches that always go the same way: they cost nothing beside the block's loads, and one
+ * body serves every combination. */
 #include <assert.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ struct pass {
     bool is_weight_streamed;
 };
 
-/* Which numbers: `vectors` whole vectors from `at` on, or, where num_last > 0, the first num_last of one. All
- * but `at` and num_last are constants, and so is whether num_last is 0. */
+/* The numbers of a block: `vectors` whole vectors from `at` on, or, where num_last > 0, the first num_last of
+ * one. `vectors` is a constant; so is whether num_last is 0. */
 struct block {
     size_t at, vectors, num_last;
 };
@@ -100,7 +100,7 @@ PH_INLINE void sum_block(const struct pass *pass, struct block block, vf *sum)
 
 /* ---- the step ---- */
 
-/* Sums become new weights; kind is a constant. */
+/* Turns sums into new weights; kind is a constant. */
 PH_INLINE void step_sums(const struct pass *pass, enum ph_optimizer_kind kind, struct block block, vf *sum)
 {
     const struct ph__aggregate_args *args = pass->args;
@@ -142,7 +142,7 @@ PH_INLINE void step_block(const struct pass *pass, struct block block, vf *sum)
     }
 }
 
-/* ---- where the new weights go ---- */
+/* ---- results ---- */
 
 PH_INLINE void store_result(
     enum ph_dtype dtype, void *result, bool is_streamed, struct block block, const vf *weight)

@@ -1,16 +1,16 @@
-/* Attention of one sample, head after head: blocks of queries meet blocks of keys, and what flows between the
- * products stays in the first cache. Up to KEYS keys, the usual case, are one block, and the block's scores
- * are made once. Of more, the exponentials are summed as Milakov and Gimelshein (arXiv:1805.02867) do: what
- * was summed shrinks when a larger score comes.
+/* Attention of one sample, head after head. Blocks of queries meet blocks of keys, and the numbers between
+ * the products stay in the first cache. Up to KEYS keys, the usual case, are one block, whose scores are
+ * computed once. For more keys the exponentials are summed as Milakov and Gimelshein (arXiv:1805.02867) do:
+ * earlier sums shrink when a larger score comes.
  *
  * Scores are vectors over keys, so keys are transposed first. Lanes beyond the last key repeat it: they
  * change no maximum, and are cut off where exponentials are summed. */
 #include "kernel/simd/simd.h"
 
 enum {
-    QUERIES = 64, /* of a block */
+    QUERIES = 64, /* per block */
     KEYS = 64,
-    WIDTH = 64, /* numbers of a head that are transposed at a time */
+    WIDTH = 64, /* numbers of a head transposed at a time */
     GROUPS = VF_WIDTH / 4,
     CACHE_LINE = 16 /* numbers */
 };
@@ -20,11 +20,11 @@ struct head {
     const struct ph__attention_args *args;
     size_t key_row, value_row; /* numbers from a row to the next: H key_dim, H value_dim */
     size_t index;              /* h */
-    size_t key, value;         /* its first column: h key_dim, h value_dim */
-    float *log_sum;            /* (n); NULL where it is not wanted */
+    size_t key, value;         /* first column of the head: h key_dim, h value_dim */
+    float *log_sum;            /* (n); NULL: not wanted */
 };
 
-/* Some of its queries and keys. */
+/* Some of a head's queries and keys. */
 struct block {
     size_t query, num_queries, key, num_keys;
     size_t row; /* numbers from a row of scores to the next: num_keys in whole vectors */
@@ -60,8 +60,8 @@ static struct block block_at(const struct head *x, size_t query, size_t key)
 
 /* ---- scores ---- */
 
-/* VF_WIDTH numbers, or those of `mask`, of as many rows of x become columns; from row `last` on it is
- * repeated. */
+/* Turns VF_WIDTH numbers, or those of `mask`, of VF_WIDTH rows of x into columns; rows beyond `last` repeat
+ * it. */
 PH_INLINE void turn_block(
     const float *x, size_t x_row, size_t last, vmask mask, float *turned, size_t turned_row)
 {
@@ -88,7 +88,7 @@ PH_INLINE void turn_block(
     }
 }
 
-/* x (count, width) becomes turned (width, turned_row). */
+/* Transposes x (count, width) into turned (width, turned_row). */
 static void turn(const float *x, size_t count, size_t x_row, size_t width, float *turned, size_t turned_row)
 {
     for (size_t d = 0; d < width; d += VF_WIDTH) {
@@ -99,8 +99,8 @@ static void turn(const float *x, size_t count, size_t x_row, size_t width, float
     }
 }
 
-/* out (num_queries, row) = a b^T, over `width` numbers of rows of a head: of a (num_queries), of b
- * (num_keys). */
+/* out (num_queries, row) = a b^T over `width` numbers of a head's rows; a has num_queries rows, b
+ * num_keys. */
 static void products_of_rows(const struct block *block, const float *a, const float *b, size_t stride,
     size_t width, float *turned, float *out)
 {
@@ -132,7 +132,7 @@ static void make_scores(const struct head *x, const struct block *block, struct 
         scratch->scores);
 }
 
-/* out (num_queries, value_dim) = weights (num_queries, num_keys) times rows of values, of a head */
+/* out (num_queries, width) = weights (num_queries, num_keys) times rows of values of a head */
 static void weigh_rows(const struct block *block, const float *weights, const float *rows, size_t stride,
     size_t width, float *out, int is_added)
 {
@@ -151,7 +151,7 @@ static void weigh_rows(const struct block *block, const float *weights, const fl
         .is_added = is_added});
 }
 
-/* out (num_keys, width) = weights^T times rows of queries, of a head */
+/* out (num_keys, width) = weights^T times rows of queries of a head */
 static void weigh_columns(const struct block *block, const float *weights, const float *rows, size_t stride,
     size_t width, float *out, int is_added)
 {
@@ -170,7 +170,7 @@ static void weigh_columns(const struct block *block, const float *weights, const
         .is_added = is_added});
 }
 
-/* A row of scores becomes exp(scale s - shift), 0 beyond num_keys; returns the sum. */
+/* Turns a row of scores into exp(scale s - shift), 0 beyond num_keys; returns the sum. */
 PH_INLINE vf exponentials(float *row, size_t num_keys, vf scale, vf shift)
 {
     vf sum = vf_zero();
@@ -186,7 +186,8 @@ PH_INLINE vf exponentials(float *row, size_t num_keys, vf scale, vf shift)
 
 /* ---- the sample ---- */
 
-/* As many rows as this sample has, a block at most: the head's share of them. */
+/* Prefetches the head's share of the next sample's rows, assuming as many rows as this sample has, KEYS at
+ * most. */
 PH_INLINE void fetch_share(const struct head *x, const float *rows, size_t num_rows, size_t row)
 {
     const float *next = rows + num_rows * row;
@@ -195,9 +196,8 @@ PH_INLINE void fetch_share(const struct head *x, const float *rows, size_t num_r
         __builtin_prefetch(next + i);
 }
 
-/* The next sample stands behind this one, in memory more often than in a cache: it is fetched with this one's
- * heads, and so is where its results go. Inline, because gcc drops calls of a function that does nothing but
- * fetch. */
+/* Prefetches the next sample, which follows this one in memory and is seldom in a cache: each head fetches
+ * its share, inputs and outputs alike. Inline, because gcc drops calls of a function that only prefetches. */
 PH_INLINE void fetch_ahead(const struct head *x, int is_backward)
 {
     const struct ph__attention_args *args = x->args;
@@ -220,7 +220,7 @@ static void clear_rows(float *x, size_t rows, size_t row)
 
 /* ---- forward ---- */
 
-/* The largest of a row of scores, scaled. */
+/* Returns the largest scaled score of a row. */
 PH_INLINE float largest_of(const float *row, size_t length, vf scale)
 {
     vf largest = vf_mul(scale, vf_load(row));
@@ -243,15 +243,15 @@ static void scale_rows(const struct head *x, const struct block *block, const fl
     }
 }
 
-/* Those of VF_WIDTH queries from `query` on that the block has. */
+/* Returns the mask of VF_WIDTH queries from `query` on, as far as the block has them. */
 PH_INLINE vmask first_queries(const struct block *block, size_t query)
 {
     const size_t left = block->num_queries - query;
     return vf_first(left < VF_WIDTH ? left : VF_WIDTH);
 }
 
-/* What was summed below former largest scores shrinks to what it is below those of now; factors are their
- * differences. */
+/* Rescales sums and outputs taken relative to the former largest scores to the new largest scores; `factors`
+ * holds former - new on entry. */
 static void shrink_sums(const struct head *x, const struct block *block, struct scratch *scratch)
 {
     float *factors = scratch->gradients;
@@ -264,7 +264,7 @@ static void shrink_sums(const struct head *x, const struct block *block, struct 
     scale_rows(x, block, factors);
 }
 
-/* Scores become exponentials below the largest score of their query so far, and are summed. */
+/* Turns scores into exponentials relative to their query's largest score so far, and sums them. */
 static void sum_exponentials(const struct head *x, const struct block *block, struct scratch *scratch)
 {
     const vf scale = vf_set1(x->args->scale);
@@ -328,8 +328,8 @@ void PH_SIMD(attention_forward)(const struct ph__attention_args *args)
 
 /* ---- backward ---- */
 
-/* Scores become p, gradients <dy_i, v_j>. The scores have the bits that they had before, so none is above its
- * L. */
+/* Turns scores into p, and computes the gradients <dy_i, v_j>. The scores have the bits that they had in
+ * forward, so none is above its L. */
 static void make_probabilities(const struct head *x, const struct block *block, struct scratch *scratch)
 {
     const struct ph__attention_args *args = x->args;
@@ -343,8 +343,8 @@ static void make_probabilities(const struct head *x, const struct block *block, 
         scratch->gradients);
 }
 
-/* sum_i += sum_j p_ij g_ij; lanes beyond the last key have p 0 and a finite gradient, unless the last key's
- * is not. */
+/* sum_i += sum_j p_ij g_ij. Lanes beyond the last key have p 0 and repeat the last key's gradient, which is
+ * finite unless that key's is not. */
 static void add_means(const struct block *block, struct scratch *scratch)
 {
     for (size_t i = 0; i < block->num_queries; i++) {
@@ -357,7 +357,7 @@ static void add_means(const struct block *block, struct scratch *scratch)
     }
 }
 
-/* Gradients become scale ds_ij = scale p_ij (g_ij - sum_i). */
+/* Turns gradients into scale ds_ij = scale p_ij (g_ij - sum_i). */
 static void score_gradients(const struct head *x, const struct block *block, struct scratch *scratch)
 {
     const vf scale = vf_set1(x->args->scale);

@@ -1,8 +1,8 @@
-/* Batch norm over (rows, n): a vector of columns at a time for the statistics, whose double sums stay in
- * registers while all rows pass and add them in order, as ref does; row by row for the rest. */
+/* Batch norm over (rows, n), a vector of columns at a time while all rows pass. The double sums of the
+ * statistics stay in registers and add the rows in order, as in ref. */
 #include "kernel/simd/simd.h"
 
-/* A vector's worth of columns [j, j + VF_WIDTH) or fewer as two vectors of doubles, zero beyond n. */
+/* Columns [j, j + VF_WIDTH), or fewer, as two vectors of doubles, zero beyond n. */
 struct columns {
     vd low, high;
 };

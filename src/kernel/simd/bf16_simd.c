@@ -1,4 +1,4 @@
-/* bf16 and back: whole vectors, and the tail number by number. */
+/* bf16 and back: whole vectors, then the tail number by number. */
 #include "kernel/simd/simd.h"
 #include "tensor/float16.h"
 

@@ -1,14 +1,14 @@
 /* Gradient of the pairwise dot products: dX = G X with the symmetric G read out of its lower triangle.
  *
  * A block of rows x vectors of dX stays in registers while all fields x_j pass. For j before the block, row i
- * of the triangle holds g_ij; for j after it, row j does; on the diagonal there is no product. Meanwhile the
- * next sample is fetched, a line of what it reads and of what it writes with every field, so that memory
- * works while the block does. */
+ * of the triangle holds g_ij; for j after it, row j does; on the diagonal there is no product. Each field
+ * also prefetches one line of the next sample's input and one of its output, so that memory works while the
+ * block does. */
 #include "kernel/simd/simd.h"
 
 enum {
     VECTORS = VF_REGISTERS / 8,
-    ROWS = 6, /* of a block of VECTORS */
+    ROWS = 6, /* in a block of VECTORS */
     MAX_ROWS = 9,
     NONE = MAX_ROWS,
     CACHE_LINE = 16 /* floats */
@@ -19,19 +19,18 @@ struct sample {
     const float *grad;         /* row k of the triangle starts at k (k - 1) / 2 */
     float *d_first, *d_rest;
     size_t num_fields, dim;
-    size_t next; /* from a field of rest to that of the next sample */
+    size_t next; /* numbers from a field of rest to the same field of the next sample */
     int add_to_first;
 };
 
-/* A pointer of which the compiler does not know how it was computed, so that it is kept and not computed
- * anew. */
+/* Returns the pointer, hidden from the compiler's analysis, so that it is kept and not computed again. */
 PH_INLINE const float *pin(const float *pointer)
 {
     __asm__("" : "+r"(pointer));
     return pointer;
 }
 
-/* sum_r += g_r x_j for all rows but `skipped`; g_r stands at *g[r] */
+/* sum_r += g_r x_j for all rows but `skipped`; g_r is at *g[r] */
 PH_INLINE void add_field(vf sum[MAX_ROWS][VECTORS], size_t rows, size_t vectors, size_t skipped,
     const float *const g[MAX_ROWS], const float *xj, int has_mask, vmask mask)
 {
@@ -50,7 +49,7 @@ PH_INLINE void add_field(vf sum[MAX_ROWS][VECTORS], size_t rows, size_t vectors,
     }
 }
 
-/* What the next sample reads and writes, from the place of this block on. */
+/* Places in the next sample's input and output, from this block on. */
 struct ahead {
     const float *x, *dx;
 };
@@ -81,7 +80,7 @@ PH_INLINE size_t triangle(size_t n) /* numbers before row n */
     return n * (n - 1) / 2;
 }
 
-/* Rows [i, i + rows) and vectors from `column` of dX; rows, vectors and has_mask are constants. */
+/* Computes rows [i, i + rows) and vectors from `column` of dX; rows, vectors and has_mask are constants. */
 PH_INLINE void block_gradient(
     const struct sample *x, size_t i, size_t rows, size_t column, size_t vectors, int has_mask)
 {
@@ -133,7 +132,7 @@ PH_INLINE void block_gradient(
         add_field(sum, rows, vectors, NONE, g, xj, has_mask, mask);
     }
 
-    float *dx = x->d_rest + column + i * dim; /* of the field after i */
+    float *dx = x->d_rest + column + i * dim; /* the field after i */
     store_row(
         i == 0 ? x->d_first + column : dx - dim, i == 0 && x->add_to_first, sum[0], vectors, has_mask, mask);
     PH_UNROLL
@@ -171,7 +170,7 @@ static void run_block(
     }
 }
 
-/* All rows of dX at some columns, in blocks of nearly equal numbers of rows. */
+/* Computes all rows of dX at some columns, in blocks of nearly equal numbers of rows. */
 static void column_gradients(const struct sample *x, size_t column, size_t vectors, int has_mask)
 {
     const size_t max_rows = vectors == VECTORS ? ROWS : MAX_ROWS;

@@ -1,25 +1,25 @@
 /* Pairwise dot products: the lower triangle of X X^T.
  *
  * The fields of a sample are first packed in fours, four numbers of each field side by side: (D/4, F, 4)
- * instead of (F, D). A vector of that is a group of FIELDS fields, and four numbers of another field,
- * repeated in all of its 128-bit lanes, meet all of them at once. So only four numbers of a vector are left
- * to be added up at the end, and a row of the triangle, which has as many products as its number says, is
- * rounded up to FIELDS products only.
+ * instead of (F, D). A packed vector is a group of FIELDS fields; four numbers of another field, repeated in
+ * all of its 128-bit lanes, are multiplied with all of them at once. So only four numbers of a vector are
+ * left to be added at the end, and row k of the triangle, which has k products, is rounded up to FIELDS
+ * products only.
  *
- * What is packed stays in the first cache: of many fields, a panel of columns is packed at a time, which all
- * rows below pass; of long vectors, MAX_DIM numbers. While a block of rows is computed, the same rows of the
- * next sample are fetched. */
+ * The packed numbers stay in the first cache: of many fields, a panel of columns is packed at a time, and all
+ * rows below pass it; of long vectors, MAX_DIM numbers. While a block of rows is computed, the same rows of
+ * the next sample are prefetched. */
 #include "kernel/simd/simd.h"
 
 enum {
     FIELDS = VF_WIDTH / 4,
     ROWS = FIELDS,     /* the rows from FIELDS k + 1 on have products with k + 1 groups */
     MAX_GROUPS = 6,    /* of a block; their sums fill the registers */
-    STORED_GROUPS = 4, /* they make a vector of products */
+    STORED_GROUPS = 4, /* groups that make a vector of products */
     PANEL = 32,        /* columns: whole vectors of products */
     MAX_DIM = 128,
     /* From four numbers of the packed fields to the next four: an odd number of cache lines, so that they
-     * spread over the cache. Behind the panel there is room for a block of rows that are not in it. */
+     * spread over the cache. Behind the panel there is room for a block of rows outside the panel. */
     STEP = 4 * (PANEL + 4),
     CACHE_LINE = 16 /* numbers */
 };
@@ -27,12 +27,12 @@ enum {
 struct sample {
     const float *first, *rest; /* field 0, and the fields from 1 on */
     size_t num_fields, dim;
-    size_t start, length; /* the numbers of each field that are looked at */
-    size_t next;          /* from a field of rest to that of the next sample */
+    size_t start, length; /* the part of each field in use */
+    size_t next;          /* numbers from a field of rest to the same field of the next sample */
     float *packed;        /* (MAX_DIM / 4, PANEL + 4, 4) */
 };
 
-/* VF_WIDTH numbers, or as many as the mask has, of each field of a group */
+/* Packs VF_WIDTH numbers, or those of the mask, of each field of a group. */
 PH_INLINE void pack_numbers(
     const float *const from[FIELDS], size_t d, int has_mask, vmask mask, float *packed)
 {
@@ -51,8 +51,7 @@ PH_INLINE const float *field(const struct sample *x, size_t f)
     return (f == 0 ? x->first : x->rest + (f - 1) * x->dim) + x->start;
 }
 
-/* Fields [f, f + count), rounded up to whole groups, in which the last field stands in for those that there
- * are not. */
+/* Packs fields [f, f + count), rounded up to whole groups; the last field stands in for missing ones. */
 static void pack_fields(const struct sample *x, size_t f, size_t count, float *packed)
 {
     const size_t length = x->length, dim = x->dim, last = x->num_fields - 1;
@@ -91,16 +90,16 @@ PH_INLINE void add_products(
 
 struct block {
     size_t i, j;               /* its first row and column */
-    const float *row, *column; /* where they are packed */
+    const float *row, *column; /* their packed numbers */
     float *out;                /* row i of the triangle at column j */
 };
 
-/* Reduces the sums of a block to products, of which a row has one more than the row before; rows and groups
- * are constants. */
+/* Reduces the sums of a block to products; each row has one more than the row before. rows and groups are
+ * constants. */
 PH_INLINE void store_products(
     vf sum[ROWS][MAX_GROUPS], const struct block *block, int is_added, size_t rows, size_t groups)
 {
-    const size_t last = (groups - 1) / STORED_GROUPS; /* vector of a row; those before it are full */
+    const size_t last = (groups - 1) / STORED_GROUPS; /* last vector of a row; those before it are full */
     const vu count = vu_set1((uint32_t)(block->i - block->j - last * VF_WIDTH));
     vf products[ROWS][2];
     PH_UNROLL
@@ -130,12 +129,12 @@ PH_INLINE void store_products(
     }
 }
 
-/* rows and groups are constants. */
+/* Computes a block's products; rows and groups are constants. */
 PH_INLINE void block_products(const struct sample *x, const struct block *block, size_t rows, size_t groups)
 {
     const float *row = block->row, *column = block->column;
     const float *next =
-        x->rest + x->next + (block->i - 1) * x->dim + ROWS * x->start; /* of the next sample */
+        x->rest + x->next + (block->i - 1) * x->dim + ROWS * x->start; /* in the next sample */
     const size_t length = x->length;
     vf sum[ROWS][MAX_GROUPS];
     PH_UNROLL
@@ -173,7 +172,7 @@ static void run_block(const struct sample *x, const struct block *block, size_t 
     }
 }
 
-/* Rows [i, i + rows) at the first groups of the panel. */
+/* Computes rows [i, i + rows) at the first groups of the panel. */
 static void row_products(const struct sample *x, struct block block, size_t rows, size_t groups)
 {
     for (; groups > MAX_GROUPS; groups -= STORED_GROUPS) {
@@ -185,7 +184,7 @@ static void row_products(const struct sample *x, struct block block, size_t rows
     run_block(x, &block, rows, groups);
 }
 
-/* The columns [first, first + count) of all rows below. */
+/* Computes columns [first, first + count) of all rows below. */
 static void panel_products(const struct sample *x, size_t first, size_t count, float *out)
 {
     const size_t panel_groups = (count + FIELDS - 1) / FIELDS;

@@ -1,6 +1,6 @@
 /* Inverted dropout. Philox4x32-10 runs in every lane at once: a vector of counters gives the words of
- * VF_WIDTH blocks, 4 VF_WIDTH elements, which the interleaving puts in the order of the elements. Same bits
- * as ref. */
+ * VF_WIDTH blocks, 4 VF_WIDTH elements; vu_interleave puts them in the order of the elements. Same bits as
+ * ref. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { CHUNK = 4 * VF_WIDTH };
 
-/* The words of elements 4 block .. 4 block + CHUNK of one sample, in order. */
+/* Makes the words of elements 4 block .. 4 block + CHUNK of one sample, in order. */
 PH_INLINE void random_words(const struct ph__rng_philox *philox, uint64_t sample, uint32_t block, vu word[4])
 {
     uint32_t key0 = philox->key[0];
@@ -70,7 +70,7 @@ void PH_SIMD(dropout)(const struct ph__rng_key *key, uint64_t first_sample, size
     double rate, const float *x, float *y, uint8_t *mask)
 {
     const uint64_t threshold = (uint64_t)llrint(rate * 4294967296.0);
-    if (threshold > UINT32_MAX) { /* nothing is kept, which no word can say */
+    if (threshold > UINT32_MAX) { /* nothing is kept; no 32-bit threshold says that */
         ph__dropout_ref(key, first_sample, rows, n, rate, x, y, mask);
         return;
     }

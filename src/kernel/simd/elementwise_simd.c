@@ -41,7 +41,7 @@ void PH_SIMD(multiply)(size_t n, const float *a, const float *b, float *y)
         vf_store_mask(y + i, tail, vf_mul(vf_load_mask(a + i, tail), vf_load_mask(b + i, tail)));
 }
 
-/* The product is rounded before the addition, as in the specification. */
+/* Rounds the product before the addition, as the specification does. */
 void PH_SIMD(multiply_add)(size_t n, const float *a, const float *b, const float *c, float *y)
 {
     size_t i = 0;

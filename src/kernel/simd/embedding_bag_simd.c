@@ -1,11 +1,11 @@
-/* Pooled embedding lookup. A bag's sum stays in registers while its rows pass; the rows to come are
- * prefetched: of one feature so many that their lines just pass through the first cache, of several, a bag of
- * each further on, into the second (each is measured to be the better there). Wider rows are pooled in blocks
- * of columns.
+/* Pooled embedding lookup. A bag's sum stays in registers while its rows pass, and coming rows are
+ * prefetched. For one feature, the distance is LINES_AHEAD lines, into the first cache; for several, one bag
+ * of the same feature, into the second cache (each measured to be the better there). Wider rows are pooled in
+ * blocks of columns.
  *
  * One body serves all formats of rows: it is inlined for each, the format a constant. A row of levels
- * multiplies its scale into its weight, and its offset is added to one number for the whole bag, so that a
- * level costs one multiply-add, too. */
+ * multiplies its scale into its weight, and its offset is added to one number for the whole bag, so a level
+ * costs one multiply-add, too. */
 
 #include "kernel/simd/simd.h"
 #include "tensor/float16.h"
@@ -16,12 +16,12 @@ enum { NEAR = 3, FAR = 2 /* hints: into the first cache, into the second */ };
 
 /* A block of columns of all rows. */
 struct columns {
-    const unsigned char *table; /* where the first row's begin */
+    const unsigned char *table; /* first row's numbers in these columns */
     size_t row_bytes;
-    const uint16_t *low; /* the first row's low words, of split rows; others are dim apart */
+    const uint16_t *low; /* bf16_split: the first row's low words; rows are dim apart */
     size_t dim;
-    size_t range_at; /* of rows of levels: where scale and offset stand, from the block's first number */
-    size_t num_last; /* numbers in the vector that is not full, */
+    size_t range_at; /* levels: distance from the block's first number to scale and offset */
+    size_t num_last; /* numbers in the vector that is not full */
     vmask last;      /* and their lanes */
 };
 
@@ -34,7 +34,7 @@ PH_INLINE int has_levels(enum ph_row_format format)
     return format == PH_ROWS_INT8 || format == PH_ROWS_INT4;
 }
 
-/* of `count` numbers, without scale and offset */
+/* Returns the bytes of `count` numbers, without scale and offset. */
 PH_INLINE size_t number_bytes(enum ph_row_format format, size_t count)
 {
     switch (format) {
@@ -56,7 +56,7 @@ PH_INLINE const uint16_t *low_at(enum ph_row_format format, const uint16_t *low,
     return format == PH_ROWS_BF16_SPLIT ? low + i : NULL;
 }
 
-/* low: the numbers' low words, of split rows. */
+/* Loads a vector of numbers; low: the numbers' low words, of split rows. */
 PH_INLINE vf load_numbers(enum ph_row_format format, const unsigned char *p, const uint16_t *low)
 {
     switch (format) {
@@ -110,7 +110,7 @@ PH_INLINE struct range load_range(enum ph_row_format format, const unsigned char
     return range;
 }
 
-/* hint is a constant. */
+/* Prefetches a line; hint is a constant. */
 PH_INLINE void prefetch(const unsigned char *line, int hint)
 {
     if (hint == NEAR)
@@ -128,7 +128,7 @@ PH_INLINE void prefetch_row(const unsigned char *row, size_t bytes, int hint)
         prefetch(row + bytes - 1, hint);
 }
 
-/* The lines of an output to come, to be written; it may lie behind the last one. */
+/* Prefetches the lines of a coming output for writing; the output may lie behind the last one. */
 PH_INLINE void fetch_output(const float *out, size_t width)
 {
     PH_UNROLL
@@ -136,15 +136,15 @@ PH_INLINE void fetch_output(const float *out, size_t width)
         __builtin_prefetch(out + i, 1, 3);
 }
 
-/* of a row's block */
+/* Returns the bytes of a row's block. */
 PH_INLINE size_t block_bytes(enum ph_row_format format, size_t vectors, int has_tail)
 {
     return number_bytes(format, vectors * VF_WIDTH + (has_tail ? 1 : 0));
 }
 
-/* The block's vectors of the bag [first, last), and what is behind them if has_tail; format, hint, vectors
- * and has_tail are constants. The rows of the slots `ahead` further on are fetched, as far as slots `end`
- * - 1. */
+/* Pools the bag [first, last) into the block's whole vectors and, if has_tail, the rest of the columns.
+ * format, hint, vectors and has_tail are constants. Prefetches the rows of the slots `ahead` further on, up
+ * to slot end - 1. */
 PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct columns *columns,
     size_t first, size_t last, size_t ahead, size_t end, enum ph_row_format format, int hint, size_t vectors,
     int has_tail, float *out)
@@ -198,8 +198,8 @@ PH_INLINE void pool_bag(const struct ph__embedding_bag_args *args, const struct 
         vf_store_mask(out + vectors * VF_WIDTH, columns->last, vf_mul(scale, sum[vectors]));
 }
 
-/* These columns of every bag. Of one feature the slots lie in the order of use; of several, the next sample's
- * bag of the same feature comes after one bag of each. */
+/* Pools these columns of every bag. With one feature the slots lie in the order of use; with several, the
+ * next sample's bag of the same feature comes after one bag of each. */
 PH_INLINE void pool_bags(const struct ph__embedding_bag_args *given, const struct columns *columns,
     float *out, enum ph_row_format format, size_t vectors, int has_tail)
 {
@@ -285,7 +285,7 @@ PH_INLINE float number_of(
     return format == PH_ROWS_FP16 ? _cvtsh_ss(word) : ph__float_from_bfloat(word);
 }
 
-/* A bag of rows of one number: the weights of a linear model. */
+/* Pools a bag of rows of one number: the weights of a linear model. */
 PH_INLINE float pool_numbers_of(
     const struct ph__embedding_bag_args *args, enum ph_row_format format, size_t first, size_t last)
 {
@@ -331,7 +331,7 @@ static void pool_bf16(const struct ph__embedding_bag_args *args)
         pool_rows(args, PH_ROWS_BF16);
 }
 
-/* Where the low words are not wanted, the rows are those of bf16. */
+/* Pools split rows; without their low words they are rows of bf16. */
 static void pool_split(const struct ph__embedding_bag_args *args)
 {
     if (args->low == NULL)

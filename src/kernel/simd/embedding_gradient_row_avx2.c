@@ -1,5 +1,5 @@
 /* The gradient row of one merged slot. Its sum stays in registers while the entries' rows pass; the rows of
- * the entries to come, of the next slots too, are prefetched. Wider rows are summed in blocks of columns. */
+ * coming entries, of the next slots too, are prefetched. Wider rows are summed in blocks of columns. */
 #include "kernel/simd/simd.h"
 
 enum { MAX_VECTORS = 8, DISTANCE = 16 /* entries ahead */, LINE_FLOATS = 16 };
@@ -15,7 +15,7 @@ PH_INLINE void prefetch_entry(
         __builtin_prefetch(row + i, 0, 3);
 }
 
-/* The columns [column, column + vectors * VF_WIDTH + tail); vectors and has_tail are constants. */
+/* Sums columns [column, column + vectors * VF_WIDTH) and the tail's; vectors and has_tail are constants. */
 PH_INLINE void sum_entries(const struct ph__embedding_gradient_source *source, size_t first, size_t last,
     size_t column, size_t vectors, int has_tail, vmask tail, float *row_out)
 {

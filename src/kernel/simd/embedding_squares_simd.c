@@ -1,13 +1,13 @@
-/* The block sums of merged slots' gradient rows (kernel.h, ROWWISE_ADAGRAD). Without a penalty no gradient
- * leaves its registers; with one, gradient and weights meet in scratch. */
+/* Block sums of the squares of merged slots' gradient rows (kernel.h, ROWWISE_ADAGRAD). Without a penalty no
+ * gradient leaves its registers; with one, gradient and weights meet in scratch. */
 #include <assert.h>
 
 #include "kernel/simd/merged_run.h"
 #include "kernel/simd/rowwise_squares.h"
 #include "kernel/simd/simd.h"
 
-/* The columns from `column` on of run r: whole vectors, or the first num_last numbers of one. vectors and
- * has_mask are constants. */
+/* Squares the columns from `column` on of run r: whole vectors, or the first num_last numbers of one. vectors
+ * and has_mask are constants. */
 PH_INLINE void square_columns(const struct ph__embedding_update_args *args, size_t r, size_t column,
     size_t vectors, int has_mask, size_t num_last, float *blocks_out)
 {
@@ -21,7 +21,7 @@ PH_INLINE void square_columns(const struct ph__embedding_update_args *args, size
             vf_mul(sum[v], gradient_scale), has_mask ? num_last : VF_WIDTH);
 }
 
-/* blocks_out: of run r */
+/* Writes run r's block sums to blocks_out. */
 static void square_run(const struct ph__embedding_update_args *args, size_t r, float *blocks_out)
 {
     const size_t dim = args->source->dim, block = VECTORS * VF_WIDTH;

@@ -1,9 +1,9 @@
 /* Backward and update of merged slots in one sweep. A run's gradient is summed in registers, a few vectors of
  * columns at a time, and stepped into its row at once. Row-wise Adagrad needs the whole gradient before it
- * can step: it stays in registers where a row is few whole vectors, and is summed into scratch first
- * elsewhere. One body serves all formats of rows: it is inlined for each, the format a constant. The rows of
- * the runs to come, and their entries', are prefetched: they are scattered over the table, so that the sweep
- * is bound by the latency of memory. */
+ * can step: the gradient stays in registers where a row is few whole vectors, and is first summed into
+ * scratch elsewhere. One body serves all formats of rows: it is inlined for each, the format a constant. The
+ * rows of coming runs and of their entries are prefetched: they are scattered over the table, so memory
+ * latency bounds the sweep. */
 #include <assert.h>
 
 #include "kernel/simd/merged_run.h"
@@ -16,17 +16,17 @@ enum { ROW_VECTORS = 8 };
 _Static_assert(
     DRAWN_WORDS % (VECTORS * VF_WIDTH) == 0, "a block of columns lies within what is drawn at once");
 
-/* What a sweep over runs keeps. */
+/* State of a sweep over runs. */
 struct sweep {
     const struct ph__embedding_update_args *args;
     struct constants constants;
-    bool is_scaled, has_penalty; /* of row-wise Adagrad: what its gradients need */
+    bool is_scaled, has_penalty; /* row-wise Adagrad's gradients: are multiplied by a scale, get l2 added */
     struct chance chance;
-    size_t drawn, next; /* random words are there of the runs from the one to before the other */
+    size_t drawn, next; /* random words are drawn for the runs [drawn, next) */
 };
 
-/* The columns from `column` on of run r's row: whole vectors, or the first num_last numbers of one. kind,
- * format, vectors and has_mask are constants. */
+/* Steps the columns from `column` on of run r's row: whole vectors, or the first num_last numbers of one.
+ * kind, format, vectors and has_mask are constants. */
 PH_INLINE void step_columns(const struct sweep *sweep, enum ph_optimizer_kind kind, enum ph_row_format format,
     size_t r, size_t end, size_t column, size_t vectors, int has_mask, size_t num_last,
     const uint16_t *random)
@@ -58,8 +58,8 @@ PH_INLINE void step_columns(const struct sweep *sweep, enum ph_optimizer_kind ki
     }
 }
 
-/* The words that round the row of run r, where its format wants some: drawn for the runs up to `last` that
- * are drawn together, of which r is the first, unless they have been. NULL for a wide row. */
+/* Returns the random words that round run r's row, or NULL for a wide row or a format that needs none. Draws
+ * them, together with those of the next runs before `last`, when r is the first run without words. */
 PH_INLINE const uint16_t *words_of_run(struct sweep *sweep, enum ph_row_format format, size_t r, size_t last)
 {
     struct chance *chance = &sweep->chance;
@@ -72,8 +72,8 @@ PH_INLINE const uint16_t *words_of_run(struct sweep *sweep, enum ph_row_format f
     return chance->words + (r - sweep->drawn) * chance->row_words;
 }
 
-/* The words from `column` on of run r's row, a multiple of what is drawn at once or within it; `random` as
- * words_of_run gives it. */
+/* Returns the words from `column` on of run r's row; draws them for a wide row at multiples of DRAWN_WORDS.
+ * `random` comes from words_of_run. */
 PH_INLINE const uint16_t *words_at(
     struct sweep *sweep, enum ph_row_format format, size_t r, size_t column, const uint16_t *random)
 {
@@ -86,7 +86,7 @@ PH_INLINE const uint16_t *words_at(
     return sweep->chance.words + column % DRAWN_WORDS;
 }
 
-/* Run r of an elementwise optimizer; kind and format are constants. */
+/* Updates run r by an elementwise optimizer; kind and format are constants. */
 PH_INLINE void update_run(struct sweep *sweep, enum ph_optimizer_kind kind, enum ph_row_format format,
     size_t r, const uint16_t *random)
 {
@@ -103,7 +103,7 @@ PH_INLINE void update_run(struct sweep *sweep, enum ph_optimizer_kind kind, enum
             words_at(sweep, format, r, column, random));
 }
 
-/* Runs [first, last) of an elementwise optimizer; kind and format are constants. */
+/* Updates runs [first, last) by an elementwise optimizer; kind and format are constants. */
 PH_INLINE void update_runs(const struct ph__embedding_update_args *args, enum ph_optimizer_kind kind,
     enum ph_row_format format, size_t first, size_t last)
 {
@@ -116,7 +116,7 @@ PH_INLINE void update_runs(const struct ph__embedding_update_args *args, enum ph
     }
 }
 
-/* The sum of squares of a row of so many whole vectors: 1, 2, 4 or 8, a constant. */
+/* Returns the sum of squares of a row of `vectors` whole vectors: 1, 2, 4 or 8, a constant. */
 PH_INLINE float sum_squares(const vf *g, size_t vectors)
 {
     const size_t fours = vectors >= GROUP_VECTORS ? FOURS : vectors > FOUR_BLOCKS ? vectors / FOUR_BLOCKS : 1;
@@ -149,7 +149,8 @@ PH_INLINE void penalize(const struct sweep *sweep, size_t vectors, const vf *w, 
     }
 }
 
-/* Run r of row-wise Adagrad where a row is so many whole vectors. format and vectors are constants. */
+/* Updates run r by row-wise Adagrad where a row is `vectors` whole vectors. format and vectors are
+ * constants. */
 PH_INLINE void step_row(
     struct sweep *sweep, enum ph_row_format format, size_t vectors, size_t r, const uint16_t *random)
 {
@@ -171,7 +172,7 @@ PH_INLINE void step_row(
             words_at(sweep, format, r, v * VF_WIDTH, random));
 }
 
-/* format and vectors are constants. */
+/* Updates runs whose rows are `vectors` whole vectors; format and vectors are constants. */
 PH_INLINE void update_rows(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t vectors, size_t first, size_t last)
 {
@@ -188,7 +189,7 @@ PH_INLINE void update_rows(const struct ph__embedding_update_args *args, enum ph
     }
 }
 
-/* Run r's step on the row's numbers, which lie in memory as its gradient does. */
+/* Steps run r's numbers, which lie in memory as its gradient does. */
 PH_INLINE void step_in_memory(
     const struct ph__embedding_update_args *args, size_t r, const float *gradient, float *weights)
 {
@@ -201,8 +202,8 @@ PH_INLINE void step_in_memory(
     PH_SIMD(rowwise_adagrad_step)(args->step, ph__mean_square(args, r), dim, gradient, weights, s);
 }
 
-/* Rows of any size. The step needs the row's own numbers twice, so that those of fewer bytes are made into
- * floats beside the gradient. */
+/* Updates rows of any size. The step reads the row's numbers twice, so formats of fewer bytes are first
+ * widened to floats beside the gradient. */
 PH_INLINE void update_rows_in_scratch(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {
@@ -227,7 +228,7 @@ PH_INLINE void update_rows_in_scratch(const struct ph__embedding_update_args *ar
     }
 }
 
-/* format is a constant. */
+/* Updates runs by row-wise Adagrad; format is a constant. */
 PH_INLINE void update_rowwise(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {
@@ -249,7 +250,7 @@ PH_INLINE void update_rowwise(const struct ph__embedding_update_args *args, enum
     }
 }
 
-/* format is a constant. */
+/* Updates runs by the step's optimizer; format is a constant. */
 PH_INLINE void update_format(const struct ph__embedding_update_args *args, enum ph_row_format format,
     size_t first, size_t last, float *row_scratch)
 {

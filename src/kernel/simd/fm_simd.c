@@ -1,7 +1,7 @@
 /* Second-order factorization machine (Rendle 2010, eq. 5), over vectors of columns.
  *
- * What limits it is memory. So up to VECTORS vectors are summed side by side, which reads a field from end to
- * end and leaves no sum waiting for itself, and the next sample is fetched meanwhile. */
+ * Memory limits its speed. So up to VECTORS vectors are summed side by side, which reads a field from end to
+ * end and keeps sums from waiting for themselves, while the next sample is prefetched. */
 #include "kernel/simd/simd.h"
 
 enum { VECTORS = 4 };

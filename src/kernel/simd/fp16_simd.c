@@ -1,5 +1,5 @@
-/* fp16 and back: whole vectors, and the tail number by number. The processor's conversions keep what a NaN
- * carries, as far as that fits; the specification keeps its sign alone. */
+/* fp16 and back: whole vectors, then the tail number by number. The processor's conversions keep a NaN's
+ * payload, as far as it fits; the specification keeps only its sign. */
 #include "kernel/simd/simd.h"
 #include "kernel/simd/simd_math.h"
 #include "tensor/float16.h"

@@ -1,5 +1,5 @@
-/* Numbers in one byte each, and back. Magnitudes are compared by their bits, as unsigned integers: beyond all
- * finite numbers come infinity and NaN, so that the largest tells of these, too. */
+/* Numbers in one byte each, and back. Magnitudes are compared by their bits, as unsigned integers: infinity
+ * and NaN come beyond all finite numbers, so the largest shows them, too. */
 #include <string.h>
 
 #include "kernel/int8_scale.h"
@@ -13,7 +13,7 @@ PH_INLINE vu magnitudes(vf x)
     return vu_bits(vf_abs(x));
 }
 
-/* The largest magnitude; infinity where a number is not finite. */
+/* Returns the largest magnitude; infinity where a number is not finite. */
 static float largest_of(size_t n, const float *x)
 {
     vu most = vu_set1(0);

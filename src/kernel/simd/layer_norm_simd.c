@@ -2,7 +2,7 @@
  * result. */
 #include "kernel/simd/simd.h"
 
-/* The mean of `sum` over a row of n. */
+/* Returns the mean of a row of n whose lanes sum up to `sum`. */
 PH_INLINE vf row_mean(vf sum, size_t n)
 {
     return vf_set1(vf_sum(sum) / (float)n);
@@ -55,7 +55,7 @@ void PH_SIMD(layer_norm)(size_t rows, size_t n, const float *x, const float *gam
     }
 }
 
-/* What a vector of a row's numbers takes part in; lanes beyond the row are 0 in g. */
+/* A vector of a row's numbers in backward; lanes beyond the row are 0 in g. */
 struct gradient {
     vf xhat, dy, g; /* (x - mean) inv_std, dy, dy gamma */
 };

@@ -1,12 +1,12 @@
-/* Sixteen slots at a time: their starts are a running sum of lengths, in four steps, and those that have a
- * length are moved together. One slot after the other costs five times as much. */
+/* Lists runs sixteen slots at a time: their starts are a running sum of lengths, in four steps, and the slots
+ * with a length are moved together. One slot at a time takes five times as long. */
 #include <immintrin.h>
 
 #include "kernel/kernel_list.h"
 
 enum { LANES = 16 };
 
-/* Each lane, and all lanes before it. */
+/* Adds to each lane all lanes before it. */
 static inline __m512i running_sum(__m512i x)
 {
     const __m512i zero = _mm512_setzero_si512();

@@ -1,6 +1,6 @@
-/* The gradients of merged slots, as the sweeps over runs sum them: in registers, a few vectors of columns at
- * a time, while the rows of the entries to come are prefetched. What those sweeps update is prefetched here,
- * too. */
+/* Gradients of merged slots, summed in registers, a few vectors of columns at a time, while the rows of
+ * coming entries are prefetched; and the prefetching of the rows that the sweeps over runs update. For
+ * embedding_update and embedding_squares. */
 #ifndef PH_KERNEL_MERGED_RUN_H
 #define PH_KERNEL_MERGED_RUN_H
 
@@ -75,7 +75,7 @@ PH_INLINE size_t end_of_run(const struct ph__embedding_update_args *args, size_t
     return r + 1 < args->num_unique ? args->starts[r + 1] : args->source->num_entries;
 }
 
-/* The gradient of run r into row (dim). */
+/* Sums run r's gradient into row (dim). */
 PH_INLINE void gather_run(
     const struct ph__embedding_gradient_source *source, size_t start, size_t end, float *row)
 {

@@ -1,6 +1,6 @@
-/* One vector's step of each elementwise optimizer. Division and square root are the IEEE operations; Adam's
+/* One vector's step of each elementwise optimizer. Division and square root are the IEEE operations. Adam's
  * bias corrections are folded into the learning rate and a reciprocal, which leaves one division and one root
- * an element. */
+ * per element. */
 #ifndef PH_KERNEL_OPTIMIZER_STEP_H
 #define PH_KERNEL_OPTIMIZER_STEP_H
 
@@ -29,7 +29,7 @@ static struct constants broadcast(const struct ph__optimizer_step *step)
     };
 }
 
-/* The formulas of kernel.h on one vector; kind is a constant. Returns the new weights. */
+/* Steps one vector by the formulas of kernel.h; kind is a constant. Returns the new weights. */
 PH_INLINE vf step_vector(
     const struct constants *c, enum ph_optimizer_kind kind, int is_nesterov, vf gradient, vf w, vf *m, vf *s)
 {

@@ -4,7 +4,7 @@
 #include "kernel/simd/optimizer_step.h"
 #include "kernel/simd/simd.h"
 
-/* All n weights; kind is a constant. */
+/* Updates all n weights; kind is a constant. */
 PH_INLINE void update_all(const struct ph__optimizer_step *step, enum ph_optimizer_kind kind, size_t n,
     const float *grad, float *weight, float *m, float *s)
 {

@@ -1,11 +1,11 @@
-/* The same numbers in another order. A matrix is transposed by squares of VF_WIDTH numbers a side, which pass
- * the registers: fours of rows are transposed within 128-bit lanes, then the lanes among each other. */
+/* Transposition and interchange of dimensions. A matrix is transposed by squares of VF_WIDTH numbers a side
+ * in registers: fours of rows are transposed within 128-bit lanes, then the lanes among each other. */
 #include "kernel/simd/simd.h"
 
 enum { FOURS = VF_WIDTH / 4 };
 
-/* x (rows, columns) at from, of a matrix with `width` columns, to (columns, rows) of one with `height`
- * columns; both at most VF_WIDTH. */
+/* Transposes x (rows, columns) at `from`, of a matrix with `width` columns, to (columns, rows) at `to`, of
+ * one with `height` columns; rows and columns are at most VF_WIDTH. */
 static void transpose_square(
     size_t rows, size_t columns, const float *from, size_t width, float *to, size_t height)
 {

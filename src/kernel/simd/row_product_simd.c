@@ -1,14 +1,14 @@
 /* Row-invariant product: a block of rows x vectors of sums stays in registers while the inner dimension
- * passes, each sum one chain of multiply-adds. How many rows and vectors a block has decides how fast it is,
- * never what a sum is.
+ * passes, each sum one chain of multiply-adds. A block's numbers of rows and vectors decide its speed, never
+ * a sum.
  *
- * Few rows take many vectors at once, so that there are enough independent chains to hide the latency and the
- * weights stream from several places; many rows take few, so that each weight that is loaded serves all of
- * them. Where a block has more than FEW_ROWS, arithmetic leaves time to ask for the weights AHEAD steps
- * before they are needed: those of a whole model do not fit into the second cache.
+ * Few rows take many vectors at once, so that enough independent chains hide the latency and the weights
+ * stream from several places; many rows take few vectors, so that each loaded weight serves all of them.
+ * Where a block has more than FEW_ROWS, arithmetic leaves time to prefetch the weights AHEAD steps before
+ * they are needed: those of a whole model do not fit into the second cache.
  *
- * Where sums have few terms, writing them takes longer than making them: then rows are finished one block
- * after the other, so that memory is written from end to end, and what comes to be written is asked for. */
+ * Where sums have few terms, writing them takes longer than computing them: then rows are finished one block
+ * after the other, so that memory is written from end to end, and coming outputs are prefetched. */
 #include <math.h>
 
 #include "kernel/simd/simd.h"
@@ -22,17 +22,18 @@ enum { PANEL = PH_ROW_PRODUCT_PANEL };
 enum { FEW_ROWS = 6, ONE_ROW_VECTORS = 8, GROUP = 3, NUM_GROUPS = (ROWS + GROUP - 1) / GROUP, AHEAD = 16 };
 enum { FEW_TERMS = 32, BLOCKS_AHEAD = 4 };
 
-/* Row r of a block is base[r / GROUP] + (r % GROUP) * stride: few enough pointers to stay in registers. */
+/* Returns row r of a block, base[r / GROUP] + (r % GROUP) * stride: few enough pointers to stay in
+ * registers. */
 PH_INLINE const float *row_of(const float *const base[NUM_GROUPS], size_t r, size_t stride)
 {
     return base[r / GROUP] + r % GROUP * stride;
 }
 
-/* Where a vector of weights stands: of bf16, in one half of the words from there on. */
+/* Place of a vector of weights; bf16 weights lie in one half of the words from there on. */
 struct weights {
     const float *reals;
     const uint32_t *words;
-    vu shift; /* 16: in the low halves */
+    vu shift; /* 16: the weights are the low halves; 0: the high ones */
 };
 
 PH_INLINE struct weights weights_of(const struct ph__row_product_args *args, size_t output)
@@ -46,8 +47,8 @@ PH_INLINE struct weights weights_of(const struct ph__row_product_args *args, siz
     return weights;
 }
 
-/* Vector v of a block that begins with a whole panel where it has an even number of vectors as wide as half a
- * panel. */
+/* Loads vector v of a block. A block with an even number of vectors, each as wide as half a panel, begins
+ * with a whole panel. */
 PH_INLINE vf load_weights(const struct weights *weights, size_t k, size_t v, size_t vectors, int is_bf16)
 {
     if (!is_bf16)
@@ -64,7 +65,7 @@ PH_INLINE void prefetch_weights(const struct weights *weights, size_t k, int is_
                                : (const void *)(weights->reals + k * PANEL));
 }
 
-/* The lines of a block of outputs, to be written; it may lie behind the last one. */
+/* Prefetches the lines of a block of outputs for writing; the block may lie behind the last one. */
 PH_INLINE void fetch_outputs(
     const struct ph__row_product_args *args, size_t row, size_t rows, size_t column, size_t vectors)
 {
@@ -76,8 +77,8 @@ PH_INLINE void fetch_outputs(
     }
 }
 
-/* Outputs [column, column + vectors * VF_WIDTH), as far as there are any, of rows [row, row + rows); rows,
- * vectors and is_bf16 are constants. */
+/* Computes outputs [column, column + vectors * VF_WIDTH), as far as they exist, of rows [row, row + rows);
+ * rows, vectors and is_bf16 are constants. */
 PH_INLINE void block(const struct ph__row_product_args *args, size_t row, size_t rows, size_t column,
     size_t vectors, int is_bf16)
 {
@@ -127,7 +128,7 @@ PH_INLINE void block(const struct ph__row_product_args *args, size_t row, size_t
     }
 }
 
-/* X(rows, vectors) for every block there is */
+/* X(rows, vectors) for every size of block */
 #define UP_TO_TWO(X, rows) X(rows, 1) X(rows, 2)
 #define UP_TO_FOUR(X, rows) UP_TO_TWO(X, rows) X(rows, 4)
 #define UP_TO_EIGHT(X, rows) UP_TO_FOUR(X, rows) X(rows, 8)
@@ -173,7 +174,7 @@ static void run_block_bf16(
     }
 }
 
-/* The most vectors that a block of so many rows has. */
+/* Returns the most vectors that a block of `rows` rows has. */
 static size_t vectors_of(size_t rows)
 {
     if (rows == 1)
@@ -183,7 +184,7 @@ static size_t vectors_of(size_t rows)
     return rows <= FEW_ROWS ? VF_REGISTERS / 8 : 2;
 }
 
-/* Block `index` of num_blocks that divide the rows evenly, outputs from `column` on. */
+/* Runs block `index` of num_blocks that divide the rows evenly, for outputs from `column` on. */
 static void run_part(
     const struct ph__row_product_args *args, size_t index, size_t num_blocks, size_t column, size_t vectors)
 {
@@ -191,7 +192,7 @@ static void run_part(
     (args->is_bf16 ? run_block_bf16 : run_block)(args, row, end - row, column, vectors);
 }
 
-/* The most vectors that a block may have, of those that are left. */
+/* Returns the most vectors, `most` halved as needed, that fit into those left. */
 static size_t fitting(size_t most, size_t left)
 {
     while (most > left)
@@ -202,7 +203,7 @@ static size_t fitting(size_t most, size_t left)
 /* y = x W^T + bias */
 void PH_SIMD(row_product)(const struct ph__row_product_args *args)
 {
-    const size_t num_blocks = (args->rows + ROWS - 1) / ROWS; /* a row more or less */
+    const size_t num_blocks = (args->rows + ROWS - 1) / ROWS; /* blocks differ by a row at most */
     const size_t most = num_blocks > 0 ? vectors_of(args->rows / num_blocks) : 1;
     const size_t num_vectors = (args->out_features + VF_WIDTH - 1) / VF_WIDTH;
     const size_t together = args->in_features <= FEW_TERMS ? 1 : num_blocks; /* blocks of rows */

@@ -1,5 +1,5 @@
-/* Numbers of a table's rows (tensor/row_format.h) as vectors of 8 floats. The same words as rows_avx512.h;
- * each is explained there. */
+/* Numbers of a table's rows (tensor/row_format.h) as vectors of 8 floats. The same operations as in
+ * rows_avx512.h, which explains each. */
 #ifndef PH_KERNEL_ROWS_AVX2_H
 #define PH_KERNEL_ROWS_AVX2_H
 
@@ -7,7 +7,7 @@
 
 #include "kernel/simd/simd_avx2.h"
 
-/* The first n < 8 words, by pairs as loads can be masked, and the last of an odd number by itself. */
+/* Loads the first n < 8 words: pairs by a masked load, and the last of an odd number by itself. */
 static inline __m128i load_words(const unsigned char *p, size_t n)
 {
     const __m128i lanes = _mm_setr_epi32(0, 1, 2, 3), pairs = _mm_set1_epi32((int)(n / 2));
@@ -54,7 +54,7 @@ static inline vf vf_load_bytes(const unsigned char *p)
 }
 
 static inline vf vf_load_first_bytes(
-    const unsigned char *p, size_t n) /* others are the row's scale and offset */
+    const unsigned char *p, size_t n) /* other bytes are the row's scale and offset */
 {
     (void)n;
     return vf_load_bytes(p);
@@ -87,7 +87,7 @@ static inline void vf_store_signed_bytes(int8_t *p, vf x)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(words, words));
 }
 
-/* ---- words of rows that are learnt ---- */
+/* ---- words of rows that are trained ---- */
 
 static inline vu vu_load_words(const uint16_t *p)
 {

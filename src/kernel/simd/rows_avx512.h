@@ -1,8 +1,8 @@
 /* Numbers of a table's rows (tensor/row_format.h) as vectors of 16 floats.
  *
  * vf_load_halves, _bfloats, _bytes, _nibbles: VF_WIDTH numbers from p on. vf_load_first_...: the first n of
- * them, 0 < n < VF_WIDTH, at the end of a row's numbers; what the other lanes are is not said, but they are
- * finite, and nothing beyond the row is read. */
+ * them, 0 < n < VF_WIDTH, at the end of a row's numbers; the other lanes are unspecified but finite, and
+ * nothing beyond the row is read. */
 #ifndef PH_KERNEL_ROWS_AVX512_H
 #define PH_KERNEL_ROWS_AVX512_H
 
@@ -38,7 +38,7 @@ static inline vf vf_load_first_halves(const unsigned char *p, size_t n)
     return _mm512_cvtph_ps(load_words(p, n));
 }
 
-/* To the nearest, the even one of two; NaN stays NaN. */
+/* Rounds to nearest even; NaN stays NaN. */
 static inline vw vw_halves(vf x)
 {
     return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -74,7 +74,7 @@ static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n)
     return vf_of_nibbles(_mm_maskz_loadu_epi8((__mmask16)((1u << ((n + 1) / 2)) - 1), p));
 }
 
-/* Bytes with a sign: numbers from p on, and the nearest integers of -127 .. 127, the even one of two. */
+/* Load and store numbers in signed bytes; a store rounds to the nearest even integer of -127 .. 127. */
 static inline vf vf_load_signed_bytes(const int8_t *p)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
@@ -85,7 +85,7 @@ static inline void vf_store_signed_bytes(int8_t *p, vf x)
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
 }
 
-/* ---- words of rows that are learnt: 16 bits in lanes of 32 ---- */
+/* ---- words of rows that are trained: 16 bits in lanes of 32 ---- */
 
 static inline vu vu_load_words(const uint16_t *p)
 {
@@ -97,13 +97,13 @@ static inline vu vu_load_signed_words(const uint16_t *p)
     return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
 
-/* The first n < VF_WIDTH, 0 < n; nothing beyond them is touched. */
+/* Loads the first n words, 0 < n < VF_WIDTH; touches nothing beyond them. */
 static inline vu vu_load_first_signed_words(const uint16_t *p, size_t n)
 {
     return _mm512_cvtepi16_epi32(load_words((const unsigned char *)p, n));
 }
 
-/* Lanes below 2^16. */
+/* Stores lanes, each below 2^16, as words. */
 static inline void vu_store_words(uint16_t *p, vu x)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(x));
@@ -129,7 +129,7 @@ static inline vu vu_sub(vu a, vu b)
     return _mm512_sub_epi32(a, b);
 }
 
-static inline vu vu_less(vu a, vu b) /* the smaller of both */
+static inline vu vu_less(vu a, vu b) /* the smaller one of each lane */
 {
     return _mm512_min_epu32(a, b);
 }
@@ -159,7 +159,7 @@ static inline vu vu_where_nan(vf x, vu yes, vu no)
     return _mm512_mask_mov_epi32(no, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), yes);
 }
 
-/* ---- Philox in lanes of 64 bits, of which the lower half counts ---- */
+/* ---- Philox in lanes of 64 bits, whose lower halves count ---- */
 
 enum { VU_BLOCKS = 8 }; /* of four words each */
 
@@ -173,28 +173,28 @@ static inline vu vu_wide_add(vu a, vu b)
     return _mm512_add_epi64(a, b);
 }
 
-static inline vu vu_wide_multiply(vu a, vu b) /* of the lower halves */
+static inline vu vu_wide_multiply(vu a, vu b) /* multiplies the lower halves */
 {
     return _mm512_mul_epu32(a, b);
 }
 
-static inline vu vu_wide_high(vu a) /* the upper half becomes the lower one */
+static inline vu vu_wide_high(vu a) /* moves the upper half to the lower one */
 {
     return _mm512_srli_epi64(a, 32);
 }
 
-/* The block of a lane, such that vu_store_blocks puts block k at words 4 k .. 4 k + 3. */
+/* Returns the block of a lane, such that vu_store_blocks puts block k at words 4 k .. 4 k + 3. */
 static inline size_t vu_wide_number(size_t lane)
 {
     return lane % 2 * (VU_BLOCKS / 2) + lane / 2;
 }
 
-static inline vu vu_load_first(const uint32_t *p, size_t n) /* the first n <= VF_WIDTH, zeros behind */
+static inline vu vu_load_first(const uint32_t *p, size_t n) /* the first n <= VF_WIDTH, then zeros */
 {
     return _mm512_maskz_loadu_epi32(vf_first(n), p);
 }
 
-/* Wide lane l is lane index_l of x, for the first VU_BLOCKS lanes of index. */
+/* Widens lanes: wide lane l is lane index_l of x, for the first VU_BLOCKS lanes of index. */
 static inline vu vu_widen_lanes(vu x, vu index)
 {
     return _mm512_cvtepu32_epi64(_mm512_castsi512_si256(_mm512_permutexvar_epi32(index, x)));

@@ -1,8 +1,8 @@
-/* Row-wise Adagrad: one accumulator a row, so one root and one division a row. */
+/* Row-wise Adagrad: one accumulator per row, so one root and one division per row. */
 #include "kernel/simd/rowwise_squares.h"
 #include "kernel/simd/simd.h"
 
-/* Columns of a row of which `whole` are whole vectors, and tail the lanes of the rest. */
+/* Columns of a row: `whole` of them are in whole vectors; tail masks the lanes of the rest. */
 struct row {
     size_t dim, whole;
     vmask tail;
@@ -23,13 +23,13 @@ static struct row make_row(
         .l2 = vf_set1(step->l2)};
 }
 
-/* p's numbers in the columns from d on; is_whole, a constant: a whole vector is there. */
+/* Loads p's numbers in the columns from d on; is_whole, a constant: a whole vector is there. */
 PH_INLINE vf load(const struct row *row, const float *p, size_t d, int is_whole)
 {
     return is_whole || d < row->whole ? vf_load(p + d) : vf_load_mask(p + d, row->tail);
 }
 
-/* g = gradient scale + l2 w in the columns from d on, as far as there are any. */
+/* g = gradient scale + l2 w in the columns from d on; 0 beyond the row */
 PH_INLINE vf gradient_at(const struct row *row, size_t d, int is_whole)
 {
     if (!is_whole && d >= row->dim)
@@ -39,7 +39,7 @@ PH_INLINE vf gradient_at(const struct row *row, size_t d, int is_whole)
     return row->penalty != NULL ? vf_fma(row->l2, load(row, row->penalty, d, is_whole), g) : g;
 }
 
-/* Those of a group of columns, of which `fours`, a constant, are there. */
+/* Computes the block sums of a group of columns that has `fours` fours, a constant. */
 PH_INLINE void square_group(const struct row *row, size_t d, size_t fours, int is_whole, vf sums[FOUR_BLOCKS])
 {
     vf g[GROUP_VECTORS];
@@ -49,7 +49,7 @@ PH_INLINE void square_group(const struct row *row, size_t d, size_t fours, int i
     square_blocks(g, fours, sums);
 }
 
-/* Of a row of more than two fours. */
+/* Returns the sum of squares of a row of more than two fours. */
 PH_INLINE float sum_groups(const struct row *row)
 {
     const size_t group = GROUP_VECTORS * VF_WIDTH;

@@ -1,6 +1,6 @@
-/* A row's squares as row-wise Adagrad sums them (kernel.h), and the step that it makes of them. Four
- * consecutive blocks of columns are FOUR_BLOCKS vectors, and of as many such fours as numbers fit a 128-bit
- * lane the sums are made together. Columns that are not there are zeros, which change no sum. */
+/* A row's squares as row-wise Adagrad sums them (kernel.h), and the step's rate from their sum. Four
+ * consecutive blocks of columns are a four, FOUR_BLOCKS vectors. A group is FOURS fours, as many as numbers
+ * fit a 128-bit lane; their sums are computed together. Missing columns are zeros, which change no sum. */
 #ifndef PH_KERNEL_ROWWISE_SQUARES_H
 #define PH_KERNEL_ROWWISE_SQUARES_H
 
@@ -10,7 +10,7 @@
 
 enum { FOUR_BLOCKS = 4 * PH_SQUARES_COLUMNS / VF_WIDTH, FOURS = 4, GROUP_VECTORS = FOURS * FOUR_BLOCKS };
 
-/* The block sums of the first `columns` <= VF_WIDTH of g. */
+/* Stores the block sums of the first `columns` <= VF_WIDTH of g. */
 PH_INLINE void store_blocks(float *blocks_out, vf g, size_t columns)
 {
     const vf square = vf_mul(g, g);
@@ -18,8 +18,8 @@ PH_INLINE void store_blocks(float *blocks_out, vf g, size_t columns)
     vf_store_mask(blocks_out, vf_first(count), vf_firsts_of_fours(vf_sums_in_fours(&square, 1)));
 }
 
-/* sums[p]: block sums of vectors p, FOUR_BLOCKS + p ... of g, of which `fours`, a constant: 1, 2 or 4, are
- * there. */
+/* sums[p]: block sums of vectors p, FOUR_BLOCKS + p ... of g, which has `fours` fours: 1, 2 or 4, a
+ * constant. */
 PH_INLINE void square_blocks(const vf *g, size_t fours, vf sums[FOUR_BLOCKS])
 {
     PH_UNROLL

@@ -1,5 +1,5 @@
-/* Vectors of 8 floats and 4 doubles for the kernel bodies in this folder. simd.h includes it.
- * The same words as simd_avx512.h; each is explained there. */
+/* Vectors of 8 floats and 4 doubles for the kernel bodies in this folder. The same operations as in
+ * simd_avx512.h, which explains each. Included by simd.h. */
 #ifndef PH_KERNEL_SIMD_AVX2_H
 #define PH_KERNEL_SIMD_AVX2_H
 
@@ -46,7 +46,7 @@ static inline vf vf_load(const float *p)
     return _mm256_loadu_ps(p);
 }
 
-static inline vf vf_pin(vf x) /* x, in a register: compilers load it anew for each use otherwise */
+static inline vf vf_pin(vf x) /* x, kept in a register: compilers would load it again for each use */
 {
     __asm__("" : "+x"(x));
     return x;
@@ -88,7 +88,7 @@ static inline vf vf_load_bf16(const uint16_t *p)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
 }
 
-/* To the nearest, the even one of two; NaN becomes quiet. */
+/* Rounds to nearest even; NaN becomes quiet. */
 static inline vw vw_bfloats(vf x)
 {
     const __m256i bits = _mm256_castps_si256(x);
@@ -193,7 +193,7 @@ static inline vf vf_where_positive(vf x, vf yes) /* x > 0 ? yes : 0 */
     return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), yes);
 }
 
-/* Sums of each of 8 vectors: lane k is the sum of x[k]. A transposition that adds as it goes. */
+/* Sums each of 8 vectors: lane k is the sum of x[k]. A transposition that adds as it goes. */
 static inline vf vf_sums(const vf x[VF_WIDTH])
 {
     vf half[4];
@@ -216,7 +216,7 @@ static inline void vf_transpose_fours(vf x[VF_WIDTH / 4]) /* 2x2 here */
     x[0] = a;
 }
 
-/* In every 128-bit lane the 4x4 matrix of numbers is transposed. */
+/* Transposes the 4x4 matrix of numbers in every 128-bit lane. */
 static inline void vf_interleave(vf x[4])
 {
     const vf a = _mm256_unpacklo_ps(x[0], x[1]);
@@ -388,7 +388,7 @@ static inline vu vu_xor3(vu a, vu b, vu c)
     return _mm256_xor_si256(a, _mm256_xor_si256(b, c));
 }
 
-/* 64-bit products of 32-bit lanes, as their low and high words */
+/* Multiplies 32-bit lanes to 64-bit products, as their low and high words. */
 static inline vu vu_multiply(vu a, vu b, vu *high_out)
 {
     const vu even = _mm256_mul_epu32(a, b);
@@ -397,13 +397,13 @@ static inline vu vu_multiply(vu a, vu b, vu *high_out)
     return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
 }
 
-/* Numbers of the lanes such that, after vu_interleave, four words of block k stand at 4 k .. 4 k + 3. */
+/* Numbers the lanes such that, after vu_interleave, the four words of block k are at 4 k .. 4 k + 3. */
 static inline vu vu_block_numbers(void)
 {
     return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
 }
 
-/* In every 128-bit lane the 4x4 matrix of words is transposed. */
+/* Transposes the 4x4 matrix of words in every 128-bit lane. */
 static inline void vu_interleave(vu word[4])
 {
     vf x[4] = {vf_of_bits(word[0]), vf_of_bits(word[1]), vf_of_bits(word[2]), vf_of_bits(word[3])};
@@ -412,7 +412,7 @@ static inline void vu_interleave(vu word[4])
         word[i] = vu_bits(x[i]);
 }
 
-/* Lanes where word >= threshold: their floats are kept, the others zero; bytes get 1 or 0. */
+/* Keeps the floats of lanes where word >= threshold, zeroes the others; bytes get 1 or 0. */
 static inline vf vf_keep_from(vu word, vu threshold, vf x, uint8_t *bytes_out)
 {
     const __m256i kept = _mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word);

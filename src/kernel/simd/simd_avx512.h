@@ -1,4 +1,4 @@
-/* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. simd.h includes it.
+/* Vectors of 16 floats and 8 doubles for the kernel bodies in this folder. Included by simd.h.
  *
  * vf floats, vd doubles (vd_low and vd_high widen the halves of a vf), vu 32-bit words, vw as many 16-bit
  * words, vmask a tail of lanes. Masked loads fill with zeros and touch no memory beyond the mask. */
@@ -27,7 +27,7 @@ static inline vmask vf_first(size_t n) /* the first n lanes, n <= VF_WIDTH */
     return (vmask)((1u << n) - 1);
 }
 
-/* The first n + more lanes, or all; n is repeated in every lane, more a constant. */
+/* Masks the first n + more lanes, or all; n is repeated in every lane, more is a constant. */
 static inline vmask vf_first_and_more(vu n, int more)
 {
     const vu lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -49,7 +49,7 @@ static inline vf vf_load(const float *p)
     return _mm512_loadu_ps(p);
 }
 
-static inline vf vf_pin(vf x) /* x, in a register: compilers load it anew for each use otherwise */
+static inline vf vf_pin(vf x) /* x, kept in a register: compilers would load it again for each use */
 {
     __asm__("" : "+v"(x));
     return x;
@@ -60,8 +60,7 @@ static inline void vf_store(float *p, vf x)
     _mm512_storeu_ps(p, x);
 }
 
-/* Past the caches, to an address that is a multiple of the vector's size; seen by others after end_streams.
- */
+/* Stores past the caches, to a multiple of the vector's size; other threads see it after end_streams. */
 static inline void vf_stream(float *p, vf x)
 {
     _mm512_stream_ps(p, x);
@@ -93,7 +92,7 @@ static inline vf vf_load_bf16(const uint16_t *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
 }
 
-/* To the nearest, the even one of two; NaN becomes quiet. */
+/* Rounds to nearest even; NaN becomes quiet. */
 static inline vw vw_bfloats(vf x)
 {
     const __m512i bits = _mm512_castps_si512(x);
@@ -196,7 +195,7 @@ static inline vf vf_where_positive(vf x, vf yes) /* x > 0 ? yes : 0 */
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), yes);
 }
 
-/* Sums of each of 16 vectors: lane k is the sum of x[k]. A transposition that adds as it goes. */
+/* Sums each of 16 vectors: lane k is the sum of x[k]. A transposition that adds as it goes. */
 static inline vf vf_sums(const vf x[VF_WIDTH])
 {
     vf half[8], quarter[4];
@@ -215,13 +214,13 @@ static inline vf vf_sums(const vf x[VF_WIDTH])
     return vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
 }
 
-/* The four numbers at p in every 128-bit lane. */
+/* Repeats the four numbers at p in every 128-bit lane. */
 static inline vf vf_load_four(const float *p)
 {
     return _mm512_broadcast_f32x4(_mm_loadu_ps(p));
 }
 
-/* The 4x4 matrix of 128-bit lanes is transposed. */
+/* Transposes the 4x4 matrix of 128-bit lanes. */
 static inline void vf_transpose_fours(vf x[VF_WIDTH / 4])
 {
     const vf a = _mm512_shuffle_f32x4(x[0], x[1], 0x44);
@@ -234,7 +233,7 @@ static inline void vf_transpose_fours(vf x[VF_WIDTH / 4])
     x[3] = _mm512_shuffle_f32x4(b, d, 0xDD);
 }
 
-/* In every 128-bit lane the 4x4 matrix of numbers is transposed. */
+/* Transposes the 4x4 matrix of numbers in every 128-bit lane. */
 static inline void vf_interleave(vf x[4])
 {
     const vf a = _mm512_unpacklo_ps(x[0], x[1]);
@@ -263,8 +262,8 @@ static inline vf vf_sums_of_fours(const vf *x, size_t count)
     return _mm512_permutexvar_ps(order, vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE)));
 }
 
-/* Number v of each 128-bit lane: the sum ((0 + 1) + (2 + 3)) of the four there of x[v], v < count, a
- * constant: 4, or 2 or 1, where numbers 2 and 3 repeat the first two, or all the first. */
+/* Number v of each 128-bit lane: the sum ((0 + 1) + (2 + 3)) of the four there of x[v], v < count. count is a
+ * constant: 4; 2, where numbers 2 and 3 repeat the first two; or 1, where all repeat the first. */
 static inline vf vf_sums_in_fours(const vf *x, size_t count)
 {
     vf a, b;
@@ -279,14 +278,14 @@ static inline vf vf_sums_in_fours(const vf *x, size_t count)
     return vf_add(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
 }
 
-/* The first numbers of the 128-bit lanes, side by side in the first lane. */
+/* Gathers the first numbers of the 128-bit lanes side by side in the first lane. */
 static inline vf vf_firsts_of_fours(vf x)
 {
     return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12), x);
 }
 
-/* The sum of the first `count` numbers, 1, 2 or 4, a constant, of 128-bit lanes 0 .. 3, which x[0] holds
- * here: lanes first, (0 + 2) + (1 + 3), then numbers the same way. */
+/* Sums the first `count` numbers, 1, 2 or 4, a constant, of 128-bit lanes 0 .. 3, which x[0] holds here:
+ * lanes first, (0 + 2) + (1 + 3), then numbers the same way. */
 static inline float vf_sum_of_lanes(const vf *x, size_t count)
 {
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x[0]), _mm512_extractf32x8_ps(x[0], 1));
@@ -303,7 +302,7 @@ static inline float vf_sum(vf x)
     return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
 }
 
-static inline float vf_largest(vf x) /* of its lanes */
+static inline float vf_largest(vf x) /* the largest of its lanes */
 {
     const __m256 half = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
     const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
@@ -388,7 +387,7 @@ static inline vf vf_of_bits(vu x)
     return _mm512_castsi512_ps(x);
 }
 
-static inline vf vf_low_bf16(vu words) /* of pairs of bf16, those in the low halves */
+static inline vf vf_low_bf16(vu words) /* the low halves of pairs of bf16 */
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
 }
@@ -414,7 +413,7 @@ static inline vu vu_xor3(vu a, vu b, vu c)
     return _mm512_ternarylogic_epi32(a, b, c, 0x96);
 }
 
-/* 64-bit products of 32-bit lanes, as their low and high words */
+/* Multiplies 32-bit lanes to 64-bit products, as their low and high words. */
 static inline vu vu_multiply(vu a, vu b, vu *high_out)
 {
     const vu even = _mm512_mul_epu32(a, b);
@@ -423,13 +422,13 @@ static inline vu vu_multiply(vu a, vu b, vu *high_out)
     return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
 }
 
-/* Numbers of the lanes such that, after vu_interleave, four words of block k stand at 4 k .. 4 k + 3. */
+/* Numbers the lanes such that, after vu_interleave, the four words of block k are at 4 k .. 4 k + 3. */
 static inline vu vu_block_numbers(void)
 {
     return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
 }
 
-/* In every 128-bit lane the 4x4 matrix of words is transposed. */
+/* Transposes the 4x4 matrix of words in every 128-bit lane. */
 static inline void vu_interleave(vu word[4])
 {
     vf x[4] = {vf_of_bits(word[0]), vf_of_bits(word[1]), vf_of_bits(word[2]), vf_of_bits(word[3])};
@@ -438,7 +437,7 @@ static inline void vu_interleave(vu word[4])
         word[i] = vu_bits(x[i]);
 }
 
-/* Lanes where word >= threshold: their floats are kept, the others zero; bytes get 1 or 0. */
+/* Keeps the floats of lanes where word >= threshold, zeroes the others; bytes get 1 or 0. */
 static inline vf vf_keep_from(vu word, vu threshold, vf x, uint8_t *bytes_out)
 {
     const __mmask16 kept = _mm512_cmpge_epu32_mask(word, threshold);

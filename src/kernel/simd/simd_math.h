@@ -1,18 +1,18 @@
-/* exp and log of vectors, for either ISA: minimax polynomials fitted for these ranges, no libm.
- * Included by simd_avx2.h and simd_avx512.h, which define the operations used here. */
+/* exp and log of vectors, for either ISA: minimax polynomials fitted for these ranges, no libm. Included by
+ * simd_avx2.h and simd_avx512.h, which define the operations used here. */
 #ifndef PH_KERNEL_SIMD_MATH_H
 #define PH_KERNEL_SIMD_MATH_H
 
-/* A loop of constant length that must become straight code, so that an array of vectors lives in registers.
- */
+/* Unrolls a loop of constant length completely, so that an array of vectors lives in registers. */
 #ifdef __clang__
 #define PH_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define PH_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-/* A function of which each call has a copy, so that what is constant there is constant within. Of a build
- * whose speed is nobody's affair the calls are kept: that compiles in a quarter of the time. */
+/* Inlines a function into every call, so that constant arguments are constant within; comments name such
+ * parameters "constants". Builds whose speed does not matter keep the calls: they compile in a quarter of the
+ * time. */
 #ifdef PH_KEEP_CALLS
 #define PH_INLINE static inline
 #else

@@ -1,7 +1,7 @@
 /* Products of small matrices: a block of rows x vectors of C stays in registers while the inner dimension
- * passes, each number one chain of multiply-adds, so that how blocks are cut never shows. Rows are cut
- * evenly: a block of two would wait for its own sums. With more than FEW_VECTORS a loaded vector serves fewer
- * rows and a broadcast more vectors. */
+ * passes, each number one chain of multiply-adds, so the cutting into blocks changes no bits. Rows are cut
+ * evenly: a block of two would wait for its own sums. With more than FEW_VECTORS, a loaded vector serves
+ * fewer rows and a broadcast more vectors. */
 #include "kernel/simd/simd.h"
 
 #if VF_REGISTERS == 32
@@ -11,19 +11,21 @@ enum { ROWS = 12, FEW_VECTORS = 1, VECTORS = 2, WIDE_ROWS = 6 };
 #endif
 enum { GROUP = 3, NUM_GROUPS = (ROWS + GROUP - 1) / GROUP };
 
-/* Where a block begins in one pair of matrices. */
+/* The places of a block's matrices in one pair. */
 struct place {
     const float *a, *b, *bias;
     float *c;
 };
 
-/* Row r of a block is base[r / GROUP] + (r % GROUP) * stride: few enough pointers to stay in registers. */
+/* Returns row r of a block, base[r / GROUP] + (r % GROUP) * stride: few enough pointers to stay in
+ * registers. */
 PH_INLINE const float *row_of(const float *const base[NUM_GROUPS], size_t r, size_t stride)
 {
     return base[r / GROUP] + r % GROUP * stride;
 }
 
-/* What the sums begin with. rows and vectors are constants; the last vector has the lanes of `mask`. */
+/* Begins the sums with the bias, with C's numbers, or with 0. rows and vectors are constants; the last vector
+ * has the lanes of `mask`. */
 PH_INLINE void begin_sums(const struct ph__small_product_args *args, const struct place *at, size_t rows,
     size_t vectors, vmask mask, vf sum[ROWS][VECTORS])
 {
@@ -79,7 +81,7 @@ PH_INLINE void block(const struct ph__small_product_args *args, const struct pla
     }
 }
 
-/* X(rows, vectors) for every block there is */
+/* X(rows, vectors) for every size of block */
 #if VF_REGISTERS == 32
 #define BLOCKS_OF_FEW(X, rows) X(rows, 1) X(rows, 2)
 #define BLOCKS_OF(X, rows) BLOCKS_OF_FEW(X, rows) X(rows, 3) X(rows, 4)
@@ -115,14 +117,14 @@ static void run_block(const struct ph__small_product_args *args, const struct pl
     }
 }
 
-/* All rows of up to VECTORS vectors of columns. */
+/* Computes all rows of up to VECTORS vectors of columns. */
 static void run_columns(
     const struct ph__small_product_args *args, const struct place *from, size_t first, size_t columns)
 {
     const size_t vectors = (columns + VF_WIDTH - 1) / VF_WIDTH;
     const vmask mask = vf_first(columns - (vectors - 1) * VF_WIDTH);
     const size_t most = vectors > FEW_VECTORS ? WIDE_ROWS : ROWS;
-    const size_t num_blocks = (args->rows + most - 1) / most; /* a row more or less */
+    const size_t num_blocks = (args->rows + most - 1) / most; /* blocks differ by a row at most */
     for (size_t i = 0; i < num_blocks; i++) {
         const size_t row = args->rows * i / num_blocks, end = args->rows * (i + 1) / num_blocks;
         const struct place at = {.a = from->a + row * args->a_row_stride,

@@ -1,9 +1,9 @@
-/* The numbers of a table's rows that are learnt (struct ph__table_rows), a vector at a time: read, and
- * written as their format rounds them. Same bits as ref.
+/* Numbers of the rows of trained tables (struct ph__table_rows), a vector at a time: read, and written as
+ * their format rounds them. Same bits as ref.
  *
  * Random words are drawn by blocks of eight numbers (base/rng.h). Philox runs in lanes of 64 bits, because
  * its products then need no shuffles, and in two vectors at once, because one would wait for its own
- * products; narrow rows are drawn several at a time, so that no lane is idle. */
+ * products. Narrow rows are drawn several at a time, so no lane is idle. */
 #ifndef PH_KERNEL_TABLE_NUMBERS_H
 #define PH_KERNEL_TABLE_NUMBERS_H
 
@@ -14,27 +14,27 @@
 
 enum {
     BLOCK_NUMBERS = 8,
-    COLUMN_STEP = 4, /* parts of rows begin at multiples of it: with a block of random words, or amid one */
+    COLUMN_STEP = 4, /* parts of rows begin at its multiples: at or amid a block of random words */
     DRAWN_BLOCKS = 2 * VU_BLOCKS,
     DRAWN_WORDS = BLOCK_NUMBERS * DRAWN_BLOCKS,
 };
 
 /* ---- random words ---- */
 
-/* The slice of the table that the latest rows lie in, and the generator there, a pair of keys a round; and
- * the words of the rows that are drawn together: `together` of them, each with `row_words`. Of wider rows a
- * part is drawn, `together` is 0. Words stand where the numbers do: what is drawn of the first block and
- * comes before a part's columns is left out. */
+/* The generator of the slice that the latest rows lie in, a pair of keys per round, and the random words of
+ * the rows drawn together: `together` rows, each with `row_words`. Of a wider row a part is drawn, and
+ * `together` is 0. Words stand where the numbers do: words of the first block before the slice's first column
+ * are dropped. */
 struct chance {
     const struct ph__table_rows *table;
-    size_t zero_row;     /* where row 0 of the whole slice would be, modulo 2^64 */
-    size_t end_row;      /* where the slice's rows end */
-    size_t first_block;  /* the block that column 0 is in, */
-    int begins_in_block; /* and whether it is the middle one of its eight numbers */
+    size_t zero_row;     /* place in the table of row 0 of the whole slice, modulo 2^64 */
+    size_t end_row;      /* end of the slice's rows */
+    size_t first_block;  /* the block of column 0 */
+    int begins_in_block; /* set when column 0 is in the middle of that block */
     uint64_t step;
     uint64_t keys[2 * PH_PHILOX_ROUNDS];
     size_t together, row_words;
-    vu row[2], block[2];                    /* of each lane: which of these rows, and the block in it */
+    vu row[2], block[2];                    /* per lane: number of the row among those drawn, and its block */
     uint16_t words[DRAWN_WORDS + VF_WIDTH]; /* a vector of the last row may end behind its words */
 };
 
@@ -43,7 +43,7 @@ PH_INLINE int is_by_chance(enum ph_row_format format)
     return format == PH_ROWS_FP16 || format == PH_ROWS_BF16;
 }
 
-/* Blocks that a row of any slice takes at most. */
+/* Returns the most blocks that a row of any slice takes. */
 static size_t count_row_blocks(const struct ph__table_rows *table)
 {
     size_t numbers = table->dim > 0 ? table->dim : 1, before = 0;
@@ -56,7 +56,7 @@ static void start(struct chance *chance, const struct ph__table_rows *table)
 {
     const size_t row_blocks = count_row_blocks(table);
     chance->table = table;
-    chance->end_row = 0; /* the first row enters its slice */
+    chance->end_row = 0; /* so the first row enters its slice */
     chance->together = row_blocks <= DRAWN_BLOCKS ? DRAWN_BLOCKS / row_blocks : 0;
     chance->row_words = row_blocks * BLOCK_NUMBERS;
     for (size_t v = 0; v < 2; v++) {
@@ -72,7 +72,7 @@ static void start(struct chance *chance, const struct ph__table_rows *table)
     }
 }
 
-/* To the first slice whose end is behind the row: it stays between `slice` and `last`. */
+/* Enters the slice of a row: the first slice that ends behind it, searched in [slice, last]. */
 static void enter_slice(struct chance *chance, size_t row)
 {
     const struct ph__table_rows *table = chance->table;
@@ -98,7 +98,7 @@ static void enter_slice(struct chance *chance, size_t row)
     chance->begins_in_block = entered->first_column % BLOCK_NUMBERS != 0;
 }
 
-/* The words of these blocks, counted from the slice's first, of these rows of the whole slice. */
+/* Generates the words of blocks, counted from the slice's first, of rows counted in the whole slice. */
 static void generate(struct chance *chance, const vu row[2], const vu block[2])
 {
     vu word[2][4];
@@ -125,13 +125,14 @@ static void generate(struct chance *chance, const vu row[2], const vu block[2])
     vu_store_blocks(chance->words + DRAWN_WORDS / 2, word[1]);
 }
 
-/* Moves the words to where the numbers are of which the first is in the middle of its block. */
+/* Drops the words of the first half block, when the first number is in the middle of its block. */
 static void leave_out_first(struct chance *chance)
 {
     memmove(chance->words, chance->words + COLUMN_STEP, DRAWN_WORDS * sizeof *chance->words);
 }
 
-/* The words of the first rows of `count`, which ascend; returns of how many. Not for wide rows. */
+/* Draws the words of the first of `count` rows, which ascend; returns how many rows got words. Not for wide
+ * rows. */
 static size_t draw_rows(struct chance *chance, const uint32_t *rows, size_t count)
 {
     size_t drawn = count < chance->together ? count : chance->together;
@@ -147,7 +148,7 @@ static size_t draw_rows(struct chance *chance, const uint32_t *rows, size_t coun
     return drawn;
 }
 
-/* DRAWN_WORDS words of the numbers of a wide row from `column` on, a multiple of as many. */
+/* Draws DRAWN_WORDS words of the numbers of a wide row from `column` on, a multiple of DRAWN_WORDS. */
 static void draw_columns(struct chance *chance, size_t row, size_t column)
 {
     if (row >= chance->end_row)
@@ -167,15 +168,15 @@ static void draw_columns(struct chance *chance, size_t row, size_t column)
     leave_out_first(chance);
 }
 
-/* ---- 16 bits of numbers ---- */
+/* ---- rounding to 16 bits ---- */
 
-/* ph__bfloat_by_chance */
+/* Rounds as ph__bfloat_by_chance does. */
 PH_INLINE vu bfloats_by_chance(vf x, vu random)
 {
     return vu_where_nan(x, vu_set1(0x7fc0), vu_right(vu_add(vu_bits(x), random), 16));
 }
 
-/* ph__half_by_chance */
+/* Rounds as ph__half_by_chance does. */
 PH_INLINE vu halves_by_chance(vf x, vu random)
 {
     const vu bits = vu_bits(x), exponent = vu_and(vu_right(bits, 23), vu_set1(0xff));
@@ -189,7 +190,7 @@ PH_INLINE vu halves_by_chance(vf x, vu random)
 
 /* ---- vectors of a row ---- */
 
-/* Numbers of the table from the one at `place` on: all of a vector, or the first n. */
+/* Numbers of the table from one place on: all of a vector, or the first n. */
 struct numbers {
     float *real;
     uint16_t *word, *low;
@@ -231,7 +232,8 @@ PH_INLINE vf load_first(enum ph_row_format format, const struct numbers *from, s
         vu_add(vu_bits(vf_load_first_bfloats(words, n)), vu_load_first_signed_words(from->low + i, n)));
 }
 
-/* x's words, and those below them where the format keeps them; random: of a format that rounds by chance. */
+/* Returns x's words, and in low_out those below them where the format keeps them; random: for a format that
+ * rounds by chance. */
 PH_INLINE vu round_vector(enum ph_row_format format, vf x, const uint16_t *random, vu *low_out)
 {
     if (format == PH_ROWS_FP16)
@@ -294,7 +296,7 @@ PH_INLINE void store_split(
             PH_ROWS_BF16_SPLIT, &to, i, count - i, vf_load_mask(numbers + i, vf_first(count - i)), NULL);
 }
 
-/* One row; random: its words, or NULL where it is too wide, and they are drawn here. */
+/* Stores one row. random: its words; NULL: the row is too wide, and they are drawn here. */
 PH_INLINE void store_row(struct chance *chance, enum ph_row_format format, size_t row, const float *numbers,
     const uint16_t *random)
 {

@@ -1,4 +1,4 @@
-/* Rows of a table as numbers, and back. */
+/* Loads a table's rows as numbers, and stores numbers as rows. */
 #include <string.h>
 
 #include "kernel/simd/simd.h"

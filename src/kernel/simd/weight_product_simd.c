@@ -1,8 +1,7 @@
 /* A block of a weight gradient: rows x vectors of C stay in registers while the samples pass; each number is
- * one chain of multiply-adds over them, which a later call continues. Four vectors a row and few rows: each
- * loaded vector serves all rows, each broadcast four vectors, and what counts is how few instructions a
- * multiply-add needs. More rows than that take half as many vectors, if there are registers for them, so that
- * B is read once. */
+ * one chain of multiply-adds over them, which a later call continues. With four vectors and few rows, each
+ * loaded vector serves all rows and each broadcast four vectors: few instructions per multiply-add decide the
+ * speed. More rows take half as many vectors, if there are registers for them, so that B is read once. */
 #include "kernel/simd/simd.h"
 
 enum { FEW_ROWS = PH_WEIGHT_FEW_ROWS, VECTORS = VF_REGISTERS / 8 };
@@ -12,7 +11,7 @@ enum { ROWS = PH_WEIGHT_MOST_ROWS };
 enum { ROWS = FEW_ROWS };
 #endif
 
-/* The block's samples, one after the other. rows, vectors and is_fetched are constants. */
+/* Adds the block's samples, one after the other. rows, vectors and is_fetched are constants. */
 PH_INLINE void add_samples(const struct ph__weight_product_args *args, const float *a, const float *b,
     size_t rows, size_t vectors, vmask mask, int is_fetched, vf sum[ROWS][VECTORS])
 {
@@ -38,7 +37,7 @@ PH_INLINE void add_samples(const struct ph__weight_product_args *args, const flo
     }
 }
 
-/* rows and vectors are constants; the last vector has the lanes of `mask`. */
+/* Computes a block; rows and vectors are constants; the last vector has the lanes of `mask`. */
 PH_INLINE void block(const struct ph__weight_product_args *args, size_t row, size_t column, size_t rows,
     size_t vectors, vmask mask)
 {
@@ -68,7 +67,7 @@ PH_INLINE void block(const struct ph__weight_product_args *args, size_t row, siz
     }
 }
 
-/* X(rows, vectors) for every block there is */
+/* X(rows, vectors) for every size of block */
 #if VF_REGISTERS == 32
 #define BLOCKS_OF(X, rows) X(rows, 1) X(rows, 2) X(rows, 3) X(rows, 4)
 #define BLOCKS_OF_MANY(X, rows) X(rows, 1) X(rows, 2)
