@@ -1,4 +1,4 @@
-/* What operators are told besides their inputs, for passes that carry a program over into another form. */
+/* Attributes and inputs of operators, for passes that rewrite a program into another form. */
 #ifndef PH_OP_ATTRIBUTES_H
 #define PH_OP_ATTRIBUTES_H
 
@@ -9,19 +9,18 @@ struct ph__linear_attributes {
     enum ph__packing packing;
 };
 enum { PH_LINEAR_X, PH_LINEAR_PACKED, PH_LINEAR_BIAS, PH_LINEAR_NUM_INPUTS };
-/* A linear layer of this entry that has no activation yet. */
+/* Returns true for a linear layer of this entry that has no activation yet. */
 bool ph__is_plain_linear(const struct ph__node *node, uint32_t entry);
-/* For fuse rules: the node turns into the linear layer `linear` with these inputs and this activation. */
+/* Turns the node into the linear layer `linear` with these inputs and this activation. For fuse rules. */
 void ph__become_linear(struct ph_builder *builder, struct ph__node *node, const struct ph__node *linear,
     const ph_value inputs[PH_LINEAR_NUM_INPUTS], enum ph_activation activation);
-/* The fuse rule of an activation's node: behind a linear layer without one, it becomes the layer's. */
+/* Fuses an activation's node into the linear layer before it, if the layer has no activation. A fuse rule. */
 bool ph__fuse_activation(struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer,
     enum ph_activation activation);
 
 /* Inputs of an activation's backward operator. */
 enum { PH_ACTIVATION_BACKWARD_DY, PH_ACTIVATION_BACKWARD_Y };
-/* The fuse rule of an activation's backward node: behind a linear layer's gradient by its input, it becomes
- * the end of that. */
+/* Fuses an activation's backward node into the linear layer's input gradient before it. A fuse rule. */
 bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *node,
     const struct ph__node *producer, enum ph_activation activation);
 
@@ -47,16 +46,16 @@ struct ph__batch_product_attributes {
 
 struct ph__embedding_bag_attributes {
     enum ph_pooling pooling;
-    int reads_all; /* of split rows: scoring reads all of a number, training its high word */
+    int reads_all; /* split rows: 1: reads whole numbers (scoring); 0: reads their high words (training) */
 };
 
-/* The rows of a table that a feature's ids name. */
+/* Rows of a table that a feature's ids name. */
 struct ph__slot_range {
     uint64_t first_row, num_rows;
 };
-/* Of a slots node, by feature. The program's. */
+/* Returns a slots node's ranges, by feature; the program owns them. */
 const struct ph__slot_range *ph__slots_ranges(const struct ph__node *node);
-/* Of a feature_bags node: the batch's feature of each that it selects. The program's. */
+/* Returns the batch's feature for each feature that a feature_bags node selects; the program owns them. */
 const size_t *ph__selected_features(const struct ph__node *node);
 
 struct ph__scale_attributes {

@@ -98,7 +98,7 @@ size_t ph__block_rows(size_t row_elements)
     return PH_BLOCK_ELEMENTS / (row_elements > 0 ? row_elements : 1);
 }
 
-/* Of bags, where they begin: which items they have is nothing to operators that count by elements. */
+/* Counts bags as their offsets alone: operators that count by elements do not read the items. */
 static double operand_bytes(const struct ph__operand *operand)
 {
     if (operand->type->kind == PH_JAGGED)

@@ -10,7 +10,7 @@
 
 struct ph__registered_op {
     const struct ph__op *op;
-    const char *no_gradient; /* why there is no gradient rule; NULL where there is one */
+    const char *no_gradient; /* why the operator has no gradient rule; NULL: it has one */
 };
 
 size_t ph__registry_count(void);

@@ -1,11 +1,11 @@
-/* What batch norm's operators share: training, inference, backward, and those over ranks
+/* Inputs and steps shared by batch norm's operators: training, inference, backward, and those over ranks
  * (shard/dense/sync_batch_norm.c). */
 #ifndef PH_OP_BATCH_NORM_H
 #define PH_OP_BATCH_NORM_H
 
 #include "op/operator.h"
 
-#define PH_BATCH_NORM_ROWS 128u /* of one partial sum */
+#define PH_BATCH_NORM_ROWS 128u /* per partial sum */
 
 /* totals (n) = the sum of the partials (num_blocks, n), in block order. */
 void ph__batch_norm_combine(size_t num_blocks, size_t n, const double *partials, double *totals);
@@ -27,11 +27,11 @@ void ph__batch_norm_apply(const struct ph__call *call, const ph_real *mean, cons
 /* ---- training ---- */
 
 void ph__batch_norm_cost(const struct ph__call *call, struct ph__cost *cost_out);
-/* moments (2,K): mean and biased variance of x's rows, of which there are some. */
+/* moments (2,K) = mean and biased variance of x's rows; x has at least one row. */
 size_t ph__batch_norm_moments_bytes(const struct ph__call *call); /* of scratch */
 void ph__batch_norm_moments(const struct ph__call *call, double *scratch, double *moments);
-/* Outputs mean and inv_std, the running statistics and y, from the moments of as many rows; 0: zeros, and no
- * row to apply them to. */
+/* Computes outputs mean and inv_std, the running statistics and y from the moments of num_rows rows. num_rows
+ * 0: the outputs are zeros, and there is no row to apply them to. */
 void ph__batch_norm_finish(const struct ph__call *call, const struct ph_batch_norm_options *options,
     double num_rows, const double *moments);
 
@@ -49,10 +49,10 @@ enum { PH_BATCH_NORM_DX, PH_BATCH_NORM_D_GAMMA, PH_BATCH_NORM_D_BETA, PH_BATCH_N
 
 ph_status ph__batch_norm_backward_infer(struct ph__infer *infer);
 void ph__batch_norm_backward_cost(const struct ph__call *call, struct ph__cost *cost_out);
-/* totals (2,K): the sums of dy and of dy xhat over x's rows, which are dbeta and dgamma. */
+/* totals (2,K) = sums of dy and of dy xhat over x's rows, which are dbeta and dgamma. */
 size_t ph__batch_norm_gradient_sums_bytes(const struct ph__call *call); /* of scratch */
 void ph__batch_norm_gradient_sums(const struct ph__call *call, double *scratch, double *totals);
-/* dx, from the totals of as many rows. means (2,K) is scratch. */
+/* Computes dx from the totals of num_rows rows. means (2,K) is scratch. */
 void ph__batch_norm_backward_apply(
     const struct ph__call *call, double num_rows, const double *totals, ph_real *means);
 

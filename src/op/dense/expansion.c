@@ -5,10 +5,9 @@
 #include "base/sizes.h"
 
 enum {
-    BLOCK_COLUMNS =
-        128, /* of samples taken together, at most: several vectors, and a chunk stays in the first cache */
-    TILE_ROWS = 128,   /* of a weight gradient's task, about */
-    WEIGHT_TASKS = 64, /* of a weight gradient, about: enough for the threads of a large machine */
+    BLOCK_COLUMNS = 128, /* in a block's row at most: several vectors, and a chunk stays in the first cache */
+    TILE_ROWS = 128,     /* of a weight gradient's task, about */
+    WEIGHT_TASKS = 64,   /* per weight gradient, about: enough for the threads of a large machine */
     LINE_REALS = 64 / sizeof(ph_real),
 };
 
@@ -22,7 +21,7 @@ size_t ph__expansion_samples(size_t width)
 
 /* ---- a worker's scratch ---- */
 
-/* Reals of its parts: what begin keeps, a chunk of rows, and Y or dY of a block. */
+/* Reals of the parts of a worker's scratch: begin's numbers, a chunk of rows, and Y or dY of a block. */
 static size_t kept_reals(const struct ph__expanded_product *product)
 {
     return ph__round_up(product->expansion.samples * product->expansion.kept_reals, LINE_REALS);
@@ -56,7 +55,7 @@ static struct ph__sample_block block_of(const struct ph__expanded_product *produ
     return (struct ph__sample_block){.kept = kept, .room = kept + kept_reals(product)};
 }
 
-/* Y or dY of a block as (K, count, P) */
+/* Returns the place of a block's Y or dY, (K, count, P). */
 static ph_real *outputs_of(const struct ph__expanded_product *product, const struct ph__sample_block *block)
 {
     return block->room + room_reals(product);
@@ -70,7 +69,7 @@ static void begin(const struct ph__expansion *expansion, const struct ph__sample
         expansion->begin(expansion, block);
 }
 
-/* Y = W Z + bias, chunk by chunk of Z's rows; a sample by itself is written where it belongs. */
+/* Y = W Z + bias, chunk by chunk of Z's rows. A block of one sample is written straight into y. */
 static void forward_block(const struct ph__expanded_product *product, const struct ph__sample_block *block)
 {
     const struct ph__expansion *expansion = &product->expansion;
@@ -149,7 +148,7 @@ static void backward_data_samples(void *argument, size_t first, size_t last, siz
     each_block(argument, first, last, worker, backward_data_block);
 }
 
-/* Samples of one task: whole blocks. */
+/* Returns the samples of one task: whole blocks. */
 static size_t task_samples(const struct ph__expanded_product *product)
 {
     const struct ph__expansion *expansion = &product->expansion;
@@ -171,7 +170,7 @@ void ph__expanded_backward_data(const struct ph_backend *backend, const struct p
 
 /* ---- the weight's gradient ---- */
 
-/* dW^T (R,K) = sum_b Z_b dY_b^T and, as one more row, db. A task makes some rows of it, a tile, over a part
+/* dW^T (R,K) = sum_b Z_b dY_b^T and, as one more row, db. A task makes a tile, some rows of it, over a part
  * of the samples; tiles alone would be too few where R is small. */
 struct weight_job {
     const struct ph__expanded_product *product;
@@ -199,7 +198,8 @@ static struct weight_job describe_weight(const struct ph__expanded_product *prod
     return job;
 }
 
-/* Fewer samples may be cut into more parts, if never into more than this. */
+/* Counts the most parts that this many samples or fewer are cut into: fewer samples may be cut into more
+ * parts. */
 size_t ph__expanded_weight_scratch_bytes(
     const struct ph_backend *backend, const struct ph__expanded_product *product)
 {
@@ -209,7 +209,7 @@ size_t ph__expanded_weight_scratch_bytes(
     return ph__expanded_scratch_bytes(backend, product) + parts * job.partial_reals * sizeof(ph_real);
 }
 
-/* Rows [row, end) of the partial sum, of one block of samples. */
+/* Adds one block of samples to rows [row, end) of the partial sum. */
 static void add_block(const struct weight_job *job, const struct ph__sample_block *block, size_t row,
     size_t end, bool is_added, ph_real *partial)
 {
@@ -258,7 +258,7 @@ static void weight_task(void *argument, size_t task, size_t worker)
     }
 }
 
-/* The parts' sums, in order, come to lie in the first. */
+/* Sums the parts, in order, into the first. */
 static void add_parts(void *argument, size_t first, size_t last, size_t worker)
 {
     (void)worker;

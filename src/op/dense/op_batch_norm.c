@@ -1,7 +1,7 @@
 /* Batch norm (Ioffe, Szegedy, ICML'15) over x (B,K): y = (x - mean) / sqrt(variance + epsilon) * gamma +
  * beta. Training takes mean and variance from the batch and moves the running statistics by running +=
  * momentum * (batch - running), with the unbiased variance; a batch of fewer than two samples has no variance
- * and leaves them alone. Inference (op_batch_norm_inference.c) uses the running ones.
+ * and leaves them alone. Inference (op_batch_norm_inference.c) uses the running statistics.
  *
  * The statistics are sums over x - x_0 and its square, x_0 the batch's first row, in double, per block of
  * rows, then over blocks in order. One pass is exact enough: no sample is further than sqrt(B) deviations
@@ -164,7 +164,7 @@ void ph__batch_norm_finish(const struct ph__call *call, const struct ph_batch_no
     ph__batch_norm_apply(call, mean, inv_std);
 }
 
-/* moments (2,K), and what they are made in */
+/* moments (2,K), and their scratch */
 static size_t batch_norm_scratch_bytes(const struct ph__call *call)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
@@ -205,7 +205,7 @@ ph_value ph_batch_norm(struct ph_builder *builder, ph_value x, ph_value gamma, p
         return 0;
     const struct ph_type type = ph_value_type(builder, x);
     const size_t columns =
-        type.num_dims == 2 ? type.dims[1].extent : 1; /* other dims are refused by the shape rule */
+        type.num_dims == 2 ? type.dims[1].extent : 1; /* the shape rule refuses other dims */
     const bool is_training = ph_builder_mode(builder) == PH_TRAINING;
     ph_value outputs[PH_BATCH_NORM_NUM_OUTPUTS] = {0};
     ph_builder_push_scope(builder, name);
@@ -285,7 +285,7 @@ void ph__batch_norm_gradient_sums(const struct ph__call *call, double *scratch, 
 struct gradient_call {
     const struct ph__call *call;
     size_t columns;
-    const ph_real *means; /* (2,K): of dy and of dy xhat */
+    const ph_real *means; /* (2,K): means of dy and of dy xhat */
 };
 
 static void gradient_block(void *argument, size_t first, size_t last, size_t worker)
@@ -311,7 +311,7 @@ void ph__batch_norm_backward_apply(
     ph__for_blocks(call->backend, dims[0], PH_BATCH_NORM_ROWS, gradient_block, &apply);
 }
 
-/* totals (2,K) and what they are made in, and the means (2,K) in real */
+/* totals (2,K) and their scratch, and the means (2,K) in real */
 static size_t backward_scratch_bytes(const struct ph__call *call)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims[1];

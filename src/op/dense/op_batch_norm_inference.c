@@ -1,5 +1,5 @@
-/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. Behind a
- * linear layer without an activation it melts into that layer's weight and bias (fold_batch_norm). */
+/* Batch norm with the running statistics: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. After a
+ * linear layer without an activation it is folded into that layer's weight and bias (fold_batch_norm). */
 #include <math.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 
 /* ---- folding into a linear layer ---- */
 
-/* A linear layer's weight and bias with the batch norm behind it folded in, the weight packed: with the scale
- * s_m = gamma_m / sqrt(variance_m + epsilon),
+/* Weight and bias of a linear layer with the following batch norm folded in, the weight packed. With the
+ * scale s_m = gamma_m / sqrt(variance_m + epsilon),
  *   W'_mk = s_m W_mk,   b'_m = (b_m - mean_m) s_m + beta_m.
- * For inference programs; made anew when a parameter or the running statistics have changed. */
+ * For inference programs; computed again when a parameter or the running statistics have changed. */
 
 enum { WEIGHT, BIAS, GAMMA, BETA, MEAN, VARIANCE, NUM_INPUTS };
 enum { PACKED, FOLDED_BIAS, NUM_OUTPUTS };
@@ -84,8 +84,7 @@ const struct ph__op ph__op_fold_batch_norm = {
     .run = fold_run,
 };
 
-/* Adds the node that makes the weight, packed, and the bias of `linear` and the inference norm behind it in
- * one. */
+/* Adds the node that folds `linear` and the inference norm after it into one packed weight and one bias. */
 static void add_fold(struct ph_builder *builder, const struct ph__node *norm, const struct ph__node *linear,
     ph_value outputs[2])
 {

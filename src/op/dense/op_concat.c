@@ -1,4 +1,4 @@
-/* Joins arrays along one axis behind the batch. The gradient of each is its slice of dy. */
+/* Joins arrays along one axis after the batch. The gradient of each array is its slice of dy. */
 #include "op/attributes.h"
 #include "op/operator.h"
 

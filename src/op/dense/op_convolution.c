@@ -1,9 +1,10 @@
 /* 2-d convolution of stride 1, padded with zeros so that it keeps the extent: x (B,c,n,d), weight (k,c,r,s)
- * with odd r and s, bias (k) or absent, y (B,k,n,d), y[b,o,i,j] = bias_o + sum_{c,u,v} weight[o,c,u,v] x[b,
- * c, i + u - (r-1)/2, j + v - (s-1)/2]. What the weight, as (k, c*r*s), multiplies (op/dense/expansion.h) are
- * windows: row (c,u,v) is channel c moved by (u,v), with zeros where there is nothing. The gradients: dx: of
- * the windows, W^T dy, each moved back and added up (convolution_backward_data) dW = sum_b dy_b (windows of
- * x_b)^T and db (convolution_backward_weight) */
+ * with odd r and s, bias (k) or absent, y (B,k,n,d),
+ *   y[b,o,i,j] = bias_o + sum_{c,u,v} weight[o,c,u,v] x[b, c, i + u - (r-1)/2, j + v - (s-1)/2].
+ * The weight, as (k, c*r*s), multiplies an expansion (op/dense/expansion.h) of windows: row (c,u,v) is
+ * channel c moved by (u,v), padded with zeros. The gradients:
+ *   dx: W^T dy, the windows' gradients, each moved back and added up (convolution_backward_data)
+ *   dW = sum_b dy_b (windows of x_b)^T and db (convolution_backward_weight) */
 #include "op/dense/expansion.h"
 
 #include <string.h>
@@ -52,8 +53,8 @@ struct image {
     ph_real *dx; /* backward data */
 };
 
-/* How a row of the expansion lies over its channel: its numbers [begin, end) are the channel's from begin +
- * offset on, but for the columns [gap, gap + gap_width) of each line, and all others, which are zero. */
+/* A row of the expansion as a window over its channel: its numbers [begin, end) are the channel's from begin
+ * + offset on, except the columns [gap, gap + gap_width) of each line. Those, and all others, are zero. */
 struct window {
     size_t channel, begin, end;
     ptrdiff_t offset;
@@ -83,7 +84,7 @@ static struct window window_of(const struct image *image, size_t row)
     return window;
 }
 
-/* Zeros where a window has gaps. */
+/* Zeroes a window's gaps. */
 static void clear_gaps(const struct image *image, const struct window *window, ph_real *numbers)
 {
     for (size_t line = 0; line < image->height; line++)

@@ -1,11 +1,11 @@
-/* Inverted dropout: y = x m / (1 - rate) with m = 0 for a share `rate` of the elements. What is dropped
- * depends on seed, step, the node's name, the sample's place in the epoch and the element alone: of items
- * (M,...) the elements of a sample are those of its bag, one item behind the other, so that no two items
- * share a mask and a history is dropped alike whatever batch it is in. In inference programs, and at rate 0,
- * ph_dropout is its input. Elementwise, so the result may take over the input's memory. */
+/* Inverted dropout: y = x m / (1 - rate) with m = 0 for a share `rate` of the elements. The mask depends only
+ * on seed, step, the node's name, the sample's place in the epoch and the element. For items (M,...) the
+ * elements of a sample are those of its bag, item after item, so no two items share a mask, and a history's
+ * mask does not depend on its batch. In inference programs, and at rate 0, ph_dropout returns its input.
+ * Elementwise, so the result may take over the input's memory. */
 #include "op/table/op_table.h"
 
-enum { X, BAGS, NUM_INPUTS }; /* the bags of items; none where rows are samples */
+enum { X, BAGS, NUM_INPUTS }; /* BAGS: the bags of items; absent where rows are samples */
 
 struct dropout_attributes {
     double rate;

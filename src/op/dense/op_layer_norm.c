@@ -1,6 +1,6 @@
 /* Layer norm (Ba, Kiros and Hinton 2016) over the last dimension: each row of x (...,K) by its own mean and
  * variance, y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. A training program keeps mean and 1 /
- * std of each row, (...,2), for the gradient. There dgamma and dbeta are sums over all rows: each block of
+ * std of each row, (...,2), for the gradient. In it dgamma and dbeta are sums over all rows: each block of
  * rows is summed on its own, then the blocks in order. */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "op/attributes.h"
 #include "op/operator.h"
 
-enum { BLOCK_ROWS = 128 /* of one partial sum */ };
+enum { BLOCK_ROWS = 128 /* per partial sum */ };
 enum { X, GAMMA, BETA, NUM_INPUTS };
 enum { Y, STATISTICS, NUM_OUTPUTS };
 
@@ -95,7 +95,7 @@ static ph_status backward_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* xhat twice, g twice, two sums of it and two of the parameters'; then two subtractions and two products */
+/* xhat twice, g twice, two sums over g and two of the parameters'; then two subtractions and two products */
 static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 16, cost_out);

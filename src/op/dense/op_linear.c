@@ -1,9 +1,10 @@
-/* y = activation(x W^T + bias), the activation and the bias fused into the product; an activation of its own
- * node behind the layer becomes the layer's. In inference a row of y does not depend on the batch that it is
- * in (packing PH_PACK_ROW_WISE), and in bf16 precision the weight alone is rounded there. x (...,K) of 2 dims
- * or more, whose rows are all its dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The
- * gradient passes the activation first, by y alone: dx = dy W (linear_backward_data),  dW = dy^T x and db =
- * sum of the rows of dy (linear_backward_weight). */
+/* y = activation(x W^T + bias), the activation and the bias fused into the product: a following activation
+ * node becomes the layer's. In inference a row of y does not depend on its batch (packing PH_PACK_ROW_WISE),
+ * and in bf16 precision only the weight is rounded there. x (...,K) of 2 dims or more, whose rows are all its
+ * dimensions but the last, W (M,K) packed, bias (M) or absent, y (...,M). The gradient passes the activation
+ * first, by y alone:
+ *   dx = dy W (linear_backward_data)
+ *   dW = dy^T x and db = sum of the rows of dy (linear_backward_weight) */
 #include "op/attributes.h"
 #include "op/operator.h"
 
@@ -12,7 +13,7 @@ static bool is_bf16(const struct ph__operand *operand)
     return operand->type->dtype == PH_BF16;
 }
 
-/* The type with another last dimension: (...,K) becomes (...,M). */
+/* Returns the type with another last dimension: (...,K) becomes (...,M). */
 static struct ph_type type_with_last(const struct ph_type *type, struct ph_dim last)
 {
     struct ph_type changed = *type;
@@ -23,10 +24,10 @@ static struct ph_type type_with_last(const struct ph_type *type, struct ph_dim l
 /* ---- the packed weight ---- */
 
 /* A weight (out, in) in the matrix library's own layout, for products with it (forward) or with its transpose
- * (backward data), or in ours, for forward products whose rows do not depend on each other. An ordinary value
- * of the type of the weight, only its bytes are the library's; it is made anew when the weight has changed.
- * In bf16 precision the weight is rounded on the way. The gradient of the packed weight is the gradient of
- * the weight, in plain layout. */
+ * (backward data), or in ours, for forward products whose rows do not depend on each other. Its type is the
+ * weight's; only the layout of its bytes is the library's. It is packed again when the weight has changed;
+ * bf16 precision rounds it while packing. The gradient of the packed weight is the gradient of the weight, in
+ * plain layout. */
 
 struct pack_attributes {
     enum ph__packing packing;
@@ -104,9 +105,9 @@ static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph
 
 /* ---- the input's gradient ---- */
 
-/* The gradient of a linear operator's input: dx = dy W, and where x is what an activation made, on through
- * that: inputs: dy (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) *
- * activation'(x). The activation comes by its backward operator's fuse rule. */
+/* Gradient of a linear operator's input, passed on through the activation that made x, if any: inputs dy
+ * (...,M), W (M,K) packed transposed, x (...,K) or none; output dx (...,K) = (dy W) * activation'(x). The
+ * fuse rule of the activation's backward operator sets the activation. */
 
 enum { DATA_DY, DATA_PACKED, DATA_ACTIVATED, NUM_DATA_INPUTS };
 
@@ -198,10 +199,9 @@ bool ph__fuse_activation_backward(struct ph_builder *builder, struct ph__node *n
 
 /* ---- the weight's and the bias's gradients ---- */
 
-/* The gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy. inputs: dy
- * (...,M), x
- * (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a bias, db
- * (M). */
+/* Gradients of a linear operator's weight and bias: dW = dy^T x, db = sum of the rows of dy. Inputs: dy
+ * (...,M), x (...,K), whose rows are all their dimensions but the last; outputs: dW (M,K) and, if there is a
+ * bias, db (M). */
 
 enum { WEIGHT_DY, WEIGHT_X };
 
@@ -271,7 +271,7 @@ static ph_status linear_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* The weight behind a packed value. */
+/* Returns the weight of a packed value. */
 static ph_value weight_of(const struct ph_builder *builder, ph_value packed)
 {
     return ph__builder_producer(builder, packed)->inputs[0];

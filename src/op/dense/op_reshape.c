@@ -1,11 +1,11 @@
-/* The same elements in another shape behind the first dimension: the memory is the input's. */
+/* The same elements in another shape after the first dimension; shares the input's memory. */
 #include "op/operator.h"
 
 #include <string.h>
 
 struct reshape_attributes {
     size_t num_dims;
-    size_t dims[PH_MAX_DIMS]; /* those after the first */
+    size_t dims[PH_MAX_DIMS]; /* the dims after the first */
 };
 
 static ph_status reshape_infer(struct ph__infer *infer)

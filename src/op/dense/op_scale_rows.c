@@ -1,7 +1,8 @@
 /* Two operators that are each other's gradient, over rows of K reals:
- *   scale_rows  y_b = s_b x_b           x (B,K), s (B,1), y (B,K)     dx = scale_rows(dy, s), ds =
- * row_dots(dy, x) row_dots    y_b = sum_k a_bk c_bk   a, c (B,K), y (B,1)           da = scale_rows(c, dy),
- * dc = scale_rows(a, dy) */
+ *   scale_rows  y_b = s_b x_b           x (B,K), s (B,1), y (B,K)
+ *               dx = scale_rows(dy, s), ds = row_dots(dy, x)
+ *   row_dots    y_b = sum_k a_bk c_bk   a, c (B,K), y (B,1)
+ *               da = scale_rows(c, dy), dc = scale_rows(a, dy) */
 #include "op/operator.h"
 
 struct rows_call {

@@ -1,6 +1,5 @@
-/* A range of one axis behind the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between
- * zeros.
- */
+/* A range of one axis after the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between
+ * zeros. */
 #include "op/attributes.h"
 #include "op/operator.h"
 
@@ -29,7 +28,7 @@ static void slice_gradient(struct ph__gradient *gradient)
         node.attributes_size, 1, &gradient->output_gradients[0]);
 }
 
-/* only what is cut out is read */
+/* reads only the range */
 static void slice_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->flops = 0;

@@ -1,4 +1,4 @@
-/* Its input, through which no gradient flows: the memory is the input's. */
+/* Passes its input on, but no gradient; shares the input's memory. */
 #include "op/operator.h"
 
 static ph_status stop_gradient_infer(struct ph__infer *infer)

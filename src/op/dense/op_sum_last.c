@@ -1,5 +1,5 @@
-/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats each number of dy K times.
- */
+/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats each number of dy K
+ * times. */
 #include "op/operator.h"
 
 static ph_status sum_last_infer(struct ph__infer *infer)
@@ -15,7 +15,7 @@ struct repeat_attributes {
     size_t columns; /* K */
 };
 
-/* The backward operator takes its shape from x, which it does not read. */
+/* Passes K on as an attribute, so that the backward operator does not read x. */
 static void sum_last_gradient(struct ph__gradient *gradient)
 {
     const struct ph_type x = ph_value_type(gradient->builder, gradient->node->inputs[0]);
@@ -41,7 +41,7 @@ static size_t sum_last_scratch_bytes(const struct ph__call *call)
     return ph__row_width(&call->inputs[0]) * sizeof(ph_real);
 }
 
-/* A sum is the product with ones, for which there is a kernel. */
+/* Sums rows as their product with ones, for which there is a kernel. */
 static void sum_last_block(void *argument, size_t first, size_t last, size_t worker)
 {
     (void)worker;

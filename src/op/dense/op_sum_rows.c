@@ -1,4 +1,4 @@
-/* x (...,K) summed over all but its last dimension, y (K): the gradient of a broadcast operand. Each block of
+/* Sums x (...,K) over all but its last dimension: y (K), the gradient of a broadcast operand. Each block of
  * rows is summed on its own, then the blocks in order, so the bits do not depend on the number of threads. */
 #include "op/operator.h"
 

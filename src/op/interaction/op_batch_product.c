@@ -1,15 +1,16 @@
 /* Products of two matrices of each sample: C_b = op(A_b) op(B_b), op transposing where an attribute says so.
- * A (B,p,r) or (B,r,p), B (B,r,q) or (B,q,r), C (B,p,q). The gradients are such products again: d op(A) = dC
- * op(B)^T,  d op(B) = op(A)^T dC The kernel takes A either way; a transposed B is laid the other way first, a
- * few samples at a time, in the cache. */
+ * A (B,p,r) or (B,r,p), B (B,r,q) or (B,q,r), C (B,p,q). The gradients are such products again:
+ *   d op(A) = dC op(B)^T,  d op(B) = op(A)^T dC
+ * The kernel takes A either way; a transposed B is transposed back first, a few samples at a time, in the
+ * cache. */
 #include "op/attributes.h"
 
 enum { A, B, NUM_INPUTS };
-enum { TURNED_REALS = 4096 }; /* of B that a worker lays the other way at a time, if a sample has no more */
+enum { TURNED_REALS = 4096 }; /* of B that a worker transposes at a time, unless a sample has more */
 
 struct product_call {
     const struct ph__kernels *kernels;
-    struct ph__small_product_args args; /* of the whole batch, B as it stands */
+    struct ph__small_product_args args; /* of the whole batch, B as stored */
     bool is_b_transposed;
     ph_real *turned; /* (workers, turned_samples, r, q) */
     size_t turned_samples;
@@ -92,7 +93,7 @@ static size_t product_scratch_bytes(const struct ph__call *call)
 
 /* ---- the run ---- */
 
-/* Samples [first, first + count), B from `b` on. */
+/* Multiplies samples [first, first + count), B from `b` on. */
 static void multiply(const struct product_call *product, size_t first, size_t count, const ph_real *b)
 {
     struct ph__small_product_args args = product->args;

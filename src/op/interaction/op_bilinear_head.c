@@ -1,10 +1,13 @@
 /* FinalMLP's head (2304.00902): x (B,K), y (B,M), weight (T,H,k,m) with H heads of k = K/H and m = M/H
- * numbers, z (B,T), z_t = sum_h x_h^T W_th y_h, x_h and y_h the h-th slices. A few samples at a time, V_t =
- * [x_h W_th for each h] (M) is made in the cache, and z_t = <V_t, y>. The gradients: dy = sum_t dz_t V_t,  dx
- * = sum_t dz_t [W_th y_h for each h] (bilinear_head_backward_data) dW_th = sum_b dz_t x_h y_h^T
- * (bilinear_head_backward_weight), over parts of the batch that its shape gives, then over the parts in
- * order. Composed of slices, a linear layer for each head, a product and a sum, each of these arrays would
- * pass the memory, and a weight of all heads would have to be cut into parameters. */
+ * numbers, z (B,T),
+ *   z_t = sum_h x_h^T W_th y_h, x_h and y_h the h-th slices.
+ * A few samples at a time, V_t = [x_h W_th for each h] (M) is made in the cache, and z_t = <V_t, y>. The
+ * gradients:
+ *   dy = sum_t dz_t V_t,  dx = sum_t dz_t [W_th y_h for each h] (bilinear_head_backward_data)
+ *   dW_th = sum_b dz_t x_h y_h^T (bilinear_head_backward_weight)
+ * dW is summed over parts of the batch that follow from its shape, then over the parts in order. Composed of
+ * slices, a linear layer for each head, a product and a sum, each of these arrays would pass through memory,
+ * and a weight of all heads would have to be cut into parameters. */
 #include <string.h>
 
 #include "base/sizes.h"
@@ -12,8 +15,7 @@
 
 /* ---- heads ---- */
 
-/* Samples multiplied together: whole blocks of the product's rows, and the products stay in the second cache.
- */
+/* Samples multiplied together: whole blocks of the product's rows; the products stay in the second cache. */
 enum { BLOCK_SAMPLES = 24 };
 
 struct head {
@@ -76,7 +78,7 @@ static struct head describe(const struct ph__call *call, const struct ph__operan
     return head;
 }
 
-/* Gives the bytes of the workers' parts of the scratch, which come first. */
+/* Returns the bytes of the workers' parts of the scratch, which come first. */
 static size_t workers_bytes(const struct ph__call *call, const struct head *head)
 {
     return ph__team_num_threads(call->backend->team) * head->worker_reals * sizeof(ph_real);
@@ -111,14 +113,15 @@ static struct head describe_gradient(const struct ph__call *call)
 
 enum { X, Y, WEIGHT, NUM_INPUTS };
 
-/* Samples of a task of the team: whole blocks. */
+/* Returns the samples of a task: whole blocks. */
 static size_t task_samples(const struct head *head)
 {
     const size_t samples = ph__block_rows(x_reals(head) + y_reals(head));
     return ph__round_up(samples, BLOCK_SAMPLES);
 }
 
-/* Each head's vectors times its matrices (in, out): (count, heads * out) from (count, heads * in). */
+/* Multiplies each head's vectors with its matrices (in, out): (count, heads * out) from (count, heads *
+ * in). */
 static void multiply_heads(const struct head *head, size_t count, const ph_real *vectors, size_t in,
     const ph_real *matrices, size_t out, ph_real *products)
 {
@@ -304,9 +307,8 @@ ph_value ph_bilinear_head(struct ph_builder *builder, ph_value x, ph_value y, ph
 
 /* ---- the weight's gradient ---- */
 
-/* dW_th = sum_b dz_t x_h y_h^T, over parts of the batch that its
- * shape gives, then over the parts in order. Inputs dz (B,T), x (B,K), y (B,M) and the weight, of which only
- * the shape is looked at. */
+/* dW_th = sum_b dz_t x_h y_h^T, over parts of the batch that follow from its shape, then over the parts in
+ * order. Inputs dz (B,T), x (B,K), y (B,M) and the weight, of which only the shape is read. */
 
 enum { MOST_PARTS = 32 };
 
@@ -341,7 +343,8 @@ static struct weight_job describe_weight(const struct ph__call *call)
     return job;
 }
 
-/* Fewer samples may be cut into more parts, if never into more than this. */
+/* Counts the most parts that this many samples or fewer are cut into: fewer samples may be cut into more
+ * parts. */
 static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
     const struct weight_job job = describe_weight(call);

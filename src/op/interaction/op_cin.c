@@ -1,15 +1,16 @@
 /* A layer of the compressed interaction network (xDeepFM, 1803.05170, eq. 6): x (B,h,d), first (B,m,d),
- * weight (k,h*m), bias (k) or absent, y (B,k,d), y_b = W Z_b + bias,  Z_b[i*m+j,:] = x_b[i,:] * first_b[j,:],
- * element by element. The products Z (op/dense/expansion.h) are made some vectors of x at a time, in the
- * cache, and made again for the gradients: dW = sum_b dy_b Z_b^T and db (cin_backward_weight), and of dZ_b =
- * W^T dy_b (cin_backward_data) dx_b[i,:] = sum_j dZ_b[i*m+j,:] * first_b[j,:],  dfirst_b[j,:] = sum_i
- * dZ_b[i*m+j,:] * x_b[i,:] */
+ * weight (k,h*m), bias (k) or absent, y (B,k,d),
+ *   y_b = W Z_b + bias,  Z_b[i*m+j,:] = x_b[i,:] * first_b[j,:], element by element.
+ * The products Z (op/dense/expansion.h) are computed for some vectors of x at a time, in the cache, and again
+ * for the gradients:
+ *   dW = sum_b dy_b Z_b^T and db (cin_backward_weight), and from dZ_b = W^T dy_b (cin_backward_data)
+ *   dx_b[i,:] = sum_j dZ_b[i*m+j,:] * first_b[j,:],  dfirst_b[j,:] = sum_i dZ_b[i*m+j,:] * x_b[i,:] */
 #include "op/dense/expansion.h"
 
 #include <string.h>
 
 enum { X, FIRST, WEIGHT, BIAS, NUM_INPUTS };
-enum { CHUNK_ROWS = 64 }; /* about: of some samples they stay in the first cache */
+enum { CHUNK_ROWS = 64 }; /* about: those of some samples stay in the first cache */
 
 static bool are_vectors(const struct ph_type *x, const struct ph_type *first)
 {
@@ -54,7 +55,7 @@ struct vectors {
     ph_real *dx, *d_first; /* backward data */
 };
 
-/* What is kept of a block of samples: x (h, count, d) and first (m, count, d) and, for backward data, their
+/* Arrays kept for a block of samples: x (h, count, d) and first (m, count, d) and, for backward data, their
  * gradients. */
 struct kept {
     ph_real *x, *first, *dx, *d_first;
@@ -104,7 +105,7 @@ static struct vectors describe_vectors(const struct ph__operand *x, const struct
         .first = first->data};
 }
 
-/* A chunk has all products of some vectors of x. */
+/* Describes the expansion; a chunk has all products of some vectors of x. */
 static struct ph__expansion expand_vectors(const struct ph__call *call, const struct vectors *vectors)
 {
     const size_t m = vectors->num_first;
@@ -119,8 +120,8 @@ static struct ph__expansion expand_vectors(const struct ph__call *call, const st
         .make = multiply_vectors};
 }
 
-/* Costs: of each of B h m d products, made and then used `num_uses` times, and multiplied and added for k
- * sums. */
+/* Counts the cost of B h m d products: each is computed, used `num_uses` times, and multiplied and added for
+ * k sums. */
 static void cost_of_products(const struct ph__call *call, const struct ph__operand *x,
     const struct ph__operand *first, size_t outputs, double num_uses, struct ph__cost *cost_out)
 {
@@ -252,7 +253,7 @@ static struct ph__expanded_product describe_backward_data(
     return product;
 }
 
-/* Each number of dZ is used for both gradients. */
+/* Counts each number of dZ twice: it is used for both gradients. */
 static void backward_data_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_of_products(call, &call->inputs[DATA_X], &call->inputs[DATA_FIRST],

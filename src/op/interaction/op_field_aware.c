@@ -1,7 +1,7 @@
-/* The pairs of a field-aware factorisation machine (Juan et al., RecSys 2016): x (B,F,F*D), row i of a sample
- * holds for each field j the vector v_ij (D) of field i's feature towards field j; y (B,1) = sum_{i<j} <v_ij,
- * v_ji>,  dv_ij = dy v_ji, and zero for v_ii, which meets nothing. Both take each sample's vectors with i and
- * j changed and v_ii zero: the whole sum of products is then y twice. */
+/* Pairs of a field-aware factorisation machine (Juan et al., RecSys 2016): x (B,F,F*D), row i of a sample
+ * holds for each field j the vector v_ij (D) of field i's feature towards field j; y (B,1),
+ *   y = sum_{i<j} <v_ij, v_ji>,  dv_ij = dy v_ji, and zero for v_ii, which is in no pair.
+ * Both passes swap i and j of each sample's vectors and zero v_ii: all products then sum up to 2 y. */
 #include "op/operator.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static size_t field_aware_scratch_bytes(const struct ph__call *call)
     return ph__team_num_threads(call->backend->team) * ph__row_elements(&call->inputs[0]) * sizeof(ph_real);
 }
 
-/* A sample's vectors: [i,j] becomes v_ji, [i,i] zero. */
+/* Swaps a sample's vectors: [i,j] becomes v_ji, [i,i] zero. */
 static void change_fields(const struct field_aware_call *call, const ph_real *sample, ph_real *changed_out)
 {
     const size_t num_fields = call->num_fields, dim = call->dim;

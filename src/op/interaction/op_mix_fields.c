@@ -2,8 +2,8 @@
  *   y_b = W x_b + bias, the bias added to each of the d numbers of a vector.
  * Wukong's linear compression (2403.02545), and the Y^T X of its optimised FM. The gradients:
  *   dx_b = W^T dy_b (mix_fields_backward_data),  dW = sum_b dy_b x_b^T and db (mix_fields_backward_weight).
- * What the weight multiplies (op/dense/expansion.h) is x itself: where vectors do not fill those of the
- * processor, of some samples side by side. */
+ * The weight multiplies x itself (op/dense/expansion.h). Where its vectors do not fill the processor's, those
+ * of some samples are laid side by side. */
 #include "op/dense/expansion.h"
 
 enum { X, WEIGHT, BIAS, NUM_INPUTS };
@@ -33,7 +33,7 @@ static void mix_gradient(struct ph__gradient *gradient)
         (const ph_value[]){dy, node.inputs[X]});
 }
 
-/* ---- what is multiplied: vectors as they stand, or of a block of samples (vectors, count, dim) ---- */
+/* ---- the expansion: vectors as stored, or of a block of samples (vectors, count, dim) ---- */
 
 struct vectors {
     size_t num_vectors, dim;
@@ -140,7 +140,7 @@ static ph_status backward_data_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* A mix again, by the transposed weight. */
+/* Describes backward data: a mix again, by the transposed weight. */
 static struct ph__expanded_product describe_backward_data(
     const struct ph__call *call, const struct vectors *dy)
 {
@@ -200,7 +200,7 @@ static void backward_weight_cost(const struct ph__call *call, struct ph__cost *c
     ph__cost_elementwise(call, 2.0 * (double)dy[0] * (double)dy[2], cost_out);
 }
 
-/* Samples are taken together here even where their vectors are full: a sum goes on for longer. */
+/* Takes samples together even where their vectors are full, so that a sum goes on for longer. */
 static struct ph__expanded_product describe_backward_weight(
     const struct ph__call *call, const struct vectors *x)
 {

@@ -1,6 +1,6 @@
 /* Binary cross entropy with logits, the mean over the known labels:
  *   loss = sum c l / sum c,  l = max(z,0) - z y + log(1 + exp(-|z|)),  c = mask * weight of the sample
- * and 0 when nothing is known. logits z and labels y (B,T), y in [0,1]; mask (B,T) and weights (B) may be
+ * and 0 when no label is known. logits z and labels y (B,T), y in [0,1]; mask (B,T) and weights (B) may be
  * absent. Blocks of elements give partial sums in double, added in block order. Outputs: the loss, and sum c
  * for the gradient dz = g / sum c * c (sigmoid(z) - y). */
 #include "op/operator.h"
@@ -13,7 +13,7 @@ struct bce_call {
     const struct ph__kernels *kernels;
     size_t num_tasks;
     const ph_real *logits, *labels, *mask, *weights;
-    ph_real *coefficients; /* (B,T): c, made where there are a mask or weights */
+    ph_real *coefficients; /* (B,T): c, filled where there are a mask or weights */
     double *partials;      /* (blocks, 2): sum c l, sum c */
     ph_real scale;
     ph_real *dz;
@@ -132,7 +132,7 @@ const struct ph__op ph__op_bce_with_logits = {
     .run = bce_run,
 };
 
-/* inputs: g scalar, then the loss's own, then sum c; output dz (B,T) */
+/* inputs: g scalar, then the loss's own inputs, then sum c; output dz (B,T) */
 enum { GRADIENT, OPERANDS, TOTAL = OPERANDS + NUM_OPERANDS };
 
 static ph_status bce_backward_infer(struct ph__infer *infer)

@@ -4,8 +4,8 @@
  * (B,m,K), or its bag's rows of k (I,K); its queries n rows of q (B,n,K), or, within a history, the bag's
  * rows again.
  *
- * A training program keeps the log of the sum of exponentials of each query and head, (H,n) a sample: the
- * gradient makes the probabilities anew from it. No sample looks beyond its own rows. */
+ * A training program keeps the log of the sum of exponentials of each query and head, (H,n) per sample; the
+ * gradient computes the probabilities again from it. No sample looks beyond its own rows. */
 #include <math.h>
 
 #include "base/memory/caller.h"
@@ -13,12 +13,12 @@
 
 /* ---- samples ---- */
 
-/* The samples of a call whose q, k, v and bags, which may be absent, stand at `inputs`. */
+/* The samples of a call whose q, k, v and bags, which may be absent, are at `inputs`. */
 struct attention_samples {
     size_t num_samples;
     const uint32_t *bags; /* (num_samples + 1): the keys of each; NULL: each has args.num_keys */
-    bool is_self;         /* the queries are the bags' items, too; else each sample has args.num_queries */
-    struct ph__attention_args args; /* what is alike in all samples, and the arrays of all */
+    bool is_self; /* set when the queries are the bags' items, too; else each sample has args.num_queries */
+    struct ph__attention_args args; /* common to all samples; the arrays are those of all */
 };
 
 static struct attention_samples describe_samples(
@@ -41,7 +41,7 @@ static struct attention_samples describe_samples(
             .v = v->data}};
 }
 
-/* Counts pairs of a query and a key, over all samples and heads; histories that attend to themselves count as
+/* Counts pairs of a query and a key, over all samples and heads. Histories that attend to themselves count as
  * equally long. */
 static double num_pairs(const struct ph__operand *inputs, const struct ph_attention_options *options)
 {
@@ -59,7 +59,7 @@ struct job {
     void (*kernel)(const struct ph__attention_args *args);
 };
 
-/* The arrays from query `query` and key `key` on. The sums of a sample, (H,n), lie where its queries do. */
+/* Moves the arrays to query `query` and key `key`. A sample's sums, (H,n), lie where its queries do. */
 static void move(struct ph__attention_args *args, size_t query, size_t key)
 {
     const size_t key_row = args->num_heads * args->key_dim, value_row = args->num_heads * args->value_dim;
@@ -214,7 +214,7 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
     if (ph_builder_status(builder) != PH_OK)
         return 0;
     const struct ph_type type = ph_value_type(builder, q);
-    if (own.scale == 0 && type.num_dims > 0) /* without columns it is refused by the shape rule */
+    if (own.scale == 0 && type.num_dims > 0) /* the shape rule refuses an array without columns */
         own.scale = sqrt((double)own.num_heads / (double)type.dims[type.num_dims - 1].extent);
     ph__emit(builder, &ph__op_attention, NULL, &own, sizeof own, PH_ATTENTION_NUM_INPUTS, inputs, num_outputs,
         outputs);
@@ -223,8 +223,8 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
 
 /* ---- backward ---- */
 
-/* The gradient of attention, by the formulas of kernel.h: the probabilities are made anew from what the
- * forward pass kept. inputs: dy, log_sum, q, k, v, bags or none; outputs: dq, dk, dv. */
+/* Gradient of attention, by the formulas of kernel.h: the probabilities are computed again from log_sum.
+ * Inputs: dy, log_sum, q, k, v, bags or none; outputs: dq, dk, dv. */
 
 enum { BACKWARD_DY, BACKWARD_LOG_SUM, FORWARD_INPUTS };
 enum { DQ, DK, DV };
@@ -240,7 +240,7 @@ static ph_status backward_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* five products: scores, dq and dk over the numbers of a pair's key, the probabilities' gradient and dv over
+/* five products: scores, dq and dk over the numbers of a pair's key; the probabilities' gradient and dv over
  * its value's */
 static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {

@@ -1,9 +1,10 @@
-/* group_positions: kept positions (op_keep_lookup.c) in the order in which they would have come with one
- * batch: feature by feature, and of a feature sample by sample. What is summed over them then has the bits
- * that it has for one batch.
+/* group_positions: puts kept positions (op_keep_lookup.c) into the order that they would have in one batch:
+ * feature by feature, and within a feature sample by sample. Sums over them then have the bits that they have
+ * for one batch.
  *
  * slots jagged u32 (K*F bags, P) of K micro-batches at most, number of micro-batches before the last (scalar)
- * -> slots jagged u32 (F bags, P) positions (P) u32: where each was among those that were kept */
+ *   -> slots jagged u32 (F bags, P)
+ *   -> positions (P) u32: the place of each among those that were kept */
 #include <string.h>
 
 #include "op/update/accumulation.h"

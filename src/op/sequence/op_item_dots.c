@@ -1,5 +1,5 @@
-/* item_dots: the dot product of each item's row with that of its sample: what factors and weights of items
- * have as gradients.
+/* item_dots: the dot product of each item's row with its sample's row: the gradient of items' factors and
+ * weights.
  *
  * items (I,K), x (B,K), bags jagged (B bags, I) -> (I,1): y_i = <items_i, x_b> for the items i of bag b. */
 #include "op/table/op_table.h"

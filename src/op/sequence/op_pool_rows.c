@@ -38,7 +38,7 @@ static void pool_rows_cost(const struct ph__call *call, struct ph__cost *cost_ou
     cost_out->flops = (call->inputs[WEIGHTS].data != NULL ? 2 : 1) * (double)ph__elements(&call->inputs[X]);
 }
 
-/* y = the sum of `count` rows of x, each times its weight; there is one at least. */
+/* y = the sum of `count` rows of x, each times its weight; count >= 1. */
 static void pool_bag(const struct ph__kernels *kernels, size_t count, size_t width, const ph_real *x,
     const ph_real *weights, ph_real *y)
 {

@@ -1,4 +1,4 @@
-/* repeat_rows: each sample's row once for each item of its bag.
+/* repeat_rows: repeats each sample's row for each item of its bag.
  *
  * x (B,K), bags jagged (B bags, I), factors (I,1) or none -> y (I,K): y_i = f_i x_b for the items i of bag b.
  *   dx_b = sum over the bag of f_i dy_i (pool_rows),   df_i = <dy_i, x_b> (item_dots). */

@@ -1,5 +1,4 @@
-/* dense_embedding: a vector for each dense feature, scaled by its value, so that it can stand beside
- * embeddings.
+/* dense_embedding: a vector for each dense feature, scaled by its value, to stand beside embeddings.
  *
  * x (B,F), vectors (F,D) -> (B,F,D): y[b,f,:] = x[b,f] v[f,:]
  * Its gradients, two operators because seldom both are wanted:
@@ -9,7 +8,7 @@
 #include "op/operator.h"
 
 enum { X, VECTORS }; /* inputs of the forward operator */
-enum { DY, OTHER };  /* inputs of its gradients; other: vectors, or x */
+enum { DY, OTHER };  /* inputs of its gradients; OTHER: vectors, or x */
 enum { BLOCK_SAMPLES = 256 };
 
 static ph_status dense_embedding_infer(struct ph__infer *infer)
@@ -40,7 +39,7 @@ static void dense_embedding_cost(const struct ph__call *call, struct ph__cost *c
     ph__cost_elementwise(call, 1, cost_out);
 }
 
-/* Rows first..last of the B*F rows of D numbers. */
+/* Scales rows [first, last) of the B*F rows of D numbers. */
 static void scale_vectors(void *argument, size_t first, size_t last, size_t worker)
 {
     const struct ph__call *call = argument;
@@ -121,7 +120,7 @@ static ph_status dense_embedding_dv_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* One partial sum (F,D) a block of samples, added up in the order of the blocks. */
+/* Counts the partial sums (F,D): one per block of samples, added in the order of the blocks. */
 static size_t num_blocks(const struct ph__call *call)
 {
     return (ph__rows(&call->inputs[DY]) + BLOCK_SAMPLES - 1) / BLOCK_SAMPLES;

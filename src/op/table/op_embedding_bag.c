@@ -6,9 +6,9 @@
  * op_embedding_gradient.c). */
 #include "op/table/op_table.h"
 
-/* Bags of many ids are looked up feature by feature, so that rows that are named again are still in a cache;
- * bags of few, sample by sample, so that the output, as large as what is read, is written from end to end. */
-enum { MANY_IDS = 4 /* of a bag, on average */, FEATURE_SAMPLES = 256, ALL_SAMPLES = 32 };
+/* Bags of many ids are looked up feature by feature, so that rows named again are still in a cache; bags of
+ * few ids sample by sample, so that the output, as large as the rows read, is written from end to end. */
+enum { MANY_IDS = 4 /* per bag, on average */, FEATURE_SAMPLES = 256, ALL_SAMPLES = 32 };
 
 static ph_status embedding_bag_infer(struct ph__infer *infer)
 {
@@ -31,7 +31,7 @@ struct lookup {
     bool is_by_feature;
 };
 
-/* The bags of the samples from `first` on, of num_features features from `feature` on. */
+/* Looks up the bags of `block` samples from `first` on, of num_features features from `feature` on. */
 static void look_up(
     const struct ph__call *call, size_t first, size_t block, size_t feature, size_t num_features)
 {

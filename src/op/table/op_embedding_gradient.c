@@ -1,8 +1,8 @@
 /* embedding_gradient: the gradient of a lookup by its table, as merged rows.
  *
  * The lookup's inputs (op_table.h) -> sparse_rows (U,D): row u = sum over the positions of slot u, in order,
- * of w_p / length of its bag * gradient of its bag. Where nobody but a touched-rows update reads it, this
- * operator dissolves into embedding_update. */
+ * of w_p / length of its bag * gradient of its bag. Where a touched-rows update is the only reader, this
+ * operator is fused into embedding_update. */
 #include <string.h>
 
 #include "op/table/op_table.h"

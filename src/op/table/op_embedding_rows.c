@@ -1,9 +1,11 @@
 /* embedding_rows: the row of each item by itself, where embedding_bag pools a bag's.
  *
  * slots jagged u32 (B bags, I), table (rows, D), id weights (I) or none -> (I,D): row i = w_i
- * table[slot_i,:]. A block of items goes through embedding_bag's kernel as so many bags of one, which gives
- * their rows the same bits in any row format. The gradient by the table is sparse_rows, as embedding_bag's;
- * an entry's row is its position. */
+ * table[slot_i,:].
+ *
+ * A block of items goes through embedding_bag's kernel as bags of one item, which gives the rows the same
+ * bits in any row format. The gradient by the table is sparse_rows, as embedding_bag's; an entry's row is its
+ * position. */
 #include "op/table/op_table.h"
 
 enum { BLOCK_ITEMS = 1024 };

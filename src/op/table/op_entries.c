@@ -1,12 +1,12 @@
-/* entries: what is summed into the gradient of each merged slot.
+/* entries: the terms of each merged slot's gradient.
  *
  * slots jagged u32 (F*B bags, N), order jagged u32 (U bags, N) of merge, id weights (N) or none
- *   -> rows (N) u32: entry e is position p = order[e]; if that lies in the bag of sample b and feature f, its
- * row of the lookup's gradient, seen as (B*F, D), is b F + f; of a lookup of items, whose gradient is (N,D),
- * it is p
+ *   -> rows (N) u32: entry e is position p = order[e]; if p lies in the bag of sample b and feature f, its
+ * row of the lookup's gradient, seen as (B*F, D), is b F + f; in a lookup of items, whose gradient is (N,D),
+ *      it is p
  *   -> coefficients (N), unless all are one: weight of p, over the bag's length for mean pooling
  *
- * Where the slices of the features ascend, so do merged slots with the features: a feature's entries lie
+ * Where the slices of the features ascend, merged slots ascend with the features: a feature's entries lie
  * where its positions do, and one task lists both, while the rows of its positions are in a cache. Where
  * features share a slice, the rows of all positions are listed before all entries. */
 #include "op/attributes.h"
@@ -16,7 +16,7 @@ enum { SLOTS, ORDER, WEIGHTS, NUM_INPUTS };
 
 struct entries_attributes {
     enum ph__lookup_shape shape;
-    int is_ascending; /* the slices of the features */
+    int is_ascending; /* set when the slices of the features ascend */
 };
 
 enum { BLOCK_ENTRIES = 4096 };
@@ -47,7 +47,7 @@ struct entries_job {
     size_t worker_positions; /* see ph__worker_positions */
 };
 
-/* The row of each position. */
+/* Counts a row for each position. */
 static size_t entries_scratch_bytes(const struct ph__call *call)
 {
     return call->inputs[SLOTS].shape.dims[1] * sizeof(uint32_t);
@@ -74,7 +74,7 @@ static ph_real coefficient_of(const struct entries_job *job, uint32_t position, 
     return weight * (1 / (ph_real)(offsets[bag + 1] - offsets[bag]));
 }
 
-/* Entries [first, last), whose positions have their rows from row_of_position on, position `begin` first. */
+/* Lists entries [first, last). row_of_position holds the rows of positions from `begin` on. */
 static void list_entries(
     const struct entries_job *job, size_t first, size_t last, const uint32_t *row_of_position, size_t begin)
 {

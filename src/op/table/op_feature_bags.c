@@ -1,9 +1,9 @@
 /* feature_bags: the bags of some features of a batch, as jagged ids of their own.
  *
  * ids jagged (F*B bags, N) -> jagged (S*B bags, M): the bags of the S selected features, in ascending order.
- * How many items they have, M, is known at run time. feature_weights brings the weights of these ids along:
- * (N) -> (M), and ones where the batch has no weights. A feature's ids stand side by side in the batch, so
- * each feature is one copy. */
+ * Their number of items, M, is known at run time. feature_weights selects the weights of these ids: (N) ->
+ * (M), and ones where the batch has no weights. A feature's ids stand side by side in the batch, so each
+ * feature is one copy. */
 #include <string.h>
 
 #include "op/table/op_table.h"
@@ -13,7 +13,7 @@ struct selection_attributes {
     size_t features[]; /* (count), ascending */
 };
 
-/* The positions of a selected feature in the batch, and where they begin in the selection. */
+/* Positions [first, last) of a selected feature in the batch, and their start in the selection. */
 struct selected_range {
     size_t first, last, begin;
 };
@@ -125,7 +125,7 @@ ph_value ph_feature_bags(struct ph_builder *builder, ph_value ids, size_t featur
     return ph_select_features(builder, ids, 1, &feature);
 }
 
-/* The node that selected these ids; NULL: they are the batch's own. */
+/* Returns the node that selected these ids; NULL: they are the batch's own. */
 static const struct ph__node *selection_of(const struct ph_builder *builder, ph_value ids)
 {
     const struct ph__node *producer = ph__builder_producer(builder, ids);

@@ -1,18 +1,18 @@
-/* merge: the distinct slots of a batch, and where each of them occurs.
+/* merge: the distinct slots of a batch, and the positions of each.
  *
  * slots jagged u32 (F*B bags, N) -> unique (U) u32, ascending, and order jagged u32 (U bags, N): the
- * positions of each distinct slot, ascending, so that whoever sums over them does so in a fixed order. U is
- * decided at run time.
+ * positions of each distinct slot, ascending, so that sums over them have a fixed order. U is known at run
+ * time.
  *
- * The features of one slice are sorted as one group, each group by itself, in parallel, into scratch; a
- * second sweep packs the results. Groups ascend with their slices, so that the packed slots ascend too. A
- * group's slots are sorted where they stand if it has one feature, and brought together if it has more. */
+ * The features of one slice are a group; groups are sorted in parallel, each by itself, into scratch, and a
+ * second sweep packs the results. Groups ascend with their slices, so the packed slots ascend too. A group of
+ * one feature is sorted in place in the batch; the slots of a larger group are first gathered. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "op/table/op_table.h"
 
-/* Attributes: the F features in the order of their slices, and within one in their own. */
+/* Attributes: the F features in the order of their slices, and within a slice in their own order. */
 struct merge_feature {
     struct ph__slot_range range;
     size_t feature, group; /* groups are counted from 0 */
@@ -21,7 +21,7 @@ struct merge_feature {
 struct merge_group {
     size_t first_feature; /* of the attributes */
     size_t begin;         /* of its positions in `order` */
-    size_t num_unique;    /* then where its slots begin in the output */
+    size_t num_unique;    /* later the start of its slots in the output */
 };
 
 struct merge_job {
@@ -29,9 +29,9 @@ struct merge_job {
     const struct merge_feature *features;
     size_t num_features, num_samples, num_groups;
     struct merge_group *groups; /* (num_groups + 1) */
-    uint64_t *items;            /* (2N), of the sorts */
+    uint64_t *items;            /* (2N), for the sorts */
     size_t worker_positions;    /* see ph__worker_positions */
-    /* (N) each, a group from its begin on: as sorted, and where slices are shared, before that */
+    /* (N) each, a group from its begin on: sorted slots and starts; slots gathered where slices are shared */
     uint32_t *unique, *starts, *gathered;
 };
 
@@ -90,7 +90,7 @@ static size_t merge_scratch_bytes(const struct ph__call *call)
     return sort_bytes(positions) + groups_bytes(call) + num_arrays * positions * sizeof(uint32_t);
 }
 
-/* Where the positions of a feature begin in the batch. */
+/* Returns the first position of a feature in the batch. */
 static size_t first_position(const struct merge_job *job, size_t feature)
 {
     return job->call->inputs[0].index[feature * job->num_samples];
@@ -101,7 +101,7 @@ static size_t num_positions(const struct merge_job *job, const struct merge_feat
     return first_position(job, feature->feature + 1) - first_position(job, feature->feature);
 }
 
-/* Counts the groups and their positions; returns the most that one has. */
+/* Lists the groups and their positions; returns the most positions of a group. */
 static size_t list_groups(struct merge_job *job)
 {
     size_t begin = 0, largest = 0;
@@ -131,7 +131,7 @@ static struct merge_job make_job(const struct ph__call *call)
     return job;
 }
 
-/* The slots of several features one behind the other. */
+/* Copies the slots of several features one after the other. */
 static void gather(const struct merge_job *job, const struct merge_group *group, uint32_t *gathered)
 {
     const uint32_t *slots = job->call->inputs[0].data;
@@ -142,7 +142,7 @@ static void gather(const struct merge_job *job, const struct merge_group *group,
     }
 }
 
-/* Places among gathered slots become positions in the batch. */
+/* Turns places among gathered slots into positions in the batch. */
 static void place(const struct merge_job *job, const struct merge_group *group, uint32_t *order)
 {
     for (size_t e = 0; e < group[1].begin - group->begin; e++) {
@@ -178,7 +178,7 @@ static void sort_group(void *argument, size_t number, size_t worker)
         place(job, group, order);
 }
 
-/* Counts become offsets; returns their sum. */
+/* Turns counts into offsets; returns their sum. */
 static size_t sum_counts(struct merge_group *groups, size_t num_groups)
 {
     size_t sum = 0;
@@ -237,7 +237,7 @@ static bool is_same_slice(const struct merge_feature *a, const struct merge_feat
     return a->range.first_row == b->range.first_row && a->range.num_rows == b->range.num_rows;
 }
 
-/* NULL after failure. */
+/* Lists the features in the order of their slices, with their groups; NULL after failure. */
 static struct merge_feature *list_features(
     struct ph_builder *builder, const struct ph__slot_range *ranges, size_t count)
 {

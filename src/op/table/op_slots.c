@@ -1,8 +1,8 @@
 /* slots: from ids to rows of a table.
  *
- * ids jagged i64 (F*B bags, N) -> slots jagged u32 (F*B bags, N): slot = first row of the feature's slice +
- * id. An id outside its slice is bad data. Hashing and memory tiers would be other operators in this place.
- */
+ * ids jagged i64 (F*B bags, N) -> slots jagged u32 (F*B bags, N): slot = first row of the feature's slice
+ * + id. An id outside its slice is bad data. Hashing and memory tiers would be other operators in this
+ * place. */
 #include <string.h>
 
 #include "base/text/utf8.h"
@@ -43,7 +43,8 @@ static void slots_cost(const struct ph__call *call, struct ph__cost *cost_out)
                       (double)shape->dims[0] * 2 * sizeof(uint32_t);
 }
 
-/* One flag a task: it met an id outside its slice. */
+/* Counts the blocks of a feature's samples. Each task, a block of one feature, has a flag: it met an id
+ * outside its slice. */
 static size_t num_blocks(const struct ph__operand *ids)
 {
     const size_t num_samples = ids->shape.dims[0] / num_features(ids->type);
@@ -55,7 +56,7 @@ static size_t slots_scratch_bytes(const struct ph__call *call)
     return num_blocks(&call->inputs[0]) * num_features(call->inputs[0].type);
 }
 
-/* Task: the samples of one block, of one feature. */
+/* Fills the slots of one block of samples, of one feature. */
 static void slots_task(void *argument, size_t task, size_t worker)
 {
     const struct ph__call *call = argument;
@@ -79,7 +80,7 @@ static void slots_task(void *argument, size_t task, size_t worker)
     ((uint8_t *)call->scratch)[task] = is_bad;
 }
 
-/* Reports the first id of this task that is outside its slice. */
+/* Reports this task's first id outside its slice. */
 static ph_status report_bad_id(const struct ph__call *call, size_t task)
 {
     const struct ph__operand *input = &call->inputs[0];
@@ -124,7 +125,7 @@ const struct ph__slot_range *ph__slots_ranges(const struct ph__node *node)
     return node->attributes;
 }
 
-/* The slice of the table's feature features[i]; of feature i where features is NULL. */
+/* Returns the slice of the table's feature features[i], or of feature i where features is NULL. */
 static size_t slice_of(const struct ph__declaration *table, const size_t *features, size_t i)
 {
     return table->feature_slices[features != NULL ? features[i] : i];

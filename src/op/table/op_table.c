@@ -43,7 +43,7 @@ ph_status ph__embedding_check(const struct ph__infer *infer)
     return PH_OK;
 }
 
-/* The low words that are read; NULL: none. */
+/* Returns the low words to read; NULL: none. */
 static const uint16_t *low_words(const struct ph__call *call)
 {
     const struct ph__embedding_bag_attributes *attributes = call->attributes;
@@ -61,7 +61,7 @@ struct ph__embedding_bag_args ph__embedding_args(const struct ph__call *call)
         .weights = call->inputs[PH_EMBEDDING_WEIGHTS].data};
 }
 
-/* a multiplication and an addition for each number of each row that is read */
+/* a multiplication and an addition for each number of each row read */
 void ph__embedding_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__operand *table = &call->inputs[PH_EMBEDDING_TABLE];

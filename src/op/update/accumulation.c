@@ -5,10 +5,10 @@
 struct pass {
     struct ph_builder *builder;
     const struct ph__accumulation *accumulation;
-    uint32_t backward, combine; /* entries */
+    uint32_t backward, combine; /* entries of the program */
 };
 
-/* The gradient of a lookup, from what is kept of it: as if it had been one lookup. */
+/* Adds the gradient of a lookup of all micro-batches, from what they kept of it, as one lookup's. */
 static ph_value combine_lookup(const struct pass *pass, const struct ph__node *former)
 {
     struct ph_builder *builder = pass->builder;
@@ -30,7 +30,7 @@ static ph_value combine_lookup(const struct pass *pass, const struct ph__node *f
     return ph__emit1(builder, &ph__op_embedding_gradient, NULL, NULL, 0, PH_LOOKUP_INPUTS, inputs);
 }
 
-/* Of a table that is looked up several times, the sum of what its lookups give. */
+/* Returns the combined gradient of a table: the sum over its lookups where there are several. */
 static ph_value combine_rows(const struct pass *pass, ph_value gradient)
 {
     struct ph_builder *builder = pass->builder;

@@ -1,8 +1,8 @@
-/* Gradients of micro-batches, which add up to that of their batch ("gradient accumulation").
+/* Gradients of micro-batches, which add up to their batch's ("gradient accumulation").
  *
- * Entries up to "backward" run for each micro-batch; what its gradients are made of is kept in values that
- * stay from run to run (PH_OP_KEEPS_OUTPUTS). A dense gradient is its sum so far. Of a lookup in a table the
- * positions are kept, and the gradient of what was looked up: entry "combine", which runs once, merges the
+ * Entries up to "backward" run for each micro-batch, and keep the parts of its gradients in values that stay
+ * from run to run (PH_OP_KEEPS_OUTPUTS). Of a dense gradient the sum so far is kept. Of a lookup in a table
+ * the positions and the gradient of the looked-up rows are kept; entry "combine", which runs once, merges the
  * slots of all micro-batches as if they had come as one, so that the update sees each slot once. */
 #ifndef PH_OP_ACCUMULATION_H
 #define PH_OP_ACCUMULATION_H
@@ -10,24 +10,24 @@
 #include "op/table/op_table.h"
 
 struct ph__accumulation {
-    ph_value num_before;      /* scalar: micro-batches before the one at hand; 0 begins anew */
+    ph_value num_before;      /* scalar: micro-batches before the current one; 0 begins anew */
     size_t num_micro_batches; /* at most */
 };
 
-/* The current entry, whose gradients (count) are those of a micro-batch, is ended by what keeps them; entry
- * "combine" is begun, and gradients become those of the batch. 0 stays 0. Errors stick to the builder. */
+/* Ends the current entry, whose gradients (count) are a micro-batch's, with the nodes that keep them; begins
+ * entry "combine", and replaces gradients by the batch's. 0 stays 0. Errors stick to the builder. */
 void ph__accumulate_gradients(struct ph_builder *builder, const struct ph__accumulation *accumulation,
     size_t count, ph_value *gradients);
 
-/* The share that a micro-batch has in what its batch is to minimise: objective * own / whole, 0 where whole
- * is; scalars all. `loss` is made by ph_bce_with_logits; own, the weight of the labels that it is a mean
- * over, is output weight_out, and whole is that of the batch. PH_ERROR_CONFIG: a loss of the program is a
- * mean over other weights. */
+/* Returns a micro-batch's share of its batch's objective: objective * own / whole, 0 where whole is 0; all
+ * are scalars. `loss` is made by ph_bce_with_logits; own, the weight of the labels that it is a mean over, is
+ * output weight_out, and whole is the batch's. PH_ERROR_CONFIG: a loss of the program is a mean over other
+ * weights. */
 ph_value ph__share_of_batch(
     struct ph_builder *builder, ph_value objective, ph_value loss, ph_value whole, ph_value *weight_out);
 
-/* Keeps the positions of a lookup, and brings their slots, outputs_out[0], into the order of one batch: see
- * the operators. */
+/* Keep the positions of a lookup, and bring their slots, outputs_out[0], into the order of one batch: see the
+ * operators. */
 enum { PH_KEPT_SLOTS, PH_KEPT_ROWS, PH_KEPT_GRADIENT, PH_KEPT_COEFFICIENTS, PH_KEPT_OUTPUTS };
 void ph__keep_lookup(struct ph_builder *builder, const struct ph__accumulation *accumulation,
     const struct ph__lookup_entries *lookup, ph_value gradient, ph_value outputs_out[PH_KEPT_OUTPUTS]);

@@ -1,6 +1,6 @@
 /* clip_factor: min(1, max_norm / (norm + 1e-6)), norm^2 the sum of all gradients' squares
- * (op_squared_norm.c). A norm that is no number stays none, so that updates cannot hide it; without gradients
- * the factor is 1. */
+ * (op_squared_norm.c). A NaN norm stays NaN, so that updates cannot hide it; without gradients the factor is
+ * 1. */
 #include <math.h>
 
 #include "op/update/op_update.h"
@@ -37,7 +37,7 @@ const struct ph__op ph__op_clip_factor = {
     .run = clip_factor_run,
 };
 
-/* The sum so far and this gradient's squares; the sum as it was where there is nothing to add. */
+/* Adds this gradient's squares to the sum so far; returns `sum` where there is nothing to add. */
 static ph_value add_squares(struct ph_builder *builder, ph_value parameter, ph_value gradient,
     const struct ph_optimizer *optimizer, ph_value sum)
 {

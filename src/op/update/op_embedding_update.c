@@ -1,9 +1,8 @@
 /* embedding_update: the gradient of a lookup and the update of the rows it touches, in one sweep.
  *
- * Each distinct slot's gradient is summed into a row of scratch and stepped into the table at once, so that
- * the gradient of the table never exists in memory. Same kernels, same order, same bits as embedding_gradient
- * followed by update_table. Arises from those two by update_table's fuse rule; no builder function adds it.
- */
+ * Each distinct slot's gradient is summed into a row of scratch and stepped into the table at once, so the
+ * gradient of the table never exists in memory. Same kernels, same order, same bits as embedding_gradient
+ * followed by update_table. update_table's fuse rule makes it of those two; no builder function adds it. */
 #include <string.h>
 
 #include "base/memory/memory.h"
@@ -35,13 +34,13 @@ static void embedding_update_cost(const struct ph__call *call, struct ph__cost *
     const double positions = (double)lookup[PH_LOOKUP_ORDER].shape.dims[1];
     ph__update_cost(call, unique * dim, cost_out);
     cost_out->flops += 2 * positions * dim;
-    cost_out->updated_bytes = cost_out->bytes - unique * dim * sizeof(ph_real); /* but for the gradient */
+    cost_out->updated_bytes = cost_out->bytes - unique * dim * sizeof(ph_real); /* without the gradient */
     cost_out->revisited_bytes = positions * dim * sizeof(ph_real);
     cost_out->bytes =
         cost_out->updated_bytes + cost_out->revisited_bytes + (2 * positions + 2 * unique) * sizeof(uint32_t);
 }
 
-/* Gives the bytes of two rows of scratch, on cache lines of their own: a thread's. */
+/* Returns the bytes of a thread's two rows of scratch, on cache lines of their own. */
 static size_t scratch_bytes_of(size_t dim)
 {
     return ph__size_align(2 * dim * sizeof(ph_real));
@@ -58,7 +57,7 @@ static ph_real *worker_scratch(const struct ph__call *call, size_t dim, size_t w
     return (void *)((char *)call->scratch + worker * scratch_bytes_of(dim));
 }
 
-/* Gives the kernel's view of the inputs of embedding_update; source and target are borrowed. */
+/* Returns the kernel's view of the inputs of embedding_update; source and target are borrowed. */
 static struct ph__embedding_update_args kernel_args(const struct ph__call *call,
     const struct ph__embedding_gradient_source *source, const struct ph__update_target *target)
 {
@@ -113,13 +112,13 @@ const struct ph__op ph__op_embedding_update = {
 
 /* ---- squares of rows ---- */
 
-/* row_squares and embedding_squares: the squares that row-wise Adagrad sums of a row, of a table that has
- * some of its columns.
+/* row_squares and embedding_squares: the squares that row-wise Adagrad sums of each row, for a table that
+ * holds some of the columns.
  *
  * update_table's inputs, or embedding_update's -> (U, ph__square_blocks(D)): block sums of each distinct
- * row's gradient, as the step sees it, clipped and with l2. Those of all the row's columns, one behind the
- * other, make the sum that comes back to the update. embedding_squares sums the gradient of a lookup without
- * leaving it in memory. */
+ * row's gradient, as the step sees it, clipped and with l2. The block sums of all the row's columns, one
+ * after the other, make the sum that comes back to the update. embedding_squares sums the gradient of a
+ * lookup without leaving it in memory. */
 
 /* ---- squares of a gradient in memory ---- */
 
@@ -137,7 +136,7 @@ static ph_status row_squares_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* A multiplication and an addition for each number that is read. */
+/* Counts a multiplication and an addition for each number read. */
 static void row_squares_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const double numbers = (double)ph__elements(&call->inputs[PH_UPDATE_GRADIENT]);
@@ -155,7 +154,7 @@ struct row_job {
     struct ph__update_target target;
 };
 
-/* What l2 reads of a row; NULL: there is none. */
+/* Returns the row's weights, which l2 reads; NULL without l2. */
 static const ph_real *weights_of(const struct row_job *job, size_t slot, size_t worker)
 {
     const size_t columns = job->target.columns;
@@ -198,7 +197,7 @@ const struct ph__op ph__op_row_squares = {
     .run = row_squares_run,
 };
 
-/* ---- of a lookup's gradient ---- */
+/* ---- squares of a lookup's gradient ---- */
 
 static ph_status embedding_squares_infer(struct ph__infer *infer)
 {

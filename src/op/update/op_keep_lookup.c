@@ -1,9 +1,10 @@
-/* keep_lookup: what the gradient of a table is made of, of one micro-batch behind the other.
+/* keep_lookup: appends a micro-batch's parts of a table's gradient to those of the micro-batches before it.
  *
  * slots jagged u32 (F*B bags, N), id weights (N) or none, gradient of the lookup (B,F,D) or, of items, (N,D),
  * number of micro-batches before (scalar) -> of all micro-batches so far, P positions and S samples or items;
- * they stay from run to run: slots jagged u32 (K*F bags, P) of K micro-batches at most: a bag for each of
- * them and each feature rows (P) u32: position p takes that row of the gradient, seen as (S*F, D) or (S,D)
+ * they stay from run to run:
+ *   slots jagged u32 (K*F bags, P) of K micro-batches at most: a bag for each of them and each feature
+ *   rows (P) u32: position p takes that row of the gradient, seen as (S*F, D) or (S,D)
  *   gradient (S,F,D) or (S,D)
  *   coefficients (P), unless all are one: weight of p, over its bag's length for mean pooling */
 #include <assert.h>
@@ -20,7 +21,7 @@ struct keep_attributes {
     size_t num_micro_batches;
 };
 
-/* As many times a dimension as there are micro-batches, at most. */
+/* Returns a dimension with at most num_micro_batches times the extent of `dim`. */
 static struct ph_dim kept_dim(const struct ph__infer *infer, const char *name, struct ph_dim dim)
 {
     const struct keep_attributes *attributes = infer->attributes;
@@ -113,7 +114,7 @@ static void keep_gradient(const struct ph__call *call, size_t first)
     *extent_of(call, PH_KEPT_GRADIENT, 0) = first + count;
 }
 
-/* Positions and rows are counted in 32 bits. */
+/* Checks that positions and rows can be counted in 32 bits. */
 static ph_status check_counts(const struct keep_job *job)
 {
     const uint64_t num_positions = (uint64_t)job->first_position + job->call->inputs[SLOTS].shape.dims[1];
@@ -166,13 +167,11 @@ void ph__keep_lookup(struct ph_builder *builder, const struct ph__accumulation *
 
 /* ---- kept_entries ---- */
 
-/* kept_entries: what is summed into the gradient of each merged slot, of positions that were kept
- * (op_keep_lookup.c).
+/* kept_entries: the terms of each merged slot's gradient, for positions that were kept.
  *
- * order jagged u32 (U bags, P) of merge, positions (P) u32 of group_positions, rows (P) u32, coefficients (P)
- * or none
- *   -> rows (P) u32 and, unless there are none, coefficients (P): entry e is kept position
- * positions[order[e]]. */
+ * order jagged u32 (U bags, P) of merge, positions (P) u32 of group_positions, rows (P) u32,
+ * coefficients (P) or none
+ *   -> rows (P) u32 and, unless absent, coefficients (P): entry e is kept position positions[order[e]]. */
 
 enum { ORDER, POSITIONS, ROWS, COEFFICIENTS };
 enum { BLOCK_ENTRIES = 4096 };

@@ -1,6 +1,6 @@
-/* share_of_batch: what a micro-batch adds to the objective of its batch: x * own / whole, 0 where whole is;
- * host scalars. x and the weights are those of ph__share_of_batch (accumulation.h). The weights are
- * constants: only x has a gradient. */
+/* share_of_batch: a micro-batch's share of its batch's objective: x * own / whole, 0 where whole is 0; host
+ * scalars. x and the weights are those of ph__share_of_batch (accumulation.h). The weights are constants:
+ * only x has a gradient. */
 #include "op/update/accumulation.h"
 
 enum { X, OWN, WHOLE, NUM_INPUTS };

@@ -2,9 +2,9 @@
  *
  * parameter, gradient (dense, sparse_rows or none), sum so far (scalar or none) -> scalar:
  *   sum + sum_i (g_i + l2 w_i)^2
- * over all weights of a dense parameter, and of a table over the touched rows, or all rows where
- * is_every_row. Nothing is materialised; blocks are fixed by shape and their sums, in double, added in order.
- */
+ * The sum is over all weights of a dense parameter, and over a table's touched rows, or all rows where
+ * is_every_row. Nothing is materialised; blocks are fixed by shape and their sums, in double, added in
+ * order. */
 #include "op/update/op_update.h"
 
 #include "base/memory/memory.h"
@@ -28,12 +28,12 @@ struct norm_job {
     size_t rows, columns; /* rows to visit: of the parameter, or of sparse_rows */
     size_t block;         /* rows */
     ph_real l2;
-    bool is_touched; /* rows are those of the sparse_rows */
+    bool is_touched; /* set when the rows are those of the sparse_rows */
     double *sums;    /* by block */
-    char *numbers;   /* behind them: a block of weights a thread, of a table whose l2 reads them */
+    char *numbers;   /* after the sums: a block of weights per thread, for a table whose l2 reads them */
 };
 
-/* The rows that are summed. Dense gradients are seen as rows of one. */
+/* Describes the rows to sum. Dense gradients are seen as rows of one number. */
 static struct norm_job make_job(const struct ph__call *call)
 {
     const struct ph__norm_attributes *attributes = call->attributes;
@@ -87,7 +87,7 @@ struct row_sum {
     double sum;
 };
 
-/* The weights of some rows, of one block at most. */
+/* Returns the weights of some rows, one block at most. */
 static const ph_real *weights_of(const struct row_sum *sum, size_t row, size_t num_rows)
 {
     const struct norm_job *job = sum->job;
@@ -129,7 +129,7 @@ static ph_status squared_norm_run(struct ph__call *call)
 {
     struct norm_job job = make_job(call);
     job.weights = ph__table_rows(call, call->inputs[PH_NORM_PARAMETER].parameter);
-    job.weights.dim = job.columns; /* of a dense parameter one */
+    job.weights.dim = job.columns; /* 1 for a dense parameter */
     job.sums = call->scratch;
     job.numbers = (char *)call->scratch + sums_bytes(&job);
     double sum = call->inputs[PH_NORM_SUM].scalar != NULL ? *call->inputs[PH_NORM_SUM].scalar : 0;

@@ -1,7 +1,7 @@
-/* ph_update, and what the update operators share.
+/* ph_update, and helpers shared by the update operators.
  *
  * The clip factor scales the whole gradient as the optimizer sees it, (gradient + l2 w), as if the penalty
- * were part of the loss: the kernel's formula scales the first term, so that its l2 is scaled here. */
+ * were part of the loss. The kernel's formula scales only the first term, so l2 is scaled here. */
 #include "op/update/op_update.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static bool has_sum(enum ph_optimizer_kind kind)
     return kind == PH_ADAGRAD || kind == PH_ROWWISE_ADAGRAD || kind == PH_ADAM || kind == PH_ADAMW;
 }
 
-/* Says whether rows without a gradient change too: whole-table mode, unless the optimizer leaves such rows
- * alone. */
+/* Returns true when rows without a gradient change too: in whole-table mode, unless the optimizer leaves such
+ * rows alone. */
 static bool visits_every_row(const struct ph_optimizer *optimizer)
 {
     return optimizer->is_whole_table && (optimizer->l2 != 0 || has_momentum(optimizer->rule.kind));
@@ -97,7 +97,7 @@ struct span {
     const ph_real *square_sums; /* (rows), see PH_UPDATE_SQUARE_SUMS; NULL: none */
 };
 
-/* weight: (columns), of row i of the span. */
+/* Steps row i of the span; weight: (columns). */
 static void step_row(const struct ph__kernels *kernels, const struct ph__update_target *target,
     const struct span *span, size_t i, ph_real *weight)
 {
@@ -111,7 +111,7 @@ static void step_row(const struct ph__kernels *kernels, const struct ph__update_
         kernels->rowwise_adagrad_update(&target->step, columns, gradient, weight, s);
 }
 
-/* weight: (rows, columns), those of the span. */
+/* Steps the span; weight: (rows, columns). */
 static void step_numbers(const struct ph__kernels *kernels, const struct ph__update_target *target,
     const struct span *span, ph_real *weight)
 {
@@ -125,7 +125,7 @@ static void step_numbers(const struct ph__kernels *kernels, const struct ph__upd
         step_row(kernels, target, span, i, weight + i * columns);
 }
 
-/* Steps the rows. numbers: room for the rows' own where they are not held as such. */
+/* Steps the rows. numbers: room for the rows' numbers where they are not stored as reals. */
 static void step_rows(const struct ph__kernels *kernels, const struct ph__update_target *target,
     const struct span *span, ph_real *numbers)
 {
@@ -139,8 +139,8 @@ static void step_rows(const struct ph__kernels *kernels, const struct ph__update
     kernels->table_rows_store(&target->table, span->row, span->rows, numbers);
 }
 
-/* Gradient read; weight and slots read and written. Row-wise Adagrad has one sum a row, of its gradient's
- * squares. */
+/* Counts the gradient as read, weight and slots as read and written. Row-wise Adagrad has one sum per row, of
+ * its gradient's squares. */
 void ph__update_cost(const struct ph__call *call, double weights, struct ph__cost *cost_out)
 {
     const struct ph_optimizer *optimizer = call->attributes;
@@ -191,9 +191,9 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
 
 /* ---- update_dense ---- */
 
-/* update_dense: one optimizer step on a dense parameter, in blocks of rows (row-wise Adagrad has one
- * accumulator a row; a vector is cut into elements, or is one row for it). The gradient has the parameter's
- * shape, or is none. */
+/* update_dense: one optimizer step on a dense parameter, in blocks of rows. (Row-wise Adagrad has one
+ * accumulator per row; a vector is cut into elements, or is one row for it.) The gradient has the parameter's
+ * shape, or is absent. */
 
 static ph_status update_dense_infer(struct ph__infer *infer)
 {
@@ -252,10 +252,10 @@ const struct ph__op ph__op_update_dense = {
 
 /* update_table: one optimizer step on a table from a sparse_rows gradient.
  *
- * Touched rows: each distinct slot's row once. Whole table: every row every step, as a dense gradient would,
- * so that moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where nobody
- * else reads the gradient and only touched rows are updated, lookup gradient and update become one sweep,
- * embedding_update. Square sums go with touched rows. */
+ * Touched rows: each distinct slot's row once. Whole table: every row every step, as with a dense gradient,
+ * so that moments decay and l2 acts on rows that the batch does not touch (the BARS protocol). Where the
+ * update is the gradient's only reader and updates only touched rows, lookup gradient and update become one
+ * sweep, embedding_update. Square sums go with touched rows. */
 
 enum { PREFETCH_ROWS = 16 /* ahead */, LINE_BYTES = 64 };
 
@@ -283,7 +283,7 @@ static void update_table_cost(const struct ph__call *call, struct ph__cost *cost
     ph__update_cost(call, (double)weights, cost_out);
     if (!optimizer->is_whole_table)
         cost_out->updated_bytes =
-            cost_out->bytes - (double)weights * sizeof(ph_real); /* but for the gradient */
+            cost_out->bytes - (double)weights * sizeof(ph_real); /* without the gradient */
 }
 
 static size_t update_table_scratch_bytes(const struct ph__call *call)
@@ -362,7 +362,7 @@ static ph_status update_table_run(struct ph__call *call)
     return PH_OK;
 }
 
-/* gradient <- embedding_gradient(lookup) becomes embedding_update(.., lookup). */
+/* Fuses gradient <- embedding_gradient(lookup) into embedding_update(.., lookup). */
 static bool update_table_fuse(
     struct ph_builder *builder, struct ph__node *node, const struct ph__node *producer)
 {

@@ -1,6 +1,6 @@
-/* What the update operators share: their first inputs, slots, and the kernel's view of a step.
+/* Declarations shared by the update operators: their first inputs, slots, and the kernel's view of a step.
  *
- * Attributes of every update are a struct ph_optimizer whose is_whole_table says whether every row is
+ * Attributes of every update are a struct ph_optimizer; its is_whole_table is set when every row is
  * visited. */
 #ifndef PH_OP_OP_UPDATE_H
 #define PH_OP_OP_UPDATE_H
@@ -13,8 +13,8 @@ enum {
     PH_UPDATE_LEARNING_RATE,
     PH_UPDATE_STEP,
     PH_UPDATE_CLIP,
-    PH_UPDATE_SQUARE_SUMS, /* (U) of a table that has some columns alone, for row-wise Adagrad: of each row of
-                            * the gradient the squares of all its columns; 0: the table has them all */
+    PH_UPDATE_SQUARE_SUMS, /* (U), row-wise Adagrad on a table that holds some columns alone: the squares of
+                              all columns of each row of the gradient; 0: the table holds all columns */
     PH_UPDATE_GRADIENT,
     PH_EMBEDDING_UPDATE_INPUTS = PH_UPDATE_GRADIENT + PH_LOOKUP_INPUTS
 };
@@ -27,7 +27,7 @@ uint64_t ph__update_slot_bytes(const struct ph__node *node, const struct ph__dec
 struct ph__update_target {
     struct ph__optimizer_step step;
     size_t rows, columns;
-    size_t whole_columns;        /* of the logical tables that it has shards of */
+    size_t whole_columns;        /* of the logical tables whose shards it holds */
     struct ph__table_rows table; /* the weights, columns a row */
     ph_real *m, *s;              /* NULL where the optimizer has none */
 };
@@ -38,17 +38,17 @@ void ph__update_cost(const struct ph__call *call, double weights, struct ph__cos
 
 /* ---- gradients that are summed and used at once ---- */
 
-/* The inputs of embedding_update in the place of update_table's, whose gradient `producer`, an
- * embedding_gradient, makes. */
+/* Fills inputs_out with embedding_update's inputs, made of update_table's, whose gradient the
+ * embedding_gradient `producer` makes. */
 void ph__embedding_update_inputs(const struct ph__node *update, const struct ph__node *producer,
     ph_value inputs_out[PH_EMBEDDING_UPDATE_INPUTS]);
 
 /* ---- rows whose other columns are elsewhere ---- */
 
-/* What an update_table by row-wise Adagrad is to sum of each row of its gradient, as far as its table has the
- * columns: block sums of squares (U, ph__square_blocks(D)), see kernel/kernel.h. Where the update is the only
- * reader of a lookup's gradient, that is not made for it. slots_out: the rows, sparse_rows or (U) u32,
- * ascending. */
+/* Adds the row sums that an update_table by row-wise Adagrad needs, as far as its table holds the columns:
+ * block sums of squares (U, ph__square_blocks(D)) of its gradient, see kernel/kernel.h. Where the update is
+ * the only reader of a lookup's gradient, that gradient is not made for it. slots_out: the rows, sparse_rows
+ * or (U) u32, ascending. */
 ph_value ph__row_squares(
     struct ph_builder *builder, ph_value update, bool is_only_reader, ph_value *slots_out);
 
@@ -61,7 +61,7 @@ enum { PH_NORM_PARAMETER, PH_NORM_GRADIENT, PH_NORM_SUM, PH_NORM_INPUTS };
 struct ph__norm_attributes {
     double l2;
     bool is_table;
-    bool is_every_row; /* of a table: l2 acts on rows without a gradient too */
+    bool is_every_row; /* set for a table whose l2 acts on rows without a gradient too */
 };
 
 #endif
