@@ -1,12 +1,12 @@
-/* What Wukong's optimised factorisation machine saves: the products X (X^T Y) of n vectors with k learnt
- * ones, O(n k d), beside all pairs of vectors, X X^T, O(n^2 d). FLOPs by the operators' cost rules, and the
- * time of the same operators.
+/* Measures the savings of Wukong's optimised factorisation machine: the products X (X^T Y) of n vectors with
+ * k learnt ones, O(n k d), beside all pairs of vectors, X X^T, O(n^2 d). FLOPs by the operators' cost rules,
+ * and the time of the same operators.
  *
- * Both are small programs of public operators, forward and with the backward pass to X and Y. A loss is there
- * for its gradient alone and counts for nothing, neither in FLOPs nor in time: what is told are the sums over
- * the products' operators. All batches hold as many vectors, so that time in proportion to n k d is the same
- * time at every n. In each round the product peak is measured and the programs take turns, on one thread;
- * medians are printed, the ratios' too.
+ * Both are small programs of public operators, forward and with the backward pass to X and Y. The loss is
+ * there for its gradient alone and counts neither in FLOPs nor in time: the figures are sums over the
+ * products' operators. All batches hold the same number of vectors, so time in proportion to n k d is the
+ * same time at every n. In each round the product peak is measured and the programs take turns, on one
+ * thread; medians are printed, the ratios' too.
  *
  * bench_fm_products [--rounds N] [--json FILE] */
 #include <stdio.h>
@@ -23,8 +23,8 @@
 enum { DIM = 64, BATCH_VECTORS = 25600, MAX_ROUNDS = BENCH_MAX_ROUNDS, DEFAULT_ROUNDS = 11 };
 static const double sample_seconds = 0.02; /* of a program in a round, about */
 
-static const size_t vectors[] = {100, 400, 1600}; /* of a sample: n */
-static const size_t ranks[] = {8, 24, 0};         /* k, the last one X X^T */
+static const size_t vectors[] = {100, 400, 1600}; /* n, per sample */
+static const size_t ranks[] = {8, 24, 0};         /* k; the last one: X X^T */
 enum { NUM_SIZES = sizeof vectors / sizeof *vectors, NUM_RANKS = sizeof ranks / sizeof *ranks };
 enum { ALL_PAIRS = NUM_RANKS - 1 };
 
@@ -33,7 +33,7 @@ static const char *const pass_names[NUM_PASSES] = {"forward", "forward_backward"
 
 /* ---- one program ---- */
 
-/* Of a pass over a batch; FLOPs and bytes by the cost rules. */
+/* Figures of a pass over a batch; FLOPs and bytes by the cost rules. */
 struct passage {
     double flops, bytes;
     double seconds[MAX_ROUNDS], share[MAX_ROUNDS]; /* by round; share: of the product peak */
@@ -45,7 +45,7 @@ struct contender {
     struct ph_state *state;
     struct ph_executor *executor;
     struct ph_workspace *workspace;
-    size_t calls; /* of a sample */
+    size_t calls; /* timed per round */
     struct passage passes[NUM_PASSES];
 };
 
@@ -88,7 +88,7 @@ static void run_passes(const struct contender *contender, size_t calls)
     }
 }
 
-/* The products and the sum of the two gradients of X, which a factorisation machine cannot do without. */
+/* Returns true for the products and for the sum of X's two gradients, which every such machine needs. */
 static bool is_of_products(const struct ph__node *node)
 {
     static const char *const names[] = {"batch_product", "mix_fields", "mix_fields_backward_data",
@@ -99,7 +99,7 @@ static bool is_of_products(const struct ph__node *node)
     return false;
 }
 
-/* Of one call, from the profile of `calls` of them. */
+/* Reads the figures of one call from the profile of `calls` calls. */
 static void read_profile(const struct contender *contender, size_t calls, struct passage passes[NUM_PASSES],
     double seconds[NUM_PASSES])
 {
@@ -130,7 +130,7 @@ static void contender_init(
     bench_check(ph_workspace_create(contender->executor, batch->num_samples, 0, &contender->workspace));
     bench_check(ph_workspace_bind(contender->workspace, batch, 1, 1));
     bench_check(ph_executor_profile(contender->executor, true, 0));
-    run_passes(contender, 1); /* warm, and whatever a first run allocates */
+    run_passes(contender, 1); /* warms up, and makes the allocations of a first run */
     ph__profile_clear(contender->executor);
     run_passes(contender, 1);
     read_profile(contender, 1, contender->passes, seconds);
@@ -158,15 +158,15 @@ static void measure(struct contender *contender, double peak, size_t round)
     }
 }
 
-/* ---- what is told ---- */
+/* ---- figures ---- */
 
-/* Of a sample: medians over the rounds. */
+/* Figures of a sample: medians over the rounds. */
 struct told {
     size_t n;
     const char *pass;
     char products[24]; /* "k8", "pairs" */
     double flops, bytes, us, of_peak;
-    double flops_ratio, time_ratio; /* of X X^T to it */
+    double flops_ratio, time_ratio; /* of X X^T to this one */
 };
 
 struct bench {
@@ -205,7 +205,7 @@ static void tell(const struct bench *bench, size_t size, size_t rank, size_t pas
         snprintf(told_out->products, sizeof told_out->products, "k%zu", ranks[rank]);
 }
 
-/* pairs: of X X^T, which has no peer itself. */
+/* Prints and records a figure; pairs: the figure of X X^T, which has no peer itself. */
 static void record(
     struct bench *bench, const struct told *told, const struct told *pairs, const double *seconds)
 {
@@ -251,7 +251,7 @@ static void report(struct bench *bench, size_t size, const struct contender *con
         }
 }
 
-/* How FLOPs and time grow from the least n to the largest. */
+/* Prints how FLOPs and time grow from the least n to the largest. */
 static void print_growth(const struct bench *bench)
 {
     const size_t least = vectors[0], largest = vectors[NUM_SIZES - 1];
@@ -293,7 +293,7 @@ static void measure_size(struct bench *bench, size_t size, const float *numbers)
         contender_init(&contenders[i], bench->backend, &batch, ranks[i]);
     for (size_t round = 0; round < bench->rounds; round++) {
         bench->peaks[round] = bench_peak_product(bench->limits);
-        for (size_t i = 0; i < NUM_RANKS; i++) /* which goes first alternates */
+        for (size_t i = 0; i < NUM_RANKS; i++) /* the order alternates */
             measure(&contenders[(round + i) % NUM_RANKS], bench->peaks[round], round);
     }
     report(bench, size, contenders);

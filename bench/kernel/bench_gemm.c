@@ -1,10 +1,10 @@
-/* What determinism costs in matrix products: GFLOP/s of forward, backward-data and backward-weight for the
- * layers of DLRM (batch 2048) and of Frappe's DNN (batch 4096), cut into serial tasks (the default) against
- * the same product threaded by the library itself (the fast mode), on one and two threads.
+/* Measures the cost of determinism in matrix products: GFLOP/s of forward, backward-data and backward-weight
+ * for the layers of DLRM (batch 2048) and of Frappe's DNN (batch 4096), cut into serial tasks (the default)
+ * against the same product threaded by the library itself (the fast mode), on one and two threads.
  *
  * Each round runs, one after the other, a burst of multiply-adds in registers (the limit: peak fp32 GFLOP/s
- * of the same threads at that moment), the deterministic product and the fast one; printed are medians over
- * the rounds, the ratio's too. Operands are as warm as a loop over one layer leaves them. Packing is not
+ * of the same threads at that moment), the deterministic product and the fast one. Medians over the rounds
+ * are printed, the ratio's too. Operands are as warm as a loop over one layer leaves them. Packing is not
  * timed.
  *
  * bench_gemm [--rounds N] [--json FILE] */
@@ -27,7 +27,7 @@
 static const struct layer {
     const char *model;
     size_t rows, in_features, out_features;
-    size_t count; /* how often it stands in the model */
+    size_t count; /* how often the model has it */
 } layers[] = {
     {"dlrm", 2048, 13, 512, 1},
     {"dlrm", 2048, 512, 256, 2},
@@ -70,7 +70,7 @@ static ph_real *random_reals(size_t count, struct ph__rng_sequence *rng)
     return reals;
 }
 
-/* The process makes these for a few layers and ends; the operating system takes them back. */
+/* Makes a layer's operands; they are freed by the end of the process, which makes them for a few layers. */
 static struct operands make_operands(const struct layer *layer)
 {
     struct ph__rng_sequence rng = {.key = {.seed = 1}};
@@ -159,7 +159,7 @@ static struct result measure(const struct layer *layer, enum product product, st
             run_product(&modes[i], product, layer, operands);
     for (size_t round = 0; round < rounds; round++) {
         numbers[3][round] = bench_peak_fp32(limits) * 1e-9;
-        for (size_t i = 0; i < 2; i++) { /* which goes first alternates */
+        for (size_t i = 0; i < 2; i++) { /* the order alternates */
             const size_t mode = (round + i) % 2;
             numbers[mode][round] = product_gflops(&modes[mode], product, layer, operands);
         }
@@ -196,7 +196,7 @@ static void report(struct ph__json *results, const struct layer *layer, enum pro
     append(results, name, r->deterministic, r->fast, r->ratio, r->deterministic / r->peak);
 }
 
-/* Of a step; fast_s by the ratios of the rounds. */
+/* Times and FLOPs of a step; fast_s by the ratios of the rounds. */
 struct total {
     double flops, deterministic_s, fast_s, peak_s;
 };
@@ -210,7 +210,7 @@ static void add_to_total(struct total *total, double flops, const struct result 
     total->peak_s += flops / result->peak * 1e-9;
 }
 
-/* Of products of one kind, or of all: product NUM_PRODUCTS. */
+/* Prints and records the total of products of one kind, or of all kinds: product NUM_PRODUCTS. */
 static void report_total(
     struct ph__json *results, const char *model, int product, size_t threads, const struct total *total)
 {
@@ -244,7 +244,7 @@ static void measure_threads(size_t threads, size_t rounds, struct ph__json *resu
 {
     struct ph__team *team;
     bench_check(
-        ph__team_create_kind(PH_TEAM_OPENMP, threads, &team)); /* the fast mode's, and so both modes' */
+        ph__team_create_kind(PH_TEAM_OPENMP, threads, &team)); /* the fast mode's kind, used for both modes */
     struct bench_limits *limits = bench_limits_create(team);
     printf("%s, %zu thread%s, GFLOP/s: deterministic, fast, ratio, share of %.0f (peak)\n",
         ph__gemm_library(), threads, threads == 1 ? "" : "s", bench_peak_fp32(limits) * 1e-9);

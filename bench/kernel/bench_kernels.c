@@ -1,7 +1,7 @@
-/* Speed of the kernels, serial, on the shapes of interest: ns, GB/s and GFLOP/s for every ISA that this
- * machine runs, and how many times faster than the next lower ISA. The ISAs take turns in each round and
- * medians are printed, so a variant that does not beat its neighbour shows as a ratio below one. Times are
- * the thread's processor time: kernels never wait, so that is what they cost, whatever else runs on the
+/* Measures the speed of the kernels, serial, on the shapes of interest: ns, GB/s and GFLOP/s for every ISA
+ * that this machine runs, and how many times faster than the next lower ISA. The ISAs take turns in each
+ * round and medians are printed, so a variant that does not beat its neighbour shows as a ratio below one.
+ * Times are the thread's processor time: kernels never wait, so that is their cost, whatever else runs on the
  * machine.
  *
  * bench_kernels [--rounds N] [--only WORD] [--json FILE]      WORD: part of the names of the cases to run */
@@ -29,7 +29,7 @@ struct bench {
     double memory_bandwidth, fma_peak;
 };
 
-/* The floor of a case and what it came from, round by round. */
+/* The floor of a case and its parts, round by round. */
 struct floor_rounds {
     double ns[MAX_ROUNDS], copy_ns[MAX_ROUNDS], product_rate[MAX_ROUNDS];
 };
@@ -84,7 +84,7 @@ static size_t calls_of_a_sample(run_function *run, const struct ph__kernels *ker
     return warm < sample_ns ? (size_t)(sample_ns / warm) + 1 : 1;
 }
 
-/* The contender is one ISA's table, or the peer of the case. */
+/* One ISA's table, or the peer of the case. */
 struct contender {
     const char *name;
     run_function *run;
@@ -93,7 +93,7 @@ struct contender {
     double ns[MAX_ROUNDS], median_ns;
 };
 
-/* NAN where the case has no limit. */
+/* Returns the contender's share of the case's limit, and describes the limit in text; NAN without a limit. */
 static double share_of_limit(const struct bench *bench, const struct bench_case *c,
     const struct contender *contender, const struct floor_rounds *floor, char text[MAX_NAME])
 {
@@ -197,7 +197,7 @@ void bench_measure(struct bench *bench, const struct bench_case *c)
     }
 }
 
-/* Of one thread, in GB/s and GFLOP/s. */
+/* Measures the limits of one thread, in GB/s and GFLOP/s. */
 static void measure_limits(struct bench *bench)
 {
     struct ph__team *team;
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     bench_read_flags(argc, argv, &run, flags, 1);
     bench.rounds = run.rounds;
     bench_check(ph__cpu_isa(&bench.best));
-    fenv_t former; /* not gone back to */
+    fenv_t former; /* never restored */
     ph__cpu_float_enter(true, &former);
     bench.results = ph__json_array();
     measure_limits(&bench);

@@ -1,4 +1,4 @@
-/* What a case's floor is made of, in processor time of this thread like the case itself. */
+/* Measures the parts of a case's floor, in processor time of this thread like the case itself. */
 #include <string.h>
 
 #include "cases.h"

@@ -1,4 +1,5 @@
-/* What the parts of bench_kernels share: a case is one kernel on one shape, run on the table of every ISA. */
+/* Declarations shared by the parts of bench_kernels: a case is one kernel on one shape, run on the table of
+ * every ISA. */
 #ifndef PH_BENCH_KERNEL_CASES_H
 #define PH_BENCH_KERNEL_CASES_H
 
@@ -6,14 +7,14 @@
 
 #include "kernel/kernel.h"
 
-/* FLOOR: the larger of the FLOPs at the speed of a good product and of copying as many bytes, both measured
- * beside the case in every round: a kernel that has to do both is hardly faster. */
+/* FLOOR: the larger of two times, both measured beside the case in every round: of its FLOPs at the speed of
+ * a good product, and of copying as many bytes. A kernel that has to do both is hardly faster. */
 enum bench_limit { LIMIT_NONE, LIMIT_MEMORY, LIMIT_FMA, LIMIT_FLOOR };
 
 struct bench_case {
     const char *name;       /* kernel.shape */
-    double bytes, flops;    /* moved and done by one call; 0: not told */
-    enum bench_limit limit; /* what it cannot beat on this machine */
+    double bytes, flops;    /* moved and done by one call; 0: not printed */
+    enum bench_limit limit; /* bound of its speed on this machine */
     void (*run)(const struct ph__kernels *kernels, const void *state); /* one call */
     const void *state;
     void (*peer)(const struct ph__kernels *kernels, const void *state); /* measured beside it, or NULL */
@@ -37,17 +38,17 @@ void bench_small_product(struct bench *bench);
 
 double bench_clock_ns(void); /* processor time of this thread */
 
-/* Zeroed memory, and memory filled with numbers in (-1, 1) or words below a bound; ends the program when
- * there is none. It is kept until the program ends. */
+/* Return zeroed memory, and memory filled with numbers in (-1, 1) or words below a bound, kept until the
+ * program ends; end the program when there is none. */
 void *bench_memory(size_t count, size_t size);
 float *bench_floats(size_t count);
 uint32_t *bench_words(size_t count, uint32_t bound);
 
-/* What a case's floor is measured with. The arrays of the copy are as large as the case's, so that they lie
- * in the same cache. */
+/* Operands with which a case's floor is measured. The arrays of the copy are as large as the case's, so that
+ * they lie in the same cache. */
 struct case_floor {
     const struct ph__kernels *kernels;
-    size_t copied_bytes; /* half of the case's: each is read and written */
+    size_t copied_bytes; /* half of the case's: each byte is read and written */
     char *from, *to;
     float *x, *packed, *y; /* of a product that stays in the first cache */
 };

@@ -1,5 +1,5 @@
 /* The hub's sums with a momentum step, over one chunk of 32 KiB of fp32 numbers: in the second cache, where
- * the arithmetic shows. From memory it is bench_aggregate of the hub that measures. */
+ * the arithmetic shows. The hub's bench_aggregate measures them from memory. */
 #include <stdio.h>
 
 #include "cases.h"
@@ -25,7 +25,7 @@ static void measure(struct bench *bench, const char *word, enum ph_dtype dtype, 
     struct aggregation aggregation = {
         .step = {.kind = PH_MOMENTUM, .learning_rate = 1e-6F, .gradient_scale = 1, .momentum = 0.9F},
         .results = {bench_memory(NUMBERS, ph_dtype_size(dtype))}};
-    for (size_t i = 0; i < num_copies; i++) /* zeros are numbers of every type */
+    for (size_t i = 0; i < num_copies; i++) /* zeros are valid numbers of every type */
         aggregation.copies[i] = bench_memory(NUMBERS, ph_dtype_size(dtype));
     aggregation.args = (struct ph__aggregate_args){.n = NUMBERS,
         .num_copies = num_copies,

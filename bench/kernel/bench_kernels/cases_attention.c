@@ -1,5 +1,5 @@
 /* Attention, sample by sample, and layer norm. FLOPs are those of the products, twice over each pair of query
- * and key: two of them forward, five backward. */
+ * and key: two products forward, five backward. */
 #include <math.h>
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static void run_attention_backward(const struct ph__kernels *kernels, const void
     run_samples(state, kernels->attention_backward);
 }
 
-/* Heads of `dim` numbers in q, k and v alike. */
+/* Measures heads of `dim` numbers in q, k and v alike. */
 static void measure_attention(
     struct bench *bench, size_t count, size_t queries, size_t keys, size_t num_heads, size_t dim)
 {
@@ -62,7 +62,7 @@ static void measure_attention(
     char name[80];
     const double query_bytes = 4 * (double)(query_rows * width), key_bytes = 4 * (double)(key_rows * width);
     const double product = 2 * (double)(query_rows * keys * width);
-    run_attention_forward(ph__kernels_for(PH_ISA_REF), &x); /* backward wants its sums */
+    run_attention_forward(ph__kernels_for(PH_ISA_REF), &x); /* backward reads its sums */
     snprintf(
         name, sizeof name, "attention_forward.%zux%zux%zux%zux%zu", count, queries, keys, num_heads, dim);
     bench_measure(bench, &(struct bench_case){.name = name,

@@ -12,7 +12,7 @@ static void run_bag(const struct ph__kernels *kernels, const void *state)
     kernels->embedding_bag(state);
 }
 
-/* Bags of `pooling` ids each, uniform over the rows. */
+/* Measures bags of `pooling` ids each, uniform over the rows. */
 static void measure_bag(struct bench *bench, const char *name, size_t rows, size_t dim, size_t pooling)
 {
     const size_t num_ids = BATCH * pooling;
@@ -38,8 +38,7 @@ static void measure_bag(struct bench *bench, const char *name, size_t rows, size
                              .state = &args});
 }
 
-/* The same bags over rows of another format, and over rows of fp32 beside them, by the best kernels that
- * there are. */
+/* The same bags over rows of another format and over rows of fp32; best kernels of this machine. */
 struct formats {
     const struct ph__kernels *kernels;
     struct ph__embedding_bag_args other, fp32;
@@ -101,7 +100,7 @@ static void measure_formats(struct bench *bench, size_t rows, size_t dim, size_t
             .out_stride = dim,
             .out = bench_memory(BATCH * dim, sizeof(float))},
     };
-    void *encoded = bench_memory(rows * dim, sizeof(float)); /* the largest of them is smaller */
+    void *encoded = bench_memory(rows * dim, sizeof(float)); /* the largest format is smaller */
     for (int format = PH_ROWS_FP16; format < PH_ROW_FORMAT_COUNT; format++)
         measure_format(bench, &formats, (enum ph_row_format)format, rows, pooling, encoded);
 }
@@ -163,7 +162,7 @@ static void run_squares(const struct ph__kernels *kernels, const void *state)
     kernels->embedding_squares(&merge->update, 0, merge->num_unique, merge->row, merge->blocks);
 }
 
-/* BATCH bags of `pooling` uniform ids, merged. */
+/* Makes BATCH bags of `pooling` uniform ids, merged. */
 static void make_merge(
     struct merge *merge, const struct ph__optimizer_step *step, size_t rows, size_t dim, size_t pooling)
 {
@@ -203,7 +202,7 @@ static void make_merge(
     };
 }
 
-/* The sweeps of row-wise Adagrad: of whole rows, and the first of two over a part of the columns. */
+/* Measures the sweeps of row-wise Adagrad: of whole rows, and the first of two over a part of the columns. */
 static void measure_rowwise(struct bench *bench, struct merge *merge, size_t pooling)
 {
     static const struct ph__optimizer_step step = {

@@ -1,5 +1,5 @@
 /* Second-order FM and pairwise dot products, on blocks of samples and on a batch. FLOPs of the dot products
- * count the triangle that is wanted, twice over D: a full square would be twice as many. */
+ * count the triangle of the result, twice over D: a full square would be twice as many. */
 #include <stdio.h>
 
 #include "cases.h"
@@ -89,7 +89,7 @@ static void measure_fm(struct bench *bench, size_t count, size_t num_fields, siz
 
 void bench_interaction(struct bench *bench)
 {
-    measure_dot(bench, 2048, 27, 64); /* a batch from memory, then blocks that a second cache holds */
+    measure_dot(bench, 2048, 27, 64); /* a batch from memory, then blocks in the second cache */
     measure_dot(bench, 64, 27, 64);
     measure_dot(bench, 64, 27, 16);
     measure_dot(bench, 32, 27, 128);

@@ -1,5 +1,4 @@
-/* Optimizers over a parameter larger than the caches, over the 5k x 10 table of a small data set, over one
- * row. */
+/* Optimizers over a parameter larger than the caches, the 5k x 10 table of a small data set, and one row. */
 #include <stdio.h>
 
 #include "cases.h"

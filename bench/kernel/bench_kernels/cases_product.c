@@ -1,5 +1,5 @@
-/* The row-wise product of inference, on layers of DLRM: one row, which reads the packed weights once, and
- * many, which compute. The weights of a case stay in the second cache. */
+/* The row-wise product of inference, on layers of DLRM: one row, bound by reading the packed weights once,
+ * and many rows, bound by arithmetic. The weights of a case stay in the second cache. */
 #include <stdio.h>
 
 #include "cases.h"

@@ -1,7 +1,7 @@
 /* Small products, on the matrices that models make of a sample's vectors: fields among themselves (fields x
  * fields, over the embedding), vectors of a sample mixed by a weight, and a chunk of a compressed interaction
- * network for a block of samples, forward and for the weight's gradient. And, within the first cache, what
- * brings vectors into the order that products want. */
+ * network for a block of samples, forward and for the weight's gradient. Also, within the first cache, the
+ * kernels that bring vectors into the order that products want. */
 #include <stdio.h>
 
 #include "cases.h"
@@ -11,7 +11,7 @@ static void run_small_product(const struct ph__kernels *kernels, const void *sta
     kernels->small_product(state);
 }
 
-/* `count` products (rows, inner) x (inner, columns), of one A for all of them where is_shared. */
+/* Measures `count` products (rows, inner) x (inner, columns), with one A for all of them where is_shared. */
 static void measure_product(
     struct bench *bench, const char *what, struct ph__small_product_args args, bool is_shared)
 {
@@ -81,7 +81,7 @@ static void run_multiply_rows(const struct ph__kernels *kernels, const void *sta
     kernels->multiply_rows(state);
 }
 
-/* One row with all others, as a network multiplies a vector with the first ones. */
+/* Measures one row times all others, as a network multiplies a vector with the first ones. */
 static void measure_multiply_rows(struct bench *bench, size_t rows, size_t n, bool is_added)
 {
     const struct ph__multiply_rows_args args = {.rows = rows,

@@ -1,5 +1,5 @@
-/* The fused update on rows in fewer bytes beside that on rows of fp32, in turn, by the best kernels that
- * there are. */
+/* The fused update on rows in fewer bytes beside the update on rows of fp32, in turn, by the best kernels of
+ * this machine. */
 #include <stdio.h>
 
 #include "cases.h"
@@ -7,8 +7,7 @@
 
 enum { IDS = 26 * 2048, ROWS = 800000, SLICES = 26 };
 
-/* One id a bag, uniform over the rows, merged. The tables share their optimizer's sums, which no format
- * touches. */
+/* One id per bag, uniform over the rows, merged. The tables share the optimizer's sums, always fp32. */
 struct update {
     const struct ph__kernels *kernels;
     struct ph__embedding_gradient_source source;
