@@ -1,9 +1,8 @@
 /* Interface that packed_product.c and weight_gradient.c have to a matrix library: single products,
  * prepared once, run by one worker at a time.
  *
- * gemm_onednn.c and gemm_reference.c implement it; packed_product.c and weight_gradient.c alone call it.
- * All functions but ph__gemm_library_run are for the thread that owns the context, outside of parallel
- * regions. */
+ * gemm_onednn.c and gemm_reference.c implement it; only the two named above call it. All functions but
+ * ph__gemm_library_run are for the thread that owns the context, outside of parallel regions. */
 #ifndef PH_KERNEL_GEMM_LIBRARY_H
 #define PH_KERNEL_GEMM_LIBRARY_H
 
@@ -37,8 +36,7 @@ struct ph__product_operands {
     ph_real *c;
 };
 
-/* A product that is ready to run. gemm_reference.c leaves entry NULL: ph__plain_product then computes the
- * product. */
+/* A product that is ready to run. gemm_reference.c leaves entry NULL; ph__plain_product then computes it. */
 struct ph__prepared {
     struct ph__product product;
     struct ph__library_entry *entry; /* owned by the library */

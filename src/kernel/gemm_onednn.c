@@ -271,8 +271,7 @@ static dnnl_status_t layout_of(
     return layout_strided(out, dims, type, is_transposed ? transposed : plain);
 }
 
-/* Describes the layouts of a product's operands, by slot. packed: layout of a packed B; NULL: oneDNN
- * chooses. */
+/* Describes the layouts of a product's operands, by slot. packed: layout of a packed B, or NULL: any. */
 static dnnl_status_t describe_operands(
     const struct ph__product *p, const layout *packed, layout operands[NUM_SLOTS])
 {

@@ -1,6 +1,5 @@
 /* The GEMM library of builds without one: every product by plain loops, for the thread-sanitizer preset,
- * whose tool does not see into a library, and for the build in double. Nothing is prepared; packing is
- * copying. */
+ * whose tool does not see into a library, and the double build. Nothing is prepared; packing is copying. */
 #include "kernel/gemm_library.h"
 
 #include <stdlib.h>

@@ -50,8 +50,7 @@ struct ph__embedding_bag_args {
  * bf16 round stochastically (tensor/float16.h), so that steps too small for a row's last bit count on
  * average; bf16_split loses nothing. The random bits of element d of row r of slice k are a pure function of
  * seed, step, k's name, r and d, and depend on no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of
- * the block (r, d / 8) of base/rng.h. r and d count in the whole logical slice; a table may hold a shard of
- * it. */
+ * the block (r, d / 8) of base/rng.h. r and d count in the whole logical slice; a table may hold a shard. */
 struct ph__row_slice {
     uint64_t stream;     /* of the slice's logical name */
     size_t end_row;      /* end of its rows in this table */
@@ -93,10 +92,9 @@ struct ph__embedding_update_args {
     size_t num_unique;
     const struct ph__table_rows *table;
     ph_real *m, *s; /* NULL where the optimizer has none */
-    /* ROWWISE_ADAGRAD of a shard of the columns: each run's sum of squares over its whole row, and its
-     * columns. */
-    const ph_real *square_sums; /* (num_unique); NULL: rows are whole, and their squares are summed here */
-    size_t whole_dim;           /* 0: dim */
+    /* ROWWISE_ADAGRAD of a shard of the columns: */
+    const ph_real *square_sums; /* (num_unique), of each run's whole row; NULL: rows are whole, summed here */
+    size_t whole_dim;           /* columns of a whole row; 0: dim */
 };
 
 /* ---- products whose rows do not depend on each other ---- */
@@ -142,11 +140,11 @@ struct ph__weight_product_args {
 
 /* ---- small products: of a sample's vectors, among themselves or with a weight ---- */
 
-/* C = A B + bias for `count` pairs of matrices, added to C where is_added. A (rows, inner) may lie any way:
- * its number (r, k) is a[r * a_row_stride + k * a_inner_stride], so a transposed A costs nothing. The columns
- * of B (inner, columns) and C (rows, columns) lie side by side. Each number is one sum over ascending k that
- * begins with bias[r] (NULL: 0) or with C's number, so its bits do not depend on how C and k are cut into
- * calls. */
+/* C = A B + bias for `count` pairs of matrices, added to C where is_added. A (rows, inner) may lie any
+ * way: its number (r, k) is a[r * a_row_stride + k * a_inner_stride], so a transposed A costs nothing. The
+ * columns of B (inner, columns) and C (rows, columns) lie side by side. Each number is one sum over
+ * ascending k that begins with bias[r] (NULL: 0) or with C's number, so cutting C and k into calls does
+ * not change its bits. */
 struct ph__small_product_args {
     size_t count, rows, inner, columns;
     const ph_real *a, *b;
@@ -236,8 +234,7 @@ static inline size_t ph__square_blocks(size_t dim)
 /* One pass over a chunk of n numbers: sums its copies in their order, steps the optimizer with the sum and
  * writes the new weights ("tall" aggregation: Luo et al., Parameter Hub, arXiv:1805.07891). The sum is of
  * ph_real and has the bits of ((c_0 + c_1) + c_2) ... on every ISA; the step has the bits of this ISA's
- * optimizer_update. An output may be an input, the same array of the same type; otherwise it overlaps no
- * input. */
+ * optimizer_update. An output may be an input, the same array of the same type, else overlaps none. */
 struct ph__aggregate_args {
     size_t n;
     const ph_real *sum_so_far; /* (n) start of the sum; NULL: the first copy */
@@ -414,8 +411,8 @@ struct ph__kernels {
     void (*layer_norm)(size_t rows, size_t n, const ph_real *x, const ph_real *gamma, const ph_real *beta,
         double epsilon, ph_real *y, ph_real *statistics);
     /* With xhat = (x - mean) inv_std and g = dy gamma: dx = inv_std (g - mean of g - xhat mean of g xhat),
-     * means over the row. Adds sum_r dy xhat to d_gamma, sum_r dy to d_beta, (n) each. dx may be dy. n >
-     * 0. */
+     * means over the row. Adds sum_r dy xhat to d_gamma and sum_r dy to d_beta, (n) each. n > 0, and dx may
+     * be dy. */
     void (*layer_norm_backward)(size_t rows, size_t n, const ph_real *x, const ph_real *dy,
         const ph_real *statistics, const ph_real *gamma, ph_real *dx, ph_real *d_gamma, ph_real *d_beta);
 

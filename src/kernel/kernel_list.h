@@ -9,8 +9,7 @@
 
 #include "kernel/kernel.h"
 
-/* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table); the hub's kernels come
- * first. */
+/* X(kernel, implementation in the AVX2 table, implementation in the AVX-512 table); the hub's first. */
 #define PH_HUB_KERNEL_LIST(X)  \
     X(aggregate, avx2, avx512) \
     X(sum_of_squares, avx2, avx512)

@@ -300,7 +300,7 @@ struct row_job {
     _Atomic int status;
 };
 
-/* Returns the power of two that gives WANTED_TASKS slices, none too small to be fast or too large for the
+/* Returns the power of two that gives WANTED_TASKS slices, none too small to be fast or too large to
  * cache. */
 static size_t slice_rows(size_t rows, size_t columns, size_t most)
 {

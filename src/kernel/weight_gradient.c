@@ -29,8 +29,7 @@
  * of bf16 where it has instructions for them. For bf16 each product makes some rows of dW, cut by shape
  * alone, so that the bits do not depend on the number of threads. */
 
-/* A weight gradient left to the library: dw (N,K) = dy (M,N)^T x (M,K); db (N) = column sums of dy, NULL: not
- * wanted. */
+/* A gradient left to the library: dw (N,K) = dy (M,N)^T x (M,K); db (N) = column sums of dy, or NULL. */
 struct library_gradient {
     const struct ph__gemm *gemm;
     size_t samples, out_features, in_features; /* M, N, K; M > 0 */

@@ -36,8 +36,7 @@ size_t ph__rows(const struct ph__operand *operand);         /* dims[0] */
 size_t ph__row_elements(const struct ph__operand *operand); /* product of the other dimensions */
 size_t ph__vectors(const struct ph__operand *operand);      /* product of all dimensions but the last */
 size_t ph__row_width(const struct ph__operand *operand);    /* the last dimension */
-/* Returns the rows of one task where a row has row_elements: about PH_BLOCK_ELEMENTS elements, at least 1
- * row. */
+/* Returns the rows of one task, of row_elements each: about PH_BLOCK_ELEMENTS elements, at least one row. */
 size_t ph__block_rows(size_t row_elements);
 
 /* ---- costs ---- */
@@ -66,8 +65,7 @@ enum ph__packing {
     PH_PACK_ROW_WISE,      /* forward; rows of the result do not depend on each other */
     PH_PACK_ROW_WISE_BF16, /* the same, the weight rounded to bf16 */
 };
-/* Returns the packed layout of a weight (out, in); it is packed once per version and shared by all
- * readers. */
+/* Returns the packed layout of a weight (out, in), packed once per version and shared by all readers. */
 enum ph_dtype ph__packed_dtype(enum ph__packing packing); /* unless the precision pass makes it bf16 */
 struct ph__gemm_weight_shape ph__weight_shape(const struct ph__operand *packed, enum ph__packing packing);
 /* Sums dy (...,K) over all but the last dimension: (K). */
@@ -77,8 +75,7 @@ ph_value ph__sum_rows(struct ph_builder *builder, ph_value dy);
 void ph__weight_gradients(struct ph__gradient *gradient, size_t weight, size_t bias,
     const struct ph__op *backward, const void *attributes, size_t attributes_size, size_t num_inputs,
     const ph_value *inputs);
-/* Returns true when all losses added by ph_bce_with_logits are means over the same labels with the same
- * weights. */
+/* Returns true when all losses added by ph_bce_with_logits are means over the same labels, weighed alike. */
 bool ph__losses_weigh_alike(const struct ph_builder *builder);
 /* Returns the gradient by an activation's input, where its output was y: dy for the identity. */
 ph_value ph__activation_backward(

@@ -60,8 +60,7 @@ static struct block block_at(const struct head *x, size_t query, size_t key)
 
 /* ---- scores ---- */
 
-/* Turns VF_WIDTH numbers, or those of `mask`, of VF_WIDTH rows of x into columns; rows beyond `last` repeat
- * it. */
+/* Turns VF_WIDTH numbers, or those of `mask`, of VF_WIDTH rows of x into columns; row `last` is repeated. */
 PH_INLINE void turn_block(
     const float *x, size_t x_row, size_t last, vmask mask, float *turned, size_t turned_row)
 {
@@ -186,8 +185,7 @@ PH_INLINE vf exponentials(float *row, size_t num_keys, vf scale, vf shift)
 
 /* ---- the sample ---- */
 
-/* Prefetches the head's share of the next sample's rows, assuming as many rows as this sample has, KEYS at
- * most. */
+/* Prefetches the head's share of the next sample's rows: as many as this sample has, KEYS at most. */
 PH_INLINE void fetch_share(const struct head *x, const float *rows, size_t num_rows, size_t row)
 {
     const float *next = rows + num_rows * row;

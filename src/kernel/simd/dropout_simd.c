@@ -1,6 +1,5 @@
 /* Inverted dropout. Philox4x32-10 runs in every lane at once: a vector of counters gives the words of
- * VF_WIDTH blocks, 4 VF_WIDTH elements; vu_interleave puts them in the order of the elements. Same bits as
- * ref. */
+ * VF_WIDTH blocks, 4 VF_WIDTH elements; interleaving orders them by element. Same bits as ref. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* Layer norm, row by row: a row stays in the first cache while it is read for its mean, its variance and its
- * result. */
+/* Layer norm, row by row: a row stays in the first cache while it is read for mean, variance and result. */
 #include "kernel/simd/simd.h"
 
 /* Returns the mean of a row of n whose lanes sum up to `sum`. */

@@ -11,7 +11,7 @@
 #endif
 
 /* Inlines a function into every call, so that constant arguments are constant within; comments name such
- * parameters "constants". Builds whose speed does not matter keep the calls: they compile in a quarter of the
+ * parameters "constants". Builds whose speed does not matter keep the calls, to compile in a quarter of the
  * time. */
 #ifdef PH_KEEP_CALLS
 #define PH_INLINE static inline

@@ -131,8 +131,7 @@ static void leave_out_first(struct chance *chance)
     memmove(chance->words, chance->words + COLUMN_STEP, DRAWN_WORDS * sizeof *chance->words);
 }
 
-/* Draws the words of the first of `count` rows, which ascend; returns how many rows got words. Not for wide
- * rows. */
+/* Draws the words of the first of `count` rows, which ascend; returns the rows drawn. Not for wide rows. */
 static size_t draw_rows(struct chance *chance, const uint32_t *rows, size_t count)
 {
     size_t drawn = count < chance->together ? count : chance->together;

@@ -198,8 +198,7 @@ static struct weight_job describe_weight(const struct ph__expanded_product *prod
     return job;
 }
 
-/* Counts the most parts that this many samples or fewer are cut into: fewer samples may be cut into more
- * parts. */
+/* Counts the most parts that any number of samples up to this one has: fewer samples may have more parts. */
 size_t ph__expanded_weight_scratch_bytes(
     const struct ph_backend *backend, const struct ph__expanded_product *product)
 {

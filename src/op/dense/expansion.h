@@ -54,8 +54,7 @@ struct ph__expanded_product {
     void *scratch;
 };
 
-/* Returns the number of samples of `width` > 0 numbers per row that fill the vectors of a product: a power of
- * two. */
+/* Returns the samples of `width` > 0 numbers per row that fill a product's vectors: a power of two. */
 size_t ph__expansion_samples(size_t width);
 
 /* Run each pass, and count the bytes of its scratch for num_samples samples or fewer. */

@@ -1,5 +1,5 @@
-/* a + b: of one shape, or b (K) added to every row of a (...,K). Elementwise, so the result may take over a's
- * memory. */
+/* a + b: of one shape, or b (K) added to every row of a (...,K). Elementwise, so the result may take over the
+ * memory of a. */
 #include "op/operator.h"
 
 static ph_status add_infer(struct ph__infer *infer)

@@ -1,5 +1,4 @@
-/* A range of one axis after the batch: y = x[.., begin : begin + size, ..]. The gradient is dy between
- * zeros. */
+/* A range of one axis after the batch: y = x[.., begin : begin + size, ..]. dx is dy between zeros. */
 #include "op/attributes.h"
 #include "op/operator.h"
 

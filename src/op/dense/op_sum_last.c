@@ -1,5 +1,4 @@
-/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats each number of dy K
- * times. */
+/* Sums over the last dimension: x (...,K) -> (...), of at least 3 dims. dx repeats dy K times. */
 #include "op/operator.h"
 
 static ph_status sum_last_infer(struct ph__infer *infer)

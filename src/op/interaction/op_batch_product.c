@@ -1,8 +1,8 @@
 /* Products of two matrices of each sample: C_b = op(A_b) op(B_b), op transposing where an attribute says so.
  * A (B,p,r) or (B,r,p), B (B,r,q) or (B,q,r), C (B,p,q). The gradients are such products again:
  *   d op(A) = dC op(B)^T,  d op(B) = op(A)^T dC
- * The kernel takes A either way; a transposed B is transposed back first, a few samples at a time, in the
- * cache. */
+ * The kernel takes A either way; a transposed B is transposed back first, in the cache, a few samples at a
+ * time. */
 #include "op/attributes.h"
 
 enum { A, B, NUM_INPUTS };

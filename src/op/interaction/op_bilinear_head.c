@@ -120,8 +120,7 @@ static size_t task_samples(const struct head *head)
     return ph__round_up(samples, BLOCK_SAMPLES);
 }
 
-/* Multiplies each head's vectors with its matrices (in, out): (count, heads * out) from (count, heads *
- * in). */
+/* Multiplies each head's vectors (count, heads * in) with its matrices (in, out): (count, heads * out). */
 static void multiply_heads(const struct head *head, size_t count, const ph_real *vectors, size_t in,
     const ph_real *matrices, size_t out, ph_real *products)
 {
@@ -343,8 +342,7 @@ static struct weight_job describe_weight(const struct ph__call *call)
     return job;
 }
 
-/* Counts the most parts that this many samples or fewer are cut into: fewer samples may be cut into more
- * parts. */
+/* Counts the most parts that any number of samples up to this one has: fewer samples may have more parts. */
 static size_t backward_weight_scratch_bytes(const struct ph__call *call)
 {
     const struct weight_job job = describe_weight(call);

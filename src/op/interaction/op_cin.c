@@ -120,8 +120,7 @@ static struct ph__expansion expand_vectors(const struct ph__call *call, const st
         .make = multiply_vectors};
 }
 
-/* Counts the cost of B h m d products: each is computed, used `num_uses` times, and multiplied and added for
- * k sums. */
+/* Counts B h m d products: each is made, used `num_uses` times, and multiplied and added for k sums. */
 static void cost_of_products(const struct ph__call *call, const struct ph__operand *x,
     const struct ph__operand *first, size_t outputs, double num_uses, struct ph__cost *cost_out)
 {

@@ -1,8 +1,8 @@
 /* embedding_bag: the pooled rows of every bag, all features in one operator.
  *
  * slots jagged u32 (F*B bags, N), table (rows, D), id weights (N) or none -> (B,F,D):
- *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; an empty bag is
- * 0. The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c,
+ *   out[b,f,:] = sum over the bag of w_j table[slot_j,:], over its length for mean pooling; empty bag: 0.
+ * The gradient by the table is sparse_rows: merged slots, one row each (op_merge.c,
  * op_embedding_gradient.c). */
 #include "op/table/op_table.h"
 

@@ -2,8 +2,8 @@
  *
  * slots jagged u32 (F*B bags, N), order jagged u32 (U bags, N) of merge, id weights (N) or none
  *   -> rows (N) u32: entry e is position p = order[e]; if p lies in the bag of sample b and feature f, its
- * row of the lookup's gradient, seen as (B*F, D), is b F + f; in a lookup of items, whose gradient is (N,D),
- *      it is p
+ *      row of the lookup's gradient, seen as (B*F, D), is b F + f; in a lookup of items, whose gradient is
+ *      (N,D), it is p
  *   -> coefficients (N), unless all are one: weight of p, over the bag's length for mean pooling
  *
  * Where the slices of the features ascend, merged slots ascend with the features: a feature's entries lie

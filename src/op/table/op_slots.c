@@ -1,8 +1,7 @@
 /* slots: from ids to rows of a table.
  *
- * ids jagged i64 (F*B bags, N) -> slots jagged u32 (F*B bags, N): slot = first row of the feature's slice
- * + id. An id outside its slice is bad data. Hashing and memory tiers would be other operators in this
- * place. */
+ * ids jagged i64 (F*B bags, N) -> slots jagged u32 (F*B bags, N): slot = first row of the feature's slice +
+ * id. An id outside its slice is bad data. Other operators in this place could hash, or use memory tiers. */
 #include <string.h>
 
 #include "base/text/utf8.h"

@@ -23,7 +23,7 @@ ph_value ph__slots(
 /* Adds, or finds, a merge node: distinct slots (U) u32, ascending, and the positions of each: jagged u32, U
  * bags of N items. */
 void ph__merge(struct ph_builder *builder, ph_value slots, ph_value *unique_out, ph_value *order_out);
-/* Merges slots that lie, feature by feature, in these ranges (F). */
+/* Adds, or finds, the merge of slots that lie, feature by feature, in these ranges (F). */
 void ph__merge_ranges(struct ph_builder *builder, ph_value slots, const struct ph__slot_range *ranges,
     ph_value *unique_out, ph_value *order_out);
 
@@ -55,13 +55,12 @@ struct ph__feature_list {
 struct ph__feature_list ph__feature_list(const struct ph_builder *builder, ph_value ids);
 /* Returns the weights of these ids, which may be selected, out of the batch's weights; 0 stays 0. */
 ph_value ph__selected_weights(struct ph_builder *builder, ph_value ids, ph_value weights);
-/* Returns the ids or weights that `value` was selected from; value itself when it is the batch's own, or
- * 0. */
+/* Returns the ids or weights that `value` was selected from; `value` itself, if unselected or 0. */
 ph_value ph__unselected(const struct ph_builder *builder, ph_value value);
 
 /* Inputs and attributes of embedding_bag and embedding_rows. The table's rows may be in any row format
  * (tensor/row_format.h). Of bf16_split a training program reads the high words alone, an inference program
- * whole numbers: ph__embedding_bag_attributes.reads_all. */
+ * whole numbers: measurements during training are then of what the saved model scores. */
 enum { PH_EMBEDDING_SLOTS, PH_EMBEDDING_TABLE, PH_EMBEDDING_WEIGHTS, PH_EMBEDDING_INPUTS };
 ph_status ph__embedding_check(const struct ph__infer *infer);
 struct ph__embedding_bag_args ph__embedding_args(const struct ph__call *call); /* without bags and output */

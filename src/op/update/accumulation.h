@@ -21,8 +21,8 @@ void ph__accumulate_gradients(struct ph_builder *builder, const struct ph__accum
 
 /* Returns a micro-batch's share of its batch's objective: objective * own / whole, 0 where whole is 0; all
  * are scalars. `loss` is made by ph_bce_with_logits; own, the weight of the labels that it is a mean over, is
- * output weight_out, and whole is the batch's. PH_ERROR_CONFIG: a loss of the program is a mean over other
- * weights. */
+ * output weight_out, and whole is the batch's. PH_ERROR_CONFIG: the program has a loss that is a mean over
+ * other weights. */
 ph_value ph__share_of_batch(
     struct ph_builder *builder, ph_value objective, ph_value loss, ph_value whole, ph_value *weight_out);
 

@@ -1,6 +1,5 @@
 /* clip_factor: min(1, max_norm / (norm + 1e-6)), norm^2 the sum of all gradients' squares
- * (op_squared_norm.c). A NaN norm stays NaN, so that updates cannot hide it; without gradients the factor is
- * 1. */
+ * (op_squared_norm.c). A NaN norm stays NaN, so that updates cannot hide it; 1 without gradients. */
 #include <math.h>
 
 #include "op/update/op_update.h"

@@ -3,8 +3,7 @@
  * parameter, gradient (dense, sparse_rows or none), sum so far (scalar or none) -> scalar:
  *   sum + sum_i (g_i + l2 w_i)^2
  * The sum is over all weights of a dense parameter, and over a table's touched rows, or all rows where
- * is_every_row. Nothing is materialised; blocks are fixed by shape and their sums, in double, added in
- * order. */
+ * is_every_row. Nothing is materialised; blocks are fixed by shape, and their double sums added in order. */
 #include "op/update/op_update.h"
 
 #include "base/memory/memory.h"

@@ -1,7 +1,6 @@
 /* Declarations shared by the update operators: their first inputs, slots, and the kernel's view of a step.
  *
- * Attributes of every update are a struct ph_optimizer; its is_whole_table is set when every row is
- * visited. */
+ * Attributes of every update are a struct ph_optimizer; is_whole_table: every row is visited. */
 #ifndef PH_OP_OP_UPDATE_H
 #define PH_OP_OP_UPDATE_H
 
