@@ -52,13 +52,13 @@ struct ph__embedding_bag_args {
  * seed, step, k's name, r and d, and depend on no ISA and no thread: bits 16 (d % 2) .. of word d % 8 / 2 of
  * the block (r, d / 8) of base/rng.h. r and d count in the whole logical slice; a table may hold a shard. */
 struct ph__row_slice {
-    uint64_t stream;     /* of the slice's logical name */
+    uint64_t stream;     /* random stream, of the slice's logical name */
     size_t end_row;      /* end of its rows in this table */
     size_t first_row;    /* number of its first row here in the whole slice, below 2^32 */
     size_t first_column; /* number of element 0 of its rows here, a multiple of 4 */
 };
 struct ph__table_rows {
-    enum ph_row_format format; /* a format that is trained */
+    enum ph_row_format format; /* a trainable format */
     size_t dim;
     void *memory;  /* (rows, ph__row_bytes(format, dim)) */
     uint16_t *low; /* (rows, dim) low words, bf16_split only */
@@ -445,7 +445,7 @@ static inline ph_real ph__mean_square(const struct ph__embedding_update_args *ar
     return args->square_sums[r] / (ph_real)(args->whole_dim != 0 ? args->whole_dim : args->source->dim);
 }
 
-/* Adds the running sums of squares up. */
+/* Returns the total of the running sums of squares. */
 static inline ph_real ph__add_square_sums(const ph_real sums[PH_SQUARES_SUMS])
 {
     ph_real c[4];

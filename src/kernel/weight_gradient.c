@@ -13,7 +13,7 @@
  * Copying does not pay where C is small: each copied number then serves few sums. There A is read in place,
  * and so is B where its lines spread over all sets of the first cache. C stays in the second cache, so chunks
  * may be short enough for A and B to stay as well. A C of few rows has all of them summed at once: each
- * number of B is read once, from memory. The bias gradient is summed along with the copying.
+ * number of B is read once, from memory. The bias gradient is summed in the same pass over the samples.
  *
  * Arrays of bf16 are widened row by row, on their way into panels where C is large. Products left to a
  * library come first in this file. */

@@ -1,3 +1,4 @@
+/* bf16 and back, the specification. */
 #include "kernel/kernel_list.h"
 #include "tensor/float16.h"
 

@@ -1,3 +1,4 @@
+/* fp16 and back, the specification. */
 #include "kernel/kernel_list.h"
 #include "tensor/float16.h"
 

@@ -1,3 +1,4 @@
+/* Numbers in one byte each, and back, the specification. */
 #include <string.h>
 
 #include "kernel/int8_scale.h"

@@ -1,3 +1,4 @@
+/* The list of runs of merged slots, the specification. */
 #include "kernel/kernel_list.h"
 
 /* Writes every slot as if a run began there; the next slot overwrites those without a run. A branch would be

@@ -163,7 +163,7 @@ static bool is_streamed(const struct ph__aggregate_args *args, const void *array
     return args->is_non_temporal && (uintptr_t)array % STREAM_ALIGNMENT == 0;
 }
 
-/* dtype is a constant. */
+/* Stores the new weights in all results; dtype is a constant. */
 PH_INLINE void store_results(
     const struct ph__aggregate_args *args, enum ph_dtype dtype, struct block block, const vf *weight)
 {

@@ -20,7 +20,7 @@ _Static_assert(
 struct sweep {
     const struct ph__embedding_update_args *args;
     struct constants constants;
-    bool is_scaled, has_penalty; /* row-wise Adagrad's gradients: are multiplied by a scale, get l2 added */
+    bool is_scaled, has_penalty; /* row-wise Adagrad: gradient_scale is not 1; l2 is not 0 */
     struct chance chance;
     size_t drawn, next; /* random words are drawn for the runs [drawn, next) */
 };

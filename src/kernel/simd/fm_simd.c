@@ -1,7 +1,7 @@
 /* Second-order factorization machine (Rendle 2010, eq. 5), over vectors of columns.
  *
  * Memory limits its speed. So up to VECTORS vectors are summed side by side, which reads a field from end to
- * end and keeps sums from waiting for themselves, while the next sample is prefetched. */
+ * end and lets no sum wait for its own last addition, while the next sample is prefetched. */
 #include "kernel/simd/simd.h"
 
 enum { VECTORS = 4 };

@@ -6,7 +6,7 @@
 
 enum { LANES = 16 };
 
-/* Adds to each lane all lanes before it. */
+/* Adds all lower lanes to each lane. */
 static inline __m512i running_sum(__m512i x)
 {
     const __m512i zero = _mm512_setzero_si512();

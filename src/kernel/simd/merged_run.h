@@ -1,6 +1,6 @@
-/* Gradients of merged slots, summed in registers, a few vectors of columns at a time, while the rows of
- * coming entries are prefetched; and the prefetching of the rows that the sweeps over runs update. For
- * embedding_update and embedding_squares. */
+/* Sums the gradients of merged slots in registers, a few vectors of columns at a time, and prefetches the
+ * rows of coming entries and the rows that a sweep over runs updates. For embedding_update and
+ * embedding_squares. */
 #ifndef PH_KERNEL_MERGED_RUN_H
 #define PH_KERNEL_MERGED_RUN_H
 

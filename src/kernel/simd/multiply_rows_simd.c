@@ -1,4 +1,5 @@
-/* Products of rows. Where all are added to one row of y, vectors take turns: no sum waits for itself. */
+/* Products of rows. Where all are added to one row of y, vectors take turns, so that no sum waits for its own
+ * last addition. */
 #include "kernel/simd/simd.h"
 
 PH_INLINE void multiply_row(size_t n, const float *a, const float *b, float *y, int is_added)

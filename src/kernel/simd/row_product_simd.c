@@ -1,6 +1,6 @@
 /* Row-invariant product: a block of rows x vectors of sums stays in registers while the inner dimension
- * passes, each sum one chain of multiply-adds. A block's numbers of rows and vectors decide its speed, never
- * a sum.
+ * passes, each sum one chain of multiply-adds. The size of a block decides its speed, never the bits of a
+ * sum.
  *
  * Few rows take many vectors at once, so that enough independent chains hide the latency and the weights
  * stream from several places; many rows take few vectors, so that each loaded weight serves all of them.

@@ -69,7 +69,7 @@ static inline vf vf_load_nibbles(const unsigned char *p)
     return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32(15)));
 }
 
-static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n) /* as bytes */
+static inline vf vf_load_first_nibbles(const unsigned char *p, size_t n) /* other bytes as above */
 {
     (void)n;
     return vf_load_nibbles(p);
@@ -87,7 +87,7 @@ static inline void vf_store_signed_bytes(int8_t *p, vf x)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(words, words));
 }
 
-/* ---- words of rows that are trained ---- */
+/* ---- words of trainable rows ---- */
 
 static inline vu vu_load_words(const uint16_t *p)
 {

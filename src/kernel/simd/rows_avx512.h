@@ -85,7 +85,7 @@ static inline void vf_store_signed_bytes(int8_t *p, vf x)
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
 }
 
-/* ---- words of rows that are trained: 16 bits in lanes of 32 ---- */
+/* ---- words of trainable rows: 16 bits in lanes of 32 ---- */
 
 static inline vu vu_load_words(const uint16_t *p)
 {

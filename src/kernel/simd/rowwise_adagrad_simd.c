@@ -23,7 +23,7 @@ static struct row make_row(
         .l2 = vf_set1(step->l2)};
 }
 
-/* Loads p's numbers in the columns from d on; is_whole, a constant: a whole vector is there. */
+/* Loads p's numbers in the columns from d on. is_whole, a constant, is set when these are a whole vector. */
 PH_INLINE vf load(const struct row *row, const float *p, size_t d, int is_whole)
 {
     return is_whole || d < row->whole ? vf_load(p + d) : vf_load_mask(p + d, row->tail);

@@ -1,7 +1,7 @@
 /* Products of small matrices: a block of rows x vectors of C stays in registers while the inner dimension
  * passes, each number one chain of multiply-adds, so the cutting into blocks changes no bits. Rows are cut
- * evenly: a block of two would wait for its own sums. With more than FEW_VECTORS, a loaded vector serves
- * fewer rows and a broadcast more vectors. */
+ * evenly: the sums of a block of two rows would wait for their own last additions. With more than
+ * FEW_VECTORS, a loaded vector serves fewer rows and a broadcast more vectors. */
 #include "kernel/simd/simd.h"
 
 #if VF_REGISTERS == 32

@@ -1,4 +1,4 @@
-/* Numbers of the rows of trained tables (struct ph__table_rows), a vector at a time: read, and written as
+/* Numbers of the rows of trainable tables (struct ph__table_rows), a vector at a time: read, and written as
  * their format rounds them. Same bits as ref.
  *
  * Random words are drawn by blocks of eight numbers (base/rng.h). Philox runs in lanes of 64 bits, because
@@ -72,7 +72,7 @@ static void start(struct chance *chance, const struct ph__table_rows *table)
     }
 }
 
-/* Enters the slice of a row: the first slice that ends behind it, searched in [slice, last]. */
+/* Enters the slice of a row, the first slice that ends behind it; bisects [slice, last]. */
 static void enter_slice(struct chance *chance, size_t row)
 {
     const struct ph__table_rows *table = chance->table;
