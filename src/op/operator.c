@@ -1,3 +1,4 @@
+/* Helpers of the operator files (operator.h). */
 #include "op/operator.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The table of all operators, made from ops.def. */
 #include "op/registry.h"
 
 #include <string.h>

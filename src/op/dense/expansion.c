@@ -1,3 +1,4 @@
+/* The passes of expanded products. Their design: expansion.h. */
 #include "op/dense/expansion.h"
 
 #include <string.h>

@@ -57,7 +57,7 @@ struct ph__expanded_product {
 /* Returns the samples of `width` > 0 numbers per row that fill a product's vectors: a power of two. */
 size_t ph__expansion_samples(size_t width);
 
-/* Run each pass, and count the bytes of its scratch for num_samples samples or fewer. */
+/* Run the passes. The functions ..._scratch_bytes count a pass's scratch for num_samples samples or fewer. */
 size_t ph__expanded_scratch_bytes(
     const struct ph_backend *backend, const struct ph__expanded_product *product);
 void ph__expanded_forward(const struct ph_backend *backend, const struct ph__expanded_product *product);

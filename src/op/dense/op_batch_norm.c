@@ -86,13 +86,13 @@ static void batch_norm_gradient(struct ph__gradient *gradient)
         inputs, PH_BATCH_NORM_BACKWARD_OUTPUTS, gradient->input_gradients);
 }
 
-/* shift, square, two sums; then subtract, two products, add */
+/* Counts shift, square, two sums; then subtraction, two products, addition. */
 void ph__batch_norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 8, cost_out);
 }
 
-/* shift (K), partials (blocks, 2, K) */
+/* Counts shift (K) and partials (blocks, 2, K). */
 size_t ph__batch_norm_moments_bytes(const struct ph__call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_X].shape.dims;
@@ -164,7 +164,7 @@ void ph__batch_norm_finish(const struct ph__call *call, const struct ph_batch_no
     ph__batch_norm_apply(call, mean, inv_std);
 }
 
-/* moments (2,K), and their scratch */
+/* Counts moments (2,K) and their scratch. */
 static size_t batch_norm_scratch_bytes(const struct ph__call *call)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_X].shape.dims[1];
@@ -241,13 +241,13 @@ ph_status ph__batch_norm_backward_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* xhat twice, its product with dy and two sums; then two products, two subtractions, two scalings */
+/* Counts xhat twice, its product with dy and two sums; then two products, two subtractions, two scalings. */
 void ph__batch_norm_backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 12, cost_out);
 }
 
-/* partials (blocks, 2, K) */
+/* Counts partials (blocks, 2, K). */
 size_t ph__batch_norm_gradient_sums_bytes(const struct ph__call *call)
 {
     const size_t *dims = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims;
@@ -311,7 +311,7 @@ void ph__batch_norm_backward_apply(
     ph__for_blocks(call->backend, dims[0], PH_BATCH_NORM_ROWS, gradient_block, &apply);
 }
 
-/* totals (2,K) and their scratch, and the means (2,K) in real */
+/* Counts totals (2,K) and their scratch, and the means (2,K) in real. */
 static size_t backward_scratch_bytes(const struct ph__call *call)
 {
     const size_t columns = call->inputs[PH_BATCH_NORM_BACKWARD_X].shape.dims[1];

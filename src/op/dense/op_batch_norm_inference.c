@@ -30,7 +30,7 @@ static ph_status fold_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* a product for each weight */
+/* Counts a product for each weight. */
 static void fold_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);
@@ -114,7 +114,7 @@ static size_t inference_scratch_bytes(const struct ph__call *call)
     return ph__row_elements(&call->inputs[PH_BATCH_NORM_X]) * sizeof(ph_real);
 }
 
-/* subtract, two products, add */
+/* Counts a subtraction, two products and an addition. */
 static void inference_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 4, cost_out);

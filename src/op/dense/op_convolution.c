@@ -191,7 +191,7 @@ static struct image image_of(const struct ph__call *call)
     return describe_image(&call->inputs[X], weight[2], weight[3]);
 }
 
-/* a multiplication and an addition for each of B k n d c r s */
+/* Counts a multiplication and an addition for each of B k n d c r s. */
 static void convolution_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const size_t *weight = call->inputs[WEIGHT].shape.dims;

@@ -41,7 +41,7 @@ static void dropout_gradient(struct ph__gradient *gradient)
         gradient->builder, &ph__op_dropout_backward, NULL, node.attributes, node.attributes_size, 2, inputs);
 }
 
-/* the scaling; the random words are integer work */
+/* Counts the scaling; the random words are integer work. */
 static void dropout_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 1, cost_out);

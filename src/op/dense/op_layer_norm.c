@@ -1,6 +1,6 @@
 /* Layer norm (Ba, Kiros and Hinton 2016) over the last dimension: each row of x (...,K) by its own mean and
  * variance, y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. A training program keeps mean and 1 /
- * std of each row, (...,2), for the gradient. In it dgamma and dbeta are sums over all rows: each block of
+ * std of each row, (...,2), for the gradient, where dgamma and dbeta are sums over all rows: each block of
  * rows is summed on its own, then the blocks in order. */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void norm_gradient(struct ph__gradient *gradient)
         gradient->input_gradients);
 }
 
-/* sum; subtract, square, sum; subtract, two products, add */
+/* Counts a sum; subtraction, square, sum; subtraction, two products, addition. */
 static void norm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 8, cost_out);
@@ -95,7 +95,7 @@ static ph_status backward_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* xhat twice, g twice, two sums over g and two of the parameters'; then two subtractions and two products */
+/* Counts xhat twice, g twice, two sums over g, two of the parameters'; two subtractions and two products. */
 static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 16, cost_out);
@@ -106,7 +106,7 @@ static size_t num_blocks(const struct ph__operand *x)
     return ph__divide_up(ph__vectors(x), BLOCK_ROWS);
 }
 
-/* totals (2,K) and partials */
+/* Counts totals (2,K) and partials. */
 static size_t backward_scratch_bytes(const struct ph__call *call)
 {
     const struct ph__operand *x = &call->inputs[BACKWARD_X];

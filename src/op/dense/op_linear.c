@@ -293,7 +293,7 @@ static void linear_gradient(struct ph__gradient *gradient)
         2, (const ph_value[]){dy, node.inputs[PH_LINEAR_X]});
 }
 
-/* a multiplication and an addition for each of K M products of a row */
+/* Counts a multiplication and an addition for each of K M products of a row. */
 static void linear_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[PH_LINEAR_PACKED].shape.dims[1], cost_out);

@@ -14,7 +14,7 @@ static void sigmoid_gradient(struct ph__gradient *gradient)
         gradient->builder, PH_SIGMOID, gradient->output_gradients[0], gradient->node->outputs[0]);
 }
 
-/* negate, exp (counted as one), add, divide */
+/* Counts negation, exp (as one), addition and division. */
 static void sigmoid_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 4, cost_out);

@@ -27,7 +27,7 @@ static void slice_gradient(struct ph__gradient *gradient)
         node.attributes_size, 1, &gradient->output_gradients[0]);
 }
 
-/* reads only the range */
+/* Counts the range alone: nothing else is read. */
 static void slice_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     cost_out->flops = 0;

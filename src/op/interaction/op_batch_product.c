@@ -76,7 +76,7 @@ static struct product_call describe(const struct ph__call *call)
             .c_step = c[1] * c[2]}};
 }
 
-/* a multiplication and an addition for each of B p q r */
+/* Counts a multiplication and an addition for each of B p q r. */
 static void product_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)describe(call).args.inner, cost_out);

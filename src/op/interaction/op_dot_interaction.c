@@ -68,7 +68,7 @@ static size_t block_rows(const struct dot_call *dot)
     return ph__block_rows(dot->num_fields * dot->dim);
 }
 
-/* a multiplication and an addition for each of B P D */
+/* Counts a multiplication and an addition for each of B P D. */
 static void dot_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct dot_call dot = describe(call, &call->inputs[0], &call->inputs[1]);

@@ -46,7 +46,7 @@ static struct field_aware_call describe(const struct ph__call *call, const struc
         .x = x->data};
 }
 
-/* a multiplication and an addition for each of B F (F-1)/2 D */
+/* Counts a multiplication and an addition for each of B F (F-1)/2 D. */
 static void field_aware_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct field_aware_call field_aware = describe(call, &call->inputs[0]);

@@ -25,7 +25,7 @@ static void fm_gradient(struct ph__gradient *gradient)
         ph__emit1(gradient->builder, &ph__op_fm_backward, NULL, NULL, 0, 2, inputs);
 }
 
-/* two sums and a square for each element of x */
+/* Counts two sums and a square for each element of x. */
 static void fm_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 3.0 * (double)ph__row_elements(&call->inputs[0]), cost_out);

@@ -96,7 +96,7 @@ static struct ph__expanded_product describe_mix(const struct ph__call *call, con
         .scratch = call->scratch};
 }
 
-/* a multiplication and an addition for each of B m d n */
+/* Counts a multiplication and an addition for each of B m d n. */
 static void mix_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2.0 * (double)call->inputs[X].shape.dims[1], cost_out);

@@ -68,7 +68,7 @@ static size_t num_blocks(size_t elements)
     return (elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
 }
 
-/* max, multiplications, additions, exp and log (each counted as one), and the weighing */
+/* Counts max, multiplications, additions, exp and log (each as one), and the weighing. */
 static void bce_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_copy(call, cost_out);

@@ -172,7 +172,7 @@ static void attention_gradient(struct ph__gradient *gradient)
         inputs, 3, gradient->input_gradients);
 }
 
-/* two products: a multiplication and an addition for each number of a pair's key and value */
+/* Counts two products: a multiplication and an addition for each number of a pair's key and value. */
 static void attention_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct attention_samples samples = describe_samples(call->inputs, call->attributes);
@@ -240,8 +240,8 @@ static ph_status backward_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* five products: scores, dq and dk over the numbers of a pair's key; the probabilities' gradient and dv over
- * its value's */
+/* Counts five products: scores, dq and dk over the numbers of a pair's key; the probabilities' gradient and
+ * dv over its value's. */
 static void backward_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__operand *forward = &call->inputs[FORWARD_INPUTS];

@@ -1,5 +1,5 @@
-/* item_dots: the dot product of each item's row with its sample's row: the gradient of items' factors and
- * weights.
+/* item_dots: the dot product of each item's row with its sample's row: the gradient by factors and weights of
+ * items.
  *
  * items (I,K), x (B,K), bags jagged (B bags, I) -> (I,1): y_i = <items_i, x_b> for the items i of bag b. */
 #include "op/table/op_table.h"
@@ -12,7 +12,7 @@ static ph_status item_dots_infer(struct ph__infer *infer)
     return PH_OK;
 }
 
-/* a multiplication and an addition for each number of an item */
+/* Counts a multiplication and an addition for each number of an item. */
 static void item_dots_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 2 * (double)ph__row_width(&call->inputs[X]), cost_out);

@@ -31,7 +31,7 @@ static void pool_rows_gradient(struct ph__gradient *gradient)
         gradient->input_gradients[WEIGHTS] = ph__item_dots(builder, node.inputs[X], dy, bags);
 }
 
-/* an addition for each number of x, and a multiplication where there are weights */
+/* Counts an addition for each number of x, and a multiplication where there are weights. */
 static void pool_rows_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, 0, cost_out);

@@ -30,7 +30,7 @@ static void repeat_rows_gradient(struct ph__gradient *gradient)
         gradient->input_gradients[FACTORS] = ph__item_dots(builder, dy, node.inputs[X], bags);
 }
 
-/* a multiplication each where there are factors */
+/* Counts a multiplication each where there are factors. */
 static void repeat_rows_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     ph__cost_elementwise(call, call->inputs[FACTORS].data != NULL ? 1 : 0, cost_out);

@@ -6,7 +6,7 @@
  *
  * The features of one slice are a group; groups are sorted in parallel, each by itself, into scratch, and a
  * second sweep packs the results. Groups ascend with their slices, so the packed slots ascend too. A group of
- * one feature is sorted in place in the batch; the slots of a larger group are first gathered. */
+ * one feature is sorted straight from the batch; the slots of a larger group are first gathered. */
 #include <stdlib.h>
 #include <string.h>
 

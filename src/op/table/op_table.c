@@ -61,7 +61,7 @@ struct ph__embedding_bag_args ph__embedding_args(const struct ph__call *call)
         .weights = call->inputs[PH_EMBEDDING_WEIGHTS].data};
 }
 
-/* a multiplication and an addition for each number of each row read */
+/* Counts a multiplication and an addition for each number of each row read. */
 void ph__embedding_cost(const struct ph__call *call, struct ph__cost *cost_out)
 {
     const struct ph__operand *table = &call->inputs[PH_EMBEDDING_TABLE];

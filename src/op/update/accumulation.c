@@ -1,3 +1,4 @@
+/* Adds the nodes that keep and combine the gradients of micro-batches. Their design: accumulation.h. */
 #include "op/update/accumulation.h"
 
 #include <assert.h>
