@@ -17,7 +17,7 @@ ph_status ph__fail_stopped_early(ph_status status)
 
 /* ---- settings ---- */
 
-/* Checks that an online job can be measured so: rows in order, seen once, and none left out. */
+/* Checks that an online job can be measured progressively: rows in order, seen once, and none left out. */
 static ph_status check_online(const struct ph_train_job *job)
 {
     const struct ph_train_settings *train = job->train;
@@ -38,7 +38,7 @@ static ph_status check_online(const struct ph_train_job *job)
     return PH_OK;
 }
 
-/* Checks that several ranks can read the rows: a pipe is read once, and by one process. */
+/* Checks that several ranks can read the rows: only one process can read a pipe, and only once. */
 static ph_status check_ranks_can_read(const struct ph_train_job *job)
 {
     const struct {
@@ -125,7 +125,6 @@ void ph__label_check_add(struct ph__label_check *check, const struct ph_batch *b
         }
 }
 
-/* Finds the column of a label. */
 static const struct ph__column *label_column(const struct ph_encoder *encoder, size_t task)
 {
     for (size_t i = 0; i < encoder->num_columns; i++)

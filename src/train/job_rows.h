@@ -1,4 +1,4 @@
-/* Where the rows of a job's splits are: at a path, or in a dataset that a program has handed over. */
+/* The rows of a job's splits: at a path, or in a dataset that a program has handed over. */
 #ifndef PH_TRAIN_JOB_ROWS_H
 #define PH_TRAIN_JOB_ROWS_H
 
@@ -7,11 +7,11 @@
 #include "data/source/input_file.h"
 #include "phloem/train.h"
 
-/* Neither: the job does not have the split. */
+/* path and dataset NULL: the job lacks the split. */
 struct ph__job_rows {
     const char *path;
-    const struct ph_dataset *dataset;    /* goes before the path */
-    struct ph__fingerprint *fingerprint; /* of the path's files, carried on while they are read; NULL: none */
+    const struct ph_dataset *dataset;    /* takes precedence over the path */
+    struct ph__fingerprint *fingerprint; /* of the path's files, updated while they are read; NULL: none */
 };
 
 static inline struct ph__job_rows ph__job_train(const struct ph_train_job *job)
@@ -34,7 +34,7 @@ static inline bool ph__job_rows_exist(struct ph__job_rows rows)
     return rows.path != NULL || rows.dataset != NULL;
 }
 
-/* Whether they can be read only once: from a pipe. */
+/* Returns true when the rows come from a pipe, and so can be read only once. */
 static inline bool ph__job_rows_flow(struct ph__job_rows rows)
 {
     return rows.dataset == NULL && ph__file_is_pipe(rows.path);

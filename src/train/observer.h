@@ -1,4 +1,4 @@
-/* Tells the observer of a job, which may be NULL and need not want to be told everything. */
+/* Calls the observer of a job, which may be NULL and may lack any of its functions. */
 #ifndef PH_TRAIN_OBSERVER_H
 #define PH_TRAIN_OBSERVER_H
 
@@ -17,7 +17,6 @@ static inline ph_status ph__observer_progress(
                : PH_OK;
 }
 
-/* Tells something that does not stop the training. */
 static inline void ph__observer_note(const struct ph_train_observer *observer, const char *text)
 {
     if (observer != NULL && observer->on_note != NULL)

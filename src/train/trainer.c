@@ -6,7 +6,7 @@
 #include "base/thread/clock.h"
 #include "train/observer.h"
 
-/* ---- where it is ---- */
+/* ---- progress ---- */
 
 bool ph__trainer_is_out_of_steps(const struct ph__trainer *trainer)
 {
@@ -22,7 +22,7 @@ bool ph__trainer_is_over(const struct ph__trainer *trainer)
     return !trainer->is_in_epoch && trainer->epoch >= (uint64_t)settings->epochs;
 }
 
-/* ---- what it uses ---- */
+/* ---- memory ---- */
 
 void ph__trainer_observe_memory(struct ph__trainer *trainer)
 {
@@ -47,7 +47,7 @@ void ph__trainer_observe_plans(struct ph__trainer *trainer)
         add_plan(memory, ph_scorer_memory(trainer->scorer));
 }
 
-/* ---- what it reports ---- */
+/* ---- reports ---- */
 
 void ph__trainer_restart_tally(struct ph__trainer *trainer)
 {

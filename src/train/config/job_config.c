@@ -30,8 +30,8 @@ static const struct ph__option_table top_table = {
     .settings_size = sizeof(struct ph_run_settings),
 };
 
-/* The sections that a training takes, in the order of a config that is written: of the models' own keys those
- * of all kinds, to read by, or those of the chosen one. */
+/* Lists the sections that a training reads, in the order of a written config. has_all_kinds: with the
+ * sections of every kind of model, to read a config by; else with those of the chosen kind alone. */
 static size_t list_training_sections(
     struct ph_config *config, bool has_all_kinds, struct ph__section sections[MAX_SECTIONS])
 {
@@ -46,7 +46,7 @@ static size_t list_training_sections(
     return count;
 }
 
-/* And those of other verbs behind them. */
+/* Adds the sections of other verbs behind those of a training. */
 static size_t list_sections(struct ph_config *config, struct ph__section sections[MAX_SECTIONS])
 {
     size_t count = list_training_sections(config, true, sections);
@@ -56,7 +56,8 @@ static size_t list_sections(struct ph_config *config, struct ph__section section
     return count;
 }
 
-/* For those who only read them: a section's settings are one pointer, for readers and writers alike. */
+/* Lists the sections of a training for reading alone. The cast is there because a section has one settings
+ * pointer, for readers and writers. */
 static size_t list_used_sections(const struct ph_config *config, struct ph__section sections[MAX_SECTIONS])
 {
     return list_training_sections((struct ph_config *)config, false, sections);
@@ -64,7 +65,7 @@ static size_t list_used_sections(const struct ph_config *config, struct ph__sect
 
 /* ---- reading ---- */
 
-/* Reads a config, but does not look for prepared data that it names. */
+/* Reads a config without looking for the prepared data that it names. */
 static ph_status parse(struct ph_config *config, const char *path, const char *const *sets, size_t num_sets)
 {
     struct ph__section sections[MAX_SECTIONS];
@@ -123,7 +124,7 @@ static bool lies_in(const char *path, const char *folder)
     return path != NULL && length > 0 && strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-/* Splits of the former prepared data give way to those of the latter. */
+/* Replaces the splits that lie in the former prepared data by those of the prepared data named now. */
 static ph_status find_splits_anew(struct ph_config *config, const char *former)
 {
     const char **splits[] = {&config->data.paths.train, &config->data.paths.valid, &config->data.paths.test};
@@ -147,7 +148,7 @@ ph_status ph__kept_config_read(
     return status;
 }
 
-/* PH_ERROR_CONFIG when they differ in a key that may not change on resume. */
+/* PH_ERROR_CONFIG when the two differ in a key that may not change on resume. */
 static ph_status compare(const struct ph_config *before, const struct ph_config *after)
 {
     static const char rule[] = "may not change on resume";
@@ -171,7 +172,7 @@ ph_status ph__kept_config_compare(const struct ph_config *config, const char *pa
     return status;
 }
 
-/* ---- what it says ---- */
+/* ---- sections ---- */
 
 const struct ph_data_settings *ph_config_data(const struct ph_config *config)
 {
@@ -220,7 +221,7 @@ ph_status ph_config_job(const struct ph_config *config, struct ph_train_job *job
     return ph__options_give(&own, sizeof own, job, "ph_train_job");
 }
 
-/* ---- as text ---- */
+/* ---- writing as text ---- */
 
 ph_status ph_config_write(const struct ph_config *config, const char *path)
 {
@@ -231,7 +232,7 @@ ph_status ph_config_write(const struct ph_config *config, const char *path)
     return ph__writer_end(writer, ph__config_write(writer, sections, count));
 }
 
-/* The top level is left out: runs are known by their key and, beside it, their seed. */
+/* Leaves the top level out: a run's key stands beside its seed. */
 ph_status ph__job_config_outcome(
     const struct ph_config *config, struct ph__arena *arena, const char **text_out)
 {
@@ -252,7 +253,7 @@ ph_status ph__job_config_common(
 
 /* ---- a job ---- */
 
-/* Gives the section of data that the job reads by, its defaults where the job says 0. */
+/* Gives the data section that the job reads by, with the key's default where the job says 0. */
 static ph_status take_reading(
     const struct ph_train_job *job, struct ph__arena *arena, struct ph__section *section_out)
 {
@@ -273,7 +274,7 @@ static ph_status take_reading(
 ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
     struct ph__arena *arena, const char **text_out)
 {
-    /* Sections are read alone here, though their pointers serve readers and writers. */
+    /* Casts away const: the sections are only read here, but their pointers serve writers, too. */
     struct ph__optimizer_section optimizer = {.settings = *job->optimizer,
         .groups = {job->optimizer->num_groups, (void *)(uintptr_t)job->optimizer->groups}};
     struct ph__model_section model;
@@ -304,7 +305,7 @@ ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown)
     size_t count = 0;
     const size_t num_sections = list_sections(&none, sections);
     for (size_t i = 0; i < num_sections; i++)
-        if (strncmp(sections[i].table->section, "model.", 6) != 0) /* those are `phloem models`' to explain */
+        if (strncmp(sections[i].table->section, "model.", 6) != 0) /* `phloem models` explains these */
             tables[count++] = sections[i].table;
     return ph__config_describe(writer, tables, count, is_markdown);
 }

@@ -1,5 +1,5 @@
-/* A job's config: the rooms' option tables put together. The public face is phloem/config.h; what only the
- * program wants of a config is here. */
+/* A job's config: the option tables of all rooms put together. phloem/config.h is its public face; this
+ * header adds what only the program needs. */
 #ifndef PH_TRAIN_JOB_CONFIG_H
 #define PH_TRAIN_JOB_CONFIG_H
 
@@ -13,7 +13,7 @@
 #include "train/config/study_options.h"
 #include "train/config/train_options.h"
 
-/* Stays where it is: settings point into it. Read once, then fini. */
+/* May not be moved: settings point into it. Read once, then fini. */
 struct ph_config {
     struct ph__arena arena;
     struct ph_run_settings run;
@@ -28,17 +28,16 @@ struct ph_config {
     struct ph__tune_settings tune;
 };
 
-/* ph_config_read into the caller's memory. The config is finished by ph__job_config_fini also after a
- * failure. */
+/* Does ph_config_read into the caller's memory. Call ph__job_config_fini also after a failure. */
 ph_status ph__job_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
 void ph__job_config_fini(struct ph_config *config);
 
 /* ---- configs that trainings have left in their folders ---- */
 
-/* The config.yaml at `path` (NULL: defaults) with sets over it. In it the splits of prepared data stand as
- * files, which may be elsewhere by now: they are looked for again only where sets name other prepared data.
- * PH_ERROR_CHECKPOINT when the file is missing or damaged; sets are not its fault. To be finished by
+/* Reads the config.yaml at `path` (NULL: defaults) with sets over it. A kept config names the splits of
+ * prepared data as files, which may have moved: they are looked for again only where sets name other prepared
+ * data. PH_ERROR_CHECKPOINT when the file is missing or damaged; errors in sets keep their own code. Call
  * ph__job_config_fini also after a failure. */
 ph_status ph__kept_config_read(
     struct ph_config *config, const char *path, const char *const *sets, size_t num_sets);
@@ -48,21 +47,22 @@ ph_status ph__kept_config_compare(const struct ph_config *config, const char *pa
 
 /* ---- as text ---- */
 
-/* Writes every value that shapes what a training ends in, except its seed and the place of its data, as lines
- * "train.epochs=3" of what is not the default: the same text for configs that train alike. In the arena. */
+/* Gives every value that shapes a training's outcome, except its seed and the place of its data, as lines
+ * "train.epochs=3" of values that differ from the default: configs that train alike give the same text. In
+ * the arena. */
 ph_status ph__job_config_outcome(
     const struct ph_config *config, struct ph__arena *arena, const char **text_out);
 
-/* Writes every value that the ranks of a job share, as lines "train.epochs=3". In the arena. */
+/* Gives every value that the ranks of a job share, as lines "train.epochs=3". In the arena. */
 ph_status ph__job_config_common(
     const struct ph_config *config, struct ph__arena *arena, const char **text_out);
 
-/* Writes the selected values of a job that need not come from a config, as lines "train.epochs=3": all but
- * those by which its encoder was made. In the arena. */
+/* Gives the values that filter selects of a job, which need not come from a config, as lines
+ * "train.epochs=3", without those that its encoder was made by. In the arena. */
 ph_status ph__job_values(const struct ph_train_job *job, struct ph__key_filter filter,
     struct ph__arena *arena, const char **text_out);
 
-/* Every key: Markdown or plain text. */
+/* Writes the help of every key, as Markdown or plain text. */
 ph_status ph__job_config_describe(struct ph__writer *writer, bool is_markdown);
 
 #endif

@@ -16,7 +16,7 @@ static void apply_group(const struct ph_optimizer_group *group, struct ph_optimi
         optimizer->rule.weight_decay = group->weight_decay;
 }
 
-/* Both enums list the kinds in one order. */
+/* Relies on both enums listing the kinds in one order. */
 static enum ph_optimizer_kind table_kind(const struct ph_optimizer_settings *settings)
 {
     _Static_assert(PH_EMBEDDING_ADAMW - PH_EMBEDDING_SGD == PH_ADAMW - PH_SGD, "other kinds of tables");

@@ -31,7 +31,7 @@ static ph_status key_of_text(const char *text, char key_out[PH_RUN_KEY_BYTES])
 
 /* ---- data ---- */
 
-/* "size seconds.nanoseconds\n" behind the text, where there is such a file. */
+/* Appends "size seconds.nanoseconds\n" to the text where the file exists. */
 static ph_status describe_file(struct ph__arena *arena, const char *path, const char **text)
 {
     struct stat file;

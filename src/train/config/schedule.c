@@ -52,7 +52,7 @@ struct ph__decision ph__protocol_evaluated(
     struct ph__protocol *protocol, const struct ph_train_settings *settings, const struct ph_metrics *metrics)
 {
     double metric = settings->selection == PH_SELECT_AUC ? metrics->auc : -metrics->logloss;
-    if (isnan(metrics->logloss)) /* an AUC in bins leaves out what is no number */
+    if (isnan(metrics->logloss)) /* an AUC in bins leaves out scores that are not numbers */
         metric = (double)NAN;
     struct ph__decision decision = {0};
     decision.is_incomparable = isnan(metric) && (metrics->num_samples == 0 || !isnan(metrics->logloss));

@@ -1,20 +1,20 @@
-/* The keys of a config by which study/ compares and searches. No training learns from them. */
+/* The keys of a config that study/ compares and searches by. Training does not depend on them. */
 #ifndef PH_TRAIN_STUDY_OPTIONS_H
 #define PH_TRAIN_STUDY_OPTIONS_H
 
 #include "base/option/option.h"
 
-/* ---- "published": what is known elsewhere of such a model on such data, beside what is measured ---- */
+/* ---- "published": figures known from elsewhere for such a model on such data ---- */
 
 struct ph__published_settings {
     const char *source;
-    double auc, logloss; /* of test data; 0: none */
-    double bar_auc;      /* that the mean over seeds is to reach; 0: none */
+    double auc, logloss; /* on test data; 0: none */
+    double bar_auc;      /* the mean over seeds that is aimed at; 0: none */
 };
 
 extern const struct ph__option_table ph__published_options;
 
-/* ---- "tune": what a search over other keys tries, and how much of it ---- */
+/* ---- "tune": the keys that a search varies, and its effort ---- */
 
 enum ph__tune_search { PH_TUNE_RANDOM, PH_TUNE_HALVING };
 enum ph__tune_metric { PH_TUNE_SELECTION, PH_TUNE_AUC, PH_TUNE_LOGLOSS };

@@ -13,8 +13,8 @@ struct counting {
     const struct ph__graph *graph;
     const struct ph_batch *batch;
     struct ph__table_facts *tables;
-    size_t *first_tables;          /* (num_declarations) that declaration's slices begin here */
-    const uint64_t **first_rows;   /* (num_declarations) of its slices */
+    size_t *first_tables;          /* (num_declarations) index of a declaration's first slice */
+    const uint64_t **first_rows;   /* (num_declarations) first rows of a declaration's slices */
     struct ph__table_read **reads; /* (num_tables) */
 };
 
@@ -24,7 +24,7 @@ static const struct ph__node *producer_of(const struct ph__graph *graph, ph_valu
     return producer != PH_NO_NODE ? &graph->nodes[producer] : NULL;
 }
 
-/* Of a stream nothing is known before (batch NULL): one. */
+/* Returns the mean number of ids a sample, or 1 for a stream, whose ids are not known before (batch NULL). */
 static double ids_per_sample(const struct ph_batch *batch, size_t feature)
 {
     if (batch == NULL)
@@ -36,8 +36,8 @@ static double ids_per_sample(const struct ph_batch *batch, size_t feature)
            (double)batch->num_samples;
 }
 
-/* What is done with each slice that a lookup reads: one for each feature of its ids, which may be some of the
- * batch's. */
+/* Called for each slice that a lookup reads, once for each feature of the lookup's ids; these may be a
+ * selection of the batch's features. */
 typedef void (*read_visit)(const struct counting *counting, size_t table, struct ph__table_read read);
 
 static void visit_lookup(const struct counting *counting, const struct ph__node *lookup, read_visit visit)

@@ -1,5 +1,5 @@
-/* What a planner wants to know of a training's tables: of its program who reads and updates them, of a batch
- * how many ids they are asked for. */
+/* The facts about a training's tables that a planner needs: the program tells who reads and updates them, a
+ * batch tells how many ids are looked up. */
 #ifndef PH_TRAIN_TABLE_FACTS_H
 #define PH_TRAIN_TABLE_FACTS_H
 
@@ -13,16 +13,16 @@ struct ph__table_list { /* zero-initialised is empty */
     size_t num_dense; /* numbers of its other parameters */
 };
 
-/* The facts of a training program whose tables hold rows of this format. batch: the ids of each sample are
- * counted in it; NULL: there is one of each feature. PH_ERROR_MEMORY. To be finished also after a failure. */
+/* Collects the facts of a training program whose tables hold rows of this format. batch: the ids of each
+ * sample are counted in it; NULL: each feature has one. PH_ERROR_MEMORY. Call fini also after a failure. */
 ph_status ph__table_list_init(const struct ph_program *program, enum ph_row_format row_format,
     const struct ph_batch *batch, struct ph__table_list *list);
 void ph__table_list_fini(struct ph__table_list *list);
 
-/* The same of a job: builds its program, and reads its first batch. */
+/* Builds the job's program, reads its first batch, and collects the facts of both. */
 ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table_list *list);
 
-/* What a step of the job is to a planner, and what its ranks sum in it of a program's dense parameters. */
+/* Describe to a planner a step of the job, and the dense parameters that its ranks sum in a step. */
 struct ph__plan_step ph__plan_step_of_job(const struct ph_train_job *job);
 struct ph__plan_dense ph__plan_dense_of_job(
     const struct ph_train_job *job, const struct ph__table_list *list);

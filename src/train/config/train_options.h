@@ -8,7 +8,7 @@
 struct ph__optimizer_section {
     struct ph_optimizer_settings settings;
     struct ph__record_list
-        groups; /* of struct ph_optimizer_group; the settings point at them once they are read */
+        groups; /* of struct ph_optimizer_group; the settings point at them after reading */
 };
 
 extern const struct ph__option_table ph__train_options;     /* struct ph_train_settings */

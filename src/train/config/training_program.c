@@ -9,13 +9,14 @@
 #include "tensor/row_format.h"
 #include "train/config/optimizer_groups.h"
 
-/* A norm that no finite gradient exceeds: the clip factor then only tells whether gradients are finite. */
+/* A norm that no finite gradient exceeds: with this limit the clip factor only tells whether gradients are
+ * finite. */
 #define ANY_NORM 1e30
 
-/* What is learnt, beside what happens to it: arrays of the same length. */
+/* The learnt values and their optimizers: arrays of the same length. */
 struct learnt {
-    size_t count;       /* of parameters; behind them stand values that other ranks want the gradients of */
-    size_t num_values;  /* all of them */
+    size_t count;       /* number of parameters; behind them stand values whose gradients other ranks need */
+    size_t num_values;  /* number of all values */
     const char **names; /* borrowed from the builder */
     ph_value *parameters;
     ph_value *gradients;
@@ -81,7 +82,7 @@ static void add_updates(struct ph_builder *builder, const struct learnt *learnt,
                 learning_rate, step, clip_factor);
 }
 
-/* The gradients [first, last) become those of all ranks. */
+/* Makes the gradients [first, last) those of all ranks. */
 static void reduce(struct ph_builder *builder, const struct learnt *learnt,
     const struct ph_distribution *distribution, size_t first, size_t last)
 {
@@ -90,7 +91,7 @@ static void reduce(struct ph_builder *builder, const struct learnt *learnt,
             learnt->gradients + first);
 }
 
-/* What others want of each micro-batch they get with it; all else is reduced when it is complete. */
+/* Reduces the gradients that other ranks need with each micro-batch, and all others once a batch. */
 static void add_gradients(struct ph_builder *builder, const struct learnt *learnt, ph_value loss,
     const struct ph_distribution *distribution, const struct ph__accumulation *accumulation)
 {
@@ -158,7 +159,7 @@ static double norm_limit(const struct ph_train_settings *settings)
     return settings->non_finite == PH_NON_FINITE_SKIP ? ANY_NORM : 0;
 }
 
-/* The loss of the labels and those that the model has added. */
+/* Adds the losses that the model has added to the loss of the labels. */
 static ph_value objective(struct ph_builder *builder, ph_value loss)
 {
     const size_t num_added = ph_builder_num_losses(builder);
@@ -170,7 +171,7 @@ static ph_value objective(struct ph_builder *builder, ph_value loss)
     return loss;
 }
 
-/* The same, as far as a micro-batch has a share in it. */
+/* Returns the micro-batch's share of the objective. */
 static ph_value micro_objective(
     struct ph_builder *builder, ph_value loss, struct ph__accumulation *accumulation)
 {

@@ -114,7 +114,7 @@ void ph__checkpoint_list_fini(struct ph__checkpoint_list *list)
 
 /* ---- removing ---- */
 
-/* Removes what is too new or too old, and leaves the kept ones in the list. */
+/* Removes the checkpoints that are too new or too old, and leaves the kept ones in the list. */
 static ph_status prune_steps(
     const char *folder, uint64_t newest, size_t num_kept, struct ph__checkpoint_list *list)
 {
@@ -131,8 +131,8 @@ static ph_status prune_steps(
     return PH_OK;
 }
 
-/* Tells whether a kept checkpoint behind the newest, which is the first, needs that model. One that cannot be
- * read may need any. */
+/* Returns true when a kept checkpoint other than the newest, which is the first, needs the best model of that
+ * step. A checkpoint that cannot be read may need any. */
 static bool is_needed(const char *folder, const struct ph__checkpoint_list *kept, uint64_t best_step)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
@@ -200,7 +200,7 @@ static ph_status remove_temporary(void *argument, const char *name)
     return path != NULL ? ph__checkpoint_remove(path) : PH_ERROR_MEMORY;
 }
 
-/* Removes the files of one folder that `is_temporary` finds. */
+/* Removes the files of a folder whose name is_temporary accepts. */
 static ph_status clean_folder(const char *folder, bool (*is_temporary)(const char *name))
 {
     struct cleaning cleaning = {.folder = folder, .is_temporary = is_temporary};
@@ -240,7 +240,7 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
         trainer->epoch, trainer->summary.steps, ph_error_text());
 }
 
-/* Gives the best model its second name first: a checkpoint that is there has all that belongs to it. */
+/* Links the best model to its second name first: a visible checkpoint has all its parts. */
 static ph_status prepare_checkpoint(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;

@@ -47,7 +47,7 @@ struct ph__job_rows ph__data_fingerprint_valid(
 
 /* ---- saving ---- */
 
-/* Files are an array, a dataset an object; a pipe, and what is not there, null. */
+/* Sets an array for files, an object for a dataset, and null for a pipe and for missing data. */
 static void set_rows(struct ph__json *json, const char *key, struct ph__job_rows rows,
     const struct ph__fingerprint *fingerprint, const struct ph__read_place *place)
 {
@@ -77,7 +77,7 @@ ph_status ph__data_fingerprint_text(
 
 /* ---- resuming ---- */
 
-/* What reads again looks for a signal, too. */
+/* Context of a comparison that reads data again and may be stopped by a signal. */
 struct reading {
     const struct ph_train_job *job;
     const struct ph__meanwhile *meanwhile;

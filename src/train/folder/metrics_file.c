@@ -67,7 +67,7 @@ void ph__metrics_log_close(struct ph__metrics_log *metrics_log)
     ph__event_file_close(&metrics_log->events);
 }
 
-/* Takes the object; one line, at once on its way to the disk. */
+/* Writes the object as one line and hands the line to the kernel at once. Takes ownership of the object. */
 static ph_status write_line(struct ph__metrics_log *metrics_log, struct ph__json *object)
 {
     char *text = NULL;
@@ -83,7 +83,7 @@ static ph_status write_line(struct ph__metrics_log *metrics_log, struct ph__json
     return status;
 }
 
-/* Where the line that was written last belongs, as an event. */
+/* Returns the event place of the line that was written last. */
 static struct ph__event_place place_of(const struct ph__metrics_log *metrics_log, uint64_t step)
 {
     return (struct ph__event_place){

@@ -1,6 +1,6 @@
-/* DIR/metrics.jsonl: a line a report, an evaluation and a window of rows, written as training goes and, where
- * they are wanted, the same numbers as TensorBoard's events; and read back for curves, a row a line of each
- * kind, in the order of the file. */
+/* DIR/metrics.jsonl: one line for each report, evaluation and window of rows, written as training goes, and,
+ * where wanted, the same numbers as TensorBoard events. Reading it back gives curves: a point for each line
+ * of a kind, in the order of the file. */
 #ifndef PH_TRAIN_METRICS_FILE_H
 #define PH_TRAIN_METRICS_FILE_H
 
@@ -15,7 +15,7 @@
 
 /* ---- reading ---- */
 
-/* Columns of the same length; NaN where a line has no such number. */
+/* Columns of the same length; NaN where a line lacks the number. */
 enum ph__curve_column {
     PH_CURVE_STEP,
     PH_CURVE_EPOCH,
@@ -41,7 +41,7 @@ struct ph__metrics_file { /* zero-initialised is empty */
     char calibrated_on[8];              /* "valid" or "test" */
 };
 
-/* Reads the file back. A missing file is empty; a line that is none of ours is passed over: the last may be
+/* Reads the file back. A missing file is empty. Unknown and damaged lines are skipped: the last one may be
  * half written. PH_ERROR_DATA, PH_ERROR_MEMORY. */
 ph_status ph__metrics_file_read(const char *path, struct ph__metrics_file *metrics_out);
 void ph__metrics_file_fini(struct ph__metrics_file *metrics);
@@ -54,8 +54,8 @@ struct ph__metrics_log {
     struct ph__event_file events;
 };
 
-/* Opens DIR/metrics.jsonl to append to its first place.metrics_bytes (all, where it is shorter); what follows
- * them is cut, there and in event files. has_events: a new one is begun. */
+/* Opens DIR/metrics.jsonl to append behind its first place.metrics_bytes (behind all of it, if it is
+ * shorter); cuts off what follows them, here and in event files. has_events: begins a new event file. */
 ph_status ph__metrics_log_open(const char *folder, struct ph__event_place place, bool has_events,
     struct ph__metrics_log *metrics_log_out);
 ph_status ph__metrics_log_progress(
@@ -65,12 +65,11 @@ ph_status ph__metrics_log_evaluation(struct ph__metrics_log *metrics_log, const 
     uint64_t step, const struct ph_metrics *metrics);
 ph_status ph__metrics_log_window(struct ph__metrics_log *metrics_log, uint64_t epoch, uint64_t step,
     const struct ph__progressive_window *window);
-/* Logs how far the probabilities of the evaluation on `what` whose metrics were logged last can be believed.
- */
+/* Logs the calibration of the evaluation on `what` whose metrics were logged last. */
 ph_status ph__metrics_log_calibration(struct ph__metrics_log *metrics_log, const char *what, uint64_t epoch,
     uint64_t step, const struct ph__calibration *calibration);
-/* Makes what has been written durable, and gives its length. */
+/* Makes all that was written durable, and gives the file's length. */
 ph_status ph__metrics_log_sync(struct ph__metrics_log *metrics_log, uint64_t *bytes_out);
-void ph__metrics_log_close(struct ph__metrics_log *metrics_log); /* a zeroed one is fine */
+void ph__metrics_log_close(struct ph__metrics_log *metrics_log); /* a zeroed log is fine */
 
 #endif

@@ -13,17 +13,17 @@
 
 #define FORMAT "phloem.resume"
 #define VERSION "3"
-#define VALUES_KEY "values" /* of the metadata: ph__job_values that may not change; files of 0.1.0 lack it \
-                             */
-#define DATA_KEY "data"     /* of the metadata; files of older libraries lack it */
+/* Keys of the metadata. VALUES_KEY: the ph__job_values that may not change; files of 0.1.0 lack it. */
+#define VALUES_KEY "values"
+#define DATA_KEY "data" /* files of older libraries lack it */
 #define BAD_ROW_BYTES sizeof((struct ph__bad_rows *)0)->first
 #define AT(member) offsetof(struct ph__trainer, member)
 #define METRIC(member) offsetof(struct ph__trainer, summary.valid.member)
 #define JOB(member) offsetof(struct job, member)
 
-/* What a training carries from step to step, beside tensors. */
+/* The numbers that a training carries from step to step; tensors are in list_tensors. */
 static const struct ph__json_field carried_fields[] = {
-    /* where it is */
+    /* position */
     {"step", PH_JSON_COUNT, AT(summary.steps), 0},
     {"samples", PH_JSON_COUNT, AT(summary.samples), 0},
     {"skipped_steps", PH_JSON_COUNT, AT(summary.skipped_steps), 0},
@@ -83,7 +83,7 @@ static const struct ph__json_field carried_fields[] = {
     {"peak_rss_bytes", PH_JSON_COUNT, AT(summary.peak_rss_bytes), 0},
 };
 
-/* What the checkpoint belongs to. */
+/* The job that the checkpoint belongs to. */
 struct job {
     char settings[PH_IDENTITY_BYTES], encoder_sha256[65];
     struct ph__resumed facts;
@@ -114,7 +114,7 @@ static struct job describe_job(const struct ph__trainer *trainer)
     return described;
 }
 
-/* The window at hand, if it has begun. */
+/* Adds the current progressive window, if it has begun. */
 static ph_status list_stream(struct ph__tensor_list *list, const struct ph__progressive *progressive)
 {
     const struct ph_shape shape = {.num_dims = 1, .dims = {progressive->count}};
@@ -189,7 +189,7 @@ ph_status ph__resume_file_write(const char *path, struct ph__trainer *trainer)
 
 /* ---- reading ---- */
 
-/* The JSON object of a metadata key into a struct. */
+/* Reads the JSON object of a metadata key into a struct. */
 static ph_status read_fields(const char *path, const struct ph__folder *file, const char *key,
     const struct ph__json_field *fields, size_t num_fields, void *to)
 {
@@ -220,7 +220,8 @@ static ph_status check_format(const char *path, const struct ph__folder *file)
     return PH_OK;
 }
 
-/* Compares the keys that both texts have: what only one has came or went with a version, a model or ranks. */
+/* Compares the keys that both texts have; a key in one text alone came or went with a version, a model or
+ * ranks. */
 static ph_status check_values(const char *path, const char *was, const char *is)
 {
     struct ph__text_line before, now;
@@ -285,7 +286,7 @@ ph_status ph__resume_file_read(const char *path, struct ph__trainer *trainer)
 {
     struct ph__trainer read = *trainer;
     PH_TRY(ph__ranks_share(&trainer->ranks, open_and_read_header(path, &read)));
-    PH_TRY(read_tensors(path, &read)); /* checks the seal, and with it what the header said */
+    PH_TRY(read_tensors(path, &read)); /* checks the seal, which covers the header, too */
     ph_store_touch(trainer->store);
     ph_state_touch(trainer->state);
     *trainer = read;

@@ -144,7 +144,7 @@ struct table {
     size_t rows, dim;
     enum ph_row_format format;
     uint64_t bytes, slot_bytes;
-    const char *kind; /* how it is spread over ranks; NULL: there is one */
+    const char *kind; /* spread over ranks; NULL: there is one rank */
 };
 
 static int by_bytes_descending(const void *left, const void *right)
@@ -166,7 +166,7 @@ static struct table slice_table(const struct ph_parameter *parameter, const stru
     return table;
 }
 
-/* One that ranks share. */
+/* Describes a table that ranks share. */
 static struct table planned_table(const struct ph__plan_table *planned, enum ph_row_format format)
 {
     const uint64_t bytes = planned->num_rows * ph__table_bytes(format, 1, planned->dim);
@@ -179,7 +179,7 @@ static struct table planned_table(const struct ph__plan_table *planned, enum ph_
         .kind = ph__shard_kind_name(planned->kind)};
 }
 
-/* Of all ranks together, a table that each of them has once; tables: NULL to count them only. */
+/* Counts the tables of all ranks together, each once, and describes them unless `tables` is NULL. */
 static size_t gather_tables(const struct ph__trainer *trainer, struct table *tables)
 {
     const struct ph_store *store = trainer->store;
@@ -318,7 +318,7 @@ static void add_memory(struct ph__page *page, const struct ph_train_memory *memo
     }
 }
 
-/* Shows the config that the caller has left in the folder; one that cannot be read is left out. */
+/* Shows the config that the caller has left in the folder, if it can be read. */
 static void add_config(struct ph__page *page, const char *folder)
 {
     struct ph__arena arena = {0};
@@ -352,7 +352,8 @@ static ph_status fill_page(struct ph__page *page, struct ph__trainer *trainer,
     return PH_OK;
 }
 
-/* A training that has ended early: others cannot be asked any more what they have learnt from. */
+/* Marks the rows that an early-ended training has learnt from. On several ranks that stays unknown: the
+ * others can no longer be asked. */
 static ph_status mark_rows(struct ph__trainer *trainer)
 {
     struct ph__id_coverage *coverage = &trainer->statistics.coverage;

@@ -5,7 +5,7 @@
 
 #define MAX_CUTS 64
 #define MAX_GROUPS 20
-#define LOW_BASE_RATE 0.05 /* below it probabilities are looked at by powers of ten */
+#define LOW_BASE_RATE 0.05 /* below it, plots show probabilities by powers of ten */
 
 enum { COLOR_TRAIN = 1, COLOR_VALID = 2, COLOR_PROGRESSIVE = 3 };
 
@@ -25,7 +25,8 @@ static void add_mark(struct marks *marks, double step, const char *what, double 
     *mark = (struct ph__page_mark){step, text};
 }
 
-/* Where the learning rate fell at once: schedules that fall bit by bit show it by their curve. */
+/* Marks the kept model, and each step at which the learning rate was cut. Gradual schedules show in the
+ * curve. */
 static void find_marks(const struct ph__trainer *trainer, const struct ph__curve *curve, struct marks *marks)
 {
     const double *rates = curve->columns[PH_CURVE_LEARNING_RATE], *steps = curve->columns[PH_CURVE_STEP];
@@ -54,7 +55,7 @@ static struct ph__page_series series_of(
         .y = curve->columns[column]};
 }
 
-/* Whether numbers of one series lie so far apart that only powers of ten show them all. */
+/* Returns true when numbers of the series lie so far apart that only powers of ten show them all. */
 static bool spans_powers(const struct ph__page_series *series)
 {
     double least = (double)INFINITY, most = 0;
@@ -79,7 +80,7 @@ static void add(struct ph__json *plots, const char *id, struct ph__page_axis y,
                                  .num_marks = marks->count});
 }
 
-/* Series without a line of their own stay out of the legend. */
+/* Drops series without points, which would only fill the legend; keeps the first one always. */
 static size_t keep_present(struct ph__page_series *series, size_t count)
 {
     size_t kept = 1;
@@ -126,7 +127,7 @@ void ph__run_report_curves(
 
 /* ---- calibration ---- */
 
-/* Whether only powers of ten tell their rates apart. */
+/* Returns true when only powers of ten tell the groups' rates apart. */
 static bool is_of_low_rates(const struct ph__calibration_bin *groups, size_t num_groups)
 {
     double positives = 0, count = 0;

@@ -1,5 +1,5 @@
-/* Sections "graph" and "operators" of report.html: the forward entry of the program that learnt, as it ran,
- * and its profile. */
+/* Sections "graph" and "operators" of report.html: the forward entry of the training program, as it ran, and
+ * its profile. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,23 +10,22 @@
 #include "graph/graph.h"
 #include "train/folder/run_report.h"
 
-#define MAX_DRAWN 400 /* nodes: more than anybody reads */
+#define MAX_DRAWN 400 /* nodes; nobody reads more */
 #define NOT_DRAWN SIZE_MAX
 
 enum { COLOR_BATCH = 3, COLOR_TABLE = 2, COLOR_WEIGHTS = 1, COLOR_PLAIN = 0 };
 
-/* A drawing of the forward entry that is being described. */
+/* A drawing in progress of the forward entry. */
 struct picture {
     const struct ph__graph *graph;
-    size_t num_graph_nodes;             /* of the entry */
+    size_t num_graph_nodes;             /* nodes of the entry */
     size_t *drawn_node;                 /* (num_graph_nodes) number in the drawing, or NOT_DRAWN */
-    size_t drawn_value[PH_INPUT_COUNT]; /* the same for what the batch brings */
+    size_t drawn_value[PH_INPUT_COUNT]; /* the same for the batch's inputs */
     size_t num_drawn;
     struct ph__json *nodes, *edges; /* owned */
 };
 
-/* Whether a node reads something that comes from the batch: one that does not only prepares weights, as
- * packing does. */
+/* Returns true when a node reads something of the batch; others only prepare weights, as packing does. */
 static bool reads_batch(const struct picture *picture, const struct ph__node *node)
 {
     for (uint32_t k = 0; k < node->num_inputs; k++) {
@@ -93,7 +92,7 @@ static void add_inputs(struct picture *picture)
     }
 }
 
-/* Returns the node that an operand comes from, or NOT_DRAWN. */
+/* Returns the drawn node that an operand comes from, or NOT_DRAWN. */
 static size_t source_of(const struct picture *picture, ph_value value)
 {
     const struct ph__value_info *info = &picture->graph->values[value];
@@ -117,7 +116,8 @@ static void add_edges(struct picture *picture, const struct ph__node *node, size
     }
 }
 
-/* Tells name, operator, and what the node reads and makes: a line each, in the arena; NULL: no memory. */
+/* Writes the node's name and operator, and the values that it reads and makes, a line each, in the arena;
+ * NULL: no memory. */
 static const char *describe(
     const struct ph__graph *graph, const struct ph__node *node, struct ph__arena *arena)
 {
@@ -154,7 +154,7 @@ static void add_nodes(struct picture *picture)
     ph__arena_fini(&arena);
 }
 
-/* Hands the picture over to the blocks, or says that it is too large to draw. */
+/* Hands the picture over to the blocks, or reports that it is too large to draw. */
 static void add_picture(struct ph__json *blocks, struct picture *picture)
 {
     char text[160];
@@ -195,7 +195,7 @@ ph_status ph__run_report_graph(struct ph__page *page, const struct ph__trainer *
     return PH_OK;
 }
 
-/* ---- section "operators": where a step's time goes, by the profile of the steps that were measured ---- */
+/* ---- section "operators": time by operator, from the profile of the measured steps ---- */
 
 struct row {
     const char *name, *entry;
@@ -218,7 +218,7 @@ static void add_profile(struct row *row, const struct ph__node_profile *profile)
     row->profile.cost.bytes += profile->cost.bytes;
 }
 
-/* Finds the row of that name among the first `count`, or adds one behind them. */
+/* Finds the row of that name among the first `count`, or appends one. */
 static struct row *row_of(struct row *rows, size_t *count, const char *name)
 {
     for (size_t i = 0; i < *count; i++)
@@ -228,7 +228,7 @@ static struct row *row_of(struct row *rows, size_t *count, const char *name)
     return &rows[(*count)++];
 }
 
-/* Lists rows by operator, or one a node; (num_nodes) at most, dearest first. */
+/* Lists rows by operator, or one a node; (num_nodes) at most, slowest first. */
 static size_t gather(const struct ph_executor *executor, bool is_by_operator, struct row *rows)
 {
     const struct ph__graph *graph = &executor->program->graph;
@@ -310,7 +310,7 @@ static void tell_steps(const struct ph__run_statistics *statistics, char note[25
     else
         snprintf(note, 256,
             "Measured on %" PRIu64 " of the %" PRIu64 " training steps that this process took: some at the "
-                                                      "beginning but not the very first, then one in many.",
+            "beginning but not the very first, then one in many.",
             statistics->profiled_steps, statistics->taken_steps);
 }
 

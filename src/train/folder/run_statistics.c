@@ -4,8 +4,8 @@
 
 #include "base/memory/memory.h"
 
-#define PROFILED_AT_FIRST 16 /* steps, the first one apart */
-#define PROFILE_STRIDE 64    /* of those behind */
+#define PROFILED_AT_FIRST 16 /* steps after the very first one */
+#define PROFILE_STRIDE 64    /* later, one step in so many */
 
 ph_status ph__run_statistics_init(
     const struct ph_model_features *features, struct ph__run_statistics *statistics_out)

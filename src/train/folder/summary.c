@@ -54,9 +54,9 @@ static const struct ph__json_field summary_fields[] = {
     {"checkpoint_sha256", PH_JSON_TEXT, SUMMARY(checkpoint_sha256),
         sizeof((struct ph_train_summary *)0)->checkpoint_sha256},
 };
-#define NUM_OUTCOME_FIELDS 1 /* of summary_fields, the last one: written behind the metrics */
+#define NUM_OUTCOME_FIELDS 1 /* the last field of summary_fields is written behind the metrics */
 
-/* ---- how it ended ---- */
+/* ---- end of training ---- */
 
 static const char *const end_names[] = {
     [PH_ENDED_BY_UNKNOWN] = "",
@@ -163,7 +163,7 @@ void ph__summary_count_bad_rows(struct ph_train_summary *summary, const struct p
 
 /* ---- reading ---- */
 
-/* The key that is missing, or NULL. A metric that was not measured is null. */
+/* Returns the missing key, or NULL. A metric that was not measured is null in the file. */
 static const char *get_metrics(
     const struct ph__json *object, const char *what, bool *has_out, struct ph_metrics *metrics_out)
 {

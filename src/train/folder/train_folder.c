@@ -19,14 +19,14 @@
 #include "train/job_rows.h"
 #include "train/observer.h"
 
-/* A name in the folder, which fits: ph__trainer_open_folder has checked its length. */
+/* Writes the path of a name in the folder. It fits: ph__trainer_open_folder has checked the length. */
 static const char *path_in(const char *folder, const char *name, char path[PH_CHECKPOINT_PATH_BYTES])
 {
     snprintf(path, PH_CHECKPOINT_PATH_BYTES, "%s/%s", folder, name);
     return path;
 }
 
-/* ---- may it? ---- */
+/* ---- checking the folder ---- */
 
 static ph_status note_entry(void *argument, const char *name)
 {
@@ -35,7 +35,7 @@ static ph_status note_entry(void *argument, const char *name)
     return PH_OK;
 }
 
-/* There is no checkpoint: one has not been written yet, or this is something else. */
+/* Checks that a training without a checkpoint has begun in the folder, and has not finished. */
 static ph_status check_has_begun(const char *folder)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
@@ -71,7 +71,8 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
 
 /* ---- the newest checkpoint ---- */
 
-/* Each rank reads its share of the files. */
+/* Checks that the best model is undamaged and belongs to the checkpoint; each rank reads its share of the
+ * files. */
 static ph_status check_best(void *context, const struct ph__meanwhile *meanwhile)
 {
     const struct ph__trainer *trainer = context;
@@ -96,7 +97,7 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
     return ph__comm_work_by_all(trainer->ranks.comm, check_best, trainer);
 }
 
-/* Ranks that see different checkpoints have not one folder. */
+/* PH_ERROR_CONFIG when ranks see different checkpoints, and so do not share one folder. */
 static ph_status agree_on_list(const struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
 {
     struct ph__arena arena = {0};
@@ -109,8 +110,8 @@ static ph_status agree_on_list(const struct ph__trainer *trainer, const struct p
     return status;
 }
 
-/* Reads the newest checkpoint that is valid; notes what is wrong with later ones once it is clear that one
- * is. */
+/* Reads the newest valid checkpoint; once one is found, notes what is wrong with the newest one if that was
+ * damaged. */
 static ph_status read_newest(struct ph__trainer *trainer, const struct ph__checkpoint_list *list)
 {
     char problem[768] = "", note[1024];
@@ -129,8 +130,8 @@ static ph_status read_newest(struct ph__trainer *trainer, const struct ph__check
     return ph_fail(PH_ERROR_CHECKPOINT, "no valid checkpoint: %s", problem);
 }
 
-/* What a former part of the training went by may only become more patient: it could not have been as it was.
- */
+/* Checks that limits which the training's former part obeyed have only grown: a smaller one would have
+ * stopped it. */
 static ph_status check_growth(const struct ph__trainer *trainer)
 {
     const struct ph__resumed *was = &trainer->resumed;
@@ -175,7 +176,7 @@ static ph_status check_resumed_settings(const struct ph__trainer *trainer)
     return check_growth(trainer);
 }
 
-/* Sets what this process has and the checkpoint does not carry. */
+/* Sets what the checkpoint does not carry, and turns the executor's profile off unless it is asked for. */
 static ph_status settle(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -190,12 +191,11 @@ static ph_status settle(struct ph__trainer *trainer)
     }
     if (job->profile_path != NULL || job->trace_path != NULL)
         return PH_OK;
-    return ph_executor_profile(trainer->executor, false, 0); /* what a sample costs is known */
+    return ph_executor_profile(trainer->executor, false, 0); /* the cost of a sample is known */
 }
 
-/* Fills the trainer from the newest valid checkpoint of the folder; touches no file. A damaged one is left
- * out with a note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not go with
- * it. */
+/* Fills the trainer from the newest valid checkpoint of the folder; touches no file. Skips a damaged one with
+ * a note. PH_ERROR_CHECKPOINT when none is valid, PH_ERROR_CONFIG when the settings do not fit it. */
 static ph_status resume_newest(struct ph__trainer *trainer)
 {
     struct ph__checkpoint_list list;
@@ -243,7 +243,7 @@ static ph_status begin(struct ph__trainer *trainer)
         job->folder, (struct ph__event_place){0}, job->train->tensorboard, &trainer->metrics_log);
 }
 
-/* Compares this rank's data with the checkpoint's fingerprint: each rank may have files of its own. */
+/* Compares this rank's data with the checkpoint's fingerprint: each rank may have its own files. */
 static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhile)
 {
     struct ph__trainer *trainer = context;
@@ -261,7 +261,7 @@ static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhi
     return PH_OK;
 }
 
-/* The fingerprint goes on with the first rank, which saves it. */
+/* Checks the data on all ranks, and keeps the fingerprint on the first rank, which saves it. */
 static ph_status resume_data(struct ph__trainer *trainer)
 {
     PH_TRY(ph__comm_work_by_all(trainer->ranks.comm, compare_data, trainer));
@@ -270,8 +270,7 @@ static ph_status resume_data(struct ph__trainer *trainer)
     return PH_OK;
 }
 
-/* The checkpoint's best model, which has been looked at, under its first name: whatever has become of that.
- */
+/* Links the checkpoint's best model, which was checked, to DIR/model.safetensors, whatever is there now. */
 static ph_status put_model_back(const struct ph__trainer *trainer)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
@@ -281,9 +280,9 @@ static ph_status put_model_back(const struct ph__trainer *trainer)
     return ph__checkpoint_link(path, trainer->model_path);
 }
 
-/* The best model of the checkpoint and the lines of metrics.jsonl up to it; a summary belongs to an end that
- * is no longer the end. Checkpoints behind this one were found damaged: they go, so that they are not counted
- * as kept. */
+/* Restores the best model of the checkpoint and the lines of metrics.jsonl up to it, and removes
+ * summary.json, which describes an end that no longer holds. Checkpoints after this one were found damaged:
+ * they are removed, so that they do not count as kept. */
 static ph_status put_back(struct ph__trainer *trainer)
 {
     const char *folder = trainer->job->folder;
@@ -302,9 +301,9 @@ static ph_status put_back(struct ph__trainer *trainer)
     return ph__metrics_log_open(folder, place, trainer->job->train->tensorboard, &trainer->metrics_log);
 }
 
-/* Whether nothing is left to do, and what summary.json says of a training that is over. One that is lost or
- * damaged is made once more, by a training that has no step left. As the first rank finds it: where another
- * one cannot read it, all fail. */
+/* Reads summary.json if the training is over, as the first rank finds it; when another rank cannot read it,
+ * all fail. *has_ended_out: nothing is left to do. A lost or damaged summary is made again, by a training
+ * without any step left. */
 static ph_status read_end(struct ph__trainer *trainer, struct ph_train_summary *ended_out,
     struct ph__split_bad_rows *bad_rows_out, bool *has_ended_out)
 {

@@ -1,4 +1,4 @@
-/* The loop: epochs of steps, and what follows each step and each epoch. */
+/* The loop: epochs of steps, and the work after each step and each epoch. */
 #include "train/loop/loop.h"
 
 #include "base/file/stream.h"
@@ -20,7 +20,8 @@ static bool is_profile_wanted(const struct ph__trainer *trainer)
     return trainer->job->profile_path != NULL || trainer->job->trace_path != NULL;
 }
 
-/* Profiling measures the first step in any case: what a sample costs by the operators' rules. */
+/* Takes the cost of a sample by the operators' rules from the first step, which is profiled in any case; then
+ * turns the profile off, unless it is wanted. */
 static ph_status first_step_done(struct ph__trainer *trainer)
 {
     double flops, bytes;
@@ -34,8 +35,7 @@ static ph_status first_step_done(struct ph__trainer *trainer)
     return ph_executor_profile(trainer->executor, false, 0);
 }
 
-/* One step, measured operator by operator where the profile is wanted as a whole, or the report samples it.
- */
+/* Takes one step, profiled by operator where the whole profile is wanted or the report samples this step. */
 static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
 {
     bool is_sampled = !is_profile_wanted(trainer) && ph__run_statistics_profiles_next(&trainer->statistics);
@@ -48,15 +48,15 @@ static ph_status step(struct ph__trainer *trainer, const struct ph_batch *batch)
     return is_sampled ? ph_executor_profile(trainer->executor, false, 0) : PH_OK;
 }
 
-/* The training's end by max_steps evaluates a model that a longer one would not have evaluated: its
- * checkpoint is of before that, so that it can be resumed with more steps. */
+/* Ends the training by max_steps. Saves before the evaluation that follows: a longer training would not make
+ * that one, and the checkpoint can be resumed with more steps. */
 static ph_status end_by_steps(struct ph__trainer *trainer, bool *is_stop)
 {
     *is_stop = true;
     return trainer->saved_step == trainer->summary.steps ? PH_OK : ph__trainer_save_at_end(trainer);
 }
 
-/* All that follows a step's arithmetic, and the first thing that a training resumed in an epoch does. */
+/* Does all that follows a step's arithmetic; a training that resumes within an epoch does this first. */
 static ph_status follow_step(struct ph__trainer *trainer, bool *is_stop)
 {
     const struct ph_train_settings *settings = trainer->job->train;
@@ -81,7 +81,7 @@ static void count_step(struct ph__trainer *trainer, const struct ph_batch *batch
     ph__rank_trace_step(trainer->executor->trace, &trainer->figures, trainer->summary.steps);
 }
 
-/* Gives the signal that has come to this process; 0: none. */
+/* Returns the signal that this process has received; 0: none. */
 static int signal_of(const struct ph__trainer *trainer)
 {
     const volatile int *stop_signal = trainer->job->stop_signal;
@@ -128,16 +128,16 @@ static ph_status wait_batch(
     return status;
 }
 
-/* What there is no batch for: a signal counts for more than what goes wrong with the data behind it, since it
- * may have ended the program that they come from. Several ranks read no data of programs, and stop behind a
- * step alone. */
+/* Handles a failure to get a batch. A signal takes precedence over the error, which it may have caused by
+ * ending the program that supplies the data. With several ranks no program supplies data, and signals are
+ * handled after a step alone. */
 static ph_status data_failed(struct ph__trainer *trainer, ph_status status)
 {
     const int signal = signal_of(trainer);
     return signal != 0 && trainer->ranks.world_size == 1 ? ph__trainer_stop(trainer, signal) : status;
 }
 
-/* Until the data end, or the training does. */
+/* Trains on batches until the data or the training ends. */
 static ph_status train_batches(struct ph__trainer *trainer, struct ph_batches *batches, bool *is_stop)
 {
     while (!*is_stop) {
@@ -180,7 +180,7 @@ static ph_status open_and_train(struct ph__trainer *trainer, bool *is_stop)
     return status;
 }
 
-/* A training that ends within an epoch evaluates, too. */
+/* Trains an epoch or the rest of one, and evaluates, also when the training ends within the epoch. */
 static ph_status train_epoch(struct ph__trainer *trainer, bool *is_stop)
 {
     bool is_from_start = !trainer->is_in_epoch;
@@ -218,7 +218,7 @@ static ph_status train_all(struct ph__trainer *trainer)
 
 /* ---- the end ---- */
 
-/* All ranks' in one file. */
+/* Writes the trace of all ranks into one file. */
 static ph_status write_rank_trace(const struct ph__trainer *trainer)
 {
     struct ph__rank_trace_sources sources = {.trace = trainer->executor->trace,
@@ -268,7 +268,7 @@ static ph_status write_profile(const struct ph__trainer *trainer)
     return ph__writer_end(writer, print_profile(trainer, writer));
 }
 
-/* Takes `ranks`, which may be NULL. */
+/* Writes summary.json and the profile. ranks: taken over; may be NULL. */
 static ph_status write_end(struct ph__trainer *trainer, struct ph__json *ranks)
 {
     char path[PH_MODEL_PATH_BYTES];
@@ -327,7 +327,8 @@ static ph_status finish(struct ph__trainer *trainer)
     return ph__ranks_all(&trainer->ranks, write_all(trainer));
 }
 
-/* What ended the training is what is to be known of it: not that there is no report, either. */
+/* Writes the report of a training that failed, and reports that failure again: it matters more than a missing
+ * report. */
 static void report_as_far_as_it_got(struct ph__trainer *trainer, ph_status status)
 {
     char why[1024];
@@ -357,7 +358,7 @@ static void tell_end(const struct ph__trainer *trainer, struct ph_train_summary 
     ph__buffer_set(first->test, trainer->bad_rows.test.first);
 }
 
-/* Others hear of it before what they exchange with this rank is torn down. */
+/* Tells the other ranks of a failure before this rank tears down its connections. */
 static ph_status tell_others(const struct ph_train_job *job, ph_status status)
 {
     return status != PH_OK && job->comm != NULL ? ph_comm_fail(job->comm, status) : status;

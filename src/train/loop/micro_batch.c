@@ -48,7 +48,6 @@ static ph_status reserve(
                                      : PH_OK;
 }
 
-/* Ids of the samples [first, last). */
 static size_t count_ids(const struct ph_batch *whole, size_t first, size_t last)
 {
     size_t num_ids = 0;
@@ -59,7 +58,7 @@ static size_t count_ids(const struct ph_batch *whole, size_t first, size_t last)
     return num_ids;
 }
 
-/* The bags of a feature; returns the ids so far. */
+/* Copies the bags of a feature behind the num_ids ids so far; returns the ids after them. */
 static size_t cut_feature(struct ph__micro_batch *micro, const struct ph_batch *whole, size_t feature,
     size_t first, size_t last, size_t num_ids)
 {

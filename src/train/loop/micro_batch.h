@@ -1,18 +1,18 @@
-/* Micro-batches: the parts of a step's batch that are bound one after the other where
- * train.accumulation_steps cuts it.
+/* Micro-batches: the parts of a step's batch, bound one after the other, that train.accumulation_steps cuts
+ * it into.
  *
- * The samples of a batch are cut in order into parts of sizes that differ by one at most. Where several ranks
- * have them, each cuts its own, and what is over goes to the last part, so that of each part the ranks have
- * what they would have of a batch of its size: rank r of W the samples [n r / W, n (r + 1) / W) of its n. */
+ * The samples of a batch are cut in order into parts whose sizes differ by at most one. With several ranks,
+ * each cuts its own samples, and the remainder goes to the last part: of a part of n samples, rank r of W
+ * then has [n r / W, n (r + 1) / W), as of a batch of that size. */
 #ifndef PH_TRAIN_MICRO_BATCH_H
 #define PH_TRAIN_MICRO_BATCH_H
 
 #include "phloem/status.h"
 #include "phloem/tensor.h"
 
-/* Zero-initialised; to be finished. */
+/* Zero-initialised; call fini. */
 struct ph__micro_batch {
-    struct ph_batch batch; /* of the latest cut, borrowed from the whole one and from here */
+    struct ph_batch batch; /* the latest part, borrowed from the whole batch and from the arrays below */
     int32_t *lengths;
     uint32_t *offsets;
     int64_t *ids;
@@ -22,17 +22,18 @@ struct ph__micro_batch {
 
 void ph__micro_batch_fini(struct ph__micro_batch *micro);
 
-/* Into how many parts a batch is cut: `wanted`, but no more than any rank has samples, and one at least. */
+/* Returns the number of parts that a batch is cut into: `wanted`, but at least one, and no more than the
+ * samples of the rank that has the fewest. */
 size_t ph__micro_batch_count(const struct ph_batch *whole, size_t world_size, size_t wanted);
-/* Samples of a rank that the largest part has at most, of a batch of which it has num_samples. */
+/* Returns the most samples of a rank that a part may have, for a batch of which the rank has num_samples. */
 size_t ph__micro_batch_most_samples(size_t num_samples, size_t world_size, size_t wanted);
 
-/* Part `number` of `count`; of one part the whole as it is. Allocates where a part is larger than any before.
- * PH_ERROR_MEMORY. */
+/* Makes part `number` of `count` micro->batch; with one part that is the whole. Allocates where a part is
+ * larger than any before. PH_ERROR_MEMORY. */
 ph_status ph__micro_batch_cut(struct ph__micro_batch *micro, const struct ph_batch *whole, size_t world_size,
     size_t number, size_t count);
 
-/* Of a batch's labels: known ones, each by the weight of its sample. */
+/* Sums the weights of a batch's known labels, each by its sample's weight. */
 double ph__batch_weight(const struct ph_batch *batch);
 
 #endif

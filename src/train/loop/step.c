@@ -1,4 +1,4 @@
-/* One step of a training: a batch is scored ahead, where the training is online, then learnt from. */
+/* One step of a training: scores a batch ahead, if the training is online, then learns from it. */
 #include "train/loop/loop.h"
 
 #include <inttypes.h>
@@ -61,7 +61,7 @@ void ph__state_snapshot_fini(struct ph__state_snapshot *snapshot)
     *snapshot = (struct ph__state_snapshot){0};
 }
 
-/* ---- scores ahead ---- */
+/* ---- scoring ahead ---- */
 
 static ph_status log_window(struct ph__trainer *trainer)
 {
@@ -70,7 +70,8 @@ static ph_status log_window(struct ph__trainer *trainer)
     return ph__metrics_log_window(&trainer->metrics_log, trainer->epoch, trainer->summary.steps, &window);
 }
 
-/* (B,T) of this rank's samples, by the micro-batches that they are learnt from in. */
+/* Scores this rank's samples by the micro-batches that they are learnt in. logits_out: (B,T), borrowed from
+ * the trainer. */
 static ph_status score_parts(
     struct ph__trainer *trainer, const struct ph_batch *batch, size_t num_parts, const ph_real **logits_out)
 {
@@ -90,7 +91,7 @@ static ph_status score_parts(
     return PH_OK;
 }
 
-/* Adds rows of all ranks in their order, however many there are. */
+/* Adds the rows of all ranks in their order, and reports each window that they fill. */
 static ph_status add_rows(struct ph__trainer *trainer, const struct ph_batch *batch, const ph_real *logits)
 {
     PH_TRY(ph__gathered_scores_replace(&trainer->scored_ahead, trainer->ranks.comm, &batch, &logits));
@@ -127,7 +128,7 @@ ph_status ph__trainer_end_stream(struct ph__trainer *trainer)
 
 /* ---- micro-batches ---- */
 
-/* Fails, or undoes what the forward pass carried on, as the policy says. */
+/* Fails, or undoes the forward pass's changes to the state and counts a skipped step, by the policy. */
 static ph_status not_finite(struct ph__trainer *trainer, const char *what, double value)
 {
     if (trainer->job->train->non_finite == PH_NON_FINITE_STOP)
@@ -141,12 +142,12 @@ static ph_status not_finite(struct ph__trainer *trainer, const char *what, doubl
     return PH_OK;
 }
 
-/* A step's batch, and what is known of it so far. */
+/* A step in progress. */
 struct step {
     const struct ph_batch *batch;
     size_t num_micro_batches;
-    double weight; /* of its labels, on all ranks; of one micro-batch nobody asks */
-    double loss;   /* of the micro-batches so far, in shares of the batch's */
+    double weight; /* of the batch's labels, on all ranks; 0 with one micro-batch */
+    double loss;   /* of the micro-batches so far, each by its share of the batch */
     bool is_finite;
 };
 
@@ -180,7 +181,7 @@ static ph_status bind(struct ph__trainer *trainer, const struct step *step, size
     return PH_OK;
 }
 
-/* What the loss of the micro-batch that is bound counts for in the batch's. */
+/* Gives the bound micro-batch's share of the batch's loss. */
 static ph_status share_of_loss(const struct ph__trainer *trainer, const struct step *step, double *share_out)
 {
     double weight;
@@ -209,7 +210,7 @@ static ph_status forward(struct ph__trainer *trainer, struct step *step)
     return PH_OK;
 }
 
-/* Gradients of the batch, unless a loss is not finite. */
+/* Makes the gradients of the batch, unless a loss is not finite. */
 static ph_status differentiate(struct ph__trainer *trainer, struct step *step)
 {
     for (size_t i = 0; i < step->num_micro_batches && step->is_finite; i++) {

@@ -1,4 +1,4 @@
-/* Makes and tears down a training. */
+/* Creates and destroys a training. */
 #include "train/loop/loop.h"
 
 #include <math.h>
@@ -18,10 +18,10 @@
 
 #define TRACE_EVENTS 100000
 
-/* The largest batch that there will be, told by the first one: only the last of the data may be smaller. */
+/* The largest batch, known from the first one: only the last batch of the data may be smaller. */
 struct batch_size {
     size_t num_samples;
-    size_t num_ids; /* with an eighth to spare unless each bag holds one id */
+    size_t num_ids; /* an eighth more than in the first batch, unless each bag holds one id */
 };
 
 static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse)
@@ -31,7 +31,7 @@ static struct batch_size size_by(const struct ph_batch *first, size_t num_sparse
     return (struct batch_size){first->num_samples, (size_t)ceil(num_ids)};
 }
 
-/* Ends the training after a signal; steps of a former part of it are saved already. */
+/* Ends the training after a signal; the steps of a former part are saved already. */
 static ph_status check_signal(const struct ph__trainer *trainer)
 {
     const volatile int *stop_signal = trainer->job->stop_signal;
@@ -60,7 +60,7 @@ static ph_status estimate_batch(const struct ph__trainer *trainer, struct batch_
 {
     const struct ph_train_job *job = trainer->job;
     if (ph__job_rows_flow(ph__job_train(job))) {
-        /* nothing can be looked at before: one id a bag, and growth where there are more */
+        /* a pipe cannot be read ahead: assume one id a bag, and grow where there are more */
         size_t num_samples = (size_t)job->train->batch_size;
         *size_out = (struct batch_size){num_samples, num_samples * trainer->features.num_sparse};
         return PH_OK;
@@ -89,7 +89,7 @@ static struct batch_size micro_size(const struct ph__trainer *trainer, struct ba
     return (struct batch_size){num_samples, (size_t)ceil((double)whole.num_ids * share)};
 }
 
-/* Checks that the training fits by itself, and beside the other ranks of its host. */
+/* Checks that the training fits into memory, alone and beside the other ranks of its host. */
 static ph_status check_memory(const struct ph__trainer *trainer, uint64_t available_bytes)
 {
     const struct ph_train_memory *memory = &trainer->summary.memory;
@@ -98,7 +98,7 @@ static ph_status check_memory(const struct ph__trainer *trainer, uint64_t availa
                                        : PH_OK;
 }
 
-/* Counts the model's parameters, however many ranks have it. */
+/* Counts the model's parameters, each once however many ranks hold it. */
 static uint64_t count_parameters(const struct ph__trainer *trainer)
 {
     const struct ph__plan *plan = &trainer->ranks.plan;
@@ -135,7 +135,7 @@ static ph_status create_learner(struct ph__trainer *trainer, struct batch_size s
     return PH_OK;
 }
 
-/* Samples of a global batch that is scored: as many as are learnt from at once. */
+/* Returns how many samples of a global batch are scored at once: as many as are learnt from at once. */
 static size_t scored_together(const struct ph_train_settings *train)
 {
     const size_t num_parts = ph__num_micro_batches(train);
@@ -166,8 +166,7 @@ static ph_status create_scorer(struct ph__trainer *trainer, struct batch_size si
     return ph_scorer_create(&options, &trainer->scorer);
 }
 
-/* Checks that rows which are wanted later have the schema's columns and a first batch: before hours of steps.
- */
+/* Checks that rows needed later have the schema's columns and a first batch, before hours of steps. */
 static ph_status check_rows(const struct ph__trainer *trainer, struct ph__job_rows rows)
 {
     const struct ph_train_job *job = trainer->job;
@@ -189,8 +188,8 @@ static ph_status look_at_labels(void *context, const struct ph__meanwhile *meanw
     return ph__label_check_look(context, meanwhile);
 }
 
-/* Looks for labels before the first step, but where rows are read once: those are looked at as they are
- * learnt from. A training that resumes is taken to have met its labels. */
+/* Checks before the first step that each label has a value. Rows that can be read only once are checked while
+ * they are learnt from; a resumed training has passed before. */
 static ph_status check_labels(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -203,14 +202,14 @@ static ph_status check_labels(struct ph__trainer *trainer)
                : ph__label_check_look(job, &(struct ph__meanwhile){0});
 }
 
-/* Lets the first rank look, before any writes there, and tells the others what there is. */
+/* Lets the first rank check the folder, before any rank writes there, and tells the others whether it has a
+ * checkpoint. */
 static ph_status look_at_folder(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
     if (ph__ranks_is_first(&trainer->ranks)) {
         PH_TRY(ph__directory_create(job->folder));
-        PH_TRY(ph__directory_lock(
-            job->folder, &trainer->lock)); /* before it is looked at: another may be at work */
+        PH_TRY(ph__directory_lock(job->folder, &trainer->lock)); /* first: another process may be at work */
         PH_TRY(ph_train_check_folder(job->folder, job->is_resumed, &trainer->has_checkpoint));
     }
     struct ph__ranks_moment moment = {.is_due = trainer->has_checkpoint};

@@ -1,4 +1,4 @@
-/* Evaluations while a training runs and at its end, and the best model. */
+/* Evaluations during a training and at its end, and the best model. */
 #include "train/loop/loop.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static ph_status write_model(struct ph__trainer *trainer, const char *path, cons
     return status;
 }
 
-/* Reads the best model back into store and state, as it was saved. */
+/* Reads the best model back into store and state. */
 static ph_status load_best(struct ph__trainer *trainer)
 {
     const char *path = trainer->model_path;
@@ -42,7 +42,7 @@ static ph_status load_best(struct ph__trainer *trainer)
     return status;
 }
 
-/* Makes the model as it is now the one in DIR/model.safetensors. */
+/* Saves the current model as DIR/model.safetensors. */
 static ph_status save_best(struct ph__trainer *trainer)
 {
     const struct ph_train_job *job = trainer->job;
@@ -65,8 +65,8 @@ static bool are_numbers(const struct ph_metrics *metrics)
     return metrics->num_samples == 0 || !isnan(metrics->logloss);
 }
 
-/* Checks, by train.non_finite, that scores of trainer->metrics, just measured on `what`, were numbers: else
- * PH_ERROR_DIVERGED. */
+/* PH_ERROR_DIVERGED when scores just measured on `what` (trainer->metrics) are not numbers, unless
+ * train.non_finite is skip. */
 static ph_status check_scores(const struct ph__trainer *trainer, const char *what)
 {
     bool are_all_numbers = true;
@@ -97,8 +97,8 @@ static void note_incomparable(struct ph__trainer *trainer)
     ph__trainer_note(trainer, note);
 }
 
-/* Makes the last model the best where no evaluation has chosen one: for want of data.valid, or of both
- * classes there. PH_ERROR_DIVERGED when its scores are no numbers. */
+/* Saves the last model as the best where no evaluation has chosen one: data.valid is missing, or its labels
+ * lack a class. PH_ERROR_DIVERGED when its scores are not numbers. */
 static ph_status keep_last(struct ph__trainer *trainer)
 {
     const struct ph_train_summary *summary = &trainer->summary;
@@ -114,7 +114,8 @@ static ph_status keep_last(struct ph__trainer *trainer)
     return save_best(trainer);
 }
 
-/* Without validation data the latest model is the one to keep. */
+/* Measures the model on data.valid and lets the protocol decide. Without validation data the latest model is
+ * the best. */
 static ph_status measure(struct ph__trainer *trainer, struct ph__decision *decision_out)
 {
     const struct ph_train_job *job = trainer->job;
@@ -170,8 +171,7 @@ ph_status ph__trainer_test_best(struct ph__trainer *trainer)
     const struct ph__evaluation_details details = ph__run_statistics_test(&trainer->statistics);
     PH_TRY(ph__scorer_evaluate(trainer->scorer, ph__job_test(trainer->job), trainer->job->stop_signal,
         &signal, trainer->metrics, &trainer->bad_rows.test, &details));
-    if (signal !=
-        0) /* the weights are the best ones now, but the last ones were saved at the training's end */
+    if (signal != 0) /* the last weights were saved at the training's end */
         return ph__trainer_stop_saved(trainer, signal);
     PH_TRY(ph__rows_learnt_sum(
         trainer->ranks.comm, trainer->statistics.coverage.num_features, trainer->statistics.test_ids));

@@ -6,7 +6,7 @@
 
 #define FIRST_EDGE (-8.0)
 #define BINS_A_UNIT 8
-#define MAX_COUNT ((int64_t)1 << 53) /* of a bin: more samples than there are */
+#define MAX_COUNT ((int64_t)1 << 53) /* samples of a bin: more than any data has */
 
 static size_t bin_of(double score)
 {
@@ -63,7 +63,7 @@ size_t ph__calibration_group(
 size_t ph__calibration_join(struct ph__calibration_bin *groups, size_t num_groups)
 {
     size_t num_joined = 0;
-    bool is_open = false; /* the last of the joined lacks a positive */
+    bool is_open = false; /* the last of the joined groups lacks a positive */
     for (size_t i = 0; i < num_groups; i++) {
         if (is_open)
             add_bin(&groups[num_joined - 1], &groups[i]);
@@ -81,7 +81,7 @@ size_t ph__calibration_join(struct ph__calibration_bin *groups, size_t num_group
 /* (p + z^2/2n +- z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 + z^2/n) */
 void ph__rate_interval(double positives, double count, double *low_out, double *high_out)
 {
-    const double z = 1.959963984540054; /* of the normal distribution 95% lies within */
+    const double z = 1.959963984540054; /* 95% of the normal distribution lies within +-z */
     double rate = positives / count, scale = 1 + z * z / count;
     double middle = (rate + z * z / (2 * count)) / scale;
     double half = z * sqrt(rate * (1 - rate) / count + z * z / (4 * count * count)) / scale;
@@ -108,7 +108,7 @@ struct ph__json *ph__calibration_json(const struct ph__calibration *calibration)
     return bins;
 }
 
-/* Of `count` numbers from 0 to 1; false too where it is no number. */
+/* Returns true when `sum` can be the sum of `count` numbers from 0 to 1; false for NaN. */
 static bool is_sum(double sum, int64_t count)
 {
     return sum >= 0 && sum <= (double)count;

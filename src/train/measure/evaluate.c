@@ -49,14 +49,14 @@ static ph_status gather(struct ph__gathered_scores *gathered, struct ph_comm *co
         comm, "scores of an evaluation", data, gathered->bytes, all);
 }
 
-/* Counts the samples that this rank is to have. */
+/* Counts the samples that this rank receives. */
 static size_t num_held(
     const struct ph__gathered_scores *gathered, const struct ph_batch *batch, const struct ph__group *world)
 {
     return gathered->are_for_first && world->own > 0 ? 0 : batch->num_global_samples;
 }
 
-/* Fills a rank's three arrays, one behind the other. */
+/* Fills this rank's three arrays, one behind the other. */
 static void fill_sent(
     struct ph__gathered_scores *gathered, const struct ph_batch *batch, const ph_real *logits)
 {
@@ -85,7 +85,7 @@ static void take_apart(
     }
 }
 
-/* Sends this rank's part of a batch and its logits (B,T) to the ranks that are to have them. */
+/* Sends this rank's part of a batch and its logits (B,T) to the ranks that gather them. */
 static ph_status gather_scores(struct ph__gathered_scores *gathered, struct ph_comm *comm,
     const struct ph_batch *batch, const ph_real *logits)
 {
@@ -138,7 +138,7 @@ static void clear_details(const struct ph__evaluation_details *details)
         memset(details->id_counts, 0, details->coverage->num_features * sizeof *details->id_counts);
 }
 
-/* logits (B,T). Ids are counted as far as PH_COVERAGE_IDS of them, which is enough for a share. */
+/* Adds a batch with logits (B,T). Counts ids only up to PH_COVERAGE_IDS, which is enough for a share. */
 static void add_details(const struct ph__evaluation_details *details, const struct ph_batch *batch,
     const struct ph_batch *own, const ph_real *logits, uint64_t num_ids_before)
 {
@@ -151,20 +151,21 @@ static void add_details(const struct ph__evaluation_details *details, const stru
         ph__id_coverage_count(details->coverage, own, details->id_counts);
 }
 
-/* One evaluation: what it goes by, and what it fills. */
+/* An evaluation in progress. */
 struct evaluation {
     struct ph_scorer *scorer;
     struct ph_comm *comm; /* NULL: this process scores alone */
     const volatile int *stop_signal;
     const struct ph__evaluation_details *details; /* NULL: none */
     size_t num_tasks;
-    struct ph__predictions *predictions; /* (T); of several ranks the first one's have all scores */
+    struct ph__predictions *predictions; /* (T); with several ranks, the first rank's have all scores */
     struct ph__gathered_scores gathered;
     uint64_t num_ids;
-    int signal; /* that has ended it; 0: none */
+    int signal; /* the signal that ended the evaluation; 0: none */
 };
 
-/* One that this process has got, or any rank: they stop at one place, or would wait for each other. */
+/* Takes the signal that this process or any rank has received: all ranks stop at the same batch, else they
+ * would wait for each other. */
 static ph_status look_for_signal(struct evaluation *evaluation)
 {
     evaluation->signal = evaluation->stop_signal != NULL ? *evaluation->stop_signal : 0;
@@ -187,7 +188,7 @@ static ph_status score(struct evaluation *evaluation, const struct ph_batch *own
     return PH_OK;
 }
 
-/* Until the end of the file or a signal. */
+/* Scores batches until the end of the file or a signal. */
 static ph_status score_all(struct evaluation *evaluation, struct ph_batches *batches)
 {
     for (;;) {
@@ -209,7 +210,8 @@ void ph__bad_rows_update(struct ph__bad_rows *bad_rows, struct ph_batches *batch
         snprintf(bad_rows->first, sizeof bad_rows->first, "%s", ph_batches_first_bad_row(batches));
 }
 
-/* A signal interrupts the reading of a process alone; ranks read files, which do not make them wait. */
+/* Scores all rows. A signal interrupts the reader only in a process that scores alone: ranks read files,
+ * which never make them wait. */
 static ph_status score_rows(
     struct evaluation *evaluation, struct ph__job_rows rows, struct ph__bad_rows *bad_rows)
 {

@@ -23,7 +23,7 @@ enum event_field {
     EVENT_FILE_VERSION = 3,
     EVENT_SUMMARY = 5,
     EVENT_SESSION_LOG = 7,
-    EVENT_METRICS_BYTES = 1000, /* ours */
+    EVENT_METRICS_BYTES = 1000, /* our own field */
 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2, SESSION_STATUS = 1, SESSION_START = 1 };
 
@@ -34,7 +34,7 @@ static ph_status cannot_write(const char *path)
 
 /* ---- records ---- */
 
-/* A sum of bytes that hold sums is no use: TFRecords turn and shift it. */
+/* Rotates and shifts a checksum, as TFRecords do: sums of bytes that contain plain sums would be weak. */
 static uint32_t masked_checksum(const void *bytes, size_t size)
 {
     uint32_t crc = ph__crc32c(bytes, size);
@@ -101,7 +101,7 @@ ph_status ph__event_file_open(
     const char *folder, struct ph__event_place place, struct ph__event_file *file_out)
 {
     struct ph__event_file file = {0};
-    /* readers take files in the order of their names: by the time */
+    /* readers order files by name, so the name begins with the time */
     snprintf(file.path, sizeof file.path, "%s/" NAME_BEGIN "%010lld" NAME_OURS "%012" PRIu64, folder,
         (long long)time(NULL), place.step);
     file.file = fopen(file.path, "ab");
@@ -158,7 +158,8 @@ static uint64_t read_varint(const unsigned char **at, const unsigned char *end)
     return number;
 }
 
-/* What begin_event has written: a time of 9 bytes, then two integers with their tags. */
+/* Reads the metrics_bytes of an event that begin_event wrote: a time of 9 bytes, then two integers with their
+ * tags. Returns UINT64_MAX for other events. */
 static uint64_t metrics_bytes_of(const unsigned char *event, size_t size)
 {
     const unsigned char *at = event + 9, *end = event + size;
@@ -171,7 +172,8 @@ static uint64_t metrics_bytes_of(const unsigned char *event, size_t size)
     return read_varint(&at, end);
 }
 
-/* The bytes of the whole record that begins there, its event; 0 where there is none or it is damaged. */
+/* Returns the bytes of the whole record that begins there, and gives its event; 0 when there is none or it is
+ * damaged. */
 static size_t read_record(
     const unsigned char *bytes, size_t size, const unsigned char **event_out, size_t *event_size_out)
 {

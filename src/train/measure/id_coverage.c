@@ -70,7 +70,7 @@ void ph__id_coverage_fini(struct ph__id_coverage *coverage)
     *coverage = (struct ph__id_coverage){0};
 }
 
-/* The ids of a feature: its bags lie one behind the other. */
+/* Returns the ids of a feature: its bags lie one behind the other. */
 static const int64_t *ids_of(const struct ph_batch *batch, size_t feature, size_t *count_out)
 {
     size_t first = batch->offsets[feature * batch->num_samples];
@@ -78,7 +78,7 @@ static const int64_t *ids_of(const struct ph_batch *batch, size_t feature, size_
     return batch->ids + first;
 }
 
-/* Sets the bits of the ids; how many were not set before. */
+/* Sets the bits of the ids; returns how many were not set before. */
 static uint64_t mark(uint64_t *seen, const int64_t *ids, size_t count)
 {
     uint64_t num_new = 0;
@@ -93,13 +93,13 @@ static uint64_t mark(uint64_t *seen, const int64_t *ids, size_t count)
 static bool holds_row_0(const int64_t *ids, size_t count)
 {
     bool is_there = false;
-    for (size_t i = 0; i < count; i++) /* without a way out: several at once */
+    for (size_t i = 0; i < count; i++) /* no early exit: several ids at once */
         is_there |= ids[i] == 0;
     return is_there;
 }
 
-/* Most tables have soon been met as a whole, or all but row 0, which a vocabulary may keep for ids to come.
- */
+/* Marks the ids of a feature. Skips tables that are marked as a whole, or all but row 0, which a vocabulary
+ * may keep for ids to come: most tables soon are. */
 static void learn_feature(struct ph__id_coverage *coverage, const struct ph_batch *batch, size_t feature)
 {
     size_t owner = coverage->owner[feature], count;

@@ -8,7 +8,7 @@
 
 #define MIN_PROBABILITY 1e-7
 
-/* NaN stays NaN: fmin and fmax would take it for a probability. */
+/* Returns the cross-entropy; NaN for NaN, which fmin and fmax alone would take for a probability. */
 static double cross_entropy(double label, double probability)
 {
     double p =
@@ -70,7 +70,7 @@ static ph_status reserve(struct ph__predictions *predictions, size_t count)
         (void **)&predictions->groups, &predictions->groups_capacity, count, sizeof *predictions->groups);
 }
 
-/* Counts the kept scores in bins, and keeps none of them. */
+/* Counts the kept scores in bins, and empties them. */
 static ph_status move_to_bins(struct ph__predictions *predictions)
 {
     if (predictions->bins == NULL)

@@ -1,22 +1,22 @@
-/* Predictions collected over a data set, to be measured once it has ended. */
+/* Predictions collected over a data set, and measured at its end. */
 #ifndef PH_TRAIN_METRICS_H
 #define PH_TRAIN_METRICS_H
 
 #include "phloem/train.h"
 #include "tensor/auc.h"
 
-/* What metrics without an order need, row by row. Zero-initialised is empty. */
+/* Sums, row by row, for the metrics that need no order. Zero-initialised is empty. */
 struct ph__metric_sums {
     uint64_t count;
     double loss, predicted, positive;
 };
 
 void ph__metric_sums_add(struct ph__metric_sums *sums, ph_real score, ph_real label);
-/* auc and grouped_auc are NaN. */
+/* Computes the metrics of the sums; auc and grouped_auc are NaN. */
 struct ph_metrics ph__metric_sums_metrics(const struct ph__metric_sums *sums);
 
-/* Scores and labels of one task beyond which the area under the curve is counted in bins. Grouped areas need
- * all. */
+/* Most scores and labels of a task that are kept for an exact AUC; with more, it is counted in bins. A
+ * grouped AUC needs all. */
 #define PH_EXACT_SAMPLES ((size_t)1 << 20)
 
 /* Predictions of one task, in bounded memory unless there are groups. Zero-initialised is empty. */

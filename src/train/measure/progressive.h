@@ -1,9 +1,9 @@
 /* Metrics of rows that are learnt from, while training runs: progressive validation, and the latest samples.
  *
- * Progressive validation: each row is scored before it is learnt from (predict, then train), so that the
- * whole stream is held-out data once. Metrics come by windows of consecutive rows, and over all rows so far:
- * sums that take no memory, and an AUC that is the mean of the windows' (one AUC over all rows would need all
- * scores). Of the first task. */
+ * Progressive validation scores each row before it is learnt from (predict, then train), so that the whole
+ * stream is held-out data once. Metrics come by windows of consecutive rows, and over all rows so far: sums
+ * that take no memory, and an AUC that is the mean of the windows' (one AUC over all rows would need all
+ * scores). Metrics are those of the first task. */
 #ifndef PH_TRAIN_PROGRESSIVE_H
 #define PH_TRAIN_PROGRESSIVE_H
 
@@ -12,16 +12,16 @@
 
 #define PH_PROGRESSIVE_MAX_ROWS 1000000
 
-struct ph__progressive { /* zero-initialised: there is none */
+struct ph__progressive { /* zero-initialised: off */
     size_t window_rows;
-    /* the window at hand */
-    uint64_t first_row;       /* of the stream, from 0 */
+    /* the current window */
+    uint64_t first_row;       /* in the stream, from 0 */
     size_t num_rows;          /* so far */
     size_t count;             /* of them with a known label */
     ph_real *scores, *labels; /* (window_rows), the first `count` are set */
     /* over all rows so far */
     struct ph__metric_sums sums;
-    double auc_sum; /* of windows with both classes, each times its samples */
+    double auc_sum; /* of windows with both classes: AUC times samples */
     uint64_t auc_samples;
 };
 
@@ -47,7 +47,7 @@ static inline bool ph__progressive_is_full(const struct ph__progressive *progres
 ph_status ph__progressive_end_window(
     struct ph__progressive *progressive, struct ph__progressive_window *window_out);
 
-/* Over all windows that have ended. grouped_auc is NaN. */
+/* Returns the metrics over all windows that have ended. grouped_auc is NaN. */
 struct ph_metrics ph__progressive_metrics(const struct ph__progressive *progressive);
 
 /* ---- the latest training samples' scores, for an AUC while training runs ---- */

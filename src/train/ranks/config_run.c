@@ -5,10 +5,10 @@
 #include "train/observer.h"
 #include "train/ranks/job_agreement.h"
 
-/* What the observer's functions need. */
+/* Context of the observer's functions. */
 struct watch {
     const struct ph__config_run *run;
-    const char *config_path; /* where the effective config goes */
+    const char *config_path; /* path that the effective config is written to */
 };
 
 static ph_status show_progress(void *context, const struct ph_train_progress *progress)
@@ -28,8 +28,8 @@ static bool is_alone(const struct ph__config_run *run)
     return run->comm == NULL || ph_comm_world_size(run->comm) == 1;
 }
 
-/* Tells whether the process may end at once as long as it has learnt nothing. One of several ranks would
- * leave the others waiting, and one with a hub would leave a service there. */
+/* Returns true when a signal may end the process at once, while nothing is learnt: not with
+ * several ranks, which would be left waiting, nor with a hub, where a service would be left. */
 static bool may_end_at_once(const struct ph__config_run *run)
 {
     return is_alone(run) && run->reducer == NULL;
@@ -41,8 +41,8 @@ static void watch_signals(const struct ph__config_run *run, bool is_on)
         run->signals.watch(is_on);
 }
 
-/* The folder is there and locked from now on. Another training may have come and gone in it while the encoder
- * was learnt. */
+/* Starts the training once its folder exists and is locked. Checks the folder again: another training may
+ * have come and gone in it while the encoder was learnt. */
 static ph_status start(void *context)
 {
     const struct watch *watch = context;
@@ -55,7 +55,7 @@ static ph_status start(void *context)
     return ph_config_write(watch->run->config, watch->config_path);
 }
 
-/* A training that resumes keeps its encoder, whatever has become of the file that it was made from. */
+/* Makes the encoder. A resumed training loads its own, whatever has become of its source file. */
 static ph_status make_encoder(const struct watch *watch, struct ph_encoder **encoder_out)
 {
     const struct ph__config_run *run = watch->run;

@@ -14,7 +14,7 @@
 #include "train/job_rows.h"
 
 #define BLOCK_BYTES 65536u
-#define NUM_BLOCKS 4 /* that are looked at in a file, the first and the last among them */
+#define NUM_BLOCKS 4 /* read of each file, the first and the last among them */
 
 #define MOST_BYTES ((size_t)1 << 30) /* of a text */
 
@@ -51,7 +51,7 @@ static ph_status compare(struct lines *lines, struct ph_comm *comm)
     return status;
 }
 
-/* Compares what has been written, where all of it has, and ends it. */
+/* Compares what was written, if all of it was, and frees the lines. */
 static ph_status end(struct lines *lines, struct ph_comm *comm, ph_status status)
 {
     if (status == PH_OK)
@@ -61,7 +61,7 @@ static ph_status end(struct lines *lines, struct ph_comm *comm, ph_status status
     return status;
 }
 
-/* The first digits of a sum, which are enough for people to tell two apart. */
+/* Adds the first digits of a sum, which are enough for people to tell two apart. */
 static ph_status add_sum(struct lines *lines, const char *name, const char hex[65])
 {
     char digits[17] = "";
@@ -84,11 +84,11 @@ static ph_status add_place(struct lines *lines, const char *folder, bool is_resu
 
 /* ---- data ---- */
 
-/* Of all the files that a path stands for. */
+/* A sample of all the files that a path stands for. */
 struct sample {
     size_t num_files;
     uint64_t num_bytes;
-    uint64_t sums[1 + NUM_BLOCKS]; /* so far, then of the file at hand */
+    uint64_t sums[1 + NUM_BLOCKS]; /* [0]: of all files so far; then of the current file's blocks */
 };
 
 static ph_status sample_blocks(
@@ -165,10 +165,10 @@ static ph_status add_table(struct lines *lines, const struct ph__plan_table *tab
     return add_lines(lines, "\n");
 }
 
-/* ---- all three ---- */
+/* ---- runs, jobs and plans ---- */
 
-/* Sums over all of a gradient, as for clipping, round as the kernels add: with others a rank's own copy of
- * what is on all ranks would drift away from theirs. */
+/* Adds the instruction set. Sums over all of a gradient, as for clipping, round as the kernels add: with
+ * another set a rank's copy of replicated parameters would drift away from the others'. */
 static ph_status add_isa(struct lines *lines)
 {
     enum ph__isa isa;

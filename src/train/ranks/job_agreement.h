@@ -1,10 +1,10 @@
-/* Checks, before anything is learnt, that the ranks of a job are about to do the same thing: that none of
- * them works by another config, program or data than the others. PH_ERROR_CONFIG on all ranks names what
- * differs, between which of them.
+/* Checks, before anything is learnt, that the ranks of a job are about to do the same thing: none of them may
+ * have another config, program or data. PH_ERROR_CONFIG on all ranks names what differs, and between which
+ * ranks.
  *
- * A rank's own are threads, data.prefetch, where its files are (not what is in them), what it prints and
- * profiles, and where its trace goes (not whether there is one). Files are compared by their sizes and a few
- * blocks of their bytes: a cheap look that finds other data, not every other byte; prepared data by their
+ * Each rank may have its own threads, data.prefetch, paths of files (not their contents), output, profile,
+ * and path of its trace (but all write one, or none). Files are compared by their sizes and a few blocks of
+ * bytes: a cheap check that finds other data, but not every changed byte; prepared data is compared by its
  * manifest, which has the sums of all parts. */
 #ifndef PH_TRAIN_JOB_AGREEMENT_H
 #define PH_TRAIN_JOB_AGREEMENT_H
@@ -12,16 +12,16 @@
 #include "plan/plan.h"
 #include "train/config/job_config.h"
 
-/* The program, its instruction set, where the training is and whether it resumes, and the config, key by key:
- * before any data is read. */
+/* Compares the program, its instruction set, the training's folder and whether it resumes, and the config,
+ * key by key. Called before any data is read. */
 ph_status ph__agree_on_run(
     struct ph_comm *comm, const struct ph_config *config, const char *folder, bool is_resumed);
 
-/* What a job has that any program may have given: instruction set, seed, settings, encoder, and what is in
- * the data. */
+/* Compares the parts of a job that any program may have set: instruction set, seed, settings, encoder, and
+ * the contents of the data. */
 ph_status ph__agree_on_job(const struct ph_train_job *job);
 
-/* The plan that each has read or made, table by table. */
+/* Compares the plan that each rank has read or made, table by table. */
 ph_status ph__agree_on_plan(struct ph_comm *comm, const struct ph__plan *plan);
 
 #endif

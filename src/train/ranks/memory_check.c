@@ -53,8 +53,8 @@ struct need {
     uint64_t needed_bytes, available_bytes;
 };
 
-/* Checks the machine of rank `first`. The most that any of its ranks saw free counts: later ones saw what
- * others had taken. */
+/* Checks the machine of rank `first`. Takes the most memory that any of its ranks saw free: later ranks saw
+ * less, since others had taken theirs. */
 static ph_status check_machine(const struct ph_comm *comm, const struct need *needs, size_t first)
 {
     const size_t num_ranks = ph_comm_world_size(comm);

@@ -11,9 +11,9 @@
 
 enum { WORD_BITS = 64 };
 
-/* ---- what this rank writes ---- */
+/* ---- tensors that this rank writes ---- */
 
-/* "slot.s:embedding.user" is of embedding.user. */
+/* Returns the table of a slot, embedding.user for "slot.s:embedding.user"; other names as they are. */
 static const char *table_of(const char *tensor)
 {
     const char *colon = strchr(tensor, ':');
@@ -37,8 +37,7 @@ static void keep_own(const struct ph__ranks *ranks, struct ph__tensor_list *list
 
 /* ---- writing ---- */
 
-/* The texts of all ranks, on each of them: (world), into one block of memory that the first of them begins.
- */
+/* Texts of all ranks, on each of them: (world), in one block of memory, which the first text begins. */
 struct descriptions {
     const char **texts;
     char *bytes;
@@ -85,7 +84,7 @@ static ph_status commit(
     return ph__ranks_all(ranks, status);
 }
 
-/* One that was not finished may stand there, or a file, of a time when the training was alone. */
+/* Begins the folder, in place of an unfinished one or of a file from when the training had one rank. */
 static ph_status begin_folder(const char *draft)
 {
     PH_TRY(ph__checkpoint_remove(draft));
@@ -119,8 +118,8 @@ static ph_status write_folder(
     return status;
 }
 
-/* A file replaces a file in one moment by itself; a folder may stand there, of a time when there were several
- * ranks. */
+/* Writes a file: in place of a file, which is atomic by itself, or of a folder from a time when there were
+ * several ranks. */
 static ph_status write_file(const char *path, const struct ph__tensor_list *list, const char *const *metadata)
 {
     struct ph__arena arena = {0};
@@ -147,7 +146,7 @@ struct reading {
     const struct ph__ranks *ranks;
     const char *path;
     const struct ph__tensor_list *list;
-    struct ph__folder *folder; /* NULL: it has not been opened */
+    struct ph__folder *folder; /* NULL: not opened yet */
 };
 
 static ph_status open_and_check(void *context, const struct ph__meanwhile *meanwhile)
@@ -169,8 +168,8 @@ static ph_status load(void *context, const struct ph__meanwhile *meanwhile)
     return ph__folder_load(reading->folder, reading->list->count, reading->list->tensors);
 }
 
-/* A tensor of the folder that no rank wants is of another model, or of another optimizer's slots; all ranks
- * find the same. */
+/* PH_ERROR_CHECKPOINT when the folder has a tensor that no rank wants: it is of another model, or of another
+ * optimizer's slots. All ranks find the same. wanted: zeroed, a bit a tensor. */
 static ph_status find_other(const struct ph__ranks *ranks, const char *path, const struct ph__folder *folder,
     const struct ph__tensor_list *list, uint64_t *wanted)
 {

@@ -1,26 +1,27 @@
-/* Writes and reads checkpoints of several ranks: a folder that all of them write at once, each what it alone
- * has, and that any number of others reads (store/checkpoint_folder.h). What every rank has – dense
- * parameters, replicated tables, states – the first one writes. All ranks call these alike; a failure of one
- * is a failure of all, which ends the job where it is one of writing: of checkpoints that cannot be read
- * there may be others. */
+/* Writes and reads checkpoints of several ranks: a folder that all ranks write at once, each its own shards,
+ * and that any number of ranks can read (store/checkpoint_folder.h). The first rank writes what every rank
+ * has: dense parameters, replicated tables, states. All ranks call these functions alike; a failure of one is
+ * a failure of all. A failed write ends the job; after a failed read it goes on, since another checkpoint may
+ * be readable. */
 #ifndef PH_TRAIN_RANK_CHECKPOINT_H
 #define PH_TRAIN_RANK_CHECKPOINT_H
 
 #include "store/tensor_list.h"
 #include "train/ranks/ranks.h"
 
-/* Writes the tensors: by several ranks a folder, alone a file. What stands at `path` stays until all of it is
- * on disk, and what one rank fails with leaves it there. metadata as ph_checkpoint_save's, of the first rank.
- * list loses what another rank writes. PH_ERROR_DISK, PH_ERROR_MEMORY, PH_ERROR_PEER. */
+/* Writes the tensors: several ranks write a folder, one alone a file. The former content of `path` stays
+ * until the new one is on disk as a whole, and when a rank fails. metadata: as for ph_checkpoint_save, of the
+ * first rank. Removes from list the tensors that another rank writes. PH_ERROR_DISK, PH_ERROR_MEMORY,
+ * PH_ERROR_PEER. */
 ph_status ph__rank_checkpoint_write(
     struct ph__ranks *ranks, const char *path, struct ph__tensor_list *list, const char *const *metadata);
 
-/* Fills the tensors, parts of them among others, of a folder that has no tensor which no rank wants; the
- * ranks share the work of checking seals. PH_ERROR_CHECKPOINT. */
+/* Fills the tensors, which may be parts of the folder's. The ranks share the work of checking seals.
+ * PH_ERROR_CHECKPOINT, also when the folder has a tensor that no rank wants. */
 ph_status ph__rank_checkpoint_read(
     struct ph__ranks *ranks, const char *path, const struct ph__tensor_list *list);
 
-/* The digest of the model in a folder, on all ranks. */
+/* Gives the digest of the model in a folder, on all ranks. */
 ph_status ph__rank_checkpoint_digest(struct ph__ranks *ranks, const char *path, char hex_out[65]);
 
 #endif

@@ -8,7 +8,8 @@
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 
-/* Of a larger world summary.json has what each rank sends and receives, but not each link. */
+/* In a larger world, summary.json has the bytes that each rank sends and receives, but not those of each
+ * link. */
 enum { MOST_RANKS_OF_LINKS = 64 };
 
 ph_status ph__rank_figures_init(
@@ -48,9 +49,9 @@ void ph__rank_figures_end_step(struct ph__rank_figures *figures, uint64_t num_sa
     ph__comm_profile_end(figures->profile);
 }
 
-/* ---- one rank's ---- */
+/* ---- one rank's figures ---- */
 
-/* As it travels to the first rank. */
+/* Figures of a rank as they travel to the first one. */
 struct one_rank {
     uint64_t host, num_steps, num_samples, num_requested_ids, held_bytes;
     double train_seconds, step_seconds, exposed_seconds, polling_seconds, reader_wait_seconds;
@@ -73,7 +74,7 @@ enum { NUM_ONE_FIELDS = sizeof one_fields / sizeof *one_fields };
 
 /* All operations with one `what`. */
 struct topic {
-    const char *what; /* in the figures' JSON */
+    const char *what; /* name in the figures' JSON */
     double num_operations, sent_bytes, exposed_seconds;
 };
 
@@ -116,11 +117,11 @@ static struct ph__json *own_json(const struct ph__rank_figures *figures, const s
     return object;
 }
 
-/* ---- all ranks', on the first ---- */
+/* ---- all ranks' figures, on the first rank ---- */
 
 struct gathering {
     const struct ph__ranks *ranks;
-    struct ph__json **texts; /* (world_size) what each rank has sent */
+    struct ph__json **texts; /* (world_size) received from each rank */
     struct one_rank *all;    /* (world_size) */
     double *sent, *received; /* (world_size) bytes */
 };
@@ -143,7 +144,7 @@ static ph_status read_one(void *context, size_t rank, const char *text, size_t s
     return PH_OK;
 }
 
-/* ---- what they are together ---- */
+/* ---- figures of all ranks together ---- */
 
 typedef double figure_of(const struct one_rank *rank);
 
@@ -176,7 +177,7 @@ static double sum_of(const struct gathering *gathering, figure_of *figure)
     return sum;
 }
 
-/* The greatest over the mean; not a number where all are 0. */
+/* Returns the greatest figure over the mean; NaN when all are 0. */
 static double imbalance_of(const struct gathering *gathering, figure_of *figure)
 {
     double greatest = 0;
@@ -194,7 +195,7 @@ static struct ph__json *imbalance_json(const struct gathering *gathering)
     return object;
 }
 
-/* How many tables there are of each kind. */
+/* Counts the tables of each kind. */
 static struct ph__json *plan_json(const struct ph__plan *plan)
 {
     struct ph__json *object = ph__json_object();
@@ -236,7 +237,7 @@ static struct ph__json *all_ranks_json(const struct gathering *gathering)
     return array;
 }
 
-/* A row is what a rank has sent to each. */
+/* Makes a row for each rank, of the bytes that it has sent to each. */
 static struct ph__json *links_json(const struct gathering *gathering)
 {
     const size_t world_size = gathering->ranks->world_size;
@@ -251,9 +252,9 @@ static struct ph__json *links_json(const struct gathering *gathering)
     return rows;
 }
 
-/* ---- operations by what they are about ---- */
+/* ---- operations by topic ---- */
 
-/* Adds one to those of the same name. Returns how many there are then. */
+/* Adds the figures to the topic of the same name. Returns the number of topics. */
 static size_t add_topic(struct topic *topics, size_t count, const struct ph__json *json)
 {
     const char *what = ph__json_as_text(ph__json_get(json, "what"), "");
@@ -276,7 +277,7 @@ static int by_exposure(const void *left, const void *right)
     return strcmp(a->what, b->what);
 }
 
-/* Of all ranks together; what cost most comes first. */
+/* Lists the topics of all ranks together, the longest exposed first. */
 static ph_status operations_json(const struct gathering *gathering, struct ph__json *array)
 {
     size_t most = 0, count = 0;

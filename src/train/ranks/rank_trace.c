@@ -8,7 +8,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/clock.h"
 
-#define MOST_TEXT_BYTES ((size_t)4 << 30) /* of one rank: far above what its events take */
+#define MOST_TEXT_BYTES ((size_t)4 << 30) /* of one rank: far more than its events take */
 
 /* ---- clocks ---- */
 
@@ -23,7 +23,7 @@ double ph__rank_clock_offset(uint64_t asked_ns, uint64_t answered_ns, uint64_t s
     return fabs(offset) <= half ? 0 : offset;
 }
 
-/* Plays the first rank's part with one other. */
+/* Asks another rank for the time, as the first rank, and sends it its offset. */
 static ph_status ask(struct ph_comm *comm, size_t rank)
 {
     uint64_t soonest = UINT64_MAX;
@@ -81,7 +81,7 @@ void ph__rank_trace_step(struct ph__trace *trace, const struct ph__rank_figures 
             trace, "step", "step", PH_RANK_TRACK_STEPS, figures->begun_ns, figures->latest_ns, &argument, 1);
 }
 
-/* ---- tracks of what is in flight ---- */
+/* ---- tracks of operations in flight ---- */
 
 static int by_start(const void *left, const void *right)
 {
@@ -91,13 +91,13 @@ static int by_start(const void *left, const void *right)
     return a->done_ns < b->done_ns ? -1 : a->done_ns > b->done_ns;
 }
 
-/* Tracks, each with the end of what was put on it last. */
+/* Tracks, each with the end of its latest operation. */
 struct lanes {
     uint64_t *ends;
     size_t count;
 };
 
-/* The first that is free again. */
+/* Returns the first track that is free again, or a new one. */
 static uint32_t take_lane(struct lanes *lanes, const struct ph__comm_flight *flight)
 {
     size_t lane = 0;
@@ -185,7 +185,7 @@ static ph_status name_tracks(
 
 /* ---- one rank's text ---- */
 
-/* Its first line is how many events there were no room for. */
+/* Writes this rank's part. Its first line is the number of events that there was no room for. */
 static ph_status write_own(
     const struct ph__rank_trace_sources *sources, const struct ph_comm *comm, struct ph__writer *writer)
 {

@@ -16,17 +16,17 @@
 
 /* ---- the plan ----
  *
- * A job's plan is a file, the one that the job was begun by, or one that is made by its tables, by nominal
- * figures (plan/plan_cost.h) and by the memory that the config allows or the machines have. Nothing that
- * changes from one moment to the next counts: the same job on the same machines gets the same plan. */
+ * A job's plan is read from a file, kept from the beginning of the training, or made of its tables, of
+ * nominal figures (plan/plan_cost.h) and of the memory that the config allows or the machines have. Nothing
+ * that changes from one moment to the next counts: the same job on the same machines gets the same plan. */
 
 static uint64_t rank_bytes_of(const struct ph_train_job *job)
 {
     return (uint64_t)job->parallel->memory_bytes;
 }
 
-/* Gives what a plan may let a rank spend that is made for this job: what its config says or, where that says
- * nothing, the smallest share that any rank has of its machine's memory, whatever is free there. */
+/* Gives the memory that a plan made for this job may let a rank spend: that of the config or, without it, the
+ * smallest share that any rank has of its machine's memory, free or not. */
 static ph_status settle_rank_bytes(
     struct ph__ranks *ranks, const struct ph_train_job *job, uint64_t *rank_bytes_out)
 {
@@ -62,7 +62,7 @@ static ph_status plan_greedily(struct ph__ranks *ranks, const struct ph_train_jo
         why);
 }
 
-/* Notes that the plan that was kept is refused; the last error says why. */
+/* Notes that the kept plan is refused, with the last error as the reason. */
 static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
     char note[1200];
@@ -72,8 +72,8 @@ static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job 
         ph__observer_note(job->observer, note);
 }
 
-/* Reads the plan that the training was begun by, where as many ranks resume it, and may still spend what it
- * takes. */
+/* Reads the plan that the training was begun by, if as many ranks resume it and may still spend the memory
+ * that it takes. */
 static ph_status read_kept_plan(struct ph__ranks *ranks, const struct ph_train_job *job,
     const struct ph__topology *topology, const struct ph__table_list *list, bool *is_there_out)
 {
@@ -136,9 +136,8 @@ static ph_status make_plan(
     return read_plan(ranks, job, &topology, list);
 }
 
-/* Sets ranks->plan, the same on all of them, which must all call it. PH_ERROR_CONFIG: what ph__plan_read
- * says, or ranks have come to different plans; PH_ERROR_MEMORY: no plan fits, naming the table;
- * PH_ERROR_PEER. */
+/* Sets ranks->plan, the same on all ranks, which must all call it. PH_ERROR_CONFIG: as ph__plan_read, or
+ * ranks have come to different plans; PH_ERROR_MEMORY: no plan fits, naming the table; PH_ERROR_PEER. */
 static ph_status find_plan(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
     struct ph__table_list list;
@@ -151,7 +150,7 @@ static ph_status find_plan(struct ph__ranks *ranks, const struct ph_train_job *j
     return status;
 }
 
-/* Without other ranks: PH_ERROR_MEMORY where all tables are more than what a rank may spend. */
+/* PH_ERROR_MEMORY when all tables take more than one rank alone may spend. */
 static ph_status check_plan_alone(const struct ph_train_job *job)
 {
     const struct ph__topology topology = {1, 1};
@@ -169,7 +168,7 @@ static ph_status check_plan_alone(const struct ph_train_job *job)
     return status;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static ph_status create_distributions(struct ph__ranks *ranks, const struct ph_train_job *job)
 {
@@ -196,7 +195,7 @@ static ph_status check_sync(const struct ph__ranks *ranks, const struct ph_train
     return PH_OK;
 }
 
-/* One rank, and no plan file that it is to carry out. */
+/* Returns true when there is one rank, and no plan file for it to carry out. */
 static bool is_alone(const struct ph_train_job *job)
 {
     const char *plan = job->parallel->plan;

@@ -18,15 +18,15 @@ static bool slots_tell(const struct ph_parameter *parameter, const struct ph_opt
     return !optimizer.is_whole_table || (optimizer.l2 <= 0 && optimizer.rule.weight_decay <= 0);
 }
 
-/* "embedding." of the table "embedding.table", whose slices are "embedding.user" and so on: its length. */
+/* Returns the length of "embedding." in "embedding.table", whose slices are "embedding.user" and so on. */
 static size_t scope_length(const char *name)
 {
     const char *last = strrchr(name, '.');
     return last != NULL ? (size_t)(last - name) + 1 : 0;
 }
 
-/* Finds the feature whose rows, or some of them, the slice has; PH_NO_NAME: none. `features` are the
- * features' slices. */
+/* Finds the feature of which the slice has all or some rows; PH_NO_NAME: none. features: the features'
+ * slices. */
 static size_t feature_of(
     const struct ph_parameter *parameter, size_t slice, const struct ph__name_index *features)
 {
@@ -42,14 +42,14 @@ static bool has_changed(const struct ph_parameter *parameter, size_t row)
         const struct ph__slot *slot = &parameter->slots[s];
         size_t dim = slot->is_per_row ? 1 : parameter->shape.dims[1];
         for (size_t d = 0; d < dim; d++)
-            if (slot->data[row * dim + d] != 0) /* exact: as it began */
+            if (slot->data[row * dim + d] != 0) /* exact: the initial value */
                 return true;
     }
     return false;
 }
 
-/* Says whether the rows of this feature are still to be marked; of features that share a slice it is the
- * first. */
+/* Returns true when the rows of this feature are still to be marked. Features that share a slice are marked
+ * by the first of them. */
 static bool is_wanted(const struct ph__id_coverage *coverage, size_t feature)
 {
     return feature != PH_NO_NAME && coverage->seen[feature] != NULL && !coverage->is_known[feature];
@@ -67,7 +67,7 @@ static void mark_slices(const struct ph_parameter *parameter, const struct ph__n
                 ph__id_coverage_mark(coverage, feature, parameter->shards[s].first_row + row);
         first_row += slice->num_rows;
     }
-    /* A feature may have several parts: it is known behind all of them. */
+    /* A feature may have several parts: it is known after all of them. */
     for (size_t s = 0; s < parameter->num_slices; s++) {
         const size_t feature = feature_of(parameter, s, features);
         if (is_wanted(coverage, feature))
@@ -100,7 +100,7 @@ ph_status ph__rows_learnt_mark(const struct ph_store *store, const struct ph_opt
 
 enum { WORD_BITS = 64 };
 
-/* Bit 0: there are new marks. Bit f + 1: what is asked of feature f. */
+/* Bit 0: there are new marks. Bit f + 1: the flag of feature f. */
 struct flags {
     uint64_t *words;
     size_t num_words;
@@ -146,7 +146,7 @@ static ph_status gather_marks(struct ph_comm *comm, struct ph__id_coverage *cove
     return PH_OK;
 }
 
-/* Marks of all ranks, where any has new ones, and the flags that any rank has set. */
+/* Unites the flags of all ranks and, when any of them has new marks, the marks. */
 static ph_status gather(struct ph_comm *comm, struct ph__id_coverage *coverage, struct flags *flags)
 {
     if (coverage->has_news)
@@ -173,7 +173,7 @@ ph_status ph__rows_learnt_gather(struct ph_comm *comm, struct ph__id_coverage *c
 
 /* ---- slots ---- */
 
-/* Gathers what slots have told some ranks, behind ph__rows_learnt_gather, so that ranks know of the same
+/* Gathers what slots have told some ranks, after ph__rows_learnt_gather, so that all ranks know the same
  * features. */
 static ph_status gather_told(struct ph_comm *comm, struct ph__id_coverage *coverage)
 {
