@@ -13,9 +13,9 @@ static const struct ph__range_settings *range_at(const struct ph__tune_settings 
     return (const struct ph__range_settings *)settings->ranges.items + index;
 }
 
-/* ---- what a range may say ---- */
+/* ---- checking ranges ---- */
 
-/* What is wrong with its bounds, NULL when nothing is. */
+/* Returns what is wrong with the range's bounds, or NULL. */
 static const char *fault_of_bounds(const struct ph__range_settings *range)
 {
     const bool has_bounds = range->min != 0 || range->max != 0;
@@ -103,7 +103,7 @@ ph_status ph__range_extremes(const struct ph__range_settings *range, struct ph__
     return ends[0] != NULL && ends[1] != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* Between low and high, as far as `share` says. */
+/* Returns the number at `share` (0 to 1) of the way from low to high, on the range's scale. */
 static double interpolate(const struct ph__range_settings *range, double low, double high, double share)
 {
     if (range->scale == PH_RANGE_LOG)
@@ -111,7 +111,7 @@ static double interpolate(const struct ph__range_settings *range, double low, do
     return low + share * (high - low);
 }
 
-/* Four digits; the bound where they would lead beyond it. */
+/* Rounds to four significant digits, within the range's bounds. */
 static double round_digits(const struct ph__range_settings *range, double number)
 {
     char text[PH_NUMBER_TEXT_BYTES];
@@ -159,7 +159,7 @@ static size_t divide(size_t num_candidates, int64_t eta)
     return left > 0 ? left : 1;
 }
 
-/* At most max_epochs, which epochs are below. */
+/* Multiplies epochs, which are below max_epochs, by eta, up to max_epochs. */
 static int64_t multiply(int64_t epochs, int64_t eta, int64_t max_epochs)
 {
     return epochs > max_epochs / eta ? max_epochs : epochs * eta;

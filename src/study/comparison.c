@@ -8,9 +8,9 @@
 #include "base/thread/stop.h"
 #include "train/folder/summary.h"
 
-/* ---- the rows ---- */
+/* ---- rows ---- */
 
-/* The file's name without folder and ".yaml"; in the arena, NULL when out of memory. */
+/* Returns the file's name without folder and extension, in the arena; NULL when out of memory. */
 static const char *stem_of(struct ph__arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -33,7 +33,7 @@ static ph_status has_same_stem(
     return PH_OK;
 }
 
-/* "dlrm, train.precision=bf16 model.dropout=0.1" */
+/* Names a row, such as "dlrm, train.precision=bf16 model.dropout=0.1". */
 static ph_status name_row(struct ph__comparison *comparison, const struct ph__comparison_plan *plan,
     size_t config, bool is_variant, const char **name_out)
 {
@@ -78,7 +78,7 @@ static ph_status name_folders(
     return PH_OK;
 }
 
-/* The seeds are the plan's, one after the other. */
+/* PH_ERROR_USAGE for a set of the seed: seeds are given by the plan. */
 static ph_status check_sets(const char *const *sets, size_t num_sets, const char *flag)
 {
     for (size_t i = 0; i < num_sets; i++)
@@ -88,7 +88,7 @@ static ph_status check_sets(const char *const *sets, size_t num_sets, const char
     return PH_OK;
 }
 
-/* A row and its base that are known by the same key have the same runs. */
+/* PH_ERROR_USAGE when a variant has the same key as its base: their runs would be the same. */
 static ph_status check_variant(
     const struct ph__comparison *comparison, const struct ph__comparison_plan *plan, size_t row)
 {
@@ -99,7 +99,7 @@ static ph_status check_variant(
         plan->num_variant > 1 ? " and the others" : "", compared->path);
 }
 
-/* Counted once it has a config, so that what is finished is what was begun. */
+/* Adds a row. Counts it before its config is read, so that fini reaches all that was created. */
 static ph_status add_row(struct ph__comparison *comparison, const struct ph__comparison_plan *plan,
     const char *program, size_t config, bool is_variant, size_t base)
 {
@@ -166,7 +166,7 @@ void ph__comparison_fini(struct ph__comparison *comparison)
 
 /* ---- running ---- */
 
-/* A run is finished whose summary is there and whole: it is written once, at a training's end. */
+/* Marks a run as finished when its summary is complete: a training writes it once, at its end. */
 static ph_status find_finished(struct ph__comparison *comparison, struct ph__compared_run *run)
 {
     const char *path = ph__path_join(&comparison->arena, run->folder, "summary.json");
@@ -245,7 +245,7 @@ ph_status ph__comparison_run(struct ph__comparison *comparison, const struct ph_
     return PH_OK;
 }
 
-/* ---- how it ended ---- */
+/* ---- outcome ---- */
 
 ph_status ph__comparison_outcome(const struct ph__comparison *comparison)
 {

@@ -57,7 +57,7 @@ static bool is_finished(const struct ph__compared *row, size_t seed)
     return row->runs[seed].state == PH_RUN_FINISHED;
 }
 
-/* The number of each finished run at this place of its summary; how many there are. */
+/* Gathers the number at this offset in the summary of each finished run; returns how many there are. */
 static size_t gather(
     const struct ph__comparison *comparison, const struct ph__compared *row, size_t offset, double *values)
 {
@@ -87,9 +87,9 @@ static struct ph__difference difference_of(const struct ph__comparison *comparis
         ph__mean(values, count), ph__mean_half_width(values, count, PH_COMPARISON_CONFIDENCE)};
 }
 
-/* ---- the row ---- */
+/* ---- one row ---- */
 
-/* Nothing is measured yet: every number is NaN, every count 0. */
+/* Returns figures of which nothing is measured: every number is NaN, every count 0. */
 static struct ph__comparison_figures no_figures(void)
 {
     struct ph__comparison_figures figures = {0};
@@ -175,7 +175,7 @@ static double or_none(double number)
     return number > 0 ? number : (double)NAN;
 }
 
-/* What is published is of the config as it is. */
+/* Sets the published figures; they belong to the config as it is, not to a variant. */
 static void set_published(const struct ph__compared *row, struct ph__comparison_figures *figures)
 {
     const struct ph__published_settings *published = &row->config->published;

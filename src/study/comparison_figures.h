@@ -1,4 +1,4 @@
-/* What the runs of a comparison say together. */
+/* The figures of a comparison's rows, over the runs of all seeds. */
 #ifndef PH_STUDY_COMPARISON_FIGURES_H
 #define PH_STUDY_COMPARISON_FIGURES_H
 
@@ -7,30 +7,29 @@
 
 #define PH_COMPARISON_CONFIDENCE 0.95
 
-/* Over the seeds whose runs are finished. */
+/* Spread over the seeds whose runs have finished. */
 struct ph__spread {
     double mean;
     double deviation; /* of a sample; NaN for fewer than two */
 };
 
-/* Of a row less its base, over the seeds that both have finished. */
+/* A row's figure less its base's, over the seeds that both have finished. */
 struct ph__difference {
     double mean;
-    double half_width; /* of the interval that covers the true mean with PH_COMPARISON_CONFIDENCE; NaN for one
-                          seed */
+    double half_width; /* of the true mean's interval by PH_COMPARISON_CONFIDENCE; NaN for one seed */
 };
 
 enum ph__pairing {
     PH_PAIRED,
     PH_PAIR_IS_BASE,       /* the row is its own base */
-    PH_PAIR_OF_OTHER_DATA, /* the test data are not those of the base, or one of them has none */
-    PH_PAIR_HAS_NO_SEED,   /* that both have finished */
+    PH_PAIR_OF_OTHER_DATA, /* the test data differ from the base's, or one of the two has none */
+    PH_PAIR_HAS_NO_SEED,   /* there is no seed that both have finished */
 };
 
-/* Of one row; what was not measured is NaN. */
+/* Figures of one row; NaN where not measured. */
 struct ph__comparison_figures {
     uint64_t num_finished, num_failed;
-    bool has_all_seeds; /* have finished */
+    bool has_all_seeds; /* all seeds have finished */
     struct ph__spread test_auc, test_logloss, test_ne, test_calibration, valid_auc, valid_logloss;
     enum ph__pairing pairing;
     uint64_t num_pairs;
@@ -42,7 +41,7 @@ struct ph__comparison_figures {
     double published_auc_difference, published_logloss_difference; /* measured less published */
 };
 
-/* Each number of them by its name: of a machine's table. */
+/* The numbers of the struct by their names, for compare.csv and compare.json. */
 extern const struct ph__json_field ph__comparison_fields[];
 extern const size_t ph__num_comparison_fields;
 
@@ -50,8 +49,7 @@ extern const size_t ph__num_comparison_fields;
 ph_status ph__comparison_figures(
     const struct ph__comparison *comparison, size_t row, struct ph__comparison_figures *figures_out);
 
-/* "reached" or "missed"; NULL where there is no bar, or nothing to hold against it yet: that takes all seeds.
- */
+/* Returns "reached" or "missed"; NULL when there is no bar, or not all seeds have been measured. */
 const char *ph__bar_word(const struct ph__comparison_figures *figures);
 
 #endif

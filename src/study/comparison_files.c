@@ -1,4 +1,4 @@
-/* What a comparison leaves in its folder: compare.md, compare.csv, compare.json and compare.html. */
+/* Writes the files of a comparison: compare.md, compare.csv, compare.json and compare.html. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -212,7 +212,7 @@ static ph_status write_json(const struct ph__comparison_tables *tables, const ch
     return status;
 }
 
-/* ---- all ---- */
+/* ---- all files ---- */
 
 typedef ph_status write_function(const struct ph__comparison_tables *tables, struct ph__writer *writer);
 

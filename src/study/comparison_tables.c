@@ -39,7 +39,7 @@ static const struct ph__text_column cost_columns[] = {
 
 /* ---- cells ---- */
 
-/* "0.9843 ± 0.0004"; without the spread where there is none. */
+/* Adds "0.9843 ± 0.0004"; "–" takes the place of a number that is not known. */
 static void add_spread(struct ph__text_table *table, struct ph__spread spread)
 {
     if (isfinite(spread.mean) && isfinite(spread.deviation))
@@ -65,7 +65,7 @@ static void add_difference(struct ph__text_table *table, const struct ph__compar
         ph__text_table_cell(table, "%+.5f ± –", difference.mean);
 }
 
-/* "1,234,567": a whole number is read in groups of three. */
+/* Adds a whole number in groups of three digits: "1,234,567". */
 static void add_count(struct ph__text_table *table, double number)
 {
     char digits[32], text[48];
@@ -138,13 +138,13 @@ static void add_cost(struct ph__text_table *table, const struct ph__compared *ro
 
 /* ---- sentences ---- */
 
-/* Run `index` of all, row by row. */
+/* Returns run `index` of all, row by row. */
 static const struct ph__compared_run *run_at(const struct ph__comparison *comparison, size_t index)
 {
     return &comparison->rows[index / comparison->num_seeds].runs[index % comparison->num_seeds];
 }
 
-/* Whether none of the runs before it has finished with this run's backend. */
+/* Returns true when no earlier run has finished with this run's backend. */
 static bool has_new_backend(const struct ph__comparison *comparison, size_t index)
 {
     const struct ph__compared_run *run = run_at(comparison, index);
@@ -156,7 +156,7 @@ static bool has_new_backend(const struct ph__comparison *comparison, size_t inde
     return true;
 }
 
-/* The backends of all finished runs, each once. NULL: out of memory. */
+/* Lists the backends of all finished runs, each once. NULL: out of memory. */
 static const char *list_backends(struct ph__comparison *comparison)
 {
     const char *text = "";
@@ -197,7 +197,7 @@ static const char *describe(struct ph__comparison *comparison)
         100 * PH_COMPARISON_CONFIDENCE, backends[0] != '\0' ? backends : "none yet");
 }
 
-/* Why a row is not paired with its base, whose test data are others. */
+/* Returns why a row is not paired with its base: they lack common test data. */
 static const char *why_unpaired(const struct ph__compared *row, const struct ph__compared *base)
 {
     if (row->config->data.paths.test == NULL)
@@ -223,7 +223,7 @@ static ph_status add_note(struct ph__comparison *comparison, size_t row,
     return *notes != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* ---- the whole ---- */
+/* ---- all tables ---- */
 
 ph_status ph__comparison_tables_init(struct ph__comparison_tables *tables, struct ph__comparison *comparison)
 {

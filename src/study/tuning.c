@@ -13,7 +13,7 @@
 #include "base/thread/clock.h"
 #include "train/config/run_key.h"
 
-/* ---- who is best ---- */
+/* ---- order of trials ---- */
 
 bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning)
 {
@@ -23,14 +23,14 @@ bool ph__tuning_is_by_logloss(const struct ph__tuning *tuning)
     return config->tune.metric == PH_TUNE_LOGLOSS;
 }
 
-/* Gives a figure that is larger for a better trial, and least where the metric is undefined. */
+/* Returns a figure that is larger for a better trial, and least where the metric is undefined. */
 static double merit_of(const struct ph__trial *trial, bool is_by_logloss)
 {
     const double merit = is_by_logloss ? -trial->valid_logloss : trial->valid_auc;
     return isnan(merit) ? -INFINITY : merit;
 }
 
-/* Orders failed trials last, and the others as ph__tuning_order says. */
+/* Orders failed trials last, and the others as ph__tuning_order describes. */
 static int compare_trials(const struct ph__trial *left, const struct ph__trial *right, bool is_by_logloss)
 {
     const bool left_fails = left->failure != NULL, right_fails = right->failure != NULL;
@@ -76,9 +76,9 @@ ph_status ph__tuning_order(
     return PH_OK;
 }
 
-/* ---- what is searched ---- */
+/* ---- trials ---- */
 
-/* The plan's sets, then those of a candidate. */
+/* Joins the plan's sets and those of a candidate. */
 static ph_status join_sets(struct ph__arena *arena, const struct ph__tuning_plan *plan,
     const char *const *sets, size_t num_sets, const char *const **joined_out)
 {
@@ -105,14 +105,14 @@ ph_status ph__tuning_read_trial(
     return read_candidate(&tuning->arena, tuning->plan, trial->sets, trial->num_sets, config_out);
 }
 
-/* Of a candidate's config; test data have no say in a search. */
+/* Makes the key of a candidate's config without its test data, which have no say in a search. */
 static ph_status key_of(struct ph_config *config, const char *program, char key_out[PH_RUN_KEY_BYTES])
 {
     config->data.paths.test = NULL;
     return ph__run_key(config, program, key_out);
 }
 
-/* What a run is known by, but for the program: of the config as it is, or with a "key=value". */
+/* Makes a key without the program: of the config as it is (set NULL), or with one "key=value". */
 static ph_status key_with(struct ph__tuning *tuning, const char *set, char key_out[PH_RUN_KEY_BYTES])
 {
     struct ph_config *config;
@@ -122,7 +122,7 @@ static ph_status key_with(struct ph__tuning *tuning, const char *set, char key_o
     return status;
 }
 
-/* Whether the key's table takes the ends of the range, and makes another run of one of them. */
+/* PH_ERROR_CONFIG unless the key's table takes the range's ends, and one of them changes the run's key. */
 static ph_status try_range(struct ph__tuning *tuning, size_t index)
 {
     const struct ph__range_settings *range =
@@ -164,8 +164,8 @@ static ph_status check_config(struct ph__tuning *tuning)
     return PH_OK;
 }
 
-/* How long a run was trained before it went on is part of what its folder holds: so are eta and min_epochs of
- * its name. */
+/* Names a trial. With halving, eta and min_epochs are part of the name: the content of a run's folder depends
+ * on how long it was trained before it went on. */
 static const char *name_trial(struct ph__tuning *tuning, uint64_t index, const char *key)
 {
     const struct ph__tune_settings *tune = &tuning->config->tune;
@@ -243,14 +243,15 @@ void ph__tuning_fini(struct ph__tuning *tuning)
 
 /* ---- a step ---- */
 
-/* What is the candidate's own fault: losses that are not finite, settings that contradict one another. */
+/* Returns true for a fault of the candidate: losses that are not finite, settings that contradict one
+ * another. */
 static bool is_of_candidate(ph_status status)
 {
     return status == PH_ERROR_DIVERGED || status == PH_ERROR_CONFIG;
 }
 
-/* A training that has a checkpoint did begin by the very settings, so that it is the folder which does not
- * fit them: it is ahead of the journal, where that is lost. */
+/* Explains a config error of a training that has a checkpoint. It began with the very settings, so the folder
+ * does not fit them: it is ahead of the journal, which was lost. */
 static ph_status explain(ph_status status, bool has_checkpoint, const char *folder)
 {
     if (status != PH_ERROR_CONFIG || !has_checkpoint)
@@ -306,7 +307,7 @@ static ph_status train_candidate(struct ph__tuning *tuning, const struct ph__tun
     return status;
 }
 
-/* The step as the journal has it, trained now unless it was before; NULL: there is no time for it. */
+/* Gives a step of the journal, after training it unless it is there; NULL: there is no time for it. */
 static ph_status take_step(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,
     const struct ph__trial *trial, int64_t seed, int64_t epochs, const struct ph__tune_step **step_out)
 {
@@ -336,7 +337,7 @@ static ph_status fail_trial(
     return trial->failure != NULL ? PH_OK : PH_ERROR_MEMORY;
 }
 
-/* All runs of a trial to the end of a rung. */
+/* Trains all runs of a trial to the end of a rung. */
 static ph_status run_trial(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,
     struct ph__trial *trial, const struct ph__rung *rung)
 {
@@ -367,7 +368,7 @@ static ph_status run_trial(struct ph__tuning *tuning, const struct ph__tuning_wa
     return PH_OK;
 }
 
-/* The best of those that have come as far as anybody go on. */
+/* Promotes the best of the trials that have finished all rungs so far. */
 static ph_status promote(struct ph__tuning *tuning, size_t num_finished_rungs, size_t num_promoted)
 {
     const struct ph__trial **ordered;

@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "base/format/text_table.h"
 
-/* What a candidate has for the range; "" for the config as it is. */
+/* Returns a candidate's value for the range; "" for the config as it is. */
 static const char *value_of(const struct ph__trial *trial, size_t range)
 {
     return range < trial->num_sets ? strchr(trial->sets[range], '=') + 1 : "";
@@ -66,9 +66,9 @@ static ph_status write_trials(
     return PH_OK;
 }
 
-/* ---- both ---- */
+/* ---- both files ---- */
 
-/* NULL: there is none, and no former one is left. */
+/* Writes best.yaml. best NULL: removes a former one. */
 static ph_status write_best(struct ph__tuning *tuning, const struct ph__trial *best)
 {
     const char *path = ph__path_join(&tuning->arena, tuning->plan->folder, "best.yaml");
@@ -99,7 +99,7 @@ ph_status ph__tuning_files_write(struct ph__tuning *tuning)
     return write_best(tuning, num_finished > 0 ? trials[0] : NULL);
 }
 
-/* ---- for people ---- */
+/* ---- table for people ---- */
 
 static const struct ph__text_column columns[] = {
     {"trial", true},
