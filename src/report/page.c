@@ -218,8 +218,8 @@ void ph__page_add_plot(struct ph__json *plots, const struct ph__page_plot *plot)
 
 /* ---- the file ---- */
 
-/* Writes JSON as the text of a script element, which "</script" or "<!--" within a string would end: every
- * '<' is spelled out. */
+/* Writes JSON as the text of a script element. Spells out every '<', since "</script" or "<!--" within a
+ * string would end the element. */
 static ph_status write_document(struct ph__writer *writer, const char *json)
 {
     for (;;) {
@@ -235,7 +235,7 @@ static ph_status write_document(struct ph__writer *writer, const char *json)
 static ph_status write_page(struct ph__writer *writer, const char *json)
 {
     static const char place[] = "id=\"document\">";
-    const char *document = strstr(ph__page_template, place) + sizeof place - 1; /* "{}" stands there */
+    const char *document = strstr(ph__page_template, place) + sizeof place - 1; /* "{}" follows */
     const char *behind = document + 2;
     PH_TRY(ph__writer_write(writer, ph__page_template, (size_t)(document - ph__page_template)));
     PH_TRY(write_document(writer, json));

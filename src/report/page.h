@@ -10,10 +10,16 @@
  *     facts       [{name, value}]
  *     sections    [{id, heading, note, blocks}]
  *
- * A block is {kind, ...}: heading, text and preformatted {text}; figures {items: [{name, value, format, unit,
- * note}]}; table {id, columns: [{name, format, title}], rows: [[value]], bars: [share], num_rows}; plots
- * {plots: [ph__page_plot]}; rows, a ph__page_row_plot; graph {id, nodes: [{label, note, title, color}],
- * edges: [[from, to]]}; details {summary, blocks}.
+ * A block is {kind, ...}; by its kind, the other members are:
+ *
+ *     heading, text, preformatted: {text}
+ *     figures     {items: [{name, value, format, unit, note}]}
+ *     table       {id, columns: [{name, format, title}], rows: [[value]], bars: [share], num_rows}
+ *     plots       {plots: [ph__page_plot]}
+ *     rows        {id, label, format, reference_name,
+ *                  rows: [{name, value, low, high, reference, singles: [value]}]}
+ *     graph       {id, nodes: [{label, note, title, color}], edges: [[from, to]]}
+ *     details     {summary, blocks}
  *
  * Building needs no checks, as in base/format/json.h: ph__page_write reports memory that ran out. Texts are
  * copied and may hold anything: the template sets them as text, never as markup. One thread at a time per
@@ -39,7 +45,7 @@ void ph__page_fini(struct ph__page *page);
  * the path, PH_ERROR_MEMORY. */
 ph_status ph__page_write(const struct ph__page *page, const char *path);
 
-/* Says how the reported work ended. */
+/* Says how the reported work ended, and why. */
 void ph__page_set_state(struct ph__page *page, bool is_done, const char *text);
 void ph__page_add_fact(struct ph__page *page, const char *name, const char *value);
 
@@ -61,14 +67,14 @@ struct ph__json *ph__page_add_details(struct ph__json *blocks, const char *summa
 
 /* Adds a block of headline figures and returns its items, borrowed. */
 struct ph__json *ph__page_add_figures(struct ph__json *blocks);
-/* note: what else to say of it, or NULL. */
+/* note: an addition, or NULL. */
 void ph__page_add_figure(
     struct ph__json *items, const char *name, double value, const char *format, const char *note);
 
 struct ph__page_column {
     const char *name;
     const char *format;
-    const char *title; /* what the column means, for the pointer that rests on its head; or NULL */
+    const char *title; /* shown while the pointer rests on the column's head; or NULL */
 };
 
 #define PH_PAGE_MAX_ROWS 1000
@@ -77,8 +83,8 @@ struct ph__page_table {
     struct ph__json *rows, *bars; /* borrowed from the page */
 };
 
-/* Adds a table that gets rows next. The reader sorts it by any column. num_rows: how many there are; of more
- * than PH_PAGE_MAX_ROWS add the first PH_PAGE_MAX_ROWS: the page says how many are left out. */
+/* Adds a table, which gets its rows next. The reader may sort it by any column. num_rows: all rows there are;
+ * add the first PH_PAGE_MAX_ROWS of more: the page says how many are left out. */
 struct ph__page_table ph__page_add_table(struct ph__json *blocks, const char *id,
     const struct ph__page_column *columns, size_t num_columns, size_t num_rows);
 /* Adds a row and returns its values, borrowed: append one a column. bar: length of the bar behind the first
@@ -94,13 +100,13 @@ enum ph__page_style {
     PH_PAGE_BARS,          /* from the bottom up to y, from x to x_end: a histogram */
 };
 
-/* A point that is not finite leaves a gap. Of more than PH_PAGE_MAX_POINTS the lowest and the highest of
- * neighbours are kept. */
+/* Points to draw. A point that is not finite leaves a gap. Of more than PH_PAGE_MAX_POINTS, the lowest and
+ * the highest of neighbours are kept. */
 struct ph__page_series {
     const char *name; /* in the legend; NULL: not in the legend */
     const char *id;   /* of the element that holds what is drawn */
     enum ph__page_style style;
-    int color; /* 1 .. 6 of the page's style */
+    int color; /* 1 .. 6, of the page's style */
     size_t count;
     const double *x, *y;      /* (count) */
     const double *x_end;      /* (count) of bars */
@@ -112,7 +118,7 @@ struct ph__page_series {
 struct ph__page_axis {
     const char *label;
     bool is_log;
-    bool is_fixed; /* from low to high; else as the series need */
+    bool is_fixed; /* range low .. high; else as the series need */
     bool has_zero; /* the range begins or ends at 0 */
     double low, high;
 };
@@ -129,10 +135,10 @@ struct ph__page_plot {
     size_t num_series;
     const struct ph__page_mark *marks;
     size_t num_marks;
-    const char *diagonal; /* what the dashed line y = x says; NULL: no such line */
+    const char *diagonal; /* label of the dashed line y = x; NULL: no such line */
 };
 
-/* Adds a block of plots that stand side by side where there is room, and returns its plots, borrowed. */
+/* Adds a block of plots, side by side where there is room, and returns its plots, borrowed. */
 struct ph__json *ph__page_add_plots(struct ph__json *blocks);
 void ph__page_add_plot(struct ph__json *plots, const struct ph__page_plot *plot);
 
