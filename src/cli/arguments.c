@@ -57,7 +57,7 @@ ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const ch
     return text != NULL ? add_text(sets, "--set", text) : PH_ERROR_MEMORY;
 }
 
-/* Takes argv[*at] and, where it needs one, the value behind it. */
+/* Takes the flag at argv[*at] and, if it needs one, the value behind it. */
 static ph_status take_flag(const struct cli_command *command, int argc, char **argv, int *at)
 {
     const char *text = argv[*at];
@@ -104,7 +104,7 @@ ph_status cli_parse(
     for (int i = 1; i < argc; i++) {
         const enum cli_help_form help = has_flags ? cli_help_asked(argv[i]) : CLI_HELP_NONE;
         if (help != CLI_HELP_NONE) {
-            if (ph_comm_speaks(NULL)) /* and no other rank of a job that a launcher has started */
+            if (ph_comm_speaks(NULL)) /* the other ranks of a launcher's job are silent */
                 cli_help_print(command, help);
             arguments.has_printed_help = true;
             *arguments_out = arguments;
@@ -126,7 +126,7 @@ ph_status cli_parse(
 
 /* ---- seeds ---- */
 
-#define MAX_SEED 9007199254740992 /* of the key "seed" */
+#define MAX_SEED 9007199254740992 /* greatest value of the key "seed" */
 
 static ph_status refuse(const char *text)
 {
@@ -135,7 +135,7 @@ static ph_status refuse(const char *text)
         text, PH_CLI_MAX_SEEDS);
 }
 
-/* Parses the whole number that stands in text before `length`. */
+/* Parses the first `length` bytes of text as a whole number. */
 static bool parse_seed(const char *text, size_t length, int64_t *seed_out)
 {
     char digits[24];

@@ -12,7 +12,7 @@
 #define PH_CLI_MAX_SETS 256
 #define PH_CLI_MAX_POSITIONAL 256
 
-struct cli_texts { /* zero-initialised is empty; borrowed, mostly from argv */
+struct cli_texts { /* zero-initialised is empty; texts are borrowed, mostly from argv */
     size_t count;
     const char *items[PH_CLI_MAX_SETS];
 };
@@ -20,14 +20,14 @@ struct cli_texts { /* zero-initialised is empty; borrowed, mostly from argv */
 enum cli_flag_type {
     CLI_SWITCH, /* bool */
     CLI_TEXT,   /* const char *, never empty */
-    CLI_TEXTS,  /* struct cli_texts: may be given again */
+    CLI_TEXTS,  /* struct cli_texts: may be repeated */
 };
 
 struct cli_flag {
     const char *name; /* "--out" */
     enum cli_flag_type type;
     void *target;
-    const char *value; /* how help calls the value: "DIR" */
+    const char *value; /* name of the value in the help: "DIR" */
     const char *help;
 };
 
@@ -35,7 +35,7 @@ struct cli_command {
     const char *verb;
     const char *example; /* a command that works, without the program's name */
     const char *summary;
-    const char *positional; /* how help calls the positional arguments: "CONFIG" */
+    const char *positional; /* names of the positional arguments in the help: "CONFIG" */
     size_t min_positional, max_positional;
     const struct cli_flag *flags;
     size_t num_flags;
@@ -47,17 +47,18 @@ struct cli_arguments {
     bool has_printed_help; /* help was asked for: nothing is left to do */
 };
 
-/* argv[0] is the verb. "--flag value" and "--flag=value" alike; "--" ends the flags. PH_ERROR_USAGE names
- * what it does not know, and the nearest that it does; also for an empty argument, which no file or folder is
- * called. */
+/* Parses a command line; argv[0] is the verb. Takes "--flag value" and "--flag=value"; "--" ends the flags.
+ * PH_ERROR_USAGE names an unknown flag, and the nearest known one; also for an empty argument, which is no
+ * name of a file or folder. */
 ph_status cli_parse(
     const struct cli_command *command, int argc, char **argv, struct cli_arguments *arguments_out);
 
-/* One more --set KEY=VALUE, for a flag that is short for it; nothing when value is NULL. Lives as long as the
- * arena. */
+/* Adds one more --set KEY=VALUE on behalf of a shorter flag; nothing when value is NULL. The text lives as
+ * long as the arena. */
 ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const char *key, const char *value);
 
-/* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest of known where one is near, or all of them. */
+/* PH_ERROR_USAGE: "unknown <what> '<word>'", with the nearest known word if one is near, else all known
+ * words. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);
 
 /* ---- seeds ---- */
@@ -69,8 +70,8 @@ struct cli_seeds {
     int64_t items[PH_CLI_MAX_SEEDS];
 };
 
-/* Parses "3", the seeds 1, 2, 3; "1,2,5", these; and "4-6", 4, 5, 6. PH_ERROR_USAGE for anything else, and
- * for a seed that comes twice. */
+/* Parses seeds: "3" stands for 1, 2, 3; "1,2,5" for these; "4-6" for 4, 5, 6. PH_ERROR_USAGE for anything
+ * else, and for a repeated seed. */
 ph_status cli_seeds_parse(const char *text, struct cli_seeds *seeds_out);
 
 #endif

@@ -17,7 +17,7 @@ ph_status cli_config_print(const char *path, const struct cli_texts *sets)
     return status;
 }
 
-/* Of configs that are no training's. */
+/* Option tables of configs that are not for training. */
 static const struct ph__option_table *const verbs[] = {&ph__hub_options};
 
 ph_status cli_config_describe(bool is_markdown)

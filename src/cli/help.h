@@ -1,4 +1,5 @@
-/* Help on a command, made from its table of flags: as text, as a manual page, and as words for shells to complete. */
+/* Help on a command, made from its table of flags: as text, as a manual page, and as words for shells to
+ * complete. */
 #ifndef PH_CLI_HELP_H
 #define PH_CLI_HELP_H
 
@@ -10,7 +11,8 @@ enum cli_help_form {
     CLI_HELP_NONE,
     CLI_HELP_TEXT, /* --help */
     CLI_HELP_MAN,  /* --help=man: a manual page, for man(7) */
-    CLI_HELP_WORDS /* --help=words: a flag a line, with its value behind it: for completion (completions/phloem.bash) */
+    CLI_HELP_WORDS /* --help=words: a flag a line, with its value behind it: for completion
+                      (completions/phloem.bash) */
 };
 
 /* Returns the form of help that an argument asks for, or CLI_HELP_NONE. */

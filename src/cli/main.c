@@ -87,7 +87,7 @@ static ph_status run_verb(int argc, char **argv)
     return cli_unknown("verb", argv[0], known, NUM_VERBS + 1);
 }
 
-/* phloem help [VERB [PART]]: as phloem VERB [PART] --help. */
+/* Runs phloem help [VERB [PART]], the same as phloem VERB [PART] --help. */
 static ph_status help(int num_words, char **words)
 {
     static char flag[] = "--help";
@@ -120,15 +120,16 @@ static ph_status run(int argc, char **argv)
     return run_verb(argc - 1, argv + 1);
 }
 
-/* Also of what was printed long ago: a stream that has failed once and then flushes has lost something. */
+/* Returns true when all output was written. Earlier failures count, too: a stream that has failed once and
+ * then flushes has lost something. */
 static bool is_printed(void)
 {
     return fflush(stdout) == 0 && ferror(stdout) == 0;
 }
 
-/* A closed descriptor would be given to the next file that is opened, and "-" or a printed line would mean
- * that file. The null device takes its place, the wrong way round, so that reading and printing fail as they
- * do on a closed one. */
+/* Opens the null device in place of closed standard descriptors. A closed one would be given to the next file
+ * that is opened, and "-" or a printed line would mean that file. The null device is opened the wrong way
+ * round, so that reading and printing fail as on a closed descriptor. */
 static void fill_standard_descriptors(void)
 {
     for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
@@ -146,7 +147,7 @@ int main(int argc, char **argv)
     ph_status status = run(argc, argv);
     if (status == PH_OK && !is_printed())
         status = ph_fail(PH_ERROR_DISK, "standard output cannot be written");
-    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text another process tells it */
+    if (status != PH_OK && ph_error_text()[0] != '\0') /* without a text: another process reports it */
         fprintf(stderr, "phloem: error: %s\n", ph_error_text());
     return ph_status_exit_code(status);
 }

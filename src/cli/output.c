@@ -17,7 +17,7 @@ static bool find_input(const char *input, struct stat *status)
     return strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, status) == 0 : stat(input, status) == 0;
 }
 
-/* By what the names lead to: links, and other ways to write a path, are as good as the name. */
+/* Compares the files that the paths lead to, so that links and other spellings of a path count, too. */
 static bool is_same_file(const char *written, const char *input)
 {
     struct stat of_written, of_input;
@@ -56,7 +56,7 @@ ph_status cli_output_spare_input(const char *path, const char *input)
     return status;
 }
 
-/* A folder whose files are read, and what is written. */
+/* Context: a folder whose files are read, and the path that is written. */
 struct sparing {
     struct ph__arena arena;
     const char *path, *folder;
@@ -69,7 +69,7 @@ static ph_status spare_entry(void *argument, const char *name)
     return file != NULL ? spare_file(&sparing->arena, sparing->path, file) : PH_ERROR_MEMORY;
 }
 
-/* A file, or the folder of files that several ranks have written in its place. */
+/* Checks the weights: a file, or the folder that several ranks have written in its place. */
 static ph_status spare_weights(struct sparing *sparing)
 {
     const char *weights = ph__path_join(&sparing->arena, sparing->folder, "model.safetensors");

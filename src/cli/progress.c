@@ -66,7 +66,7 @@ void cli_progress_format(const struct ph_train_progress *progress, char *line, s
         progress->num_ranks > 1 ? " of rank 0" : "", auc, left);
 }
 
-/* Bytes where the text is known, else rows. */
+/* Shows bytes if the size of the text is known, else rows. */
 void cli_progress_format_preparation(const struct ph_prepare_progress *progress, char *line, size_t size)
 {
     const char *pass = progress->is_learning ? "learning" : "encoding";
@@ -84,7 +84,7 @@ void cli_progress_format_preparation(const struct ph_prepare_progress *progress,
     }
 }
 
-/* What cannot be written is left out: progress that nobody can read is no reason to stop, and main looks at
+/* Prints the line, and ignores failures: progress that nobody can read is no reason to stop, and main checks
  * standard output once the work is done. */
 static void show_line(struct cli_progress *shown, const char *line)
 {

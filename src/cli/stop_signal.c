@@ -8,8 +8,8 @@
 #define STACK_BYTES (64 << 10) /* several times a signal frame with all vector registers */
 
 static volatile int stop_signal; /* set by the handler alone */
-static unsigned grace_seconds;   /* 0: the work ends by itself */
-static char removed_path[4096];  /* "": none */
+static unsigned grace_seconds;   /* from a signal to a forced end; 0: none */
+static char removed_path[4096];  /* of a half-written file; "": none */
 
 static void remember_signal(int number);
 
@@ -34,7 +34,8 @@ static void remember_signal(int number)
     give_back(SIGTERM);
 }
 
-/* oneDNN 2.6 uses the main thread's stack below its end, where a handler's frame would overwrite it. */
+/* Moves handlers to a stack of their own: oneDNN 2.6 uses the main thread's stack below its end, where a
+ * handler's frame would overwrite its data. */
 static void leave_stack(void)
 {
     static char memory[STACK_BYTES];
@@ -42,8 +43,7 @@ static void leave_stack(void)
     sigaltstack(&stack, NULL);
 }
 
-/* Who started the program may have wanted it to ignore the signal, as a shell does for what runs in the
- * background. */
+/* Installs a handler unless the program was started to ignore the signal, as shells do in the background. */
 static void take_over(int number, void (*handler)(int))
 {
     const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
@@ -104,7 +104,7 @@ void cli_stop_signal_removes(const char *path)
 {
     const int length = snprintf(removed_path, sizeof removed_path, "%s.tmp", path);
     if (length < 0 || (size_t)length >= sizeof removed_path)
-        removed_path[0] = '\0'; /* which no file has */
+        removed_path[0] = '\0'; /* no file has this name */
     take_over(SIGINT, remove_and_end);
     take_over(SIGTERM, remove_and_end);
 }

@@ -1,25 +1,25 @@
-/* The signal that asks a verb to stop in good order, and the one that is no reason to. */
+/* The signals that ask a verb to stop in good order, and SIGPIPE, which is no reason to stop. */
 #ifndef PH_CLI_STOP_SIGNAL_H
 #define PH_CLI_STOP_SIGNAL_H
 
 #include <stdbool.h>
 
-/* From now on SIGINT and SIGTERM are remembered in what is returned, which is 0 until then; a second one, of
- * either kind, ends the program at once. One that the program was started to ignore stays ignored. SIGPIPE is
- * ignored too: long work goes on when nobody reads its progress any more. Static storage. */
+/* Stores SIGINT and SIGTERM from now on in the returned variable, which is 0 until then; a second one, of
+ * either kind, ends the program at once. A signal that the program was started to ignore stays ignored.
+ * Ignores SIGPIPE, too: long work goes on when nobody reads its progress any more. Static storage. */
 const volatile int *cli_stop_signal(void);
 
-/* The same for work that may be killed at any moment and goes on later: what has not ended by itself a second
- * after the signal is ended with the signal's exit code. */
+/* Does the same for work that may be killed at any moment and goes on later: ends the program a second after
+ * the signal, unless it has ended by itself, with the signal's exit code. */
 const volatile int *cli_stop_signal_soon(void);
 
-/* The halves of cli_stop_signal(), as struct ph__signals has them: where signals are remembered, and whether
- * they are. When they are no longer, they end the program at once, also one that was remembered. */
+/* Split cli_stop_signal() in two, for struct ph__signals: the variable that signals are stored in, and
+ * whether they are stored. Once they no longer are, they end the program at once, also a stored one. */
 const volatile int *cli_stop_signal_place(void);
 void cli_stop_signal_watch(bool is_on);
 
-/* From now on SIGINT and SIGTERM remove `path`.tmp, which is what is half written of the file `path`, and
- * then end the program as they do by themselves. */
+/* Lets SIGINT and SIGTERM remove `path`.tmp, the half-written file `path`, before they end the program as
+ * usual. */
 void cli_stop_signal_removes(const char *path);
 
 #endif

@@ -7,7 +7,7 @@
 /* argv[0] is the verb. */
 typedef ph_status cli_verb_function(int argc, char **argv);
 
-/* Whether processes that a launcher has started together do so, or would all do the same. */
+/* ONE_PROCESS: processes that a launcher has started together would all do the same work. */
 enum cli_verb_processes { ONE_PROCESS, MANY_PROCESSES };
 
 #define VERB(name, processes, summary) cli_verb_function verb_##name;

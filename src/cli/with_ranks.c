@@ -12,7 +12,7 @@
 #include "comm/collective/comm.h"
 #include "comm/wire/transport_open.h"
 
-/* ---- a deadline for what the program must call and cannot stop ---- */
+/* ---- a deadline for calls that cannot be stopped ---- */
 
 static const char *last_line;
 static int last_code;
@@ -25,8 +25,8 @@ static void end_process(int number)
     _exit(last_code);
 }
 
-/* Unless end_deadline comes within so many seconds, the process ends by SIGALRM with the exit code of
- * `status`, without tidying up, and `line`, borrowed until then, on stderr. One at a time. */
+/* Ends the process by SIGALRM unless end_deadline comes within so many seconds: with the exit code of
+ * `status`, without tidying up, and with `line`, borrowed until then, on stderr. One at a time. */
 static void begin_deadline(double seconds, ph_status status, const char *line)
 {
     const struct sigaction action = {.sa_handler = end_process};
@@ -43,8 +43,9 @@ static void end_deadline(void)
 
 /* ---- work with other ranks ---- */
 
-/* MPI waits at its end for all ranks and hears of no deaths. All is written by then, and what a rank that
- * could not end says is for its launcher. `speaks`: whether this rank tells what has happened. */
+/* Ends the communicator before a deadline: MPI waits at its end for all ranks, and does not notice their
+ * deaths. All results are written by then, and the exit code of a rank that could not end is for its
+ * launcher. speaks: true on the rank that reports the outcome. */
 static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_status status, bool speaks)
 {
     char line[1200] = "";
@@ -55,7 +56,7 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
             ranks->done_text);
     else if (speaks)
         snprintf(line, sizeof line, "phloem: error: %s\n", ph_error_text());
-    fflush(stdout); /* whose failure the end of the program tells */
+    fflush(stdout); /* a failure is reported at the program's end */
     begin_deadline(ranks->parallel->timeout_seconds, status == PH_OK ? PH_ERROR_PEER : status, line);
     ph_comm_destroy(comm);
     end_deadline();
@@ -80,8 +81,7 @@ ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
     if (status == PH_OK)
         status = ph_comm_leave(comm);
     if (status != PH_OK && comm != NULL)
-        status =
-            ph_comm_fail(comm, status); /* which is then the last error again, whatever has been tidied up */
+        status = ph_comm_fail(comm, status); /* sets the last error again */
     const bool speaks = status == PH_OK ? ph_comm_rank(comm) == 0 : ph_comm_speaks(comm);
     close_comm(ranks, comm, status, speaks);
     return speaks ? status : ph_fail(status, "%s", "");
@@ -91,10 +91,10 @@ ph_status cli_with_ranks(const struct cli_ranks *ranks, ph_status status)
 
 #define MEETING_SECONDS 10.
 
-/* Fails with the text, which one rank alone keeps: the one that is to print it. They meet for that alone, as
- * a launcher ends all others once one has ended with a failure, maybe before it could speak. Ranks that
- * disagree, of which some run another verb, say so instead. Where they cannot meet, the first of each host
- * speaks. */
+/* Fails with the text on one rank, which is to print it, and without a text on the others. The ranks meet for
+ * that alone: a launcher ends all ranks once one has ended with a failure, maybe before that one could speak.
+ * Ranks that disagree, of which some run another verb, report that instead. If they cannot meet, the first of
+ * each host speaks. */
 static ph_status refuse(const char *task, const char *text)
 {
     const struct ph_comm_options options = {
@@ -108,7 +108,7 @@ static ph_status refuse(const char *task, const char *text)
     if (meeting == PH_OK && speaks)
         ph_comm_fail(comm, PH_ERROR_USAGE);
     else if (meeting == PH_OK)
-        (void)ph__comm_barrier(comm); /* until the first one has failed */
+        (void)ph__comm_barrier(comm); /* wait until the first rank has failed */
     ph_comm_destroy(comm);
     return speaks ? PH_ERROR_USAGE : ph_fail(PH_ERROR_USAGE, "%s", "");
 }

@@ -339,7 +339,7 @@ struct ph__kernels {
     /* Returns the sum of (x_i + l2 * w_i)^2 in a fixed order, in double. w NULL: x alone; x NULL: zeros. */
     double (*sum_of_squares)(size_t n, const ph_real *x, const ph_real *w, ph_real l2);
 
-    /* ---- interactions: `count` samples x (F,D), x_stride reals apart ---- */
+    /* ---- interactions: `count` samples x (F,D), one behind the other ---- */
 
     /* Second-order FM: out[b] = 1/2 sum_d ((sum_f x_fd)^2 - sum_f x_fd^2). */
     void (*fm_forward)(size_t count, size_t num_fields, size_t dim, const ph_real *x, ph_real *out);

@@ -1,5 +1,4 @@
-/* phloem hub bench ADDRESS: measures a running hub from this host, by services of its own that go when they
- * are done. */
+/* phloem hub bench ADDRESS: measures a running hub from this host, by temporary services. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +53,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return PH_OK;
 }
 
-/* ---- what to measure ---- */
+/* ---- the plan ---- */
 
 static ph_status parse_count(
     const char *flag, const char *text, int64_t fallback, int64_t most, int64_t *count_out)
@@ -78,7 +77,7 @@ static ph_status choose(
     return cli_unknown(flag, text, words, num_words);
 }
 
-/* "64K" is 65536. */
+/* Parses a size: "64K" is 65536. */
 static ph_status parse_size(const char *text, size_t length, uint64_t *size_out)
 {
     static const char units[] = "KMG";
@@ -146,14 +145,14 @@ static ph_status make_plan(const struct request *request, struct plan *plan)
     return PH_OK;
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 static const char *transport_name(enum ph_hub_transport transport)
 {
     return transport == PH_HUB_TCP ? "tcp" : "shared memory";
 }
 
-struct report { /* one of the two */
+struct report { /* one of the two is set */
     struct ph__json *rows;
     struct ph__text_table *table;
 };
@@ -200,7 +199,7 @@ static ph_status measure_size(const struct plan *plan, enum ph_hub_transport tra
         &service, cli_bench_measure(&service, transport, size / sizeof(float), plan->num_rounds, result_out));
 }
 
-/* Shared memory that is not to be had, beside TCP that was asked for as well. */
+/* Returns true when shared memory was refused, and TCP is measured as well. */
 static bool may_be_left_out(const struct plan *plan, enum ph_hub_transport transport, ph_status status,
     const struct cli_bench_result *result)
 {

@@ -13,14 +13,14 @@
 #include "cli/hub/hub_verbs.h"
 
 #define WARM_UP_ROUNDS 3
-#define FAREWELL_MS 2000                      /* for an answer of a hub that may be what has failed */
-#define MOST_TOUCHED_BYTES ((size_t)64 << 10) /* of a key that would stay in the hub's caches */
-#define LINE_ELEMENTS 16                      /* of a cache line */
+#define FAREWELL_MS 2000                      /* for an answer of a hub that may have failed */
+#define MOST_TOUCHED_BYTES ((size_t)64 << 10) /* of a key that stays in the hub's caches */
+#define LINE_ELEMENTS 16                      /* in a cache line */
 
 /* ---- the service ---- */
 
-/* Tells whether a hub may have created the service all the same: one that had no time to say so, or the first
- * of several. */
+/* Returns true when a hub may have created the service in spite of the failure: it had no time to answer, or
+ * was the first of several. */
 static bool may_exist(const struct ph_hub_options *options, ph_status creation)
 {
     return ph__is_stop_status(creation) || strchr(options->address, ',') != NULL;
@@ -82,17 +82,17 @@ struct worker {
     enum ph_hub_transport transport;
     uint32_t rank;
     size_t num_elements, num_rounds;
-    size_t num_touched;              /* elements that are written and read in each round; 0: too many */
-    double *seconds;                 /* (num_rounds) the first worker's, NULL else */
-    struct cli_bench_result *result; /* the first worker's */
+    size_t num_touched;              /* elements written and read in each round; 0: too many */
+    double *seconds;                 /* (num_rounds) of the first worker; else NULL */
+    struct cli_bench_result *result; /* of the first worker; else NULL */
     bool was_refused;
     ph_status status;
     char error[1024];
     pthread_t thread;
 };
 
-/* As training does between two steps, of a small key's gradient a number of each cache line is written, as it
- * is: otherwise nothing but messages would change hands. */
+/* Writes a number in each cache line of a small key's gradient, with the same value, as training does between
+ * two steps: otherwise nothing but messages would move. */
 static void write_gradient(const struct worker *worker, struct ph_hub_client *client)
 {
     volatile float *gradient = ph_hub_gradient(client, 0);
@@ -169,7 +169,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all workers ---- */
 
 static ph_status start_all(struct worker *workers, uint32_t num_workers, uint32_t *num_started_out)
 {
@@ -182,7 +182,8 @@ static ph_status start_all(struct worker *workers, uint32_t num_workers, uint32_
     return PH_OK;
 }
 
-/* What one failed of may be that another was stopped. */
+/* Joins the workers. Fails with the failure of a worker that was stopped by a signal, if there is one: it may
+ * have caused the others. */
 static ph_status join_all(struct worker *workers, uint32_t num_started, struct cli_bench_result *result)
 {
     const struct worker *failed = NULL;
@@ -205,7 +206,7 @@ static ph_status run_all(struct worker *workers, uint32_t num_workers, struct cl
 
 /* ---- figures ---- */
 
-/* Sorts the seconds. */
+/* Computes the figures. Sorts the seconds. */
 static void summarize(const struct worker *worker, double *seconds, struct cli_bench_result *result)
 {
     const size_t count = worker->num_rounds;

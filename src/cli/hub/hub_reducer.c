@@ -12,17 +12,17 @@
 #include "base/thread/clock.h"
 #include "cli/stop_signal.h"
 
-/* For a hub that was started with the ranks; less than what others wait for this one. */
+/* Most time for a hub that was started with the ranks to come up; less than others wait for this rank. */
 #define MOST_CONNECT_MS 10000u
 
-#define EXPLAIN_NS 200000000u    /* for news of the rank whose end the hub has told of */
-#define FAREWELL_MS 1000u        /* for the answer of a hub that may be what has failed, */
-#define FAREWELL_CONNECT_MS 200u /* and for it to listen */
+#define EXPLAIN_NS 200000000u    /* to learn more of the rank whose end the hub has reported */
+#define FAREWELL_MS 1000u        /* for an answer of a hub that may have failed */
+#define FAREWELL_CONNECT_MS 200u /* for that hub to accept */
 
 /* ---- failures ---- */
 
-/* A rank's end reaches its peers by the hub and by the communicator, which knows more of it: that is what is
- * told. */
+/* Reports a failure of the hub, unless the communicator has one to report: the end of a rank reaches its
+ * peers by both, and the communicator knows more of it. */
 static ph_status explain(struct cli_hub_reducer *reducer, ph_status status)
 {
     char text[1024];
@@ -82,8 +82,8 @@ static ph_status init_keys(
     return status;
 }
 
-/* ph_hub_init waits for all ranks, and none of their ends would tell it: they begin when all of them have
- * come so far. */
+/* Opens the service. ph_hub_init waits for all ranks, and would not notice the end of one: so it begins only
+ * once all ranks are connected. */
 static ph_status open_service(void *context, size_t num_buckets, const size_t *sizes, enum ph_dtype dtype)
 {
     struct cli_hub_reducer *reducer = context;
@@ -154,12 +154,12 @@ ph_status cli_hub_reducer_init(
     *reducer = (struct cli_hub_reducer){.table = {reducer, open_service, numbers, start, wait},
         .comm = comm,
         .options = options_of(settings),
-        .patience = {.is_crowded = true}}; /* a hub on this machine wants processors, too */
+        .patience = {.is_crowded = true}}; /* a hub on this machine needs processors, too */
     snprintf(reducer->meeting.name, sizeof reducer->meeting.name, "%s", settings->hub_job);
     return PH_OK;
 }
 
-/* What was learnt is there: a hub that fails now fails nobody. */
+/* Leaves the service after success. Ignores failures of the hub: the training needs it no more. */
 static void leave(struct cli_hub_reducer *reducer)
 {
     const bool is_first = ph_comm_rank(reducer->comm) == 0;
@@ -167,6 +167,7 @@ static void leave(struct cli_hub_reducer *reducer)
         PH_IGNORE(ph_hub_destroy_service(&reducer->options, reducer->meeting.name, reducer->meeting.nonce));
 }
 
+/* Ends the service after a failure, and reports that failure again. */
 static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
 {
     char text[1024];
@@ -177,8 +178,7 @@ static void end_for_all(struct cli_hub_reducer *reducer, ph_status status)
     snprintf(text, sizeof text, "%s", ph_error_text());
     ph_hub_client_destroy(reducer->client);
     reducer->client = NULL;
-    PH_IGNORE(ph_hub_destroy_service(
-        &options, reducer->meeting.name, reducer->meeting.nonce)); /* the failure before is what is told */
+    PH_IGNORE(ph_hub_destroy_service(&options, reducer->meeting.name, reducer->meeting.nonce));
     ph_fail(status, "%s", text);
 }
 

@@ -1,4 +1,4 @@
-/* phloem hub status ADDRESS: what a running hub does. It is asked twice, and rates are told from the
+/* phloem hub status ADDRESS: shows what a running hub does. Asks the hub twice, and takes rates from the
  * difference. */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ struct request {
     bool is_json;
 };
 
-struct sight { /* of a hub at two moments */
+struct sight { /* of a hub, at two moments */
     struct ph__json *before, *after;
     double seconds; /* between them, by the hub's clock */
 };
@@ -57,13 +57,13 @@ static ph_status parse_seconds(const char *text, double *seconds_out)
     return PH_OK;
 }
 
-/* ---- looking ---- */
+/* ---- asking ---- */
 
 static void wait_for(double seconds)
 {
     struct timespec left = {
         .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&left, NULL); /* a signal may end it: then the interval is shorter */
+    nanosleep(&left, NULL); /* a signal may end it early: then the interval is shorter */
 }
 
 static double number(const struct ph__json *object, const char *key)
@@ -96,7 +96,7 @@ static ph_status look(const struct request *request, struct sight *sight)
     return PH_OK;
 }
 
-/* What a counter of a job has grown by in a second; 0 for one that was not there before, or is another of its
+/* Returns the growth of a job's counter a second; 0 for a job that was not there before, or is another of its
  * name by now. */
 static double rate(const struct sight *sight, const struct ph__json *job, const char *key)
 {
@@ -185,7 +185,7 @@ static ph_status print_keys(const struct ph__json *job)
     return print_table(&table);
 }
 
-/* Of a job among others the hub lists the first ones alone. */
+/* Prints how many are not shown: of a job among others the hub lists only the first ones. */
 static void print_rest(const struct ph__json *job, const char *what, uint64_t num_there)
 {
     const size_t num_shown = ph__json_size(ph__json_get(job, what));
@@ -254,8 +254,8 @@ static ph_status print_hub(const struct sight *sight)
 
 /* ---- JSON ---- */
 
-/* {"seconds": the interval, "rates": [{"name", "updates_per_s", "gradient_bytes_per_s"}], "hub": what it says
- * itself} */
+/* Prints {"seconds": the interval, "rates": [{"name", "updates_per_s", "gradient_bytes_per_s"}], "hub": its
+ * own status}. */
 static ph_status print_json(struct sight *sight)
 {
     const struct ph__json *jobs = ph__json_get(sight->after, "jobs");

@@ -1,5 +1,4 @@
-/* phloem hub [--config FILE]: a parameter hub; phloem hub destroy; and the choice among these and status and
- * bench. */
+/* phloem hub [--config FILE]: runs a parameter hub; phloem hub destroy; and passes on status and bench. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,7 +18,7 @@
 struct request {
     const char *config, *address, *threads, *secret_file, *metrics, *trace;
     struct cli_texts sets;
-    struct ph__arena arena; /* of texts in sets that argv does not hold, and of the options */
+    struct ph__arena arena; /* holds texts of sets that argv does not hold, and of the options */
     struct ph_hub_server_options options;
 };
 
@@ -82,7 +81,8 @@ static ph_status run_until_stopped(struct ph_hub_server *server)
     return ph_fail(ph__stop_status(stop_signal), "stopped by a signal; all jobs were ended before");
 }
 
-/* Workers cost descriptors, and nothing here minds large ones: all that the system lets it have. */
+/* Raises the limit of descriptors to what the system allows: workers cost descriptors, and nothing here minds
+ * large ones. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -120,7 +120,7 @@ static ph_status run_hub(int argc, char **argv)
 
 /* ---- ending a service ---- */
 
-/* Runs phloem hub destroy ADDRESS SERVICE: ends a service that nobody else does. */
+/* Runs phloem hub destroy ADDRESS SERVICE: ends a service that its own job does not end. */
 static ph_status destroy(int argc, char **argv)
 {
     struct ph_hub_options options = {.size = sizeof options, .connect_timeout_ms = CLI_HUB_CONNECT_MS};
@@ -140,7 +140,7 @@ static ph_status destroy(int argc, char **argv)
     return ph__hub_end_service(&options, arguments.positional[1]);
 }
 
-/* ---- which of them ---- */
+/* ---- choosing ---- */
 
 ph_status verb_hub(int argc, char **argv)
 {

@@ -29,7 +29,7 @@ bool cli_is_prepared(const char *path)
     return is_prepared;
 }
 
-/* Prepared data lies where it is, whatever place prepared.yaml names. */
+/* Opens prepared data in the folder where it is, whatever place prepared.yaml names. */
 static ph_status open_prepared(struct cli_source *source, const char *folder, const struct cli_texts *sets)
 {
     struct ph__arena arena = {0};

@@ -1,4 +1,4 @@
-/* Sources: a config with its encoder, and what phloem inspect shows of the data that it names. */
+/* Sources: a config with its encoder, and what phloem inspect shows of its data. */
 #ifndef PH_CLI_INSPECT_SOURCE_H
 #define PH_CLI_INSPECT_SOURCE_H
 
@@ -7,7 +7,7 @@
 #include "cli/arguments.h"
 #include "train/config/job_config.h"
 
-/* Tells whether the path is a folder that phloem prepare made. */
+/* Returns true when the path is a folder that phloem prepare made. */
 bool cli_is_prepared(const char *path);
 
 /* A config with its encoder: from a folder that phloem train left, or from a config and its training data. */
@@ -16,7 +16,7 @@ struct cli_source { /* zero-initialised is closed */
     struct ph_encoder *encoder;
 };
 ph_status cli_source_open(struct cli_source *source, const char *path, const struct cli_texts *sets);
-/* The same for a verb that wants the data alone, which may lie in a folder that phloem prepare left. */
+/* Does the same for a verb that needs only the data, which may lie in a folder that phloem prepare made. */
 ph_status cli_source_open_data(struct cli_source *source, const char *path, const struct cli_texts *sets);
 void cli_source_close(struct cli_source *source); /* also after a failure */
 

@@ -15,7 +15,7 @@
 /* ---- memory ---- */
 
 #define TABLE_BYTES ((size_t)128 << 20) /* beyond the caches of most processors */
-#define TABLE_SHARE 8                   /* of what is free, all ranks together have one part of so many */
+#define TABLE_SHARE 8                   /* all ranks together take one part of so many of the free memory */
 #define MEASURED_SECONDS .05
 enum { NUM_TASKS = 64, BAGS = 128 /* of a task */, IDS = 16 /* of a bag */ };
 
@@ -28,7 +28,7 @@ struct measurement {
     ph_real *pooled;   /* (NUM_TASKS, BAGS, dim) */
 };
 
-/* Memory that nobody has written has no pages of its own yet. */
+/* Writes all rows: memory that was never written has no pages of its own. */
 static void write_rows(void *argument, size_t task, size_t worker)
 {
     const struct measurement *measurement = argument;
@@ -65,7 +65,7 @@ static void look_up(void *argument, size_t task, size_t worker)
     measurement->kernels->embedding_bag(&args);
 }
 
-/* Bytes of rows a second; other rows in each round, so that no cache has them. */
+/* Returns bytes of rows a second. Reads other rows in each round, so that no cache has them. */
 static double measure_rows(struct measurement *measurement, struct ph__team *team)
 {
     struct ph__rng_sequence rng = {{1, 0, ph__hash_name("machine_speed")}, 0};
@@ -81,9 +81,9 @@ static double measure_rows(struct measurement *measurement, struct ph__team *tea
     return bytes / seconds;
 }
 
-/* The table and what is looked up stand in one piece of memory; the table comes first. */
+/* Offsets in one piece of memory, which begins with the table. */
 struct layout {
-    size_t slots, offsets, pooled, all; /* where each begins, in bytes */
+    size_t slots, offsets, pooled, all; /* where each begins, and the size of all, in bytes */
 };
 
 static struct layout lay_out(const struct measurement *measurement)
@@ -127,7 +127,7 @@ ph_status cli_memory_speed_measure(
 
 /* ---- links ---- */
 
-enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20, CHANNEL = 1 /* nothing else is under way then */ };
+enum { ROUNDS = 5, MESSAGE_BYTES = 1 << 20, CHANNEL = 1 /* nothing else is in flight then */ };
 
 /* Sends to the next rank of the group and receives from the one before, which may be the same. */
 static ph_status pass_on(struct ph_comm *comm, const struct ph__group *group, char *bytes)
@@ -142,8 +142,8 @@ static ph_status pass_on(struct ph_comm *comm, const struct ph__group *group, ch
     return ph__comm_wait(comm, ticket);
 }
 
-/* Bytes a second of one rank, each way; NaN of a group of one. The first message of a link opens it, and does
- * not count. */
+/* Measures the bytes a second of one rank, each way; NaN for a group of one. The first message opens the
+ * link, and does not count. */
 static ph_status measure_link(
     struct ph_comm *comm, const struct ph__group *group, char *bytes, double *bytes_per_s_out)
 {

@@ -1,6 +1,6 @@
-/* Predictions on their way to a file: CSV with a header, or NumPy's npy (float32, shape (rows, tasks)), by
- * the name's ending. The file appears under its name when it is complete. "-" is standard output, as CSV: an
- * npy begins with the number of its rows, which is known at the end. */
+/* Writes predictions to a file: CSV with a header, or NumPy's npy (float32, shape (rows, tasks)), by the
+ * name's ending. The file appears under its name when it is complete. "-" is standard output, as CSV: an npy
+ * begins with the number of its rows, which is known only at the end. */
 #ifndef PH_CLI_PREDICTION_FILE_H
 #define PH_CLI_PREDICTION_FILE_H
 
@@ -23,7 +23,7 @@ struct cli_prediction_file {
 ph_status cli_prediction_file_open(const char *path, size_t num_tasks, struct cli_prediction_file *file_out);
 ph_status cli_prediction_file_row(struct cli_prediction_file *file, const float *probabilities);
 ph_status cli_prediction_file_finish(struct cli_prediction_file *file);
-void cli_prediction_file_abandon(struct cli_prediction_file *file); /* nothing after finish */
+void cli_prediction_file_abandon(struct cli_prediction_file *file); /* does nothing after finish */
 
 const char *cli_prediction_file_name(const char *path); /* for messages */
 

@@ -10,7 +10,7 @@
 #include "base/text/number.h"
 #include "cli/output.h"
 
-/* What a person reads; all of it is in summary.json. */
+/* Most lines of a table; summary.json has all. */
 enum { MOST_RANKS = 64, MOST_OPERATIONS = 12 };
 
 static double number_of(const struct ph__json *object, const char *key)
@@ -24,7 +24,7 @@ static void bytes_cell(struct ph__text_table *table, double bytes)
     ph__text_table_cell(table, "%s", isfinite(bytes) ? ph__bytes_text((uint64_t)bytes, text) : "–");
 }
 
-/* Of `count` things, of which the table shows the first `most`. */
+/* Writes and frees a table of the first `most` of `count` things, and says how many are left out. */
 static ph_status end_table(
     struct ph__text_table *table, size_t count, size_t most, const char *what, struct ph__writer *writer)
 {
@@ -52,7 +52,6 @@ static void add_rank(struct ph__text_table *table, const struct ph__json *rank, 
     bytes_cell(table, number_of(rank, "received_bytes") / steps);
 }
 
-/* A line of the table. */
 struct rank_line {
     const struct ph__json *rank;
     size_t number;
@@ -67,7 +66,7 @@ static int compare_lines(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Whoever computes longest is whom the others wait for: of many ranks those come first. NULL: no memory. */
+/* Lists ranks. Of many, those that compute longest come first: the others wait for them. NULL: no memory. */
 static struct rank_line *list_ranks(const struct ph__json *of_rank, size_t num_ranks)
 {
     struct rank_line *lines = calloc(num_ranks + 1, sizeof *lines);
@@ -127,7 +126,7 @@ static ph_status write_operations(const struct ph__json *ranks, struct ph__write
     return end_table(&table, num_operations, MOST_OPERATIONS, "operations", writer);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static ph_status write_imbalance(const struct ph__json *imbalance, struct ph__writer *writer)
 {
@@ -144,7 +143,7 @@ static ph_status write_imbalance(const struct ph__json *imbalance, struct ph__wr
     return ph__writer_printf(writer, "\n\n");
 }
 
-/* A training that is resumed at its end has no step to measure. */
+/* Writes the line about steps; a training that was resumed at its end has measured none. */
 static ph_status write_step(const struct ph__json *ranks, struct ph__writer *writer)
 {
     if (!(number_of(ranks, "measured_steps") > 0))

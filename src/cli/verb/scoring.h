@@ -1,4 +1,4 @@
-/* Scoring files with the model of a folder, under its whole config as far as it has one. */
+/* Scores files with the model of a folder, under the folder's whole config if it has one. */
 #ifndef PH_CLI_SCORING_H
 #define PH_CLI_SCORING_H
 
@@ -13,7 +13,7 @@ struct cli_scoring { /* zero-initialised is closed */
     struct ph_scorer *scorer;
 };
 
-/* What the verbs that score are told by flags; NULL: fp32. */
+/* Formats that the scoring verbs take by flags; NULL: fp32. */
 struct cli_formats {
     const char *row_format, *precision;
 };
@@ -25,8 +25,8 @@ struct cli_formats {
             "round the weights of linear layers to bf16 (default: fp32)" \
     }
 
-/* Reads DIR/config.yaml (with sets), or where there is none what the weights say of themselves, and opens the
- * model in DIR, its numbers as the formats say. Stays where it is; close it also after a failure. */
+/* Opens the model in DIR, with numbers in these formats, by DIR/config.yaml (with sets) or, without that, by
+ * what the weights say of themselves. May not be moved; close it also after a failure. */
 ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets,
     const struct cli_formats *formats);
 void cli_scoring_close(struct cli_scoring *scoring);

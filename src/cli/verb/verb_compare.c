@@ -16,7 +16,7 @@ struct request {
     const char *folder, *threads, *base, *seeds_text;
     struct cli_texts sets, variant;
     struct cli_seeds seeds;
-    struct ph__arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* holds texts of sets that argv does not hold */
     bool is_quiet;
 };
 
@@ -48,7 +48,7 @@ static ph_status parse(int argc, char **argv, struct request *request)
     return cli_sets_add(&request->sets, &request->arena, "threads", request->threads);
 }
 
-/* "dlrm  seed 1  test auc 0.98460  logloss 0.15000  22 epochs  41.2 s  (3 of 18)" */
+/* Prints "dlrm  seed 1  test auc 0.98460  logloss 0.15000  22 epochs  41.2 s  [3 of 18]". */
 static void print_run(void *context, const struct ph__comparison *comparison, size_t row, size_t seed)
 {
     const struct request *request = context;

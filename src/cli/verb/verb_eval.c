@@ -11,7 +11,7 @@
 #include "train/folder/summary.h"
 #include "train/measure/evaluate.h"
 
-/* One object for one task, an array for several. */
+/* Prints one object for one task, an array for several. */
 static ph_status print_metrics(const struct ph_metrics *metrics, size_t num_tasks)
 {
     struct ph__json *json = num_tasks == 1 ? ph__metrics_json(metrics) : ph__json_array();

@@ -23,8 +23,8 @@
 
 /* ---- phloem inspect checkpoint ----
  *
- * Reads tensor by tensor, some rows at a time, then compares each file with its seal. Of a folder that many
- * ranks have written, shows tensors as they are put together, and the files that they lie in. */
+ * Reads tensor by tensor, some rows at a time, then compares each file with its seal. Of a folder that
+ * several ranks have written, shows whole tensors, and the files that hold them. */
 
 enum { BLOCK_BYTES = 1 << 20 };
 
@@ -77,7 +77,7 @@ static void add_numbers(struct statistics *statistics, enum ph_dtype dtype, cons
     statistics->count += count;
 }
 
-/* Measures a real tensor; others have no statistics, and their numbers are not looked at. */
+/* Measures a tensor of reals. Other tensors have no statistics, and are not read. */
 static ph_status measure(
     const struct ph__folder *folder, size_t index, struct ph_tensor *tensor, struct statistics *statistics)
 {
@@ -100,7 +100,7 @@ static ph_status measure(
     return status;
 }
 
-/* min, mean, standard deviation and max. */
+/* Prints min, mean, standard deviation and max. */
 static void print_statistics(const struct statistics *statistics)
 {
     if (statistics->count == 0)
@@ -158,8 +158,7 @@ static void print_files(const struct ph__folder *folder)
             ph__bytes_text(ph__safetensors_bytes(folder->files[i].tensors), bytes));
 }
 
-/* A safetensors file of another program has no seal, and is none the worse for it; one of a folder that was
- * opened has one. */
+/* Checks the seals. A safetensors file of another program needs none; each file of a folder has one. */
 static ph_status inspect_seals(const struct ph__folder *folder)
 {
     if (folder->index == NULL && !ph__safetensors_is_sealed(folder->files[0].tensors)) {
@@ -248,7 +247,7 @@ static ph_status inspect_model(const struct cli_source *source, bool is_dot)
 static const char *const kinds[] = {"data", "checkpoint", "config", "model"};
 enum kind { KIND_DATA, KIND_CHECKPOINT, KIND_CONFIG, KIND_MODEL, NUM_KINDS };
 
-/* A folder of a checkpoint's files is named as the file is that one rank writes, and maybe as a folder. */
+/* Recognises a checkpoint by its name: a folder of several ranks is named like a file, maybe with a "/". */
 static bool is_checkpoint(const char *path)
 {
     return ph__path_ends_in(path, ".safetensors") || ph__path_ends_in(path, ".safetensors/");

@@ -23,20 +23,20 @@ struct request {
     const char *path; /* config or folder */
     const char *out, *plan;
     struct cli_texts sets;
-    int64_t world_size, ranks_per_host, rank_bytes; /* 0: no flag says */
+    int64_t world_size, ranks_per_host, rank_bytes; /* 0: no flag */
     bool is_measured;
 };
 
-/* What is planned, beside what it is planned for. */
+/* The plan, and what it is made of. */
 struct planning {
     const struct request *request;
     struct cli_source source;
     struct ph__topology topology;
     struct ph__table_list list;
     struct ph__plan_step step;
-    struct ph__plan_machine measured; /* of --measure; NaN: there was nothing to measure */
-    struct ph__plan_machine machine;  /* that is planned for */
-    bool is_limited_by_machine;       /* by its memory, as nothing else says what a rank may spend */
+    struct ph__plan_machine measured; /* by --measure; NaN: nothing to measure */
+    struct ph__plan_machine machine;  /* the plan is made for it */
+    bool is_limited_by_machine; /* neither flag nor config sets rank_bytes: this machine's memory does */
     struct ph__plan plan;
     struct ph__plan_load *loads;
     struct ph__plan_links links;
@@ -63,7 +63,7 @@ static ph_status parse_counts(
 
 /* ---- the machine ---- */
 
-/* Takes the ranks and hosts that the flags name, else those of the ranks that measure, else the config's. */
+/* Takes the ranks and hosts of the flags, else those of the ranks that measure, else the config's. */
 static ph_status settle_topology(struct planning *planning, const struct ph_comm *comm)
 {
     const struct request *request = planning->request;
@@ -88,8 +88,8 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     return PH_OK;
 }
 
-/* Settles what a rank may spend as a training does: by the flag or the config, else, for a plan that is made,
- * by the rank's share of this machine's memory. */
+/* Settles the memory that a rank may spend, as a training does: from the flag or the config, else, for a new
+ * plan, the rank's share of this machine's memory. */
 static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_bytes_out)
 {
     const struct request *request = planning->request;
@@ -104,7 +104,7 @@ static ph_status settle_rank_bytes(struct planning *planning, uint64_t *rank_byt
     return PH_OK;
 }
 
-/* Finds the columns of the table that most bytes are read of. */
+/* Returns the columns of the table that most bytes are read of. */
 static size_t busiest_dim(const struct ph__table_list *list)
 {
     size_t dim = 1;
@@ -134,7 +134,7 @@ static ph_status measure_machine(
     return ph__comm_broadcast_once(comm, "measurements of the machine", 0, measured, sizeof *measured);
 }
 
-/* The nominal machine or, as far as has been measured, this one. */
+/* Takes the nominal machine, with the measured figures where there are any. */
 static ph_status settle_machine(struct planning *planning)
 {
     uint64_t rank_bytes;
@@ -192,7 +192,7 @@ static ph_status make_plan(const struct ph_train_job *job, struct planning *plan
         &planning->plan, &planning->step, &dense, list->tables, MOST_COLUMNS, &list->arena, &planning->links);
 }
 
-/* ---- what is said about it ---- */
+/* ---- printing ---- */
 
 static void rate_cell(struct ph__text_table *text, double bytes_per_s)
 {
@@ -284,7 +284,8 @@ static ph_status tell_plan(const struct planning *planning)
     return request->out != NULL ? ph__plan_save(&planning->plan, request->out) : PH_OK;
 }
 
-/* comm: the ranks that measure, of which the first one makes the plan; NULL: nothing is measured. */
+/* Makes and shows the plan. comm: the ranks that measure, of which the first one makes the plan; NULL:
+ * nothing is measured. */
 static ph_status plan(void *context, struct ph_comm *comm)
 {
     struct planning *planning = context;
@@ -334,8 +335,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return parse_counts(world, ranks_per_host, memory, request);
 }
 
-/* Looks for the flag before the line is parsed, since a mistake there is told by one of the ranks that
- * measure. */
+/* Looks for the flag before the line is parsed: a mistake there is reported by one of the measuring ranks. */
 static bool wants_measuring(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)

@@ -36,7 +36,8 @@ static ph_status predict_batch(struct cli_scoring *scoring, const struct ph_batc
     return PH_OK;
 }
 
-/* PH_ERROR_INTERRUPTED, whose text is the caller's, once *stop_signal is not 0. */
+/* Writes predictions of all batches. PH_ERROR_INTERRUPTED once *stop_signal is not 0; the caller sets its
+ * text. */
 static ph_status predict_batches(struct cli_scoring *scoring, struct ph_batches *batches,
     const volatile int *stop_signal, struct cli_prediction_file *file)
 {

@@ -12,7 +12,7 @@
 struct request {
     const char *config, *folder, *threads;
     struct cli_texts sets;
-    struct ph__arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* holds texts of sets that argv does not hold */
     bool is_resumed, is_quiet;
 };
 

@@ -16,11 +16,11 @@
 struct request {
     const char *config, *folder, *threads, *trace;
     struct cli_texts sets;
-    struct ph__arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* holds texts of sets that argv does not hold */
     bool is_resumed, has_profile, is_quiet;
 };
 
-/* What the functions that watch the training need. */
+/* Context of the observer's functions. */
 struct watch {
     struct cli_progress progress;
     const char *trace; /* NULL: none */
@@ -120,7 +120,8 @@ static void print_summary(const struct ph_train_summary *summary, const struct p
         folder, summary->checkpoint_sha256, folder);
 }
 
-/* The trace is written at the end of a long training, maybe into the folder that is there now. */
+/* Tries to open the trace's file early: it is written at the end of a long training, maybe into the folder
+ * that is there now. */
 static ph_status try_trace(void *context)
 {
     const struct watch *watch = context;
@@ -190,7 +191,7 @@ struct training {
     struct ph_config *config;
 };
 
-/* Other ranks hear of a failure before what the hub has of them is taken away. */
+/* Trains. Tells the other ranks of a failure before it ends the hub's service. */
 static ph_status train_over_ranks(void *context, struct ph_comm *comm)
 {
     const struct training *training = context;

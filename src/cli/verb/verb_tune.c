@@ -12,7 +12,7 @@
 struct request {
     const char *config, *folder, *threads, *runs, *minutes, *seed;
     struct cli_texts sets;
-    struct ph__arena arena; /* of texts in sets that argv does not hold */
+    struct ph__arena arena; /* holds texts of sets that argv does not hold */
     bool is_quiet;
 };
 
@@ -45,7 +45,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     return cli_sets_add(&request->sets, &request->arena, "tune.seed", request->seed);
 }
 
-/* "trial 3  seed 1  2 epochs  valid auc 0.98460  logloss 0.15000  4.2 s  optimizer.embedding_l2=0.02" */
+/* Prints "trial 3  seed 1  2 epochs  valid auc 0.98460  logloss 0.15000  4.2 s  model.dropout=0.1". */
 static void print_step(void *context, const struct ph__trial *trial, int64_t seed,
     const struct ph__tune_step *step, bool is_of_before)
 {
@@ -91,7 +91,7 @@ static ph_status print_outcome(const struct request *request, struct ph__tuning 
     return PH_OK;
 }
 
-/* What is finished is reported all the same, and then what ended the search. */
+/* Writes the files of what is finished all the same, and then reports why the search ended. */
 static ph_status end_early(struct request *request, struct ph__tuning *tuning, ph_status status)
 {
     const char *reason = ph__arena_strdup(&request->arena, ph_error_text());
