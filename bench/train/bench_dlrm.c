@@ -1,17 +1,16 @@
-/* The training step of the DLRM that the field compares by (bench/dlrm_case.h), with SGD and Adagrad, one and
- * two threads.
+/* Measures the training step of the DLRM that the field compares by (bench/dlrm_case.h), with SGD and
+ * Adagrad, on one and two threads.
  *
- * In each round the machine's rates are measured, then some steps of ours, then some of each peer, the same
- * model and batches in PyTorch (bench/peers/torch.py), eager and compiled. Batches are made beforehand on all
+ * Each round measures the machine's rates, then some steps of ours, then some of each peer, the same model
+ * and batches in PyTorch (bench/peers/torch.py), eager and compiled. Batches are made beforehand on all
  * sides: this is the speed of the step. A step in bf16 takes turns with the one in fp32 on the same
  * parameters. The floor of the step and of each operator is that of bench/floor.h by the rates of the same
  * round.
  *
  * bench_dlrm [--rounds N] [--case NAME] [--optimizer sgd|adagrad|rowwise_adagrad] [--precision fp32|bf16]
- * [--threads N]
- *            [--peers FOLDER] [--json FILE]
+ *            [--threads N] [--peers FOLDER] [--json FILE]
  *
- * Without --precision everything is measured in fp32, and what `is_default` says in bf16. */
+ * Without --precision all cases are measured in fp32, and those that is_default accepts in bf16, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@
 #include "training_step.h"
 
 enum { MAX_ROUNDS = 25, MAX_STEPS = 20, NUM_PEERS = 2, MAX_THREADS = 2, TOLD_OPERATORS = 12 };
-static const double sample_seconds = 0.4; /* of a round, about */
+static const double sample_seconds = 0.4; /* about so long in a round */
 
 static const struct contender_peer {
     const char *mode, *suffix; /* of the figure's name */
@@ -148,7 +147,7 @@ static void record_operator(struct ph__json *figures, const struct run *run, con
             100 * seconds / step_seconds, 1 / of_floor);
 }
 
-/* The operators, the dearest first. */
+/* Records the operators, the slowest first. */
 static void record_operators(struct ph__json *figures, const struct run *run, const struct step *step)
 {
     const size_t num_nodes = step_num_nodes(step);
@@ -194,8 +193,7 @@ static void report(
 
 static size_t steps_of_a_sample(struct step *step)
 {
-    step_run(step, DLRM_NUM_BATCHES); /* every row that is ever updated: the first touch of its page is no
-                                         part of a step */
+    step_run(step, DLRM_NUM_BATCHES); /* the first touches of the rows' pages are no part of a step */
     const double once = step_run(step, 1);
     const size_t steps = (size_t)(sample_seconds / once) + 1;
     return steps < MAX_STEPS ? steps : MAX_STEPS;
@@ -218,7 +216,7 @@ static const char *add_placement(const char *former, const char *latest)
     return former == NULL || strcmp(former, latest) == 0 ? latest : "moved";
 }
 
-/* Products of bf16 have a peak of their own where the processor has instructions for them. */
+/* Raises the rate to that of bf16 products, which processors with instructions for them have. */
 static void raise_product_rate(struct run *run, struct bench_limits *limits)
 {
     if (run->precision == PH_PRECISION_BF16)

@@ -1,17 +1,18 @@
-/* The embedding operators alone: rows looked up and pooled, and backward pass with the update, one and two
- * threads.
+/* Measures the embedding operators alone: rows looked up and pooled, and the backward pass with the update,
+ * on one and two threads.
  *
- * In each round the machine's rates are measured for the rows of the case, then some steps of ours, then some
- * of fbgemm's table-batched embedding (bench/peers/fbgemm.py) on the same batches; first with one thread,
- * then with two. Rows of 64 to 512 bytes, pooling 1 and 20, ids with production tables' reuse and uniform;
- * then each quantity is varied over decades at the middle of the others, for the report's plots, without the
- * peer. Where the peer's ids come prepared, ours are made into slots in the measured time: of the update,
- * whose share that is stands in the table.
+ * Each round measures the machine's rates for the rows of the case, then some steps of ours, then some of
+ * fbgemm's table-batched embedding (bench/peers/fbgemm.py) on the same batches; first with one thread, then
+ * with two. Cases have rows of 64 to 512 bytes, pooling 1 and 20, ids uniform and with the reuse of
+ * production tables. Sweeps then vary each quantity over decades, at the middle of the others, for the
+ * report's plots, without the peer. The peer's ids come prepared; ours are made into slots within the
+ * measured time of the update, and the table shows their share.
  *
  * bench_embedding [--rounds N] [--case NAME] [--optimizer rowwise_adagrad|adagrad] [--threads N] [--quick]
- *                 [--peers FOLDER] [--json FILE]      NAME: of a case, or as many of its words as tell all
- * that are meant
- *                                                     ("dim64", "dim64.pool20", "sweep", "sweep.rows")
+ *                 [--peers FOLDER] [--json FILE]
+ *
+ * NAME: a case, or the first words of all cases that are meant: "dim64", "dim64.pool20", "sweep",
+ * "sweep.rows".
  * --quick: small tables and one round, to see that all of it runs. */
 #include <math.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@
 
 enum { MIN_STEPS = 3 };
 static const char case_folder[] = "build/bench/case"; /* for peers */
-static const double sample_seconds = 0.08;            /* of a round, about */
+static const double sample_seconds = 0.08;            /* about so long in a round */
 
 static const struct optimizer {
     enum ph_optimizer_kind kind;
@@ -35,8 +36,8 @@ static const struct optimizer {
 } optimizers[] = {{PH_ROWWISE_ADAGRAD, "rowwise_adagrad"}, {PH_ADAGRAD, "adagrad"}};
 enum { NUM_OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
-/* Half the rows where they are of 512 bytes: tables and slots then fit where 16 GB are. Cases with the same
- * ids follow one another, so that these are drawn once. */
+/* Rows of 512 bytes come in half the number, so that tables and slots fit into 16 GB. Cases with the same ids
+ * follow one another, so that these are drawn once. */
 static const struct dlrm_case cases[] = {
     {"dim16.pool1", 26, 100000, 16, 1, 2048, false},
     {"dim32.pool1", 26, 100000, 32, 1, 2048, false},
@@ -57,7 +58,7 @@ static const struct dlrm_case cases[] = {
 };
 enum { NUM_CASES = sizeof cases / sizeof *cases };
 
-/* What the sweeps vary, one at a time; another measures the middle alone, over the threads. */
+/* The middle of the sweeps, which vary one quantity at a time; one more sweep varies the threads. */
 static const struct dlrm_case middle = {"", 8, 100000, 64, 10, 2048, false};
 enum { MAX_POINTS = 4 };
 static const struct sweep {
@@ -78,7 +79,7 @@ struct options {
     const char *of, *optimizer, *peers, *json;
 };
 
-/* What all cases are measured with, one of each for every team of threads. */
+/* Resources of all cases, one of each for every team of threads. */
 struct bench {
     struct options options;
     size_t num_teams;
@@ -86,14 +87,14 @@ struct bench {
     struct ph_backend *backends[EMBEDDING_TEAMS];
     struct bench_limits *limits[EMBEDDING_TEAMS];
     struct peer peers[EMBEDDING_TEAMS];
-    struct dlrm_data data; /* of the latest case; without tables: there was none */
+    struct dlrm_data data; /* of the latest case; without tables: none yet */
     struct ph__json *figures;
 };
 
 /* ---- rounds ---- */
 
-/* The median of that many steps, each asked for by itself, as ours are measured; NAN where the peer gives no
- * seconds: it is not there (steps 0), has ended, or could not. */
+/* Returns the median seconds of so many steps, each asked for by itself, as ours are measured; NAN when the
+ * peer gives no seconds: it is missing (steps 0), has ended, or could not run. */
 static double run_peer(struct peer *peer, const char *verb, size_t steps)
 {
     double seconds[LOOKUP_MAX_STEPS];
@@ -128,7 +129,7 @@ static void keep_sample(struct embedding_team *team, size_t round)
     team->update_of_floor[round] = floor / update;
 }
 
-/* What one team takes turns with in a case. The peer has steps of its own: as many as fill a sample. */
+/* One team's part in a case. The peer has its own numbers of steps: as many as fill a sample. */
 struct contest {
     struct lookup *lookup;
     const struct floor_rows *rows;
@@ -172,7 +173,7 @@ static struct contest prepare(struct bench *bench, struct lookup *lookup, const 
 {
     struct contest contest = {.lookup = lookup, .rows = rows, .team = team};
     struct lookup_profile profile[LOOKUP_OPERATORS];
-    lookup_run(lookup, team, 2, profile); /* warm, and whatever a first step allocates */
+    lookup_run(lookup, team, 2, profile); /* warms up, and allocates all that a first step does */
     contest.steps = steps_of_a_sample(bench, lookup_run(lookup, team, 1, profile));
     if (run->sweep == NULL && peer_is_there(&bench->peers[team]))
         prepare_peer(bench, &contest, run->optimizer);
@@ -236,7 +237,8 @@ static void use_data(struct bench *bench, const struct dlrm_case *of)
     data->of = *of;
 }
 
-/* Without --optimizer, uniform ids and sweeps are for the first alone: the run would take a third longer. */
+/* Returns true when the optimizer is to be measured on the case. Without --optimizer, uniform ids and sweeps
+ * are for the first one alone: the run would take a third longer. */
 static bool is_wanted(
     const struct options *options, size_t optimizer, const struct dlrm_case *of, bool is_of_sweep)
 {
@@ -311,7 +313,7 @@ static struct options parse(int argc, char **argv)
     return options;
 }
 
-/* A peer that is missing says so once. */
+/* Starts a team and its peer, but no further peer when the first one is missing, which is reported once. */
 static void start_team(struct bench *bench, size_t threads)
 {
     const size_t team = bench->num_teams++;

@@ -1,11 +1,11 @@
-/* Whether training waits for its data: samples a second that the reader delivers, from text and from prepared
- * data, beside those that a DLRM's training step takes, and the share of the training that waits all the
- * same.
+/* Measures whether training waits for its data: the samples a second that the reader delivers, from text and
+ * from prepared data, beside those that a DLRM's training step takes, and the share of training that waits
+ * all the same.
  *
- * Rows are Criteo-like, 13 counts and 26 hashed ids; the DLRM is that of dlrm_case.h at pooling 1 but for its
- * tables, which are small because each training leaves files: its step is the faster for that, and asks more
- * of the reader. The reader alone is one pass by wall clock on one thread, and takes turns with trainings
- * that read as `phloem train` does. A step's speed is that of a training less what it waited.
+ * Rows are Criteo-like, 13 counts and 26 hashed ids. The DLRM is that of dlrm_case.h at pooling 1, but with
+ * small tables, because each training leaves files: its step is faster for that, and asks more of the reader.
+ * The reader alone is one pass by wall clock on one thread, and takes turns with trainings that read as
+ * `phloem train` does. A step's speed is that of a training less its waiting.
  *
  * bench_reader [--rounds N] [--rows N] [--json FILE] */
 #include "data/bench_data.h"
@@ -21,7 +21,7 @@ struct source {
     double delivered[BENCH_MAX_ROUNDS], taken[BENCH_MAX_ROUNDS], waited[BENCH_MAX_ROUNDS];
 };
 
-/* Samples a second of a whole pass. */
+/* Returns the samples a second of a whole pass. */
 static double read_all(const struct ph_encoder *encoder, const struct source *source)
 {
     const struct ph_batches_options options = {

@@ -43,7 +43,7 @@ static const char *placement_of(const struct embedding_team *team, size_t rounds
 
 /* ---- figures ---- */
 
-/* "forward, 2 threads"; where the threads are what is varied, "forward". */
+/* Names a series: "forward, 2 threads", or "forward" when the threads are what is varied. */
 static void name_series(
     const struct embedding_run *run, const struct half *half, size_t threads, char name_out[MAX_NAME])
 {
@@ -99,7 +99,7 @@ static void record_operators(
 
 /* ---- one thread against two ---- */
 
-/* By where the two processors stood to each other in the round: medians, told where a class occurred. */
+/* Records the scaling by where the two processors were in a round: medians of the classes that occurred. */
 static void tell_scaling(struct ph__json *figures, const struct embedding_run *run, const char *name,
     const double *alone, const double *together)
 {

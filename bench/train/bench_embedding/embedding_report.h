@@ -1,4 +1,4 @@
-/* What was measured of one case of embedding tables, and how it is told. */
+/* The measurements of one case of embedding tables, and their report. */
 #ifndef PH_BENCH_EMBEDDING_REPORT_H
 #define PH_BENCH_EMBEDDING_REPORT_H
 
@@ -17,7 +17,7 @@ enum { EMBEDDING_MAX_ROUNDS = 25, EMBEDDING_TEAMS = LOOKUP_MAX_BACKENDS };
     "against "                                                                                          \
     "update of the case's distinct rows"
 
-/* Of one team of threads, by round. */
+/* Measurements of one team of threads, by round. */
 struct embedding_team {
     size_t threads;
     double forward[EMBEDDING_MAX_ROUNDS], update[EMBEDDING_MAX_ROUNDS]; /* seconds a step */
@@ -36,8 +36,8 @@ struct embedding_run {
     const char *name; /* "dim64.pool20" */
     const struct dlrm_case *of;
     const char *optimizer;
-    bool has_forward;  /* whether the forward pass, the same for all optimizers, is told */
-    const char *sweep; /* what is varied; NULL: this is a case of its own */
+    bool has_forward;  /* true: reports the forward pass, which is the same for all optimizers */
+    const char *sweep; /* the varied quantity; NULL: this is a case of its own */
     double at;
     size_t rounds, num_teams;
     struct embedding_team teams[EMBEDDING_TEAMS];

@@ -1,6 +1,6 @@
-/* The loss is there for its gradient: each sample's sum of pooled rows meets one weight a column, so that the
- * gradient of the lookup is dense, as a model's is, costs one pass to write, and has just been written when
- * the update reads it. */
+/* Runs the training step of embedding tables. The loss is there for its gradient: each sample's sum of pooled
+ * rows is multiplied by one weight a column, so that the gradient of the lookup is dense, as a model's is,
+ * costs one pass to write, and has just been written when the update reads it. */
 #include "lookup_step.h"
 
 #include <stdio.h>
@@ -85,8 +85,7 @@ struct lookup *lookup_create(const struct dlrm_data *data, enum ph_optimizer_kin
     lookup->program = build(&data->of, optimizer);
     bench_check(ph_store_create(1, &lookup->store));
     bench_check(ph_state_create(&lookup->state));
-    for (size_t i = num_backends;
-         i-- > 0;) { /* the first to come fills the tables: the one of most threads */
+    for (size_t i = num_backends; i-- > 0;) { /* most threads first: it fills the tables */
         bench_check(ph_executor_create(
             lookup->program, lookup->store, lookup->state, backends[i], &lookup->executors[i]));
         bench_check(ph_workspace_create(

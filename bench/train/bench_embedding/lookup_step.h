@@ -6,12 +6,12 @@
 #include "dlrm_case.h"
 #include "graph/op.h"
 
-/* The operators that are measured: the first is the forward pass, all others are backward pass and update. */
+/* The measured operators: the first is the forward pass, all others are backward pass and update. */
 enum { LOOKUP_BAG, LOOKUP_SLOTS, LOOKUP_MERGE, LOOKUP_ENTRIES, LOOKUP_UPDATE, LOOKUP_OPERATORS };
 extern const char *const lookup_operator_names[LOOKUP_OPERATORS];
 
 struct lookup_profile {
-    double seconds;       /* of a step: the median, for a step that was held up tells about the neighbours */
+    double seconds;       /* of a step: the median, since a slow step tells about other processes */
     struct ph__cost cost; /* of a step: the mean */
 };
 
@@ -23,8 +23,8 @@ struct lookup *lookup_create(const struct dlrm_data *data, enum ph_optimizer_kin
     struct ph_backend *const *backends, size_t num_backends);
 void lookup_destroy(struct lookup *lookup);
 
-/* Runs up to LOOKUP_MAX_STEPS on the batches in turn; the median seconds of a whole step, the operators that
- * are not measured included. */
+/* Runs up to LOOKUP_MAX_STEPS steps on the batches in turn. Returns the median seconds of a whole step, with
+ * the operators that are not measured. */
 #define LOOKUP_MAX_STEPS 200
 double lookup_run(
     struct lookup *lookup, size_t backend, size_t steps, struct lookup_profile profile_out[LOOKUP_OPERATORS]);
