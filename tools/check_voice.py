@@ -3,8 +3,8 @@
 
 usage: check_voice.py [ROOT [ROOM...]]
 
-ROOM limits the check to folders, such as src/hub. Prints one line a violation, "file:line: what is wrong", and ends with 1 when there
-is any. Comments of tests are checked only below the folders that tools/voice_tests.txt names.
+ROOM limits the check to folders, such as src/hub; without it all of FOLDERS are checked. Prints one line a violation,
+"file:line: what is wrong", and ends with 1 when there is any.
 """
 import pathlib
 import re
@@ -35,8 +35,8 @@ PHRASES = [
 ERROR_CALL = re.compile(r"\bph_(?:_)?\w*(?:fail|blame|complain|refuse|warn)\w*\(")
 ERROR_RULES = [
     (re.compile(r"\?\s*(?:\\n)?$"), "an error does not ask: say what to do"),
-    (re.compile(r"^(?:'?%[^ ]*'?:? )*(?:is|are|was|were) (?:missing|none|no)\b"), "an error names its subject"),
-    (re.compile(r"^(?:of|by|what|whether|whose|where|it|nobody|nothing) ", re.I), "an error names its subject"),
+    (re.compile(r"^(?:%\S*: )*(?:is|are|was|were|has|have) "), "an error names its subject"),
+    (re.compile(r"^(?:of|by|what|whether|whose|where|it|nobody|somebody|nothing|there) ", re.I), "an error names its subject"),
     (re.compile(r"\bis no\b"), "say 'is not a', and what it should be"),
 ]
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
