@@ -13,7 +13,7 @@
  * A block is {kind, ...}; by its kind, the other members are:
  *
  *     heading, text, preformatted: {text}
- *     figures     {items: [{name, value, format, unit, note}]}
+ *     figures     {items: [{name, value, format, note}]}
  *     table       {id, columns: [{name, format, title}], rows: [[value]], bars: [share], num_rows}
  *     plots       {plots: [ph__page_plot]}
  *     rows        {id, label, format, reference_name,
