@@ -159,27 +159,33 @@ def compare_curve(paths, options):
 
 HEADER = """# Scaling on planted interactions
 
-Printed by `tools/scaling.py`, which makes the data, trains everything below by `phloem compare`
-([COMPARING.md](COMPARING.md)) and writes this page; it goes on where it was stopped. The data are those of
-`configs/synthetic/staircase.yaml` ([DATA.md](DATA.md), synthetic data): a logit of interactions of orders 1, 2, 4 and 8
-with a quarter of its variance each, where every interaction is a product of two that are in the logit themselves. Figures
-are of the test file; NE is logloss by the entropy of its base rate. The first table is known from the generator; the
-others are *measured*.
+This page says what depth and size are worth on data with planted interactions. The tool makes the data,
+trains everything below by `phloem compare` ([COMPARING.md](COMPARING.md)), and writes the page. A stopped
+tool continues where it was:
+
+    tools/scaling.py
+
+The data are those of `configs/synthetic/staircase.yaml` ([DATA.md](DATA.md), synthetic data). Their logit is
+a sum of interactions of orders 1, 2, 4 and 8, with a quarter of its variance each. Every interaction is a
+product of two that are in the logit themselves. Figures are of the test file; NE is logloss by the entropy of
+its base rate. The first table is known from the generator; the others are *measured*.
 
 """
 
-TRUTH = """What is to be had: the best model whose logit is a sum of multiples of the parts up to an order; the last is
-the model that drew the labels.
+TRUTH = """Each row is the best model whose logit is a sum of multiples of the parts up to an order. The last model drew
+the labels.
 
 """
 
 LAYERS_TEXT = """## Layers
 
-A Wukong without layer norm, activations and hidden layers: what a layer adds is products of two vectors of the layer
-below, and its logit is a polynomial of degree 2, 4, 8, 16 in the embeddings. (With them a layer is not held to an order:
-layer norm divides by the length of a vector, a function of second order itself, and perceptrons approximate products.)
-Mean ± standard deviation over the seeds. Differences are of logloss, taken seed by seed from one layer fewer; behind ±
-stands half the 95% interval of their mean by Student's t, and negative is better.
+A Wukong without layer norm, activations and hidden layers. Each layer adds products of two vectors of the
+layer below, so the logit is a polynomial of degree 2, 4, 8, 16 in the embeddings. Layer norm and perceptrons
+would not hold a layer to an order: layer norm divides by the length of a vector, a function of second order
+itself, and perceptrons approximate products.
+
+Figures are mean ± standard deviation over the seeds. Differences are of logloss, taken seed by seed from one
+layer fewer. Behind ± stands half the 95% interval of their mean by Student's t. Negative is better.
 
 ![logloss by layers](plots/staircase-layers.svg)
 
@@ -187,13 +193,13 @@ stands half the 95% interval of their mean by Student's t, and negative is bette
 
 CURVE_TEXT = """## NE against FLOPs
 
-The models of `configs/staircase/` in growing sizes; here Wukong is as published, with layer norm, activations and
-hidden layers. All have the same rows, epochs and learning rate, none of which was tuned for a model. FLOPs are those of
-a training step, by sample.
+The models of `configs/staircase/` in growing sizes. Here Wukong is as published, with layer norm, activations
+and hidden layers. All models have the same rows, epochs and learning rate; none of these was tuned for a
+model. FLOPs are those of a training step, by sample.
 
 """
 
-ALONE_TEXT = """The line of products alone is the Wukong of the first section, with one layer to four.
+ALONE_TEXT = """The line of products alone is the Wukong of the section before, with one to four layers.
 
 """
 
