@@ -92,19 +92,23 @@ def best_l2s(rows):
 
 HEADER = """# DHEN: pairs of modules
 
-Printed by `tools/dhen_pairs.py`, which trains everything below by `phloem compare` ([COMPARING.md](COMPARING.md)) and
-goes on where it was stopped. A DHEN ([2203.11014](https://arxiv.org/abs/2203.11014)) with each of its five interaction
-modules alone, with each pair of different ones, and with all five. All have the same settings but for λ, the L2 of the
-embeddings: each has the one of several that was best on the validation file. The modules' vectors stand one below the
-other, so that two modules make twice as many as one. *Published*: the paper's ensembles have .27% less NE than its
-baseline, on advertisements of its authors' company.
+This page compares a DHEN ([2203.11014](https://arxiv.org/abs/2203.11014)) with each of its five interaction
+modules alone, with each pair of different ones, and with all five. The tool trains everything below by
+`phloem compare` ([COMPARING.md](COMPARING.md)) and writes the page. A stopped tool continues where it was:
+
+    tools/dhen_pairs.py
+
+All have the same settings but λ, the L2 of the embeddings: each has the one of several that was best on the
+validation file. The modules' vectors stand one below the other, so two modules make twice as many as one.
+*Published*: the paper's ensembles have .27% less NE than its baseline, on advertisements of its authors'
+company.
 
 """
 
-TABLE_TEXT = """Figures are *measured*, of the test file: mean ± standard deviation over the seeds. NE is the mean logloss
-by the entropy of the file's base rate p, H = −p ln p − (1−p) ln(1−p). Differences are taken seed by seed from the best
-single module; behind ± stands half the 95% interval of their mean by Student's t, and negative is better. FLOPs are those
-of a training step, by sample.
+TABLE_TEXT = """Figures are *measured*, of the test file: mean ± standard deviation over the seeds. NE is the mean logloss by
+the entropy of the file's base rate p, H = −p ln p − (1−p) ln(1−p). Differences are taken seed by seed from
+the best single module. Behind ± stands half the 95% interval of their mean by Student's t. Negative is
+better. FLOPs are those of a training step, by sample.
 
 """
 
