@@ -24,11 +24,17 @@ build/release/phloem compare configs/frappe/dcn_v2.yaml configs/frappe/wukong.ya
     cat <<'TEXT'
 # Results
 
-Written by `tools/results.sh`, which trains each config of `configs/frappe/` over seeds ([COMPARING.md](COMPARING.md)). Data: Frappe (BARS test,
-resampled train negatives): validation and test are those of BARS Frappe_x1, the negatives of train were drawn anew by the
-same rule. The model is chosen on the validation file alone. *measured*: with the backend named below; for speed see
-[PERFORMANCE.md](PERFORMANCE.md). *published*: what the named source says of the original split; *bar*: what this project set
-itself. Why DHEN and Wukong go without layer norm here is in [MODELS.md](MODELS.md#on-frappe).
+This page shows each config of `configs/frappe/` over seeds, beside published figures. The tool trains
+the configs by `phloem compare` ([COMPARING.md](COMPARING.md)) and writes the page:
+
+    tools/results.sh
+
+- **Data**: Frappe (BARS test, resampled train negatives). Validation and test are those of BARS Frappe_x1;
+  the negatives of train were drawn anew by the same rule.
+- **The model** is chosen on the validation file alone.
+- *measured*: with the backend named below. [PERFORMANCE.md](PERFORMANCE.md) is about speed.
+- *published*: what the named source says of the original split. *bar*: what this project set itself.
+- DHEN and Wukong go without layer norm here: [MODELS.md](MODELS.md#on-frappe) says why.
 
 TEXT
     sed 1,2d "$out/all.md"
@@ -36,7 +42,7 @@ TEXT
 
 ## Wukong at no more FLOPs than DCN-V2
 
-The two over more seeds, the difference taken seed by seed.
+Both models over more seeds; differences are taken seed by seed.
 
 TEXT
     sed '1,2d; /^## Beside published/,/^## Cost/ {/^## Cost/!d}; s/^##/###/' "$out/compare.md"
