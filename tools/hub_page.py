@@ -24,15 +24,16 @@ TRIP_THREADS = 3  # of a round trip: two workers and a core thread
 
 BY_BYTES = (
     "*By bytes alone*: what wide moves between threads and memory over what tall does ([as it is"
-    " counted](HUB.md#performance)), if no cache keeps anything between two passes. The machine's largest cache, named above,"
-    " may keep a sum, a part of the gradients or all of it, so what is measured need not follow."
+    " counted](HUB_INTERNALS.md#bytes-of-large-keys)), if no cache keeps anything between two passes. The machine's largest"
+    " cache, named above, may keep a sum, a part of the gradients or all of it, so what is measured need not follow."
 )
 
 HEADER = """# The parameter hub in figures
 
-Written by `tools/hub_figures.py` from what `./run bench hub` has measured; [HUB.md](HUB.md#performance) says what was
-measured how, and what explains it. Contestants of a table have taken turns, round by round. Times are medians over the
-rounds, a ratio is the median of the rounds' ratios, and one above 1 means that the hub, or what stands first, is the faster.
+Written by `tools/hub_figures.py` from what `./run bench hub` has measured;
+[HUB_INTERNALS.md](HUB_INTERNALS.md#performance) says what was measured how, and what explains it. Contestants of a table
+have taken turns, round by round. Times are medians over the rounds, a ratio is the median of the rounds' ratios, and one
+above 1 means that the hub, or what stands first, is the faster.
 
 """
 

@@ -154,8 +154,8 @@ fi
 grep -o 'plots/[a-z-]*\.svg' $page | sort >shown
 (cd docs && ls plots/*.svg) | sort | cmp -s shown - || complain 'the page does not show the plots that were drawn'
 [ "$(wc -l <shown)" -ge 9 ] || complain 'plots are missing'
-grep -o 'plots/hub-[a-z-]*\.svg' "$PH_SOURCE_DIR/docs/HUB.md" | sort | cmp -s shown - ||
-    complain 'docs/HUB.md does not show the plots that were drawn'
+grep -o 'plots/hub-[a-z-]*\.svg' "$PH_SOURCE_DIR/docs/HUB_INTERNALS.md" | sort | cmp -s shown - ||
+    complain 'docs/HUB_INTERNALS.md does not show the plots that were drawn'
 while read -r plot; do
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "docs/$plot" || complain "$plot is no XML"
 done <shown
