@@ -120,7 +120,7 @@ service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
 kill -s STOP "$hub"
 kill -s TERM "$process"
 ends 143
-contains bench.err "service '$service' may be left, for the hub does not answer: phloem hub destroy $address $service ends it"
+contains bench.err "service '$service' may be left, since the hub does not answer: run phloem hub destroy $address $service"
 [ "$(wc -l <bench.err)" -eq 1 ] || complain 'wanted one line'
 env --default-signal=INT "$PH_BINARY_DIR/phloem" hub bench "$address" --sizes 64K >bench.out 2>bench.err </dev/null &
 process=$!

@@ -36,7 +36,8 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
         {"--workers", CLI_TEXT, &request->workers, "N", "threads that push and pull; 2 unless given"},
         {"--sizes", CLI_TEXT, &request->sizes, "LIST", "bytes of the key: " DEFAULT_SIZES " unless given"},
         {"--rounds", CLI_TEXT, &request->rounds, "N", "rounds of each size; 100 unless given"},
-        {"--transport", CLI_TEXT, &request->transport, "T", "shm, tcp, or both that are to be had: all"},
+        {"--transport", CLI_TEXT, &request->transport, "T",
+            "shm, tcp, or all, each that works; all unless given"},
         {"--wait", CLI_TEXT, &request->wait, "W", "auto, spin, spin_then_sleep or sleep: workers' waits"},
         {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "the hub's secret"},
         {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of a table"},
@@ -91,8 +92,8 @@ static ph_status parse_size(const char *text, size_t length, uint64_t *size_out)
     if (!ph__integer_parse(digits, &number) || number < 1 || (uint64_t)number > MAX_KEY_BYTES >> shift ||
         ((uint64_t)number << shift) % sizeof(float) != 0)
         return ph_fail(PH_ERROR_USAGE,
-            "--sizes: '%.*s' is no size: bytes, a multiple of %zu, or 64K, 16M, 1G", (int)length, text,
-            sizeof(float));
+            "--sizes: '%.*s' is not a size: write bytes, a multiple of %zu, or 64K, 16M, 1G", (int)length,
+            text, sizeof(float));
     *size_out = (uint64_t)number << shift;
     return PH_OK;
 }
@@ -102,7 +103,7 @@ static ph_status parse_sizes(const char *text, struct plan *plan)
     for (;;) {
         const size_t length = strcspn(text, ",");
         if (plan->num_sizes == MAX_SIZES)
-            return ph_fail(PH_ERROR_USAGE, "--sizes: there are at most %d", MAX_SIZES);
+            return ph_fail(PH_ERROR_USAGE, "--sizes: at most %d sizes can be given", MAX_SIZES);
         PH_TRY(parse_size(text, length, &plan->sizes[plan->num_sizes++]));
         if (text[length] == '\0')
             return PH_OK;

@@ -54,7 +54,7 @@ static ph_status tell_may_be_left(
     const struct ph_hub_options *options = &service->options;
     const bool has_secret = options->secret_file != NULL;
     return ph_fail(status,
-        "%s; service '%s' may be left, for the hub does not answer: phloem hub destroy %s %s%s%s ends it",
+        "%s; service '%s' may be left, since the hub does not answer: run phloem hub destroy %s %s%s%s",
         reason, service->name, options->address, service->name, has_secret ? " --secret-file " : "",
         has_secret ? options->secret_file : "");
 }
@@ -177,7 +177,7 @@ static ph_status start_all(struct worker *workers, uint32_t num_workers, uint32_
         struct worker *worker = &workers[*num_started_out];
         const int error = pthread_create(&worker->thread, NULL, run, worker);
         if (error != 0)
-            return ph_fail(PH_ERROR_MEMORY, "no thread for a worker: %s", strerror(error));
+            return ph_fail(PH_ERROR_MEMORY, "cannot start a thread for a worker: %s", strerror(error));
     }
     return PH_OK;
 }

@@ -148,7 +148,7 @@ ph_status cli_hub_reducer_init(
     struct cli_hub_reducer *reducer, const struct ph_parallel_settings *settings, struct ph_comm *comm)
 {
     if (settings->hub[0] == '\0')
-        return ph_fail(PH_ERROR_CONFIG, "parallel.sync is hub, and parallel.hub does not say where it is");
+        return ph_fail(PH_ERROR_CONFIG, "parallel.sync: hub requires parallel.hub (host:port)");
     if (strlen(settings->hub_job) > PH_HUB_MAX_NAME)
         return ph_fail(PH_ERROR_CONFIG, "parallel.hub_job is longer than %d bytes", PH_HUB_MAX_NAME);
     *reducer = (struct cli_hub_reducer){.table = {reducer, open_service, numbers, start, wait},

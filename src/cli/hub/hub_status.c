@@ -30,8 +30,10 @@ struct sight { /* of a hub, at two moments */
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--service", CLI_TEXT, &request->service, "NAME", "only this one, with all its workers and keys"},
-        {"--seconds", CLI_TEXT, &request->seconds, "S", "rates are told over so long; 0.5 unless given"},
+        {"--service", CLI_TEXT, &request->service, "NAME",
+            "shows only this service, with all its workers and keys"},
+        {"--seconds", CLI_TEXT, &request->seconds, "S",
+            "seconds over which rates are measured; 0.5 unless given"},
         {"--secret-file", CLI_TEXT, &request->options.secret_file, "FILE", "the hub's secret"},
         {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of tables"},
     };
@@ -204,7 +206,7 @@ static ph_status print_job(const struct ph__json *job)
         text(job, "name"), share, count(job, "num_chunks"), count(job, "pushes"), count(job, "pulls"),
         count(job, "reply_waits"));
     if (ph__json_get(job, "checkpoint_iteration") != NULL)
-        printf("its checkpoint is of iteration %" PRIu64 "\n\n", count(job, "checkpoint_iteration"));
+        printf("checkpoint: iteration %" PRIu64 "\n\n", count(job, "checkpoint_iteration"));
     PH_TRY(print_workers(job));
     print_rest(job, "workers", count(job, "workers_there"));
     if (ph__json_size(ph__json_get(job, "keys")) > 0)

@@ -45,7 +45,7 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     const struct cli_command command = {"hub", "hub --address 127.0.0.1:4711",
         "Starts a parameter hub and prints where it listens; a signal ends it.\n"
         "phloem hub status shows what a hub does, phloem hub bench measures it, phloem hub destroy\n"
-        "ends a service that nobody else does.",
+        "ends a service that its own program has left behind.",
         "", 0, 0, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
@@ -78,7 +78,7 @@ static ph_status run_until_stopped(struct ph_hub_server *server)
     const volatile int *stop_signal = cli_stop_signal();
     print_address(server);
     PH_TRY(ph_hub_server_run(server, stop_signal));
-    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal; all jobs were ended before");
+    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal, after all jobs were ended");
 }
 
 /* Raises the limit of descriptors to what the system allows: workers cost descriptors, and nothing here minds
@@ -128,9 +128,9 @@ static ph_status destroy(int argc, char **argv)
         {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "the hub's secret"},
     };
     const struct cli_command command = {"hub destroy", "hub destroy 127.0.0.1:4711 job",
-        "Ends SERVICE at the hub at ADDRESS, or at several that share it: ADDRESS,ADDRESS. For all its\n"
-        "workers, and its checkpoint is removed.\n"
-        "The hub's own user may, on the hub's host.",
+        "Ends SERVICE for all its workers and removes its checkpoint, at the hub at ADDRESS, or at several\n"
+        "that share it: ADDRESS,ADDRESS.\n"
+        "Only the hub's own user can do this, on the hub's host.",
         "ADDRESS SERVICE", 2, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
