@@ -114,7 +114,7 @@ static pthread_t start(void *(*run)(void *), void *argument)
     pthread_t thread;
     if (pthread_create(&thread, NULL, run, argument) == 0)
         return thread;
-    fprintf(stderr, "hub_worker: there is no thread to be had\n");
+    fprintf(stderr, "hub_worker: cannot start a thread\n");
     exit(1);
 }
 
@@ -124,7 +124,7 @@ static int run_all_here(void)
     const ph_status status = ph_hub_server_create(
         &(struct ph_hub_server_options){.size = sizeof(struct ph_hub_server_options)}, &server);
     if (status != PH_OK) {
-        fprintf(stderr, "hub_worker: no hub: %s\n", ph_error_text());
+        fprintf(stderr, "hub_worker: cannot start a hub: %s\n", ph_error_text());
         return ph_status_exit_code(status);
     }
     const char *address = ph_hub_server_address(server);
