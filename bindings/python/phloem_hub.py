@@ -49,7 +49,7 @@ DType = enum.IntEnum("DType", "F32 F64 I32 I64 U32 U8 F16 BF16", start=0)
 
 
 class Structure(ctypes.Structure):
-    """Of C, zero but for its size and what is named; text and paths are given as Python has them."""
+    """C structure, zero except its size and the members given; takes text and paths as Python has them."""
 
     def __init__(self, **members):
         known = {name for name, _ in self._fields_}
@@ -158,7 +158,7 @@ FUNCTIONS = {  # name without ph_hub_: what it returns, and its parameters
 
 
 class HubError(RuntimeError):
-    """What a call has failed with: its status, and in one line what, where and why."""
+    """Error of a call: its status, and a line that says what failed, where and why."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -171,7 +171,7 @@ def _library():
     library.ph_error_text.restype = ctypes.c_char_p
     if library.ph_hub_api_version() != API_VERSION:
         raise ImportError(f"{library._name} has version {library.ph_hub_api_version()} of the hub's interface; "
-                          f"this module is for {API_VERSION}")
+                          f"this module needs version {API_VERSION}")
     return library
 
 
@@ -208,7 +208,7 @@ def _call(name, *arguments):
 
 
 def _end_of(owner, name, made, *kept):
-    """Calls the function once: when it is called itself, or when nobody uses its owner any more."""
+    """Returns a finalizer that calls the function once: when called itself, or when its owner is no longer used."""
     finalizer = weakref.finalize(owner, lambda _: _call(name, made), kept)
     finalizer.atexit = False  # the end of the process ends all
     return finalizer
@@ -218,9 +218,9 @@ def _end_of(owner, name, made, *kept):
 
 
 def create_service(address, name, nonce, num_workers, optimizers=None, options=None, **settings):
-    """Creates the service, or finds it made already with the same settings. Without optimizers, what is pulled is the
-    sum of the gradients, or with is_mean=True their mean. `settings` are members of Service, `options` is a dict of
-    those of Options."""
+    """Creates the service, unless it exists already with the same settings. Without optimizers, workers pull the sum of
+    the gradients, or with is_mean=True their mean. `settings` are members of Service, `options` is a dict of those of
+    Options."""
     optimizers = optimizers or [Optimizer(is_none=True)]
     service = Service(name=name, nonce=nonce, num_workers=num_workers, num_optimizers=len(optimizers),
                       optimizers=(Optimizer * len(optimizers))(*optimizers), **settings)
@@ -241,12 +241,13 @@ DTYPES = {  # of keys
 
 
 def _bfloat16_bits(values):
-    """uint16 of each number: its own bits where it is a bfloat16 (of ml_dtypes, say) or uint16 already, else those of
-    the nearest bfloat16, of two the even one."""
+    """Returns the bits of each number in uint16: unchanged for bfloat16 (such as that of ml_dtypes) and uint16, else those
+    of the nearest bfloat16, ties to even."""
     if values.dtype == numpy.uint16 or (values.dtype.name == "bfloat16" and values.dtype.itemsize == 2):
         return values.view(numpy.uint16)
     if not numpy.issubdtype(values.dtype, numpy.floating):
-        raise TypeError(f"a bfloat16 key begins with bfloat16, its bits in uint16, or floats; not with {values.dtype}")
+        raise TypeError("initial values of a bfloat16 key must be bfloat16, its bits in uint16, or floats, "
+                        f"not {values.dtype}")
     with numpy.errstate(over="ignore", invalid="ignore"):
         near = values.astype(numpy.float32)
         lost = numpy.sign(numpy.abs(values) - numpy.abs(near).astype(values.dtype))  # of what float32 cannot hold
@@ -269,15 +270,15 @@ class Key:
 
     def __post_init__(self):
         if self.dtype not in DTYPES:
-            raise TypeError(f"a key is of {', '.join(DTYPES)}; not of {self.dtype}")
+            raise TypeError(f"the dtype of a key must be one of {', '.join(DTYPES)}, not {self.dtype}")
 
     @classmethod
     def of(cls, array, optimizer=0):
-        """A key of this array's shape and type, that begins with its values."""
+        """Returns a key with the array's shape, type and values."""
         return cls(array.shape, array.dtype.name, array, optimizer)
 
     def _to_c(self):
-        """struct ph_hub_key, and the array that it borrows from."""
+        """Returns a struct ph_hub_key and the array that it borrows from."""
         dtype, numpy_type = DTYPES[self.dtype]
         values = None
         if self.initial is not None:
@@ -289,8 +290,8 @@ class Key:
 
 
 class Client:
-    """Worker `rank` of a service. `options` are members of Options. Behind `with` it has left the job, where all went
-    well, and is closed; as it is, like close(), when neither it nor any of its arrays is used any more."""
+    """Worker `rank` of a service. `options` are members of Options. At the end of `with` the client leaves the job, unless
+    an exception was raised, and is closed. It is also closed when neither it nor any of its arrays is used any more."""
 
     def __init__(self, address, service, nonce, rank, **options):
         made = ctypes.c_void_p()
@@ -301,13 +302,13 @@ class Client:
 
     def _handle(self, key=None):
         if self._made is None:
-            raise HubError(Status.ERROR_USAGE, "this client was closed")
+            raise HubError(Status.ERROR_USAGE, "the client is closed")
         if key is not None and not 0 <= key < len(self._keys):
-            raise HubError(Status.ERROR_USAGE, f"key {key} of {len(self._keys)}")
+            raise HubError(Status.ERROR_USAGE, f"key {key} does not exist: the client has {len(self._keys)} keys")
         return self._made
 
     def init(self, keys):
-        """Makes the keys, the same for all workers, and returns when all have: the iterations that were done before."""
+        """Creates the keys, the same on all workers, waits for all of them, and returns the iterations done before."""
         keys = list(keys)
         described = [key._to_c() for key in keys]
         iteration = ctypes.c_uint64()
@@ -326,11 +327,12 @@ class Client:
         return array
 
     def gradient(self, key):
-        """The array that the key's next push takes: to be asked for, and written, before each push."""
+        """Returns the array that the key's next push sends. Get it and fill it before each push."""
         return self._array("gradient", key, True)
 
     def parameters(self, key):
-        """What the last finished pull of the key brought, until the key is pushed again; read-only."""
+        """Returns what the key's last finished pull brought, valid until the key is pushed again. Read-only, unless
+        has_own_parameters."""
         return self._array("parameters", key, self._has_own_parameters)
 
     def push_start(self, key):
@@ -349,7 +351,7 @@ class Client:
         _call("wait_all", self._handle())
 
     def test(self, key):
-        """Whether wait(key) would return at once."""
+        """Returns whether wait(key) would return at once."""
         is_done = ctypes.c_bool()
         _call("test", self._handle(key), key, ctypes.byref(is_done))
         return is_done.value
@@ -361,7 +363,7 @@ class Client:
         _call("checkpoint", self._handle())
 
     def describe(self):
-        """The members of struct ph_hub_client_info, as a dict."""
+        """Returns the members of struct ph_hub_client_info as a dict."""
         info = ClientInfo()
         _call("client_describe", self._handle(), ctypes.byref(info))
         values = {name: getattr(info, name) for name, _ in ClientInfo._fields_}
@@ -371,7 +373,7 @@ class Client:
         _call("leave", self._handle())
 
     def close(self):
-        """Without leave() before, a death to the hub."""
+        """Closes the client. To the hub the worker has failed, unless leave() was called before."""
         if self._made is not None:
             self._made = None
             self._end()
@@ -391,9 +393,8 @@ class Client:
 
 
 class Server:
-    """A hub in a thread of this process, from `with` on to its end or close(); where it has failed, that raises what it
-    has failed with. `options` are members of ServerOptions. `address` and `metrics_address` (None: without) are where
-    it listens."""
+    """A hub in a thread of this process, from `with` to its end or close(), which raises the hub's error if it has failed.
+    `options` are members of ServerOptions. The hub listens at `address` and `metrics_address` (None: no metrics)."""
 
     def __init__(self, **options):
         made = ctypes.c_void_p()
@@ -425,7 +426,7 @@ class Server:
 
     def __enter__(self):
         if self._made is None:
-            raise HubError(Status.ERROR_USAGE, "this hub was closed")
+            raise HubError(Status.ERROR_USAGE, "the hub is closed")
         self._thread = self._thread or threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self

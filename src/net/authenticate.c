@@ -29,7 +29,7 @@ static ph_status check_file(int descriptor, const char *path, size_t *size_out)
         return ph_fail(PH_ERROR_CONFIG, "%s: not a file", path);
     if ((status.st_mode & NOT_OWNER) != 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "%s: others than its owner may use this secret (mode %03o): chmod 600 it", path,
+            "%s: the secret is open to users other than its owner (mode %03o): chmod 600 it", path,
             (unsigned)status.st_mode & 0777);
     *size_out = (size_t)status.st_size;
     return PH_OK;
@@ -54,9 +54,9 @@ static ph_status read_bytes(
         return ph_fail(PH_ERROR_CONFIG, "%s", ph_error_text());
     size = without_line_end(bytes, size);
     if (size > PH_SECRET_MAX_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "%s: a secret of more than %d bytes", path, PH_SECRET_MAX_BYTES);
+        return ph_fail(PH_ERROR_CONFIG, "%s: the secret has more than %d bytes", path, PH_SECRET_MAX_BYTES);
     if (size < PH_SECRET_MIN_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "%s: a secret of %zu bytes: it needs %d or more", path, size,
+        return ph_fail(PH_ERROR_CONFIG, "%s: the secret has %zu bytes: it needs at least %d", path, size,
             PH_SECRET_MIN_BYTES);
     *size_out = size;
     return PH_OK;
@@ -152,7 +152,7 @@ ph_status ph__authenticate_check(const struct ph__secret *secret, enum ph__side 
     PH_TRY(ph__authenticate_prove(secret, side, challenge, wanted));
     const bool is_right = ph__secrets_are_equal(wanted, proof, sizeof wanted);
     explicit_bzero(wanted, sizeof wanted);
-    return is_right ? PH_OK : ph_fail(PH_ERROR_PEER, "%s: its secret is not the one given here", peer);
+    return is_right ? PH_OK : ph_fail(PH_ERROR_PEER, "%s has another secret than the one given here", peer);
 }
 
 ph_status ph__authenticate_key(const struct ph__secret *secret, enum ph__side sender,

@@ -111,7 +111,7 @@ ph_status ph__control_stream_release(struct ph__control_stream *stream, int *soc
     const bool is_idle = stream->in.begin == stream->in.end && !ph__control_stream_has_output(stream);
     if (!is_idle || stream->num_received > 0) {
         ph__control_stream_destroy(stream);
-        return ph_fail(PH_ERROR_PEER, "a connection says more than it should");
+        return ph_fail(PH_ERROR_PEER, "the peer sent data before the connection became a link");
     }
     *socket_out = stream->socket;
     *send_key_out = stream->send_key;
@@ -176,7 +176,7 @@ static ph_status copy_descriptors(const int *descriptors, size_t count, struct p
     for (; parcel->count < count; parcel->count++) {
         parcel->descriptors[parcel->count] = fcntl(descriptors[parcel->count], F_DUPFD_CLOEXEC, 0);
         if (parcel->descriptors[parcel->count] < 0)
-            return ph_fail(PH_ERROR_MEMORY, "no more descriptors: %s", strerror(errno));
+            return ph_fail(PH_ERROR_MEMORY, "cannot copy a descriptor: %s", strerror(errno));
     }
     return PH_OK;
 }
@@ -224,10 +224,10 @@ ph_status ph__control_stream_put(struct ph__control_stream *stream, uint16_t typ
     struct ph__wire_writer writer;
     struct parcel *parcel;
     if (size > PH_CONTROL_MAX_BYTES || num_descriptors > PH_CONTROL_MAX_DESCRIPTORS)
-        return ph_fail(
-            PH_ERROR_USAGE, "a control message of %zu bytes and %zu descriptors", size, num_descriptors);
+        return ph_fail(PH_ERROR_USAGE, "a control message of %zu bytes and %zu descriptors is too large",
+            size, num_descriptors);
     if (stream->out.end - stream->out.begin > PH_CONTROL_MAX_BYTES)
-        return ph_fail(PH_ERROR_PEER, "the other side does not take its messages: %zu bytes are waiting",
+        return ph_fail(PH_ERROR_PEER, "the peer does not read its messages: %zu bytes are waiting",
             stream->out.end - stream->out.begin);
     ph__wire_writer_init(&writer, head, sizeof head);
     ph__wire_put_u32(&writer, (uint32_t)size);
@@ -321,14 +321,15 @@ static ph_status keep_descriptors(struct ph__control_stream *stream, struct msgh
         memcpy(descriptors, CMSG_DATA(part), kept * sizeof(int));
         if (count > PH_CONTROL_MAX_DESCRIPTORS - stream->num_received) {
             close_all(descriptors, kept);
-            return ph_fail(PH_ERROR_PEER, "more descriptors than any message has");
+            return ph_fail(PH_ERROR_PEER, "the peer sent more descriptors than a message can have");
         }
         memcpy(stream->received + stream->num_received, descriptors, count * sizeof(int));
         stream->num_received += count;
     }
     if ((header->msg_flags & MSG_CTRUNC) != 0)
-        return ph_fail(PH_ERROR_PEER, stream->refuses_descriptors ? "descriptors came that nobody wants"
-                                                                  : "descriptors were lost on the way");
+        return ph_fail(PH_ERROR_PEER, stream->refuses_descriptors
+                                          ? "the peer sent descriptors that were not asked for"
+                                          : "descriptors of a message were lost");
     return PH_OK;
 }
 
@@ -367,7 +368,7 @@ ph_status ph__control_stream_receive(struct ph__control_stream *stream)
     bool is_more = true;
     while (is_more && room_left(stream) > 0)
         PH_TRY(receive_some(stream, ph__min(room_left(stream), RECEIVE_BYTES), &is_more));
-    return stream->is_closed ? ph_fail(PH_ERROR_PEER, "the other side has closed the connection") : PH_OK;
+    return stream->is_closed ? ph_fail(PH_ERROR_PEER, "the peer has closed the connection") : PH_OK;
 }
 
 bool ph__control_stream_is_closed(const struct ph__control_stream *stream)
@@ -391,7 +392,7 @@ static ph_status check_tag(struct ph__control_stream *stream, size_t size)
     PH_TRY(ph__frame_begin(stream->receive_key, head, HEAD_BYTES));
     if (size > 0)
         PH_TRY(ph__frame_add(stream->receive_key, head + HEAD_BYTES, size));
-    return ph__frame_check(stream->receive_key, head + HEAD_BYTES + size, "the other side");
+    return ph__frame_check(stream->receive_key, head + HEAD_BYTES + size, "the peer");
 }
 
 ph_status ph__control_stream_take(
@@ -407,7 +408,7 @@ ph_status ph__control_stream_take(
     frame_out->type = ph__wire_get_u16(&reader);
     frame_out->num_descriptors = ph__wire_get_u16(&reader);
     if (size > stream->max_bytes)
-        return ph_fail(PH_ERROR_PEER, "a control message of %zu bytes", size);
+        return ph_fail(PH_ERROR_PEER, "a control message of %zu bytes is too long", size);
     const size_t tag_bytes = stream->receive_key != NULL ? PH_FRAME_TAG_BYTES : 0;
     if (available < HEAD_BYTES + size + tag_bytes)
         return PH_OK;

@@ -36,7 +36,7 @@ ph_status ph__event_loop_create(struct ph__event_loop **loop_out)
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll < 0) {
         free(loop);
-        return ph_fail(PH_ERROR_MEMORY, "no event loop: %s", strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "cannot create an event loop: %s", strerror(errno));
     }
     *loop_out = loop;
     return PH_OK;
@@ -108,7 +108,7 @@ ph_status ph__event_loop_run(struct ph__event_loop *loop, int timeout_ms)
     struct epoll_event events[EVENTS_A_ROUND];
     const int count = epoll_wait(loop->epoll, events, EVENTS_A_ROUND, timeout_ms);
     if (count < 0 && errno != EINTR)
-        return ph_fail(PH_ERROR_BUG, "waiting for events failed: %s", strerror(errno));
+        return ph_fail(PH_ERROR_BUG, "cannot wait for events: %s", strerror(errno));
     loop->is_running = true;
     for (int i = 0; i < count; i++) {
         struct ph__event_source *source = events[i].data.ptr;

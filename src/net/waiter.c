@@ -60,7 +60,7 @@ ph_status ph__doorbell_create(int ends_out[2])
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return ph_fail(PH_ERROR_MEMORY, "no doorbell: %s", strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "cannot create a doorbell: %s", strerror(errno));
     ends_out[0] = ends[0];
     ends_out[1] = ends[1];
     return PH_OK;

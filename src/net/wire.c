@@ -22,7 +22,7 @@ void ph__wire_put_bytes(struct ph__wire_writer *writer, const void *bytes, size_
     if (writer->fault != NULL || size == 0)
         return;
     if (size > writer->capacity - writer->used) {
-        writer->fault = "more than there is room for";
+        writer->fault = "no room left";
         return;
     }
     memcpy(writer->bytes + writer->used, bytes, size);

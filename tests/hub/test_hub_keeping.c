@@ -35,7 +35,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(create(&hub, "b", 2, 1));
     assert_ok(ph_hub_destroy_service(&hub.options, "b", 2));
-    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_PEER, "no service");
+    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_PEER, "does not exist");
     hub_thread_end(&hub);
     snprintf(same_folder, sizeof same_folder, "%s/", folder);
     kept_job_begin_hub(&hub, same_folder);
@@ -44,7 +44,7 @@ static void a_service_survives_the_hub_before_it_begins(void **state)
     assert_ok(create(&hub, "a", 1, 1));
     assert_fails(create(&hub, "a", 1, 2), PH_ERROR_USAGE, "other settings");
     assert_fails(create(&hub, "a", 7, 1), PH_ERROR_USAGE, "another nonce");
-    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_PEER, "no service");
+    assert_fails(ph_hub_connect(&hub.options, "b", 2, 0, &client), PH_ERROR_PEER, "does not exist");
     assert_ok(ph_hub_destroy_service(&hub.options, "a", 1));
     assert_false(ph__file_exists(kept_job_path(folder, "a.safetensors")));
     assert_ok(create(&hub, "a", 7, 2));
@@ -63,7 +63,7 @@ static void a_period_has_a_limit(void **state)
     trial.service.checkpoint_every = PH_HUB_MAX_PERIOD;
     assert_ok(kept_job_run(&trial));
     trial.service.checkpoint_every = PH_HUB_MAX_PERIOD + 1;
-    assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "a checkpoint every");
+    assert_fails(kept_job_run(&trial), PH_ERROR_USAGE, "checkpoint_every is");
     hub_thread_end(&hub);
 }
 
@@ -135,7 +135,7 @@ static void damaged_settings_are_told_and_left_alone(void **state)
     flip_byte(kept_job_file(folder), 300);
     kept_job_begin_hub(&hub, folder); /* it serves all the same */
     trial.hub = &hub;
-    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "can begin anew when that file is gone");
+    assert_fails(kept_job_run(&trial), PH_ERROR_CHECKPOINT, "remove that file to begin the service anew");
     assert_fails(
         ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client), PH_ERROR_CHECKPOINT, "damaged");
     assert_ok(create(&hub, "another", 1, 1));
@@ -254,7 +254,7 @@ static void a_worker_that_comes_again_replaces_its_dead_self(void **state)
     assert_ok(test_workers_run(&worker, 1));
     assert_ok(ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &client));
     assert_fails(
-        ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &second), PH_ERROR_PEER, "is there already");
+        ph_hub_connect(&hub.options, "job", TRIAL_NONCE, 0, &second), PH_ERROR_PEER, "has joined already");
     ph_hub_client_destroy(client);
     hub_thread_end(&hub);
 }

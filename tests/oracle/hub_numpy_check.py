@@ -135,14 +135,14 @@ def check_errors(hub, address):
     hub.create_service(address, "errors", 1, 1)
     usage = hub.Status.ERROR_USAGE
     fails(hub, usage, "another nonce", hub.create_service, address, "errors", 2, 1)
-    fails(hub, hub.Status.ERROR_PEER, "no service 'other'", hub.Client, address, "other", 1, 0)
+    fails(hub, hub.Status.ERROR_PEER, "service 'other' does not exist", hub.Client, address, "other", 1, 0)
     fails(hub, usage, "rank 1 of 1 workers", hub.Client, address, "errors", 1, 1)
     client = hub.Client(address, "errors", 1, 0)
-    fails(hub, usage, "key 0 of 0", client.gradient, 0)
+    fails(hub, usage, "key 0 does not exist", client.gradient, 0)
     fails(hub, usage, "after ph_hub_init", hub._call, "parameters", client._handle(), 0)
     client.init([hub.Key((4,))])
-    fails(hub, usage, "key -1 of 1", client.parameters, -1)
-    fails(hub, usage, "key 7 of 1", hub._call, "gradient", client._handle(), 7)
+    fails(hub, usage, "key -1 does not exist", client.parameters, -1)
+    fails(hub, usage, "key 7 does not exist", hub._call, "gradient", client._handle(), 7)
     client.pushpull_start(0)
     fails(hub, usage, "are under way", client.pushpull_start, 0)
     client.wait(0)
@@ -151,7 +151,7 @@ def check_errors(hub, address):
     fails(hub, hub.Status.ERROR_PEER, "", client.wait, 0)
     client.close()
     client.close()
-    fails(hub, usage, "was closed", client.wait, 0)
+    fails(hub, usage, "is closed", client.wait, 0)
     for wrong in (lambda: hub.Options(adress=address), lambda: hub.Key((1,), "float64")):
         try:
             wrong()
@@ -266,7 +266,7 @@ def check_server(hub, folder):
         else:
             raise AssertionError("the trace's end was not told")
     server.close()
-    fails(hub, hub.Status.ERROR_USAGE, "was closed", server.__enter__)
+    fails(hub, hub.Status.ERROR_USAGE, "is closed", server.__enter__)
     kept = hub.Server(checkpoint_folder=folder)
     kept.close()
     with hub.Server(metrics_address="127.0.0.1:0") as server:

@@ -68,7 +68,7 @@ contains hub.out ', metrics at http://127.0.0.1:'
 measures shm
 succeeds hub status "$address" --seconds 0.1
 contains stdout 'synchronous |  2 of 2'
-contains stdout 'its process is on this host'
+contains stdout 'the worker is on this host'
 grep -q '^| *0 | *16384 | F32 *| *0 | *2 |$' stdout || complain 'the row of key 0 is missing'
 updates=$(sed -n 's/^| bench-.* | *\([0-9]*\) | *[0-9.]* |$/\1/p' stdout)
 [ "${updates:-0}" -gt 0 ] || complain 'a job that runs has no rate'
@@ -163,7 +163,7 @@ succeeds hub status "$address" --seconds 0.01 --secret-file secret
 service=$(sed -n 's/^| \(bench-[^ ]*\) .*/\1/p' stdout)
 fails 2 '--secret-file' hub destroy "$address" "$service"
 fails 6 'secret' hub destroy "$address" "$service" --secret-file wrong
-fails 2 "there is no service 'absent'" hub destroy "$address" absent --secret-file secret
+fails 2 "service 'absent' does not exist" hub destroy "$address" absent --secret-file secret
 [ -n "$(ls kept)" ] || complain 'the service has no checkpoint'
 succeeds hub destroy "$address" "$service" --secret-file secret
 [ -z "$(ls kept)" ] || complain 'a service has ended and left its checkpoint'
@@ -236,7 +236,7 @@ fails 2 'checkpoint_folder (hub.checkpoint_folder): kept: somebody else works' h
 stops TERM 143
 
 serves
-fails 2 'secret_file (--secret-file): it has none' hub status "$address" --secret-file secret
+fails 2 'leave out secret_file (--secret-file)' hub status "$address" --secret-file secret
 stops TERM 143
 serves --secret-file secret --address 0.0.0.0:0
 succeeds hub bench "$address" --sizes 4K --rounds 3 --secret-file secret
@@ -249,13 +249,13 @@ fails 2 '--secret-file' hub status "$address"
 # ---- what cannot be (the hub with the secret still runs)
 
 fails 6 "hub.address): cannot listen at '$address'" hub --address "$address"
-fails 2 "hub.address): 'nonsense' is no address" hub --address nonsense
-fails 2 "hub.address): '127.0.0.1:99999': there is no port '99999'" hub --address 127.0.0.1:99999
-fails 2 "hub.metrics_address): 'nonsense' is no address" hub --metrics nonsense
+fails 2 "hub.address): 'nonsense' is not an address" hub --address nonsense
+fails 2 "hub.address): '127.0.0.1:99999': '99999' is not a port" hub --address 127.0.0.1:99999
+fails 2 "hub.metrics_address): 'nonsense' is not an address" hub --metrics nonsense
 fails 6 "hub.metrics_address): cannot listen at '$address'" hub --metrics "$address"
 fails 2 'hub.secret_file' hub --address 0.0.0.0:0
 fails 2 'hub.chunk_bytes): chunks of 100 bytes' hub --set hub.chunk_bytes=100
-fails 2 "'nonsense' is no address" hub status nonsense
+fails 2 "'nonsense' is not an address" hub status nonsense
 fails 2 'hub.threads' hub --threads 1000
 fails 2 "hub.thread" hub --set hub.thread=1
 fails 2 'hub.wait' hub --set hub.wait=often

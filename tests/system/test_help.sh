@@ -51,7 +51,7 @@ done
 example_of hub destroy
 # shellcheck disable=SC2046 # words of a command
 phloem $(sed "s/127.0.0.1:4711/$address/" example)
-contains stderr "no service 'job'"
+contains stderr "service 'job' does not exist"
 kill -s TERM "$hub"
 process=$hub
 ends 143

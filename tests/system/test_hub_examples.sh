@@ -112,7 +112,7 @@ has_joined() {
 
 # is_lost FILE COUNT: that many tries have come to nothing.
 is_lost() {
-    [ "$(grep -c 'worker 0 is there already' "$1")" -ge "$2" ]
+    [ "$(grep -c 'worker 0 has joined already' "$1")" -ge "$2" ]
 }
 
 folder=undisturbed
@@ -154,7 +154,7 @@ tail -n 1 first.out | cmp - wanted || complain "another sum than without deaths:
 
 # A worker that comes when the others have left waits for rank 0 to begin the job again, and leaves nothing behind.
 is_told_to_wait() {
-    grep -q "there is no service" late.err
+    grep -q "does not exist" late.err
 }
 ./surviving_worker "$address" 1 2 77 >/dev/null 2>late.err &
 second=$!

@@ -92,7 +92,7 @@ ends_measurement
 
 before1=$(received 1) before2=$(received 2)
 succeeds hub bench 192.0.2.2:4711 --secret-file secret --transport tcp --sizes 4M --rounds 10 --json
-[ "$(value stdout why)" = 'it was asked for' ] || complain 'an address could not be used'
+[ "$(value stdout why)" = 'TCP was asked for' ] || complain 'an address could not be used'
 first=$(($(received 1) - before1)) second=$(($(received 2) - before2))
 [ "$second" -gt $((40 << 20)) ] || complain "$second bytes came to the second interface" # 2 x 10 x 4 MiB / 2
 [ $((first * 10)) -lt $((second * 11)) ] && [ $((second * 10)) -lt $((first * 11)) ] ||
@@ -156,7 +156,7 @@ for reason in 'Network is unreachable' 'Connection timed out'; do
     counts 4711 198.51.100.2 2
     ends_measurement
     succeeds hub bench 192.0.2.2:4711 --secret-file secret --transport tcp --sizes 1M --rounds 3 --json
-    contains stdout "its address 203.0.113.2 is not used: '203.0.113.2:4711' cannot be reached: $reason"
+    contains stdout "the hub's address 203.0.113.2 is not used: '203.0.113.2:4711' cannot be reached: $reason"
     [ "$reason" = 'Connection timed out' ] && break
     ip link add hole type veth peer name bottom
     ip link set hole up

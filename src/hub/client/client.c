@@ -38,8 +38,7 @@ static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph_
     if (wait->is_stopped)
         return ph__wait_stopped(wait);
     return ph_fail(PH_ERROR_PEER,
-        "key %zu, iteration %llu: %u of %u chunks were not answered within %u ms: a worker has not pushed "
-        "it, or "
+        "key %zu, iteration %llu: %u of %u chunks timed out after %u ms: a worker has not pushed the key, or "
         "the hub has stalled",
         key, (unsigned long long)oldest->iteration, oldest->num_missing, client->layout->keys[key].num_chunks,
         client->timeout.ms);
@@ -51,9 +50,10 @@ static ph_status check_wait(struct ph_hub_client *client, size_t key, struct ph_
 static ph_status check_key(const struct ph_hub_client *client, size_t key)
 {
     if (client->engine == NULL)
-        return ph_fail(PH_ERROR_USAGE, "keys are used after ph_hub_init");
+        return ph_fail(PH_ERROR_USAGE, "keys can be used only after ph_hub_init");
     if (key >= client->layout->sizes.num_keys)
-        return ph_fail(PH_ERROR_USAGE, "key %zu of %zu", key, client->layout->sizes.num_keys);
+        return ph_fail(PH_ERROR_USAGE, "key %zu does not exist: the job has %zu keys", key,
+            client->layout->sizes.num_keys);
     if (client->has_left)
         return ph_fail(PH_ERROR_USAGE, "this worker has left its job");
     return PH_OK;
@@ -104,10 +104,10 @@ static ph_status start_push(struct ph_hub_client *client, size_t key, enum ph__h
     struct ph__client_key *state = &client->keys[key];
     if (count_pushes(state) >= client->joined.depth)
         return ph_fail(PH_ERROR_USAGE,
-            "key %zu: a push was started while %u are under way, as many as may be", key,
+            "key %zu: %u pushes are under way, as many as depth allows: wait for one first", key,
             client->joined.depth);
     if (would_overwrite_pull(client, state))
-        return ph_fail(PH_ERROR_USAGE, "key %zu: it is pushed again before its pull was waited for", key);
+        return ph_fail(PH_ERROR_USAGE, "key %zu: a pull is under way: wait for it before the next push", key);
     PH_TRY(ph__client_look_at_parts(client));
     state->pushed++;
     return ph__client_begin(client, key, kind);
@@ -131,7 +131,7 @@ ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key)
         const struct ph__client_operation *operation = operation_at(state, i);
         const bool is_newest = operation->iteration == state->pushed;
         if (operation->kind == PH_HUB_PULL || (operation->kind == PH_HUB_PUSHPULL && is_newest))
-            return ph_fail(PH_ERROR_USAGE, "key %zu: it is being pulled already", key);
+            return ph_fail(PH_ERROR_USAGE, "key %zu: a pull is under way already", key);
     }
     return ph__client_begin(client, key, PH_HUB_PULL);
 }
@@ -139,12 +139,12 @@ ph_status ph_hub_pull_start(struct ph_hub_client *client, size_t key)
 ph_status ph_hub_set_learning_rate(struct ph_hub_client *client, uint32_t optimizer, float learning_rate)
 {
     if (client->engine == NULL || client->rank != 0)
-        return ph_fail(PH_ERROR_USAGE, "learning rates are set by rank 0, after ph_hub_init");
+        return ph_fail(PH_ERROR_USAGE, "only rank 0 can set learning rates, after ph_hub_init");
     if (optimizer >= client->joined.num_optimizers)
-        return ph_fail(PH_ERROR_USAGE, "there is no optimizer %u: the service has %u", optimizer,
+        return ph_fail(PH_ERROR_USAGE, "optimizer %u does not exist: the service has %u", optimizer,
             client->joined.num_optimizers);
     if (!isfinite(learning_rate))
-        return ph_fail(PH_ERROR_USAGE, "optimizer %u cannot have a learning rate of %g", optimizer,
+        return ph_fail(PH_ERROR_USAGE, "optimizer %u: the learning rate must be finite, not %g", optimizer,
             (double)learning_rate);
     client->learning_rates[optimizer] = learning_rate;
     return PH_OK;

@@ -24,7 +24,7 @@ static ph_status go_local(
     if (options->transport == PH_HUB_TCP || client->list.num_hubs > 1) {
         client->way = client->list.num_hubs > 1 ? PH_WAY_SEVERAL_HUBS : PH_WAY_ASKED_FOR;
         snprintf(client->why, sizeof client->why, "%s",
-            client->list.num_hubs > 1 ? "several hubs share the job's keys" : "it was asked for");
+            client->list.num_hubs > 1 ? "several hubs share the job's keys" : "TCP was asked for");
         return PH_OK;
     }
     if (ph__client_reach_local(welcome, client->timeout.ms, &socket, &client->way) != PH_OK) {
@@ -101,7 +101,8 @@ static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_
 {
     PH_TRY(ph__hub_list_read(options->address, &client->list));
     if (client->list.num_hubs > 1 && options->transport == PH_HUB_SHARED_MEMORY)
-        return ph_fail(PH_ERROR_USAGE, "several hubs are reached over TCP, and shared memory was asked for");
+        return ph_fail(
+            PH_ERROR_USAGE, "several hubs are reached over TCP only: shared memory needs a single hub");
     client->hubs = calloc(client->list.num_hubs, sizeof *client->hubs);
     if (options->secret_file != NULL)
         client->secret = calloc(1, sizeof *client->secret);
@@ -114,9 +115,9 @@ static ph_status keep_options(struct ph_hub_client *client, const struct ph_hub_
 static ph_status check_words(const struct ph_hub_options *options)
 {
     if ((unsigned)options->transport > PH_HUB_TCP)
-        return ph_fail(PH_ERROR_USAGE, "there is no transport %d", (int)options->transport);
+        return ph_fail(PH_ERROR_USAGE, "transport %d is unknown", (int)options->transport);
     if ((unsigned)options->wait > PH_HUB_WAIT_SLEEP)
-        return ph_fail(PH_ERROR_USAGE, "there is no wait %d", (int)options->wait);
+        return ph_fail(PH_ERROR_USAGE, "wait %d is unknown", (int)options->wait);
     return PH_OK;
 }
 
@@ -129,7 +130,8 @@ ph_status ph_hub_connect(const struct ph_hub_options *options, const char *servi
     PH_TRY(ph__service_check_name(service));
     PH_TRY(check_words(&own));
     if (rank >= PH_HUB_MAX_WORKERS)
-        return ph_fail(PH_ERROR_USAGE, "rank %u: a service has at most %d workers", rank, PH_HUB_MAX_WORKERS);
+        return ph_fail(PH_ERROR_USAGE, "rank %u is too large: a service has at most %d workers", rank,
+            PH_HUB_MAX_WORKERS);
     struct ph_hub_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return ph__out_of_memory("a worker of a hub");
@@ -157,9 +159,9 @@ static ph_status tell_keys(struct ph_hub_client *client, const struct ph_hub_key
 {
     const size_t capacity = num_keys * PH_HUB_KEY_BYTES;
     if (keys == NULL && num_keys > 0)
-        return ph_fail(PH_ERROR_USAGE, "%zu keys, but keys is NULL", num_keys);
+        return ph_fail(PH_ERROR_USAGE, "num_keys is %zu, but keys is NULL", num_keys);
     if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
-        return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
+        return ph_fail(PH_ERROR_USAGE, "%zu keys: a job must have 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL)
         return ph__out_of_memory("%zu keys", num_keys);
@@ -194,7 +196,7 @@ static ph_status check_chunk_bytes(const struct ph_hub_client *client)
     for (uint16_t hub = 1; hub < client->list.num_hubs; hub++) {
         if (client->hubs[hub].job.chunk_bytes != wanted)
             return ph_fail(PH_ERROR_PEER,
-                "hub %s has chunks of %u bytes and hub %s of %u: the service can name a size for all",
+                "hub %s has chunks of %u bytes and hub %s of %u: set the service's chunk_bytes",
                 client->list.addresses[0], wanted, client->list.addresses[hub],
                 client->hubs[hub].job.chunk_bytes);
     }
@@ -211,10 +213,10 @@ static ph_status check_moment(const struct ph_hub_client *client, uint16_t index
     if (hub->job.iteration != first->job.iteration)
         return ph_fail(PH_ERROR_CHECKPOINT,
             "hub %s has parameters of iteration %" PRIu64 " and hub %s of iteration %" PRIu64
-            ": these cannot go on together",
+            ": restore checkpoints of one iteration",
             first_name, first->job.iteration, name, hub->job.iteration);
     if (hub->job.is_restored != first->job.is_restored)
-        return ph_fail(PH_ERROR_CHECKPOINT, "hub %s goes on from a checkpoint and hub %s has none",
+        return ph_fail(PH_ERROR_CHECKPOINT, "hub %s resumes from a checkpoint, but hub %s has none",
             first->job.is_restored ? first_name : name, first->job.is_restored ? name : first_name);
     return PH_OK;
 }
@@ -288,7 +290,7 @@ ph_status ph_hub_init(
     struct ph_hub_client *client, const struct ph_hub_key *keys, size_t num_keys, uint64_t *iteration_out)
 {
     if (client->keys != NULL)
-        return ph_fail(PH_ERROR_USAGE, "keys are initialised once");
+        return ph_fail(PH_ERROR_USAGE, "ph_hub_init can be called once only");
     PH_TRY(tell_keys(client, keys, num_keys));
     PH_TRY(take_job(client, keys, num_keys));
     for (size_t i = 0; i < num_keys; i++)

@@ -132,7 +132,7 @@ static ph_status end_links_sleep(struct ph_hub_client *client)
         gone = ph__link_end_sleep(client->links[link]) ? gone : link;
     if (gone == client->num_links)
         return PH_OK;
-    return name_hub(client, gone, ph_fail(PH_ERROR_PEER, "the hub does not serve this worker any more"));
+    return name_hub(client, gone, ph_fail(PH_ERROR_PEER, "the hub has stopped serving this worker"));
 }
 
 static void list_links(const struct ph_hub_client *client, struct pollfd *polled_out)
@@ -263,7 +263,7 @@ static ph_status find_slot(
             return PH_OK;
         }
     }
-    return ph_fail(PH_ERROR_PEER, "the hub answers what was not asked: iteration %llu of chunk %u",
+    return ph_fail(PH_ERROR_PEER, "the hub sent an answer without a request: iteration %llu of chunk %u",
         (unsigned long long)message->iteration, message->chunk);
 }
 
@@ -274,12 +274,13 @@ static ph_status place(
     const struct ph_hub_client *client = end->client;
     const bool is_value = message->kind == PH_HUB_VALUE;
     if ((!is_value && message->kind != PH_HUB_TAKEN) || message->chunk >= client->layout->sizes.num_chunks)
-        return ph_fail(PH_ERROR_PEER, "the hub says something that makes no sense: kind %u of chunk %u",
-            message->kind, message->chunk);
+        return ph_fail(PH_ERROR_PEER, "the hub sent an invalid message: kind %u, chunk %u", message->kind,
+            message->chunk);
     const struct ph__chunk_place *chunk = &client->layout->chunks[message->chunk];
     PH_TRY(find_slot(end, message, &end->slot));
     if (payload_bytes != (is_value && !client->is_shared ? chunk->gradient_bytes : 0))
-        return ph_fail(PH_ERROR_PEER, "the hub sends %zu bytes for chunk %u", payload_bytes, message->chunk);
+        return ph_fail(PH_ERROR_PEER, "the hub sent a wrong size for a chunk: %zu bytes for chunk %u",
+            payload_bytes, message->chunk);
     *memory_out = client->parameters[message->iteration % client->num_parameters] + chunk->gradient_offset;
     return PH_OK;
 }
@@ -336,7 +337,7 @@ ph_status ph__client_engine_post(struct ph__client_engine *engine, const struct 
     PH_TRY(check_thread(engine));
     const uint64_t at = atomic_load_explicit(&engine->num_posted, memory_order_relaxed);
     if (at - atomic_load_explicit(&engine->num_taken, memory_order_acquire) > engine->mask)
-        return ph_fail(PH_ERROR_USAGE, "more was started than can be under way");
+        return ph_fail(PH_ERROR_USAGE, "too many operations are under way: wait for some first");
     engine->commands[at & engine->mask] = *command;
     atomic_store(&engine->num_posted, at + 1);
     if (atomic_load(&engine->is_asleep))
@@ -440,8 +441,9 @@ static ph_status start_thread(struct ph__client_engine *engine)
 {
     const int error = ph__thread_start(&engine->thread, run, engine);
     engine->has_thread = error == 0;
-    return error == 0 ? PH_OK
-                      : ph_fail(PH_ERROR_MEMORY, "no thread for a worker's links: %s", strerror(error));
+    return error == 0
+               ? PH_OK
+               : ph_fail(PH_ERROR_MEMORY, "cannot start a thread for a worker's links: %s", strerror(error));
 }
 
 ph_status ph__client_engine_create(

@@ -19,7 +19,7 @@ static ph_status cut(const char *address, struct ph__hub_list *list)
         if (*one == '\0')
             return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing in '%s'", address);
         if (list->num_hubs == PH_HUB_MAX_HUBS)
-            return ph_fail(PH_ERROR_USAGE, "there are at most %d hubs", PH_HUB_MAX_HUBS);
+            return ph_fail(PH_ERROR_USAGE, "an address can name at most %d hubs", PH_HUB_MAX_HUBS);
         list->addresses[list->num_hubs++] = one;
     }
     return PH_OK;
@@ -29,7 +29,7 @@ ph_status ph__hub_list_read(const char *address, struct ph__hub_list *list_out)
 {
     struct ph__hub_list list = {0};
     if (address == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
+        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing: give host:port");
     list.text = strdup(address);
     if (list.text == NULL)
         return ph__out_of_memory("the addresses of hubs");
@@ -119,7 +119,7 @@ static ph_status await_frame(
         if (wait_ms == 0 && wait.is_stopped)
             return ph__wait_stopped(&wait);
         if (wait_ms == 0)
-            return ph_fail(PH_ERROR_PEER, "the hub does not answer");
+            return ph_fail(PH_ERROR_PEER, "the hub timed out");
         struct pollfd polled = ph__client_polled(stream);
         poll(&polled, 1, wait_ms);
     }
@@ -134,12 +134,13 @@ static ph_status check_answer(const struct ph__control_frame *frame, enum ph__hu
     if (frame->type == wanted && wanted != PH_FRAME_ANSWER)
         return PH_OK;
     if (frame->type != PH_FRAME_ANSWER && frame->type != PH_FRAME_FAILED)
-        return ph_fail(PH_ERROR_PEER, "the hub answers with a message of type %u", frame->type);
+        return ph_fail(PH_ERROR_PEER, "the hub answered with an unexpected message of type %u", frame->type);
     PH_TRY(frame->type == PH_FRAME_FAILED ? ph__get_failure(frame->body, frame->size, &answer)
                                           : ph__get_answer(frame->body, frame->size, &answer));
     if (answer.status != PH_OK)
         return ph_fail(answer.status, "%s", answer.text);
-    return wanted == PH_FRAME_ANSWER ? PH_OK : ph_fail(PH_ERROR_PEER, "the hub agrees, but says nothing");
+    return wanted == PH_FRAME_ANSWER ? PH_OK
+                                     : ph_fail(PH_ERROR_PEER, "the hub sent an answer without its content");
 }
 
 ph_status ph__client_put(
@@ -181,9 +182,9 @@ static ph_status say_hello(struct ph__control_stream *stream, const struct ph__w
     const ph_status status = ph__client_request(stream, PH_FRAME_HELLO, hello, wanted, timeout, frame_out);
     if (status == PH_OK || frame_out->type != (has_secret ? PH_FRAME_WELCOME : PH_FRAME_CHALLENGE))
         return status;
-    return ph_fail(PH_ERROR_CONFIG, has_secret ? "the hub does not prove that it knows the secret of "
-                                                 "secret_file (--secret-file): it has none"
-                                               : "the hub has a secret: name the file that it is in by "
+    return ph_fail(PH_ERROR_CONFIG, has_secret ? "the hub has no secret: give it one, or leave out "
+                                                 "secret_file (--secret-file)"
+                                               : "the hub requires a secret: name its file by "
                                                  "secret_file (--secret-file)");
 }
 
@@ -248,7 +249,7 @@ ph_status ph__client_reach_local(
     if (!ph__socket_is_same_user(socket)) {
         close(socket);
         *way_out = PH_WAY_OTHER_USER;
-        return ph_fail(PH_ERROR_PEER, "the hub is another user's");
+        return ph_fail(PH_ERROR_PEER, "the hub runs as another user");
     }
     *way_out = PH_WAY_SHARED;
     *socket_out = socket;
@@ -260,7 +261,7 @@ ph_status ph__client_reach_once(const struct ph_hub_options *options, struct ph_
     struct ph__secret secret;
     struct ph__welcome welcome;
     if (options->address == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing");
+        return ph_fail(PH_ERROR_CONFIG, "the hub's address is missing: give host:port");
     if (options->secret_file == NULL)
         return ph__client_reach(options, NULL, stream_out, &welcome);
     PH_TRY(ph__secret_read(options->secret_file, &secret));

@@ -67,7 +67,7 @@ static ph_status check_loss(const struct ph_hub_client *client)
     ph__parts_describe(&client->parts.saved[hub].parts, kept);
     ph__parts_describe(&client->parts.saved[other].parts, left);
     return ph_fail(PH_ERROR_CHECKPOINT,
-        "of the job's checkpoints hub %s has parts %s and hub %s has %s: these cannot go on together",
+        "the hubs' checkpoints do not match (hub %s: parts %s; hub %s: %s): restore the missing parts",
         client->list.addresses[hub], kept, client->list.addresses[other], left);
 }
 
@@ -124,7 +124,7 @@ static ph_status take_saved(struct ph_hub_client *client, uint16_t hub, const st
 {
     struct ph__client_parts *parts = &client->parts;
     if (client->list.num_hubs == 1 || client->layout == NULL)
-        return ph_fail(PH_ERROR_PEER, "the hub tells of parts of checkpoints, of which there are none");
+        return ph_fail(PH_ERROR_PEER, "the hub reports parts of checkpoints, but the job has none");
     PH_TRY(ph__get_saved(frame->body, frame->size, &parts->saved[hub]));
     parts->num_said += !parts->has_said[hub];
     parts->has_said[hub] = true;
@@ -154,8 +154,7 @@ static ph_status take_unasked(
     if (frame->type == PH_FRAME_SAVED)
         return take_saved(client, hub, frame);
     if (frame->type != PH_FRAME_FAILED)
-        return ph_fail(
-            PH_ERROR_PEER, "the hub sends a message of type %u that was not asked for", frame->type);
+        return ph_fail(PH_ERROR_PEER, "the hub sent an unexpected message of type %u", frame->type);
     PH_TRY(ph__get_failure(frame->body, frame->size, &answer));
     return ph_fail(answer.status, "%s", answer.text);
 }
@@ -269,7 +268,7 @@ static ph_status look_for_answers(
 static ph_status give_up(const struct ph_hub_client *client, enum ph__hub_frame answer)
 {
     if (answer == PH_FRAME_ANSWER)
-        return ph_fail(PH_ERROR_PEER, "the hub does not answer");
+        return ph_fail(PH_ERROR_PEER, "the hub timed out");
     return ph_fail(PH_ERROR_PEER,
         "not all %u workers have initialised their keys within %u ms, or the hub has stalled",
         client->joined.num_workers, client->timeout.ms);
@@ -381,7 +380,7 @@ static ph_status await_checkpoint(struct ph_hub_client *client)
             return ph__wait_stopped(&wait);
         if (wait_ms == 0)
             return ph_fail(PH_ERROR_PEER,
-                "no checkpoint within %u ms: does each worker push all keys of the iteration?",
+                "the checkpoint timed out after %u ms: each worker must push all keys of the iteration",
                 client->timeout.ms);
         PH_TRY(ph__client_explain(
             client, ph__client_engine_sleep(client->engine, CHECKPOINT_LOOK_MS, &has_news)));
@@ -402,7 +401,8 @@ ph_status ph_hub_checkpoint(struct ph_hub_client *client)
     unsigned char bytes[sizeof(uint64_t)];
     struct ph__wire_writer writer;
     if (client->engine == NULL || client->has_left)
-        return ph_fail(PH_ERROR_USAGE, "a checkpoint is asked for between ph_hub_init and ph_hub_leave");
+        return ph_fail(
+            PH_ERROR_USAGE, "ph_hub_checkpoint must be called between ph_hub_init and ph_hub_leave");
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_iteration(&writer, newest_iteration(client));
     PH_TRY(ph__client_tell_all(client, PH_FRAME_CHECKPOINT, client->list.num_hubs > 1 ? &writer : NULL));

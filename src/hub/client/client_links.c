@@ -29,7 +29,7 @@ static ph_status find_cores(
     PH_TRY(ph__spread_chunks(client->layout, hub_of_chunk, index, hub->job.num_cores, scratch));
     if (ph__checksum(scratch, num_chunks * sizeof *scratch) != hub->job.cores_sum)
         return ph_fail(
-            PH_ERROR_PEER, "hub and worker do not agree on where chunks live: are they of one version?");
+            PH_ERROR_PEER, "the hub and the worker place chunks differently: run one version on both");
     for (size_t i = 0; i < num_chunks; i++) {
         if (hub_of_chunk[i] != index)
             continue;
@@ -185,7 +185,7 @@ static void forget_host(struct ph_hub_client *client, struct ph__client_hub *hub
     char host[PH_HOST_BYTES];
     const size_t used = strlen(client->why);
     strcpy(host, hub->job.hosts[core]);
-    snprintf(client->why + used, sizeof client->why - used, "; its address %s is not used: %s", host,
+    snprintf(client->why + used, sizeof client->why - used, "; the hub's address %s is not used: %s", host,
         ph_error_text());
     for (uint16_t i = 0; i < hub->job.num_cores; i++) {
         if (strcmp(hub->job.hosts[i], host) == 0)
@@ -254,6 +254,7 @@ ph_status ph__client_make_links(struct ph_hub_client *client, size_t *num_taken_
     if (!client->is_shared)
         return open_connections(client);
     if (frame->num_descriptors != (size_t)client->num_links + 2)
-        return ph_fail(PH_ERROR_PEER, "the hub sends %zu descriptors", frame->num_descriptors);
+        return ph_fail(
+            PH_ERROR_PEER, "the hub sent a wrong number of descriptors: %zu", frame->num_descriptors);
     return open_shared(client, frame->descriptors, num_taken_out);
 }

@@ -142,7 +142,7 @@ static ph_status go_local(const struct ph__welcome *welcome, uint32_t timeout_ms
     if (status == PH_OK)
         return PH_OK;
     snprintf(text, sizeof text, "%s", ph_error_text());
-    return ph_fail(status, "services are ended by the hub's own user, on its host: %s", text);
+    return ph_fail(status, "only the hub's own user can end services, on the hub's host: %s", text);
 }
 
 static ph_status reach(const struct ph_hub_options *options, const struct ph__secret *secret,

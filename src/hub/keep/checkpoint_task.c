@@ -105,7 +105,8 @@ ph_status ph__checkpoint_task_start(const struct ph__checkpoint_order *order, co
     const int error = task->path != NULL ? ph__thread_start(&task->thread, run, task) : ENOMEM;
     if (error != 0) {
         destroy(task);
-        return ph_fail(PH_ERROR_MEMORY, "%s: no thread for a checkpoint: %s", path, strerror(error));
+        return ph_fail(
+            PH_ERROR_MEMORY, "%s: cannot start a thread for a checkpoint: %s", path, strerror(error));
     }
     *task_out = task;
     return PH_OK;

@@ -244,7 +244,8 @@ static ph_status get_text(
     const struct ph__safetensors *file, const char *path, const char *key, const char **text_out)
 {
     *text_out = ph__safetensors_metadata(file, key);
-    return *text_out != NULL ? PH_OK : ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing", path, key);
+    return *text_out != NULL ? PH_OK
+                             : ph_fail(PH_ERROR_CHECKPOINT, "%s: metadata '%s' is missing", path, key);
 }
 
 static ph_status get_texts(const struct ph__safetensors *file, const char *path, struct texts *texts_out)
@@ -259,7 +260,7 @@ static ph_status get_texts(const struct ph__safetensors *file, const char *path,
     PH_TRY(get_text(file, path, "sum", &sum));
     ph__job_checkpoint_sum(texts_out->service, texts_out->keys, texts_out->progress, texts_out->sum);
     if (strcmp(sum, texts_out->sum) != 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: damaged: its metadata do not have their checksum", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: damaged: the checksum of its metadata does not match", path);
     return PH_OK;
 }
 
@@ -273,7 +274,7 @@ static ph_status parse_texts(
         bytes_of(arena, texts->keys, PH_LAYOUT_MAX_KEYS * PH_HUB_KEY_BYTES, &keys_size);
     const unsigned char *progress = bytes_of(arena, texts->progress, PROGRESS_BYTES, &progress_size);
     if (service == NULL || keys == NULL || progress == NULL)
-        return ph_fail(PH_ERROR_CHECKPOINT, "its metadata are no digits");
+        return ph_fail(PH_ERROR_CHECKPOINT, "metadata are not hexadecimal digits");
     PH_TRY(ph__get_service(service, service_size, &head_out->settings));
     head_out->num_keys = keys_size / PH_HUB_KEY_BYTES;
     ph__wire_reader_init(&reader, progress, progress_size);
@@ -283,7 +284,7 @@ static ph_status parse_texts(
         head_out->learning_rates[i] = ph__wire_get_f32(&reader);
     PH_TRY(ph__wire_reader_finish(&reader, "progress"));
     if (head_out->chunk_bytes % PH_ALIGNMENT != 0 || head_out->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
-        return ph_fail(PH_ERROR_CHECKPOINT, "chunks of %zu bytes: there are multiples of %d up to %u",
+        return ph_fail(PH_ERROR_CHECKPOINT, "chunks of %zu bytes: must be a multiple of %d up to %u",
             head_out->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
     return PH_OK;
 }
@@ -314,16 +315,17 @@ static ph_status check_job(const char *path, const struct ph__job_checkpoint_hea
 {
     const struct ph__hub_share *share = &head->settings.share, *own = &snapshot->settings.share;
     if (share->hub != own->hub || share->num_hubs != own->num_hubs)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the part of hub %u of %u, and not of hub %u of %u", path,
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: holds the part of hub %u of %u, not of hub %u of %u", path,
             share->hub + 1u, share->num_hubs, own->hub + 1u, own->num_hubs);
     if (strcmp(found->service, wanted->service) != 0)
-        return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: service '%s' had other settings", path, snapshot->settings.name);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint of service '%s' has other settings", path,
+            snapshot->settings.name);
     if (strcmp(found->keys, wanted->keys) != 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: service '%s' goes on from here, and has other keys there",
-            path, snapshot->settings.name);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint of service '%s' has other keys", path,
+            snapshot->settings.name);
     if (head->chunk_bytes != snapshot->layout->chunk_bytes)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: chunks of %zu bytes", path, head->chunk_bytes);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint has other chunks, of %zu bytes", path,
+            head->chunk_bytes);
     return PH_OK;
 }
 

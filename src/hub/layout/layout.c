@@ -11,10 +11,10 @@ _Static_assert(PH_LAYOUT_MAX_CHUNKS <= SIZE_MAX / (4 * (size_t)PH_HUB_MAX_CHUNK_
 static ph_status check_request(size_t num_keys, size_t chunk_bytes)
 {
     if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
-        return ph_fail(PH_ERROR_USAGE, "%zu keys: a job has 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
+        return ph_fail(PH_ERROR_USAGE, "%zu keys: a job must have 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
     if (chunk_bytes == 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES || chunk_bytes % PH_ALIGNMENT != 0)
-        return ph_fail(PH_ERROR_USAGE, "chunks of %zu bytes: a multiple of %d up to %u is wanted",
-            chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
+        return ph_fail(PH_ERROR_USAGE, "chunks of %zu bytes: must be a multiple of %d up to %u", chunk_bytes,
+            PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
     return PH_OK;
 }
 
@@ -22,7 +22,7 @@ static ph_status check_key(const struct ph__layout_key *key, size_t index)
 {
     if (key->dtype != PH_F32 && key->dtype != PH_F16 && key->dtype != PH_BF16)
         return ph_fail(
-            PH_ERROR_USAGE, "key %zu is of %s: F32, F16 or BF16 is wanted", index, ph_dtype_name(key->dtype));
+            PH_ERROR_USAGE, "key %zu is of %s: must be F32, F16 or BF16", index, ph_dtype_name(key->dtype));
     if (key->num_elements == 0)
         return ph_fail(PH_ERROR_USAGE, "key %zu has no elements", index);
     return PH_OK;
@@ -37,7 +37,8 @@ static ph_status place_key(const struct ph__layout_key *key, size_t index, size_
     const size_t num_chunks =
         key->num_elements / elements_per_chunk + (key->num_elements % elements_per_chunk != 0);
     if (num_chunks > PH_LAYOUT_MAX_CHUNKS - sizes->num_chunks)
-        return ph_fail(PH_ERROR_USAGE, "key %zu, of %zu elements: more than %zu chunks of %zu bytes", index,
+        return ph_fail(PH_ERROR_USAGE,
+            "key %zu, of %zu elements: the job would have more than %zu chunks of %zu bytes", index,
             key->num_elements, PH_LAYOUT_MAX_CHUNKS, chunk_bytes);
     *place_out = (struct ph__key_place){.num_elements = key->num_elements,
         .gradient_offset = sizes->gradient_bytes,

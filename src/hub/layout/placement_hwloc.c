@@ -24,7 +24,7 @@
 
 static ph_status hwloc_failed(const char *what)
 {
-    return ph_fail(PH_ERROR_BUG, "hwloc cannot tell %s: %s", what, strerror(errno));
+    return ph_fail(PH_ERROR_BUG, "hwloc cannot read %s: %s", what, strerror(errno));
 }
 
 /* ---- units ---- */
@@ -182,7 +182,7 @@ static ph_status add_interfaces(hwloc_topology_t topology, struct ph__machine *m
     struct ifaddrs *entries = NULL;
     size_t capacity = 0;
     if (getifaddrs(&entries) != 0)
-        return ph_fail(PH_ERROR_BUG, "the system cannot tell its network interfaces: %s", strerror(errno));
+        return ph_fail(PH_ERROR_BUG, "cannot list the network interfaces: %s", strerror(errno));
     ph_status status = PH_OK;
     for (const struct ifaddrs *entry = entries; status == PH_OK && entry != NULL; entry = entry->ifa_next)
         status = add_entry(topology, entry, machine, &capacity);
@@ -206,7 +206,7 @@ static ph_status describe(hwloc_topology_t topology, struct ph__machine *machine
     leave_out_components(topology);
     if (hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0 ||
         hwloc_topology_load(topology) != 0)
-        return hwloc_failed("what this machine is made of");
+        return hwloc_failed("the machine's topology");
     PH_TRY(add_units(topology, machine));
     return add_interfaces(topology, machine);
 }
@@ -216,7 +216,7 @@ ph_status ph__machine_detect(struct ph__machine *machine_out)
     struct ph__machine machine = {0};
     hwloc_topology_t topology = NULL;
     if (hwloc_topology_init(&topology) != 0)
-        return hwloc_failed("what this machine is made of");
+        return hwloc_failed("the machine's topology");
     const ph_status status = describe(topology, &machine);
     hwloc_topology_destroy(topology);
     if (status != PH_OK) {

@@ -69,8 +69,7 @@ static ph_status sort_items(size_t num_items, const size_t *sizes, struct item *
     size_t sum = 0;
     for (size_t i = 0; i < num_items; i++) {
         if (!ph__size_add(sum, sizes[i], &sum))
-            return ph_fail(
-                PH_ERROR_USAGE, "the sizes of %zu items add up to more than a size can be", num_items);
+            return ph_fail(PH_ERROR_USAGE, "the sizes of %zu items overflow when added", num_items);
         items[i] = (struct item){sizes[i], i};
     }
     qsort(items, num_items, sizeof *items, largest_first);

@@ -11,7 +11,7 @@
 #include "hub/server/server_state.h"
 #include "hub/wire/protocol.h"
 
-#define PROCESS_ENDED "its process has ended" /* all that a closed connection tells */
+#define PROCESS_ENDED "the process has ended" /* all that a closed connection tells */
 #define FRAMES_A_TURN 4                       /* frames taken of a connection a turn */
 #define GREETING_BYTES 512 /* most of a frame before the welcome, other versions' included */
 
@@ -126,7 +126,7 @@ static ph_status greet(struct ph_session *session, const struct ph__control_fram
     struct ph__hello hello;
     struct ph__server_challenge challenge;
     if (frame->type != PH_FRAME_HELLO)
-        return ph_fail(PH_ERROR_PEER, "the other side does not begin with a greeting");
+        return ph_fail(PH_ERROR_PEER, "the peer did not begin with a greeting");
     PH_TRY(ph__get_hello(frame->body, frame->size, &hello));
     if (session->server->secret == NULL) {
         welcome(session);
@@ -144,10 +144,9 @@ static ph_status check_proof(struct ph_session *session, const struct ph__contro
     unsigned char proof[PH_PROOF_BYTES];
     const struct ph__secret *secret = session->server->secret;
     if (frame->type != PH_FRAME_PROOF)
-        return ph_fail(
-            PH_ERROR_PEER, "the hub has a secret, and the other side does not prove that it knows it");
+        return ph_fail(PH_ERROR_PEER, "the hub requires a secret, and the peer did not prove that it has it");
     PH_TRY(ph__get_proof(frame->body, frame->size, proof));
-    PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &session->challenge, proof, "the other side"));
+    PH_TRY(ph__authenticate_check(secret, PH_SIDE_CLIENT, &session->challenge, proof, "the peer"));
     PH_TRY(ph__handshake_protect(secret, &session->challenge, PH_SIDE_SERVER, session->stream));
     welcome(session);
     return PH_OK;

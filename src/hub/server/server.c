@@ -70,7 +70,7 @@ static ph_status start_cores(struct ph_hub_server *server)
     server->num_processors = ph__cpu_count();
     if (wanted > PH_HUB_MAX_CORES)
         return ph__server_name_option("threads",
-            ph_fail(PH_ERROR_CONFIG, "%zu core threads; there are up to %d", wanted, PH_HUB_MAX_CORES));
+            ph_fail(PH_ERROR_CONFIG, "%zu core threads: must be at most %d", wanted, PH_HUB_MAX_CORES));
     PH_TRY(place_cores(server, wanted));
     server->is_crowded = wanted > server->num_processors;
     for (; server->num_cores < wanted; server->num_cores++)
@@ -196,9 +196,9 @@ static ph_status choose_chunks(struct ph_hub_server *server)
 {
     const uint64_t chunk_bytes = server->options.chunk_bytes;
     if (chunk_bytes % PH_ALIGNMENT != 0 || chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
-        return ph__server_name_option("chunk_bytes",
-            ph_fail(PH_ERROR_CONFIG, "chunks of %llu bytes: a multiple of %d up to %u is wanted",
-                (unsigned long long)chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
+        return ph__server_name_option(
+            "chunk_bytes", ph_fail(PH_ERROR_CONFIG, "chunks of %llu bytes: must be a multiple of %d up to %u",
+                               (unsigned long long)chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES));
     /* A wide hub works on whole keys: chunks only divide what is sent. */
     const uint32_t of_wide = server->options.aggregation == PH_HUB_WIDE ? PH_AUTOTUNE_DEFAULT_BYTES : 0;
     server->tuning = (struct ph__autotune){.kernels = server->kernels,
@@ -211,9 +211,8 @@ static ph_status start(struct ph_hub_server *server)
 {
     enum ph__isa isa;
     if (server->options.aggregation == PH_HUB_WIDE && server->options.checkpoint_folder != NULL)
-        return ph_fail(PH_ERROR_CONFIG,
-            "PH_HUB_WIDE (hub.aggregation: wide) is there to compare with: it keeps no "
-            "checkpoints in a checkpoint_folder (hub.checkpoint_folder)");
+        return ph_fail(PH_ERROR_CONFIG, "PH_HUB_WIDE (hub.aggregation: wide) keeps no checkpoints: leave out "
+                                        "checkpoint_folder (hub.checkpoint_folder)");
     PH_TRY(ph__server_check_first_worker(server, ph__min(wanted_cores(server), PH_HUB_MAX_CORES)));
     PH_TRY(read_secret(server));
     PH_TRY(ph__cpu_isa(&isa));
@@ -223,7 +222,7 @@ static ph_status start(struct ph_hub_server *server)
         server->options.max_jobs = DEFAULT_MAX_JOBS;
     if (server->options.max_jobs > PH_HUB_MAX_JOBS)
         return ph__server_name_option(
-            "max_jobs", ph_fail(PH_ERROR_CONFIG, "%llu services; there are up to %d",
+            "max_jobs", ph_fail(PH_ERROR_CONFIG, "%llu services: must be at most %d",
                             (unsigned long long)server->options.max_jobs, PH_HUB_MAX_JOBS));
     server->max_bytes = server->options.max_bytes;
     if (server->max_bytes == 0)

@@ -160,7 +160,7 @@ static ph_status write_snapshot(
     struct ph_hub_server *server, struct ph__tenant *tenant, const struct ph__checkpoint_order *order)
 {
     if (!ph__server_has_room(tenant))
-        return ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to have the like",
+        return ph_fail(PH_ERROR_DISK, "service '%s': %d checkpoints wait for other hubs to write their parts",
             tenant->settings.name, PH_HUB_MAX_OPEN_PARTS);
     return ph__server_start_task(server, tenant, order, tenant->saves.snapshot);
 }
@@ -217,7 +217,9 @@ static ph_status check_room(const struct ph_hub_server *server, const struct ph_
 {
     if (bytes <= ph__server_bytes_left(server))
         return PH_OK;
-    return ph_fail(PH_ERROR_MEMORY, "service '%s': a checkpoint of %zu bytes is more than is left for it",
+    return ph_fail(PH_ERROR_MEMORY,
+        "service '%s': a checkpoint of %zu bytes is more than is left on the hub: raise hub.max_bytes or "
+        "hub.max_job_bytes",
         tenant->settings.name, bytes);
 }
 

@@ -197,7 +197,7 @@ ph_status ph__server_request_leave(struct ph_session *session)
     ph__session_detach(session);
     log_left(session->server, tenant, session->rank);
     if (!tenant->is_going) {
-        end_worker(session->server, tenant, session->rank, "it has left before the job began");
+        end_worker(session->server, tenant, session->rank, "left before the job began");
         ph__session_answer(session, PH_OK);
         return PH_OK;
     }

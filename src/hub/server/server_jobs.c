@@ -17,22 +17,24 @@ static ph_status check_join(
 {
     struct ph__tenant *tenant;
     if (session->tenant != NULL)
-        return ph_fail(PH_ERROR_USAGE, "this connection is worker %u of a service already", session->rank);
+        return ph_fail(
+            PH_ERROR_USAGE, "this connection has joined a service already, as worker %u", session->rank);
     PH_TRY(ph__server_look_for(session->server, join->name, &tenant));
     if (tenant == NULL || ph__tenant_is_ending(tenant)) /* not created yet, or not again after a restart */
-        return ph_fail(PH_ERROR_PEER, "there is no service '%s'", join->name);
+        return ph_fail(PH_ERROR_PEER, "service '%s' does not exist", join->name);
     if (tenant->settings.service.nonce != join->nonce)
-        return ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", join->name);
+        return ph_fail(PH_ERROR_USAGE, "service '%s' exists with another nonce", join->name);
     PH_TRY(ph__server_check_share(tenant, &join->share));
     if (join->rank >= tenant->settings.service.num_workers)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers", join->name, join->rank,
-            tenant->settings.service.num_workers);
+        return ph_fail(PH_ERROR_USAGE, "service '%s': rank %u of %u workers does not exist: ranks begin at 0",
+            join->name, join->rank, tenant->settings.service.num_workers);
     if (tenant->members[join->rank].session != NULL)
-        return ph_fail(PH_ERROR_PEER, "service '%s': worker %u is there already", join->name, join->rank);
+        return ph_fail(PH_ERROR_PEER, "service '%s': worker %u has joined already", join->name, join->rank);
     if (tenant->state != PH_TENANT_GATHERING)
-        return ph_fail(PH_ERROR_PEER, "service '%s' is running, without worker %u", join->name, join->rank);
+        return ph_fail(
+            PH_ERROR_PEER, "service '%s' is running already: worker %u cannot join", join->name, join->rank);
     if (join->way == PH_WAY_SHARED && !session->is_local)
-        return ph_fail(PH_ERROR_PEER, "shared memory is handed out over the local socket only");
+        return ph_fail(PH_ERROR_PEER, "shared memory needs a connection over the hub's local socket");
     PH_TRY(ph__server_check_descriptors(session, tenant, join->way == PH_WAY_SHARED));
     *tenant_out = tenant;
     return PH_OK;
@@ -229,8 +231,8 @@ static ph_status keep_keys(struct ph__tenant *tenant, struct ph__init_key *keys,
                   keys[i].dtype == tenant->keys[i].dtype && keys[i].optimizer == tenant->keys[i].optimizer;
     free(keys);
     if (!is_same)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': its workers do not initialise the same keys",
-            tenant->settings.name);
+        return ph_fail(
+            PH_ERROR_USAGE, "service '%s': all workers must initialise the same keys", tenant->settings.name);
     return PH_OK;
 }
 
@@ -240,7 +242,7 @@ static ph_status request_init(struct ph_session *session, const struct ph__contr
     struct ph__init_key *keys;
     size_t num_keys;
     if (tenant == NULL || tenant->members[session->rank].has_keys)
-        return ph_fail(PH_ERROR_PEER, "keys are told once, after joining");
+        return ph_fail(PH_ERROR_PEER, "a worker must send its keys once, after joining");
     ph_status status = ph__get_keys(frame->body, frame->size, &keys, &num_keys);
     if (status == PH_OK)
         status = keep_keys(tenant, keys, num_keys);
@@ -306,7 +308,7 @@ static ph_status request_attach(struct ph_session *session, const struct ph__con
     struct ph__frame_key *send_key, *receive_key;
     PH_TRY(ph__get_attach(frame->body, frame->size, &attach));
     if (session->tenant != NULL || !find_token(session->server, attach.token, &tenant, &rank))
-        return ph_fail(PH_ERROR_PEER, "no worker waits for this link");
+        return ph_fail(PH_ERROR_PEER, "the link belongs to no waiting worker");
     ph__session_answer(session, PH_OK);
     ph__event_source_remove(session->source);
     session->source = NULL;
@@ -323,7 +325,7 @@ static ph_status request_linked(struct ph_session *session)
     struct ph__tenant *tenant = session->tenant;
     if (tenant == NULL || tenant->state != PH_TENANT_LINKING || tenant->members[session->rank].is_linked ||
         !ph__tenant_is_linked(tenant, session->rank))
-        return ph_fail(PH_ERROR_PEER, "links are made once, after the keys");
+        return ph_fail(PH_ERROR_PEER, "a worker must report its links once, after its keys");
     tenant->members[session->rank].is_linked = true;
     tenant->num_linked++;
     if (tenant->num_linked < tenant->settings.service.num_workers)
@@ -378,7 +380,7 @@ static ph_status request_assigned(struct ph_session *session)
 {
     struct ph__tenant *tenant = session->tenant;
     if (tenant == NULL || tenant->state != PH_TENANT_RUNNING || tenant->members[session->rank].is_ready)
-        return ph_fail(PH_ERROR_PEER, "parameters are given once, after the links were made");
+        return ph_fail(PH_ERROR_PEER, "a worker must report its parameters once, after its links");
     tenant->members[session->rank].is_ready = true;
     tenant->num_ready++;
     ph__server_begin_if_ready(session->server, tenant);
@@ -390,14 +392,14 @@ static ph_status request_checkpoint(struct ph_session *session, const struct ph_
     struct ph__tenant *tenant = session->tenant;
     uint64_t iteration = 0;
     if (tenant == NULL || !tenant->is_going)
-        return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker of a running job");
+        return ph_fail(PH_ERROR_PEER, "only a worker of a running job can ask for a checkpoint");
     if (ph__tenant_has_parts(tenant))
         PH_TRY(ph__get_iteration(frame->body, frame->size, &iteration));
     if (iteration == PH_NO_ITERATION)
-        return ph_fail(PH_ERROR_PEER, "a checkpoint is asked for by a worker that has come to no iteration");
+        return ph_fail(PH_ERROR_PEER, "a worker asked for a checkpoint without an iteration");
     if (session->server->options.checkpoint_folder == NULL) {
-        ph__session_answer(
-            session, ph_fail(PH_ERROR_USAGE, "this hub keeps no checkpoints: it was given no folder"));
+        ph__session_answer(session,
+            ph_fail(PH_ERROR_USAGE, "this hub keeps no checkpoints: start it with hub.checkpoint_folder"));
         return PH_OK;
     }
     ph__server_await_checkpoint(session, tenant, tenant->saves.num_begun + 1);
@@ -412,7 +414,7 @@ static ph_status request_checkpoint(struct ph_session *session, const struct ph_
 ph_status ph__server_request(struct ph_session *session, const struct ph__control_frame *frame)
 {
     if (session->awaited != NULL && frame->type != PH_FRAME_KEEP) /* a KEEP may come at any time */
-        return ph_fail(PH_ERROR_PEER, "a message of type %u, before the last was answered", frame->type);
+        return ph_fail(PH_ERROR_PEER, "a message of type %u came before the last was answered", frame->type);
     switch ((enum ph__hub_frame)frame->type) {
     case PH_FRAME_CREATE:
         return ph__server_request_create(session, frame);
@@ -443,6 +445,6 @@ ph_status ph__server_request(struct ph_session *session, const struct ph__contro
     case PH_FRAME_STATUS:
         return ph__server_request_status(session, frame);
     default:
-        return ph_fail(PH_ERROR_PEER, "a message of type %u, which nobody sends to a hub", frame->type);
+        return ph_fail(PH_ERROR_PEER, "a message of type %u is not a request to a hub", frame->type);
     }
 }

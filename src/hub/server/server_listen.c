@@ -99,8 +99,8 @@ ph_status ph__server_check_descriptors(
     if (spoken_for <= most && wanted <= most - spoken_for)
         return PH_OK;
     return ph_fail(PH_ERROR_MEMORY,
-        "service '%s': a worker takes %llu descriptors of the hub, which may have %llu (ulimit -n) and has "
-        "promised %llu of them already",
+        "service '%s': a worker takes %llu descriptors of the hub, which is limited to %llu (ulimit -n) and "
+        "has reserved %llu: raise the limit",
         tenant->settings.name, (unsigned long long)wanted, (unsigned long long)most,
         (unsigned long long)spoken_for);
 }
@@ -185,7 +185,7 @@ static void take_connections(struct ph_hub_server *server, int listening, bool i
     int connected;
     for (int i = 0; i < CONNECTIONS_A_TURN && !server->is_accept_paused; i++) {
         if (server->num_strangers >= server->max_strangers) {
-            pause_accepting(server, "there are as many connections that are no worker's as there may be", 0);
+            pause_accepting(server, "too many connections without a worker", 0);
         } else if (ph__socket_accept(listening, &connected) != PH_OK) {
             pause_accepting(server, ph_error_text(), ACCEPT_PAUSE_NS);
         } else if (connected >= 0) {
@@ -222,9 +222,9 @@ static const char *why_not_to_stay(const struct ph_session *session, uint64_t no
     if (waits_for_disk)
         return NULL;
     if (session->server->is_accept_paused && is_over(session->stranger_ns, SHORT_PATIENCE_NS, now_ns))
-        return "the hub has no room for more connections, and this is no worker's";
+        return "the hub has no room for more connections, and this one has no worker";
     if (session->awaited == NULL && is_over(session->moved_ns, PATIENCE_NS, now_ns))
-        return "the hub has heard nothing for too long";
+        return "the connection timed out: the peer sent nothing";
     return NULL;
 }
 
@@ -286,7 +286,7 @@ ph_status ph__server_listen(struct ph_hub_server *server)
     PH_TRY(ph__socket_address(server->listening, server->address));
     if (server->secret == NULL && !ph__socket_is_loopback(server->listening))
         return ph_fail(PH_ERROR_CONFIG,
-            "address (hub.address): '%s' can be reached from other hosts: that needs a secret_file "
+            "address (hub.address): '%s' can be reached from other hosts: requires secret_file "
             "(hub.secret_file)",
             server->address);
     PH_TRY(choose_local_name(server));

@@ -26,17 +26,17 @@ static void put_hub(struct text *text)
 {
     const struct ph__hub_figures *figures = text->figures;
     const struct ph_hub_server *server = text->server;
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs", "Services that there are.", figures->num_tenants);
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs_limit", "Services that there may be.",
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs", "Services that exist.", figures->num_tenants);
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs_limit", "Most services that may exist.",
         server->options.max_jobs);
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_bytes", "Memory of all jobs.", figures->used_bytes);
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_limit_bytes", "Memory that all jobs may have.",
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_limit_bytes", "Most memory that all jobs may use.",
         server->max_bytes);
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_connections", "Control connections that are open.",
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_connections", "Open control connections.",
         figures->num_connections);
     put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_connections_total",
-        "Control connections that were ever taken.", server->counts.connections);
-    put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_checkpoints_total", "Checkpoints that were written.",
+        "Control connections accepted since the start.", server->counts.connections);
+    put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_checkpoints_total", "Checkpoints written.",
         server->counts.checkpoints);
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_crowded",
         "1 where core threads and workers of this host outnumber its processors.", server->is_crowded);
@@ -58,12 +58,9 @@ static void put_failures(struct text *text)
         {"checkpoint_failed", counts->failed_checkpoints},
     };
     ph__prometheus_begin(&text->prometheus, PH_PROMETHEUS_COUNTER, "phloem_hub_failures_total",
-        "What went wrong: a connection that made no sense, or said nothing for too long, connections that "
-        "had to "
-        "wait because there were too many or no descriptor was left, a request that was refused, a worker "
-        "that ended "
-        "without leaving, a worker or link that broke the rules, a checkpoint that was not written or not "
-        "used.");
+        "Failures: connections that broke or timed out, connections that waited because there were too many "
+        "or no descriptor was left, refused requests, workers that ended without leaving, workers or links "
+        "that broke the rules, checkpoints that were not written or not used.");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         const struct ph__prometheus_label label = {"reason", failures[i].reason};
         ph__prometheus_count(&text->prometheus, &label, 1, failures[i].count);
@@ -89,9 +86,9 @@ static void put_cores(struct text *text)
 {
     put_core_family(text, "phloem_hub_core_rounds_total", "Rounds of a core thread over its shards.",
         offsetof(struct ph__core_counters, rounds));
-    put_core_family(text, "phloem_hub_core_idle_rounds_total", "Rounds in which there was nothing to do.",
+    put_core_family(text, "phloem_hub_core_idle_rounds_total", "Rounds without work.",
         offsetof(struct ph__core_counters, idle_rounds));
-    put_core_family(text, "phloem_hub_core_sleeps_total", "Times that a core thread has slept.",
+    put_core_family(text, "phloem_hub_core_sleeps_total", "Sleeps of a core thread.",
         offsetof(struct ph__core_counters, sleeps));
 }
 
@@ -119,8 +116,7 @@ static void put_links(struct text *text)
         "sent", LINK(messages_sent));
     put_link_family(text, NULL, NULL, "received", LINK(messages_received));
     put_link_family(text, "phloem_hub_link_payload_bytes_total",
-        "Bytes of chunks that went through links; none do over shared memory.", "sent",
-        LINK(payload_bytes_sent));
+        "Bytes of chunks sent through links; none over shared memory.", "sent", LINK(payload_bytes_sent));
     put_link_family(text, NULL, NULL, "received", LINK(payload_bytes_received));
     put_link_family(text, "phloem_hub_link_system_calls_total", "System calls that move bytes.", NULL,
         LINK(system_calls));
@@ -194,17 +190,17 @@ static const struct {
 } job_families[] = {
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_running", "1 while core threads work on the job.", is_running},
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers", "Workers that have joined.", workers_there},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers_wanted", "Workers that the job has.", workers_wanted},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers_wanted", "Workers that the job needs.", workers_wanted},
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_memory_bytes", "Memory of the job.", memory_bytes},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the chunk that has had the fewest.",
-        iteration},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the chunk with the fewest.", iteration},
     {PH_PROMETHEUS_GAUGE, "phloem_hub_job_checkpoint_iteration",
         "The iteration of the job's last checkpoint.", checkpoint_iteration},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_updates_total", "Updates of chunks.", updates},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_gradient_bytes_total", "Bytes of gradients that were summed.",
         gradient_bytes},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pushes_total", "Chunks that workers have pushed.", pushes},
-    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pulls_total", "Chunks that workers have asked for alone.", pulls},
+    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pulls_total", "Chunks that workers have pulled without pushing.",
+        pulls},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_reply_waits_total",
         "Updates that had to wait because a reply was still being sent.", reply_waits},
 };

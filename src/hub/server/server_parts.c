@@ -27,7 +27,7 @@ static ph_status check_chooser(const struct ph_session *session)
 {
     if (session->tenant == NULL || session->tenant->state != PH_TENANT_CHOOSING || session->rank != 0)
         return ph_fail(PH_ERROR_PEER,
-            "rank 0 says what a job goes on from, once, when it was told which parts there are");
+            "only rank 0 may choose a job's checkpoint, once, after the hub has listed its parts");
     return PH_OK;
 }
 
@@ -41,7 +41,7 @@ ph_status ph__server_request_from(struct ph_session *session, const struct ph__c
     const struct ph__parts *here = &tenant->saves.parts.here;
     const bool is_anew = iteration == PH_NO_ITERATION;
     if (is_anew ? here->kept != PH_NO_ITERATION : !ph__parts_has(here, iteration))
-        return ph_fail(PH_ERROR_PEER, "the job cannot go on from where rank 0 says: the hub has other parts");
+        return ph_fail(PH_ERROR_PEER, "rank 0 chose a checkpoint that does not fit the hub's parts");
     tenant->saves.parts.is_chosen = true;
     tenant->saves.parts.chosen = iteration;
     tenant->state = PH_TENANT_LOADING;
@@ -169,9 +169,11 @@ static ph_status check_keep(const struct ph__tenant *tenant, uint32_t rank, cons
     const struct ph__tenant_parts *parts = &tenant->saves.parts;
     const bool is_periodic = service->checkpoint_every > 0 && service->mode == PH_HUB_SYNCHRONOUS;
     if (!tenant->is_going || rank != parts->lead || parts->num_unanswered == 0)
-        return ph_fail(PH_ERROR_PEER, "parts of checkpoints are kept by the worker that was told of them");
+        return ph_fail(
+            PH_ERROR_PEER, "only the worker that was sent a report of parts may say which to keep");
     if (keep->iteration != PH_NO_ITERATION && !ph__parts_has(&parts->here, keep->iteration))
-        return ph_fail(PH_ERROR_PEER, "there is no part of iteration %" PRIu64 " to keep", keep->iteration);
+        return ph_fail(
+            PH_ERROR_PEER, "the part of iteration %" PRIu64 " to keep does not exist", keep->iteration);
     if (keep->settled_end > ph__max(own_settled_end(tenant), keep->iteration + 1))
         return ph_fail(PH_ERROR_PEER, "parts up to iteration %" PRIu64 " are not settled", keep->settled_end);
     if (keep->next != PH_NO_ITERATION && (!is_periodic || keep->next % service->checkpoint_every != 0))

@@ -52,10 +52,10 @@ static ph_status take_part(struct ph__tenant *tenant, const char *path, uint64_t
     PH_TRY(ph__job_checkpoint_read_head(path, &head));
     if (head.num_keys == 0 || head.iteration != iteration ||
         !ph__service_is_same(&head.settings, &tenant->settings))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: no part of service '%s' at iteration %" PRIu64, path,
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not a part of service '%s' at iteration %" PRIu64, path,
             tenant->settings.name, iteration);
     if (!ph__server_has_room(tenant))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: one part too many", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the service has too many parts", path);
     saves->chunk_bytes = head.chunk_bytes;
     ph__parts_add(&saves->parts.here, iteration);
     return PH_OK;
@@ -117,10 +117,11 @@ static ph_status restore_file(struct ph_hub_server *server, const char *path)
         strcmp(strrchr(path, '/'), strrchr(wanted, '/')) == 0; /* the folder itself may have several names */
     free(wanted);
     if (!is_there)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not the name of service '%s'", path, head.settings.name);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the name of the file does not fit service '%s'", path,
+            head.settings.name);
     if (server->num_tenants >= server->options.max_jobs)
-        return ph_fail(
-            PH_ERROR_MEMORY, "%s: the hub has %u jobs already, as many as it may", path, server->num_tenants);
+        return ph_fail(PH_ERROR_MEMORY, "%s: the hub has %u jobs already, as many as hub.max_jobs allows",
+            path, server->num_tenants);
     PH_TRY(ph__tenant_create(&head.settings, &tenant));
     tenant->saves.has_file = tenant->saves.is_found = true;
     tenant->saves.has_parameters = head.num_keys > 0;
@@ -184,7 +185,7 @@ static ph_status look_for_checkpoint(struct ph_hub_server *server, const char *n
     if (ph__file_exists(path))
         status = restore_file(server, path);
     if (status == PH_ERROR_CHECKPOINT)
-        status = ph_fail(status, "%s; the service can begin anew when that file is gone", ph_error_text());
+        status = ph_fail(status, "%s; remove that file to begin the service anew", ph_error_text());
     free(path);
     return status;
 }
@@ -245,7 +246,7 @@ static ph_status check_wide(const struct ph__service_settings *settings)
     PH_TRY(ph__wide_check(&settings->service));
     if (settings->share.num_hubs > 1)
         return ph_fail(PH_ERROR_USAGE,
-            "service '%s': this hub aggregates wide, for comparison: keys on one hub only", settings->name);
+            "service '%s': this hub aggregates wide, and takes only jobs on a single hub", settings->name);
     return PH_OK;
 }
 
@@ -257,20 +258,20 @@ static ph_status create_service(
     const struct ph__tenant *tenant = *tenant_out;
     if (tenant != NULL) {
         if (ph__tenant_is_ending(tenant))
-            return ph_fail(PH_ERROR_USAGE, "service '%s' is just being destroyed", service->name);
+            return ph_fail(PH_ERROR_USAGE, "service '%s' is being destroyed", service->name);
         if (tenant->settings.service.nonce != service->nonce)
             return ph_fail(PH_ERROR_USAGE,
-                "service '%s' exists with another nonce: it is another job's, with other workers; choose "
-                "another name (parallel.hub_job), or end that job: phloem hub destroy ADDRESS %s",
+                "service '%s' exists with another nonce, for another job: choose another name "
+                "(parallel.hub_job), or end that job by phloem hub destroy ADDRESS %s",
                 service->name, service->name);
         PH_TRY(ph__server_check_share(tenant, &settings->share));
         if (!ph__service_is_same(&tenant->settings, settings))
-            return ph_fail(PH_ERROR_USAGE, "service '%s' exists, with other settings", service->name);
+            return ph_fail(PH_ERROR_USAGE, "service '%s' exists with other settings", service->name);
         return PH_OK;
     }
     if (server->num_tenants >= server->options.max_jobs)
-        return ph_fail(
-            PH_ERROR_MEMORY, "the hub has %u jobs already, as many as it may", server->num_tenants);
+        return ph_fail(PH_ERROR_MEMORY, "the hub has %u jobs already, as many as hub.max_jobs allows",
+            server->num_tenants);
     if (server->options.aggregation == PH_HUB_WIDE)
         PH_TRY(check_wide(settings));
     PH_TRY(ph__tenant_create(settings, tenant_out));
@@ -328,7 +329,7 @@ ph_status ph__server_request_destroy(struct ph_session *session, const struct ph
     struct ph__tenant *tenant = find_tenant(server, which.name);
     if (tenant == NULL || tenant->settings.service.nonce != which.nonce) {
         ph__session_answer(
-            session, ph_fail(PH_ERROR_USAGE, "there is no service '%s' with this nonce", which.name));
+            session, ph_fail(PH_ERROR_USAGE, "service '%s' does not exist with this nonce", which.name));
         return PH_OK;
     }
     ph__server_await_checkpoint(session, tenant, UINT64_MAX);
@@ -343,8 +344,8 @@ static ph_status check_operator(
     const struct ph_session *session, const char *name, const struct ph__tenant *tenant)
 {
     if (!session->is_local)
-        return ph_fail(PH_ERROR_USAGE, "a service is ended without its nonce over the local socket only");
-    return tenant != NULL ? PH_OK : ph_fail(PH_ERROR_USAGE, "there is no service '%s'", name);
+        return ph_fail(PH_ERROR_USAGE, "ending a service without its nonce needs the hub's local socket");
+    return tenant != NULL ? PH_OK : ph_fail(PH_ERROR_USAGE, "service '%s' does not exist", name);
 }
 
 /* Ends a service without its nonce. Only the hub's own user, who could end the hub as well, reaches the local

@@ -93,11 +93,11 @@ static const char *why_transport(const struct ph__member *member)
 {
     switch (member->way) {
     case PH_WAY_SHARED:
-        return "its process is on this host";
+        return "the worker is on this host";
     case PH_WAY_ASKED_FOR:
-        return "it was asked for";
+        return "TCP was asked for";
     case PH_WAY_OTHER_USER:
-        return "its process is another user's";
+        return "the worker runs as another user";
     case PH_WAY_SEVERAL_HUBS:
         return "several hubs share the job's keys";
     case PH_WAY_UNREACHED:
@@ -105,8 +105,8 @@ static const char *why_transport(const struct ph__member *member)
         break;
     }
     return member->session->is_of_host
-               ? "its process is on this host, but does not reach the hub's local socket"
-               : "its process is on another host";
+               ? "the worker is on this host, but does not reach the hub's local socket"
+               : "the worker is on another host";
 }
 
 static void add_worker(struct ph__json *workers, const struct ph__tenant_figures *figures, uint32_t rank)
@@ -259,14 +259,15 @@ static ph_status make_answer(struct ph_session *session, char **text_out)
 {
     const size_t num_unread = count_unread(session->server);
     if (num_unread > MAX_UNREAD_BYTES)
-        return ph_fail(PH_ERROR_MEMORY, "%zu bytes of the hub's answers wait to be read", num_unread);
+        return ph_fail(PH_ERROR_MEMORY,
+            "the hub has %zu bytes of answers that peers have not read: try again later", num_unread);
     PH_TRY(write_status(session->server, session->asked_service, text_out));
     const size_t size = strlen(*text_out);
     if (size <= PH_CONTROL_MAX_BYTES)
         return PH_OK;
     free(*text_out);
     return ph_fail(PH_ERROR_MEMORY,
-        "the status of %u services takes %zu bytes, more than a message has: ask for one of them",
+        "the status of %u services takes %zu bytes, more than a message holds: ask for one of them",
         session->server->num_tenants, size);
 }
 

@@ -114,7 +114,7 @@ static void measure_path(struct ph__autotune *tuning, enum ph__autotune_path pat
     const uint32_t chunk_bytes = ph__autotune_choose(&times, path, &ratio);
     tuning->paths[path].chunk_bytes = chunk_bytes;
     if (chunk_bytes == PH_AUTOTUNE_DEFAULT_BYTES)
-        snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "over %s nothing is clearly better, in %zu rounds", name,
+        snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "over %s no size is clearly better, in %zu rounds", name,
             times.num_rounds);
     else
         snprintf(why, PH_AUTOTUNE_TEXT_BYTES, "over %s %u bytes take %.2f of the time of %u, in %zu rounds",
@@ -141,13 +141,13 @@ void ph__autotune_describe(const struct ph__autotune *tuning, const struct ph__a
 {
     const char *why = "not measured yet";
     if (job->wanted_bytes > 0)
-        why = "named by the job, or kept by its checkpoint";
+        why = "set by the job, or kept by its checkpoint";
     else if (tuning->hub_bytes > 0)
         why = "the hub's setting";
     else if (job->is_of_several_hubs)
         why = "the same on all hubs that share the job";
     else if (job->clips)
-        why = "the same on every hub, for bits that follow it";
+        why = "the same on every hub, since the results' bits depend on it";
     else if (tuning->paths[job->path].is_measured)
         why = tuning->paths[job->path].why;
     snprintf(text_out, PH_AUTOTUNE_TEXT_BYTES, "%s", why);

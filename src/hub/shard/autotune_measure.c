@@ -56,7 +56,8 @@ static ph_status place(
     const struct ph__layout *layout = trial->memory->layout;
     if (message->chunk >= layout->sizes.num_chunks ||
         payload_bytes != (trial->has_payloads ? layout->chunks[message->chunk].gradient_bytes : 0))
-        return ph_fail(PH_ERROR_PEER, "chunk %u comes with %zu bytes", message->chunk, payload_bytes);
+        return ph_fail(
+            PH_ERROR_PEER, "chunk %u came with a wrong size of %zu bytes", message->chunk, payload_bytes);
     *memory_out = NULL;
     if (trial->has_payloads)
         *memory_out =
@@ -119,12 +120,12 @@ static ph_status accept_own(int listening, int connected, int *accepted_out)
     poll(&polled, 1, CONNECT_MS);
     PH_TRY(ph__socket_accept(listening, &accepted));
     if (accepted < 0)
-        return ph_fail(PH_ERROR_PEER, "the hub cannot be reached by itself");
+        return ph_fail(PH_ERROR_PEER, "the hub cannot connect to itself");
     ph_status status = ph__socket_address(connected, ours);
     if (status == PH_OK)
         status = ph__socket_peer(accepted, theirs);
     if (status == PH_OK && strcmp(ours, theirs) != 0)
-        status = ph_fail(PH_ERROR_PEER, "somebody else has come first");
+        status = ph_fail(PH_ERROR_PEER, "another process connected first");
     if (status != PH_OK) {
         close(accepted);
         return status;
@@ -292,7 +293,7 @@ static ph_status turn(struct trial *trial)
     if (trial->has_failed)
         return PH_ERROR_PEER; /* the link that failed has set the error */
     if (ph__clock_seconds() > trial->deadline_seconds)
-        return ph_fail(PH_ERROR_PEER, "it takes too long");
+        return ph_fail(PH_ERROR_PEER, "the measurement takes too long");
     return PH_OK;
 }
 

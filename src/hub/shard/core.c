@@ -216,7 +216,7 @@ static ph_status watch_bell(struct ph__core *core)
     struct epoll_event event = {.events = EPOLLIN};
     core->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (core->epoll < 0)
-        return ph_fail(PH_ERROR_MEMORY, "no epoll for a core thread: %s", strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "cannot create a core thread's epoll: %s", strerror(errno));
     if (epoll_ctl(core->epoll, EPOLL_CTL_ADD, core->bell[0], &event) == 0)
         return PH_OK;
     close(core->epoll);
@@ -242,7 +242,7 @@ ph_status ph__core_create(const struct ph__core_options *options, struct ph__cor
     pthread_cond_init(&core->done, NULL);
     const int error = ph__thread_start(&core->thread, run, core);
     if (error != 0) {
-        status = ph_fail(PH_ERROR_MEMORY, "no core thread: %s", strerror(error));
+        status = ph_fail(PH_ERROR_MEMORY, "cannot start a core thread: %s", strerror(error));
         goto fini_mutex;
     }
     *core_out = core;

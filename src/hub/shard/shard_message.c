@@ -208,9 +208,11 @@ static ph_status check_chunk(const struct ph__shard *shard, const struct ph__mes
 {
     const struct ph__job_memory *memory = shard->job->memory;
     if (message->chunk >= memory->layout->sizes.num_chunks)
-        return ph_fail(PH_ERROR_PEER, "chunk %u of %zu", message->chunk, memory->layout->sizes.num_chunks);
+        return ph_fail(PH_ERROR_PEER, "chunk %u does not exist: the job has %zu chunks", message->chunk,
+            memory->layout->sizes.num_chunks);
     if (shard->job->core_of_chunk[message->chunk] != shard->core)
-        return ph_fail(PH_ERROR_PEER, "chunk %u is not of core thread %u", message->chunk, shard->core);
+        return ph_fail(
+            PH_ERROR_PEER, "chunk %u does not belong to core thread %u", message->chunk, shard->core);
     return PH_OK;
 }
 
@@ -241,9 +243,9 @@ static ph_status check_pull(const struct ph__shard *shard, uint32_t worker, cons
 {
     const struct ph__chunk_worker *request = ph__request(shard->job->memory, message->chunk, worker);
     if (request->is_pulling || message->iteration != request->pushed)
-        return ph_fail(PH_ERROR_PEER, "chunk %u: a pull of iteration %llu, %s", message->chunk,
+        return ph_fail(PH_ERROR_PEER, "chunk %u: a pull of iteration %llu %s", message->chunk,
             (unsigned long long)message->iteration,
-            request->is_pulling ? "while another waits" : "which is not its last");
+            request->is_pulling ? "came while another waits" : "is not of the last push");
     return PH_OK;
 }
 
@@ -253,7 +255,7 @@ static ph_status check_assign(
     if (worker != 0 || message->iteration != 0 || ph__shard_state(shard, message->chunk)->version != 0 ||
         ph__request(shard->job->memory, message->chunk, 0)->pushed != 0)
         return ph_fail(
-            PH_ERROR_PEER, "chunk %u: parameters are given by rank 0, before all pushes", message->chunk);
+            PH_ERROR_PEER, "chunk %u: only rank 0 may set parameters, before all pushes", message->chunk);
     return PH_OK;
 }
 
@@ -263,8 +265,8 @@ static ph_status check_learning_rate(
     float rate;
     memcpy(&rate, &message->chunk, sizeof rate);
     if (worker != 0 || message->count >= shard->job->service.num_optimizers || !isfinite(rate))
-        return ph_fail(PH_ERROR_PEER, "a learning rate of %g for optimizer %u by rank %u", (double)rate,
-            message->count, worker);
+        return ph_fail(PH_ERROR_PEER, "a learning rate of %g for optimizer %u by rank %u is invalid",
+            (double)rate, message->count, worker);
     return PH_OK;
 }
 
@@ -283,7 +285,7 @@ static ph_status check_message(
     case PH_HUB_ASSIGN:
         return check_assign(shard, worker, message);
     default:
-        return ph_fail(PH_ERROR_PEER, "a message of kind %u", message->kind);
+        return ph_fail(PH_ERROR_PEER, "a message of kind %u is unknown", message->kind);
     }
 }
 

@@ -447,7 +447,7 @@ void ph__shard_end_sleep(struct ph__shard *shard)
     for (uint32_t worker = 0; worker < shard->job->service.num_workers; worker++) {
         if (!is_moved(&shard->links[worker]) || ph__link_end_sleep(shard->links[worker].link))
             continue;
-        ph_fail(PH_ERROR_PEER, "its process has ended");
+        ph_fail(PH_ERROR_PEER, "the process has ended");
         ph__shard_fail_worker(shard, worker);
     }
 }

@@ -16,9 +16,8 @@ ph_status ph__wide_check(const struct ph_hub_service *service)
         service->on_death == PH_HUB_ABORT && service->clip_norm == 0)
         return PH_OK;
     return ph_fail(PH_ERROR_USAGE,
-        "service '%s': this hub aggregates wide, for comparison: only synchronous jobs in worker order, "
-        "without "
-        "clipping and shrinking",
+        "service '%s': this hub aggregates wide, and takes only synchronous jobs in worker order without "
+        "clipping or shrinking",
         service->name);
 }
 

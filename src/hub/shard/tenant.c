@@ -119,7 +119,9 @@ static ph_status check_quota(struct ph__tenant *tenant, const struct ph__tenant_
         bytes += worker_bytes(tenant, i, sizes->gradient_bytes, ring_capacity);
     const uint64_t at_most = bytes + ph__spread_bytes(sizes->num_chunks); /* while chunks are spread */
     if (at_most > max_bytes)
-        return ph_fail(PH_ERROR_MEMORY, "service '%s' takes %llu bytes on the hub, and %llu are left for it",
+        return ph_fail(PH_ERROR_MEMORY,
+            "service '%s' takes %llu bytes on the hub, but %llu are left for it: raise hub.max_bytes or "
+            "hub.max_job_bytes",
             tenant->settings.name, (unsigned long long)at_most, (unsigned long long)max_bytes);
     tenant->num_bytes = bytes;
     return PH_OK;
@@ -194,7 +196,7 @@ ph_status ph__tenant_check_keys(
     struct ph__layout_sizes sizes;
     for (size_t i = 0; i < num_keys; i++) {
         if (keys[i].optimizer >= service->num_optimizers)
-            return ph_fail(PH_ERROR_USAGE, "key %zu: there is no optimizer %u, service '%s' has %zu", i,
+            return ph_fail(PH_ERROR_USAGE, "key %zu: optimizer %u does not exist: service '%s' has %zu", i,
                 keys[i].optimizer, service->name, service->num_optimizers);
     }
     struct ph__layout_key *wanted = ph__layout_keys(keys, num_keys);

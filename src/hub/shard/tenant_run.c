@@ -55,7 +55,8 @@ ph_status ph__tenant_link_tcp(struct ph__tenant *tenant, uint32_t worker, uint16
     struct ph__link *link;
     ph_status status = PH_OK;
     if (core >= tenant->num_cores || ph__shard_link(tenant->shards[core], worker) != NULL)
-        status = ph_fail(PH_ERROR_PEER, "worker %u: a link to core thread %u that cannot be", worker, core);
+        status = ph_fail(
+            PH_ERROR_PEER, "worker %u: core thread %u is unknown, or has a link already", worker, core);
     /* In the other modes a chunk may be updated before a worker has read what was sent. */
     const bool is_stable = tenant->settings.service.mode == PH_HUB_SYNCHRONOUS;
     const struct ph__tcp_link_options options = {.socket = socket,

@@ -169,7 +169,7 @@ static ph_status check_iteration(uint64_t iteration)
 {
     if (iteration <= PH_HUB_MAX_ITERATION || iteration == PH_NO_ITERATION)
         return PH_OK;
-    return ph_fail(PH_ERROR_PEER, "there is no iteration %" PRIu64, iteration);
+    return ph_fail(PH_ERROR_PEER, "iteration %" PRIu64 " is out of range", iteration);
 }
 
 void ph__put_iteration(struct ph__wire_writer *writer, uint64_t iteration)
@@ -207,10 +207,11 @@ static ph_status check_parts(const struct ph__parts *parts)
 {
     PH_TRY(check_iteration(parts->kept));
     if (parts->num_open > PH_HUB_MAX_OPEN_PARTS)
-        return ph_fail(PH_ERROR_PEER, "a hub has %zu open parts of checkpoints", parts->num_open);
+        return ph_fail(PH_ERROR_PEER, "the hub reports %zu open parts of checkpoints, which are too many",
+            parts->num_open);
     for (size_t i = 0; i < parts->num_open; i++) {
         if (parts->open[i] > PH_HUB_MAX_ITERATION || (i > 0 && parts->open[i] <= parts->open[i - 1]))
-            return ph_fail(PH_ERROR_PEER, "a hub's list of its parts makes no sense");
+            return ph_fail(PH_ERROR_PEER, "the hub sent an invalid list of its parts");
     }
     return PH_OK;
 }
@@ -245,12 +246,13 @@ ph_status ph__get_saved(const void *body, size_t size, struct ph__saved *saved_o
     PH_TRY(ph__body_finish(&reader, "saved"));
     PH_TRY(check_parts(&saved_out->parts));
     if (has_chunks(saved_out) && saved_out->settled_end > PH_HUB_MAX_ITERATION + 1) /* an exclusive end */
-        return ph_fail(
-            PH_ERROR_PEER, "a hub has settled its parts up to iteration %" PRIu64, saved_out->settled_end);
+        return ph_fail(PH_ERROR_PEER,
+            "the hub reports settled parts up to iteration %" PRIu64 ", which is out of range",
+            saved_out->settled_end);
     if (saved_out->most > PH_HUB_MAX_ITERATION / 2 || saved_out->every > PH_HUB_MAX_PERIOD)
         return ph_fail(PH_ERROR_PEER,
-            "a hub has come to iteration %" PRIu64 ", with checkpoints every %" PRIu64, saved_out->most,
-            saved_out->every);
+            "the hub reports iteration %" PRIu64 ", with checkpoints every %" PRIu64 ": out of range",
+            saved_out->most, saved_out->every);
     return PH_OK;
 }
 

@@ -33,9 +33,10 @@ ph_status ph__get_hello(const void *body, size_t size, struct ph__hello *hello_o
     ph__wire_get_bytes(&reader, sizeof hello.nonce, hello.nonce);
     PH_TRY(ph__body_finish(&reader, "hello"));
     if (magic != PH_HUB_MAGIC)
-        return ph_fail(PH_ERROR_PEER, "the other side does not speak a parameter hub's language");
+        return ph_fail(PH_ERROR_PEER, "the peer does not speak the parameter hub's protocol");
     if (hello.api_version != PH_HUB_API_VERSION)
-        return ph_fail(PH_ERROR_PEER, "the worker has version %u of the hub's interface, the hub %d",
+        return ph_fail(PH_ERROR_PEER,
+            "the worker has version %u of the hub's interface and the hub version %d: use one version",
             hello.api_version, PH_HUB_API_VERSION);
     *hello_out = hello;
     return PH_OK;
@@ -141,9 +142,9 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph__answer *answe
     ph__wire_get_text(&reader, PH_HUB_MAX_TEXT, answer_out->text);
     PH_TRY(ph__body_finish(&reader, "answer"));
     if (!is_status(number))
-        return ph_fail(PH_ERROR_PEER, "an answer with status %u", number);
+        return ph_fail(PH_ERROR_PEER, "the peer sent an answer with the unknown status %u", number);
     if (number != 0 && answer_out->text[0] == '\0')
-        return ph_fail(PH_ERROR_PEER, "the other side reports status %u and does not say why", number);
+        return ph_fail(PH_ERROR_PEER, "the peer reports status %u without a reason", number);
     answer_out->status = -(ph_status)number;
     return PH_OK;
 }
@@ -151,7 +152,8 @@ ph_status ph__get_answer(const void *body, size_t size, struct ph__answer *answe
 ph_status ph__get_failure(const void *body, size_t size, struct ph__answer *answer_out)
 {
     PH_TRY(ph__get_answer(body, size, answer_out));
-    return answer_out->status != PH_OK ? PH_OK : ph_fail(PH_ERROR_PEER, "a failure that is no error");
+    return answer_out->status != PH_OK ? PH_OK
+                                       : ph_fail(PH_ERROR_PEER, "the peer reports a failure with status 0");
 }
 
 /* ---- services ---- */
@@ -276,12 +278,12 @@ ph_status ph__get_join(const void *body, size_t size, struct ph__join *join_out)
     PH_TRY(ph__body_finish(&reader, "join"));
     const struct ph__hub_share *share = &join_out->share;
     if (way >= PH_WAY_COUNT)
-        return ph_fail(PH_ERROR_PEER, "a worker joins in a way of number %u, which there is not", way);
+        return ph_fail(PH_ERROR_PEER, "a worker joins in the unknown way %u", way);
     if (join_out->rank >= PH_HUB_MAX_WORKERS)
-        return ph_fail(PH_ERROR_PEER, "a worker joins with rank %u", join_out->rank);
+        return ph_fail(PH_ERROR_PEER, "a worker joins with rank %u, which is too large", join_out->rank);
     if (share->hub >= share->num_hubs || share->num_hubs > PH_HUB_MAX_HUBS)
-        return ph_fail(
-            PH_ERROR_PEER, "a worker joins at hub %u of %u, from 0 on", share->hub, share->num_hubs);
+        return ph_fail(PH_ERROR_PEER, "a worker joins at the invalid hub %u of %u, counted from 0",
+            share->hub, share->num_hubs);
     join_out->way = (enum ph__way)way;
     return PH_OK;
 }
@@ -306,7 +308,8 @@ ph_status ph__get_joined(const void *body, size_t size, struct ph__joined *joine
     if (joined_out->num_workers < 1 || joined_out->num_workers > PH_HUB_MAX_WORKERS ||
         joined_out->depth < 1 || joined_out->depth > PH_HUB_MAX_DEPTH || joined_out->num_optimizers < 1 ||
         joined_out->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
-        return ph_fail(PH_ERROR_PEER, "the hub gives %u workers, a depth of %u and %u optimizers",
+        return ph_fail(PH_ERROR_PEER,
+            "the hub sent invalid settings: %u workers, a depth of %u, %u optimizers",
             joined_out->num_workers, joined_out->depth, joined_out->num_optimizers);
     return PH_OK;
 }
@@ -342,7 +345,7 @@ ph_status ph__get_keys(const void *body, size_t size, struct ph__init_key **keys
     struct ph__wire_reader reader;
     const size_t num_keys = size / PH_HUB_KEY_BYTES;
     if (num_keys == 0 || num_keys > PH_LAYOUT_MAX_KEYS)
-        return ph_fail(PH_ERROR_USAGE, "%zu keys; there are 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
+        return ph_fail(PH_ERROR_USAGE, "%zu keys: a job must have 1 to %zu", num_keys, PH_LAYOUT_MAX_KEYS);
     struct ph__init_key *keys = calloc(num_keys, sizeof *keys);
     if (keys == NULL)
         return ph__out_of_memory("%zu keys", num_keys);
@@ -395,13 +398,14 @@ static ph_status check_layout(const struct ph__job_layout *layout)
     if (layout->num_cores == 0 || layout->num_cores > PH_HUB_MAX_CORES || layout->num_versions < 1 ||
         layout->num_versions > PH_HUB_MAX_DEPTH || !is_ring_capacity(layout->ring_capacity) ||
         layout->iteration > PH_HUB_MAX_ITERATION)
-        return ph_fail(PH_ERROR_PEER, "the hub's layout of the job makes no sense");
+        return ph_fail(PH_ERROR_PEER, "the hub sent an invalid layout of the job");
     if (layout->chunk_bytes == 0 || layout->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES ||
         layout->chunk_bytes % PH_ALIGNMENT != 0)
-        return ph_fail(PH_ERROR_PEER, "the hub has chunks of %u bytes", layout->chunk_bytes);
+        return ph_fail(PH_ERROR_PEER, "the hub sent an invalid chunk size of %u bytes", layout->chunk_bytes);
     for (uint16_t core = 0; core < layout->num_cores; core++) {
         if (layout->hosts[core][0] != '\0' && !ph__is_host(layout->hosts[core]))
-            return ph_fail(PH_ERROR_PEER, "the hub names '%s' as an address of its own", layout->hosts[core]);
+            return ph_fail(PH_ERROR_PEER, "the hub sent '%s' as its address, which must be numeric",
+                layout->hosts[core]);
     }
     return PH_OK;
 }

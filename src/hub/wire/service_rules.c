@@ -46,18 +46,18 @@ static ph_status check_optimizer(const struct ph_hub_service *service, size_t in
     } members[] = {
         {"learning_rate", used.learning_rate, isfinite(used.learning_rate), "a finite number"},
         {"momentum", momentum, isfinite(momentum), "a finite number"},
-        {"beta1", beta1, !has_betas || (beta1 >= 0 && beta1 < 1), "0 or more and less than 1"},
-        {"beta2", beta2, !has_betas || (beta2 >= 0 && beta2 < 1), "0 or more and less than 1"},
-        {"epsilon", epsilon, !has_epsilon || (epsilon > 0 && isfinite(epsilon)), "more than 0"},
+        {"beta1", beta1, !has_betas || (beta1 >= 0 && beta1 < 1), "at least 0 and below 1"},
+        {"beta2", beta2, !has_betas || (beta2 >= 0 && beta2 < 1), "at least 0 and below 1"},
+        {"epsilon", epsilon, !has_epsilon || (epsilon > 0 && isfinite(epsilon)), "a finite number above 0"},
         {"l2", used.l2, isfinite(used.l2), "a finite number"},
         {"weight_decay", weight_decay, isfinite(weight_decay), "a finite number"},
     };
     if (!used.is_none && (used.rule.kind >= PH_OPTIMIZER_COUNT || used.rule.kind == PH_ROWWISE_ADAGRAD))
-        return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu is of a kind that the hub does not have",
-            service->name, index);
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': optimizer %zu is of a kind that the hub does not support", service->name, index);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         if (!members[i].is_good)
-            return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu has the %s %g; %s is wanted",
+            return ph_fail(PH_ERROR_USAGE, "service '%s': optimizer %zu: %s is %g; it must be %s",
                 service->name, index, members[i].name, (double)members[i].value, members[i].wanted);
     }
     return PH_OK;
@@ -69,19 +69,20 @@ static ph_status check_words(const struct ph_hub_service *service)
 {
     if (service->mode > PH_HUB_BOUNDED || service->order > PH_HUB_ARRIVAL_ORDER ||
         service->on_death > PH_HUB_SHRINK)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': no such mode, order or choice on death", service->name);
+        return ph_fail(PH_ERROR_USAGE, "service '%s': unknown mode, order or on_death", service->name);
     if (!(service->clip_norm >= 0) || !isfinite(service->clip_norm))
-        return ph_fail(PH_ERROR_USAGE, "service '%s': gradients cannot be clipped to a norm of %g",
-            service->name, (double)service->clip_norm);
+        return ph_fail(PH_ERROR_USAGE,
+            "service '%s': clip_norm is %g; it must be a finite number, at least 0", service->name,
+            (double)service->clip_norm);
     if (service->clip_norm > 0 && service->mode != PH_HUB_SYNCHRONOUS)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': clipping needs the synchronous mode", service->name);
+        return ph_fail(PH_ERROR_USAGE, "service '%s': clip_norm needs the synchronous mode", service->name);
     return PH_OK;
 }
 
 ph_status ph__service_check_name(const char *name)
 {
     if (name == NULL || *name == '\0' || strlen(name) > PH_HUB_MAX_NAME)
-        return ph_fail(PH_ERROR_USAGE, "a service's name has 1 to %d bytes", PH_HUB_MAX_NAME);
+        return ph_fail(PH_ERROR_USAGE, "a service's name must have 1 to %d bytes", PH_HUB_MAX_NAME);
     return PH_OK;
 }
 
@@ -89,20 +90,22 @@ ph_status ph__service_check(const struct ph_hub_service *service)
 {
     PH_TRY(ph__service_check_name(service->name));
     if (service->num_workers < 1 || service->num_workers > PH_HUB_MAX_WORKERS)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': %u workers; there are 1 to %d", service->name,
+        return ph_fail(PH_ERROR_USAGE, "service '%s': num_workers is %u; it must be 1 to %d", service->name,
             service->num_workers, PH_HUB_MAX_WORKERS);
     if (service->chunk_bytes % PH_ALIGNMENT != 0 || service->chunk_bytes > PH_HUB_MAX_CHUNK_BYTES)
         return ph_fail(PH_ERROR_USAGE,
-            "service '%s': chunks of %u bytes; a multiple of %d up to %u, 0: the hub's choice", service->name,
-            service->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
+            "service '%s': chunk_bytes is %u; it must be a multiple of %d up to %u, or 0 for the hub's "
+            "choice",
+            service->name, service->chunk_bytes, PH_ALIGNMENT, PH_HUB_MAX_CHUNK_BYTES);
     if (service->checkpoint_every > PH_HUB_MAX_PERIOD)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': a checkpoint every %llu iterations; up to %llu",
+        return ph_fail(PH_ERROR_USAGE, "service '%s': checkpoint_every is %llu; it must be at most %llu",
             service->name, (unsigned long long)service->checkpoint_every, PH_HUB_MAX_PERIOD);
     if (service->depth > 2)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': a depth of %u; 1 or 2", service->name, service->depth);
+        return ph_fail(
+            PH_ERROR_USAGE, "service '%s': depth is %u; it must be 1 or 2", service->name, service->depth);
     if (service->num_optimizers < 1 || service->num_optimizers > PH_HUB_MAX_OPTIMIZERS)
-        return ph_fail(PH_ERROR_USAGE, "service '%s': %zu optimizers; there are 1 to %d", service->name,
-            service->num_optimizers, PH_HUB_MAX_OPTIMIZERS);
+        return ph_fail(PH_ERROR_USAGE, "service '%s': num_optimizers is %zu; it must be 1 to %d",
+            service->name, service->num_optimizers, PH_HUB_MAX_OPTIMIZERS);
     if (service->optimizers == NULL)
         return ph_fail(PH_ERROR_USAGE, "service '%s': optimizers is NULL", service->name);
     for (size_t i = 0; i < service->num_optimizers; i++)
@@ -113,11 +116,11 @@ ph_status ph__service_check(const struct ph_hub_service *service)
 ph_status ph__service_check_share(const struct ph_hub_service *service, const struct ph__hub_share *share)
 {
     if (share->num_hubs > PH_HUB_MAX_HUBS || share->hub >= share->num_hubs)
-        return ph_fail(PH_ERROR_USAGE, "hub %u of %u hubs; there are 1 to %d", share->hub + 1u,
+        return ph_fail(PH_ERROR_USAGE, "hub %u of %u: a job must have 1 to %d hubs", share->hub + 1u,
             share->num_hubs, PH_HUB_MAX_HUBS);
     if (share->num_hubs > 1 && service->clip_norm > 0)
         return ph_fail(PH_ERROR_USAGE,
-            "service '%s': several hubs cannot clip gradients to a norm, which is that of all keys",
+            "service '%s': clip_norm needs all keys on one hub: set it to 0, or do not use several hubs",
             service->name);
     return PH_OK;
 }

@@ -39,7 +39,8 @@ static ph_status map_region(
     const size_t reserved = ph__round_up(size, page) + LARGE_PAGE;
     char *reservation = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reservation == MAP_FAILED)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no addresses for %zu bytes: %s", name, size, strerror(errno));
+        return ph_fail(
+            PH_ERROR_MEMORY, "%s: cannot reserve addresses for %zu bytes: %s", name, size, strerror(errno));
     char *aligned = (char *)ph__round_up((size_t)reservation, LARGE_PAGE);
     const ph_status status = map_at(name, descriptor, size, is_writable, aligned, memory_out);
     if (status != PH_OK) {
@@ -58,8 +59,8 @@ static ph_status set_size(const char *name, int descriptor, size_t size)
 {
     if (ftruncate(descriptor, (off_t)size) != 0 ||
         fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-        return ph_fail(
-            PH_ERROR_MEMORY, "%s: %zu bytes of shared memory cannot be had: %s", name, size, strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "%s: cannot reserve %zu bytes of shared memory: %s", name, size,
+            strerror(errno));
     return PH_OK;
 }
 
@@ -68,7 +69,7 @@ ph_status ph__region_create(const char *name, size_t size, struct ph__region *re
     struct ph__region region = {
         .descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), .size = size};
     if (region.descriptor < 0)
-        return ph_fail(PH_ERROR_MEMORY, "%s: no shared memory: %s", name, strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "%s: cannot create shared memory: %s", name, strerror(errno));
     ph_status status = set_size(name, region.descriptor, size);
     if (status == PH_OK)
         status = map_region(name, region.descriptor, size, true, &region.memory);
@@ -91,13 +92,13 @@ static ph_status check_sent_region(int descriptor, size_t size)
 {
     struct stat about;
     if (fstat(descriptor, &about) != 0)
-        return ph_fail(PH_ERROR_PEER, "shared memory that was sent cannot be looked at: %s", strerror(errno));
+        return ph_fail(PH_ERROR_PEER, "received shared memory cannot be examined: %s", strerror(errno));
     if (about.st_size < 0 || (size_t)about.st_size != size)
-        return ph_fail(PH_ERROR_PEER, "shared memory that was sent has %lld bytes instead of %zu",
+        return ph_fail(PH_ERROR_PEER, "received shared memory has %lld bytes instead of %zu",
             (long long)about.st_size, size);
     const int seals = fcntl(descriptor, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-        return ph_fail(PH_ERROR_PEER, "shared memory that was sent is not sealed: it could shrink");
+        return ph_fail(PH_ERROR_PEER, "received shared memory is not sealed: it could shrink");
     return PH_OK;
 }
 
@@ -106,7 +107,7 @@ ph_status ph__region_open(int descriptor, size_t size, bool is_writable, struct 
     struct ph__region region = {.descriptor = descriptor, .size = size};
     ph_status status = check_sent_region(descriptor, size);
     if (status == PH_OK)
-        status = map_region("shared memory that was sent", descriptor, size, is_writable, &region.memory);
+        status = map_region("received shared memory", descriptor, size, is_writable, &region.memory);
     if (status != PH_OK) {
         close(descriptor);
         return status;

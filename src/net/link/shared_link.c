@@ -50,7 +50,7 @@ static ph_status shared_send(
     if (self->written - self->seen_read >= self->capacity) {
         self->seen_read = atomic_load_explicit(&self->out->read, memory_order_acquire);
         if (self->written - self->seen_read >= self->capacity)
-            return ph_fail(PH_ERROR_PEER, "the other side does not take its messages: %llu are waiting",
+            return ph_fail(PH_ERROR_PEER, "the peer does not read its messages: %llu are waiting",
                 (unsigned long long)(self->written - self->seen_read));
     }
     self->out->messages[self->written & (self->capacity - 1)] = *message;
@@ -75,7 +75,7 @@ static ph_status look(struct shared_link *self, bool *is_there_out)
     if (self->read == self->seen_written) {
         const uint64_t written = atomic_load_explicit(&self->in->written, memory_order_acquire);
         if (written - self->read > self->capacity)
-            return ph_fail(PH_ERROR_PEER, "the other side has written over what was not read");
+            return ph_fail(PH_ERROR_PEER, "the peer has overwritten unread messages");
         self->seen_written = written;
     }
     *is_there_out = self->read != self->seen_written;

@@ -36,9 +36,9 @@ static ph_status split(const char *address, struct host_port *parts_out)
     const size_t host_bytes = colon != NULL ? (size_t)(colon - address) : 0;
     const bool is_bracketed = host_bytes > 2 && address[0] == '[' && address[host_bytes - 1] == ']';
     if (host_bytes == 0 || colon[1] == '\0' || strlen(address) >= PH_ADDRESS_BYTES)
-        return ph_fail(PH_ERROR_CONFIG, "'%s' is no address: write host:port", address);
+        return ph_fail(PH_ERROR_CONFIG, "'%s' is not an address: write host:port", address);
     if (!ph__integer_parse(colon + 1, &port) || port < 0 || port > UINT16_MAX)
-        return ph_fail(PH_ERROR_CONFIG, "'%s': there is no port '%s'", address, colon + 1);
+        return ph_fail(PH_ERROR_CONFIG, "'%s': '%s' is not a port: ports are 0 to 65535", address, colon + 1);
     memcpy(parts_out->host, address + is_bracketed, host_bytes - 2 * (size_t)is_bracketed);
     parts_out->host[host_bytes - 2 * (size_t)is_bracketed] = '\0';
     parts_out->port = colon + 1;
@@ -264,7 +264,7 @@ ph_status ph__socket_accept(int listening, int *socket_out)
     socklen_t size = sizeof peer;
     const int connected = accept4(listening, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connected < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-        return ph_fail(PH_ERROR_MEMORY, "a connection cannot be taken: %s", strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "cannot accept a connection: %s", strerror(errno));
     if (connected >= 0 && peer.ss_family != AF_UNIX)
         set_up_tcp(connected);
     *socket_out = connected;
@@ -278,7 +278,7 @@ static ph_status local_address(const char *name, struct sockaddr_un *address, so
     const size_t length = strlen(name);
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (length == 0 || length + 1 > sizeof address->sun_path)
-        return ph_fail(PH_ERROR_CONFIG, "'%s' is no name of a local socket", name);
+        return ph_fail(PH_ERROR_CONFIG, "'%s' is not a name of a local socket", name);
     memcpy(address->sun_path + 1, name, length); /* the NUL before it makes it abstract */
     *size_out = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
     return PH_OK;

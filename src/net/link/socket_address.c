@@ -48,7 +48,7 @@ static ph_status write_address(int socket, name_function *name, char address_out
     if (name(socket, (struct sockaddr *)&address, &size) != 0 ||
         getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
             NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return ph_fail(PH_ERROR_PEER, "a socket's address cannot be told: %s", strerror(errno));
+        return ph_fail(PH_ERROR_PEER, "cannot read a socket's address: %s", strerror(errno));
     snprintf(address_out, PH_ADDRESS_BYTES, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
     return PH_OK;
 }

@@ -70,7 +70,7 @@ ph_status ph__tcp_frame_decode(const unsigned char head[PH_TCP_FRAME_BYTES], str
     struct ph__wire_reader reader;
     ph__wire_reader_init(&reader, head, PH_TCP_FRAME_BYTES);
     if (ph__wire_get_u32(&reader) != FRAME_MAGIC)
-        return ph_fail(PH_ERROR_PEER, "what comes over the connection is no frame");
+        return ph_fail(PH_ERROR_PEER, "the peer sent bytes that are not a frame");
     *payload_bytes_out = ph__wire_get_u32(&reader);
     message_out->kind = ph__wire_get_u8(&reader);
     message_out->flags = ph__wire_get_u8(&reader);
@@ -87,7 +87,7 @@ static ph_status tcp_send(
 {
     struct tcp_link *self = (struct tcp_link *)link;
     if (self->end - self->first > self->mask)
-        return ph_fail(PH_ERROR_PEER, "the other side does not take its messages: %llu are waiting",
+        return ph_fail(PH_ERROR_PEER, "the peer does not read its messages: %llu are waiting",
             (unsigned long long)(self->end - self->first));
     assert(payload_bytes <= UINT32_MAX);
     struct out_frame *frame = &self->frames[self->end & self->mask];
@@ -237,7 +237,7 @@ static ph_status check_tag(struct tcp_link *self)
     PH_TRY(ph__frame_begin(self->receive_key, self->head, sizeof self->head));
     if (self->payload_bytes > 0)
         PH_TRY(ph__frame_add(self->receive_key, self->payload, self->payload_bytes));
-    return ph__frame_check(self->receive_key, self->tag, "the other side");
+    return ph__frame_check(self->receive_key, self->tag, "the peer");
 }
 
 static ph_status end_frame(struct tcp_link *self)
@@ -296,7 +296,7 @@ static ph_status receive(struct tcp_link *self, size_t max_messages, size_t *num
         const ssize_t received = recvmsg(self->link.descriptor, &header, MSG_DONTWAIT);
         self->link.counters.system_calls++;
         if (received == 0)
-            return ph_fail(PH_ERROR_PEER, "the other side has closed the connection");
+            return ph_fail(PH_ERROR_PEER, "the peer has closed the connection");
         if (received < 0 && errno == EAGAIN)
             break;
         if (received < 0 && errno != EINTR)

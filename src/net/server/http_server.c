@@ -178,6 +178,6 @@ int ph__http_server_timeout_ms(const struct ph__http_server *server)
 ph_status ph__http_server_run(struct ph__http_server *server)
 {
     if (MHD_run(server->daemon) != MHD_YES)
-        return ph_fail(PH_ERROR_BUG, "the HTTP server at %s cannot go on", server->address);
+        return ph_fail(PH_ERROR_BUG, "the HTTP server at %s has failed", server->address);
     return PH_OK;
 }

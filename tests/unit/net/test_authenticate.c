@@ -74,7 +74,7 @@ static void expect_refusal(enum ph__side side, const struct ph__secret *made_wit
     unsigned char proof[PH_PROOF_BYTES];
     assert_ok(ph__authenticate_prove(made_with, side, made_of, proof));
     assert_fails(ph__authenticate_check(checked_with, side, checked_of, proof, "127.0.0.1:7"), PH_ERROR_PEER,
-        "127.0.0.1:7: its secret is not the one given here");
+        "127.0.0.1:7 has another secret than the one given here");
 }
 
 static void expect_refusals(const struct ph__secret *secret, const struct ph__challenge *challenge)
@@ -102,11 +102,11 @@ static void a_proof_sent_back_to_its_maker_is_refused(void **state)
     const struct ph__challenge challenge = make_challenge();
     unsigned char proof[PH_PROOF_BYTES];
     assert_ok(ph__authenticate_prove(&shared, PH_SIDE_SERVER, &challenge, proof));
-    assert_fails(
-        ph__authenticate_check(&shared, PH_SIDE_CLIENT, &challenge, proof, "x"), PH_ERROR_PEER, "x: ");
+    assert_fails(ph__authenticate_check(&shared, PH_SIDE_CLIENT, &challenge, proof, "x"), PH_ERROR_PEER,
+        "x has another secret");
     assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &challenge, proof));
-    assert_fails(
-        ph__authenticate_check(&shared, PH_SIDE_SERVER, &challenge, proof, "x"), PH_ERROR_PEER, "x: ");
+    assert_fails(ph__authenticate_check(&shared, PH_SIDE_SERVER, &challenge, proof, "x"), PH_ERROR_PEER,
+        "x has another secret");
 }
 
 static void swapped_roles_are_refused(void **state)
@@ -119,8 +119,8 @@ static void swapped_roles_are_refused(void **state)
     expect_refusals(&shared, &swapped);
     unsigned char proof[PH_PROOF_BYTES]; /* what an attacker has a server prove, to be a client elsewhere */
     assert_ok(ph__authenticate_prove(&shared, PH_SIDE_SERVER, &swapped, proof));
-    assert_fails(
-        ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"), PH_ERROR_PEER, "x: ");
+    assert_fails(ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"), PH_ERROR_PEER,
+        "x has another secret");
 }
 
 static void a_proof_of_an_earlier_connection_is_refused(void **state)
@@ -149,8 +149,8 @@ static void every_bit_counts(void **state)
     assert_ok(ph__authenticate_prove(&shared, PH_SIDE_CLIENT, &original, proof));
     for (size_t bit = 0; bit < 8 * sizeof proof; bit++) {
         proof[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        assert_fails(
-            ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"), PH_ERROR_PEER, "x: ");
+        assert_fails(ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"), PH_ERROR_PEER,
+            "x has another secret");
         proof[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     assert_ok(ph__authenticate_check(&shared, PH_SIDE_CLIENT, &original, proof, "x"));
@@ -231,7 +231,7 @@ static void a_secret_that_others_may_use_is_refused(void **state)
     struct ph__secret secret = {.size = 7};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_fails(ph__secret_read(write_secret("open", "0123456789abcdef", refused[i]), &secret),
-            PH_ERROR_CONFIG, "open: others than its owner may use this secret (mode ");
+            PH_ERROR_CONFIG, "open: the secret is open to users other than its owner (mode ");
     assert_int_equal(secret.size, 7);
     assert_ok(ph__secret_read(write_secret("open", "0123456789abcdef", 0400), &secret));
 }
@@ -244,14 +244,14 @@ static void a_file_that_holds_no_secret_is_refused(void **state)
     memset(text, 'x', sizeof text);
     text[PH_SECRET_MAX_BYTES + 1] = '\0';
     assert_fails(ph__secret_read(write_secret("long", text, 0600), &secret), PH_ERROR_CONFIG,
-        "long: a secret of more than 1024 bytes");
+        "long: the secret has more than 1024 bytes");
     char longer[PH_SECRET_MAX_BYTES + 4];
     snprintf(longer, sizeof longer, "%.*s\r\nx", PH_SECRET_MAX_BYTES, text); /* its first line would be one */
     assert_fails(ph__secret_read(write_secret("longer", longer, 0600), &secret), PH_ERROR_CONFIG,
-        "longer: a secret of more than 1024 bytes");
+        "longer: the secret has more than 1024 bytes");
     assert_fails(ph__secret_read(write_secret("short", "0123456789abcde\n", 0600), &secret), PH_ERROR_CONFIG,
-        "short: a secret of 15 bytes: it needs 16 or more");
-    assert_fails(ph__secret_read(write_secret("empty", "", 0600), &secret), PH_ERROR_CONFIG, "of 0 bytes");
+        "short: the secret has 15 bytes: it needs at least 16");
+    assert_fails(ph__secret_read(write_secret("empty", "", 0600), &secret), PH_ERROR_CONFIG, "has 0 bytes");
     assert_fails(ph__secret_read("/nowhere/secret", &secret), PH_ERROR_CONFIG,
         "/nowhere/secret: cannot open: No such");
     assert_fails(ph__secret_read(test_folder(), &secret), PH_ERROR_CONFIG, "not a file");

@@ -197,7 +197,7 @@ static void a_writer_tells_what_did_not_fit_and_writes_nothing_behind_its_buffer
         ph_status status = PH_OK;
         memset(buffer, 0x55, sizeof buffer);
         put_all(buffer, capacity, &status);
-        assert_fails(status, PH_ERROR_USAGE, "greeting: more than there is room for at byte ");
+        assert_fails(status, PH_ERROR_USAGE, "greeting: no room left at byte ");
         for (size_t i = capacity; i < sizeof buffer; i++)
             assert_int_equal(buffer[i], 0x55);
     }

@@ -130,11 +130,11 @@ static void both_sides_prove_that_they_know_the_secret(void **state)
     assert_ok(ph__watch_prove(&secret, hello, size, &answer, "rank 0", proof));
     assert_ok(ph__authenticate_check(&secret, PH_SIDE_CLIENT, &challenge, proof, "rank 2"));
     other.bytes[0] ^= 1;
-    assert_fails(
-        ph__watch_prove(&other, hello, size, &answer, "rank 0", proof), PH_ERROR_PEER, "rank 0: its secret");
+    assert_fails(ph__watch_prove(&other, hello, size, &answer, "rank 0", proof), PH_ERROR_PEER,
+        "rank 0 has another secret");
     answer.who.process ^= 1; /* what it says of itself is under its proof */
-    assert_fails(
-        ph__watch_prove(&secret, hello, size, &answer, "rank 0", proof), PH_ERROR_PEER, "rank 0: its secret");
+    assert_fails(ph__watch_prove(&secret, hello, size, &answer, "rank 0", proof), PH_ERROR_PEER,
+        "rank 0 has another secret");
 }
 
 static void an_answer_is_of_rank_0(void **state)

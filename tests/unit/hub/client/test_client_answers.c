@@ -123,7 +123,7 @@ static void answer_all_but_last(struct trial *trial, uint64_t iteration, char fi
 static void assert_refused(struct trial *trial)
 {
     bool is_done;
-    assert_fails(ph_hub_test(&trial->client, 0, &is_done), PH_ERROR_PEER, "answers what was not asked");
+    assert_fails(ph_hub_test(&trial->client, 0, &is_done), PH_ERROR_PEER, "sent an answer without a request");
 }
 
 static void each_answer_counts_once(void **state)

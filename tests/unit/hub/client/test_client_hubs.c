@@ -205,7 +205,8 @@ static void a_fault_of_the_connection_is_not_the_hubs_end(void **state)
     assert_ok(
         ph__control_stream_put(trial.others[0], PH_FRAME_SAVED, body, sizeof body, &trial.sockets[0], 1));
     assert_ok(ph__control_stream_flush(trial.others[0]));
-    assert_fails(ph__client_look_at_hubs(&trial.client), PH_ERROR_PEER, "hub first:1: descriptors came");
+    assert_fails(
+        ph__client_look_at_hubs(&trial.client), PH_ERROR_PEER, "hub first:1: the peer sent descriptors");
     end_trial(&trial);
 }
 

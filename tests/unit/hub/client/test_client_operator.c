@@ -31,7 +31,7 @@ static void end_hubs(struct hubs *hubs)
 
 static void assert_has_none(const struct hub_thread *hub)
 {
-    assert_fails(ph__hub_end_service(&hub->options, "job"), PH_ERROR_USAGE, "no service 'job'");
+    assert_fails(ph__hub_end_service(&hub->options, "job"), PH_ERROR_USAGE, "service 'job' does not exist");
 }
 
 static void a_service_of_several_hubs_is_ended_on_all(void **state)

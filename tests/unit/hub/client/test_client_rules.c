@@ -59,8 +59,8 @@ static void pulls_what_nothing_overwrites(struct ph_hub_options options, uint32_
     assert_ok(ph_hub_pull_start(client, 0));
     for (uint64_t iteration = 2; iteration <= depth; iteration++)
         push(client, iteration);
-    assert_fails(ph_hub_push_start(client, 0), PH_ERROR_USAGE, "pull was waited for");
-    assert_fails(ph_hub_pushpull_start(client, 0), PH_ERROR_USAGE, "key 0: it is pushed again");
+    assert_fails(ph_hub_push_start(client, 0), PH_ERROR_USAGE, "wait for it before the next push");
+    assert_fails(ph_hub_pushpull_start(client, 0), PH_ERROR_USAGE, "key 0: a pull is under way");
     assert_ok(ph_hub_wait(client, 0));
     check_parameters(client, 1);
     push(client, depth + 1);
@@ -110,8 +110,8 @@ static void keys_that_are_not_there_have_no_memory(void **state)
     assert_ok(ph_hub_connect(&hub.options, service.name, service.nonce, 0, &client));
     assert_no_memory(client, 0, "after ph_hub_init");
     assert_ok(ph_hub_init(client, &a_key, 1, NULL));
-    assert_no_memory(client, 1, "key 1 of 1");
-    assert_no_memory(client, SIZE_MAX, "of 1");
+    assert_no_memory(client, 1, "key 1 does not exist");
+    assert_no_memory(client, SIZE_MAX, "the job has 1 keys");
     assert_ok(ph_hub_leave(client));
     assert_no_memory(client, 0, "has left its job"); /* others may go on in it */
     ph_hub_client_destroy(client);
@@ -278,8 +278,8 @@ static void a_rate_of_an_optimizer_that_there_is_not_harms_nobody(void **state)
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     struct ph_hub_client *client =
         join_alone(&hub, &service, (struct ph_hub_options){.size = sizeof(struct ph_hub_options)});
-    assert_fails(
-        ph_hub_set_learning_rate(client, 1, 0.5f), PH_ERROR_USAGE, "no optimizer 1: the service has 1");
+    assert_fails(ph_hub_set_learning_rate(client, 1, 0.5f), PH_ERROR_USAGE,
+        "optimizer 1 does not exist: the service has 1");
     push(client, 1);
     assert_ok(ph_hub_pull_start(client, 0));
     assert_ok(ph_hub_wait_all(client));

@@ -122,8 +122,7 @@ static void leaves_before_the_job_goes(bool is_ready, enum ph_hub_on_death on_de
     struct pollfd polled = ph__client_polled(workers[0].control);
     while (status == PH_OK && !is_there && poll(&polled, 1, HUB_THREAD_TIMEOUT_MS) == 1)
         status = ph__client_look_for(workers[0].control, PH_FRAME_GO, &frame, &is_there);
-    assert_fails(
-        status, PH_ERROR_PEER, "worker 1 of service 'parting' failed: it has left before the job began");
+    assert_fails(status, PH_ERROR_PEER, "worker 1 of service 'parting' failed: left before the job began");
     for (uint32_t rank = 0; rank < NUM_WORKERS; rank++)
         end(&workers[rank]);
     begin(workers, &hub, service.name); /* the service is as good as new */

@@ -55,7 +55,7 @@ static void a_worker_that_closes_has_ended(void **state)
     begin(&trial);
     close(trial.worker);
     look(&trial);
-    assert_failed(&trial, "its process has ended", 0);
+    assert_failed(&trial, "the process has ended", 0);
     end(&trial);
 }
 
@@ -93,7 +93,7 @@ static void a_connection_that_cannot_be_received_from_is_told_so(void **state)
     assert_int_equal(sendmsg(trial.worker, &header, MSG_NOSIGNAL), 1);
     close(trial.worker);
     look(&trial);
-    assert_failed(&trial, "descriptors came that nobody wants", 1);
+    assert_failed(&trial, "the peer sent descriptors that were not asked for", 1);
     end(&trial);
 }
 

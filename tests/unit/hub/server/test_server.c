@@ -217,14 +217,14 @@ static void a_worker_has_a_rank_of_its_own_in_its_service(void **state)
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     const struct ph_hub_service service = hub_thread_service("ranks", 2);
     assert_fails(
-        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 0, &other), PH_ERROR_PEER, "no service");
+        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 0, &other), PH_ERROR_PEER, "does not exist");
     assert_ok(ph_hub_create_service(&hub.options, &service));
     assert_fails(ph_hub_connect(&hub.options, "ranks", 1, 0, &other), PH_ERROR_USAGE, "nonce");
     assert_fails(
         ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 2, &other), PH_ERROR_USAGE, "rank 2 of 2");
     struct ph_hub_client *client = connect_worker(&hub, "ranks", 1);
-    assert_fails(
-        ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 1, &other), PH_ERROR_PEER, "there already");
+    assert_fails(ph_hub_connect(&hub.options, "ranks", HUB_THREAD_NONCE, 1, &other), PH_ERROR_PEER,
+        "has joined already");
     ph_hub_client_destroy(client);
     run_job(&hub, &service); /* its place is free again */
     hub_thread_end(&hub);
@@ -333,7 +333,7 @@ static void keys_that_cannot_be_are_their_workers_mistake_alone(void **state)
     struct ph_hub_client *client = connect_worker(&hub, "right", 0);
     struct ph_hub_key wrong = a_key;
     wrong.optimizer = 1;
-    assert_fails(ph_hub_init(client, &wrong, 1, NULL), PH_ERROR_USAGE, "there is no optimizer 1");
+    assert_fails(ph_hub_init(client, &wrong, 1, NULL), PH_ERROR_USAGE, "optimizer 1 does not exist");
     wrong = (struct ph_hub_key){.num_elements = 1, .dtype = PH_I64};
     assert_fails(ph_hub_init(client, &wrong, 1, NULL), PH_ERROR_USAGE, "I64");
     wrong = (struct ph_hub_key){.num_elements = 0, .dtype = PH_F32};
@@ -443,7 +443,8 @@ static void another_version_of_the_interface_is_refused(void **state)
         if (version == PH_HUB_API_VERSION)
             assert_ok(status);
         else
-            assert_fails(status, PH_ERROR_PEER, "the worker has version 3 of the hub's interface, the hub 2");
+            assert_fails(status, PH_ERROR_PEER,
+                "the worker has version 3 of the hub's interface and the hub version 2");
         ph__control_stream_destroy(stream);
     }
     hub_thread_end(&hub);

@@ -135,7 +135,7 @@ static void without_its_nonce_a_service_is_ended_over_the_local_socket_alone(voi
     hub_turns_greet(server, near);
     end_by_name(server, near, "jo");
     assert_true(hub_turns_answer(near, &answer));
-    assert_non_null(strstr(answer.text, "there is no service 'jo'"));
+    assert_non_null(strstr(answer.text, "service 'jo' does not exist"));
     end_by_name(server, near, "job");
     wait_for_answer(server, near, &answer);
     assert_int_equal(answer.status, PH_OK);

@@ -112,11 +112,11 @@ static void nobody_begins_with_a_service_that_is_about_to_end(void **state)
     hub_turns_say(ending.server, late, PH_FRAME_CREATE, body, hub_turns_service(body));
     assert_true(hub_turns_answer(late, &answer));
     assert_int_equal(answer.status, PH_ERROR_USAGE);
-    assert_non_null(strstr(answer.text, "is just being destroyed"));
+    assert_non_null(strstr(answer.text, "is being destroyed"));
     hub_turns_say(ending.server, late, PH_FRAME_JOIN, body, hub_turns_which(0, body));
     assert_true(hub_turns_answer(late, &answer));
     assert_int_equal(answer.status, PH_ERROR_PEER); /* there may be one soon */
-    assert_non_null(strstr(answer.text, "there is no service"));
+    assert_non_null(strstr(answer.text, "does not exist"));
     close(late);
     close(ending.workers[1]);
     end(&ending);

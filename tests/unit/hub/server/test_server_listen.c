@@ -197,7 +197,7 @@ static void a_worker_of_another_host_is_told_apart(void **state)
     assert_false(hub_turns_is_closed(far));
     hub_turns_say(server, far, PH_FRAME_STATUS, "\0\0", 2);
     assert_true(recv(far, answer, sizeof answer - 1, 0) > 8);
-    assert_non_null(strstr(answer + 8, "its process is on another host")); /* behind the frame's head */
+    assert_non_null(strstr(answer + 8, "the worker is on another host")); /* behind the frame's head */
     close(far);
     ph_hub_server_destroy(server);
 }

@@ -72,7 +72,7 @@ static void events_come_in_the_order_of_what_happens(void **state)
         {"service_created", "job", "a job"}, {"worker_joined", "transport", "shared memory"},
         {"job_begun", "job", "a job"}, {"worker_left", "job", "a job"},
         {"job_ended", "reason", "all workers have left"},
-        {"worker_failed", "reason", "its process has ended"}, {"request_refused", NULL, NULL},
+        {"worker_failed", "reason", "the process has ended"}, {"request_refused", NULL, NULL},
         {"service_destroyed", "job", "a job"}, {"hub_stopped", NULL, NULL}};
     struct ph__arena arena = {0};
     char *text, *lines[128];
@@ -102,7 +102,7 @@ static void lines_are_text_unless_asked_otherwise(void **state)
     assert_non_null(strstr(
         text, " level=info event=service_created job=\"a job\" workers=2 mode=synchronous hub=1 hubs=1\n"));
     assert_non_null(
-        strstr(text, " level=warning event=worker_failed job=\"a job\" rank=1 reason=\"its process"));
+        strstr(text, " level=warning event=worker_failed job=\"a job\" rank=1 reason=\"the process"));
     ph__arena_fini(&arena);
 }
 

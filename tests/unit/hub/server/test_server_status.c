@@ -64,7 +64,7 @@ static void a_running_job_tells_what_it_does_and_how_workers_are_connected(void 
     (void)state;
     static const enum ph_hub_transport transports[] = {PH_HUB_SHARED_MEMORY, PH_HUB_TCP};
     static const char *const names[] = {"near", "far"}, *const words[] = {"shared memory", "tcp"};
-    static const char *const reasons[] = {"its process is on this host", "it was asked for"};
+    static const char *const reasons[] = {"the worker is on this host", "TCP was asked for"};
     const struct ph_hub_key keys[] = {
         {.num_elements = 40000, .dtype = PH_F32}, {.num_elements = 8, .dtype = PH_BF16}};
     struct hub_thread hub;
@@ -147,11 +147,10 @@ static void each_reason_for_tcp_is_told(void **state)
     static const struct {
         enum ph__way way;
         const char *name, *why;
-    } cases[] = {{PH_WAY_ASKED_FOR, "asked", "it was asked for"},
-        {PH_WAY_OTHER_USER, "foreign", "its process is another user's"},
+    } cases[] = {{PH_WAY_ASKED_FOR, "asked", "TCP was asked for"},
+        {PH_WAY_OTHER_USER, "foreign", "the worker runs as another user"},
         {PH_WAY_SEVERAL_HUBS, "part", "several hubs share the job's keys"},
-        {PH_WAY_UNREACHED, "apart",
-            "its process is on this host, but does not reach the hub's local socket"}};
+        {PH_WAY_UNREACHED, "apart", "the worker is on this host, but does not reach the hub's local socket"}};
     struct hub_thread hub;
     hub_thread_begin(&hub, (struct ph_hub_server_options){0});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -182,7 +182,7 @@ static void no_answers_are_made_while_too_many_are_unread(void **state)
     }
     assert_true(hub_turns_answer(lazy[NUM_LAZY - 1], &answer));
     assert_int_equal(answer.status, PH_ERROR_MEMORY);
-    assert_non_null(strstr(answer.text, "wait to be read"));
+    assert_non_null(strstr(answer.text, "that peers have not read"));
     struct ph__json *status = hear_status(server, lazy[0]);
     ph__json_destroy(status);
     for (size_t i = 0; i < NUM_LAZY; i++)

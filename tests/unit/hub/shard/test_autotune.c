@@ -207,7 +207,7 @@ static void only_a_job_that_names_no_size_is_measured(void **state)
     (void)state;
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
     ph__autotune_describe(&tuning, &job, text);
-    assert_non_null(strstr(text, "for bits that follow it"));
+    assert_non_null(strstr(text, "the results' bits depend on it"));
     job = (struct ph__autotune_job){.num_bytes = 4, .num_cores = 1, .is_of_several_hubs = true};
     assert_int_equal(ph__autotune_chunk_bytes(&tuning, &job), 32 * KIB);
     ph__autotune_describe(&tuning, &job, text);

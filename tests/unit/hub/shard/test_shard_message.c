@@ -60,32 +60,34 @@ static void what_makes_no_sense_fails_its_worker(void **state)
         struct ph__message message; /* to shard 0, whose chunks are even */
         const char *text;
     } cases[] = {
-        {1, {.kind = PH_HUB_PUSH, .chunk = 13, .iteration = 1}, "chunk 13 of 13"},
-        {2, {.kind = PH_HUB_PULL, .chunk = UINT32_MAX}, "chunk 4294967295 of 13"},
-        {1, {.kind = PH_HUB_PUSH, .chunk = 3, .iteration = 1}, "chunk 3 is not of core thread 0"},
-        {0, {.kind = PH_HUB_ASSIGN, .chunk = 3}, "chunk 3 is not of core thread 0"},
+        {1, {.kind = PH_HUB_PUSH, .chunk = 13, .iteration = 1},
+            "chunk 13 does not exist: the job has 13 chunks"},
+        {2, {.kind = PH_HUB_PULL, .chunk = UINT32_MAX},
+            "chunk 4294967295 does not exist: the job has 13 chunks"},
+        {1, {.kind = PH_HUB_PUSH, .chunk = 3, .iteration = 1}, "chunk 3 does not belong to core thread 0"},
+        {0, {.kind = PH_HUB_ASSIGN, .chunk = 3}, "chunk 3 does not belong to core thread 0"},
         {1, {.kind = PH_HUB_PUSH, .chunk = 2, .iteration = 0}, "chunk 2: iteration 0 is pushed after 0"},
         {1, {.kind = PH_HUB_PUSHPULL, .chunk = 2, .iteration = 2}, "chunk 2: iteration 2 is pushed after 0"},
         {1, {.kind = PH_HUB_PUSH, .chunk = 2, .iteration = UINT64_MAX},
             "chunk 2: iteration 18446744073709551615 is pushed after 0"},
         {2, {.kind = PH_HUB_PULL, .chunk = 4, .iteration = 1},
-            "chunk 4: a pull of iteration 1, which is not its last"},
+            "chunk 4: a pull of iteration 1 is not of the last push"},
         {1, {.kind = PH_HUB_ASSIGN, .chunk = 2},
-            "chunk 2: parameters are given by rank 0, before all pushes"},
+            "chunk 2: only rank 0 may set parameters, before all pushes"},
         {0, {.kind = PH_HUB_ASSIGN, .chunk = 2, .iteration = 1},
-            "chunk 2: parameters are given by rank 0, before all pushes"},
+            "chunk 2: only rank 0 may set parameters, before all pushes"},
         {0, {.kind = PH_HUB_LEARNING_RATE, .chunk = bits_of(NAN)},
-            "a learning rate of nan for optimizer 0 by rank 0"},
+            "a learning rate of nan for optimizer 0 by rank 0 is invalid"},
         {0, {.kind = PH_HUB_LEARNING_RATE, .chunk = bits_of(INFINITY), .count = 2},
-            "a learning rate of inf for optimizer 2 by rank 0"},
+            "a learning rate of inf for optimizer 2 by rank 0 is invalid"},
         {0, {.kind = PH_HUB_LEARNING_RATE, .chunk = bits_of(.5F), .count = 7},
-            "a learning rate of 0.5 for optimizer 7 by rank 0"},
+            "a learning rate of 0.5 for optimizer 7 by rank 0 is invalid"},
         {2, {.kind = PH_HUB_LEARNING_RATE, .chunk = bits_of(.5F)},
-            "a learning rate of 0.5 for optimizer 0 by rank 2"},
-        {1, {.kind = 0}, "a message of kind 0"},
-        {1, {.kind = PH_HUB_TAKEN}, "a message of kind 6"},
-        {2, {.kind = PH_HUB_VALUE, .flags = 255}, "a message of kind 7"},
-        {1, {.kind = 255}, "a message of kind 255"},
+            "a learning rate of 0.5 for optimizer 0 by rank 2 is invalid"},
+        {1, {.kind = 0}, "a message of kind 0 is unknown"},
+        {1, {.kind = PH_HUB_TAKEN}, "a message of kind 6 is unknown"},
+        {2, {.kind = PH_HUB_VALUE, .flags = 255}, "a message of kind 7 is unknown"},
+        {1, {.kind = 255}, "a message of kind 255 is unknown"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct shard_trial_options options = job_of(PH_HUB_SYNCHRONOUS, TRIAL_SHARED);
@@ -158,7 +160,7 @@ static void a_second_pull_fails(void **state)
     shard_trial_pull(trial, 1, 2);
     shard_trial_run_all(trial);
     shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PULL, .chunk = 2, .iteration = 1}, 0);
-    check_failed(trial, 1, "chunk 2: a pull of iteration 1, while another waits");
+    check_failed(trial, 1, "chunk 2: a pull of iteration 1 came while another waits");
 }
 
 static void an_old_pull_fails(void **state)
@@ -168,7 +170,7 @@ static void an_old_pull_fails(void **state)
     struct shard_trial *trial = shard_trial_create(&options);
     shard_trial_push(trial, 1, 2, PH_HUB_PUSH);
     shard_trial_send(trial, 0, 1, &(struct ph__message){.kind = PH_HUB_PULL, .chunk = 2}, 0);
-    check_failed(trial, 1, "chunk 2: a pull of iteration 0, which is not its last");
+    check_failed(trial, 1, "chunk 2: a pull of iteration 0 is not of the last push");
 }
 
 static void parameters_cannot_be_given_after_a_push(void **state)
@@ -178,7 +180,7 @@ static void parameters_cannot_be_given_after_a_push(void **state)
     struct shard_trial *trial = shard_trial_create(&options);
     shard_trial_push(trial, 0, 2, PH_HUB_PUSH);
     shard_trial_send(trial, 0, 0, &(struct ph__message){.kind = PH_HUB_ASSIGN, .chunk = 2}, 0);
-    check_failed(trial, 0, "chunk 2: parameters are given by rank 0, before all pushes");
+    check_failed(trial, 0, "chunk 2: only rank 0 may set parameters, before all pushes");
 }
 
 /* The head comes in time, the rest does not: another worker's gradient has become version 1 in between. */
@@ -197,7 +199,7 @@ static void nor_can_they_come_late(void **state)
     shard_trial_settle(trial);
     assert_int_equal(trial->memory.chunks[2].version, 1);
     payload_link_complete(link);
-    check_failed(trial, 0, "chunk 2: parameters are given by rank 0, before all pushes");
+    check_failed(trial, 0, "chunk 2: only rank 0 may set parameters, before all pushes");
 }
 
 /* ---- payloads ---- */
@@ -244,7 +246,7 @@ static void whoever_does_not_take_its_replies_fails(void **state)
         ph__shard_run(trial->shards[0], SIZE_MAX, &bytes);
         assert_int_equal(trial->num_failures[1], i == 16);
     }
-    assert_string_equal(trial->failure, "the other side does not take its messages: 16 are waiting");
+    assert_string_equal(trial->failure, "the peer does not read its messages: 16 are waiting");
     assert_int_equal(trial->num_failures[0] + trial->num_failures[2], 0);
     shard_trial_destroy(trial);
 }

@@ -124,7 +124,7 @@ static void a_process_that_ends_wakes_the_thread_and_fails_its_worker(void **sta
     ph__shard_end_sleep(shard);
     assert_int_equal(owner.num_failures, 1);
     assert_int_equal(owner.failed, 1);
-    assert_string_equal(ph_error_text(), "its process has ended");
+    assert_string_equal(ph_error_text(), "the process has ended");
     assert_true(ph__shard_begin_sleep(shard)); /* without the one that has failed */
     assert_int_equal(epoll_wait(epoll, events, 2, 0), 0);
     ph__shard_end_sleep(shard);

@@ -271,15 +271,15 @@ static void what_cannot_be_is_refused(void **state)
     struct ph__wire_writer writer;
     struct ph__parts parts;
     struct ph__saved saved = {.parts = {.kept = PH_HUB_MAX_ITERATION + 1}};
-    assert_refused(&saved, "there is no iteration");
+    assert_refused(&saved, "is out of range");
     saved.parts = (struct ph__parts){.num_open = 2, .open = {5, 5}};
-    assert_refused(&saved, "makes no sense");
+    assert_refused(&saved, "an invalid list");
     saved.parts = (struct ph__parts){.num_open = 1, .open = {PH_NO_ITERATION}};
-    assert_refused(&saved, "makes no sense");
+    assert_refused(&saved, "an invalid list");
     saved = (struct ph__saved){.settled_end = PH_HUB_MAX_ITERATION + 2};
-    assert_refused(&saved, "has settled");
+    assert_refused(&saved, "settled parts up to");
     saved = (struct ph__saved){.most = PH_HUB_MAX_ITERATION};
-    assert_refused(&saved, "has come to iteration");
+    assert_refused(&saved, "the hub reports iteration");
     saved = (struct ph__saved){.every = PH_HUB_MAX_PERIOD + 1};
     assert_refused(&saved, "with checkpoints every");
     memset(bytes, 0, sizeof bytes);
@@ -287,7 +287,7 @@ static void what_cannot_be_is_refused(void **state)
     assert_fails(ph__get_parts(bytes, 9 + 8 * (PH_HUB_MAX_OPEN_PARTS + 1), &parts), PH_ERROR_PEER, "parts");
     ph__wire_writer_init(&writer, bytes, sizeof bytes);
     ph__put_iteration(&writer, PH_HUB_MAX_ITERATION + 1);
-    assert_fails(ph__get_iteration(bytes, writer.used, &saved.most), PH_ERROR_PEER, "there is no iteration");
+    assert_fails(ph__get_iteration(bytes, writer.used, &saved.most), PH_ERROR_PEER, "is out of range");
     assert_fails(ph__get_iteration(bytes, 7, &saved.most), PH_ERROR_PEER, "iteration");
 }
 

@@ -157,16 +157,16 @@ static void sizes_of_a_layout_keep_their_limits(void **state)
     struct ph__job_layout layout = layout_of(2);
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         layout.chunk_bytes = chunks[i];
-        assert_refused(&layout, "the hub has chunks of");
+        assert_refused(&layout, "an invalid chunk size of");
     }
     layout = layout_of(2);
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
         layout.ring_capacity = rings[i];
-        assert_refused(&layout, "makes no sense");
+        assert_refused(&layout, "an invalid layout");
     }
     layout = layout_of(2);
     layout.iteration = PH_HUB_MAX_ITERATION + 1;
-    assert_refused(&layout, "makes no sense");
+    assert_refused(&layout, "an invalid layout");
 }
 
 /* ---- joining ---- */
@@ -194,7 +194,7 @@ static void what_joins_keeps_the_limits(void **state)
     join.rank = 0;
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         join.share = shares[i];
-        assert_fails(read_join(&join), PH_ERROR_PEER, "from 0 on");
+        assert_fails(read_join(&join), PH_ERROR_PEER, "counted from 0");
     }
 }
 
@@ -240,8 +240,8 @@ static void an_error_says_why(void **state)
     (void)state;
     assert_ok(read_answer(PH_OK, "", false));
     assert_ok(read_answer(PH_ERROR_USAGE, "why", false));
-    assert_fails(read_answer(PH_ERROR_USAGE, "", false), PH_ERROR_PEER, "does not say why");
-    assert_fails(read_answer(PH_ERROR_USAGE, "", true), PH_ERROR_PEER, "does not say why");
+    assert_fails(read_answer(PH_ERROR_USAGE, "", false), PH_ERROR_PEER, "without a reason");
+    assert_fails(read_answer(PH_ERROR_USAGE, "", true), PH_ERROR_PEER, "without a reason");
 }
 
 /* A file's name is any bytes, and an error's text may name it. */
@@ -269,7 +269,7 @@ static void a_failure_is_an_error(void **state)
 {
     (void)state;
     assert_ok(read_answer(PH_ERROR_PEER, "why", true));
-    assert_fails(read_answer(PH_OK, "", true), PH_ERROR_PEER, "a failure that is no error");
+    assert_fails(read_answer(PH_OK, "", true), PH_ERROR_PEER, "the peer reports a failure with status 0");
 }
 
 int main(void)

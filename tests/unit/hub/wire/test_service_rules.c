@@ -32,32 +32,31 @@ static void numbers_that_cannot_be_are_named(void **state)
     (void)state;
     struct ph_hub_optimizer wrong = adam;
     wrong.rule.beta1 = 1;
-    refused(wrong, "service 'ruled': optimizer 0 has the beta1 1; 0 or more and less than 1 is wanted");
+    refused(wrong, "service 'ruled': optimizer 0: beta1 is 1; it must be at least 0 and below 1");
     wrong = adam;
     wrong.rule.beta2 = -.5F;
-    refused(wrong, "has the beta2 -0.5;");
+    refused(wrong, "beta2 is -0.5;");
     wrong = adam;
     wrong.rule.epsilon = 0; /* 0 / 0 for elements without a gradient */
-    refused(wrong, "has the epsilon 0; more than 0 is wanted");
+    refused(wrong, "epsilon is 0; it must be a finite number above 0");
     wrong = adam;
     wrong.learning_rate = NAN;
-    refused(wrong, "has the learning_rate nan; a finite number is wanted");
+    refused(wrong, "learning_rate is nan; it must be a finite number");
     wrong.rule.kind = PH_SGD;
     wrong.learning_rate = 1;
     wrong.l2 = INFINITY;
-    refused(wrong, "has the l2 inf;");
-    refused((struct ph_hub_optimizer){.rule.kind = PH_ADAGRAD, .learning_rate = 1}, "has the epsilon 0;");
-    refused(
-        (struct ph_hub_optimizer){.rule.kind = PH_MOMENTUM, .rule.momentum = NAN}, "has the momentum nan;");
+    refused(wrong, "l2 is inf;");
+    refused((struct ph_hub_optimizer){.rule.kind = PH_ADAGRAD, .learning_rate = 1}, "epsilon is 0;");
+    refused((struct ph_hub_optimizer){.rule.kind = PH_MOMENTUM, .rule.momentum = NAN}, "momentum is nan;");
     refused((struct ph_hub_optimizer){.rule.kind = PH_ROWWISE_ADAGRAD, .rule.epsilon = 1},
-        "of a kind that the hub does not have");
+        "of a kind that the hub does not support");
 }
 
 static void a_service_names_its_optimizers(void **state)
 {
     (void)state;
     struct ph_hub_service service = service_with(NULL);
-    assert_fails(ph__service_check(&service), PH_ERROR_USAGE, "0 optimizers; there are 1 to 16");
+    assert_fails(ph__service_check(&service), PH_ERROR_USAGE, "num_optimizers is 0; it must be 1 to 16");
     service.num_optimizers = 1;
     assert_fails(ph__service_check(&service), PH_ERROR_USAGE, "optimizers is NULL");
 }

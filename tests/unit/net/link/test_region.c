@@ -182,7 +182,7 @@ static void what_was_not_made_so_is_refused(void **state)
     close(pipe_ends[1]);
     assert_fails(
         ph__region_open(pipe_ends[0], 4096, true, &opened), PH_ERROR_PEER, "0 bytes instead of 4096");
-    assert_fails(ph__region_open(pipe_ends[0], 4096, true, &opened), PH_ERROR_PEER, "cannot be looked at");
+    assert_fails(ph__region_open(pipe_ends[0], 4096, true, &opened), PH_ERROR_PEER, "cannot be examined");
     assert_null(opened.memory);
     ph__region_close(&region);
 }
@@ -192,7 +192,7 @@ static void what_cannot_be_had_is_one_clear_line(void **state)
     (void)state;
     struct ph__region region = {0};
     assert_fails(ph__region_create("too-much", SIZE_MAX / 2, &region), PH_ERROR_MEMORY,
-        "too-much: no addresses for 9223372036854775807 bytes");
+        "too-much: cannot reserve addresses for 9223372036854775807 bytes");
     assert_null(region.memory);
     ph__region_close(&region); /* of none: nothing */
     assert_true(is_open(0));

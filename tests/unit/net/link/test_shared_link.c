@@ -195,7 +195,7 @@ static void a_full_ring_makes_sending_fail(void **state)
     for (uint64_t i = 0; i < SMALL; i++)
         assert_ok(send_number(&hub, i));
     progress(&hub, 0);
-    assert_fails(send_number(&hub, SMALL), PH_ERROR_PEER, "does not take its messages: 4 are waiting");
+    assert_fails(send_number(&hub, SMALL), PH_ERROR_PEER, "does not read its messages: 4 are waiting");
 }
 
 static void a_ring_that_is_emptied_takes_more(void **state)
@@ -259,7 +259,7 @@ static void a_writer_that_says_nonsense_ends_the_link(void **state)
         assert_false(ph__link_begin_sleep(hub.link));
         assert_true(ph__link_end_sleep(hub.link));
         assert_fails(
-            ph__link_progress(hub.link, 8, &num_moved), PH_ERROR_PEER, "written over what was not read");
+            ph__link_progress(hub.link, 8, &num_moved), PH_ERROR_PEER, "overwritten unread messages");
         assert_int_equal(hub.num_arrived, 0);
     }
 }
@@ -273,7 +273,7 @@ static void a_writer_that_goes_back_ends_the_link(void **state)
     progress(&worker, 0);
     assert_int_equal(progress(&hub, 8), 3);
     *position(true, false) = 2;
-    assert_fails(ph__link_progress(hub.link, 8, &num_moved), PH_ERROR_PEER, "written over what was not read");
+    assert_fails(ph__link_progress(hub.link, 8, &num_moved), PH_ERROR_PEER, "overwritten unread messages");
 }
 
 /* The hub writes into its ring alone, and gives up or goes on. */

@@ -53,7 +53,8 @@ static void the_other_end_keeps_its_port_at_another_host(void **state)
     snprintf(wanted, sizeof wanted, "[2001:db8::7]:%s", port);
     assert_ok(ph__socket_peer_at(connected, "2001:db8::7", found));
     assert_string_equal(found, wanted);
-    assert_fails(ph__socket_peer_at(listening, "192.0.2.7", found), PH_ERROR_PEER, "cannot be told");
+    assert_fails(
+        ph__socket_peer_at(listening, "192.0.2.7", found), PH_ERROR_PEER, "cannot read a socket's address");
     close(connected);
     close(listening);
 }

@@ -206,7 +206,7 @@ static void who_does_not_read_is_waited_for(void **state)
     }
     while (send_next(&sides[0]) == PH_OK) {
     }
-    assert_string_equal(ph_error_text(), "the other side does not take its messages: 64 are waiting");
+    assert_string_equal(ph_error_text(), "the peer does not read its messages: 64 are waiting");
     while (num_moved > 0)
         assert_ok(ph__link_progress(sides[0].link, 0, &num_moved));
     struct pollfd polled = {.fd = sockets[0], .events = ph__link_poll_events(sides[0].link)};
