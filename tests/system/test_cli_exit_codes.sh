@@ -88,14 +88,14 @@ echo 'a file' >taken
 
 # 2: a file where a folder is wanted, a folder where a file is.
 for verb in train synth prepare compare; do
-    fails 2 'taken: is a file; a folder is wanted' "$verb" job.yaml --out taken
-    fails 2 "taken/below: 'taken' is a file; a folder is wanted" "$verb" job.yaml --out taken/below
+    fails 2 'taken: must be a folder, not a file' "$verb" job.yaml --out taken
+    fails 2 "taken/below: 'taken' must be a folder, not a file" "$verb" job.yaml --out taken/below
 done
 fails 2 'taken' predict run data/test.tsv --out taken/test.csv
 mkdir folder.csv folder.onnx folder.json folder.yaml
-fails 2 'folder.csv: is a folder; a file is wanted' predict run data/test.tsv --out folder.csv
-fails 2 'folder.onnx: is a folder; a file is wanted' export run --onnx folder.onnx
-fails 2 'folder.json: is a folder; a file is wanted' train job.yaml --out untraced --quiet --trace folder.json
-fails 2 'folder.yaml: is a folder; a file is wanted' plan job.yaml --world 2 --out folder.yaml
+fails 2 'folder.csv: must be a file, not a folder' predict run data/test.tsv --out folder.csv
+fails 2 'folder.onnx: must be a file, not a folder' export run --onnx folder.onnx
+fails 2 'folder.json: must be a file, not a folder' train job.yaml --out untraced --quiet --trace folder.json
+fails 2 'folder.yaml: must be a file, not a folder' plan job.yaml --world 2 --out folder.yaml
 [ -z "$(find folder.csv folder.onnx folder.json folder.yaml -mindepth 1)" ] || complain 'a folder has got files'
 [ ! -e folder.csv.tmp ] && [ ! -e folder.onnx.tmp ] || complain 'a temporary file is left'

@@ -232,7 +232,7 @@ serves --set hub.checkpoint_folder=kept
 succeeds hub bench "$address" --sizes 4K,64K --rounds 3
 contains hub.err 'event=checkpoint_written'
 [ -z "$(ls kept)" ] || complain 'a measurement has left its checkpoint'
-fails 2 'checkpoint_folder (hub.checkpoint_folder): kept: somebody else works' hub --set hub.checkpoint_folder=kept
+fails 2 'checkpoint_folder (hub.checkpoint_folder): kept: another process uses this folder' hub --set hub.checkpoint_folder=kept
 stops TERM 143
 
 serves
@@ -262,12 +262,12 @@ fails 2 'hub.wait' hub --set hub.wait=often
 fails 2 'absent.yaml' hub --config absent.yaml
 fails 2 'hub.secret_file): absent' hub --secret-file absent
 fails 2 'hub.checkpoint_folder' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
-fails 2 "hub.checkpoint_folder): hub.yaml/kept: 'hub.yaml' is a file" hub --set hub.checkpoint_folder=hub.yaml/kept
+fails 2 "hub.checkpoint_folder): hub.yaml/kept: 'hub.yaml' must be a folder" hub --set hub.checkpoint_folder=hub.yaml/kept
 fails 2 'hub.aggregation: wide' hub --set hub.aggregation=wide --set hub.checkpoint_folder=.
 fails 2 'metrics' hub --metrics ''
 mkdir kept.json
 fails 5 'absent/trace.json' hub --trace absent/trace.json
-fails 2 'kept.json: is a folder; a file is wanted' hub --trace kept.json
+fails 2 'kept.json: must be a file, not a folder' hub --trace kept.json
 fails 2 'one argument too many' hub serve
 fails 2 'ADDRESS' hub status
 fails 2 'ADDRESS' hub bench

@@ -35,7 +35,7 @@ fails 2 "one argument too many: 'c'" help a b c
 fails 2 "unknown verb 'halp'; did you mean 'help'?" halp
 
 printf 'train:\n\tepochs: 2\n' >tab.yaml
-fails 2 'tab.yaml:2:1: tabs are not allowed for indentation: use blanks' config tab.yaml
+fails 2 'tab.yaml:2:1: tabs are not allowed for indentation: use spaces' config tab.yaml
 
 phloem
 [ "$status" -eq 2 ] || complain "without a verb the program ended with $status; wanted 2"

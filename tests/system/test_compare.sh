@@ -166,7 +166,7 @@ fails 2 'published.auc' compare job.yaml --out x --set published.auc=2
 begins compare slow.yaml --out held --seeds 1 --quiet
 waits_for test -e held/runs
 kill -s STOP "$process" 2>/dev/null || complain 'the comparison has ended before the other one began'
-fails 2 'held: somebody else works in this folder' compare slow.yaml --out held --seeds 1
+fails 2 'held: another process uses this folder' compare slow.yaml --out held --seeds 1
 kill -s CONT "$process"
 ends 0
 succeeds compare slow.yaml --out held --seeds 1

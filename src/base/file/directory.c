@@ -20,8 +20,8 @@ bool ph__directory_exists(const char *path)
 static ph_status is_no_folder(const char *path, const char *file)
 {
     return strcmp(path, file) == 0
-               ? ph_fail(PH_ERROR_USAGE, "%s: is a file; a folder is wanted: choose another name", path)
-               : ph_fail(PH_ERROR_USAGE, "%s: '%s' is a file; a folder is wanted: choose another name", path,
+               ? ph_fail(PH_ERROR_USAGE, "%s: must be a folder, not a file: choose another name", path)
+               : ph_fail(PH_ERROR_USAGE, "%s: '%s' must be a folder, not a file: choose another name", path,
                      file);
 }
 
@@ -68,7 +68,8 @@ ph_status ph__directory_lock(const char *path, int *lock_out)
     }
     const bool is_taken = errno == EWOULDBLOCK;
     close(descriptor);
-    return is_taken ? ph_fail(PH_ERROR_USAGE, "%s: somebody else works in this folder just now", path)
+    return is_taken ? ph_fail(PH_ERROR_USAGE,
+                          "%s: another process uses this folder: wait for it, or choose another folder", path)
                     : PH_OK;
 }
 

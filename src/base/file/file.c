@@ -90,7 +90,7 @@ static ph_status value_at(struct ph__arena *arena, const char *path, const char 
     const char *name = NULL;
     size_t length = 0;
     if (!parse_variable(dollar + 1, &name, &length, end_out))
-        return ph_fail(PH_ERROR_CONFIG, "%s: '$' without the name of a variable", path);
+        return ph_fail(PH_ERROR_CONFIG, "%s: '$' must be followed by the name of a variable", path);
     const char *variable = ph__arena_printf(arena, "%.*s", (int)length, name);
     if (variable == NULL)
         return PH_ERROR_MEMORY;
@@ -236,7 +236,7 @@ static ph_status map(int descriptor, const char *path, size_t size, struct ph__m
 {
     void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
     if (bytes == MAP_FAILED)
-        return ph_fail(PH_ERROR_MEMORY, "%s: cannot be mapped: %s", path, strerror(errno));
+        return ph_fail(PH_ERROR_MEMORY, "%s: cannot map the file: %s", path, strerror(errno));
     *file = (struct ph__mapped_file){bytes, size};
     return PH_OK;
 }
@@ -250,7 +250,7 @@ ph_status ph__mapped_file_open(const char *path, ph_status error_status, struct 
     struct ph__mapped_file file = {0};
     ph_status result = PH_OK;
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
-        result = ph_fail(error_status, "%s: is no regular file", path);
+        result = ph_fail(error_status, "%s: not a regular file", path);
     else if (status.st_size > 0)
         result = map(descriptor, path, (size_t)status.st_size, &file);
     close(descriptor);

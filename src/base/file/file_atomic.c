@@ -15,9 +15,10 @@
 ph_status ph__file_cannot_write(const char *path)
 {
     if (errno == EISDIR)
-        return ph_fail(PH_ERROR_USAGE, "%s: is a folder; a file is wanted: choose another name", path);
+        return ph_fail(PH_ERROR_USAGE, "%s: must be a file, not a folder: choose another name", path);
     if (errno == ENOTDIR)
-        return ph_fail(PH_ERROR_USAGE, "%s: a file stands where its folder should be", path);
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: a part of the path is a file, not a folder: choose another name", path);
     return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
 }
 

@@ -45,7 +45,7 @@ static ph_status open_descriptor(const char *path, int *descriptor_out)
     if (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) {
         if (!is_standard(path))
             close(descriptor);
-        return ph_fail(PH_ERROR_DATA, "%s: is a folder", path);
+        return ph_fail(PH_ERROR_DATA, "%s: must be a file, not a folder", path);
     }
     *descriptor_out = descriptor;
     return PH_OK;
@@ -118,7 +118,7 @@ static ph_status make_room(struct ph__reader *reader)
     if (left < reader->capacity)
         return PH_OK;
     if (left > LINE_MAX_BYTES)
-        return fail_in_line(reader, PH_ERROR_DATA, "a line of more than 64 MiB");
+        return fail_in_line(reader, PH_ERROR_DATA, "the line is longer than 64 MiB");
     char *grown = realloc(reader->buffer, 2 * reader->capacity + 1);
     if (grown == NULL)
         return fail_in_line(reader, PH_ERROR_MEMORY, "out of memory: a very long line");
@@ -181,9 +181,9 @@ ph_status ph__reader_line(struct ph__reader *reader, char **line_out, size_t *le
         length -= BYTE_ORDER_MARK_BYTES;
     }
     if (length > LINE_MAX_BYTES)
-        return fail_in_line(reader, PH_ERROR_DATA, "a line of more than 64 MiB");
+        return fail_in_line(reader, PH_ERROR_DATA, "the line is longer than 64 MiB");
     if (memchr(line, '\0', length) != NULL)
-        return fail_in_line(reader, PH_ERROR_DATA, "a NUL byte: this is not text");
+        return fail_in_line(reader, PH_ERROR_DATA, "the line holds a NUL byte: the file is not text");
     line[length] = '\0';
     reader->start += bytes;
     reader->start_byte += bytes;
@@ -242,7 +242,7 @@ ph_status ph__reader_seek(struct ph__reader *reader, uint64_t byte, uint64_t lin
     }
     PH_TRY(skip_to(reader, byte, &is_there));
     if (!is_there)
-        return ph_fail(PH_ERROR_DATA, "%s: ends before byte %" PRIu64, reader->path, byte);
+        return ph_fail(PH_ERROR_DATA, "%s: the file ends before byte %" PRIu64, reader->path, byte);
     reader->line_number = line_number;
     return PH_OK;
 }

@@ -158,7 +158,7 @@ ph_status ph__writer_printf(struct ph__writer *writer, const char *format, ...)
     int length = vsnprintf(writer->buffer + writer->used, room, format, arguments);
     va_end(arguments);
     if (length < 0)
-        return ph_fail(PH_ERROR_BUG, "%s: a text that cannot be formatted: \"%s\"", writer->path, format);
+        return ph_fail(PH_ERROR_BUG, "%s: cannot format \"%s\"", writer->path, format);
     if ((size_t)length < room) {
         writer->used += (size_t)length;
         return PH_OK;

@@ -16,7 +16,7 @@
 
 static ph_status fail_seal(const char *path, ph_status error_status)
 {
-    return ph_fail(error_status, "%s: the file is damaged: its bytes do not fit its seal", path);
+    return ph_fail(error_status, "%s: the file is damaged: its bytes do not match its seal", path);
 }
 
 /* ---- files in blocks ---- */
@@ -48,7 +48,7 @@ static ph_status sum_file(int descriptor, uint64_t offset, const char *path, ph_
     size_t size = 0;
     PH_TRY(read_block(descriptor, 0, path, error_status, block, &size));
     if (size < offset + PH_SEAL_DIGITS)
-        return ph_fail(error_status, "%s: too short to carry a seal", path);
+        return ph_fail(error_status, "%s: the file is too short to hold a seal", path);
     memcpy(found_out, block + offset, PH_SEAL_DIGITS);
     memcpy(block + offset, PH_SEAL_BLANK, PH_SEAL_DIGITS);
     for (uint64_t end = size; size > 0; end += size) {
@@ -161,7 +161,8 @@ static ph_status check_text(char *text, size_t size, const char *path, ph_status
     const size_t start = strlen(JSON_START);
     if (size < start || memcmp(text, JSON_START, start) != 0)
         return ph_fail(error_status,
-            "%s: does not begin with a seal (\"" PH_SEAL_KEY "\"): foreign, of an older version, or damaged",
+            "%s: the file does not begin with a seal (\"" PH_SEAL_KEY
+            "\"): another program or an older version wrote it, or it is damaged",
             path);
     if (size < start + PH_SEAL_DIGITS)
         return fail_seal(path, error_status);

@@ -56,10 +56,11 @@ static ph_status next_event(struct parsing *parsing, yaml_event_t *event_out)
     if (parser->error == YAML_MEMORY_ERROR)
         return ph__out_of_memory("%s: a config", parsing->path);
     if (is_tab(parsing, &parser->problem_mark))
-        return ph_fail(PH_ERROR_CONFIG, "%s:%zu:%zu: tabs are not allowed for indentation: use blanks",
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu:%zu: tabs are not allowed for indentation: use spaces",
             parsing->path, parser->problem_mark.line + 1, parser->problem_mark.column + 1);
     return ph_fail(PH_ERROR_CONFIG, "%s:%zu: not valid YAML: %s", parsing->path,
-        parser->problem_mark.line + 1, parser->problem != NULL ? parser->problem : "it cannot be parsed");
+        parser->problem_mark.line + 1,
+        parser->problem != NULL ? parser->problem : "the parser gives no reason");
 }
 
 /* Adds a node and gives its index: the list moves while it grows. */
@@ -81,7 +82,7 @@ static ph_status copy_scalar(struct parsing *parsing, const yaml_event_t *event,
 {
     const char *text = (const char *)event->data.scalar.value;
     if (strlen(text) != event->data.scalar.length)
-        return fail_at(parsing, line_of(event), "a NUL character in a text");
+        return fail_at(parsing, line_of(event), "the text holds a NUL character");
     char *copy = ph__arena_strdup(parsing->arena, text);
     *text_out = copy;
     return copy != NULL ? PH_OK : PH_ERROR_MEMORY;
@@ -156,7 +157,7 @@ static ph_status join_key(
     const char *word = NULL;
     PH_TRY(copy_scalar(parsing, event, &word));
     if (word[0] == '\0')
-        return fail_at(parsing, line_of(event), "a key without a name");
+        return fail_at(parsing, line_of(event), "the key is empty");
     char *key = ph__arena_printf(parsing->arena, "%s%s%s", parent, parent[0] != '\0' ? "." : "", word);
     *key_out = key;
     return key != NULL ? PH_OK : PH_ERROR_MEMORY;
@@ -194,7 +195,7 @@ static ph_status parse_node(
 {
     PH_TRY(refuse_extras(parsing, event));
     if (depth > PH_YAML_DEPTH_MAX)
-        return fail_at(parsing, line_of(event), "nested too deeply");
+        return fail_at(parsing, line_of(event), "keys are nested too deeply");
     if (event->type == YAML_SCALAR_EVENT)
         return parse_scalar(parsing, event, key, line);
     if (event->type == YAML_SEQUENCE_START_EVENT)
@@ -213,7 +214,7 @@ static ph_status parse_top(struct parsing *parsing, const yaml_event_t *event)
         return parse_members(parsing, "", 1);
     if (event->type == YAML_SCALAR_EVENT && event->data.scalar.length == 0)
         return PH_OK;
-    return fail_at(parsing, line_of(event), "a config is a mapping: lines of \"key: value\"");
+    return fail_at(parsing, line_of(event), "a config must be a mapping: lines of \"key: value\"");
 }
 
 /* Parses the stream: stream start, document start, the top, document end, stream end. */
@@ -228,7 +229,7 @@ static ph_status parse_stream(struct parsing *parsing)
         if (event.type == YAML_STREAM_END_EVENT)
             is_over = true;
         else if (event.type == YAML_DOCUMENT_START_EVENT && num_documents++ > 0)
-            status = fail_at(parsing, line_of(&event), "a second document: a config is one");
+            status = fail_at(parsing, line_of(&event), "a config must be one document: remove the second");
         else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
                  event.type != YAML_DOCUMENT_END_EVENT)
             status = parse_top(parsing, &event);

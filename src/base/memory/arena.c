@@ -43,7 +43,7 @@ void *ph__arena_alloc(struct ph__arena *arena, size_t size)
     if (block == NULL || block->capacity - block->used < padded) {
         block = block_create(padded > BLOCK_BYTES ? padded : BLOCK_BYTES);
         if (block == NULL) {
-            ph__out_of_memory("no %zu bytes", size);
+            ph__out_of_memory("cannot allocate %zu bytes", size);
             return NULL;
         }
         block->next = arena->blocks;
@@ -80,7 +80,7 @@ char *ph__arena_printf(struct ph__arena *arena, const char *format, ...)
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0) {
-        ph_fail(PH_ERROR_BUG, "a text that cannot be formatted: \"%s\"", format);
+        ph_fail(PH_ERROR_BUG, "cannot format \"%s\"", format);
         return NULL;
     }
     char *text = ph__arena_alloc(arena, (size_t)length + 1);

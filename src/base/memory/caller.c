@@ -14,7 +14,7 @@ static ph_status read_size(const void *given, size_t own_size, const char *name,
     memcpy(&size, given, sizeof size);
     if (size < sizeof size || size > own_size + MOST_NEW_BYTES)
         return ph_fail(
-            PH_ERROR_USAGE, "struct %s: its size is %zu: set .size = sizeof(struct %s)", name, size, name);
+            PH_ERROR_USAGE, "struct %s: .size is %zu: set it to sizeof(struct %s)", name, size, name);
     *size_out = size;
     return PH_OK;
 }
@@ -31,8 +31,8 @@ ph_status ph__options_copy(void *own, size_t own_size, const void *given, const 
     for (size_t i = own_size; i < size; i++)
         if (((const unsigned char *)given)[i] != 0)
             return ph_fail(PH_ERROR_USAGE,
-                "struct %s: byte %zu is set, but phloem %s knows only %zu: use a newer library, or leave "
-                "what is new zero",
+                "struct %s: byte %zu is not zero, but the struct of phloem %s has only %zu bytes: use a "
+                "newer library, or set new members to zero",
                 name, i, ph_version(), own_size);
     return PH_OK;
 }

@@ -51,7 +51,7 @@ static void *map_huge(size_t size)
 ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
 {
     if (size > SIZE_MAX / 2)
-        return ph__out_of_memory("no %zu bytes for %s", size, what);
+        return ph__out_of_memory("cannot allocate %zu bytes for %s", size, what);
     void *pointer = NULL;
     if (size >= HUGE_BYTES) {
         pointer = map_huge(size);
@@ -62,7 +62,7 @@ ph_status ph__memory_alloc(size_t size, const char *what, void **pointer_out)
             memset(pointer, 0, bytes);
     }
     if (pointer == NULL)
-        return ph__out_of_memory("no %zu bytes for %s", size, what);
+        return ph__out_of_memory("cannot allocate %zu bytes for %s", size, what);
     *pointer_out = pointer;
     return PH_OK;
 }
@@ -120,7 +120,7 @@ ph_status ph__array_reserve(void **items, size_t *capacity, size_t count, size_t
         return ph__out_of_memory("an array of %zu times %zu bytes", wanted, size);
     void *grown = realloc(*items, bytes);
     if (grown == NULL)
-        return ph__out_of_memory("no %zu bytes for an array", bytes);
+        return ph__out_of_memory("cannot allocate %zu bytes for an array", bytes);
     *items = grown;
     *capacity = wanted;
     return PH_OK;
@@ -153,8 +153,8 @@ ph_status ph__memory_available_bytes(uint64_t *bytes_out)
     bool has_machine = read_kilobytes("/proc/meminfo", "MemAvailable", &machine);
     bool has_group = ph__cgroup_memory_remaining("", &group);
     if (!has_machine && !has_group)
-        return ph_fail(
-            PH_ERROR_MEMORY, "/proc/meminfo: no MemAvailable, and no cgroup limit: free memory is unknown");
+        return ph_fail(PH_ERROR_MEMORY,
+            "free memory is unknown: /proc/meminfo has no MemAvailable, and no cgroup sets a limit");
     *bytes_out = machine < group ? machine : group;
     return PH_OK;
 }
@@ -168,7 +168,7 @@ ph_status ph__memory_total_bytes(const char *root, uint64_t *bytes_out)
     bool has_group = ph__cgroup_memory_limit(root, &group);
     if (!has_machine && !has_group)
         return ph_fail(PH_ERROR_MEMORY,
-            "/proc/meminfo: no MemTotal, and no cgroup limit: the machine's memory is unknown");
+            "the machine's memory is unknown: /proc/meminfo has no MemTotal, and no cgroup sets a limit");
     *bytes_out = machine < group ? machine : group;
     return PH_OK;
 }

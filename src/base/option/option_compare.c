@@ -43,7 +43,7 @@ static ph_status compare_records(const struct comparison *comparison, const stru
     const struct ph__record_list *was = ph__option_member(option, before);
     const struct ph__record_list *is = ph__option_member(option, after);
     if (was->count != is->count)
-        return ph_fail(PH_ERROR_CONFIG, "%s%s had %zu items and has now %zu, but %s", prefix, option->key,
+        return ph_fail(PH_ERROR_CONFIG, "%s%s had %zu items and now has %zu, but %s", prefix, option->key,
             was->count, is->count, comparison->rule);
     for (size_t r = 0; r < was->count; r++) {
         const char *inner = ph__arena_printf(arena, "%s%s[%zu].", prefix, option->key, r);

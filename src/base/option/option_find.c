@@ -249,14 +249,14 @@ static ph_status resolve_subscript(
         return fail_unknown_key(reading, key);
     size_t length = (size_t)(close - target->subscript) - 1;
     if (!find_index(target, target->subscript + 1, length, &target->index))
-        return ph__config_fail(reading, key, "there is no such item");
+        return ph__config_fail(reading, key, "the item does not exist");
     if (is_list) {
         target->kind = PH_TARGET_ITEM;
         return close[1] == '\0' ? PH_OK : fail_unknown_key(reading, key);
     }
     const struct ph__record_list *list = target->member;
     if (target->index >= list->count) {
-        ph_fail(PH_ERROR_CONFIG, "there are only %zu items", list->count);
+        ph_fail(PH_ERROR_CONFIG, "the list has only %zu items", list->count);
         return ph__config_fail_reason(reading, key, PH_ERROR_CONFIG);
     }
     target->kind = close[1] == '.' ? PH_TARGET_MEMBER : PH_TARGET_RECORD;
@@ -288,7 +288,7 @@ static ph_status resolve_member_item(const struct ph__config_reading *reading, c
     if (target->kind != PH_TARGET_MEMBER || target->inner->type != PH_OPTION_TEXTS)
         return fail_unknown_key(reading, key);
     if (!ph__integer_parse(digits, &item) || item < 0)
-        return ph__config_fail(reading, key, "there is no such item");
+        return ph__config_fail(reading, key, "the item does not exist");
     target->kind = PH_TARGET_MEMBER_ITEM;
     target->item = (size_t)item;
     return PH_OK;

@@ -21,7 +21,7 @@ ph_status ph__config_write_text(struct ph__writer *writer, const char *text)
         uint32_t code;
         size_t size = ph__utf8_decode(text, left, &code);
         if (size == 0)
-            return ph_fail(PH_ERROR_USAGE, "'%s' is not UTF-8, which no config can hold", text);
+            return ph_fail(PH_ERROR_USAGE, "'%s' is not UTF-8: a config cannot hold it", text);
         if (code == '"' || code == '\\')
             PH_TRY(ph__writer_printf(writer, "\\%c", (int)code));
         else if (is_escaped(code))

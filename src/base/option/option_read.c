@@ -194,7 +194,7 @@ static ph_status read_node(const struct ph__config_reading *reading, const struc
         bool is_empty = node->kind == PH_YAML_SCALAR && node->text[0] == '\0';
         if (node->kind == PH_YAML_MAPPING || is_empty)
             return PH_OK;
-        return ph__config_fail(reading, node->key, "is a section: lines of \"key: value\" below it");
+        return ph__config_fail(reading, node->key, "must be a section: lines of \"key: value\" below it");
     }
     PH_TRY(ph__config_find(reading, node->key, &target));
     ph_status status = PH_OK;

@@ -179,10 +179,10 @@ static ph_status take_quoted(const char **at, struct ph__arena *arena, const cha
     }
     *to = '\0';
     if (*from == '\0')
-        return ph_fail(PH_ERROR_CONFIG, "lacks the quote that ends %s", *at);
+        return ph_fail(PH_ERROR_CONFIG, "the text %s lacks its closing quote", *at);
     from += 1 + strspn(from + 1, " ");
     if (*from != ',' && *from != '\0')
-        return ph_fail(PH_ERROR_CONFIG, "lacks a comma before '%s'", from);
+        return ph_fail(PH_ERROR_CONFIG, "must have a comma before '%s'", from);
     *item_out = item;
     *at = from;
     return PH_OK;
@@ -198,7 +198,7 @@ static ph_status split_list(const char *text, struct ph__arena *arena, struct ph
     while (has_more) {
         at += strspn(at, " ");
         if (list.count == PH_LIST_MAX)
-            return ph_fail(PH_ERROR_CONFIG, "holds at most %d items", PH_LIST_MAX);
+            return ph_fail(PH_ERROR_CONFIG, "must have at most %d items", PH_LIST_MAX);
         PH_TRY((*at == '"' ? take_quoted : take_plain)(&at, arena, &list.items[list.count]));
         list.count++;
         has_more = *at == ',';
@@ -233,9 +233,9 @@ static ph_status parse_texts(const char *text, struct ph__arena *arena, struct p
 static ph_status check_place(size_t index, size_t count)
 {
     if (index > count)
-        return ph_fail(PH_ERROR_CONFIG, "there are only %zu items", count);
+        return ph_fail(PH_ERROR_CONFIG, "the list has only %zu items", count);
     if (index >= PH_LIST_MAX)
-        return ph_fail(PH_ERROR_CONFIG, "holds at most %d items", PH_LIST_MAX);
+        return ph_fail(PH_ERROR_CONFIG, "must have at most %d items", PH_LIST_MAX);
     return PH_OK;
 }
 

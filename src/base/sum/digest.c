@@ -32,7 +32,7 @@ ph_status ph__digest_create(struct ph__digest **digest_out)
 ph_status ph__digest_update(struct ph__digest *digest, const void *bytes, size_t size)
 {
     if (EVP_DigestUpdate(digest->context, bytes, size) != 1)
-        return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot take more bytes");
+        return ph_fail(PH_ERROR_BUG, "cannot add bytes to a SHA-256 sum");
     return PH_OK;
 }
 
@@ -40,7 +40,7 @@ ph_status ph__digest_finish_bytes(struct ph__digest *digest, unsigned char sum_o
 {
     unsigned length = 0;
     if (EVP_DigestFinal_ex(digest->context, sum_out, &length) != 1 || length != PH_DIGEST_BYTES)
-        return ph_fail(PH_ERROR_BUG, "a SHA-256 sum cannot be finished");
+        return ph_fail(PH_ERROR_BUG, "cannot finish a SHA-256 sum");
     return PH_OK;
 }
 
@@ -99,7 +99,7 @@ ph_status ph__hmac_sha256(
     unsigned length = 0;
     if (HMAC(EVP_sha256(), key, (int)key_size, bytes, size, sum_out, &length) == NULL ||
         length != PH_HMAC_BYTES)
-        return ph_fail(PH_ERROR_MEMORY, "cannot make an HMAC-SHA-256");
+        return ph_fail(PH_ERROR_MEMORY, "cannot compute an HMAC-SHA-256");
     return PH_OK;
 }
 

@@ -47,7 +47,7 @@ void ph__gmac_destroy(struct ph__gmac *gmac)
 ph_status ph__gmac_begin(struct ph__gmac *gmac, const unsigned char nonce[PH_GMAC_NONCE_BYTES])
 {
     if (EVP_EncryptInit_ex2(gmac->context, NULL, NULL, nonce, NULL) != 1)
-        return ph_fail(PH_ERROR_BUG, "a GMAC cannot begin");
+        return ph_fail(PH_ERROR_BUG, "cannot begin a GMAC");
     return PH_OK;
 }
 
@@ -58,7 +58,7 @@ ph_status ph__gmac_add(struct ph__gmac *gmac, const void *bytes, size_t size)
         const size_t piece = ph__min(size, MAX_PIECE_BYTES);
         int length = 0;
         if (EVP_EncryptUpdate(gmac->context, NULL, &length, at, (int)piece) != 1)
-            return ph_fail(PH_ERROR_BUG, "a GMAC cannot take more bytes");
+            return ph_fail(PH_ERROR_BUG, "cannot add bytes to a GMAC");
         at += piece;
         size -= piece;
     }
@@ -71,6 +71,6 @@ ph_status ph__gmac_finish(struct ph__gmac *gmac, unsigned char tag_out[PH_GMAC_T
     int length = 0;
     if (EVP_EncryptFinal_ex(gmac->context, nothing, &length) != 1 ||
         EVP_CIPHER_CTX_ctrl(gmac->context, EVP_CTRL_AEAD_GET_TAG, PH_GMAC_TAG_BYTES, tag_out) != 1)
-        return ph_fail(PH_ERROR_BUG, "a GMAC cannot be finished");
+        return ph_fail(PH_ERROR_BUG, "cannot finish a GMAC");
     return PH_OK;
 }

@@ -13,7 +13,7 @@ ph_status ph__random_bytes(void *bytes_out, size_t size)
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
-            return ph_fail(PH_ERROR_BUG, "the system gives no random bytes: %s", strerror(errno));
+            return ph_fail(PH_ERROR_BUG, "cannot read random bytes of the system: %s", strerror(errno));
         at += count;
         size -= (size_t)count;
     }

@@ -113,7 +113,7 @@ static void trial_makes_the_file_or_leaves_it_as_it_is(void **state)
     assert_true(ph__file_exists(path_of("made.json")));
     assert_ok(cli_output_try(path_of("fifo")));
     assert_fails(cli_output_try(path_of("nowhere/x.json")), PH_ERROR_DISK, "nowhere/x.json: cannot write");
-    assert_fails(cli_output_try(test_folder()), PH_ERROR_USAGE, "is a folder; a file is wanted");
+    assert_fails(cli_output_try(test_folder()), PH_ERROR_USAGE, "must be a file, not a folder");
     ph__arena_fini(&arena);
 }
 

@@ -84,7 +84,7 @@ static void texts_of_others_are_refused(void **state)
         {"model.kind=none\n", "w: its settings, taken as --set model.kind=none: model.kind: must be one of"},
         {"model.layers=3\n", "unknown key 'model.layers'"},
         {"model.embedding_dim=0", "must be an integer from 1"},
-        {"model.hidden_units[9]=5\n", "there are only 3 items"},
+        {"model.hidden_units[9]=5\n", "the list has only 3 items"},
         {"model.\n", "must be key=value"},
         {"data.negative_rate=2\n", "data.negative_rate: must be a number"},
         {"model.kind=fm\n\n", "w: '' is no setting of a model"},

@@ -40,9 +40,9 @@ static void folders_are_made_with_their_parents(void **state)
     assert_int_equal(stat(path, &status), 0);
     test_write_file("file", "x");
     assert_fails(
-        ph__directory_create(test_path("file/below")), PH_ERROR_USAGE, "file' is a file; a folder is wanted");
+        ph__directory_create(test_path("file/below")), PH_ERROR_USAGE, "file' must be a folder, not a file");
     assert_fails(
-        ph__directory_create(test_path("file")), PH_ERROR_USAGE, "file: is a file; a folder is wanted");
+        ph__directory_create(test_path("file")), PH_ERROR_USAGE, "file: must be a folder, not a file");
 }
 
 static void a_folder_is_locked_once(void **state)
@@ -51,7 +51,7 @@ static void a_folder_is_locked_once(void **state)
     int lock, other;
     assert_ok(ph__directory_create(test_path("kept")));
     assert_ok(ph__directory_lock(test_path("kept"), &lock));
-    assert_fails(ph__directory_lock(test_path("kept"), &other), PH_ERROR_USAGE, "kept: somebody else works");
+    assert_fails(ph__directory_lock(test_path("kept"), &other), PH_ERROR_USAGE, "kept: another process uses");
     assert_int_equal(other, -1);
     ph__directory_unlock(other);
     ph__directory_unlock(lock);
@@ -109,9 +109,9 @@ static void what_is_no_folder_is_not_taken_for_an_empty_one(void **state)
     struct visits visits = {0};
     make_folder("other");
     assert_fails(ph__directory_visit(test_path("other/a"), see, &visits), PH_ERROR_USAGE,
-        "other/a: is a file; a folder is wanted: choose another name");
+        "other/a: must be a folder, not a file: choose another name");
     assert_fails(ph__directory_visit(test_path("other/a/c"), see, &visits), PH_ERROR_USAGE,
-        "other/a' is a file; a folder is wanted");
+        "other/a' must be a folder, not a file");
     assert_int_equal(visits.count, 0);
 }
 

@@ -90,9 +90,9 @@ static void variables_in_paths_are_expanded(void **state)
     assert_string_equal(path, "a$PH_TEST_A");
     assert_fails(
         ph__path_expand(&arena, "$PH_TEST_NONE/x", &path), PH_ERROR_CONFIG, "PH_TEST_NONE is not set");
-    assert_fails(ph__path_expand(&arena, "a/$", &path), PH_ERROR_CONFIG, "without the name");
-    assert_fails(ph__path_expand(&arena, "${PH_TEST_A", &path), PH_ERROR_CONFIG, "without the name");
-    assert_fails(ph__path_expand(&arena, "$1", &path), PH_ERROR_CONFIG, "without the name");
+    assert_fails(ph__path_expand(&arena, "a/$", &path), PH_ERROR_CONFIG, "followed by the name");
+    assert_fails(ph__path_expand(&arena, "${PH_TEST_A", &path), PH_ERROR_CONFIG, "followed by the name");
+    assert_fails(ph__path_expand(&arena, "$1", &path), PH_ERROR_CONFIG, "followed by the name");
 }
 
 static void a_whole_file_is_read_up_to_its_limit(void **state)

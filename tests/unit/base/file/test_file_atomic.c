@@ -76,7 +76,7 @@ static void a_commit_that_fails_keeps_the_former_file(void **state)
     assert_ok(ph__atomic_file_open(path, &file));
     assert_ok(ph__directory_create(ph__path_join(&arena, path, "inner")));
     assert_ok(ph__atomic_file_write(&file, "new", 3));
-    assert_fails(ph__atomic_file_commit(&file), PH_ERROR_USAGE, "in_the_way: is a folder");
+    assert_fails(ph__atomic_file_commit(&file), PH_ERROR_USAGE, "in_the_way: must be a file");
     assert_false(has_temporary_file(path));
     assert_int_equal(file.descriptor, -1);
 }
@@ -88,9 +88,10 @@ static void the_name_of_a_folder_is_refused_before_anything_is_written(void **st
     const char *below = ph__path_join(&arena, test_write_file("file", ""), "below");
     struct ph__atomic_file file;
     assert_ok(ph__directory_create(path));
-    assert_fails(ph__atomic_file_open(path, &file), PH_ERROR_USAGE, "folder: is a folder; a file is wanted");
+    assert_fails(ph__atomic_file_open(path, &file), PH_ERROR_USAGE, "folder: must be a file, not a folder");
     assert_false(has_temporary_file(path));
-    assert_fails(ph__atomic_file_open(below, &file), PH_ERROR_USAGE, "file/below: a file stands where");
+    assert_fails(
+        ph__atomic_file_open(below, &file), PH_ERROR_USAGE, "file/below: a part of the path is a file");
 }
 
 static void a_folder_that_is_missing_or_closed_is_named(void **state)

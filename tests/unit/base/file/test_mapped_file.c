@@ -23,7 +23,7 @@ static void what_is_no_file_is_refused_by_name(void **state)
     assert_fails(ph__mapped_file_open("/nowhere/gone", PH_ERROR_CHECKPOINT, &file), PH_ERROR_CHECKPOINT,
         "/nowhere/gone: cannot open");
     assert_fails(
-        ph__mapped_file_open(test_folder(), PH_ERROR_DATA, &file), PH_ERROR_DATA, "is no regular file");
+        ph__mapped_file_open(test_folder(), PH_ERROR_DATA, &file), PH_ERROR_DATA, "not a regular file");
     assert_null(file.bytes);
 }
 

@@ -218,7 +218,7 @@ static void a_nul_byte_is_not_text(void **state)
 {
     (void)state;
     static const char bytes[] = "one\ntw\0o\nthree\n";
-    expect_failure(write_bytes("nul.txt", bytes, sizeof bytes - 1), "nul.txt:2: a NUL byte");
+    expect_failure(write_bytes("nul.txt", bytes, sizeof bytes - 1), "nul.txt:2: the line holds a NUL byte");
 }
 
 static void lines_longer_than_the_buffer_are_whole(void **state)
@@ -246,7 +246,7 @@ static void a_line_without_an_end_is_refused(void **state)
     (void)state;
     const char *path = test_write_file("endless.txt", "short\n");
     assert_int_equal(truncate(path, (off_t)150 << 20), 0); /* zeros, sparse */
-    expect_failure(path, "endless.txt:2: a line of more than 64 MiB");
+    expect_failure(path, "endless.txt:2: the line is longer than 64 MiB");
 }
 
 static void many_lines_keep_their_numbers(void **state)
@@ -276,7 +276,7 @@ static void what_cannot_be_read_is_named(void **state)
     struct ph__reader *reader = NULL;
     assert_fails(
         ph__reader_open("/nowhere/a.csv", &reader), PH_ERROR_DATA, "/nowhere/a.csv: cannot open: No such");
-    assert_fails(ph__reader_open(test_folder(), &reader), PH_ERROR_DATA, "is a folder");
+    assert_fails(ph__reader_open(test_folder(), &reader), PH_ERROR_DATA, "must be a file, not a folder");
     assert_null(reader);
     ph__reader_close(NULL);
 }
@@ -330,7 +330,7 @@ static void a_file_that_has_become_shorter_is_refused(void **state)
     assert_ok(ph__reader_open(path, &reader));
     assert_ok(ph__reader_seek(reader, 8, 2));
     assert_ok(ph__reader_seek(reader, 0, 0));
-    assert_fails(ph__reader_seek(reader, 9, 2), PH_ERROR_DATA, "shorter.txt: ends before byte 9");
+    assert_fails(ph__reader_seek(reader, 9, 2), PH_ERROR_DATA, "shorter.txt: the file ends before byte 9");
     ph__reader_close(reader);
 }
 

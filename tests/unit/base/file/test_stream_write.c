@@ -160,7 +160,7 @@ static void what_cannot_be_opened_is_named(void **state)
     struct ph__writer *writer = NULL;
     assert_fails(
         ph__writer_open("/nowhere/out.csv", &writer), PH_ERROR_DISK, "/nowhere/out.csv: cannot write");
-    assert_fails(ph__writer_open(test_folder(), &writer), PH_ERROR_USAGE, "is a folder; a file is wanted");
+    assert_fails(ph__writer_open(test_folder(), &writer), PH_ERROR_USAGE, "must be a file, not a folder");
     assert_null(writer);
     ph__writer_close(NULL);
 }

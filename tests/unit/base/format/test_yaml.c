@@ -83,12 +83,12 @@ static void what_a_config_does_not_need_is_refused_with_its_line(void **state)
     expect_refusal("a: &x {b: 1}\n", "bad.yaml:1: anchors");
     expect_refusal("a: 1\nc: *x\n", "bad.yaml:2: anchors");
     expect_refusal("a: !!int 1\n", "bad.yaml:1: tags are not supported");
-    expect_refusal("a: 1\n---\nb: 2\n", "bad.yaml:2: a second document");
-    expect_refusal("- 1\n- 2\n", "bad.yaml:1: a config is a mapping");
-    expect_refusal("word\n", "bad.yaml:1: a config is a mapping");
+    expect_refusal("a: 1\n---\nb: 2\n", "bad.yaml:2: a config must be one document");
+    expect_refusal("- 1\n- 2\n", "bad.yaml:1: a config must be a mapping");
+    expect_refusal("word\n", "bad.yaml:1: a config must be a mapping");
     expect_refusal("? [a, b]\n: 1\n", "bad.yaml:1: a key must be a word");
-    expect_refusal("\"\": 1\n", "bad.yaml:1: a key without a name");
-    expect_refusal("a: \"x\\0y\"\n", "bad.yaml:1: a NUL");
+    expect_refusal("\"\": 1\n", "bad.yaml:1: the key is empty");
+    expect_refusal("a: \"x\\0y\"\n", "bad.yaml:1: the text holds a NUL");
 }
 
 static void a_key_given_twice_is_refused_with_both_lines(void **state)
@@ -112,7 +112,7 @@ static void broken_yaml_is_refused_with_its_line(void **state)
 static void a_tab_for_indentation_is_named_with_its_column(void **state)
 {
     (void)state;
-    const char *const said = ": tabs are not allowed for indentation: use blanks";
+    const char *const said = ": tabs are not allowed for indentation: use spaces";
     char place[80];
     snprintf(place, sizeof place, "bad.yaml:2:1%s", said);
     expect_refusal("a: 1\n\tb: 2\n", place);

@@ -39,7 +39,7 @@ static void a_size_that_no_version_had_is_refused(void **state)
     struct known own, given = {.a = 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         given.size = sizes[i];
-        assert_fails(copy(&own, &given), PH_ERROR_USAGE, "set .size = sizeof(struct ph_known)");
+        assert_fails(copy(&own, &given), PH_ERROR_USAGE, "set it to sizeof(struct ph_known)");
         assert_fails(
             ph__options_give(&own, sizeof own, &given, "ph_known"), PH_ERROR_USAGE, "struct ph_known");
         assert_int_equal(given.a, 1);

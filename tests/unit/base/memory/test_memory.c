@@ -108,7 +108,8 @@ static void the_total_is_the_least_of_the_machine_and_its_groups_whatever_is_fre
     (void)state;
     const char *root = test_fresh_folder();
     uint64_t bytes = 7;
-    assert_fails(ph__memory_total_bytes(root, &bytes), PH_ERROR_MEMORY, "no MemTotal, and no cgroup limit");
+    assert_fails(
+        ph__memory_total_bytes(root, &bytes), PH_ERROR_MEMORY, "no MemTotal, and no cgroup sets a limit");
     assert_int_equal(bytes, 7);
     put(root, "proc", "meminfo",
         "MemTotal:       2000 kB\nMemFree:         100 kB\nMemAvailable:    500 kB\n");

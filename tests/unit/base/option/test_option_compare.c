@@ -60,7 +60,7 @@ static void records_are_compared_one_by_one(void **state)
         two, sizeof two, "%s", test_write_file("two", "data:\n  fields:\n    - name: a\n    - name: b\n"));
     snprintf(one, sizeof one, "%s", test_write_file("one", "data:\n  fields:\n    - name: a\n"));
     assert_ok(compare(two, two, NULL));
-    assert_fails(compare(two, one, NULL), PH_ERROR_CONFIG, "data.fields had 2 items and has now 1");
+    assert_fails(compare(two, one, NULL), PH_ERROR_CONFIG, "data.fields had 2 items and now has 1");
     assert_fails(compare(two, two, "data.fields[b].rows=7"), PH_ERROR_CONFIG,
         "data.fields[1].rows was '10' and is now '7'");
 }

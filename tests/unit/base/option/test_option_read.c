@@ -162,14 +162,14 @@ static void wrong_values_say_what_is_wanted(void **state)
     for (size_t i = 0; i < PH_LIST_MAX; i++)
         strcat(text, ",1");
     strcat(text, "]}\n");
-    expect_refusal(text, "holds at most");
+    expect_refusal(text, "must have at most");
 }
 
 static void the_wrong_shape_is_refused(void **state)
 {
     (void)state;
-    expect_refusal("train: 3\n", "bad.yaml:1: train: is a section");
-    expect_refusal("train: [1]\n", "train: is a section");
+    expect_refusal("train: 3\n", "bad.yaml:1: train: must be a section");
+    expect_refusal("train: [1]\n", "train: must be a section");
     expect_refusal("train:\n  epochs: [3]\n", "must be an integer from 1 to 1000, not a list");
     expect_refusal(
         "train:\n  epochs:\n    x: 3\n", "train.epochs: must be an integer from 1 to 1000, not a mapping");
@@ -222,14 +222,14 @@ static void wrong_sets_are_quoted(void **state)
     expect_set_refusal("train=3", "--set train=3: 'train' is a section: name one of its keys");
     expect_set_refusal("train.title=caf\xe9", "train.title: must be UTF-8, not 'caf");
     expect_set_refusal("data.train=$PH_TEST_LATIN/x", "data.train: must be UTF-8, not '\xff/x'");
-    expect_set_refusal("data.fields[2].rows=3", "there are only 2 items");
-    expect_set_refusal("data.fields[item].rows=3", "there is no such item");
-    expect_set_refusal("data.fields[].rows=3", "there is no such item");
+    expect_set_refusal("data.fields[2].rows=3", "the list has only 2 items");
+    expect_set_refusal("data.fields[item].rows=3", "the item does not exist");
+    expect_set_refusal("data.fields[].rows=3", "the item does not exist");
     expect_set_refusal("data.fields[0]rows=3", "unknown key");
     expect_set_refusal("data.fields[0].rosw=3", "did you mean 'data.fields[0].rows'?");
     expect_set_refusal("data.fields[0]=x", "must be a mapping");
-    expect_set_refusal("data.fields[99999999999999999999].rows=1", "there is no such item");
-    expect_set_refusal("train.steps[9]=1", "there are only 3 items");
+    expect_set_refusal("data.fields[99999999999999999999].rows=1", "the item does not exist");
+    expect_set_refusal("train.steps[9]=1", "the list has only 3 items");
     expect_set_refusal("train.steps[0].x=1", "unknown key");
 }
 

@@ -122,12 +122,12 @@ static void items_that_are_not_there_are_named(void **state)
     static const struct {
         const char *set, *part;
     } wrong[] = {
-        {"tune.ranges[0].values[9]=x", "there are only 3 items"},
-        {"tune.ranges[7].values[0]=x", "there are only 3 items"},
-        {"tune.ranges[0].values[x]=x", "there is no such item"},
+        {"tune.ranges[0].values[9]=x", "the list has only 3 items"},
+        {"tune.ranges[7].values[0]=x", "the list has only 3 items"},
+        {"tune.ranges[0].values[x]=x", "the item does not exist"},
         {"tune.ranges[0].key[0]=x", "unknown key"},
         {"tune.ranges[0].valus[0]=x", "did you mean 'tune.ranges[0].values'?"},
-        {"tune.words[5]=x", "there are only 1 items"},
+        {"tune.words[5]=x", "the list has only 1 items"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_fails(read_text(three, &wrong[i].set, 1), PH_ERROR_CONFIG, wrong[i].part);
@@ -185,8 +185,8 @@ static void quotes_that_do_not_end_are_refused(void **state)
     static const char *const wrong[] = {
         "tune.words=a, \"b", "tune.words=\"", "tune.words=\"a\\\"", "tune.words=\"a\" b"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_fails(
-            read_text(three, &wrong[i], 1), PH_ERROR_CONFIG, i < 3 ? "lacks the quote" : "lacks a comma");
+        assert_fails(read_text(three, &wrong[i], 1), PH_ERROR_CONFIG,
+            i < 3 ? "lacks its closing quote" : "must have a comma");
 }
 
 static int drop(void **state)

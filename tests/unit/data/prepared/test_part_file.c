@@ -290,7 +290,7 @@ static void what_is_no_part_is_refused(void **state)
     assert_fails(ph__part_reader_open(path_of("nothing.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,
         "is no part of a prepared data set");
     assert_fails(ph__part_reader_open(test_folder(), &layout, part_digest, &reader), PH_ERROR_DATA,
-        "is no regular file");
+        "not a regular file");
     ph__part_reader_close(NULL);
 }
 

@@ -232,7 +232,7 @@ static void a_folder_has_one_preparation_at_a_time(void **state)
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     assert_ok(ph__directory_create(test_path("busy")));
     assert_ok(ph__directory_lock(test_path("busy"), &lock));
-    assert_fails(prepare_into(&fixture, "busy", 1, &summary), PH_ERROR_USAGE, "busy: somebody else works");
+    assert_fails(prepare_into(&fixture, "busy", 1, &summary), PH_ERROR_USAGE, "busy: another process uses");
     ph__directory_unlock(lock);
     assert_ok(prepare_into(&fixture, "busy", 1, &summary));
 }

@@ -326,7 +326,8 @@ static void a_part_names_the_line_that_is_no_text(void **state)
         const struct ph__source_options options = {.is_one_file = true, .start = &start};
         assert_ok(ph__source_open(&source, encoder, path, &options));
         assert_ok(ph__source_next(&source, &rows, &is_end));
-        assert_fails(ph__source_next(&source, &rows, &is_end), PH_ERROR_DATA, ":5: a NUL byte");
+        assert_fails(
+            ph__source_next(&source, &rows, &is_end), PH_ERROR_DATA, ":5: the line holds a NUL byte");
         assert_non_null(strstr(ph_error_text(), names[i]));
         ph__source_close(&source);
         ph__rows_fini(&rows);

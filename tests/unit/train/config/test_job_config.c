@@ -73,10 +73,10 @@ static void structs_without_their_size_are_refused(void **state)
     struct ph_prepare_options options = {0};
     struct ph_train_summary training;
     struct ph_prepare_summary preparation;
-    const char *why = "set .size = sizeof(struct ph_train_job)";
+    const char *why = "set it to sizeof(struct ph_train_job)";
     assert_fails(ph_config_job(config, &job), PH_ERROR_USAGE, why);
     assert_fails(ph_train(&job, &training), PH_ERROR_USAGE, why);
-    why = "set .size = sizeof(struct ph_prepare_options)";
+    why = "set it to sizeof(struct ph_prepare_options)";
     assert_fails(ph_config_prepare_options(config, &options), PH_ERROR_USAGE, why);
     assert_fails(ph_prepare(ph_config_data(config), "none", &options, &preparation), PH_ERROR_USAGE, why);
     ph_config_destroy(config);

@@ -465,7 +465,7 @@ static void folder_has_one_training_at_a_time(void **state)
     int lock;
     assert_ok(ph__directory_create(setup->folder));
     assert_ok(ph__directory_lock(setup->folder, &lock));
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_USAGE, "locked: somebody else works");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_USAGE, "locked: another process uses");
     ph__directory_unlock(lock);
     train(setup);
     assert_ok(ph__directory_lock(setup->folder, &lock)); /* it has been given back */
