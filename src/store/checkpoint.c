@@ -24,7 +24,8 @@ static ph_status list_whole_model(
     for (size_t i = 0; i < list->count; i++)
         if (ph__tensor_is_shard(&list->tensors[i]))
             return ph_fail(PH_ERROR_USAGE,
-                "the store holds a part of '%s' alone: the whole model is elsewhere", list->tensors[i].name);
+                "the store holds only a part of '%s': a checkpoint needs the whole model",
+                list->tensors[i].name);
     return PH_OK;
 }
 

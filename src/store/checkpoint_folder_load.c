@@ -246,7 +246,7 @@ static ph_status digest_tensors(const struct ph__folder *folder, bool (*is_count
 {
     void *bytes = malloc(digest_bytes(folder));
     if (bytes == NULL)
-        return ph__out_of_memory("cannot sum up %s", folder->path);
+        return ph__out_of_memory("the checksum of %s", folder->path);
     ph_status status = PH_OK;
     for (size_t i = 0; i < ph__folder_num_tensors(folder) && status == PH_OK; i++)
         if (is_counted == NULL || is_counted(ph__folder_tensor(folder, i).name))

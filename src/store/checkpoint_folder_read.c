@@ -28,11 +28,12 @@ static ph_status check_file(const struct ph__folder_file *file, const struct ph_
     const int64_t bytes = ph__json_as_integer(ph__json_get(said, "bytes"), -1);
     if (!ph__safetensors_is_sealed(file->tensors) ||
         strcmp(ph__safetensors_metadata(file->tensors, PH_SEAL_KEY), seal) != 0)
-        return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: not the file that the folder's index was made for", file->path);
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the file does not have the seal that the folder's index names: it was replaced or damaged",
+            file->path);
     if ((int64_t)ph__safetensors_bytes(file->tensors) != bytes)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: %llu bytes, but the folder's index says %lld", file->path,
-            (unsigned long long)ph__safetensors_bytes(file->tensors), (long long)bytes);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file has %llu bytes, but the folder's index says %lld",
+            file->path, (unsigned long long)ph__safetensors_bytes(file->tensors), (long long)bytes);
     return PH_OK;
 }
 
@@ -40,7 +41,8 @@ static ph_status open_file(struct ph__folder *folder, const char *name, const st
 {
     struct ph__folder_file *file = &folder->files[folder->num_files];
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no file of the folder", folder->index_path, name);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' must be the name of a file in the folder",
+            folder->index_path, name);
     *file = (struct ph__folder_file){.name = name, .path = ph__path_join(&folder->arena, folder->path, name)};
     if (file->path == NULL)
         return ph__out_of_memory("cannot open %s", folder->path);
@@ -83,8 +85,8 @@ static ph_status add_stored(struct ph__folder *folder, const char *stored, const
     const struct ph__folder_file *file =
         bsearch(&key, folder->files, folder->num_files, sizeof *folder->files, compare_files);
     if (file == NULL)
-        return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: '%s' is in no file of the index", folder->index_path, stored);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' is in a file that the index does not list",
+            folder->index_path, stored);
     const size_t index = ph__safetensors_find(file->tensors, stored);
     if (index == ph__safetensors_num_tensors(file->tensors))
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' is missing", file->path, stored);
@@ -108,7 +110,7 @@ static ph_status read_weight_map(struct ph__folder *folder)
     for (size_t i = 0; i < folder->num_files; i++)
         num_in_files += ph__safetensors_num_tensors(folder->files[i].tensors);
     if (num_in_files != folder->layout.num_pieces)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: names %zu tensors, but the files have %zu",
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the index names %zu tensors, but the files have %zu",
             folder->index_path, folder->layout.num_pieces, num_in_files);
     if (folder->layout.num_pieces > 0)
         qsort(
@@ -120,7 +122,7 @@ static ph_status read_weight_map(struct ph__folder *folder)
 
 static ph_status fail_part(const struct ph__folder *folder, const char *name, const char *stored)
 {
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no part of '%s'", folder->index_path, stored, name);
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is not a part of '%s'", folder->index_path, stored, name);
 }
 
 /* Reads the entry of a cut tensor's piece: the area of the tensor that a file has. */
@@ -158,7 +160,7 @@ static ph_status read_cut(struct ph__folder *folder, const char *name, const str
     if (!ph__layout_get_shape(ph__json_get(said, "shape"), &shape) || shape.num_dims == 0 ||
         shape.num_dims > 2 || ph__json_size(pieces) == 0)
         return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: '%s' is not {dtype, shape, pieces}", folder->index_path, name);
+            PH_ERROR_CHECKPOINT, "%s: tensor '%s' is not {dtype, shape, pieces}", folder->index_path, name);
     for (size_t i = 0; i < ph__json_size(pieces); i++)
         PH_TRY(read_piece(folder, name, &shape, ph__json_at(pieces, i)));
     return PH_OK;
@@ -170,8 +172,8 @@ static ph_status check_dtype(const struct ph__folder *folder, const char *name, 
     const char *dtype = ph__json_as_text(ph__json_get(said, "dtype"), "");
     if (strcmp(dtype, ph_dtype_name(tensor->pieces[0].dtype)) == 0)
         return PH_OK;
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is '%.32s', but the files have %s", folder->index_path,
-        name, dtype, ph_dtype_name(tensor->pieces[0].dtype));
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has dtype '%.32s', but the files have %s",
+        folder->index_path, name, dtype, ph_dtype_name(tensor->pieces[0].dtype));
 }
 
 static ph_status read_parts(struct ph__folder *folder)
@@ -196,7 +198,7 @@ static ph_status read_index(struct ph__folder *folder)
         return ph__out_of_memory("cannot open %s", folder->path);
     if (!ph__file_exists(folder->index_path))
         return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: no checkpoint: " PH_FOLDER_INDEX " is missing", folder->path);
+            PH_ERROR_CHECKPOINT, "%s: not a checkpoint: " PH_FOLDER_INDEX " is missing", folder->path);
     return ph__sealed_json_read(folder->index_path, PH_ERROR_CHECKPOINT, MAX_INDEX_BYTES, &folder->index);
 }
 

@@ -175,8 +175,8 @@ struct commit {
 
 static ph_status fail_description(const struct commit *commit, size_t writer)
 {
-    return ph_fail(PH_ERROR_BUG, "%s: what writer %zu of %zu says of its file is not understood",
-        commit->path, writer + 1, commit->num_writers);
+    return ph_fail(PH_ERROR_BUG, "%s: writer %zu of %zu sent no valid description of its file", commit->path,
+        writer + 1, commit->num_writers);
 }
 
 /* ---- the writers' descriptions ---- */
@@ -216,7 +216,8 @@ static ph_status check_file(struct commit *commit, size_t writer, const struct p
     uint64_t bytes;
     const int64_t said_bytes = ph__json_as_integer(ph__json_get(description, "bytes"), -1);
     if (ph__file_size(path, &bytes) != PH_OK || (int64_t)bytes != said_bytes)
-        return ph_fail(PH_ERROR_DISK, "%s: not the file that its writer has written", path);
+        return ph_fail(
+            PH_ERROR_DISK, "%s: the file is missing, or its size is not what its writer wrote", path);
     return PH_OK;
 }
 
@@ -276,7 +277,7 @@ static ph_status set_weight_map(const struct commit *commit, struct ph__json *in
     for (size_t i = 0; i < commit->layout.num_pieces; i++) {
         const struct ph__layout_piece *piece = &commit->layout.pieces[i];
         if (ph__json_get(map, piece->stored) != NULL)
-            return ph_fail(PH_ERROR_BUG, "%s: %s is there twice", commit->path, piece->stored);
+            return ph_fail(PH_ERROR_BUG, "%s: tensor '%s' is stored twice", commit->path, piece->stored);
         ph__json_set_text(map, piece->stored, file_of(commit, piece->file));
     }
     return PH_OK;

@@ -47,7 +47,7 @@ static ph_status check_agreement(
     for (size_t i = 1; i < tensor->num_pieces; i++) {
         const struct ph__layout_piece *piece = &tensor->pieces[i];
         if (piece->dtype != first->dtype || !ph__shape_equal(&piece->shape, &first->shape))
-            return ph_fail(error_status, "%s: the pieces '%s' and '%s' are not of one tensor", where,
+            return ph_fail(error_status, "%s: the pieces '%s' and '%s' differ in dtype or shape", where,
                 first->stored, piece->stored);
     }
     return PH_OK;
@@ -59,7 +59,7 @@ static ph_status fail_cover(const struct ph__layout_piece *piece, const struct p
     struct ph__arena arena = {0};
     const char *range = ph__area_name(&arena, piece->name, &piece->shape, fault);
     const ph_status status = ph_fail(error_status, "%s: %s is %s", where, range != NULL ? range : piece->name,
-        is_missing ? "missing" : "there twice");
+        is_missing ? "missing" : "stored twice");
     ph__arena_fini(&arena);
     return status;
 }

@@ -38,7 +38,8 @@ static ph_status take_name(const char *draft, const char *path)
 {
     if (rename(draft, path) == 0)
         return ph__file_sync_name(path);
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be put in its place: %s", path, strerror(errno));
+    return ph_fail(
+        PH_ERROR_DISK, "%s: cannot rename the new checkpoint to this name: %s", path, strerror(errno));
 }
 
 /* Tells whether the error means that the file system cannot exchange names. */

@@ -48,8 +48,8 @@ static ph_status check_shard(const struct ph__declaration *declaration, size_t s
     if (shard.first_row > shard.whole_rows || rows > shard.whole_rows - shard.first_row ||
         shard.first_column > shard.whole_columns || columns > shard.whole_columns - shard.first_column ||
         shard.first_column % PH_SHARD_COLUMN_STEP != 0)
-        return ph_fail(PH_ERROR_BUG, "table '%s': slice '%s' is no part of a whole one", declaration->name,
-            declaration->slices[slice].name);
+        return ph_fail(PH_ERROR_BUG, "table '%s': slice '%s' does not lie within its whole table",
+            declaration->name, declaration->slices[slice].name);
     if (shard.whole_rows > UINT32_MAX)
         return ph_fail(
             PH_ERROR_CONFIG, "slice '%s' has more than 2^32 - 1 rows", declaration->slices[slice].name);

@@ -49,7 +49,7 @@ static ph_status read_at(const struct ph__safetensors *file, uint64_t offset, vo
         if (count < 0)
             return ph_fail(PH_ERROR_CHECKPOINT, "%s: cannot read: %s", file->path, strerror(errno));
         if (count == 0)
-            return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file has become shorter", file->path);
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file shrank while it was read", file->path);
         next += count;
         size -= (size_t)count;
         offset += (uint64_t)count;
@@ -75,14 +75,14 @@ static ph_status read_prefix(struct ph__safetensors *file, uint64_t file_bytes, 
 {
     unsigned char prefix[PREFIX_BYTES];
     if (file_bytes < sizeof prefix)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: too short for a safetensors file", file->path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file is too short for a safetensors file", file->path);
     PH_TRY(read_at(file, 0, prefix, sizeof prefix));
     uint64_t length = 0;
     for (size_t i = 0; i < sizeof prefix; i++)
         length |= (uint64_t)prefix[i] << (8 * i);
     if (length > MAX_HEADER_BYTES || length > file_bytes - sizeof prefix)
         return ph_fail(PH_ERROR_CHECKPOINT,
-            "%s: not a safetensors file, or cut short: a header of %llu bytes", file->path,
+            "%s: not a safetensors file, or cut short: it names a header of %llu bytes", file->path,
             (unsigned long long)length);
     file->data_begin = sizeof prefix + length;
     file->data_bytes = file_bytes - file->data_begin;
@@ -104,7 +104,7 @@ static ph_status parse_text(struct ph__safetensors *file, const char *text, size
     if (is_whole)
         return ph__json_parse(text, length, file->path, PH_ERROR_CHECKPOINT, &file->header);
     if (!file->is_sealed)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", file->path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file has no seal", file->path);
     return ph__json_parse_start(
         text + metadata, length - metadata, file->path, PH_ERROR_CHECKPOINT, &file->header);
 }
@@ -183,7 +183,7 @@ static ph_status parse_offsets(
     if (!ph__json_is_array(offsets) || ph__json_size(offsets) != 2 || begin < 0 || end < begin)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' has bad data_offsets", file->path, entry->name);
     if ((uint64_t)end > file->data_bytes)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' ends beyond the file, which is cut short",
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: tensor '%s' ends beyond the file: the file is cut short",
             file->path, entry->name);
     entry->begin = (uint64_t)begin;
     entry->end = (uint64_t)end;
@@ -244,7 +244,7 @@ static ph_status check_cover(const struct ph__safetensors *file)
         end = entry->end;
     }
     if (end != file->data_bytes)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: unused bytes behind the last tensor", file->path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: unused bytes after the last tensor", file->path);
     return PH_OK;
 }
 
@@ -338,7 +338,7 @@ ph_status ph__safetensors_check_seal(
     if (!file->is_sealed)
         return ph_fail(PH_ERROR_CHECKPOINT,
             "%s: the header does not begin with a seal (\"" PH_SEAL_KEY
-            "\"): foreign, of an older version, or damaged",
+            "\"): another program or an older version wrote the file, or it is damaged",
             file->path);
     return ph__seal_check_file(file->descriptor, PREFIX_BYTES + strlen(PH_SAFETENSORS_SEAL_START), file->path,
         PH_ERROR_CHECKPOINT, meanwhile);
@@ -355,7 +355,7 @@ ph_status ph__safetensors_read_seal(const char *path, char seal_out[PH_SEAL_DIGI
     if (status == PH_OK && length >= sizeof start)
         status = read_at(&file, PREFIX_BYTES, start, sizeof start);
     if (status == PH_OK && !(length >= sizeof start && begins_with_seal(start, sizeof start)))
-        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: carries no seal", path);
+        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: the file has no seal", path);
     if (status == PH_OK)
         snprintf(
             seal_out, PH_SEAL_DIGITS + 1, "%.*s", PH_SEAL_DIGITS, start + strlen(PH_SAFETENSORS_SEAL_START));

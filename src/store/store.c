@@ -253,7 +253,8 @@ static ph_status add_parameter(struct ph_store *store, const struct ph__declarat
     size_t elements;
     const size_t num_tensors = declaration->is_table ? declaration->num_slices : 1;
     if (!count_elements(&declaration->shape, &elements))
-        return ph_fail(PH_ERROR_MEMORY, "parameter '%s' is larger than any memory", declaration->name);
+        return ph_fail(PH_ERROR_MEMORY, "parameter '%s' is too large: its number of elements overflows",
+            declaration->name);
     PH_TRY(ph__array_reserve((void **)&store->parameters, &store->parameters_capacity,
         store->num_parameters + 1, sizeof(struct ph_parameter *)));
     PH_TRY(ph__name_index_reserve(&store->parameter_names, store->num_parameters + 1));
@@ -290,7 +291,7 @@ static ph_status check_name(const struct ph_store *store, const struct ph_tensor
     for (size_t i = find_tensor(store, tensor->name); i != SIZE_MAX; i = next_tensor(store, i)) {
         const struct ph_tensor other = ph_store_tensor(store, i);
         if (ph__tensor_excludes(tensor, &other))
-            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors '%s'", tensor->name);
+            return ph_fail(PH_ERROR_CONFIG, "the store has two tensors with the name '%s'", tensor->name);
     }
     return PH_OK;
 }
@@ -306,7 +307,8 @@ static ph_status check_slice_name(const struct ph_store *store, const struct ph_
          i = ph__name_index_next(earlier, i)) {
         const struct ph_tensor other = ph__declaration_tensor(declaration, i);
         if (ph__tensor_excludes(&tensor, &other))
-            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices '%s'", declaration->name, tensor.name);
+            return ph_fail(PH_ERROR_CONFIG, "table '%s' has two slices with the name '%s'", declaration->name,
+                tensor.name);
     }
     return ph__name_index_add(earlier, tensor.name);
 }
@@ -357,7 +359,8 @@ ph_status ph__store_add_slot(struct ph_store *store, struct ph_parameter *parame
         return PH_OK;
     }
     if (parameter->num_slots == PH_MAX_SLOTS)
-        return ph_fail(PH_ERROR_BUG, "parameter '%s' has no place for slot '%s'", parameter->name, name);
+        return ph_fail(
+            PH_ERROR_BUG, "parameter '%s' has too many slots to add slot '%s'", parameter->name, name);
     const char *owned_name = ph__arena_strdup(&store->arena, name);
     if (owned_name == NULL)
         return ph__out_of_memory("slot '%s'", name);

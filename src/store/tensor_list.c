@@ -236,7 +236,7 @@ ph_status ph__tensor_list_check_finite(const struct ph__tensor_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const struct ph_tensor *tensor = &list->tensors[i];
         if (!is_tensor_finite(tensor))
-            return ph_fail(PH_ERROR_DATA, "'%s' holds a number that is not finite", tensor->name);
+            return ph_fail(PH_ERROR_DATA, "tensor '%s' holds a number that is not finite", tensor->name);
     }
     return PH_OK;
 }

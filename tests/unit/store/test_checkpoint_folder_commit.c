@@ -49,19 +49,19 @@ static void what_is_missing_or_written_twice_is_a_bug(void **state)
     tensors[1] = part_of(0, 5, 8, 4);
     assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "t[5:6,8:12] is missing");
     tensors[1] = part_of(0, 7, 8, 4);
-    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "t[6:7,8:12] is there twice");
+    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "t[6:7,8:12] is stored twice");
     tensors[1] = part_of(0, 6, 4, 8);
-    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "t[0:6,4:8] is there twice");
+    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "t[0:6,4:8] is stored twice");
     tensors[1] = tensors[2] = whole;
-    assert_fails(save(path, 2, tensors + 1), PH_ERROR_BUG, "t[0:10,0:12] is there twice");
-    assert_fails(save(path, 2, tensors), PH_ERROR_BUG, "t[0:6,0:8] is there twice");
+    assert_fails(save(path, 2, tensors + 1), PH_ERROR_BUG, "t[0:10,0:12] is stored twice");
+    assert_fails(save(path, 2, tensors), PH_ERROR_BUG, "t[0:6,0:8] is stored twice");
     tensors[1] = part_of(0, 6, 8, 4);
     tensors[2] = part_of(6, 4, 0, 12);
     tensors[2].whole.dims[0]++;
-    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "are not of one tensor");
+    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "differ in dtype or shape");
     tensors[2].whole.dims[0]--;
     tensors[2].dtype = PH_I32;
-    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "are not of one tensor");
+    assert_fails(save(path, 3, tensors), PH_ERROR_BUG, "differ in dtype or shape");
     assert_false(ph__file_exists(test_path("cover/model.safetensors.index.json")));
 }
 

@@ -102,7 +102,7 @@ static void the_metadata_are_read_without_the_files(void **state)
     struct ph__folder *folder = NULL;
     assert_ok(ph__folder_begin(path));
     write_parts(path, 1, 3, descriptions);
-    assert_fails(ph__folder_open_metadata(path, &folder), PH_ERROR_CHECKPOINT, "no checkpoint");
+    assert_fails(ph__folder_open_metadata(path, &folder), PH_ERROR_CHECKPOINT, "not a checkpoint");
     assert_ok(ph__folder_commit(path, 3, (const char *const *)(uintptr_t)descriptions, metadata));
     free_all(3, descriptions);
     assert_int_equal(unlink(in_folder(path, "part-00001-of-00003.safetensors")), 0);
@@ -123,9 +123,9 @@ static void there_is_no_checkpoint_until_the_index_is_written(void **state)
     char *descriptions[3];
     assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "cannot open");
     assert_ok(ph__folder_begin(path));
-    assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "no checkpoint");
+    assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "not a checkpoint");
     write_parts(path, 1, 3, descriptions);
-    assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "no checkpoint");
+    assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "not a checkpoint");
     commit(path, 3, descriptions);
     assert_holds(path, 1);
     free_all(3, descriptions);
@@ -138,7 +138,7 @@ static void beginning_anew_leaves_nothing_of_what_was_there(void **state)
     test_write_text(in_folder(path, "part-00001-of-00009.safetensors.tmp"), "torn");
     test_write_text(in_folder(path, "notes.txt"), "kept");
     assert_ok(ph__folder_begin(path));
-    assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "no checkpoint");
+    assert_fails(open_and_close(path), PH_ERROR_CHECKPOINT, "not a checkpoint");
     assert_false(ph__file_exists(in_folder(path, "part-00001-of-00005.safetensors")));
     assert_false(ph__file_exists(in_folder(path, "part-00001-of-00009.safetensors.tmp")));
     assert_true(ph__file_exists(in_folder(path, "notes.txt")));
@@ -167,7 +167,7 @@ static void files_of_another_attempt_are_not_taken_for_those_of_the_index(void *
     write_parts(path, 2, 2, descriptions);
     free_all(2, descriptions);
     assert_fails(
-        open_and_close(path), PH_ERROR_CHECKPOINT, "not the file that the folder's index was made for");
+        open_and_close(path), PH_ERROR_CHECKPOINT, "does not have the seal that the folder's index names");
     const char *missing = saved("incomplete", 1, 2);
     assert_int_equal(unlink(in_folder(missing, "part-00002-of-00002.safetensors")), 0);
     assert_fails(open_and_close(missing), PH_ERROR_CHECKPOINT, "part-00002-of-00002.safetensors");
@@ -268,22 +268,24 @@ static void an_index_that_does_not_fit_its_files_is_refused(void **state)
     static const struct {
         const char *from, *to, *error;
     } cases[] = {
-        {"\"first_row\": 4", "\"first_row\": 3", "t[3:4,0:8] is there twice"},
-        {"\"first_row\": 4", "\"first_row\": 5", "'t[4:6,0:8]' is no part of 't'"},
-        {"\"first_row\": 4", "\"first_row\": -1", "'t[4:6,0:8]' is no part of 't'"},
-        {"\"num_rows\": 2", "\"num_rows\": 1", "'t[4:6,0:8]' is no part of 't'"},
-        {"\"first_column\": 0", "\"first_column\": 1", "'t[0:4,0:8]' is no part of 't'"},
-        {"\"name\": \"t[4:6,0:8]\"", "\"name\": \"t[0:4,0:8]\"", "'t[0:4,0:8]' is no part of 't'"},
-        {"\"name\": \"t[4:6,0:8]\"", "\"name\": \"u\"", "'u' is no part of 't'"},
-        {"\"file\": \"part-00002", "\"file\": \"part-00001", "'t[4:6,0:8]' is no part of 't'"},
+        {"\"first_row\": 4", "\"first_row\": 3", "t[3:4,0:8] is stored twice"},
+        {"\"first_row\": 4", "\"first_row\": 5", "'t[4:6,0:8]' is not a part of 't'"},
+        {"\"first_row\": 4", "\"first_row\": -1", "'t[4:6,0:8]' is not a part of 't'"},
+        {"\"num_rows\": 2", "\"num_rows\": 1", "'t[4:6,0:8]' is not a part of 't'"},
+        {"\"first_column\": 0", "\"first_column\": 1", "'t[0:4,0:8]' is not a part of 't'"},
+        {"\"name\": \"t[4:6,0:8]\"", "\"name\": \"t[0:4,0:8]\"", "'t[0:4,0:8]' is not a part of 't'"},
+        {"\"name\": \"t[4:6,0:8]\"", "\"name\": \"u\"", "'u' is not a part of 't'"},
+        {"\"file\": \"part-00002", "\"file\": \"part-00001", "'t[4:6,0:8]' is not a part of 't'"},
         {"        6,\n", "        7,\n", "t[6:7,0:8] is missing"},
-        {"\"dtype\": \"F32\"", "\"dtype\": \"F16\"", "'t' is 'F16', but the files have F32"},
+        {"\"dtype\": \"F32\"", "\"dtype\": \"F16\"", "tensor 't' has dtype 'F16', but the files have F32"},
         {"\"pieces\"", "\"places\"", "'t' is not {dtype, shape, pieces}"},
         {"\"bytes\": ", "\"bytes\": 1", "but the folder's index says"},
-        {"\"part-00001-of-00002.safetensors\": {", "\"../part\": {", "'../part' is no file of the folder"},
-        {"\"part-00001-of-00002.safetensors\": {", "\"\": {", "'' is no file of the folder"},
+        {"\"part-00001-of-00002.safetensors\": {", "\"../part\": {",
+            "'../part' must be the name of a file in the folder"},
+        {"\"part-00001-of-00002.safetensors\": {", "\"\": {", "'' must be the name of a file in the folder"},
         {"\"b\": \"part-00002", "\"b\": \"part-00001", "tensor 'b' is missing"},
-        {"\"b\": \"part-00002", "\"b\": \"part-00003", "'b' is in no file of the index"},
+        {"\"b\": \"part-00002", "\"b\": \"part-00003",
+            "tensor 'b' is in a file that the index does not list"},
         {"\"b\": \"part-00002-of-00002.safetensors\",", "", "names 2 tensors, but the files have 3"},
         {"\"weight_map\"", "\"weights\"", "names 0 tensors, but the files have 3"},
     };

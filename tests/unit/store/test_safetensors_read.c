@@ -178,7 +178,7 @@ static void holes_overlap_and_rests_are_refused(void **state)
         {{0, 4}, {0, 4}, 4, "overlaps"},
         {{0, 4}, {5, 8}, 8, "unused bytes before tensor 'b'"},
         {{1, 4}, {4, 8}, 8, "unused bytes before tensor 'a'"},
-        {{0, 4}, {4, 8}, 9, "unused bytes behind"},
+        {{0, 4}, {4, 8}, 9, "unused bytes after"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char header[256];
@@ -199,7 +199,7 @@ static void a_file_that_shrinks_after_it_was_opened_is_an_error(void **state)
     uint8_t bytes[4];
     assert_ok(ph__safetensors_open(write_raw(strlen(header), header, 4), &file));
     write_raw(strlen(header), header, 2);
-    assert_fails(ph__safetensors_read(file, 0, bytes), PH_ERROR_CHECKPOINT, "shorter");
+    assert_fails(ph__safetensors_read(file, 0, bytes), PH_ERROR_CHECKPOINT, "shrank");
     ph__safetensors_close(file);
 }
 
@@ -227,7 +227,7 @@ static void metadata_without_a_seal_or_an_end_are_not_read_alone(void **state)
     static const struct {
         const char *header, *part;
     } cases[] = {
-        {"{\"__metadata__\":{\"model\":\"LR\"}}", "carries no seal"},
+        {"{\"__metadata__\":{\"model\":\"LR\"}}", "the file has no seal"},
         {SEALED ",\"model\":\"LR", "not valid JSON"},
         {SEALED ",\"model\":3}}", "'model' is not text"},
     };
