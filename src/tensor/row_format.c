@@ -31,7 +31,7 @@ ph_status ph__row_format_parse(const char *what, const char *text, enum ph_row_f
             *format_out = (enum ph_row_format)format;
             return PH_OK;
         }
-    return ph_fail(PH_ERROR_USAGE, "%s '%.32s' is none of" PH_ROW_FORMAT_LIST(FORMAT_LISTED), what, text);
+    return ph_fail(PH_ERROR_USAGE, "%s '%.32s' must be one of" PH_ROW_FORMAT_LIST(FORMAT_LISTED), what, text);
 #undef FORMAT_LISTED
 }
 

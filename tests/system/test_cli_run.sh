@@ -113,7 +113,7 @@ bf16 2e-4
 int8 2e-4
 int4 2e-3
 END
-fails 2 "--row-format 'int2' is none of fp32 fp16 bf16 bf16_split int8 int4" predict run data/test.tsv --out two.csv --row-format int2
+fails 2 "--row-format 'int2' must be one of fp32 fp16 bf16 bf16_split int8 int4" predict run data/test.tsv --out two.csv --row-format int2
 
 # Tables that are learnt in fewer bytes: files of 16 bits a number, and what is measured is what the files score.
 for format in fp16 bf16 bf16_split; do

@@ -232,7 +232,7 @@ static void names_are_read_back(void **state)
     assert_int_equal(NUM_FORMATS, PH_ROW_FORMAT_COUNT);
     assert_string_equal(ph_row_format_name(PH_ROW_FORMAT_COUNT), "unknown");
     assert_fails(ph__row_format_parse("--row-format", "int2", &format), PH_ERROR_USAGE,
-        "--row-format 'int2' is none of fp32 fp16 bf16 bf16_split int8 int4");
+        "--row-format 'int2' must be one of fp32 fp16 bf16 bf16_split int8 int4");
 }
 
 int main(void)
