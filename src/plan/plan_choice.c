@@ -67,7 +67,7 @@ static ph_status check_place(
     const size_t count = is_host ? ph__num_hosts(topology) : topology->world_size;
     const uint32_t value = choice->places[index];
     if (value >= count)
-        return ph_fail(PH_ERROR_CONFIG, "there is no %s %u: the last is %zu", word, value, count - 1);
+        return ph_fail(PH_ERROR_CONFIG, "%s %u does not exist: the last is %zu", word, value, count - 1);
     for (size_t i = 0; i < index; i++)
         if (choice->places[i] == value)
             return ph_fail(PH_ERROR_CONFIG, "%s %u is named twice", word, value);
@@ -84,10 +84,11 @@ ph_status ph__choice_check(const struct ph__topology *topology, const struct ph_
     if (cuts_columns && table->has_whole_rows && most_column_shards(table) > 1)
         return ph_fail(PH_ERROR_CONFIG,
             "the columns of '%s' cannot be cut: row-wise Adagrad whose l2 acts on all rows "
-            "(optimizer.embedding_scope: whole) needs the whole of each",
+            "(optimizer.embedding_scope: whole) needs whole rows",
             table->name);
     if (goes_by_columns && choice->num_places > ph__most_column_shards(table))
-        return ph_fail(PH_ERROR_CONFIG, "%zu %s for the %zu columns of '%s': one for each %d of them at most",
+        return ph_fail(PH_ERROR_CONFIG,
+            "%zu %s are too many for the %zu columns of '%s': at most one for every %d columns",
             choice->num_places, ph__place_name(ph__shard_kind_place(choice->kind)), table->dim, table->name,
             PH_SHARD_COLUMNS);
     return PH_OK;

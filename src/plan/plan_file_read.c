@@ -76,7 +76,7 @@ static ph_status read_agreed(const struct reading *reading, const struct ph__yam
     int64_t number;
     PH_TRY(read_integer(reading, node, &number));
     if (number != (int64_t)wanted)
-        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: the plan is for a %s of %lld, and here it is %zu",
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: the plan is for a %s of %lld, but this job has %zu",
             reading->path, node->line, node->key, (long long)number, wanted);
     return PH_OK;
 }
@@ -86,7 +86,7 @@ static ph_status read_version(const struct reading *reading, const struct ph__ya
     int64_t version;
     PH_TRY(read_integer(reading, node, &version));
     if (version != FORMAT_VERSION)
-        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: version %lld of the format, and %d is what is known",
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: version %lld of the format is unknown: must be %d",
             reading->path, node->line, (long long)version, FORMAT_VERSION);
     return PH_OK;
 }
@@ -222,11 +222,11 @@ static ph_status check_entry(const struct reading *reading, const struct entry *
     if (entry->place == PH_PLACE_NONE || entry->place == place)
         return PH_OK;
     if (place == PH_PLACE_NONE)
-        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s is everywhere, and '%s' names a place", reading->path,
-            entry->place_line, entry->key, ph__shard_kind_name(entry->choice.kind),
+        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s puts the table on all ranks: remove '%s'",
+            reading->path, entry->place_line, entry->key, ph__shard_kind_name(entry->choice.kind),
             ph__place_name(entry->place));
-    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s goes by '%s', not by '%s'", reading->path,
-        entry->place_line, entry->key, ph__shard_kind_name(entry->choice.kind), ph__place_name(place),
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: %s: %s takes '%s', not '%s'", reading->path, entry->place_line,
+        entry->key, ph__shard_kind_name(entry->choice.kind), ph__place_name(place),
         ph__place_name(entry->place));
 }
 
@@ -319,9 +319,11 @@ static ph_status refuse_missing(const struct reading *reading)
     }
     const size_t line = reading->tables_line > 0 ? reading->tables_line : 1;
     if (num_missing > MAX_NAMED)
-        return ph_fail(PH_ERROR_CONFIG, "%s:%zu: no line for %s and %zu more, and no 'default'",
-            reading->path, line, names, num_missing - MAX_NAMED);
-    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: no line for %s, and no 'default'", reading->path, line, names);
+        return ph_fail(PH_ERROR_CONFIG,
+            "%s:%zu: missing tables: %s and %zu more; add a line for each, or 'default'", reading->path, line,
+            names, num_missing - MAX_NAMED);
+    return ph_fail(PH_ERROR_CONFIG, "%s:%zu: missing tables: %s; add a line for each, or 'default'",
+        reading->path, line, names);
 }
 
 static ph_status choose(struct reading *reading, struct ph__plan_choice *choices)

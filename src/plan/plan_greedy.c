@@ -335,8 +335,8 @@ static ph_status refuse_table(const struct search *search, size_t table)
         if (after[rank].held_bytes > after[fullest].held_bytes)
             fullest = rank;
     return ph_fail(PH_ERROR_MEMORY,
-        "table '%s' (%s with its optimizer's slots) fits nowhere: cut by rows over all %zu ranks, %s are "
-        "missing on rank %zu, where other tables take %s of %s",
+        "table '%s' (%s with its optimizer's slots) does not fit: even cut by rows over all %zu ranks, it "
+        "lacks %s on rank %zu, where other tables take %s of %s",
         facts->name, ph__bytes_text(ph__table_shard_bytes(facts, facts->num_rows, facts->dim), whole),
         search->topology->world_size, ph__bytes_text(after[fullest].held_bytes - limit, missing), fullest,
         ph__bytes_text(search->trials.usage[fullest].held_bytes, taken), ph__bytes_text(limit, allowed));

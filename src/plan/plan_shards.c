@@ -352,8 +352,8 @@ static ph_status refuse(const struct ph__plan *plan, const struct ph__table_fact
         if (bytes_on(plan, tables, i, rank) > bytes_on(plan, tables, most, rank))
             most = i;
     return ph_fail(PH_ERROR_MEMORY,
-        "rank %zu of %zu would hold %s of tables with their optimizer's slots, where %s are allowed: %s are "
-        "missing; the most is of table '%s', %s",
+        "rank %zu of %zu would hold %s of tables with their optimizer's slots, but at most %s are allowed: "
+        "%s too much; its largest table is '%s' with %s",
         rank, plan->topology.world_size, ph__bytes_text(held_bytes, held),
         ph__bytes_text(rank_bytes, allowed), ph__bytes_text(held_bytes - rank_bytes, missing),
         tables[most].name, ph__bytes_text(bytes_on(plan, tables, most, rank), largest));

@@ -56,7 +56,7 @@ static ph_status write_name(const char *name, struct ph__writer *writer)
     const bool is_long = strlen(name) > 1024 / 6 - 2;
     if (strlen(name) > PH_PLAN_MAX_NAME)
         return ph_fail(PH_ERROR_CONFIG,
-            "table '%.60s...': a plan file holds names of up to %d bytes, and this one has %zu", name,
+            "table '%.60s...': a name in a plan file must have at most %d bytes, and this one has %zu", name,
             PH_PLAN_MAX_NAME, strlen(name));
     PH_TRY(ph__writer_printf(writer, is_long ? "  ? " : "  "));
     PH_TRY(ph__config_write_text(writer, name));

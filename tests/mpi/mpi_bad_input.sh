@@ -109,7 +109,7 @@ fails 2 'data.train is missing' job.yaml --set data.train=
 PHLOEM_ISA=abacus fails 2 'PHLOEM_ISA=abacus: not one of' job.yaml
 PHLOEM_PLUGINS=$work fails 2 "no libphloem_$mpi.so in" job.yaml
 sed 's/world_size: 2/world_size: 3/' plan.yaml >wide.yaml
-fails 2 'wide.yaml:2: the plan is for a world_size of 3, and here it is 2' job.yaml --set parallel.plan=wide.yaml
+fails 2 'wide.yaml:2: the plan is for a world_size of 3, but this job has 2' job.yaml --set parallel.plan=wide.yaml
 echo 'tables: {embedding.C99: {kind: row_wise}}' | cat plan.yaml - >unknown.yaml
 fails 2 "unknown table 'embedding.C99'; did you mean" job.yaml --set parallel.plan=unknown.yaml
 echo 'tables: {embedding.C1: {kind: row_wise, ranks: [1, 1]}}' | cat plan.yaml - >twice.yaml

@@ -56,15 +56,15 @@ succeeds plan job.yaml --world 16 --ranks-per-host 4
 contains stdout 'to host 3'
 succeeds plan job.yaml --world 2 --plan own.yaml
 grep -q 'embedding.C1  *| row_wise  *| 0-1' stdout || complain 'the plan that was written by hand is not shown'
-fails 2 'own.yaml:2: the plan is for a world_size of 2, and here it is 4' plan job.yaml --world 4 --plan own.yaml
+fails 2 'own.yaml:2: the plan is for a world_size of 2, but this job has 4' plan job.yaml --world 4 --plan own.yaml
 sed 's/embedding.C1:/embedding.C99:/' own.yaml >wrong.yaml
 fails 2 "wrong.yaml:4: unknown table 'embedding.C99'; did you mean" plan job.yaml --world 2 --plan wrong.yaml
 
 # What the config says of a training is said of its plan.
-fails 5 'fits nowhere' plan job.yaml --world 2 --memory 1000
-fails 5 'fits nowhere' plan job.yaml --world 2 --set parallel.memory_bytes=1000
+fails 5 'does not fit' plan job.yaml --world 2 --memory 1000
+fails 5 'does not fit' plan job.yaml --world 2 --set parallel.memory_bytes=1000
 succeeds plan job.yaml --world 2 --set parallel.memory_bytes=1000 --memory 1000000000
-fails 5 'where 1000 B are allowed' plan job.yaml --world 2 --plan own.yaml --memory 1000
+fails 5 'at most 1000 B are allowed' plan job.yaml --world 2 --plan own.yaml --memory 1000
 succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --out -
 contains stdout 'ranks_per_host: 2'
 succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --ranks-per-host 1 --out -

@@ -88,11 +88,12 @@ static void what_is_wrong_is_refused_with_its_line(void **state)
     (void)state;
     expect_refusal("world_size: 4\n" REST, "plan.yaml:1: missing key 'version'");
     expect_refusal("version: 1\n" REST, "plan.yaml:1: missing key 'world_size'");
-    expect_refusal("version: 2\nworld_size: 4\n" REST, "plan.yaml:1: version 2 of the format, and 1 is");
+    expect_refusal(
+        "version: 2\nworld_size: 4\n" REST, "plan.yaml:1: version 2 of the format is unknown: must be 1");
     expect_refusal("version: 1\nworld_size: 8\n" REST,
-        "plan.yaml:2: the plan is for a world_size of 8, and here it is 4");
+        "plan.yaml:2: the plan is for a world_size of 8, but this job has 4");
     expect_refusal(HEAD "ranks_per_host: 4\n" REST,
-        "plan.yaml:3: the plan is for a ranks_per_host of 4, and here it is 2");
+        "plan.yaml:3: the plan is for a ranks_per_host of 4, but this job has 2");
     expect_refusal("version: 1\nworld_size: many\n" REST, "plan.yaml:2: world_size: must be an integer");
     expect_refusal(HEAD REST "tabels: {}\n", "plan.yaml:4: unknown key 'tabels'; did you mean 'tables'?");
     expect_refusal(HEAD REST "tables: 3\n", "plan.yaml:4: tables: must be a mapping");
@@ -117,9 +118,9 @@ static void a_wrong_line_of_a_table_is_refused(void **state)
         {"embedding.user: {kind: [row_wise]}", "tables.embedding.user.kind: must be a word"},
         {"embedding.user: {kind: row_wise, rnks: [1]}", "unknown key 'rnks'; did you mean 'ranks'?"},
         {"embedding.user: {kind: row_wise, rank: 1}",
-            "tables.embedding.user: row_wise goes by 'ranks', not by 'rank'"},
+            "tables.embedding.user: row_wise takes 'ranks', not 'rank'"},
         {"embedding.user: {kind: data_parallel, hosts: [1]}",
-            "data_parallel is everywhere, and 'hosts' names a place"},
+            "data_parallel puts the table on all ranks: remove 'hosts'"},
         {"embedding.user: {kind: row_wise, ranks: 1}", "tables.embedding.user.ranks: must be a list"},
         {"embedding.user: {kind: row_wise, ranks: []}", "tables.embedding.user.ranks: must be a list"},
         {"embedding.user: {kind: table_wise, rank: [1]}", "tables.embedding.user.rank: must be one number"},
@@ -127,10 +128,10 @@ static void a_wrong_line_of_a_table_is_refused(void **state)
         {"embedding.user: {kind: row_wise, ranks: [1, x]}", "user.ranks[1]: must be an integer"},
         {"embedding.user: {kind: row_wise, ranks: [1, -1]}", "user.ranks[1]: must be the number of a rank"},
         {"embedding.user: {kind: row_wise, ranks: [1, 2, 1]}", "rank 1 is named twice"},
-        {"embedding.user: {kind: row_wise, ranks: [4]}", "there is no rank 4: the last is 3"},
-        {"embedding.user: {kind: table_row_wise, host: 2}", "there is no host 2: the last is 1"},
+        {"embedding.user: {kind: row_wise, ranks: [4]}", "rank 4 does not exist: the last is 3"},
+        {"embedding.user: {kind: table_row_wise, host: 2}", "host 2 does not exist: the last is 1"},
         {"\"linear.*\": {kind: column_wise, ranks: [0, 1]}",
-            "2 ranks for the 1 columns of 'linear.user': one for each 4 of them at most"},
+            "2 ranks are too many for the 1 columns of 'linear.user': at most one for every 4 columns"},
         {"embedding.user: {kind: row_wise}\n  embedding.user: {kind: row_wise}", "is given twice"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -168,8 +169,9 @@ static void tables_without_a_line_are_named(void **state)
 {
     (void)state;
     expect_refusal(HEAD "tables:\n  embedding.user: {kind: row_wise}\n",
-        "plan.yaml:3: no line for 'embedding.item', 'linear.user', 'linear.item', and no 'default'");
-    expect_refusal(HEAD, "plan.yaml:1: no line for 'embedding.user'");
+        "plan.yaml:3: missing tables: 'embedding.item', 'linear.user', 'linear.item'; add a line for each, "
+        "or 'default'");
+    expect_refusal(HEAD, "plan.yaml:1: missing tables: 'embedding.user'");
     expect_refusal("", "plan.yaml:1: missing key 'version'");
 }
 
@@ -254,7 +256,7 @@ static void long_names_are_read_back_or_refused(void **state)
     expect_same(&plan, &again);
     plan.tables[3].name = strcat(names[3], "n");
     assert_fails(
-        ph__plan_save(&plan, path), PH_ERROR_CONFIG, "names of up to 960 bytes, and this one has 961");
+        ph__plan_save(&plan, path), PH_ERROR_CONFIG, "must have at most 960 bytes, and this one has 961");
     ph__plan_fini(&plan);
     ph__plan_fini(&again);
 }

@@ -169,8 +169,8 @@ static void a_table_that_fits_nowhere_is_named_with_what_is_missing(void **state
     struct ph__plan plan;
     machine.rank_bytes = 200 << 20;
     assert_fails(ph__plan_greedy(&machine, &topology, &step, tables, 2, &plan), PH_ERROR_MEMORY,
-        "table 'large' (1.0 GiB with its optimizer's slots) fits nowhere: cut by rows over all 4 ranks, "
-        "56.0 MiB are missing on rank 0, where other tables take 0 B of 200.0 MiB");
+        "table 'large' (1.0 GiB with its optimizer's slots) does not fit: even cut by rows over all 4 ranks, "
+        "it lacks 56.0 MiB on rank 0, where other tables take 0 B of 200.0 MiB");
 }
 
 static void small_tables_are_copied_and_equal_ones_dealt(void **state)

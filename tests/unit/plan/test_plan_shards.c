@@ -153,13 +153,13 @@ static void choices_that_do_not_fit_are_refused(void **state)
         PH_ERROR_CONFIG, "rank 1 is named twice");
     assert_fails(
         ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_TABLE_WISE, far, 1}),
-        PH_ERROR_CONFIG, "there is no rank 4: the last is 3");
+        PH_ERROR_CONFIG, "rank 4 does not exist: the last is 3");
     assert_fails(ph__choice_check(&four_ranks, &ten_by_ten,
                      &(struct ph__plan_choice){PH_SHARD_TABLE_ROW_WISE, three + 2, 1}),
-        PH_ERROR_CONFIG, "there is no host 2: the last is 1");
+        PH_ERROR_CONFIG, "host 2 does not exist: the last is 1");
     assert_fails(
         ph__choice_check(&four_ranks, &ten_by_ten, &(struct ph__plan_choice){PH_SHARD_COLUMN_WISE, three, 3}),
-        PH_ERROR_CONFIG, "3 ranks for the 10 columns of 't': one for each 4 of them at most");
+        PH_ERROR_CONFIG, "3 ranks are too many for the 10 columns of 't': at most one for every 4 columns");
 }
 
 /* ---- places ---- */
@@ -290,7 +290,7 @@ static void the_fullest_rank_decides(void **state)
         assert_ok(ph__plan_check_bytes(&plan, drawing.tables, 0));
         if (most > 1)
             assert_fails(
-                ph__plan_check_bytes(&plan, drawing.tables, most - 1), PH_ERROR_MEMORY, "1 B are missing");
+                ph__plan_check_bytes(&plan, drawing.tables, most - 1), PH_ERROR_MEMORY, "1 B too much");
         ph__plan_fini(&plan);
     }
 }
@@ -310,9 +310,8 @@ static void rank_and_table_are_named(void **state)
     struct ph__plan plan;
     assert_ok(ph__plan_build(&topology, tables, 3, choices, &plan));
     assert_fails(ph__plan_check_bytes(&plan, tables, 200 * 1024), PH_ERROR_MEMORY,
-        "rank 1 of 2 would hold 257.0 KiB of tables with their optimizer's slots, where 200.0 KiB are "
-        "allowed: "
-        "57.0 KiB are missing; the most is of table 'embedding.item', 192.0 KiB");
+        "rank 1 of 2 would hold 257.0 KiB of tables with their optimizer's slots, but at most 200.0 KiB are "
+        "allowed: 57.0 KiB too much; its largest table is 'embedding.item' with 192.0 KiB");
     ph__plan_fini(&plan);
 }
 

@@ -204,7 +204,7 @@ static void an_automatic_plan_keeps_to_the_memory_that_the_config_allows(void **
     plan_on_ranks(&few, ends);
     for (size_t rank = 0; rank < 2; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_MEMORY);
-        assert_non_null(strstr(ends[rank].text, "fits nowhere"));
+        assert_non_null(strstr(ends[rank].text, "does not fit"));
     }
     free(setup);
 }

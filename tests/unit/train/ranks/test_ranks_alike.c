@@ -257,11 +257,12 @@ static void tables_too_large_for_one_rank_train_on_four(void **state)
     setup->train.epochs = 1;
     setup->job.parallel = &few;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_MEMORY,
-        "rank 0 of 1 would hold 3.8 KiB of tables with their optimizer's slots, where 1.2 KiB are allowed: "
-        "2.5 KiB are missing; the most is of table 'embedding.C1'");
+        "rank 0 of 1 would hold 3.8 KiB of tables with their optimizer's slots, but at most 1.2 KiB are "
+        "allowed: "
+        "2.5 KiB too much; its largest table is 'embedding.C1'");
     train_on_ranks(setup, 2, NULL, ends);
     assert_int_equal(ends[0].status, PH_ERROR_MEMORY);
-    assert_non_null(strstr(ends[0].text, "fits nowhere"));
+    assert_non_null(strstr(ends[0].text, "does not fit"));
     train_on_ranks(setup, 2, "default: {kind: table_wise}\n", ends);
     assert_int_equal(ends[0].status, PH_ERROR_MEMORY);
     assert_non_null(strstr(ends[0].text, "of 2 would hold 1.9 KiB of tables"));
