@@ -56,7 +56,7 @@ ph_value ph__back_wait_emit(struct ph_builder *builder, const struct ph__back_wa
         return 0;
     if (start == NULL || start->op != wait->start)
         return ph_builder_fail(
-            builder, PH_ERROR_BUG, "the gradients of '%s' are not on their way", wait->what);
+            builder, PH_ERROR_BUG, "the exchange of the gradients of '%s' has not been started", wait->what);
     const ph_value inputs[PH_BACK_WAIT_INPUTS] = {
         wait->has_lookup ? start->outputs[PH_BACK_GRADIENTS + wait->lookup] : 0,
         start->outputs[PH_BACK_TICKET], start->outputs[PH_BACK_SENT], start->outputs[PH_BACK_RECEIVED]};

@@ -94,7 +94,7 @@ static void start_early(struct ph_builder *builder)
     order.is_placed = calloc(order.count + 1, sizeof *order.is_placed);
     order.is_needed = calloc(order.count + 1, sizeof *order.is_needed);
     if (order.nodes == NULL || order.is_placed == NULL || order.is_needed == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory to order %zu nodes", order.count);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: an order of %zu nodes", order.count);
     } else {
         place_all(&order);
         adopt(graph, &order);
@@ -186,7 +186,7 @@ static void wait_late(struct ph_builder *builder)
     tail.is_late = calloc(tail.count + 1, sizeof *tail.is_late);
     tail.nodes = calloc(tail.count + 1, sizeof *tail.nodes);
     if (tail.is_late == NULL || tail.nodes == NULL)
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory to order %zu nodes", tail.count);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: an order of %zu nodes", tail.count);
     else if (find_late(&tail))
         move_late(&tail);
     free(tail.is_late);
@@ -260,7 +260,7 @@ static void list_in_flight(struct ph__sharding *sharding, struct ph_builder *bui
     *num_more_out = 0;
     *more_out = more;
     if (more == NULL)
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for a program's shards");
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: a program's shards");
     for (size_t i = 0; more != NULL && i < sharding->num_exchanges; i++)
         if (only_in_flight(sharding->exchanges[i]) != 0)
             more[(*num_more_out)++] = only_in_flight(sharding->exchanges[i]);

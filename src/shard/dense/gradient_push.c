@@ -14,7 +14,7 @@ ph_status ph__gradient_push_open(const struct ph__sharding *sharding, size_t num
     const struct ph_reducer *reducer = sharding->reducer;
     if (sharding->dense >= sizeof dtypes / sizeof *dtypes)
         return ph_fail(PH_ERROR_CONFIG,
-            "parallel.dense is %s, but a hub sums gradients as fp32, fp16 or bf16 alone",
+            "parallel.dense is %s, but must be fp32, fp16 or bf16 where a hub sums gradients",
             ph__wire_name(sharding->dense));
     return reducer->open(reducer->context, num_buckets, sizes, dtypes[sharding->dense]);
 }

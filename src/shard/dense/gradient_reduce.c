@@ -189,8 +189,8 @@ static ph_status open_buckets(const struct ph__sharding *sharding, size_t num_bu
 {
     if (num_buckets > PH_MAX_BUCKETS)
         return ph_fail(PH_ERROR_CONFIG,
-            "%zu buckets of dense gradients are more than %d: parallel.bucket_bytes is too small",
-            num_buckets, (int)PH_MAX_BUCKETS);
+            "%zu buckets of dense gradients are more than %d: raise parallel.bucket_bytes", num_buckets,
+            (int)PH_MAX_BUCKETS);
     return sharding->reducer != NULL ? ph__gradient_push_open(sharding, num_buckets, sizes) : PH_OK;
 }
 
@@ -239,7 +239,7 @@ void ph__reduce_gradients(struct ph__sharding *sharding, struct ph_builder *buil
 {
     struct ready *list = calloc(count + 1, sizeof *list);
     if (list == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu gradients", count);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: %zu gradients", count);
         return;
     }
     if (ph_builder_status(builder) == PH_OK)

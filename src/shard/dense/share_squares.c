@@ -54,8 +54,8 @@ static void refuse_all_rows(struct ph_builder *builder, const struct ph__node *n
     const struct ph_optimizer *optimizer = node->attributes;
     if (optimizer->is_whole_table)
         ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "table '%s': a plan that cuts its columns does not go with row-wise Adagrad whose l2 acts on all "
-            "rows (embedding_scope: whole)",
+            "table '%s': the plan cuts its columns, but row-wise Adagrad whose l2 acts on all rows "
+            "(optimizer.embedding_scope: whole) needs whole rows",
             table->slices[0].name);
 }
 
@@ -247,7 +247,8 @@ void ph__share_squares(struct ph__sharding *sharding, struct ph_builder *builder
         ph_builder_fail(builder, PH_ERROR_MEMORY, "%s", ph_error_text());
     else if (sharding->num_tables > NUM_CHANNELS)
         ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "row-wise Adagrad of columns that are cut: more than %d tables of the model", (int)NUM_CHANNELS);
+            "row-wise Adagrad of tables whose columns are cut supports models of at most %d tables",
+            (int)NUM_CHANNELS);
     for (size_t i = 0; i < sharding->num_tables && ph_builder_status(builder) == PH_OK; i++)
         share(&pass, i);
     free(readers);

@@ -169,7 +169,7 @@ static void synchronise(struct ph__sharding *sharding, struct ph_builder *builde
         .what_gradient = ph__arena_printf(arena, "gradients of %s", node->name)};
     const void *copy = ph__builder_copy(builder, &attributes, sizeof attributes);
     if (copy == NULL || attributes.what == NULL || attributes.what_gradient == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for a pass over batch norms");
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: a pass over batch norms");
         return;
     }
     node->op = &sync_batch_norm;
@@ -186,7 +186,7 @@ void ph__sync_batch_norms(struct ph__sharding *sharding, struct ph_builder *buil
             synchronise(sharding, builder, node);
         else if ((node->op->traits & PH_OP_MIXES_SAMPLES) != 0 && node->op != &ph__op_bce_with_logits)
             ph_builder_fail(builder, PH_ERROR_CONFIG,
-                "'%s': operator %s mixes samples, which ranks that share a batch cannot do", node->name,
-                node->op->name);
+                "'%s': operator %s mixes samples, which is not supported where ranks share a batch",
+                node->name, node->op->name);
     }
 }

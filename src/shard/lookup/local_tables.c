@@ -7,7 +7,7 @@ void *ph__pass_take(struct ph__lookup_pass *pass, size_t count, size_t size)
 {
     void *memory = ph__arena_alloc_array(pass->arena, count + 1, size);
     if (memory == NULL)
-        ph_builder_fail(pass->builder, PH_ERROR_MEMORY, "no memory for a pass over lookups");
+        ph_builder_fail(pass->builder, PH_ERROR_MEMORY, "out of memory: a pass over lookups");
     return memory;
 }
 

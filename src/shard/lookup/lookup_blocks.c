@@ -295,8 +295,9 @@ ph_status ph__plan_vector_exchange(struct ph__lookup_pass *pass, struct ph__spre
 {
     struct ph__sharding *sharding = pass->sharding;
     if (sharding->num_exchanges == PH_MAX_EXCHANGES)
-        return ph_fail(
-            PH_ERROR_CONFIG, "more than %d lookups whose tables lie on several ranks", (int)PH_MAX_EXCHANGES);
+        return ph_fail(PH_ERROR_CONFIG,
+            "the model must have at most %d lookups whose tables lie on several ranks",
+            (int)PH_MAX_EXCHANGES);
     PH_TRY(ph__array_reserve((void **)&sharding->exchanges, &sharding->exchanges_capacity,
         sharding->num_exchanges + 1, sizeof *sharding->exchanges));
     lookup->exchange = ph__pass_take(pass, 1, sizeof *lookup->exchange);

@@ -230,7 +230,7 @@ static ph_status check_header(const struct ph__sharding *sharding, size_t rank, 
     if (header[HEADER_SAMPLES] == expected)
         return PH_OK;
     return ph_fail(PH_ERROR_DATA,
-        "rank %zu has %u samples of the batch, and rank %zu expects %zu: do they read the same data?", rank,
+        "rank %zu has %u samples of the batch, but rank %zu expects %zu: give all ranks the same data", rank,
         (unsigned)header[HEADER_SAMPLES], sharding->rank, expected);
 }
 
@@ -255,7 +255,8 @@ static ph_status count_ids(struct ph__sharding *sharding, size_t *num_ids_out, s
     *num_global_ids_out = global;
     return total <= UINT32_MAX
                ? PH_OK
-               : ph_fail(PH_ERROR_DATA, "the ranks' samples ask rank %zu for %zu ids, more than 2^32 - 1",
+               : ph_fail(PH_ERROR_DATA,
+                     "the batch asks rank %zu for %zu ids, more than 2^32 - 1: use a smaller batch",
                      sharding->rank, total);
 }
 

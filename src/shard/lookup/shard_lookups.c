@@ -290,7 +290,8 @@ static ph_status rewrite(struct ph__lookup_pass *pass, const struct ph__spread_l
 {
     const struct ph__vector_exchange *exchange = lookup->exchange;
     if (exchange->own_count + PH_EXCHANGE_LOOKUPS > PH_MAX_OPERANDS)
-        return ph_fail(PH_ERROR_CONFIG, "table '%s': shards of %zu widths on one rank",
+        return ph_fail(PH_ERROR_CONFIG,
+            "table '%s': one rank holds shards of %zu different widths, which is too many",
             lookup->declaration->name, exchange->own_count);
     if (exchange->num_blocks == 0)
         look_up_replicas_only(pass, lookup);

@@ -109,7 +109,7 @@ static void expect_refusal(struct trial *trial)
     for (size_t rank = 0; rank < WORLD; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
         assert_non_null(strstr(ends[rank].text, "2049 buckets of dense gradients are more than 2048: "
-                                                "parallel.bucket_bytes is too small"));
+                                                "raise parallel.bucket_bytes"));
     }
 }
 

@@ -237,8 +237,8 @@ static void ranks_whose_batches_do_not_fit_together_are_told_so(void **state)
     thread_ranks_run(&(struct thread_ranks){.world_size = 2}, ask_for_other_data, NULL, ends);
     for (size_t rank = 0; rank < 2; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_DATA);
-        assert_non_null(
-            strstr(ends[rank].text, "rank 0 has 2 samples of the batch, and rank 1 expects 1: do they read"));
+        assert_non_null(strstr(
+            ends[rank].text, "rank 0 has 2 samples of the batch, but rank 1 expects 1: give all ranks"));
     }
 }
 
