@@ -65,7 +65,7 @@ sed '170s/^[01]/nonsense/' data/valid.tsv >data/bad.tsv # in rank 1's share of t
 differs 2 "train.batch_size differs between ranks 0 ('100') and 1 ('50')" --set train.batch_size=50
 differs 2 "unknown key 'train.batch_syze'; did you mean" --set train.batch_syze=50
 PH_TEST_VERB=eval
-differs 2 "rank 1 runs 'phloem eval', rank 0 'phloem train': start one of them under one mpirun"
+differs 2 "rank 1 runs 'phloem eval', but rank 0 runs 'phloem train': start one command with one mpirun"
 PH_TEST_VERB=train
 fails 3 'bad.tsv:170' job.yaml --set data.valid=data/bad.tsv
 rm -rf run/checkpoints/step-000000000006.safetensors
@@ -107,7 +107,7 @@ rm -rf run
 fails 2 'nothing.yaml: cannot open' nothing.yaml
 fails 2 'data.train is missing' job.yaml --set data.train=
 PHLOEM_ISA=abacus fails 2 'PHLOEM_ISA=abacus: not one of' job.yaml
-PHLOEM_PLUGINS=$work fails 2 "no libphloem_$mpi.so in" job.yaml
+PHLOEM_PLUGINS=$work fails 2 "cannot find libphloem_$mpi.so in" job.yaml
 sed 's/world_size: 2/world_size: 3/' plan.yaml >wide.yaml
 fails 2 'wide.yaml:2: the plan is for a world_size of 3, but this job has 2' job.yaml --set parallel.plan=wide.yaml
 echo 'tables: {embedding.C99: {kind: row_wise}}' | cat plan.yaml - >unknown.yaml

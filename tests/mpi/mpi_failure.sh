@@ -21,5 +21,5 @@ other=mpich
 # Each is a world of one, for which Open MPI makes a folder: two of them at a time get into each other's way in one place.
 PHLOEM_MPI=$other launch 2 sh -c 'TMPDIR=$(mktemp -d) exec "$1/rank_messages"' sh "$2"
 [ "$status" -eq 2 ] || complain "ranks of another MPI ended with $status; wanted 2"
-grep -q 'SIZE=2 ranks were started, but .* knows of 1: start them with its own mpirun' "$work/stderr" ||
+grep -q 'SIZE=2 ranks were started, but .* counts 1: start them with its own mpirun' "$work/stderr" ||
     complain 'wanted a line about another MPI'

@@ -37,6 +37,6 @@ kill_one 2 "$2/rank_ends" forever "$work"
 for victim in 3 0; do
     kill_one "$victim" "$2/rank_collectives" wait "$work"
     [ "$mpi" = openmpi ] || continue
-    said=$(grep -c "rank $victim (process $(cat "$work/$victim") on .*) has ended without a word" "$work/stderr") || true
+    said=$(grep -c "rank $victim (process $(cat "$work/$victim") on .*) ended unexpectedly" "$work/stderr") || true
     [ "$said" -eq 1 ] || complain "$said ranks have said that rank $victim has ended; wanted one"
 done

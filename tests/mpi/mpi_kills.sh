@@ -115,7 +115,7 @@ check_lines() {
     said=-
     ! grep -q 'cma_ep.c.*process_vm_readv.*No such process' "$work/stderr" || return 0
     said=$(grep -c '^phloem: error:' "$work/stderr") || true
-    named=$(grep -c "^phloem: error: rank $1 (process $victim_process on .*) has ended without a word\$" "$work/stderr") || true
+    named=$(grep -c "^phloem: error: rank $1 (process $victim_process on .*) ended unexpectedly\$" "$work/stderr") || true
     [ "$said" -eq "$named" ] || complain "a line is not of the end of rank $1 (process $victim_process)"
     [ "$said" -ge "$fewest" ] && [ "$said" -le 1 ] || complain "$said ranks have said that rank $1 has ended; wanted one"
 }

@@ -29,6 +29,6 @@ for victim in 3 0; do
         code=$(cat "$work/code.$rank") || complain "rank $rank was ended with its launcher"
         [ "$code" -eq "$wanted" ] || complain "rank $rank ended with $code; wanted $wanted"
     done
-    said=$(grep -c "^rank_collectives: rank $victim (process .*) has ended without a word" "$work/stderr") || true
+    said=$(grep -c "^rank_collectives: rank $victim (process .*) ended unexpectedly" "$work/stderr") || true
     [ "$said" -eq 1 ] || complain "$said ranks have said that rank $victim has ended; wanted one"
 done

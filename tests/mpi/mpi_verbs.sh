@@ -115,7 +115,7 @@ END
 mixed() {
     launch 3 sh by_rank "$1" "$2"
     [ "$status" -eq 2 ] || complain "phloem $1 beside phloem $2 ended with $status; wanted 2"
-    grep -qF "rank 1 runs 'phloem ${2%% *}', rank 0 'phloem ${1%% *}': start one of them under one mpirun" stderr ||
+    grep -qF "rank 1 runs 'phloem ${2%% *}', but rank 0 runs 'phloem ${1%% *}': start one command with one mpirun" stderr ||
         complain "phloem $1 beside phloem $2: it is not said which rank runs what"
     [ "$(grep -c 'phloem: error: ' stderr)" -eq 1 ] || complain "phloem $1 beside phloem $2: wanted one line of all ranks"
 }

@@ -130,14 +130,14 @@ static void try_length(size_t sent_bytes, size_t wanted_bytes, const char *part)
 /* Open MPI tells nobody that a message to oneself is too long; a communicator sends none. */
 static void try_lengths(void)
 {
-    try_length(10, 11, "a message has 10 bytes where 11 were asked for");
-    try_length(0, 1, "a message has 0 bytes where 1 were asked for");
-    try_length(200000, 300000, "a message has 200000 bytes where 300000 were asked for");
+    try_length(10, 11, "a message has 10 bytes instead of the expected 11");
+    try_length(0, 1, "a message has 0 bytes instead of the expected 1");
+    try_length(200000, 300000, "a message has 200000 bytes instead of the expected 300000");
     if (rank_transport.world_size == 1)
         return;
-    try_length(11, 10, "a message has more than the 10 bytes that were asked for");
-    try_length(1, 0, "a message has more than the 0 bytes that were asked for");
-    try_length(300000, 200000, "a message has more than the 200000 bytes that were asked for");
+    try_length(11, 10, "a message has more than the expected 10 bytes");
+    try_length(1, 0, "a message has more than the expected 0 bytes");
+    try_length(300000, 200000, "a message has more than the expected 200000 bytes");
 }
 
 int main(int argc, char **argv)

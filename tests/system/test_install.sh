@@ -55,7 +55,7 @@ moved_folder=$moved${library_folder#"$prefix"}
 for mpi in self openmpi mpich; do
     wanted="^\(self\|Open MPI [0-9.]*\|MPICH [0-9.]*\), rank 0 of 1, host"
     if [ "$mpi" != self ] && [ ! -e "$PH_BINARY_DIR/libphloem_$mpi.so" ]; then
-        wanted="no libphloem_$mpi.so in .*$moved_folder/phloem"
+        wanted="cannot find libphloem_$mpi.so in .*$moved_folder/phloem"
     fi
     LD_LIBRARY_PATH=$moved_folder "$work/rank" "$mpi" >"$work/log" 2>&1 || true
     grep -q "$wanted" "$work/log" || { cat "$work/log" >&2; fail "over $mpi: wanted '$wanted'"; }

@@ -83,7 +83,7 @@ static ph_status compare_texts(struct ph_comm *comm, const char *text, size_t si
     char *padded = calloc(1, size);
     void *all;
     if (padded == NULL)
-        return ph__out_of_memory("cannot compare what ranks are to do");
+        return ph__out_of_memory("cannot compare the settings of the ranks");
     memcpy(padded, text, strlen(text));
     ph_status status = gather(comm, agreement, padded, size, &all);
     free(padded);
@@ -125,7 +125,7 @@ ph_status ph__comm_share(struct ph_comm *comm, ph_status status)
     PH_TRY(ph__comm_check(comm));
     if (status != PH_OK)
         snprintf(own.text, sizeof own.text, "%s", ph_error_text());
-    PH_TRY(gather(comm, "what ranks have come to", &own, sizeof own, &all));
+    PH_TRY(gather(comm, "outcomes of all ranks", &own, sizeof own, &all));
     outcomes = all;
     size_t rank = 0;
     while (rank + 1 < comm->transport.world_size && outcomes[rank].status == PH_OK)

@@ -44,7 +44,7 @@ static ph_status init(struct ph_comm *comm, const struct ph_comm_options *option
         return ph__out_of_memory("%zu ranks", world_size);
     PH_TRY(ph__comm_meet(comm, options));
     if (!is_time(seconds)) /* checked once all have met, so that all ranks fail */
-        return ph_fail(PH_ERROR_CONFIG, "timeout_seconds = %g is no time to wait", seconds);
+        return ph_fail(PH_ERROR_CONFIG, "timeout_seconds must be from 0 to 1e9, not %g", seconds);
     describe(comm);
     return PH_OK;
 }

@@ -138,8 +138,9 @@ static ph_status compare_versions(struct ph_comm *comm)
     ph_status status = ph__comm_gather_once(comm, "meeting of the ranks", own, sizeof own, all);
     for (size_t rank = 1; status == PH_OK && rank < comm->places.world.size; rank++)
         if (memcmp(all[rank], all[0], sizeof own) != 0)
-            status = ph_fail(PH_ERROR_CONFIG, "rank 0 runs phloem %.*s, and rank %zu %.*s", VERSION_BYTES - 1,
-                all[0], rank, VERSION_BYTES - 1, all[rank]);
+            status = ph_fail(PH_ERROR_CONFIG,
+                "rank 0 runs phloem %.*s, but rank %zu runs %.*s: install one version for all ranks",
+                VERSION_BYTES - 1, all[0], rank, VERSION_BYTES - 1, all[rank]);
     free(all);
     return status;
 }
@@ -190,7 +191,8 @@ static ph_status compare_tasks(const struct ph__comm_places *places)
         const char *task = places->greetings[rank].task;
         if (strncmp(task, first, sizeof places->greetings[0].task) != 0)
             return ph_fail(PH_ERROR_CONFIG,
-                "rank %zu runs '%s', rank 0 '%s': start one of them under one mpirun", rank, task, first);
+                "rank %zu runs '%s', but rank 0 runs '%s': start one command with one mpirun", rank, task,
+                first);
     }
     return PH_OK;
 }
@@ -211,8 +213,9 @@ static ph_status compare_options(const struct ph__comm_places *places)
             return ph_fail(PH_ERROR_CONFIG, "%s differs between ranks 0 and %zu", what, rank);
     }
     if (first->ranks_per_host != 0 && places->world.size % first->ranks_per_host != 0)
-        return ph_fail(PH_ERROR_CONFIG, "%zu ranks are no multiple of ranks_per_host = %llu",
-            places->world.size, (unsigned long long)first->ranks_per_host);
+        return ph_fail(PH_ERROR_CONFIG,
+            "the number of ranks, %zu, must be a multiple of ranks_per_host = %llu", places->world.size,
+            (unsigned long long)first->ranks_per_host);
     return PH_OK;
 }
 

@@ -168,7 +168,7 @@ static ph_status fail_late(struct ph_comm *comm, const struct ph__operation *ope
     ph__comm_name_rank(comm, rank, name, sizeof name);
     if (num_others > 0)
         snprintf(others, sizeof others, " and %zu other%s", num_others, num_others > 1 ? "s" : "");
-    snprintf(text, sizeof text, "%s: rank %zu has waited %.3g s for %s%s", operation->what,
+    snprintf(text, sizeof text, "%s timed out: rank %zu has waited %.3g s for %s%s", operation->what,
         comm->transport.rank, (double)comm->timeout_ns * 1e-9, name, others);
     return fail_for(comm, rank, text);
 }

@@ -101,7 +101,7 @@ ph_status ph__watch_attend(struct ph__comm_watch *watch)
     init_ending(&attendant->ending);
     if (ph__thread_start(&attendant->thread, attend, attendant) != 0) {
         destroy(attendant);
-        return ph_fail(PH_ERROR_MEMORY, "no thread that attends to the watch");
+        return ph_fail(PH_ERROR_MEMORY, "cannot start the thread that attends to the watch");
     }
     *watch = (struct ph__comm_watch){.context = attendant, .look = look, .tell = tell, .close = close_watch};
     return PH_OK;

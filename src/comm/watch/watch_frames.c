@@ -90,8 +90,7 @@ ph_status ph__watch_get_hello(
     ph__wire_get_bytes(&reader, sizeof hello.nonce, hello.nonce);
     PH_TRY(finish(&reader));
     if (hello.who.rank == 0 || hello.who.rank >= world_size)
-        return ph_fail(
-            PH_ERROR_PEER, "no rank %u is waited for in a world of %zu", hello.who.rank, world_size);
+        return ph_fail(PH_ERROR_PEER, "rank %u cannot join a world of %zu ranks", hello.who.rank, world_size);
     *hello_out = hello;
     return PH_OK;
 }
@@ -113,7 +112,7 @@ ph_status ph__watch_get_answer(const void *body, size_t size, struct ph__watch_a
     ph__wire_get_bytes(&reader, sizeof answer.proof, answer.proof);
     PH_TRY(finish(&reader));
     if (answer.who.rank != 0)
-        return ph_fail(PH_ERROR_PEER, "%s is of rank %u, not of rank 0", from_a_rank, answer.who.rank);
+        return ph_fail(PH_ERROR_PEER, "%s is from rank %u, not from rank 0", from_a_rank, answer.who.rank);
     *answer_out = answer;
     return PH_OK;
 }
@@ -141,8 +140,8 @@ ph_status ph__watch_get_notice(
     ph__wire_get_text(&reader, PH_NOTICE_TEXT_BYTES - 1, notice.text);
     PH_TRY(finish(&reader));
     if (notice.rank >= world_size || !is_error(notice.status) || has_died > 1)
-        return ph_fail(PH_ERROR_PEER, "%s tells of rank %u of %zu, status %d", from_a_rank, notice.rank,
-            world_size, notice.status);
+        return ph_fail(PH_ERROR_PEER, "%s names rank %u of %zu with status %d, which is not valid",
+            from_a_rank, notice.rank, world_size, notice.status);
     *notice_out = notice;
     return PH_OK;
 }

@@ -39,7 +39,7 @@ static ph_status await_frame(struct visit *visit, uint64_t deadline_ns, struct p
         if (received != PH_OK)
             return received;
         if (ph__clock_ns() >= deadline_ns)
-            return ph_fail(PH_ERROR_PEER, "%s does not answer as rank 0 would", visit->address);
+            return ph_fail(PH_ERROR_PEER, "%s timed out without an answer from rank 0", visit->address);
         if (poll(&polled, 1, ph__clock_ms_until(deadline_ns)) > 0)
             received = ph__control_stream_receive(visit->stream);
     }
@@ -50,7 +50,7 @@ static ph_status await(
 {
     PH_TRY(await_frame(visit, deadline_ns, frame_out));
     if (frame_out->type != type)
-        return ph_fail(PH_ERROR_PEER, "%s says what rank 0 would not", visit->address);
+        return ph_fail(PH_ERROR_PEER, "%s sent a message that rank 0 does not send", visit->address);
     return PH_OK;
 }
 
@@ -118,7 +118,7 @@ static ph_status find(struct visit *visit, const struct ph__watch_invitation *in
     ph_status status;
     while ((status = visit_any(visit, invitation, share_ms)) == PH_ERROR_PEER) {
         if (ph__clock_ns() >= visit->deadline_ns)
-            return ph_fail(status, "rank %zu cannot come to the watch of rank 0 within %g s: %s",
+            return ph_fail(status, "rank %zu could not join the watch of rank 0 within %g s: %s",
                 visit->options->rank, timeout_ms / 1e3, ph_error_text());
         poll(NULL, 0, RETRY_MS);
         if (share_ms < timeout_ms)
@@ -135,13 +135,13 @@ static ph_status await_others(struct visit *visit)
     struct ph__comm_notice notice;
     const ph_status status = await_frame(visit, visit->deadline_ns + VERDICT_NS, &frame);
     if (status != PH_OK && ph__control_stream_is_closed(visit->stream))
-        return ph_fail(status, "rank 0 (process %llu on %s) has ended before all ranks had come",
+        return ph_fail(status, "rank 0 (process %llu on %s) ended before all ranks had joined",
             (unsigned long long)visit->host.process, visit->host.host);
     PH_TRY(status);
     if (frame.type == PH_WATCH_BEGIN && frame.size == 0)
         return PH_OK;
     if (frame.type != PH_WATCH_NOTICE)
-        return ph_fail(PH_ERROR_PEER, "%s says what rank 0 would not", visit->address);
+        return ph_fail(PH_ERROR_PEER, "%s sent a message that rank 0 does not send", visit->address);
     PH_TRY(ph__watch_get_notice(frame.body, frame.size, visit->options->world_size, &notice));
     return ph_fail(notice.status, "%s", notice.text);
 }

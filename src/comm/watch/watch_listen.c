@@ -72,7 +72,7 @@ static ph_status challenge(struct candidate *candidate, const struct ph__control
     struct ph__watch_hello greeting;
     struct ph__watch_answer answer;
     if (hello->type != PH_WATCH_HELLO)
-        return ph_fail(PH_ERROR_PEER, "a stranger does not say who it is");
+        return ph_fail(PH_ERROR_PEER, "the peer did not begin with a hello");
     PH_TRY(ph__watch_get_hello(hello->body, hello->size, listener->star->world_size, &greeting));
     PH_TRY(ph__watch_challenge(&listener->secret, hello->body, hello->size, listener->star->world_size,
         &candidate->challenge, &answer));
@@ -88,11 +88,11 @@ static ph_status check_proof(struct candidate *candidate, const struct ph__contr
 {
     const struct ph__watch_listener *listener = candidate->listener;
     if (proof->type != PH_WATCH_PROOF || proof->size != PH_PROOF_BYTES)
-        return ph_fail(PH_ERROR_PEER, "a stranger has no proof");
+        return ph_fail(PH_ERROR_PEER, "the peer sent no proof that it knows the secret");
     PH_TRY(ph__authenticate_check(
-        &listener->secret, PH_SIDE_CLIENT, &candidate->challenge, proof->body, "a stranger"));
+        &listener->secret, PH_SIDE_CLIENT, &candidate->challenge, proof->body, "the peer"));
     if (listener->star->peers[candidate->who.rank].stream != NULL)
-        return ph_fail(PH_ERROR_PEER, "rank %u is here twice", candidate->who.rank);
+        return ph_fail(PH_ERROR_PEER, "rank %u has joined already", candidate->who.rank);
     return ph__watch_say(candidate->stream, PH_WATCH_WELCOME, NULL, 0);
 }
 
@@ -215,7 +215,7 @@ ph_status ph__watch_hosts(
     struct ifaddrs *interfaces;
     size_t num = 0;
     if (getifaddrs(&interfaces) != 0)
-        return ph_fail(PH_ERROR_PEER, "this host's addresses cannot be told: %s", strerror(errno));
+        return ph_fail(PH_ERROR_PEER, "cannot list the addresses of this host: %s", strerror(errno));
     for (const struct ifaddrs *at = interfaces; at != NULL && num < PH_WATCH_MAX_ADDRESSES;
          at = at->ifa_next) {
         if (!is_wanted(at, is_loopback))
@@ -282,7 +282,7 @@ static ph_status listen_at_all(
     }
     if (num_hosts == 0)
         return ph_fail(PH_ERROR_PEER, "the host of rank 0 has no address %s",
-            is_one_host ? "of the loopback" : "at which other hosts could reach it");
+            is_one_host ? "on the loopback interface" : "that other hosts can reach");
     if (listener->num_places == 0)
         return status;
     invitation->num_addresses = (uint32_t)listener->num_places;
@@ -300,7 +300,7 @@ static ph_status check_descriptors(size_t world_size)
     if (wanted <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0)
         return PH_OK;
     return ph_fail(PH_ERROR_MEMORY,
-        "rank 0 needs %zu descriptors in a world of %zu ranks, and may have %llu: raise `ulimit -n`", wanted,
+        "rank 0 needs %zu descriptors in a world of %zu ranks, but may open %llu: raise `ulimit -n`", wanted,
         world_size, (unsigned long long)limit.rlim_max);
 }
 
@@ -365,11 +365,11 @@ static void note_missing(struct ph__watch_listener *listener)
     while (listener->star->peers[rank].stream != NULL)
         rank++;
     if (listener->num_missing == 2)
-        snprintf(others, sizeof others, ", nor has another one");
+        snprintf(others, sizeof others, ", nor has another rank");
     else if (listener->num_missing > 2)
-        snprintf(others, sizeof others, ", nor have %zu others", listener->num_missing - 1);
+        snprintf(others, sizeof others, ", nor have %zu other ranks", listener->num_missing - 1);
     struct ph__comm_notice notice = {.rank = rank, .status = PH_ERROR_PEER, .has_died = true};
-    snprintf(notice.text, sizeof notice.text, "rank %u has not come to the watch of rank 0 within %g s%s",
+    snprintf(notice.text, sizeof notice.text, "rank %u has not joined the watch of rank 0 within %g s%s",
         rank, listener->timeout_ms / 1e3, others);
     ph__watch_star_note(listener->star, &notice);
 }

@@ -100,8 +100,7 @@ static void lose(struct ph__watch_peer *peer, const char *reason)
         return;
     snprintf(notice.text, sizeof notice.text, "rank %u (process %llu on %s) %s%s", who->rank,
         (unsigned long long)who->process, who->host,
-        reason != NULL ? "is not to be reached any more: " : "has ended without a word",
-        reason != NULL ? reason : "");
+        reason != NULL ? "cannot be reached: " : "ended unexpectedly", reason != NULL ? reason : "");
     ph__watch_star_note(peer->star, &notice);
 }
 
@@ -113,7 +112,7 @@ static ph_status obey(struct ph__watch_peer *peer, const struct ph__control_fram
         return PH_OK;
     }
     if (frame->type != PH_WATCH_NOTICE)
-        return ph_fail(PH_ERROR_PEER, "a frame of type %u came over the watch", frame->type);
+        return ph_fail(PH_ERROR_PEER, "the watch received a frame of the unknown type %u", frame->type);
     PH_TRY(ph__watch_get_notice(frame->body, frame->size, peer->star->world_size, &notice));
     ph__watch_star_note(peer->star, &notice);
     return PH_OK;

@@ -78,7 +78,7 @@ static bool fail_to_pass(char error[PH_TRANSPORT_ERROR_BYTES], uint64_t wanted_b
     int class = MPI_SUCCESS;
     if (MPI_Error_class(code, &class) != MPI_SUCCESS || class != MPI_ERR_TRUNCATE)
         return fail(error, "MPI_Test", code);
-    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "a message has more than the %llu bytes that were asked for",
+    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "a message has more than the expected %llu bytes",
         (unsigned long long)wanted_bytes);
     return false;
 }
@@ -91,7 +91,7 @@ static bool has_length(const MPI_Status *status, uint64_t wanted_bytes, char err
         return fail(error, "MPI_Get_count", code);
     if ((uint64_t)bytes == wanted_bytes)
         return true;
-    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "a message has %d bytes where %llu were asked for", bytes,
+    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "a message has %d bytes instead of the expected %llu", bytes,
         (unsigned long long)wanted_bytes);
     return false;
 }
@@ -216,7 +216,8 @@ static bool initialise(bool *is_ours_out, char error[PH_TRANSPORT_ERROR_BYTES])
     MPI_Initialized(&is_initialised);
     MPI_Finalized(&is_finalized);
     if (is_finalized) {
-        snprintf(error, PH_TRANSPORT_ERROR_BYTES, "this process has left MPI already, which has no way back");
+        snprintf(
+            error, PH_TRANSPORT_ERROR_BYTES, "this process has finalized MPI already and cannot join again");
         return false;
     }
     if (!is_initialised) {
@@ -230,7 +231,8 @@ static bool initialise(bool *is_ours_out, char error[PH_TRANSPORT_ERROR_BYTES])
     MPI_Query_thread(&threads);
     if (threads >= MPI_THREAD_FUNNELED)
         return true;
-    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "MPI allows a process no threads (MPI_THREAD_SINGLE)");
+    snprintf(error, PH_TRANSPORT_ERROR_BYTES,
+        "MPI supports no threads (MPI_THREAD_SINGLE); it must support MPI_THREAD_FUNNELED");
     return false;
 }
 

@@ -47,7 +47,7 @@ static ph_status find_transport(const char *wanted, const char *said_by, const c
             *name_out = transports[i];
             return PH_OK;
         }
-    return ph_fail(PH_ERROR_USAGE, "%s '%s': there are auto, self, openmpi and mpich", said_by, wanted);
+    return ph_fail(PH_ERROR_USAGE, "%s must be auto, self, openmpi or mpich, not '%s'", said_by, wanted);
 }
 
 /* Returns the transport of the launcher that started this process; NULL when no known one did. */
@@ -68,9 +68,8 @@ static ph_status refuse_strangers(void)
         const size_t count = read_count(strangers[i].count);
         if (count > 1)
             return ph_fail(PH_ERROR_USAGE,
-                "%s=%zu: several processes were started, and not told how to meet: use %s, or "
-                "PHLOEM_MPI=self for "
-                "runs that have nothing to do with each other",
+                "%s=%zu: several processes were started without MPI: use %s, or PHLOEM_MPI=self for "
+                "independent runs",
                 strangers[i].count, count, strangers[i].instead);
     }
     return PH_OK;

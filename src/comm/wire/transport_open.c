@@ -114,7 +114,7 @@ static ph_status find_plugin(
     PH_TRY(ph__plugin_find(arena, library->plugin, &path, &folders));
     if (path == NULL)
         return ph_fail(PH_ERROR_USAGE,
-            "no %s in %s: it is built and installed with Phloem where %s is there (Debian's package: %s)",
+            "cannot find %s in %s: build and install Phloem where %s is installed (Debian's package: %s)",
             library->plugin, folders, library->name, library->build_package);
     return load(library, path, plugin_out);
 }
@@ -128,7 +128,7 @@ static ph_status open_library(const struct library *library, struct ph__transpor
     ph__arena_fini(&arena);
     PH_TRY(status);
     if (!plugin->open(transport_out, error))
-        return ph_fail(PH_ERROR_PEER, "%s: the job cannot be joined: %s", library->name, error);
+        return ph_fail(PH_ERROR_PEER, "%s: cannot join the job: %s", library->name, error);
     return PH_OK;
 }
 
@@ -139,7 +139,7 @@ static ph_status check_ranks(const struct ph__transport_choice *choice, const st
     if (choice->num_ranks == 0 || choice->num_ranks == transport->world_size)
         return PH_OK;
     return ph_fail(PH_ERROR_USAGE,
-        "%s=%zu ranks were started, but %s knows of %zu: start them with its own mpirun, or choose the other "
+        "%s=%zu ranks were started, but %s counts %zu: start them with its own mpirun, or choose the other "
         "MPI",
         choice->counted_by, choice->num_ranks, transport->name, transport->world_size);
 }

@@ -87,8 +87,8 @@ static bool test_end(void *context, struct ph__transport_request *request, bool 
     free(end);
     if (came_bytes == bytes)
         return true;
-    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "a message has %zu bytes where %zu were asked for", came_bytes,
-        bytes);
+    snprintf(error, PH_TRANSPORT_ERROR_BYTES, "a message has %zu bytes instead of the expected %zu",
+        came_bytes, bytes);
     return false;
 }
 
@@ -108,7 +108,7 @@ ph_status ph__transport_self_open(struct ph__transport *transport_out)
 {
     struct self *self = calloc(1, sizeof *self);
     if (self == NULL)
-        return ph__out_of_memory("a world of one");
+        return ph__out_of_memory("a world of one rank");
     *transport_out = (struct ph__transport){
         .context = self,
         .world_size = 1,

@@ -76,8 +76,9 @@ static void a_silent_rank_is_waited_for_so_long_and_then_named(void **state)
                          .is_unwatched = true},
         meet_at_a_barrier, NULL, ends);
     for (size_t rank = 0; rank < WORLD; rank++) {
-        char wanted[64];
-        snprintf(wanted, sizeof wanted, "barrier: rank %zu has waited 0.25 s for rank 2 (process ", rank);
+        char wanted[96];
+        snprintf(wanted, sizeof wanted, "barrier timed out: rank %zu has waited 0.25 s for rank 2 (process ",
+            rank);
         assert_int_equal(ends[rank].status, PH_ERROR_PEER);
         if (rank != 2)
             assert_ptr_equal(strstr(ends[rank].text, wanted), ends[rank].text);
@@ -105,7 +106,7 @@ static void a_rank_that_is_waited_for_in_vain_hears_it_while_it_computes(void **
     for (size_t rank = 0; rank < WORLD; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_PEER);
         assert_string_equal(ends[rank].text, ends[0].text);
-        assert_non_null(strstr(ends[rank].text, "dense gradients: rank "));
+        assert_non_null(strstr(ends[rank].text, "dense gradients timed out: rank "));
         assert_non_null(strstr(ends[rank].text, " for rank 1 (process"));
         assert_int_equal(ends[rank].speaks, rank == 0);
     }
@@ -132,7 +133,7 @@ static void a_rank_that_does_not_come_to_the_meeting_is_named(void **state)
         assert_false(ends[rank].has_met);
         assert_int_equal(ends[rank].speaks, rank == 0);
         assert_int_equal(ends[rank].status, PH_ERROR_PEER);
-        assert_non_null(strstr(ends[rank].text, "meeting of the ranks: rank "));
+        assert_non_null(strstr(ends[rank].text, "meeting of the ranks timed out: rank "));
         assert_non_null(strstr(ends[rank].text, " for rank 1"));
     }
 }
@@ -181,8 +182,8 @@ static void a_rank_that_does_not_leave_is_waited_for_so_long(void **state)
         leave, NULL, ends);
     for (size_t rank = 0; rank < WORLD; rank++) {
         char wanted[96];
-        snprintf(wanted, sizeof wanted, "the end of the job: rank %zu has waited 0.25 s for rank 2 (process ",
-            rank);
+        snprintf(wanted, sizeof wanted,
+            "the end of the job timed out: rank %zu has waited 0.25 s for rank 2 (process ", rank);
         assert_int_equal(ends[rank].status, PH_ERROR_PEER);
         if (rank != 2)
             assert_ptr_equal(strstr(ends[rank].text, wanted), ends[rank].text);

@@ -121,25 +121,25 @@ static void tasks_that_differ_are_refused_on_all_ranks(void **state)
         [3] = {.task = "phloem train", .has_failed = true}};
     const struct ph_comm_options unnamed[WORLD] = {[1] = {.task = "phloem train"}};
     check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = mixed},
-        "rank 2 runs 'phloem eval', rank 0 'phloem train': start one of them under one mpirun");
+        "rank 2 runs 'phloem eval', but rank 0 runs 'phloem train': start one command with one mpirun");
     check_refusal(&(struct thread_ranks){.world_size = WORLD, .of_rank = unnamed},
-        "rank 1 runs 'phloem train', rank 0 '': start one of them under one mpirun");
+        "rank 1 runs 'phloem train', but rank 0 runs '': start one command with one mpirun");
 }
 
 static void hosts_that_do_not_divide_the_world_are_refused(void **state)
 {
     (void)state;
     check_refusal(&(struct thread_ranks){.world_size = 3, .options = {.ranks_per_host = 2}},
-        "3 ranks are no multiple of ranks_per_host = 2");
+        "the number of ranks, 3, must be a multiple of ranks_per_host = 2");
 }
 
 static void a_timeout_that_is_no_time_is_refused(void **state)
 {
     (void)state;
     check_refusal(&(struct thread_ranks){.world_size = 2, .options = {.timeout_seconds = -1}},
-        "timeout_seconds = -1 is no time to wait");
+        "timeout_seconds must be from 0 to 1e9, not -1");
     check_refusal(&(struct thread_ranks){.world_size = 2, .options = {.timeout_seconds = INFINITY}},
-        "timeout_seconds = inf is no time to wait");
+        "timeout_seconds must be from 0 to 1e9, not inf");
 }
 
 /* A world whose rank r runs on the machine of that letter. */

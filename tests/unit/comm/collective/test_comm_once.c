@@ -129,7 +129,8 @@ static void after_a_failure_the_callers_memory_is_as_it_was(void **state)
             wait_for_rank_one, &way, ends);
         for (size_t rank = 0; rank < 2; rank++) {
             assert_int_equal(ends[rank].status, PH_ERROR_PEER);
-            assert_non_null(strstr(ends[rank].text, "in vain: rank 0 has waited 0.25 s for rank 1 (process"));
+            assert_non_null(
+                strstr(ends[rank].text, "in vain timed out: rank 0 has waited 0.25 s for rank 1 (process"));
         }
     }
 }

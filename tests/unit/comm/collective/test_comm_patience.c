@@ -119,7 +119,7 @@ static void check_wait(bool is_crowded, uint64_t timeout_ns, enum ph__patience_s
     struct thread_rank_end ends[2];
     struct waiting waiting = {is_crowded, timeout_ns, PH_PATIENCE_SPINS};
     char wanted[96];
-    snprintf(wanted, sizeof wanted, "barrier: rank 0 has waited %.3g s for rank 1 (process ",
+    snprintf(wanted, sizeof wanted, "barrier timed out: rank 0 has waited %.3g s for rank 1 (process ",
         (double)timeout_ns * 1e-9);
     thread_ranks_run(&(struct thread_ranks){.world_size = 2}, wait_in_vain, &waiting, ends);
     assert_int_equal(waiting.stage, stage);

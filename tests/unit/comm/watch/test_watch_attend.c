@@ -31,7 +31,7 @@ static void a_death_is_passed_on_while_rank_0_computes(void **state)
     assert_int_equal(notice.rank, 2);
     assert_int_equal(notice.status, PH_ERROR_PEER);
     assert_true(notice.has_died);
-    assert_non_null(strstr(notice.text, "has ended without a word"));
+    assert_non_null(strstr(notice.text, "ended unexpectedly"));
     watch_processes_destroy(all);
 }
 

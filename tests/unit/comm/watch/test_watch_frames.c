@@ -64,7 +64,7 @@ static void a_hello_is_of_a_rank_that_can_come(void **state)
     struct ph__watch_hello hello;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_fails(ph__watch_get_hello(body, write_hello(wrong[i], body), WORLD_SIZE, &hello),
-            PH_ERROR_PEER, "is waited for in a world of 7");
+            PH_ERROR_PEER, "cannot join a world of 7 ranks");
 }
 
 /* ---- notices ---- */
@@ -110,10 +110,10 @@ static void a_notice_is_of_a_rank_that_is_there_and_an_error_that_there_is(void 
     struct ph__comm_notice notice;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_fails(ph__watch_get_notice(body, write_notice(&wrong[i], body), WORLD_SIZE, &notice),
-            PH_ERROR_PEER, "tells of rank");
+            PH_ERROR_PEER, "names rank");
     const size_t size = write_notice(&(struct ph__comm_notice){.status = PH_ERROR_DATA}, body);
     body[2 * sizeof(uint32_t)] = 2; /* neither dead nor alive */
-    assert_fails(ph__watch_get_notice(body, size, WORLD_SIZE, &notice), PH_ERROR_PEER, "tells of rank");
+    assert_fails(ph__watch_get_notice(body, size, WORLD_SIZE, &notice), PH_ERROR_PEER, "names rank");
 }
 
 /* ---- proofs ---- */
@@ -153,7 +153,8 @@ static void an_answer_is_of_rank_0(void **state)
     for (size_t cut = 0; cut < writer.used; cut++)
         assert_fails(ph__watch_get_answer(body, cut, &read), PH_ERROR_PEER, "a message of the watch");
     body[0] = 1;
-    assert_fails(ph__watch_get_answer(body, writer.used, &read), PH_ERROR_PEER, "of rank 1, not of rank 0");
+    assert_fails(
+        ph__watch_get_answer(body, writer.used, &read), PH_ERROR_PEER, "from rank 1, not from rank 0");
 }
 
 int main(void)

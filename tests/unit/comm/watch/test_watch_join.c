@@ -241,7 +241,7 @@ static void whoever_has_another_secret_comes_in_vain(void **state)
     atomic_store(&is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(comer->status, PH_ERROR_PEER);
-    assert_non_null(strstr(comer->text, "rank 1 cannot come to the watch of rank 0 within 0.3 s"));
+    assert_non_null(strstr(comer->text, "rank 1 could not join the watch of rank 0 within 0.3 s"));
     ph__watch_listener_destroy(listener);
     free(comer);
 }
@@ -372,7 +372,7 @@ static void nobody_comes_where_nobody_listens(void **state)
     struct comer *comer = start(1, options_of(1, 2, SOON_MS), &world.invitation);
     wait_for(comer, 1);
     assert_int_equal(comer->status, PH_ERROR_PEER);
-    assert_non_null(strstr(comer->text, "cannot come to the watch of rank 0 within 0.3 s: '"));
+    assert_non_null(strstr(comer->text, "could not join the watch of rank 0 within 0.3 s: '"));
     assert_non_null(strstr(comer->text, "cannot be reached"));
     free(comer);
 }
@@ -385,11 +385,11 @@ static void all_hear_of_a_rank_that_never_comes(void **state)
     const struct ph__watch_options options = options_of(0, world.size, SOON_MS);
     assert_ok(ph__watch_listen(&options, &world.invitation, &listener));
     struct comer *comers = start(2, options_of(0, world.size, LIMIT_MS), &world.invitation);
-    assert_fails(ph__watch_accept(listener, &world.watch), PH_ERROR_PEER, "rank 3 has not come");
+    assert_fails(ph__watch_accept(listener, &world.watch), PH_ERROR_PEER, "rank 3 has not joined");
     wait_for(comers, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(comers[i].status, PH_ERROR_PEER);
-        assert_string_equal(comers[i].text, "rank 3 has not come to the watch of rank 0 within 0.3 s");
+        assert_string_equal(comers[i].text, "rank 3 has not joined the watch of rank 0 within 0.3 s");
     }
     free(comers);
 }
@@ -407,7 +407,7 @@ static void rank_0_may_end_before_all_have_come(void **state)
     wait_for(comer, 1);
     assert_int_equal(comer->status, PH_ERROR_PEER);
     assert_non_null(strstr(comer->text, "rank 0 (process "));
-    assert_non_null(strstr(comer->text, "has ended before all ranks had come"));
+    assert_non_null(strstr(comer->text, "ended before all ranks had joined"));
     free(comer);
 }
 
@@ -439,7 +439,7 @@ static bool has_failed(ph_status status)
 {
     return status == PH_ERROR_MEMORY &&
            strstr(ph_error_text(),
-               "rank 0 needs 580 descriptors in a world of 500 ranks, and may have 500: raise "
+               "rank 0 needs 580 descriptors in a world of 500 ranks, but may open 500: raise "
                "`ulimit -n`") != NULL;
 }
 

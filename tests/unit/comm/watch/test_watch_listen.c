@@ -178,14 +178,14 @@ static void a_rank_that_never_comes_is_named_to_those_who_have(void **state)
 {
     (void)state;
     struct watch_visitor visitor = come_as(2);
-    accept_none("rank 1 has not come to the watch of rank 0 within 0.1 s");
-    assert_hears_notice(&visitor, "rank 1 has not come");
+    accept_none("rank 1 has not joined the watch of rank 0 within 0.1 s");
+    assert_hears_notice(&visitor, "rank 1 has not joined");
 }
 
 static void several_that_never_come_are_counted(void **state)
 {
     (void)state;
-    accept_none("rank 1 has not come to the watch of rank 0 within 0.1 s, nor has another one");
+    accept_none("rank 1 has not joined the watch of rank 0 within 0.1 s, nor has another rank");
 }
 
 static void a_rank_that_ends_before_all_have_come_is_named(void **state)
@@ -195,7 +195,7 @@ static void a_rank_that_ends_before_all_have_come_is_named(void **state)
     watch_visitor_go(&two);
     ph__watch_star_turn(ph__watch_listener_star(listener), 0);
     accept_none("rank 2 (process ");
-    assert_hears_notice(&one, "has ended without a word");
+    assert_hears_notice(&one, "ended unexpectedly");
 }
 
 /* After its proof, too, it is believed only as far as it makes sense. */
@@ -211,7 +211,7 @@ static void a_rank_that_says_nonsense_is_lost(void **state)
     assert_ok(ph__control_stream_flush(two.stream));
     assert_true(watch.look(watch.context, &notice));
     assert_int_equal(notice.rank, 2);
-    assert_non_null(strstr(notice.text, "a frame of type 4 came over the watch"));
+    assert_non_null(strstr(notice.text, "the watch received a frame of the unknown type 4"));
     watch.close(watch.context, false);
     watch_visitor_go(&one);
     watch_visitor_go(&two);

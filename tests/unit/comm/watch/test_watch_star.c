@@ -39,7 +39,7 @@ static void assert_death_of(size_t rank, const struct ph__comm_notice *notice)
     assert_int_equal(notice->status, PH_ERROR_PEER);
     assert_true(notice->has_died);
     assert_memory_equal(notice->text, name, strlen(name));
-    assert_non_null(strstr(notice->text, "has ended without a word"));
+    assert_non_null(strstr(notice->text, "ended unexpectedly"));
 }
 
 static void the_death_of_any_rank_is_told_to_all_others(void **state)

@@ -78,10 +78,11 @@ static void what_is_no_transport_is_refused(void **state)
 {
     (void)state;
     struct ph__transport_choice choice;
-    assert_fails(
-        ph__transport_choose("mpi", &choice), PH_ERROR_USAGE, "transport 'mpi': there are auto, self");
+    assert_fails(ph__transport_choose("mpi", &choice), PH_ERROR_USAGE,
+        "transport must be auto, self, openmpi or mpich, not 'mpi'");
     set("PHLOEM_MPI", "");
-    assert_fails(ph__transport_choose(NULL, &choice), PH_ERROR_USAGE, "PHLOEM_MPI '': there are auto, self");
+    assert_fails(ph__transport_choose(NULL, &choice), PH_ERROR_USAGE,
+        "PHLOEM_MPI must be auto, self, openmpi or mpich, not ''");
 }
 
 static void processes_that_were_not_told_how_to_meet_are_refused(void **state)
@@ -90,7 +91,7 @@ static void processes_that_were_not_told_how_to_meet_are_refused(void **state)
     struct ph__transport_choice choice;
     set("SLURM_STEP_NUM_TASKS", "4");
     assert_fails(ph__transport_choose("auto", &choice), PH_ERROR_USAGE,
-        "SLURM_STEP_NUM_TASKS=4: several processes were started, and not told how to meet: use srun "
+        "SLURM_STEP_NUM_TASKS=4: several processes were started without MPI: use srun "
         "--mpi=pmix");
     assert_choice("self", "self", 0);
     clear_environment(NULL);

@@ -21,7 +21,7 @@ static void a_plugin_that_is_not_there_names_the_folders_and_the_package(void **
     (void)state;
     setenv("PHLOEM_PLUGINS", test_folder(), 1);
     assert_fails(ph__transport_open("openmpi", &transport), PH_ERROR_USAGE, test_folder());
-    assert_non_null(strstr(ph_error_text(), "no libphloem_openmpi.so in "));
+    assert_non_null(strstr(ph_error_text(), "cannot find libphloem_openmpi.so in "));
     assert_non_null(strstr(ph_error_text(), "(Debian's package: libopenmpi-dev)"));
     assert_fails(ph__transport_open("mpich", &transport), PH_ERROR_USAGE, "libmpich-dev");
 }

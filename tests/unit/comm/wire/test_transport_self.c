@@ -95,7 +95,7 @@ static void another_length_is_an_error_of_who_receives(void **state)
     struct ph__transport_request received = receive(3, came, 2), sent = send(3, "long", 4);
     assert_true(is_done(&sent));
     assert_false(transport.test(transport.context, &received, &done, error));
-    assert_string_equal(error, "a message has 4 bytes where 2 were asked for");
+    assert_string_equal(error, "a message has 4 bytes instead of the expected 2");
     assert_string_equal(came, "..");
 }
 
