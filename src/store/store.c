@@ -253,8 +253,8 @@ static ph_status add_parameter(struct ph_store *store, const struct ph__declarat
     size_t elements;
     const size_t num_tensors = declaration->is_table ? declaration->num_slices : 1;
     if (!count_elements(&declaration->shape, &elements))
-        return ph_fail(PH_ERROR_MEMORY, "parameter '%s' is too large: its number of elements overflows",
-            declaration->name);
+        return ph_fail(
+            PH_ERROR_MEMORY, "parameter '%s' is too large: its size in bytes overflows", declaration->name);
     PH_TRY(ph__array_reserve((void **)&store->parameters, &store->parameters_capacity,
         store->num_parameters + 1, sizeof(struct ph_parameter *)));
     PH_TRY(ph__name_index_reserve(&store->parameter_names, store->num_parameters + 1));
