@@ -154,7 +154,7 @@ static const char *meaning_of(
     const bool is_per_rank = (traits & PH_KEY_PER_RANK) != 0 && option->type != PH_OPTION_PATH;
     return ph__arena_printf(arena, "%s%s%s", option->help,
         (traits & PH_KEY_MAY_CHANGE) != 0 ? " May change on resume." : "",
-        is_per_rank ? " Ranks may differ." : "");
+        is_per_rank ? " May differ between ranks." : "");
 }
 
 /* Writes a cell, escaping what Markdown would read as emphasis, a tag or the end of the cell. */
