@@ -12,19 +12,21 @@
 
 static const struct ph__option top_options[] = {
     PH_INTEGER_KEY("seed", struct ph_run_settings, seed, "1", 0, 9007199254740992.0,
-        "Of initial weights, shuffling and dropout."),
+        "Seed of initial weights, shuffling and dropout."),
     PH_INTEGER_KEY("threads", struct ph_run_settings, num_threads, "0", 0, PH_MAX_THREADS,
-        "Threads that compute; 0: as many as this process may run on. The result does not depend on it.",
+        "Number of threads that compute. 0: as many as this process may run on. The result does not depend "
+        "on it.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK),
     PH_CHOICE_KEY("team", struct ph_run_settings, team, "pthread", "pthread|openmp",
-        "What these threads are. pthread: threads that sleep when they are idle, and of which fewer compute "
-        "while others keep a core busy. openmp: those of libgomp. The result does not depend on it.",
+        "Kind of the threads that compute. pthread: threads of Phloem, which sleep when idle; fewer of them "
+        "compute while other processes keep a core busy. openmp: threads of libgomp. The result does not "
+        "depend on it.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK),
 };
 
 static const struct ph__option_table top_table = {
     .section = "",
-    .help = "Keys of the whole job.",
+    .help = "Keys of the whole run.",
     .options = top_options,
     .num_options = sizeof top_options / sizeof *top_options,
     .settings_size = sizeof(struct ph_run_settings),

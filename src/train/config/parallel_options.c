@@ -4,57 +4,61 @@
 
 static const struct ph__option options[] = {
     PH_PATH_KEY("plan", PARALLEL(plan), "auto",
-        "Which rank holds which rows and columns of which table. A plan file (docs/PARALLEL.md); auto: one "
-        "is made from bytes, pooling, nominal bandwidth and memory; none: every rank holds all tables.",
+        "Plan that places rows and columns of tables on ranks. auto: made from the tables' bytes, pooling, "
+        "nominal bandwidths and memory. none: every rank holds all tables. Else: a plan file "
+        "(docs/PARALLEL.md).",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_PER_RANK),
     PH_CHOICE_KEY("sync", PARALLEL(sync), "allreduce", "none|allreduce|hub",
-        "How ranks share the gradients of dense layers. allreduce: all ranks sum them in the order of the "
-        "ranks; hub: parallel.hub does, with the same bits; none: there is one rank.",
+        "Way in which ranks sum the gradients of dense layers. allreduce: among themselves, in the order of "
+        "the ranks. hub: at parallel.hub, with the same bits. none: no sum; for a single rank only.",
         .traits = PH_KEY_MAY_CHANGE),
     PH_TEXT_KEY("transport", PARALLEL(transport), "auto",
-        "What carries messages between ranks: openmpi, mpich, self (one rank); auto: by what has started "
-        "them.",
+        "Carrier of messages between ranks. openmpi, mpich: that MPI. self: one rank, no messages. auto: by "
+        "the launcher that started the processes.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK),
     PH_INTEGER_KEY("ranks_per_host", PARALLEL(ranks_per_host), "0", 0, 65536,
-        "0: ranks are on the hosts that they run on; else as many in a row count as one host.",
+        "Number of consecutive ranks that count as one host. 0: ranks are grouped by the hosts that they run "
+        "on.",
         .traits = PH_KEY_MAY_CHANGE),
     PH_NUMBER_KEY("timeout_seconds", PARALLEL(timeout_seconds), "300", .001, 1e6,
-        "Of every wait for another rank, after which all of them end. Ranks wait for the slowest to write "
-        "its part of a checkpoint.",
+        "Seconds that a rank waits for another one, at most; then all ranks end. It must be longer than the "
+        "slowest rank takes to write its part of a checkpoint.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
     PH_INTEGER_KEY("memory_bytes", PARALLEL(memory_bytes), "0", 0, 9e15,
-        "What a rank may spend on tables and their optimizer's memory: a plan that is made keeps to it, any "
-        "other, and one rank alone, must not take more; 0: no limit, but a plan that is made keeps to each "
-        "rank's share of its machine's memory.",
+        "Bytes that a rank may spend on tables and their optimizer slots. A plan that is made keeps to them; "
+        "any other plan, and a single rank, is refused where it takes more. 0: no limit, except that a plan "
+        "that is made keeps to each rank's share of its machine's memory.",
         .traits = PH_KEY_MAY_CHANGE),
     PH_CHOICE_KEY("forward", PARALLEL(forward), "fp32", "fp32|fp16|bf16|int8",
-        "How pooled vectors travel between ranks. int8: in a byte each, and a scale a vector."),
+        "Number format in which pooled vectors travel between ranks. fp32: exact. fp16, bf16: 16 bits a "
+        "number. int8: 8 bits a number and a scale for each vector."),
     PH_CHOICE_KEY("backward", PARALLEL(backward), "fp32", "fp32|fp16|bf16|int8",
-        "How the gradients of pooled vectors travel between ranks."),
+        "Number format in which gradients of pooled vectors travel between ranks, as in parallel.forward."),
     PH_CHOICE_KEY("dense", PARALLEL(dense), "fp32", "fp32|fp16|bf16|int8",
-        "How the gradients of dense layers travel between ranks. int8: a scale for each 256 of them; not to "
-        "a hub."),
+        "Number format in which gradients of dense layers travel between ranks. fp32, fp16, bf16: as in "
+        "parallel.forward. int8: 8 bits a number and a scale for each 256 numbers; not with sync: hub."),
     PH_INTEGER_KEY("bucket_bytes", PARALLEL(bucket_bytes), "1048576", 1, 1e12,
-        "Gradients of dense layers that are summed over ranks as one, in up to 2048 such buckets.",
+        "Bytes of a bucket: gradients of dense layers that ranks sum at once. There may be at most 2048 "
+        "buckets.",
         .traits = PH_KEY_MAY_CHANGE),
     PH_BOOL_KEY("overlap", PARALLEL(overlap), "true",
-        "Gradients travel between ranks, and are summed, while further ones are computed.",
+        "true: gradients travel between ranks, and are summed, while further ones are computed.",
         .traits = PH_KEY_MAY_CHANGE),
     PH_TEXT_KEY("hub", PARALLEL(hub), "",
-        "Of sync: hub, where phloem hub is ready: host:port, or several that share the work, with commas "
-        "between them. A rank that is alone asks none.",
+        "Address of the hub that sync: hub uses: host:port, or several that share the work, separated by "
+        "commas. A single rank does not use it.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
     PH_PATH_KEY("hub_secret_file", PARALLEL(hub_secret_file), "",
-        "The hub's secret file. Without it the hub listens on the loopback.", .traits = PH_KEY_IS_PLACE),
+        "Secret file of the hub. Empty: the hub has no secret and listens on the loopback.",
+        .traits = PH_KEY_IS_PLACE),
     PH_TEXT_KEY("hub_job", PARALLEL(hub_job), "",
-        "What the hub calls this training, which no other one there may be called. Empty: a name drawn by "
-        "chance.",
+        "Name of this training at the hub, unique there. Empty: a name drawn at random.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME),
 };
 
 const struct ph__option_table ph__parallel_options = {
     .section = "parallel",
-    .help = "Training on several ranks.",
+    .help = "Training on several ranks (docs/PARALLEL.md).",
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct ph_parallel_settings),

@@ -7,16 +7,16 @@
 /* ---- published ---- */
 
 static const struct ph__option published_options[] = {
-    PH_TEXT_KEY("source", PUBLISHED(source), "", "Where the figures are from, as a reader can look them up."),
-    PH_NUMBER_KEY("auc", PUBLISHED(auc), "0", 0, 1, "AUC on the test data. 0: none is known."),
-    PH_NUMBER_KEY("logloss", PUBLISHED(logloss), "0", 0, 100, "Logloss on the test data. 0: none is known."),
+    PH_TEXT_KEY("source", PUBLISHED(source), "", "Source of the figures, precise enough to be looked up."),
+    PH_NUMBER_KEY("auc", PUBLISHED(auc), "0", 0, 1, "Published AUC on the test data. 0: none."),
+    PH_NUMBER_KEY("logloss", PUBLISHED(logloss), "0", 0, 100, "Published logloss on the test data. 0: none."),
     PH_NUMBER_KEY("bar_auc", PUBLISHED(bar_auc), "0", 0, 1,
-        "The test AUC that whoever wrote the config wants the mean over seeds to reach. 0: none."),
+        "Test AUC that the mean over seeds should reach; phloem compare says whether it did. 0: none."),
 };
 
 const struct ph__option_table ph__published_options = {
     .section = "published",
-    .help = "Figures that phloem compare sets beside its own. Nothing is learnt from them.",
+    .help = "Published figures that phloem compare shows beside its own. Training does not use them.",
     .options = published_options,
     .num_options = sizeof published_options / sizeof *published_options,
     .settings_size = sizeof(struct ph__published_settings),
@@ -26,20 +26,24 @@ const struct ph__option_table ph__published_options = {
 /* ---- tune ---- */
 
 static const struct ph__option range_options[] = {
-    PH_TEXT_KEY("key", RANGE(key), NULL, "Which key of the config is varied: optimizer.embedding_l2."),
-    PH_NUMBER_KEY("min", RANGE(min), "0", 0, 0, "Least value; with max in the place of values."),
+    PH_TEXT_KEY("key", RANGE(key), NULL, "Key of the config that is varied, such as optimizer.embedding_l2."),
+    PH_NUMBER_KEY(
+        "min", RANGE(min), "0", 0, 0, "Least value. min and max are given together, or values instead."),
     PH_NUMBER_KEY("max", RANGE(max), "0", 0, 0, "Greatest value."),
     PH_CHOICE_KEY("scale", RANGE(scale), "linear", "linear|log",
-        "log: the logarithm of the value is drawn evenly, so that each power of ten gets its share."),
-    PH_CHOICE_KEY("kind", RANGE(kind), "number", "number|integer", "number: four digits that count."),
+        "Scale on which values are drawn evenly. linear: the value itself. log: its logarithm, so that each "
+        "power of ten gets an equal share; min is above 0."),
+    PH_CHOICE_KEY("kind", RANGE(kind), "number", "number|integer",
+        "Kind of the values between min and max. number: rounded to four significant digits. integer: whole "
+        "numbers."),
     PH_TEXTS_KEY("values", RANGE(values), "",
-        "The values themselves, in the place of min and max: one is drawn, each as often as the others. A "
-        "list is written as one text: \"400,400\"."),
+        "List of values, instead of min and max; each is drawn equally often. A list is written as one text: "
+        "\"400,400\"."),
 };
 
 static const struct ph__option_table range_table = {
     .section = "tune.ranges",
-    .help = "One key and what it may be.",
+    .help = "A key that is varied, and its values.",
     .options = range_options,
     .num_options = sizeof range_options / sizeof *range_options,
     .settings_size = sizeof(struct ph__range_settings),
@@ -47,27 +51,29 @@ static const struct ph__option_table range_table = {
 
 static const struct ph__option tune_options[] = {
     PH_CHOICE_KEY("search", TUNE(search), "random", "random|halving",
-        "random: each candidate is trained to its end. halving: all are trained for min_epochs epochs, the "
-        "best part goes on for eta times as many, and so on up to train.epochs."),
+        "Search method. random: trains each candidate to its end. halving: trains all candidates for "
+        "min_epochs epochs, goes on with the best one in eta for eta times as many, and so on up to "
+        "train.epochs."),
     PH_INTEGER_KEY("runs", TUNE(runs), "20", 1, 10000,
-        "Trainings at most; that of a candidate that goes on is the same one. Among the candidates is the "
-        "config as it is."),
+        "Maximum number of trainings, tune.seeds for each candidate; a candidate that goes on counts once. "
+        "The first candidate is the config as it is."),
     PH_NUMBER_KEY("minutes", TUNE(minutes), "0", 0, 1e6,
-        "After so long nothing further is begun; a further call goes on. 0: no limit."),
+        "Minutes after which no further training begins; the same command goes on later. 0: no limit."),
     PH_INTEGER_KEY("seeds", TUNE(seeds), "1", 1, 100,
-        "Trainings of one candidate, with the config's seed and those that follow it; their mean counts."),
-    PH_INTEGER_KEY("seed", TUNE(seed), "1", 0, 9007199254740992.0, "Of the candidates."),
+        "Trainings of each candidate, with the config's seed and the seeds after it; their mean counts."),
+    PH_INTEGER_KEY("seed", TUNE(seed), "1", 0, 9007199254740992.0, "Seed that candidates are drawn by."),
     PH_CHOICE_KEY("metric", TUNE(metric), "selection", "selection|auc|logloss",
-        "What of data.valid decides between candidates. selection: as train.selection."),
-    PH_INTEGER_KEY("eta", TUNE(eta), "3", 2, 100,
-        "halving: of so many candidates one goes on, for so many times the epochs."),
-    PH_INTEGER_KEY("min_epochs", TUNE(min_epochs), "1", 1, 1e6, "halving: epochs of every candidate."),
-    PH_RECORDS_KEY("ranges", TUNE(ranges), "", &range_table, "What is varied."),
+        "Metric on data.valid that decides between candidates. selection: that of train.selection. auc: the "
+        "highest. logloss: the lowest."),
+    PH_INTEGER_KEY(
+        "eta", TUNE(eta), "3", 2, 100, "halving: one in eta candidates goes on, for eta times the epochs."),
+    PH_INTEGER_KEY("min_epochs", TUNE(min_epochs), "1", 1, 1e6, "halving: epochs that every candidate gets."),
+    PH_RECORDS_KEY("ranges", TUNE(ranges), "", &range_table, "Keys that are varied, and their values."),
 };
 
 const struct ph__option_table ph__tune_options = {
     .section = "tune",
-    .help = "What phloem tune tries, and how much of it.",
+    .help = "Search of phloem tune: keys, method and budget.",
     .options = tune_options,
     .num_options = sizeof tune_options / sizeof *tune_options,
     .settings_size = sizeof(struct ph__tune_settings),
