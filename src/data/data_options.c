@@ -15,50 +15,57 @@
 
 static const struct ph__option field_options[] = {
     PH_TEXT_KEY("name", FIELD(name), NULL,
-        "Column of the file. A name that ends in '*' stands for every column that starts so and has  no "
-        "entry of its own; \"*\" is all the rest."),
+        "Name of the column in the file. A name that ends in '*' stands for every column that starts so and "
+        "has no entry of its own; \"*\" stands for all other columns."),
     PH_TEXT_KEY("from", FIELD(from), "",
-        "Column of the file that this feature is made of, where the name is the feature's own: several "
-        "features of one column."),
+        "Column of the file that the feature is made of, where it differs from name: one column can give "
+        "several features. Empty: the column called name."),
     PH_CHOICE_KEY("kind", FIELD(kind), NULL, PH_FIELD_KIND_WORDS,
-        "What the column is. Several labels are several tasks; at most one weight and one group."),
+        "Content of the column. label: number from 0 to 1; several labels are several tasks. id: ids of a "
+        "sparse feature. dense: number. weight: weight of the sample; at most one column. group: group of "
+        "the grouped AUC; at most one column. ignore: not read."),
     PH_CHOICE_KEY("encoding", FIELD(encoding), "inherit", PH_ENCODING_WORDS "|inherit",
-        "How an id becomes a row of its table: the number itself, its place in a vocabulary built from the "
-        "training file, a hash, or the bucket that a number falls into. log_bucket: counts up to 2 as they "
-        "are, larger ones by ln(x)^2, rounded down. inherit: data.encoding."),
+        "Mapping from an id to a row of its table. raw: the number itself. vocabulary: its place in a "
+        "vocabulary learnt from the training file. hash: a hash of its text. bucket: the bucket that the "
+        "number falls into; see buckets and boundaries. log_bucket: counts up to 2 as they are, larger ones "
+        "as ln(x)^2, rounded down. inherit: data.encoding."),
     PH_INTEGER_KEY("rows", FIELD(rows), "0", 0, MAX_TABLE_ROWS,
         "Rows of the table of a raw or hashed id field. 0: data.rows."),
     PH_INTEGER_KEY("min_count", FIELD(min_count), "0", 0, 1e9,
-        "An id seen less often in the training file shares row 0. 0: data.min_count."),
-    PH_INTEGER_KEY("hash_seed", FIELD(hash_seed), "-1", -1, 9e15, "Seed of the hash. -1: data.hash_seed."),
-    PH_TEXT_KEY("shares", FIELD(shares), "",
-        "Of an id: the id field whose rows of the table it shares, and so encoding, vocabulary, rows and "
-        "hash. An id then has one vector in both, as the items of a history and the item in question should, "
-        "and a vocabulary counts the ids of both."),
-    PH_BOOL_KEY("list", FIELD(is_list), "false",
-        "The cell holds any number of ids, separated by data.list_separator (multi-hot)."),
-    PH_BOOL_KEY("weighted", FIELD(is_weighted), "false",
-        "Of a list: ids are written id:weight, and vectors are multiplied by the weight before pooling; a "
-        "mean still divides by the number of ids."),
-    PH_CHOICE_KEY("part", FIELD(part), "whole", PH_TIME_COMPONENT_WORDS,
-        "Of an id that is a time, written YYMMDDHH or YYYY-MM-DD HH:MM:SS: what becomes the id in its "
-        "place."),
-    PH_INTEGER_KEY("buckets", FIELD(num_buckets), "0", 0, 4096,
-        "Of encoding bucket: so many, bounded by quantiles of the training file."),
-    PH_TEXT_KEY("boundaries", FIELD(boundaries), "",
-        "Of encoding bucket, in place of buckets: \"1, 2.5, 10\", numbers that grow. A value on one falls "
-        "above it."),
+        "Least number of times that an id of a vocabulary occurs in the training file; rarer ids share row "
+        "0. 0: data.min_count."),
     PH_INTEGER_KEY(
-        "max_length", FIELD(max_length), "0", 0, 1e6, "Ids kept of a list, from its start. 0: all."),
-    PH_BOOL_KEY("group", FIELD(is_group), "false", "Grouped AUC groups by this id field."),
+        "hash_seed", FIELD(hash_seed), "-1", -1, 9e15, "Seed of the hash of ids. -1: data.hash_seed."),
+    PH_TEXT_KEY("shares", FIELD(shares), "",
+        "Name of the id field whose table rows this id field uses, with its encoding, vocabulary and hash. "
+        "An id then has one vector in both, as items of a history and the target item should; a vocabulary "
+        "counts the ids of both. Empty: rows of its own."),
+    PH_BOOL_KEY("list", FIELD(is_list), "false",
+        "true: a cell holds any number of ids, separated by data.list_separator (multi-hot)."),
+    PH_BOOL_KEY("weighted", FIELD(is_weighted), "false",
+        "true: ids of the list are written id:weight, and their vectors are multiplied by the weights before "
+        "pooling; a mean still divides by the number of ids."),
+    PH_CHOICE_KEY("part", FIELD(part), "whole", PH_TIME_COMPONENT_WORDS,
+        "Part of a time that becomes the id; times are written YYMMDDHH or YYYY-MM-DD HH:MM:SS. whole: the "
+        "cell as it is. hour: 0 to 23. weekday: 0 (Monday) to 6. weekend: 1 on Saturday and Sunday, else 0."),
+    PH_INTEGER_KEY("buckets", FIELD(num_buckets), "0", 0, 4096,
+        "Number of buckets of encoding bucket, bounded by quantiles of the training file. 0: boundaries "
+        "bound them."),
+    PH_TEXT_KEY("boundaries", FIELD(boundaries), "",
+        "Boundaries between the buckets of encoding bucket, instead of buckets: ascending numbers such as "
+        "\"1, 2.5, 10\". A value equal to a boundary falls into the bucket above it."),
+    PH_INTEGER_KEY("max_length", FIELD(max_length), "0", 0, 1e6,
+        "Greatest number of ids of a list; further ids are dropped from its end. 0: no limit."),
+    PH_BOOL_KEY(
+        "group", FIELD(is_group), "false", "true: this id field also is the group of the grouped AUC."),
     PH_CHOICE_KEY("transform", FIELD(transform), "none", PH_TRANSFORM_WORDS,
-        "Of a dense value x. log1p: log(1 + max(x, 0)), for counts. standardise: less the mean of the "
-        "training file, divided by the standard deviation; a blank becomes 0. log1p_standardise: both, in "
-        "this order."),
+        "Transform of a dense value x. none: x. log1p: log(1 + max(x, 0)), for counts. standardise: x less "
+        "the mean of the training file, divided by its standard deviation; a blank cell becomes 0. "
+        "log1p_standardise: log1p, then standardise."),
     PH_NUMBER_KEY("missing", FIELD(missing), "0", -1e30, 1e30,
-        "What a blank dense cell stands for, before the transform."),
+        "Value of a blank dense cell, before the transform; not with standardise."),
     PH_BOOL_KEY("missing_indicator", FIELD(has_indicator), "false",
-        "Of a dense field: adds a dense feature NAME.missing, 1 where the cell is blank, else 0."),
+        "true: adds a dense feature NAME.missing, 1 where the cell of this dense field is blank, else 0."),
 };
 
 static const struct ph__option_table field_table = {
@@ -71,68 +78,70 @@ static const struct ph__option_table field_table = {
 
 static const struct ph__option data_options[] = {
     PH_PATH_KEY("train", DATA(paths.train), "",
-        "Training file, plain, .gz or .zst, or a pattern (day_*.tsv) of several, or - for standard input, "
-        "read once. Vocabularies are built from it alone.",
+        "Training file, plain, .gz or .zst; a pattern of several (day_*.tsv); or - for standard input, read "
+        "once. Vocabularies are built from these rows alone.",
         .traits = PH_KEY_IS_PLACE),
-    PH_PATH_KEY("valid", DATA(paths.valid), "", "Validation file: model selection and early stopping.",
+    PH_PATH_KEY("valid", DATA(paths.valid), "", "Validation file, for model selection and early stopping.",
         .traits = PH_KEY_IS_PLACE),
-    PH_PATH_KEY("test", DATA(paths.test), "", "Test file, evaluated once with the best model.",
+    PH_PATH_KEY("test", DATA(paths.test), "", "Test file, evaluated once, with the best model.",
         .traits = PH_KEY_IS_PLACE),
     PH_PATH_KEY("prepared", DATA(prepared), "",
-        "Folder that phloem prepare has made. Its splits are train, valid and test where those are not "
-        "given, or are the files that it was made of; another valid or test file is read by its encoder, "
-        "another train file is refused. Its encoder goes before all that says here how to encode.",
+        "Folder made by phloem prepare. Its splits are train, valid and test where these are not given or "
+        "name the files that it was made from. Another valid or test file is read with its encoder; another "
+        "train file is refused. Its encoder replaces all keys that say how to encode.",
         .traits = PH_KEY_IS_PLACE | PH_KEY_NO_ENCODING),
     PH_CHOICE_KEY("format", DATA(format), "csv", PH_DATA_FORMAT_WORDS,
-        "csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to I13, C1 to C26, "
-        "tabs, no header. avazu: the contest's CSV. libsvm: label id:value ... libffm: label field:id:value "
-        "... npy: arrays, as MLPerf lays out multi-hot Criteo. arrow: batches that a program hands over."),
-    PH_TEXT_KEY(
-        "separator", DATA(separator), "", "One character between cells, where it is not the format's."),
-    PH_TEXT_KEY("list_separator", DATA(list_separator), "|", "One character between the ids of a list."),
+        "Format of the files. csv: commas, double quotes allowed. tsv: tabs, no quotes. criteo: label, I1 to "
+        "I13, C1 to C26, tabs, no header. avazu: CSV of the Avazu contest. libsvm: label id:value ... "
+        "libffm: label field:id:value ... npy: NumPy arrays, as MLPerf stores multi-hot Criteo. arrow: "
+        "record batches that a program passes."),
+    PH_TEXT_KEY("separator", DATA(separator), "",
+        "Character that separates cells. Empty: comma or tab, by data.format."),
+    PH_TEXT_KEY("list_separator", DATA(list_separator), "|", "Character that separates the ids of a list."),
     PH_BOOL_KEY("has_header", DATA(has_header), "true",
-        "The first line names the columns. Without it data.fields lists every column in order. Criteo files "
-        "have none, Avazu's must have one."),
+        "true: the first line of a csv or tsv file names the columns. false: data.fields lists all columns "
+        "in order. criteo never has a header, avazu always."),
     PH_CHOICE_KEY("encoding", DATA(encoding), "vocabulary", PH_ENCODING_WORDS,
-        "Of id fields that do not say their own."),
+        "Encoding of id fields without one of their own; the words are explained at data.fields[].encoding."),
     PH_INTEGER_KEY("rows", DATA(rows), "0", 0, MAX_TABLE_ROWS,
-        "Table rows of raw and hashed id fields that do not say their own."),
+        "Table rows of raw and hashed id fields without rows of their own."),
     PH_INTEGER_KEY("min_count", DATA(min_count), "1", 1, 1e9,
-        "Minimum count of vocabulary fields that do not say their own."),
+        "Least count of an id in vocabularies without a min_count of their own."),
     PH_INTEGER_KEY(
-        "hash_seed", DATA(hash_seed), "0", 0, 9e15, "Seed of hashed fields that do not say their own."),
+        "hash_seed", DATA(hash_seed), "0", 0, 9e15, "Seed of hashed id fields without one of their own."),
     PH_RECORDS_KEY("fields", DATA(fields), "", &field_table,
-        "The schema: one entry a column. Format criteo has one of its own."),
+        "Schema: one entry for each column. criteo, avazu, libsvm and libffm have a built-in one, in which "
+        "entries replace columns."),
     PH_INTEGER_KEY("num_fields", DATA(num_fields), "0", 0, 4096,
-        "Of format libffm: fields of a row. 0: counted in the training file."),
+        "Number of fields in a row of format libffm. 0: counted in the training file."),
     PH_INTEGER_KEY("max_bad_rows", DATA(reading.max_bad_rows), "0", 0, 9e15,
-        "Bad rows of a file, or of all files of a pattern, that are left out and counted; one more ends the "
-        "run. Predictions leave none out.",
+        "Number of bad rows of a file, or of all files of a pattern, that are left out and counted; one more "
+        "ends the run. Predictions leave none out. A resumed training may only raise it.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_ENCODING),
     PH_NUMBER_KEY("negative_rate", DATA(reading.negative_rate), "1", 1e-6, 1,
-        "Of the training rows whose label is 0 this share is learnt from, others every epoch. Predictions "
-        "are corrected for it: odds times the rate, in evaluation, prediction, sessions and ONNX alike. "
-        "Needs a single label.",
+        "Share of the training rows with label 0 that an epoch learns from, drawn anew each epoch. All "
+        "scores are corrected for it (odds times the rate), in evaluation, prediction, sessions and ONNX. "
+        "Requires a single label.",
         .traits = PH_KEY_OF_MODEL | PH_KEY_NO_ENCODING),
     PH_BOOL_KEY("shuffle", DATA(reading.is_shuffled), "true",
-        "Training rows in a new order every epoch, by the seed.", .traits = PH_KEY_NO_ENCODING),
+        "true: training rows come in a new order each epoch, by seed.", .traits = PH_KEY_NO_ENCODING),
     PH_INTEGER_KEY("shuffle_bytes", DATA(reading.shuffle_bytes), "33554432", 65536, 1e12,
-        "Memory of encoded rows to shuffle within; a file that fits is shuffled as a whole.",
+        "Bytes of encoded rows within which rows are shuffled; a file that fits is shuffled as a whole.",
         .traits = PH_KEY_NO_ENCODING),
     PH_INTEGER_KEY("shuffle_lanes", DATA(reading.shuffle_lanes), "1", 1, 65536,
-        "Of prepared data: its blocks are dealt anew every epoch to so many lanes, each shuffled within its "
-        "share of data.shuffle_bytes, and a batch takes as much from each. As many lanes as ranks, or a "
-        "multiple: each rank decodes only its own. The order of the rows depends on the lanes, not on the "
-        "ranks.",
+        "Number of lanes for shuffling prepared data. Blocks are dealt to the lanes anew each epoch; each "
+        "lane is shuffled within its share of data.shuffle_bytes, and a batch takes equally many rows from "
+        "each. With a multiple of the number of ranks each rank decodes only its own lanes. The order "
+        "depends on the lanes, not on the ranks.",
         .traits = PH_KEY_NO_ENCODING),
     PH_INTEGER_KEY("prefetch", DATA(reading.num_prefetched), "2", 0, 64,
-        "Batches made ahead by a thread of their own. 0: none, no thread.",
+        "Number of batches that a separate thread makes ahead. 0: no such thread.",
         .traits = PH_KEY_MAY_CHANGE | PH_KEY_NO_OUTCOME | PH_KEY_PER_RANK | PH_KEY_NO_ENCODING),
 };
 
 const struct ph__option_table ph__data_options = {
     .section = "data",
-    .help = "Where the rows are and what their columns mean.",
+    .help = "Files of rows, their format and their columns.",
     .options = data_options,
     .num_options = sizeof data_options / sizeof data_options[0],
     .settings_size = sizeof(struct ph_data_settings),

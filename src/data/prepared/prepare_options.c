@@ -9,20 +9,21 @@
 
 static const struct ph__option prepare_options[] = {
     PH_INTEGER_KEY("part_bytes", struct ph_prepare_settings, part_bytes, "268435456", 4096, 1e12,
-        "Text of one part of a prepared data set, after decompression: what an interrupted preparation loses "
-        "at most for each thread, and what threads work on beside each other in a plain file."),
+        "Bytes of text, after decompression, in one part of prepared data. An interrupted preparation loses "
+        "at most one part for each thread; threads work on different parts of a plain file."),
     PH_INTEGER_KEY("block_rows", struct ph_prepare_settings, block_rows, "1024", 1, PH_BLOCK_MAX_ROWS,
-        "Rows of a block, which is read as a whole. Shuffling draws blocks into data.shuffle_bytes: smaller "
-        "ones mix data that lie in some order better, larger ones are a little smaller and faster."),
+        "Rows of a block, the unit of reading. Shuffling fills data.shuffle_bytes with randomly drawn "
+        "blocks: smaller blocks mix sorted data better; larger ones are a little smaller on disk and "
+        "faster."),
     PH_INTEGER_KEY("vocabulary_bytes", struct ph_prepare_settings, vocabulary_bytes, "1073741824", 65536,
         1e12,
-        "Memory for the ids of vocabularies while they are learnt, for all threads together; what does not "
-        "fit waits on disk. The ids that stay, those of min_count, must fit in it."),
+        "Bytes of memory, all threads together, for ids while vocabularies are learnt; more ids wait on "
+        "disk. The ids that reach min_count must fit."),
 };
 
 const struct ph__option_table ph__prepare_options = {
     .section = "prepare",
-    .help = "How phloem prepare cuts the data.",
+    .help = "Sizes that phloem prepare works with.",
     .options = prepare_options,
     .num_options = sizeof prepare_options / sizeof *prepare_options,
     .settings_size = sizeof(struct ph_prepare_settings),
