@@ -16,17 +16,18 @@ struct autoint_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGER_KEY("layers", FIELD(layers), "2", 1, 64,
-        "Attention layers. hidden_units are those of the perceptron beside them; none: attention alone."),
+        "Number of attention layers. hidden_units: the perceptron beside them; none: attention alone."),
     PH_INTEGER_KEY("attention_dim", FIELD(attention_dim), "32", 1, 65536,
-        "Width of a field's vector behind a layer, all heads together."),
-    PH_INTEGER_KEY(
-        "heads", FIELD(heads), "2", 1, 1024, "Attention heads; attention_dim is a multiple of it."),
+        "Width of a field's vector after each attention layer, all heads together."),
+    PH_INTEGER_KEY("heads", FIELD(heads), "2", 1, 1024,
+        "Number of attention heads; attention_dim must be a multiple of it."),
     PH_BOOL_KEY("scale", FIELD(has_scale), "true",
-        "Products of queries and keys are divided by the root of a head's width."),
+        "true: products of queries and keys are divided by the square root of a head's width."),
     PH_BOOL_KEY("residual", FIELD(has_residual), "true",
-        "A layer's input is added to its output, through a matrix where the widths differ."),
-    PH_BOOL_KEY("layer_norm", FIELD(has_norm), "true", "Layer norm behind each layer, before the rectifier."),
-    PH_BOOL_KEY("linear_part", FIELD(has_linear_term), "false", "Logistic regression beside the rest."),
+        "true: the input of each layer is added to its output, through a matrix where their widths differ."),
+    PH_BOOL_KEY("layer_norm", FIELD(has_norm), "true", "true: layer norm after each layer, before its ReLU."),
+    PH_BOOL_KEY(
+        "linear_part", FIELD(has_linear_term), "false", "true: adds logistic regression to the logit."),
 };
 
 static const struct ph__option_table keys = {
@@ -90,8 +91,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_autoint = {
-    .description =
-        "AutoInt: multi-head self-attention over fields, with hidden_units a perceptron beside it (AutoInt+)",
+    .description = "AutoInt: multi-head self-attention over fields; with hidden_units also a perceptron "
+                   "beside it (AutoInt+)",
     .keys = &keys,
     .build = build,
 };

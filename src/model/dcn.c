@@ -10,7 +10,7 @@ struct dcn_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGER_KEY("layers", struct dcn_keys, layers, "3", 1, 64,
-        "Cross layers. hidden_units are those of the perceptron beside them; none: cross layers alone."),
+        "Number of cross layers. hidden_units: the perceptron beside them; none: cross layers alone."),
 };
 
 static const struct ph__option_table keys = {
@@ -49,7 +49,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_dcn = {
-    .description = "DCN: cross layers of one weight vector each beside a multi-layer perceptron",
+    .description = "DCN: cross layers with one weight vector each, beside a multi-layer perceptron",
     .keys = &keys,
     .build = build,
 };

@@ -16,17 +16,17 @@ struct dcn_v2_keys {
 };
 
 static const struct ph__option options[] = {
-    PH_INTEGER_KEY("layers", struct dcn_v2_keys, layers, "3", 1, 64, "Cross layers."),
+    PH_INTEGER_KEY("layers", struct dcn_v2_keys, layers, "3", 1, 64, "Number of cross layers."),
     PH_INTEGER_KEY("rank", struct dcn_v2_keys, rank, "0", 0, 65536,
-        "Of each cross layer's matrix, W = U V^T; 0: W is whole."),
+        "Rank of the matrix of each cross layer, W = U V^T. 0: W is a full matrix."),
     PH_CHOICE_KEY("structure", struct dcn_v2_keys, structure, "parallel", "parallel|stacked",
-        "Where the perceptron of hidden_units stands: beside the cross layers, or on top of them. Without "
-        "hidden_units there are cross layers alone."),
+        "Place of the perceptron of hidden_units. parallel: beside the cross layers. stacked: on top of "
+        "them. Without hidden_units there are cross layers alone."),
 };
 
 static const struct ph__option_table keys = {
     .section = "model.dcn_v2",
-    .help = "Keys of DCN-V2. With bottom_units, dense features go through a perceptron to one vector of "
+    .help = "Keys of DCN-V2. With bottom_units, a perceptron turns the dense features into one vector of "
             "embedding_dim.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
@@ -85,7 +85,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 
 const struct ph__model ph__model_dcn_v2 = {
     .description =
-        "DCN-V2: cross layers of whole or low-rank matrices, a perceptron beside or on top of them",
+        "DCN-V2: cross layers of full or low-rank matrices, with a perceptron beside or on top of them",
     .keys = &keys,
     .build = build,
 };

@@ -27,22 +27,22 @@ struct dhen_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGER_KEY("layers", FIELD(layers), "2", 1, 64,
-        "DHEN layers. hidden_units are those of the perceptron over the last one."),
+        "Number of DHEN layers. hidden_units: the perceptron over the last one."),
     PH_TEXTS_KEY("modules", FIELD(modules), "dot,attention,convolution,linear,cross",
-        "Interaction modules of each layer, of dot, attention, convolution, linear and cross, separated by "
-        "commas; one may come more than once."),
+        "Interaction modules of each layer, separated by commas: dot, attention, convolution, linear, cross; "
+        "a module may occur more than once."),
     PH_CHOICE_KEY("ensemble", FIELD(ensemble), "concat", "concat|sum|weighted",
-        "How the modules' vectors become the layer's: one below the other, their sum, or their sum with "
-        "learnt weights."),
-    PH_INTEGER_KEY("outputs", FIELD(outputs), "4", 1, 65536, "Vectors that each module makes."),
-    PH_INTEGER_KEY(
-        "heads", FIELD(heads), "1", 1, 1024, "attention: heads; embedding_dim is a multiple of it."),
-    PH_INTEGER_KEY("channels", FIELD(channels), "4", 1, 1024, "convolution: kernels."),
+        "Combination of the modules' vectors into the layer's. concat: one below the other. sum: their sum. "
+        "weighted: their sum with learnt weights."),
+    PH_INTEGER_KEY("outputs", FIELD(outputs), "4", 1, 65536, "Number of vectors that each module makes."),
+    PH_INTEGER_KEY("heads", FIELD(heads), "1", 1, 1024,
+        "attention: number of heads; embedding_dim must be a multiple of it."),
+    PH_INTEGER_KEY("channels", FIELD(channels), "4", 1, 1024, "convolution: number of kernels."),
     PH_INTEGER_KEY("kernel", FIELD(kernel), "3", 1, 63,
-        "convolution: extent of a kernel in vectors and in dimensions; odd."),
+        "convolution: extent of a kernel, in vectors and in dimensions; an odd number."),
     PH_BOOL_KEY("layer_norm", FIELD(layer_norm), "true",
-        "Layer norm of the vectors that a layer gives. It makes them independent of how large embeddings "
-        "are, and so takes its effect from embedding_l2."),
+        "true: layer norm of the vectors that a layer makes. They then do not depend on the size of "
+        "embeddings, so that embedding_l2 loses its effect."),
 };
 
 static const struct ph__option_table keys = {

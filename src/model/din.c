@@ -18,13 +18,14 @@ struct din_keys {
 #define FIELD(member) struct din_keys, member
 
 static const struct ph__option options[] = {
-    PH_TEXTS_KEY(
-        "targets", FIELD(targets), "", "Names of id features, each the target of one of the histories."),
+    PH_TEXTS_KEY("targets", FIELD(targets), "",
+        "Names of id features: the target of each history, in the order of histories."),
     PH_TEXTS_KEY("histories", FIELD(histories), "",
-        "Names of as many id features of lists. None: all features are pooled alike, the paper's base "
-        "model."),
+        "Names of id features that are lists, one for each target. Empty: all features are pooled alike, the "
+        "paper's base model."),
     PH_INTEGERS_KEY("attention_units", FIELD(attention_units), "32", 1, 1048576,
-        "Widths of the hidden layers that weigh an item. hidden_units are those of the perceptron on top."),
+        "Widths of the hidden layers of the perceptron that weighs an item of a history. hidden_units: the "
+        "perceptron on top."),
 };
 
 static const struct ph__option_table keys = {
@@ -159,7 +160,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_din = {
-    .description = "deep interest network: histories weighed by what they say of their target",
+    .description = "DIN, deep interest network: histories pooled with weights that depend on their target",
     .keys = &keys,
     .build = build,
 };

@@ -20,6 +20,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_dlrm = {
-    .description = "DLRM: perceptron over dense features, interaction with the embeddings, perceptron on top",
+    .description =
+        "DLRM: perceptron over the dense features, interaction with the embeddings, perceptron on top",
     .build = build,
 };

@@ -11,6 +11,6 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_dnn = {
-    .description = "multi-layer perceptron over all embeddings side by side",
+    .description = "multi-layer perceptron over all features side by side",
     .build = build,
 };

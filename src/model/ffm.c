@@ -18,6 +18,6 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_ffm = {
-    .description = "field-aware factorisation machine: an id has a vector towards each field",
+    .description = "field-aware factorisation machine: an id has one vector for each field",
     .build = build,
 };

@@ -17,15 +17,18 @@ struct finalmlp_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGERS_KEY("first_units", FIELD(first_units), "64,64", 1, 1048576,
-        "Widths of the first stream's hidden layers."),
-    PH_INTEGERS_KEY("second_units", FIELD(second_units), "32,32", 1, 1048576, "Of the second stream's."),
+        "Widths of the hidden layers of the first stream."),
+    PH_INTEGERS_KEY("second_units", FIELD(second_units), "32,32", 1, 1048576,
+        "Widths of the hidden layers of the second stream."),
     PH_INTEGER_KEY("heads", FIELD(heads), "1", 1, 4096,
-        "Heads of the bilinear head; the last width of either stream is a multiple of it."),
+        "Number of heads of the bilinear layer over both streams; the last width of each stream must be a "
+        "multiple of it."),
     PH_TEXTS_KEY("first_context", FIELD(first_context), "",
-        "Names of id features that make the first stream's gate; none: it has no gate."),
-    PH_TEXTS_KEY("second_context", FIELD(second_context), "", "Of the second stream's."),
+        "Names of the id features that the gate of the first stream reads. Empty: no gate."),
+    PH_TEXTS_KEY("second_context", FIELD(second_context), "",
+        "Names of the id features that the gate of the second stream reads. Empty: no gate."),
     PH_INTEGERS_KEY("gate_units", FIELD(gate_units), "64", 1, 1048576,
-        "Widths of the hidden layers of a gate's perceptron."),
+        "Widths of the hidden layers of the perceptron in a gate."),
 };
 
 static const struct ph__option_table keys = {
@@ -101,7 +104,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_finalmlp = {
-    .description = "FinalMLP: two gated perceptrons and a bilinear head over both",
+    .description = "FinalMLP: two gated perceptrons and a bilinear layer over both",
     .keys = &keys,
     .build = build,
 };

@@ -19,13 +19,14 @@ struct finalnet_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGERS_KEY("first_units", struct finalnet_keys, first_units, "64,64,64", 1, 1048576,
-        "Widths of the layers of the first block; even ones where residual is concat."),
+        "Widths of the layers of the first block; even numbers where residual is concat."),
     PH_INTEGERS_KEY("second_units", struct finalnet_keys, second_units, "64,64,64", 1, 1048576,
-        "Of the second block, which sees the fields without their gate; none: there is one block."),
+        "Widths of the layers of the second block, which reads the fields without their gate. Empty: one "
+        "block."),
     PH_BOOL_KEY("field_gate", struct finalnet_keys, has_field_gate, "true",
-        "The first block reads the fields' vectors and, beside them, these times a gate."),
+        "true: the first block reads the fields' vectors twice, as they are and multiplied by a gate."),
     PH_CHOICE_KEY("residual", struct finalnet_keys, residual, "concat", "concat|sum",
-        "How a layer's product joins its linear part: [h2, h1 * h2] or h2 + h1 * h2."),
+        "Combination of a layer's product with its linear part. concat: [h2, h1 * h2]. sum: h2 + h1 * h2."),
 };
 
 static const struct ph__option_table keys = {
@@ -112,7 +113,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_finalnet = {
-    .description = "FinalNet: blocks of factorised interaction layers that teach one another",
+    .description =
+        "FinalNet: blocks of factorised interaction layers, trained also on their common prediction",
     .keys = &keys,
     .build = build,
 };

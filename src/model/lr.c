@@ -9,6 +9,6 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_lr = {
-    .description = "logistic regression: one weight an id",
+    .description = "logistic regression: one weight for each id",
     .build = build,
 };

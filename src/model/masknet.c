@@ -18,16 +18,16 @@ struct masknet_keys {
 
 static const struct ph__option options[] = {
     PH_CHOICE_KEY("structure", struct masknet_keys, structure, "parallel", "parallel|serial",
-        "parallel: blocks side by side and the perceptron of hidden_units on top of them; serial: one block "
-        "for each of hidden_units, one behind the other."),
-    PH_INTEGER_KEY("blocks", struct masknet_keys, blocks, "3", 1, 64, "parallel: how many blocks."),
+        "Arrangement of the blocks. parallel: side by side, with the perceptron of hidden_units on top. "
+        "serial: one after another, one for each width of hidden_units."),
+    PH_INTEGER_KEY("blocks", struct masknet_keys, blocks, "3", 1, 64, "parallel: number of blocks."),
     PH_INTEGER_KEY("block_units", struct masknet_keys, block_units, "64", 1, 1048576,
-        "parallel: width of a block's output."),
+        "parallel: width of the output of a block."),
     PH_NUMBER_KEY("reduction", struct masknet_keys, reduction, "2", 0.001, 1000,
-        "Width of the layer that makes a mask, as a multiple of the mask's."),
+        "Width of the hidden layer that computes a mask, as a multiple of the mask's width."),
     PH_BOOL_KEY("embedding_norm", struct masknet_keys, has_embedding_norm, "true",
-        "What the blocks multiply are the fields' vectors behind a layer norm, one for each field; the masks "
-        "are made of the vectors themselves."),
+        "true: blocks multiply the fields' vectors after a layer norm for each field. Masks are computed "
+        "from the vectors without it."),
 };
 
 static const struct ph__option_table keys = {
@@ -110,7 +110,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_masknet = {
-    .description = "MaskNet: blocks masked by a function of the embeddings, in series or in parallel",
+    .description = "MaskNet: blocks that multiply their input by a mask made of the embeddings, in series or "
+                   "in parallel",
     .keys = &keys,
     .build = build,
 };

@@ -18,36 +18,36 @@ static const char model_words[] =
 
 static const struct ph__option options[] = {
     PH_CHOICE_KEY("kind", FIELD(settings.kind), "dlrm", model_words + 1,
-        "The architecture: `phloem models` says what each is. Those that have keys of their own take them "
-        "under model.<kind>; `phloem models KIND` explains these.",
+        "Model; `phloem models` lists them. A model with keys of its own takes them under model.<kind>; "
+        "`phloem models KIND` explains these.",
         .range_text = "those of `phloem models`"),
-    PH_INTEGER_KEY(
-        "embedding_dim", FIELD(settings.embedding_dim), "16", 1, 65536, "Reals in the vector of one id."),
+    PH_INTEGER_KEY("embedding_dim", FIELD(settings.embedding_dim), "16", 1, 65536,
+        "Length of the embedding vector of an id."),
     PH_NUMBER_KEY("embedding_init_std", FIELD(settings.embedding_init_std), "1e-4", 0, 100,
-        "Embeddings start normally distributed with this standard deviation. Other weights start with "
-        "Xavier's, biases with 0."),
+        "Standard deviation of the normal distribution that initial embeddings are drawn from. Other weights "
+        "start by Xavier's rule, biases at 0."),
     PH_INTEGERS_KEY("hidden_units", FIELD(hidden_units), "400,400,400", 1, MAX_UNITS,
-        "Widths of the hidden layers of the deep part, where a model has one."),
+        "Widths of the hidden layers of the perceptron, in models that have one."),
     PH_INTEGERS_KEY("bottom_units", FIELD(bottom_units), "", 1, MAX_UNITS,
-        "Widths of the hidden layers over the dense features, of models that make one more vector of them; "
-        "one to embedding_dim follows."),
+        "Widths of the hidden layers of the bottom perceptron, which turns the dense features into one "
+        "vector of embedding_dim, in models that have one."),
     PH_INTEGERS_KEY("top_units", FIELD(top_units), "", 1, MAX_UNITS,
-        "dlrm: widths of the hidden layers over the interaction; where none is given, hidden_units."),
+        "dlrm: widths of the hidden layers over the interaction. Empty: hidden_units."),
     PH_BOOL_KEY("batch_norm", FIELD(settings.batch_norm), "false",
-        "Batch norm in each hidden layer: linear, batch norm, activation, dropout."),
+        "true: batch norm in each hidden layer: linear, batch norm, activation, dropout."),
     PH_NUMBER_KEY("dropout", FIELD(settings.dropout), "0", 0, 0.99,
-        "Share of each hidden layer's outputs that is dropped in training."),
-    PH_CHOICE_KEY(
-        "activation", FIELD(settings.activation), "relu", "identity|relu|sigmoid", "Of hidden layers."),
+        "Share of the outputs of each hidden layer that training drops. 0: no dropout."),
+    PH_CHOICE_KEY("activation", FIELD(settings.activation), "relu", "identity|relu|sigmoid",
+        "Activation of hidden layers. identity: x. relu: max(x, 0). sigmoid: 1 / (1 + exp(-x))."),
     PH_CHOICE_KEY("pooling", FIELD(settings.pooling), "sum", "sum|mean",
-        "How the vectors of several ids of one field become one."),
+        "Pooling of the vectors of several ids of a field. sum: their sum. mean: their mean."),
     PH_CHOICE_KEY("interaction", FIELD(settings.interaction), "dot", "dot|cat",
-        "dlrm: all pairwise dot products of the vectors, or the vectors side by side."),
+        "dlrm: interaction of the vectors. dot: all pairwise dot products. cat: the vectors side by side."),
 };
 
 const struct ph__option_table ph__model_options = {
     .section = "model",
-    .help = "The architecture and its sizes.",
+    .help = "Model and its sizes.",
     .options = options,
     .num_options = sizeof options / sizeof *options,
     .settings_size = sizeof(struct ph__model_section),

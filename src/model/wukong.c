@@ -18,21 +18,22 @@ struct wukong_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGER_KEY("layers", FIELD(layers), "3", 1, 64,
-        "Wukong layers. hidden_units are those of the perceptron over the last one."),
+        "Number of Wukong layers. hidden_units: the perceptron over the last one."),
     PH_INTEGER_KEY("fm_outputs", FIELD(fm_outputs), "8", 1, 65536,
-        "Vectors that a layer's factorisation machine block makes, n_F."),
+        "Number of vectors that the factorisation machine block of a layer makes, n_F."),
     PH_INTEGER_KEY("compressed_outputs", FIELD(compressed_outputs), "8", 1, 65536,
-        "Vectors that a layer's linear compression block makes, n_L."),
+        "Number of vectors that the linear compression block of a layer makes, n_L."),
     PH_INTEGER_KEY("rank", FIELD(rank), "8", 0, 65536,
-        "Columns k of the projection Y in X (X^T Y); 0: all pairs of vectors, X X^T."),
+        "Number of columns k of the projection Y in X (X^T Y). 0: all pairs of vectors, X X^T."),
     PH_INTEGER_KEY("attentive_inputs", FIELD(attentive_inputs), "0", 0, 65536,
-        "Y is made of the layer's own input, compressed to so many vectors, by one hidden layer as wide as "
-        "the first of fm_units; 0: Y is learnt."),
+        "Number of vectors that a layer's input is compressed to before Y is computed from it, by one hidden "
+        "layer as wide as the first of fm_units. 0: Y is a learnt parameter."),
     PH_INTEGERS_KEY("fm_units", FIELD(fm_units), "32", 1, 1048576,
-        "Widths of the hidden layers of a factorisation machine block's perceptron."),
+        "Widths of the hidden layers of the perceptron in a factorisation machine block."),
     PH_BOOL_KEY("layer_norm", FIELD(layer_norm), "true",
-        "Layer norm of a layer's products and of the vectors that it gives. Without it, with activation "
-        "identity and no hidden layers, the logit is a polynomial of degree 2^layers in the embeddings."),
+        "true: layer norm of a layer's products and of the vectors that it makes. Without it, with "
+        "activation identity and no hidden layers, the logit is a polynomial of degree 2^layers in the "
+        "embeddings."),
 };
 
 static const struct ph__option_table keys = {
@@ -111,7 +112,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_wukong = {
-    .description = "Wukong: stacked factorisation machines with linear compression, orders doubling by layer",
+    .description =
+        "Wukong: stacked factorisation machines with linear compression; each layer doubles the order",
     .keys = &keys,
     .build = build,
 };

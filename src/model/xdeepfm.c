@@ -12,8 +12,8 @@ struct xdeepfm_keys {
 
 static const struct ph__option options[] = {
     PH_INTEGERS_KEY("cin_units", struct xdeepfm_keys, cin_units, "16,16,16", 1, 65536,
-        "Vectors that each layer of the compressed interaction network makes. hidden_units are the "
-        "perceptron's; none: there is no perceptron."),
+        "Number of vectors that each layer of the compressed interaction network makes. hidden_units: the "
+        "perceptron; none: no perceptron."),
 };
 
 static const struct ph__option_table keys = {
@@ -64,8 +64,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
 }
 
 const struct ph__model ph__model_xdeepfm = {
-    .description =
-        "xDeepFM: logistic regression, compressed interaction network and perceptron on shared embeddings",
+    .description = "xDeepFM: logistic regression, compressed interaction network and perceptron over the "
+                   "same embeddings",
     .keys = &keys,
     .build = build,
 };
