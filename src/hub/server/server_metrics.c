@@ -26,12 +26,13 @@ static void put_hub(struct text *text)
 {
     const struct ph__hub_figures *figures = text->figures;
     const struct ph_hub_server *server = text->server;
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs", "Services that exist.", figures->num_tenants);
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs_limit", "Most services that may exist.",
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs", "Services at the moment.", figures->num_tenants);
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_jobs_limit", "Maximum number of services.",
         server->options.max_jobs);
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_bytes", "Memory of all jobs.", figures->used_bytes);
-    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_limit_bytes", "Most memory that all jobs may use.",
-        server->max_bytes);
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_bytes", "Bytes of memory that all jobs use.",
+        figures->used_bytes);
+    put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_memory_limit_bytes",
+        "Bytes of memory that all jobs may use.", server->max_bytes);
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_connections", "Open control connections.",
         figures->num_connections);
     put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_connections_total",
@@ -39,7 +40,7 @@ static void put_hub(struct text *text)
     put_one(text, PH_PROMETHEUS_COUNTER, "phloem_hub_checkpoints_total", "Checkpoints written.",
         server->counts.checkpoints);
     put_one(text, PH_PROMETHEUS_GAUGE, "phloem_hub_crowded",
-        "1 where core threads and workers of this host outnumber its processors.", server->is_crowded);
+        "1 if core threads and workers of this host outnumber its processors, else 0.", server->is_crowded);
 }
 
 static void put_failures(struct text *text)
@@ -58,9 +59,10 @@ static void put_failures(struct text *text)
         {"checkpoint_failed", counts->failed_checkpoints},
     };
     ph__prometheus_begin(&text->prometheus, PH_PROMETHEUS_COUNTER, "phloem_hub_failures_total",
-        "Failures: connections that broke or timed out, connections that waited because there were too many "
-        "or no descriptor was left, refused requests, workers that ended without leaving, workers or links "
-        "that broke the rules, checkpoints that were not written or not used.");
+        "Failures by reason: connection_broken (broke the protocol), connection_silent (timed out), "
+        "connections_wait (too many at once, or no descriptors left), request_refused, worker_ended (without "
+        "leaving), worker_failed (broke the protocol, or its link failed), checkpoint_failed (not written, "
+        "or not used).");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         const struct ph__prometheus_label label = {"reason", failures[i].reason};
         ph__prometheus_count(&text->prometheus, &label, 1, failures[i].count);
@@ -84,11 +86,11 @@ static void put_core_family(struct text *text, const char *family, const char *h
 
 static void put_cores(struct text *text)
 {
-    put_core_family(text, "phloem_hub_core_rounds_total", "Rounds of a core thread over its shards.",
+    put_core_family(text, "phloem_hub_core_rounds_total", "Rounds of a core thread over its jobs.",
         offsetof(struct ph__core_counters, rounds));
-    put_core_family(text, "phloem_hub_core_idle_rounds_total", "Rounds without work.",
+    put_core_family(text, "phloem_hub_core_idle_rounds_total", "Rounds of a core thread without work.",
         offsetof(struct ph__core_counters, idle_rounds));
-    put_core_family(text, "phloem_hub_core_sleeps_total", "Sleeps of a core thread.",
+    put_core_family(text, "phloem_hub_core_sleeps_total", "Times that a core thread slept.",
         offsetof(struct ph__core_counters, sleeps));
 }
 
@@ -112,11 +114,11 @@ static void put_link_family(
 
 static void put_links(struct text *text)
 {
-    put_link_family(text, "phloem_hub_link_messages_total", "Messages of 16 bytes between hub and workers.",
-        "sent", LINK(messages_sent));
+    put_link_family(text, "phloem_hub_link_messages_total",
+        "Messages between hub and workers, of 16 bytes each.", "sent", LINK(messages_sent));
     put_link_family(text, NULL, NULL, "received", LINK(messages_received));
     put_link_family(text, "phloem_hub_link_payload_bytes_total",
-        "Bytes of chunks sent through links; none over shared memory.", "sent", LINK(payload_bytes_sent));
+        "Bytes of chunks sent through links; 0 over shared memory.", "sent", LINK(payload_bytes_sent));
     put_link_family(text, NULL, NULL, "received", LINK(payload_bytes_received));
     put_link_family(text, "phloem_hub_link_system_calls_total", "System calls that move bytes.", NULL,
         LINK(system_calls));
@@ -188,21 +190,23 @@ static const struct {
     const char *family, *help;
     job_number *number;
 } job_families[] = {
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_running", "1 while core threads work on the job.", is_running},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers", "Workers that have joined.", workers_there},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers_wanted", "Workers that the job needs.", workers_wanted},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_memory_bytes", "Memory of the job.", memory_bytes},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the chunk with the fewest.", iteration},
-    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_checkpoint_iteration",
-        "The iteration of the job's last checkpoint.", checkpoint_iteration},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_running", "1 while core threads work on the job, else 0.",
+        is_running},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers", "Workers that have joined the job.", workers_there},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_workers_wanted", "Workers that the job waits for before it begins.",
+        workers_wanted},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_memory_bytes", "Bytes of memory that the job uses.", memory_bytes},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_iteration", "Updates of the job's least updated chunk.", iteration},
+    {PH_PROMETHEUS_GAUGE, "phloem_hub_job_checkpoint_iteration", "Iteration of the job's last checkpoint.",
+        checkpoint_iteration},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_updates_total", "Updates of chunks.", updates},
-    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_gradient_bytes_total", "Bytes of gradients that were summed.",
+    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_gradient_bytes_total", "Bytes of gradients summed.",
         gradient_bytes},
-    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pushes_total", "Chunks that workers have pushed.", pushes},
-    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pulls_total", "Chunks that workers have pulled without pushing.",
+    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pushes_total", "Chunks pushed by workers.", pushes},
+    {PH_PROMETHEUS_COUNTER, "phloem_hub_job_pulls_total", "Chunks that workers pulled without a push.",
         pulls},
     {PH_PROMETHEUS_COUNTER, "phloem_hub_job_reply_waits_total",
-        "Updates that had to wait because a reply was still being sent.", reply_waits},
+        "Updates delayed because a reply was still being sent.", reply_waits},
 };
 
 static void put_jobs(struct text *text)
