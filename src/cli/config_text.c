@@ -5,8 +5,8 @@
 
 static const char title[] =
     "# Config keys\n\n"
-    "Made by `phloem config --docs` from the tables that the program reads configs by.\n"
-    "A config is YAML; `--set key=value` on the command line goes before it.\n";
+    "Made by `phloem config --docs` from the tables by which the program reads configs.\n"
+    "A config is a YAML file; `--set key=value` on the command line overrides its values.\n";
 
 ph_status cli_config_print(const char *path, const struct cli_texts *sets)
 {

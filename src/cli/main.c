@@ -38,7 +38,7 @@ static void print_text(void)
     for (size_t i = 0; i < NUM_VERBS; i++)
         printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
     printf("  %-10s %s\n", "help", "explain a verb");
-    printf("\nphloem help VERB tells more. Every config key: phloem config --docs.\n");
+    printf("\nphloem help VERB explains a verb; phloem config --docs explains every config key.\n");
 }
 
 static void print_man(void)

@@ -33,19 +33,20 @@ struct plan {
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--workers", CLI_TEXT, &request->workers, "N", "threads that push and pull; 2 unless given"},
-        {"--sizes", CLI_TEXT, &request->sizes, "LIST", "bytes of the key: " DEFAULT_SIZES " unless given"},
-        {"--rounds", CLI_TEXT, &request->rounds, "N", "rounds of each size; 100 unless given"},
+        {"--workers", CLI_TEXT, &request->workers, "N", "number of threads that push and pull; default: 2"},
+        {"--sizes", CLI_TEXT, &request->sizes, "LIST", "sizes of the key in bytes; default: " DEFAULT_SIZES},
+        {"--rounds", CLI_TEXT, &request->rounds, "N", "rounds of each size; default: 100"},
         {"--transport", CLI_TEXT, &request->transport, "T",
-            "shm, tcp, or all, each that works; all unless given"},
-        {"--wait", CLI_TEXT, &request->wait, "W", "auto, spin, spin_then_sleep or sleep: workers' waits"},
-        {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "the hub's secret"},
-        {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of a table"},
+            "shm, tcp or all; default: all that are possible"},
+        {"--wait", CLI_TEXT, &request->wait, "W",
+            "wait of workers: auto (default), spin, spin_then_sleep or sleep"},
+        {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "secret file of the hub"},
+        {"--json", CLI_SWITCH, &request->is_json, NULL, "prints JSON instead of a table"},
     };
     const struct cli_command command = {"hub bench", "hub bench 127.0.0.1:4711 --sizes 4K,64M",
         "Measures the hub at ADDRESS, or several that share the key: ADDRESS,ADDRESS.\n"
-        "In each round each worker pushes a gradient and gets the parameters.\n"
-        "GB/s and messages/s count what all workers push and get.",
+        "In each round each worker pushes a gradient and pulls the parameters.\n"
+        "GB/s and messages/s count what all workers push and pull together.",
         "ADDRESS", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

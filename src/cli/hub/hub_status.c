@@ -32,10 +32,9 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
     const struct cli_flag flags[] = {
         {"--service", CLI_TEXT, &request->service, "NAME",
             "shows only this service, with all its workers and keys"},
-        {"--seconds", CLI_TEXT, &request->seconds, "S",
-            "seconds over which rates are measured; 0.5 unless given"},
-        {"--secret-file", CLI_TEXT, &request->options.secret_file, "FILE", "the hub's secret"},
-        {"--json", CLI_SWITCH, &request->is_json, NULL, "JSON instead of tables"},
+        {"--seconds", CLI_TEXT, &request->seconds, "S", "seconds that rates are measured over; default: 0.5"},
+        {"--secret-file", CLI_TEXT, &request->options.secret_file, "FILE", "secret file of the hub"},
+        {"--json", CLI_SWITCH, &request->is_json, NULL, "prints JSON instead of tables"},
     };
     const struct cli_command command = {"hub status", "hub status 127.0.0.1:4711",
         "Shows the jobs of the hub at ADDRESS, their workers and transports, and its core threads.",

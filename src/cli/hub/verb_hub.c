@@ -34,18 +34,19 @@ static ph_status add_sets(struct request *request)
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--config", CLI_TEXT, &request->config, "FILE", "keys under hub (phloem config --docs)"},
-        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
-        {"--address", CLI_TEXT, &request->address, "HOST:PORT", "as --set hub.address=HOST:PORT"},
-        {"--threads", CLI_TEXT, &request->threads, "N", "as --set hub.threads=N"},
-        {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "as --set hub.secret_file=FILE"},
-        {"--metrics", CLI_TEXT, &request->metrics, "HOST:PORT", "as --set hub.metrics_address=HOST:PORT"},
-        {"--trace", CLI_TEXT, &request->trace, "FILE", "as --set hub.trace=FILE"},
+        {"--config", CLI_TEXT, &request->config, "FILE", "config with keys under hub (phloem config --docs)"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
+        {"--address", CLI_TEXT, &request->address, "HOST:PORT", "same as --set hub.address=HOST:PORT"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "same as --set hub.threads=N"},
+        {"--secret-file", CLI_TEXT, &request->secret_file, "FILE", "same as --set hub.secret_file=FILE"},
+        {"--metrics", CLI_TEXT, &request->metrics, "HOST:PORT",
+            "same as --set hub.metrics_address=HOST:PORT"},
+        {"--trace", CLI_TEXT, &request->trace, "FILE", "same as --set hub.trace=FILE"},
     };
     const struct cli_command command = {"hub", "hub --address 127.0.0.1:4711",
-        "Starts a parameter hub and prints where it listens; a signal ends it.\n"
-        "phloem hub status shows what a hub does, phloem hub bench measures it, phloem hub destroy\n"
-        "ends a service that its own program has left behind.",
+        "Starts a parameter hub and prints its address; a signal ends it.\n"
+        "phloem hub status shows the state of a hub, phloem hub bench measures it, phloem hub destroy\n"
+        "ends a service that its workers left behind.",
         "", 0, 0, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
@@ -125,12 +126,12 @@ static ph_status destroy(int argc, char **argv)
 {
     struct ph_hub_options options = {.size = sizeof options, .connect_timeout_ms = CLI_HUB_CONNECT_MS};
     const struct cli_flag flags[] = {
-        {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "the hub's secret"},
+        {"--secret-file", CLI_TEXT, &options.secret_file, "FILE", "secret file of the hub"},
     };
     const struct cli_command command = {"hub destroy", "hub destroy 127.0.0.1:4711 job",
-        "Ends SERVICE for all its workers and removes its checkpoint, at the hub at ADDRESS, or at several\n"
-        "that share it: ADDRESS,ADDRESS.\n"
-        "Only the hub's own user can do this, on the hub's host.",
+        "Ends SERVICE at the hub at ADDRESS, or at several that share it: ADDRESS,ADDRESS.\n"
+        "It ends for all its workers, and its checkpoint is removed.\n"
+        "Only the hub's own user may do so, on the hub's host.",
         "ADDRESS SERVICE", 2, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

@@ -17,12 +17,12 @@ struct cli_scoring { /* zero-initialised is closed */
 struct cli_formats {
     const char *row_format, *precision;
 };
-#define CLI_FORMAT_FLAGS(formats)                                        \
-    {"--row-format", CLI_TEXT, &(formats).row_format, "FORMAT",          \
-        "hold tables as fp32 (default), fp16, bf16, int8 or int4"},      \
-    {                                                                    \
-        "--precision", CLI_TEXT, &(formats).precision, "FORMAT",         \
-            "round the weights of linear layers to bf16 (default: fp32)" \
+#define CLI_FORMAT_FLAGS(formats)                                            \
+    {"--row-format", CLI_TEXT, &(formats).row_format, "FORMAT",              \
+        "holds tables as fp32 (default), fp16, bf16, int8 or int4"},         \
+    {                                                                        \
+        "--precision", CLI_TEXT, &(formats).precision, "FORMAT",             \
+            "format of the weights of linear layers: fp32 (default) or bf16" \
     }
 
 /* Opens the model in DIR, with numbers in these formats, by DIR/config.yaml (with sets) or, without that, by

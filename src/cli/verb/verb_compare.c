@@ -23,21 +23,21 @@ struct request {
 static ph_status parse(int argc, char **argv, struct request *request)
 {
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &request->folder, "DIR", "where runs and tables go (required)"},
+        {"--out", CLI_TEXT, &request->folder, "DIR", "folder for runs and tables (required)"},
         {"--seeds", CLI_TEXT, &request->seeds_text, "N",
-            "how many, or which: 3, or 1,2,5, or 4-6; without it 3"},
-        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of each config's value"},
+            "number of seeds (3), a list (1,2,5) or a range (4-6); default: 3"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the value of each config"},
         {"--with", CLI_TEXTS, &request->variant, "KEY=VALUE",
-            "each config once more, with this value, compared with itself without"},
+            "also trains each config with this value, and compares it with the config as it is"},
         {"--base", CLI_TEXT, &request->base, "CONFIG",
-            "the config that others are compared with; without it the first"},
-        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
-        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "only the tables"},
+            "config that the others are compared with; default: the first"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "same as --set threads=N"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "prints only the tables"},
     };
     const struct cli_command command = {"compare",
         "compare dlrm.yaml deepfm.yaml --out runs/compared --seeds 3",
-        "Trains each CONFIG with several seeds and sets the outcomes side by side: tables here, and in\n"
-        "DIR/compare.md, .csv, .json and .html. What DIR holds already is not trained again.",
+        "Trains each CONFIG with several seeds and compares the outcomes in tables, printed and written to\n"
+        "DIR/compare.md, .csv, .json and .html. Trainings that DIR already holds are not repeated.",
         "CONFIG...", 1, PH_CLI_MAX_POSITIONAL, flags, sizeof flags / sizeof *flags};
     PH_TRY(cli_parse(&command, argc, argv, &request->arguments));
     if (request->arguments.has_printed_help)

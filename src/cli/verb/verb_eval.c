@@ -60,12 +60,11 @@ ph_status verb_eval(int argc, char **argv)
     struct cli_texts sets = {0};
     struct cli_formats formats = {0};
     const struct cli_flag flags[] = {
-        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "overrides the config's value"},
         CLI_FORMAT_FLAGS(formats),
     };
     const struct cli_command command = {"eval", "eval runs/mine test.tsv",
-        "Measures the model in DIR on FILE (default: data.test of its config) and prints its metrics as "
-        "JSON.",
+        "Measures the model in DIR on FILE (default: data.test of its config) and prints metrics as JSON.",
         "DIR [FILE]", 1, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

@@ -32,11 +32,11 @@ ph_status verb_export(int argc, char **argv)
     const char *onnx = NULL;
     const struct cli_flag flags[] = {
         {"--onnx", CLI_TEXT, &onnx, "FILE",
-            "the model as ONNX: docs/ONNX.md says what goes in and comes out"},
+            "file for the model as ONNX; docs/ONNX.md describes its inputs and outputs (required)"},
     };
     const struct cli_command command = {"export", "export runs/mine --onnx model.onnx",
-        "Writes the model in DIR, which phloem train left, for other programs to score with.", "DIR", 1, 1,
-        flags, sizeof flags / sizeof *flags};
+        "Exports the model in DIR, a folder made by phloem train, so that other programs can score with it.",
+        "DIR", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     if (arguments.has_printed_help)

@@ -285,13 +285,13 @@ ph_status verb_inspect(int argc, char **argv)
     struct cli_texts sets = {0};
     bool is_dot = false;
     const struct cli_flag flags[] = {
-        {"--dot", CLI_SWITCH, &is_dot, NULL, "model: its graph as Graphviz text"},
-        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+        {"--dot", CLI_SWITCH, &is_dot, NULL, "model: prints its graph as Graphviz text"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "overrides the config's value"},
     };
     const struct cli_command command = {"inspect", "inspect model runs/mine",
-        "Shows data (CONFIG or DIR), a checkpoint (FILE, or the folder of its files), a config (CONFIG) or "
-        "a\n"
-        "model (CONFIG or DIR). DIR is a folder that phloem train made, or, for data, phloem prepare.",
+        "Shows data, a checkpoint, a config or a model. PATH is, for data, a config or a folder made by\n"
+        "phloem train or phloem prepare; for a checkpoint, a file or the folder of its files; for a config,\n"
+        "the config; for a model, a config or a folder made by phloem train. Without a kind, PATH tells it.",
         "[data|checkpoint|config|model] PATH", 1, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

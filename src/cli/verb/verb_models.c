@@ -10,9 +10,8 @@ static void print_kinds(void)
 {
     for (int kind = 0; kind < PH_NUM_MODELS; kind++)
         printf("  %-10s %s\n", ph_model_name(kind), ph_model_description(kind));
-    printf("\nThe keys under \"model\" are of all of them (phloem config --keys); phloem models KIND "
-           "explains those "
-           "of one's own.\n");
+    printf("\nKeys under \"model\" are for all models (phloem config --keys); phloem models KIND explains "
+           "the keys of one model alone.\n");
 }
 
 static ph_status write_keys(const void *table, struct ph__writer *writer)

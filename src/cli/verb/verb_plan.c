@@ -306,25 +306,26 @@ static ph_status parse(int argc, char **argv, struct request *request, bool *is_
 {
     const char *world = NULL, *ranks_per_host = NULL, *memory = NULL;
     const struct cli_flag flags[] = {
-        {"--world", CLI_TEXT, &world, "N", "ranks (required, unless --measure finds several)"},
+        {"--world", CLI_TEXT, &world, "N",
+            "number of ranks (required, unless --measure runs on several ranks)"},
         {"--ranks-per-host", CLI_TEXT, &ranks_per_host, "M",
-            "of each host, in place of the config's; all are on one where neither says how many"},
+            "ranks of each host; default: the config's, else all ranks on one host"},
         {"--memory", CLI_TEXT, &memory, "BYTES",
-            "that a rank may spend on tables and optimizer slots, in place of the config's; where neither "
-            "says how much, a rank has its share of this machine's memory"},
+            "bytes that a rank may spend on tables and optimizer slots; default: the config's, else its "
+            "share of this machine's memory"},
         {"--measure", CLI_SWITCH, &request->is_measured, NULL,
-            "measures this machine and, under mpirun, its links, shows that beside the nominal figures, and "
-            "plans by it"},
+            "measures this machine and, under mpirun, its links, prints the figures beside the nominal ones, "
+            "and plans by them"},
         {"--out", CLI_TEXT, &request->out, "FILE",
-            "where the plan is written, for parallel.plan; -: in place of the tables"},
+            "file for the plan, to be named by parallel.plan; -: prints it instead of the tables"},
         {"--plan", CLI_TEXT, &request->plan, "FILE",
-            "shows what this plan asks of the ranks, in place of a new one"},
-        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
+            "prints the loads of the plan in FILE, instead of making one"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
     };
     const struct cli_command command = {"plan", "plan config.yaml --world 4",
-        "Plans which rank holds which rows and columns of which table of CONFIG's model (or DIR's), and "
-        "prints what each "
-        "rank then has to hold and to do. Ids are counted in the first batch of data.train.",
+        "Places rows and columns of the model's tables on ranks, and prints the load of each rank.\n"
+        "CONFIG is a config or a folder made by phloem train. Ids are counted in the first batch of\n"
+        "data.train.",
         "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

@@ -100,13 +100,14 @@ ph_status verb_predict(int argc, char **argv)
     struct cli_formats formats = {0};
     const char *out = NULL;
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &out, "FILE", "predictions, .csv or .npy; -: CSV to standard output (required)"},
-        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "in place of the config's value"},
+        {"--out", CLI_TEXT, &out, "FILE",
+            "file for predictions, .csv or .npy; -: CSV to standard output (required)"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "overrides the config's value"},
         CLI_FORMAT_FLAGS(formats),
     };
     const struct cli_command command = {"predict", "predict runs/mine rows.tsv --out predictions.csv",
-        "Writes the predicted probability of each row of FILE, in order, by the model in DIR. Labels are not "
-        "needed.",
+        "Writes the probability that the model in DIR predicts for each row of FILE, in order. Labels are\n"
+        "not needed.",
         "DIR FILE", 2, 2, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

@@ -19,15 +19,15 @@ struct request {
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &request->folder, "DIR", "where the prepared data goes (required)"},
-        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
-        {"--resume", CLI_SWITCH, &request->is_resumed, NULL, "go on with the preparation in DIR"},
-        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
-        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
+        {"--out", CLI_TEXT, &request->folder, "DIR", "folder for the prepared data (required)"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "prints no progress"},
+        {"--resume", CLI_SWITCH, &request->is_resumed, NULL, "continues the preparation in DIR"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "same as --set threads=N"},
     };
     const struct cli_command command = {"prepare", "prepare config.yaml --out prepared",
-        "Encodes the data of CONFIG once, into files in DIR that training reads fast. Config for training: "
-        "DIR/prepared.yaml.",
+        "Encodes the data of CONFIG once, into files in DIR that training reads fast. DIR/prepared.yaml is\n"
+        "the data section of a config that trains on them.",
         "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

@@ -43,13 +43,12 @@ ph_status verb_synth(int argc, char **argv)
     struct cli_texts sets = {0};
     const char *folder = NULL;
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &folder, "DIR", "where the files go: a new folder, or an empty one (required)"},
-        {"--set", CLI_TEXTS, &sets, "KEY=VALUE",
-            "in place of the config's value: --set synth.train_rows=1000"},
+        {"--out", CLI_TEXT, &folder, "DIR", "folder for the files, new or empty (required)"},
+        {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "overrides the config's value: --set synth.train_rows=1000"},
     };
     const struct cli_command command = {"synth", "synth config.yaml --out data",
-        "Writes train, valid and test data whose labels a known model draws, by the section \"synth\" of "
-        "CONFIG.",
+        "Writes training, validation and test data whose labels are drawn from a known model, by section\n"
+        "synth of CONFIG (without CONFIG, by the defaults).",
         "[CONFIG]", 0, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));

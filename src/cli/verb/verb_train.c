@@ -29,18 +29,19 @@ struct watch {
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &request->folder, "DIR", "where model and reports go (required)"},
+        {"--out", CLI_TEXT, &request->folder, "DIR", "folder for the model and reports (required)"},
         {"--resume", CLI_SWITCH, &request->is_resumed, NULL,
-            "go on with the training in DIR; begin it when DIR is missing or empty"},
-        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
-        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
+            "resumes the training in DIR, or begins it when DIR is missing or empty"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "same as --set threads=N"},
         {"--profile", CLI_SWITCH, &request->has_profile, NULL,
-            "print time, GFLOP/s and GB/s of each operator, of rank 0"},
-        {"--trace", CLI_TEXT, &request->trace, "FILE", "write a Chrome trace, of all ranks"},
-        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "no progress"},
+            "prints time, GFLOP/s and GB/s of each operator on rank 0"},
+        {"--trace", CLI_TEXT, &request->trace, "FILE", "writes a Chrome trace of all ranks"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "prints no progress"},
     };
     const struct cli_command command = {"train", "train config.yaml --out runs/mine",
-        "Trains a model and keeps the best one in DIR.", "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
+        "Trains the model of CONFIG and keeps the best one in DIR.", "CONFIG", 1, 1, flags,
+        sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
     *is_done = arguments.has_printed_help;

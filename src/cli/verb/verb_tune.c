@@ -19,17 +19,17 @@ struct request {
 static ph_status parse(int argc, char **argv, struct request *request, bool *is_done)
 {
     const struct cli_flag flags[] = {
-        {"--out", CLI_TEXT, &request->folder, "DIR", "where trials and the best config go (required)"},
-        {"--runs", CLI_TEXT, &request->runs, "N", "as --set tune.runs=N"},
-        {"--minutes", CLI_TEXT, &request->minutes, "M", "as --set tune.minutes=M"},
-        {"--seed", CLI_TEXT, &request->seed, "K", "as --set tune.seed=K"},
-        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "in place of the config's value"},
-        {"--threads", CLI_TEXT, &request->threads, "N", "as --set threads=N"},
-        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "only the table"},
+        {"--out", CLI_TEXT, &request->folder, "DIR", "folder for trials and the best config (required)"},
+        {"--runs", CLI_TEXT, &request->runs, "N", "same as --set tune.runs=N"},
+        {"--minutes", CLI_TEXT, &request->minutes, "M", "same as --set tune.minutes=M"},
+        {"--seed", CLI_TEXT, &request->seed, "K", "same as --set tune.seed=K"},
+        {"--set", CLI_TEXTS, &request->sets, "KEY=VALUE", "overrides the config's value"},
+        {"--threads", CLI_TEXT, &request->threads, "N", "same as --set threads=N"},
+        {"--quiet", CLI_SWITCH, &request->is_quiet, NULL, "prints only the table"},
     };
     const struct cli_command command = {"tune", "tune config.yaml --out runs/tuned",
-        "Searches the ranges that CONFIG's section tune declares for what is best on data.valid, and writes\n"
-        "DIR/best.yaml. The test data are not read. What DIR holds already is not trained again.",
+        "Searches the ranges in section tune of CONFIG for the values that are best on data.valid, and\n"
+        "writes DIR/best.yaml. Test data are not read. Trainings that DIR already holds are not repeated.",
         "CONFIG", 1, 1, flags, sizeof flags / sizeof *flags};
     struct cli_arguments arguments;
     PH_TRY(cli_parse(&command, argc, argv, &arguments));
