@@ -70,7 +70,7 @@ contains others/config.yaml 'other.tsv.gz'
     complain 'other files are measured otherwise beside prepared data'
 [ "$(value others/summary.json auc)" != "$(value same/summary.json auc)" ] ||
     complain 'other files beside prepared data are not read'
-fails 2 "data.train: 'data/valid.tsv' is not what data.prepared was made of" train from_prepared.yaml --out new \
+fails 2 "data.train: 'data/valid.tsv' is not what data.prepared was made from" train from_prepared.yaml --out new \
     --set data.train=data/valid.tsv
 
 # ---- prepared stays prepared ----
@@ -122,16 +122,16 @@ while [ "$round" -lt 12 ]; do
 done
 
 # ---- refusals ----
-fails 2 'whole: is not empty' prepare job.yaml --out whole
+fails 2 'whole: the folder is not empty' prepare job.yaml --out whole
 fails 2 'part_bytes' prepare job.yaml --out whole --resume --set data.encoding=hash --set data.rows=1000 \
     --set data.valid=valid.tsv.gz
 fails 2 'prepare requires --out DIR' prepare job.yaml
-fails 2 'data.prepared: prepared is prepared already' prepare from_prepared.yaml --out twice
+fails 2 "data.prepared: 'prepared' is prepared already" prepare from_prepared.yaml --out twice
 [ ! -e twice ] || complain 'a preparation that was refused has left a folder'
 fails 3 'no_such.tsv' prepare job.yaml --out new --set data.train=no_such.tsv
 rm whole/train/manifest.json
 fails 3 'is not finished' train from_prepared.yaml --out new --set data.prepared=whole
-fails 3 'nowhere: holds no prepared data' train from_prepared.yaml --out new --set data.prepared=nowhere
+fails 3 'nowhere: has no prepared data' train from_prepared.yaml --out new --set data.prepared=nowhere
 printf 'damage' | dd of=prepared/train/part-00000-00000.phd bs=1 seek=5000 conv=notrunc status=none
 fails 3 'part-00000-00000.phd: block 0 is damaged' train from_prepared.yaml --out new2 --quiet
 

@@ -8,10 +8,10 @@ for file in train.tsv valid.tsv test.tsv truth.json synth.yaml; do
     [ -s "data/$file" ] || complain "synth left no data/$file"
 done
 contains stdout 'auc'
-fails 2 'data: is not empty' synth job.yaml --out data
+fails 2 'data: the folder is not empty' synth job.yaml --out data
 mkdir named
 cp job.yaml named/synth.yaml
-fails 2 'named: is not empty' synth named/synth.yaml --out named
+fails 2 'named: the folder is not empty' synth named/synth.yaml --out named
 cmp -s job.yaml named/synth.yaml || complain 'synth has overwritten its own config'
 
 # Paths may name the environment; --set wins over the file.

@@ -39,4 +39,4 @@ cmp -s run/encoder.json again/encoder.json || complain 'prepared data has anothe
     complain 'prepared data has trained another model'
 
 sed 's/shares: item/shares: items/' job.yaml >wrong.yaml
-fails 2 "'history' shares the rows of 'items', which is no id field" train wrong.yaml --out other
+fails 2 "'history' shares the rows of 'items', which is not an id field" train wrong.yaml --out other

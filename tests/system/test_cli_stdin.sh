@@ -64,10 +64,10 @@ cmp -s file.csv stdin.csv || complain 'predict - and predict FILE differ'
 from rows.csv succeeds prepare job.yaml --out prepared
 succeeds prepare job.yaml --out again --set data.train=rows.csv
 cmp -s prepared/encoder.json again/encoder.json || complain 'prepared from standard input, the encoder is another'
-fails 2 'standard input, which it was made of, cannot be compared' prepare job.yaml --out prepared --resume
+fails 2 'made from standard input, which cannot be read again' prepare job.yaml --out prepared --resume
 
 fails 2 'standard input is read once: 1 is possible' train job.yaml --out twice --set train.epochs=2
-fails 2 "standard input is read once, and 'user' learns its encoding" train job.yaml --out learn \
+fails 2 "standard input is read only once, but 'user' learns its encoding" train job.yaml --out learn \
     --set data.encoding=vocabulary
 fails 2 'data.valid: only data.train may be standard input' train job.yaml --out valid --set data.valid=-
 fails 3 'standard input' train job.yaml --out empty

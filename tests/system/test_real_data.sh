@@ -91,5 +91,5 @@ END
 both_ways movielens movielens.yaml 20000 movielens.test.csv
 
 # A config that would encode otherwise than the data was prepared is refused.
-fails 2 "data.min_count was '5' and is now '6', but data.prepared was made by the former" train criteo.yaml --out other \
+fails 2 "data.min_count was '5' and is now '6', but data.prepared was made with the former" train criteo.yaml --out other \
     --set data.prepared=criteo.prepared --set data.min_count=6

@@ -133,8 +133,9 @@ static ph_status open_batches(const struct ph_encoder *encoder, const struct ori
     const struct ph_batches_options *options, struct ph_batches **batches_out)
 {
     if (options->batch_size == 0 || options->reading.num_prefetched > MAX_PREFETCHED)
-        return ph_fail(PH_ERROR_USAGE, "batches: a batch size of %zu with %zu prefetched is not possible",
-            options->batch_size, options->reading.num_prefetched);
+        return ph_fail(PH_ERROR_USAGE,
+            "batches: a batch size of %zu or a prefetch of %zu batches is out of range", options->batch_size,
+            options->reading.num_prefetched);
     struct ph_batches *batches = calloc(1, sizeof *batches);
     struct slot *slots = calloc(options->reading.num_prefetched + 1, sizeof *slots);
     if (batches == NULL || slots == NULL) {

@@ -219,10 +219,11 @@ static ph_status check_options(
     if (options->world_size <= 1 && options->rank == 0)
         return PH_OK;
     if (options->rank >= options->world_size)
-        return ph_fail(PH_ERROR_USAGE, "%s: rank %zu of %zu: ranks are counted from 0", path, options->rank,
-            options->world_size);
+        return ph_fail(PH_ERROR_USAGE, "%s: rank %zu must be below the number of ranks, %zu", path,
+            options->rank, options->world_size);
     if (dataset == NULL && ph__file_is_pipe(path))
-        return ph_fail(PH_ERROR_USAGE, "%s: is read once, and each of %zu ranks needs all of it", path,
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: can be read only once, but each of %zu ranks needs all of it: give a file", path,
             options->world_size);
     return PH_OK;
 }
@@ -323,8 +324,9 @@ static ph_status fail_without_rows(const struct ph__rank_rows *rows)
         num_rows = ph__prepared_set_manifest(window->prepared.set)->num_rows;
     if (num_rows == 0)
         return ph_fail(PH_ERROR_DATA, "%s: has no rows", window->path);
-    return ph_fail(PH_ERROR_DATA, "%s: none of its %" PRIu64 " rows takes part: data.negative_rate is %g",
-        window->path, num_rows, window->negatives.rate);
+    return ph_fail(PH_ERROR_DATA,
+        "%s: none of the %" PRIu64 " rows is kept: raise data.negative_rate, which is %g", window->path,
+        num_rows, window->negatives.rate);
 }
 
 ph_status ph__rank_rows_next(struct ph__rank_rows *rows, struct ph__rank_batch *batch_out)

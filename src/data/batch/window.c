@@ -162,7 +162,7 @@ static ph_status restore(struct ph__window *window, const struct ph_position *po
         return PH_OK;
     PH_TRY(refill(window, 1));
     if (position->words[NEXT_WORD] > window->num_ordered)
-        return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when the pass was left", window->path);
+        return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when reading stopped", window->path);
     window->next = (size_t)position->words[NEXT_WORD];
     return PH_OK;
 }
@@ -214,7 +214,7 @@ static ph_status init(struct ph__window *window, const struct ph_encoder *encode
         .random.key = {options->seed, options->epoch, ph__hash_name("data.shuffle")},
     };
     if (window->path == NULL)
-        return ph__out_of_memory("%s: cannot read it", path);
+        return ph__out_of_memory("cannot read %s", path);
     return ph__negatives_init(
         &window->negatives, path, options->seed, options->epoch, options->reading.negative_rate);
 }

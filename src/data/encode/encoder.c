@@ -68,8 +68,8 @@ static ph_status seal_column(
 {
     bool is_group = column->is_group || column->kind == PH_FIELD_GROUP;
     if ((column->kind == PH_FIELD_WEIGHT && encoder->has_weight) || (is_group && encoder->has_group))
-        return ph_fail(
-            status, "%s: '%s': there is a %s already", where, column->name, is_group ? "group" : "weight");
+        return ph_fail(status, "%s: '%s': another field is the %s already", where, column->name,
+            is_group ? "group" : "weight");
     encoder->has_weight |= column->kind == PH_FIELD_WEIGHT;
     encoder->has_group |= is_group;
     if (column->kind == PH_FIELD_LABEL)
@@ -99,14 +99,14 @@ static ph_status share_rows(struct ph_encoder *encoder, const struct ph__name_in
     const size_t found = ph__name_index_find(names, column->shares);
     const struct ph__column *owner = found != PH_NO_NAME ? &encoder->columns[found] : NULL;
     if (owner == NULL || owner->kind != PH_FIELD_ID)
-        return ph_fail(status, "%s: '%s' shares the rows of '%s', which is no id field", where, column->name,
-            column->shares);
+        return ph_fail(status, "%s: '%s' shares the rows of '%s', which is not an id field", where,
+            column->name, column->shares);
     if (owner->shares != NULL)
-        return ph_fail(status, "%s: '%s' shares the rows of '%s', which has none of its own", where,
+        return ph_fail(status, "%s: '%s' shares the rows of '%s', which shares those of another field", where,
             column->name, column->shares);
     if (ph__column_is_bucket(owner))
-        return ph_fail(status, "%s: '%s' shares the rows of '%s', whose ids are numbers in buckets", where,
-            column->name, column->shares);
+        return ph_fail(status, "%s: '%s' shares the rows of '%s', whose encoding puts numbers in buckets",
+            where, column->name, column->shares);
     column->owner = owner->owner;
     column->encoding = owner->encoding;
     column->num_rows = owner->num_rows;
@@ -221,7 +221,7 @@ ph_status ph__encoder_seal(struct ph_encoder *encoder, const char *where, ph_sta
     if (encoder->num_tasks == 0)
         return ph_fail(status, "%s: no column is a label", where);
     if (encoder->num_dense + encoder->num_sparse == 0)
-        return ph_fail(status, "%s: no column is an id or dense: there is nothing to learn from", where);
+        return ph_fail(status, "%s: no column is an id or dense; a model needs at least one", where);
     encoder->dense_word = encoder->num_tasks;
     encoder->weight_word = encoder->dense_word + encoder->num_dense;
     encoder->group_word = encoder->weight_word + (encoder->has_weight ? 1 : 0);
@@ -283,7 +283,7 @@ ph_status ph__encoder_check_word(const struct ph__column *column, const char *wo
         problem = "is not UTF-8";
     if (problem == NULL)
         return PH_OK;
-    return ph_fail(PH_ERROR_DATA, "field '%s': the id %s, which a vocabulary cannot keep (hash it)",
+    return ph_fail(PH_ERROR_DATA, "field '%s': the id %s, which a vocabulary cannot hold; use encoding hash",
         column->name, problem);
 }
 

@@ -160,8 +160,8 @@ static ph_status check_size(const struct ph_encoder *encoder)
     if (num_bytes <= MAX_IDS_BYTES)
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
-        "data: the vocabularies hold %.1f GiB of ids, more than the %.1f GiB that an encoder can be saved "
-        "with; raise min_count, or hash what has most of them",
+        "data: the vocabularies hold %.1f GiB of ids, more than the %.1f GiB that an encoder file can hold; "
+        "raise min_count, or hash the fields with the most ids",
         (double)num_bytes / 1073741824, (double)MAX_IDS_BYTES / 1073741824);
 }
 
@@ -194,7 +194,7 @@ ph_status ph__encoder_digest(const struct ph_encoder *encoder, char hex_out[65])
 
 static ph_status fail_key(const char *path, const char *key)
 {
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or makes no sense in an encoder", path, key);
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: the encoder has no valid '%s'", path, key);
 }
 
 static ph_status get_word(
@@ -359,11 +359,11 @@ static ph_status get_encoder(const struct ph__json *json, const char *path, stru
 {
     const char *format = ph__json_as_text(ph__json_get(json, "format"), "");
     if (strcmp(format, FILE_FORMAT) != 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is no encoder of Phloem", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not an encoder of Phloem", path);
     int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
     if (version != FILE_VERSION && version != PLAIN_VERSION)
         return ph_fail(PH_ERROR_CHECKPOINT,
-            "%s: version %lld of the encoder's file is neither %d nor %d, which are known here", path,
+            "%s: version %lld of the encoder's file is not supported, only versions %d and %d", path,
             (long long)version, PLAIN_VERSION, FILE_VERSION);
     int data_format = 0;
     PH_TRY(get_word(json, path, "data_format", PH_DATA_FORMAT_WORDS, &data_format));

@@ -252,7 +252,7 @@ ph_status ph__row_weighted_item(
         size_t id_length = (size_t)(colon - word);
         if (id_length == 0 || !ph__decimal_parse(colon + 1, length - id_length - 1, &weight) ||
             !isfinite((float)weight))
-            return fail_cell(column, word, length, "is not id:weight, the weight a finite number");
+            return fail_cell(column, word, length, "is not id:weight with a finite number as weight");
         length = id_length;
     }
     return ph__row_item(row, column, word, length, (float)weight);
@@ -423,7 +423,7 @@ static ph_status encode_integers(
     struct ph__row_encoder *row, const struct ph__column *column, const struct ph_cell *cell)
 {
     if (column->kind != PH_FIELD_ID || !column->is_list)
-        return ph_fail(PH_ERROR_DATA, "field '%s': is no list of ids", column->name);
+        return ph_fail(PH_ERROR_DATA, "field '%s': not a list of ids; give it a single value", column->name);
     for (size_t i = 0; i < cell->count; i++) {
         float weight = column->is_weighted && cell->weights != NULL ? cell->weights[i] : 1;
         if (!isfinite(weight))
@@ -448,5 +448,5 @@ ph_status ph__row_cell(
     case PH_CELL_INTEGERS:
         return encode_integers(row, column, cell);
     }
-    return ph_fail(PH_ERROR_USAGE, "field '%s': a cell of no known kind", column->name);
+    return ph_fail(PH_ERROR_USAGE, "field '%s': the cell's kind is unknown", column->name);
 }

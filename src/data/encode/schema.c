@@ -185,11 +185,12 @@ static ph_status check_libsvm_field(
         return PH_OK;
     if (ph__field_is_derived(field))
         return ph_fail(PH_ERROR_CONFIG,
-            "data.fields: '%s': a field of libsvm and libffm files becomes one feature, of its own name",
+            "data.fields: '%s': a field of libsvm and libffm files is one feature with its own name: remove "
+            "'from'",
             name);
     const bool is_label = strcmp(name, "label") == 0;
     if (field->kind != PH_FIELD_IGNORE && field->kind != (is_label ? PH_FIELD_LABEL : PH_FIELD_ID))
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': in libsvm and libffm files it is %s", name,
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': must be %s in libsvm and libffm files", name,
             is_label ? "the label" : "a list of ids");
     return PH_OK;
 }
@@ -310,7 +311,7 @@ static ph_status build_from_fields(struct building *building)
         const struct ph__field_settings *field = &entries->items[i];
         if (ph__field_is_pattern(field))
             return ph_fail(PH_ERROR_CONFIG,
-                "data.fields: '%s': a pattern needs a data.train whose header can be looked at before",
+                "data.fields: '%s': a pattern needs a data.train whose header can be read beforehand",
                 field->name);
         const char *from = ph__field_is_derived(field) ? field->from : field->name;
         PH_TRY(add_field(building, field, field->name, (struct file_column){from, false, 0}));
@@ -327,17 +328,17 @@ static ph_status fail_unmet(
     const char *name = ph__field_is_derived(field) ? field->from : field->name;
     char line[LINE_BYTES];
     if (ph__field_is_pattern(field))
-        return ph_fail(
-            PH_ERROR_CONFIG, "data.fields: '%s': no column starts so and has no entry of its own", name);
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.fields: '%s': no column without an entry of its own matches this pattern", name);
     if (settings->format == PH_DATA_CRITEO || settings->format == PH_DATA_LIBSVM ||
         settings->format == PH_DATA_LIBFFM)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of such a file", name);
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is not a column of this format", name);
     if (settings->format == PH_DATA_NPY)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the arrays of %s", name,
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is not a column of the arrays of %s", name,
             train_name(settings));
     if (settings->paths.train == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is no column of the data", name);
-    return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s' that data.fields names",
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' is not a column of the data", name);
+    return ph_fail(PH_ERROR_CONFIG, "%s%s: the header has no column '%s', which data.fields names",
         settings->paths.train, line_of(header_line, line), name);
 }
 
@@ -361,11 +362,11 @@ static ph_status read_separators(const struct ph_data_settings *settings, struct
         const char *key = i == 0 ? "separator" : "list_separator";
         if (texts[i][1] != '\0' || (signed char)texts[i][0] < 0 || strchr("\r\n\"", texts[i][0]) != NULL)
             return ph_fail(PH_ERROR_CONFIG,
-                "data.%s: '%s' is not one ASCII character other than a quote or a line end", key, texts[i]);
+                "data.%s: '%s' must be one ASCII character other than a quote or a line end", key, texts[i]);
         separators[i] = texts[i][0];
     }
     if (separators[0] == separators[1])
-        return ph_fail(PH_ERROR_CONFIG, "data.list_separator: the same character separates cells");
+        return ph_fail(PH_ERROR_CONFIG, "data.list_separator: must differ from the separator of cells");
     encoder->separator = separators[0];
     encoder->list_separator = separators[1];
     return PH_OK;
@@ -379,8 +380,8 @@ static ph_status add_columns(struct building *building, const struct ph__file_sh
     if (format == PH_DATA_LIBSVM || format == PH_DATA_LIBFFM)
         return build_libsvm(building, shape->num_fields);
     if (building->given.entries.count == 0 && building->built_in.entries.count == 0)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing, for example "
-                                        "[{name: label, kind: label}, {name: \"*\", kind: id}]");
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing; give one, for example [{name: "
+                                        "label, kind: label}, {name: \"*\", kind: id}]");
     return shape->num_names > 0 ? build_from_names(building, shape) : build_from_fields(building);
 }
 

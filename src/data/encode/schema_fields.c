@@ -24,8 +24,7 @@ static enum ph__field_encoding encoding_of(
 static ph_status check_name(const struct ph__field_settings *field, struct ph__name_index *earlier)
 {
     if (ph__field_is_derived(field) && ph__field_is_pattern(field))
-        return ph_fail(PH_ERROR_CONFIG,
-            "data.fields: '%s': what is made from another column has a name of its own, without '*'",
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a field with 'from' must have a name without '*'",
             field->name);
     if (ph__name_index_find(earlier, field->name) != PH_NO_NAME)
         return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s' has two entries", field->name);
@@ -77,7 +76,7 @@ static ph_status check_dense_keys(const struct ph__field_settings *field)
 static ph_status check_own_keys(const struct ph__field_settings *field)
 {
     const bool is_own = !ph__field_is_sharing(field);
-    const char *const user = "fields that share no other's rows";
+    const char *const user = "fields without shares";
     const struct key keys[] = {
         {"encoding", field->encoding != PH_ENCODING_INHERIT, is_own, user},
         {"rows", field->rows != 0, is_own, user},
@@ -140,7 +139,7 @@ static ph_status parse_boundaries(const char *text, struct ph__column *column)
         if (!ph__decimal_parse(at, length, boundary) || (*next != ',' && *next != '\0') ||
             (column->num_boundaries > 0 && boundary[-1] >= *boundary))
             return ph_fail(PH_ERROR_CONFIG,
-                "data.fields: '%s': boundaries must be numbers that grow, with commas between them, not '%s'",
+                "data.fields: '%s': boundaries must be increasing numbers with commas between them, not '%s'",
                 column->name, text);
         column->num_boundaries++;
         at = *next == ',' ? next + 1 : NULL;
@@ -153,7 +152,7 @@ static ph_status set_buckets(const struct ph__field_settings *field, struct ph__
     column->num_buckets = (size_t)field->num_buckets;
     if (has_boundaries(field) == (column->num_buckets > 0))
         return ph_fail(PH_ERROR_CONFIG,
-            "data.fields: '%s': encoding bucket needs either boundaries or buckets, their number",
+            "data.fields: '%s': encoding bucket needs either boundaries or buckets (their number), not both",
             column->name);
     return has_boundaries(field) ? parse_boundaries(field->boundaries, column) : PH_OK;
 }
@@ -180,19 +179,21 @@ static ph_status set_list(const struct ph_data_settings *settings, const struct 
     column->max_length = field->max_length == 0 ? SIZE_MAX : (size_t)field->max_length;
     column->component = field->part;
     if (column->is_weighted && !column->is_list)
-        return ph_fail(
-            PH_ERROR_CONFIG, "data.fields: '%s': only the ids of a list are weighted", column->name);
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': only a list can be weighted", column->name);
     if (field->is_weighted && settings->list_separator != NULL && settings->list_separator[0] == ':')
         return ph_fail(PH_ERROR_CONFIG,
-            "data.list_separator: ':' stands between id and weight in the list '%s'", column->name);
+            "data.list_separator: ':' separates id and weight in the list '%s'; choose another",
+            column->name);
     bool is_bucket = ph__column_is_bucket(column);
     if (column->is_list && (is_bucket || column->component != PH_TIME_WHOLE))
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list has neither buckets nor parts of a time",
+        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a list cannot have buckets or a part of a time",
             column->name);
     if (is_bucket && column->is_group)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': a number in buckets is no group", column->name);
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.fields: '%s': a field in buckets cannot be a group", column->name);
     if (is_bucket && column->component != PH_TIME_WHOLE)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: '%s': the part of a time has no buckets", column->name);
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.fields: '%s': the part of a time cannot be in buckets", column->name);
     return PH_OK;
 }
 

@@ -54,7 +54,8 @@ static ph_status append_word(
 {
     size_t index = vocabulary->num_words;
     if (index >= MAX_WORDS || length > UINT32_MAX)
-        return ph_fail(PH_ERROR_DATA, "vocabulary: more than %zu different ids", MAX_WORDS);
+        return ph_fail(PH_ERROR_DATA,
+            "vocabulary: more than %zu different ids; raise min_count, or hash the field", MAX_WORDS);
     PH_TRY(reserve_slots(vocabulary, index + 1));
     PH_TRY(ph__array_reserve(
         (void **)&vocabulary->text, &vocabulary->text_capacity, vocabulary->text_size + length + 1, 1));

@@ -106,11 +106,9 @@ static ph_status check_header(const struct ph_data_settings *settings)
 {
     if (settings->format != PH_DATA_AVAZU || settings->has_header)
         return PH_OK;
-    return ph_fail(PH_ERROR_CONFIG,
-        "data.has_header: false, but format avazu finds its columns by their names: put the line "
-        "'id,click,hour,C1,...' in front of a file that lacks it, or read it as format csv with all columns "
-        "in "
-        "data.fields");
+    return ph_fail(PH_ERROR_CONFIG, "data.has_header: must be true for format avazu, which finds its columns "
+                                    "by name: put the line 'id,click,hour,C1,...' in front of a file that "
+                                    "lacks it, or read it as format csv with all columns in data.fields");
 }
 
 /* Checks paths that can be read only once: the training data may, but cannot be looked at beforehand. */
@@ -122,10 +120,12 @@ static ph_status check_pipes(const struct ph_data_settings *settings)
     const char *pipe = ph__pipe_name(settings->paths.train);
     if (settings->format == PH_DATA_LIBFFM && settings->num_fields == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.num_fields: missing, and %s is read once: its fields are not counted", pipe);
+            "data.num_fields: missing; set it, since %s is read only once and its fields are not counted",
+            pipe);
     if (settings->format == PH_DATA_AVAZU && settings->fields.count == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.fields: missing, and %s is read once: its columns are not looked at before", pipe);
+            "data.fields: missing; set it, since %s is read only once and its header is not read beforehand",
+            pipe);
     return PH_OK;
 }
 
@@ -238,10 +238,10 @@ static ph_status check_can_learn(const struct ph_data_settings *settings, const 
 {
     if (settings->paths.train == NULL)
         return ph_fail(
-            PH_ERROR_CONFIG, "data.train: missing, and '%s' learns its encoding from it", wanted->name);
+            PH_ERROR_CONFIG, "data.train: missing, but '%s' learns its encoding from it", wanted->name);
     if (is_read_once(settings->paths.train))
         return ph_fail(PH_ERROR_CONFIG,
-            "data.train: %s is read once, and '%s' learns its encoding from a first pass",
+            "data.train: %s is read only once, but '%s' learns its encoding from a first pass: give a file",
             ph__pipe_name(settings->paths.train), wanted->name);
     return PH_OK;
 }
@@ -309,7 +309,8 @@ ph_status ph_encoder_create_from_dataset(const struct ph_data_settings *settings
     const struct ph_dataset *dataset, struct ph_encoder **encoder_out)
 {
     if (dataset->num_batches == 0)
-        return ph_fail(PH_ERROR_DATA, PH_DATASET_NAME ": has no batch that could name its columns");
+        return ph_fail(
+            PH_ERROR_DATA, PH_DATASET_NAME ": has no batches, so its columns are unknown: append one first");
     struct ph_encoder *encoder;
     PH_TRY(ph__encoder_new(&encoder));
     ph_status status = build_dataset_columns(settings, dataset, encoder);

@@ -290,7 +290,7 @@ ph_status ph__fit_files_finish(
 {
     if (num_paths > MAX_FILES)
         return ph_fail(PH_ERROR_CONFIG,
-            "%zu files of ids wait to be merged, more than %d: raise prepare.vocabulary_bytes or "
+            "prepare: %zu files of ids to merge are more than %d: raise prepare.vocabulary_bytes or "
             "prepare.part_bytes",
             num_paths, MAX_FILES);
     struct fit_file *files = calloc(num_paths + 1, sizeof *files);
@@ -300,7 +300,7 @@ ph_status ph__fit_files_finish(
     for (size_t i = 0; i < num_paths && status == PH_OK; i++) {
         status = ph__mapped_file_open(paths[i], PH_ERROR_DATA, &files[i].map);
         if (status == PH_OK && !is_file_whole(&files[i], encoder))
-            status = ph_fail(PH_ERROR_DATA, "%s: is damaged; prepare anew without it", paths[i]);
+            status = ph_fail(PH_ERROR_DATA, "%s: the file is damaged; delete it and prepare again", paths[i]);
     }
     if (status == PH_OK)
         status = merge_files(files, num_paths, max_bytes, encoder);

@@ -239,7 +239,7 @@ static bool advance(struct learning *learning)
 static ph_status look_up(struct learning *learning, bool is_end)
 {
     if (!advance(learning))
-        return ph_fail(PH_ERROR_INTERRUPTED, "the learning was stopped");
+        return ph_fail(PH_ERROR_INTERRUPTED, "the learning of the encoder was stopped");
     bool is_full = ph__fit_bytes(&learning->fit) > learning->part->max_bytes;
     return is_end || is_full ? write_file(learning, is_end) : PH_OK;
 }
@@ -303,7 +303,7 @@ static ph_status list_files(struct ph__arena *arena, const char *prefix, const s
         if (path == NULL)
             return PH_ERROR_MEMORY;
         if (!ph__fit_file_is_ended(path, encoder, &summary))
-            return ph_fail(PH_ERROR_DATA, "%s: is missing or damaged", path);
+            return ph_fail(PH_ERROR_DATA, "%s: the file is missing or damaged", path);
         PH_TRY(ph__array_reserve((void **)paths, capacity, *num_paths + 1, sizeof **paths));
         (*paths)[(*num_paths)++] = path;
         if (summary.is_last)

@@ -161,7 +161,7 @@ static ph_status check_stream(const struct decoding *decoding, size_t number, ui
     if (stream->num_values != num_values || stream->offset % 4 != 0 ||
         !ph__stream_num_bytes(stream, &num_bytes) ||
         num_bytes + stream->offset + PH_STREAM_OVERREAD_BYTES > decoding->block->num_bytes)
-        return ph_fail(PH_ERROR_DATA, "stream %zu makes no sense", number);
+        return ph_fail(PH_ERROR_DATA, "stream %zu is not valid", number);
     return PH_OK;
 }
 
@@ -171,7 +171,7 @@ static ph_status check_directory(const struct decoding *decoding)
     const struct ph__row_layout *layout = decoding->layout;
     const struct ph__block *block = decoding->block;
     if (block->num_bytes / sizeof(struct ph__stream) < num_streams_of(layout))
-        return fail("it is too short for its streams");
+        return fail("the block is too short for its streams");
     uint64_t num_words = (uint64_t)block->num_rows * layout->num_fixed_words;
     size_t number = 0;
     for (; number < layout->num_fixed_words; number++)
@@ -181,7 +181,8 @@ static ph_status check_directory(const struct decoding *decoding)
         for (int part = 0; part <= layout->lists[l].is_weighted; part++, num_words += num_ids)
             PH_TRY(check_stream(decoding, number++, num_ids));
     }
-    return num_words == block->num_words ? PH_OK : fail("its streams have not as many values as its rows");
+    return num_words == block->num_words ? PH_OK
+                                         : fail("the streams do not have as many values as the block states");
 }
 
 static ph_status decode_values(const struct decoding *decoding, size_t number, size_t first, size_t count,
@@ -218,7 +219,7 @@ static ph_status place_rows(struct decoding *decoding)
         starts[i + 1] = starts[i] + (size_t)num_words[i];
     }
     bool is_within = starts[decoding->count] - decoding->starts[0] <= decoding->block->num_words;
-    return is_within ? PH_OK : fail("its lists are longer than the block");
+    return is_within ? PH_OK : fail("the lists are longer than the block");
 }
 
 static ph_status decode_fixed(const struct decoding *decoding)
@@ -242,7 +243,7 @@ static ph_status decode_list(
     for (size_t i = 0; i < decoding->count; i++) {
         uint32_t length = decoding->words[starts[i] + list->word];
         if (length > decoding->streams[number].num_values - *cursor)
-            return fail("its lists are longer than their values");
+            return fail("the lists are longer than their values");
         PH_TRY(decode_values(decoding, number, *cursor, length, limit, decoding->words + decoding->ends[i]));
         decoding->ends[i] += length;
         *cursor += length;
@@ -276,7 +277,7 @@ static ph_status decode_all(struct decoding *decoding)
         PH_TRY(decode_lists(decoding));
     }
     bool is_whole = decoding->starts[num_rows] - decoding->starts[0] == decoding->block->num_words;
-    return is_whole ? PH_OK : fail("its lists are shorter than the block");
+    return is_whole ? PH_OK : fail("the lists are shorter than the block");
 }
 
 ph_status ph__block_decode(

@@ -93,7 +93,7 @@ ph_status ph__part_writer_open(const char *path, const struct ph__row_layout *la
 {
     struct ph__part_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL)
-        return ph__out_of_memory("%s: cannot write it", path);
+        return ph__out_of_memory("cannot write %s", path);
     writer->encoder.layout = layout;
     ph_status status = ph__atomic_file_open(path, &writer->file);
     writer->is_open = status == PH_OK;
@@ -158,7 +158,7 @@ void ph__part_writer_close(struct ph__part_writer *writer)
 
 /* ---- reading ---- */
 
-#define PREPARE_ANEW "make it anew: phloem prepare CONFIG --out FOLDER"
+#define PREPARE_ANEW "prepare it again: phloem prepare CONFIG --out FOLDER"
 
 struct ph__part_reader {
     char *path;
@@ -180,7 +180,7 @@ static ph_status map(struct ph__part_reader *reader)
 {
     PH_TRY(ph__mapped_file_open(reader->path, PH_ERROR_DATA, &reader->map));
     if (reader->map.size < sizeof(struct ph__part_header) + sizeof(struct ph__part_footer))
-        return fail(reader, "is no part of a prepared data set, or was cut short");
+        return fail(reader, "not a part of prepared data, or cut off");
     return PH_OK;
 }
 
@@ -192,18 +192,18 @@ static ph_status check_header(const struct ph__part_reader *reader,
     struct ph__part_header header;
     memcpy(&header, reader->map.bytes, sizeof header);
     if (memcmp(header.magic, PH_PART_MAGIC, sizeof header.magic) != 0)
-        return fail(reader, "is no part of a prepared data set");
+        return fail(reader, "not a part of prepared data");
     if (header.version != PH_PART_VERSION)
         return ph_fail(PH_ERROR_DATA,
-            "%s: version %" PRIu32 " of prepared data is not %d, the one known here; " PREPARE_ANEW,
+            "%s: version %" PRIu32 " of prepared data is not supported, only version %d; " PREPARE_ANEW,
             reader->path, header.version, PH_PART_VERSION);
     uint64_t checksum = 0;
     if (header.header_bytes > reader->map.size || header.header_bytes < sizeof header + sizeof checksum)
-        return fail(reader, "its header is damaged; " PREPARE_ANEW);
+        return fail(reader, "the header is damaged; " PREPARE_ANEW);
     size_t content_bytes = header.header_bytes - sizeof checksum;
     memcpy(&checksum, reader->map.bytes + content_bytes, sizeof checksum);
     if (checksum != ph__checksum(reader->map.bytes, content_bytes))
-        return fail(reader, "its header is damaged; " PREPARE_ANEW);
+        return fail(reader, "the header is damaged; " PREPARE_ANEW);
     unsigned char *wanted;
     size_t num_wanted;
     PH_TRY(ph__part_header_create(reader->layout, digest, &wanted, &num_wanted));
@@ -220,16 +220,16 @@ static ph_status read_footer(struct ph__part_reader *reader, uint64_t header_che
     size_t footer_offset = reader->map.size - sizeof *footer;
     memcpy(footer, reader->map.bytes + footer_offset, sizeof *footer);
     if (memcmp(footer->magic, PH_PART_END_MAGIC, sizeof footer->magic) != 0)
-        return fail(reader, "was cut short; " PREPARE_ANEW);
+        return fail(reader, "the file is cut off; " PREPARE_ANEW);
     if (footer->checksum != ph__part_footer_checksum(footer) || footer->header_checksum != header_checksum ||
         footer->num_blocks > footer_offset / sizeof *reader->entries ||
         footer->index_offset != footer_offset - footer->num_blocks * sizeof *reader->entries ||
         footer->index_offset % 8 != 0)
-        return fail(reader, "its footer is damaged; " PREPARE_ANEW);
+        return fail(reader, "the footer is damaged; " PREPARE_ANEW);
     reader->entries = (const struct ph__part_entry *)(const void *)(reader->map.bytes + footer->index_offset);
     size_t index_bytes = (size_t)footer->num_blocks * sizeof *reader->entries;
     if (footer->index_checksum != ph__checksum(reader->entries, index_bytes))
-        return fail(reader, "its index is damaged; " PREPARE_ANEW);
+        return fail(reader, "the index is damaged; " PREPARE_ANEW);
     return PH_OK;
 }
 
@@ -242,14 +242,14 @@ static ph_status check_entries(const struct ph__part_reader *reader, size_t head
         const struct ph__part_entry *entry = &reader->entries[i];
         if (entry->offset != offset || entry->num_bytes % 8 != 0 || entry->num_rows == 0 ||
             entry->num_rows > PH_BLOCK_MAX_ROWS || entry->num_words > PH_BLOCK_MAX_WORDS)
-            return fail(reader, "its index makes no sense; " PREPARE_ANEW);
+            return fail(reader, "the index is not valid; " PREPARE_ANEW);
         offset += entry->num_bytes;
         num_rows += entry->num_rows;
         num_words += entry->num_words;
     }
     bool is_whole =
         offset == footer->index_offset && num_rows == footer->num_rows && num_words == footer->num_words;
-    return is_whole ? PH_OK : fail(reader, "its index makes no sense; " PREPARE_ANEW);
+    return is_whole ? PH_OK : fail(reader, "the index is not valid; " PREPARE_ANEW);
 }
 
 static ph_status open_all(struct ph__part_reader *reader, const unsigned char digest[PH_ENCODER_DIGEST_BYTES])
@@ -262,7 +262,7 @@ static ph_status open_all(struct ph__part_reader *reader, const unsigned char di
     PH_TRY(check_entries(reader, header_bytes));
     reader->is_checked = calloc((size_t)reader->footer.num_blocks + 1, sizeof *reader->is_checked);
     if (reader->is_checked == NULL)
-        return ph__out_of_memory("%s: its blocks", reader->path);
+        return ph__out_of_memory("the blocks of %s", reader->path);
     return PH_OK;
 }
 
@@ -274,7 +274,7 @@ ph_status ph__part_reader_open(const char *path, const struct ph__row_layout *la
     if (reader == NULL || copy == NULL) {
         free(reader);
         free(copy);
-        return ph__out_of_memory("%s: cannot read it", path);
+        return ph__out_of_memory("cannot read %s", path);
     }
     reader->path = copy;
     reader->layout = layout;

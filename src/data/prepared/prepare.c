@@ -75,10 +75,12 @@ static ph_status check_folder(const char *folder, bool may_resume)
     PH_TRY(ph__directory_visit(folder, add_entry, &listing));
     if (listing.num_foreign > 0 && !listing.has_settings)
         return ph_fail(PH_ERROR_USAGE,
-            "%s: is not empty and holds no preparation (no " PH_PREPARED_SOURCE "): --out wants a new folder",
+            "%s: the folder is not empty and has no preparation (no " PH_PREPARED_SOURCE
+            "): give --out a new folder",
             folder);
     if (listing.num_entries > 0 && !may_resume)
-        return ph_fail(PH_ERROR_USAGE, "%s: is not empty; --resume goes on with what is there", folder);
+        return ph_fail(
+            PH_ERROR_USAGE, "%s: the folder is not empty; continue its preparation with --resume", folder);
     return PH_OK;
 }
 
@@ -247,7 +249,7 @@ static void describe_bad_row(const struct ph__prepare_context *context, const st
     if (status == PH_OK)
         snprintf(text_out, size, "%s:%" PRIu64 ": %s", file->path, line, result->first_bad_reason);
     else
-        snprintf(text_out, size, "%s: its bad rows cannot be read any more", file->path);
+        snprintf(text_out, size, "%s: the bad rows can no longer be read", file->path);
 }
 
 /* PH_ERROR_DATA naming the file and the line when the split has more bad rows than context->max_bad_rows.
@@ -265,7 +267,7 @@ static ph_status check_bad_rows(const struct ph__prepare_context *context,
         char place[1024];
         describe_bad_row(context, plan, results, i, place, sizeof place);
         return ph_fail(PH_ERROR_DATA,
-            "%s; %" PRIu64 " bad rows up to there, more than data.max_bad_rows = %" PRIu64, place,
+            "%s; %" PRIu64 " bad rows up to this one, more than data.max_bad_rows = %" PRIu64, place,
             num_bad_rows, context->max_bad_rows);
     }
     return PH_OK;
@@ -417,13 +419,16 @@ static void fini(struct preparation *preparation)
 static ph_status check_request(const struct ph_data_settings *settings, const char *folder)
 {
     if (!ph__utf8_is_valid(folder, strlen(folder)))
-        return ph_fail(
-            PH_ERROR_USAGE, "%s: the folder's name is not UTF-8, and no config could say it", folder);
+        return ph_fail(PH_ERROR_USAGE,
+            "%s: the folder's name is not UTF-8, so no config can name it: choose another", folder);
     if (settings->prepared != NULL)
-        return ph_fail(PH_ERROR_CONFIG, "data.prepared: %s is prepared already", settings->prepared);
+        return ph_fail(PH_ERROR_CONFIG,
+            "data.prepared: '%s' is prepared already; remove this key to prepare its files again",
+            settings->prepared);
     if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
         !has_split(settings, PH_SPLIT_TEST))
-        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be prepared?");
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.train: missing; prepare needs data.train, data.valid or data.test");
     return PH_OK;
 }
 

@@ -36,7 +36,7 @@ static ph_status fill(const struct ph__option *option, struct ph_prepare_setting
     if (*value == 0)
         return ph__integer_parse(option->default_text, (int64_t *)value)
                    ? PH_OK
-                   : ph_fail(PH_ERROR_BUG, "prepare.%s: its default is no integer", option->key);
+                   : ph_fail(PH_ERROR_BUG, "prepare.%s: the default is not an integer", option->key);
     if (*value >= (uint64_t)option->min && *value <= (uint64_t)option->max)
         return PH_OK;
     return ph_fail(PH_ERROR_USAGE, "prepare.%s: %" PRIu64 " is not in the range %.0f to %.0f", option->key,
@@ -48,8 +48,8 @@ ph_status ph__prepare_options_fill(
 {
     struct ph_prepare_options filled = *options;
     if (options->num_threads > PH_MAX_THREADS)
-        return ph_fail(
-            PH_ERROR_USAGE, "prepare: %zu threads: at most %d", options->num_threads, PH_MAX_THREADS);
+        return ph_fail(PH_ERROR_USAGE, "prepare: %zu threads are too many, at most %d", options->num_threads,
+            PH_MAX_THREADS);
     for (size_t i = 0; i < ph__prepare_options.num_options; i++)
         PH_TRY(fill(&prepare_options[i], &filled.settings));
     *filled_out = filled;

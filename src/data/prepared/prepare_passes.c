@@ -119,7 +119,7 @@ struct cleaning {
 
 static ph_status cannot_remove(const char *path)
 {
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+    return ph_fail(PH_ERROR_DISK, "%s: cannot remove: %s", path, strerror(errno));
 }
 
 static ph_status remove_entry(void *argument, const char *name)
@@ -217,8 +217,7 @@ static ph_status keep_part(
         return PH_OK;
     if (ph__file_is_pipe(task->file->path))
         return ph_fail(PH_ERROR_USAGE,
-            "%s: %s, which it was made of, cannot be compared with what is there now: prepare anew, into an "
-            "empty folder",
+            "%s: made from %s, which cannot be read again to compare it: prepare again, into an empty folder",
             path, ph__pipe_name(task->file->path));
     if (ph__part_reader_open(path, &context->layout, context->digest, &reader) != PH_OK)
         return PH_OK; /* damaged: make it anew */

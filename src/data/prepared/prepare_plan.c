@@ -180,8 +180,9 @@ static ph_status compare_input(const struct ph__input_file *input, const struct 
     struct ph__input_file before = {.path = ph__json_as_text(ph__json_get(saved, "path"), "")};
     const char *key = ph__json_get_fields(saved, input_fields, NUM_INPUT_FIELDS, &before);
     if (key != NULL || strcmp(before.path, input->path) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: was not there when the preparation was begun", input->path);
-    return ph__input_file_compare(input, &before, "the preparation was begun");
+        return ph_fail(
+            PH_ERROR_DATA, "%s: not among the files with which the preparation began", input->path);
+    return ph__input_file_compare(input, &before, "the preparation began");
 }
 
 /* PH_ERROR_DATA naming the file that differs from the saved one. */
@@ -192,7 +193,7 @@ static ph_status compare_inputs(const struct ph__input_files *inputs, const stru
     if (ph__json_size(saved) <= inputs->count)
         return PH_OK;
     const struct ph__json *gone = ph__json_at(saved, inputs->count);
-    return ph_fail(PH_ERROR_DATA, "%s: was there when the preparation was begun",
+    return ph_fail(PH_ERROR_DATA, "%s: the preparation began with this file, which is now missing",
         ph__json_as_text(ph__json_get(gone, "path"), ""));
 }
 
@@ -201,8 +202,9 @@ static ph_status compare_file(const struct ph__prepare_file *file, const struct 
     const char *path = ph__json_as_text(ph__json_get(saved, "path"), "");
     const char *split = ph__json_as_text(ph__json_get(saved, "split"), "");
     if (strcmp(path, file->path) != 0 || strcmp(split, ph__split_names[file->split]) != 0)
-        return ph_fail(
-            PH_ERROR_DATA, "%s: was not there when the preparation was begun, but %s", file->path, path);
+        return ph_fail(PH_ERROR_DATA,
+            "%s: not among the files with which the preparation began, which had %s in its place", file->path,
+            path);
     return compare_inputs(&file->inputs, ph__json_get(saved, "inputs"));
 }
 
@@ -219,18 +221,17 @@ static ph_status compare(const struct ph__prepare_plan *plan, const struct ph__j
 {
     const struct ph__json *files = ph__json_get(saved, "files");
     if (strcmp(ph__json_as_text(ph__json_get(saved, "format"), ""), FORMAT) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: is no plan of a preparation", path);
+        return ph_fail(PH_ERROR_DATA, "%s: not the plan of a preparation", path);
     int64_t version = ph__json_as_integer(ph__json_get(saved, "version"), 1);
     if (version != VERSION)
         return ph_fail(PH_ERROR_DATA,
             "%s: version %" PRId64
-            " of the plan is not %d, the one known here; prepare anew, into an empty folder",
+            " of the plan is not supported, only version %d; prepare again, into an empty folder",
             path, version, VERSION);
     PH_TRY(compare_number(saved, "part_bytes", plan->cut.part_bytes));
     PH_TRY(compare_number(saved, "block_rows", plan->cut.block_rows));
     if (ph__json_size(files) != plan->num_files)
-        return ph_fail(PH_ERROR_DATA,
-            "%s: there were %zu files when the preparation was begun, now there are %zu", path,
+        return ph_fail(PH_ERROR_DATA, "%s: the preparation began with %zu files, and now has %zu", path,
             ph__json_size(files), plan->num_files);
     for (size_t i = 0; i < plan->num_files; i++)
         PH_TRY(compare_file(&plan->files[i], ph__json_at(files, i)));

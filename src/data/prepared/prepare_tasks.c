@@ -95,7 +95,7 @@ ph_status ph__tasks_run(struct ph__tasks *tasks, size_t num_threads)
     free(workers);
     pthread_mutex_destroy(&tasks->lock);
     if (num_started == 0)
-        return ph_fail(PH_ERROR_MEMORY, "a thread cannot be started: %s", strerror(error));
+        return ph_fail(PH_ERROR_MEMORY, "cannot start a thread: %s", strerror(error));
     if (ph__is_stopped(tasks->stop_signal))
         return ph_fail(ph__stop_status(tasks->stop_signal), "stopped by a signal");
     return tasks->failed == SIZE_MAX ? PH_OK : ph_fail(tasks->status, "%s", tasks->error);

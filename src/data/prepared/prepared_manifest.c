@@ -61,7 +61,7 @@ ph_status ph__manifest_write(const struct ph__manifest *manifest, const char *pa
 
 static ph_status fail_key(const char *path, const char *key)
 {
-    return ph_fail(PH_ERROR_DATA, "%s: '%s' is missing or makes no sense in a manifest", path, key);
+    return ph_fail(PH_ERROR_DATA, "%s: the manifest has no valid '%s'", path, key);
 }
 
 static ph_status get_part(const struct ph__json *json, const char *path, struct ph__manifest_part *part)
@@ -75,11 +75,11 @@ static ph_status get_part(const struct ph__json *json, const char *path, struct 
 static ph_status get_manifest(const struct ph__json *json, const char *path, struct ph__manifest *manifest)
 {
     if (strcmp(ph__json_as_text(ph__json_get(json, "format"), ""), FORMAT) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: is no manifest of a prepared data set", path);
+        return ph_fail(PH_ERROR_DATA, "%s: not the manifest of prepared data", path);
     int64_t version = ph__json_as_integer(ph__json_get(json, "version"), 0);
     if (version != VERSION)
         return ph_fail(PH_ERROR_DATA,
-            "%s: version %" PRId64 " of prepared data is not %d, the one known here; make it anew: "
+            "%s: version %" PRId64 " of prepared data is not supported, only version %d; prepare it again: "
             "phloem prepare CONFIG --out FOLDER",
             path, version, VERSION);
     const char *key = ph__json_get_fields(json, fields, NUM_FIELDS, manifest);
@@ -102,8 +102,8 @@ ph_status ph__manifest_read(const char *path, struct ph__manifest *manifest_out)
     struct ph__json *json = NULL;
     struct ph__manifest manifest = {.num_parts = 0};
     if (!ph__file_exists(path))
-        return ph_fail(
-            PH_ERROR_DATA, "%s: is missing: no prepared data set, or one that was not finished", path);
+        return ph_fail(PH_ERROR_DATA,
+            "%s: does not exist: the folder has no prepared data, or its preparation is not finished", path);
     ph_status status = ph__sealed_json_read(path, PH_ERROR_DATA, MAX_FILE_BYTES, &json);
     if (status == PH_OK)
         status = get_manifest(json, path, &manifest);

@@ -19,8 +19,9 @@ static ph_status find_split(
     if (ph__input_is_prepared(path))
         *path_out = path;
     else if (ph__file_exists(path))
-        return ph_fail(PH_ERROR_DATA, "%s: is not finished: phloem prepare CONFIG --out %s --resume goes on",
-            path, folder);
+        return ph_fail(PH_ERROR_DATA,
+            "%s: the preparation is not finished; continue it: phloem prepare CONFIG --out %s --resume", path,
+            folder);
     return PH_OK;
 }
 
@@ -32,7 +33,7 @@ static ph_status find_splits(const char *folder, struct ph__arena *arena, struct
     if (splits->train != NULL || splits->valid != NULL || splits->test != NULL)
         return PH_OK;
     return ph_fail(
-        PH_ERROR_DATA, "%s: holds no prepared data: phloem prepare CONFIG --out %s makes it", folder, folder);
+        PH_ERROR_DATA, "%s: has no prepared data; make it: phloem prepare CONFIG --out %s", folder, folder);
 }
 
 /* Refuses a schema, given by fields or a format, other than the one that the data was prepared by. */
@@ -41,7 +42,8 @@ static ph_status check_schema(const struct ph_data_settings *settings, const cha
     bool has_schema = settings->fields.count > 0 || settings->format != PH_DATA_CSV;
     if (!has_schema || !ph__file_exists(path))
         return PH_OK;
-    return ph__data_settings_compare(path, settings, "data.prepared was made by the former: prepare anew");
+    return ph__data_settings_compare(
+        path, settings, "data.prepared was made with the former: prepare it again");
 }
 
 /* Reads the paths of the files that the data was made of. */
@@ -70,7 +72,7 @@ static ph_status check_train(const char *train, const struct splits *splits)
     if (train == splits->train || splits->train == NULL || ph__input_is_prepared(train))
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
-        "data.train: '%s' is not what data.prepared was made of: leave it out, or prepare it", train);
+        "data.train: '%s' is not what data.prepared was made from: remove it, or prepare it", train);
 }
 
 ph_status ph__data_settings_finish(struct ph_data_settings *settings, struct ph__arena *arena)

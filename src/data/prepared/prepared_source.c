@@ -38,8 +38,7 @@ static ph_status open_part(struct ph__prepared_set *set, struct ph__arena *arena
     if (footer->num_rows != part->num_rows || footer->num_words != part->num_words ||
         ph__part_reader_num_bytes(set->parts[number]) != part->num_bytes ||
         strcmp(checksum, part->checksum) != 0)
-        return ph_fail(
-            PH_ERROR_DATA, "%s: is not the part that %s of its folder tells of", path, PH_MANIFEST_NAME);
+        return ph_fail(PH_ERROR_DATA, "%s: the part does not match %s of its folder", path, PH_MANIFEST_NAME);
     set->num_blocks += (size_t)footer->num_blocks;
     return PH_OK;
 }
@@ -65,7 +64,7 @@ static ph_status list_blocks(struct ph__prepared_set *set, const char *folder)
     }
     if (num_rows != set->manifest.num_rows || num_words != set->manifest.num_words)
         return ph_fail(
-            PH_ERROR_DATA, "%s: the parts do not add up to what %s says", folder, PH_MANIFEST_NAME);
+            PH_ERROR_DATA, "%s: the parts do not add up to the totals in %s", folder, PH_MANIFEST_NAME);
     return PH_OK;
 }
 
@@ -83,7 +82,7 @@ static ph_status open_all(struct ph__prepared_set *set, struct ph__arena *arena,
     PH_TRY(ph__manifest_read(path, &set->manifest));
     if (strcmp(set->manifest.encoder, digest) != 0)
         return ph_fail(
-            PH_ERROR_DATA, "%s: was prepared with another encoder than the one that shall read it", folder);
+            PH_ERROR_DATA, "%s: was prepared with another encoder than the one that reads it", folder);
     set->parts = calloc(set->manifest.num_parts + 1, sizeof(struct ph__part_reader *));
     if (set->parts == NULL)
         return ph__out_of_memory("%s: %zu parts", folder, set->manifest.num_parts);
@@ -98,7 +97,7 @@ ph_status ph__prepared_set_open(
     struct ph__arena arena = {0};
     struct ph__prepared_set *set = calloc(1, sizeof *set);
     if (set == NULL)
-        return ph__out_of_memory("%s: cannot read it", folder);
+        return ph__out_of_memory("cannot read %s", folder);
     ph_status status = open_all(set, &arena, folder, encoder);
     ph__arena_fini(&arena);
     if (status != PH_OK) {

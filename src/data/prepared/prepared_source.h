@@ -60,8 +60,7 @@ static inline ph_status ph__negatives_init(
     *negatives = (struct ph__negatives){
         .key = {seed, epoch, ph__hash_name("data.negatives")}, .rate = rate == 0 ? 1 : rate};
     if (!(negatives->rate > 0 && negatives->rate <= 1)) /* NaN included */
-        return ph_fail(
-            PH_ERROR_USAGE, "%s: a negative_rate of %g: a share lies between 0 and 1", path, negatives->rate);
+        return ph_fail(PH_ERROR_USAGE, "%s: negative_rate %g must be between 0 and 1", path, negatives->rate);
     return PH_OK;
 }
 

@@ -26,14 +26,16 @@ static ph_status read_some(struct ph__array_file *array, unsigned char *buffer, 
         snprintf(reason, sizeof reason, "%s", ph_error_text());
         return ph_fail(PH_ERROR_DATA, "%s: %s", array->name, reason);
     }
-    return *size_out > 0 ? PH_OK : ph_fail(PH_ERROR_DATA, "%s: has fewer bytes than it says", array->name);
+    return *size_out > 0 ? PH_OK
+                         : ph_fail(PH_ERROR_DATA, "%s: the data ends before the size that the archive states",
+                               array->name);
 }
 
 static ph_status check_crc(const struct ph__array_file *array)
 {
     if (array->wanted == NULL || !array->has_crc || array->crc == *array->wanted)
         return PH_OK;
-    return ph_fail(PH_ERROR_DATA, "%s: its bytes do not fit its CRC: the file is damaged", array->name);
+    return ph_fail(PH_ERROR_DATA, "%s: the file is damaged: its CRC does not match", array->name);
 }
 
 static ph_status read_bytes(struct ph__array_file *array, unsigned char *buffer, size_t size)
@@ -58,7 +60,7 @@ static ph_status read_header(struct ph__array_file *array)
 {
     unsigned char *header = array->buffer;
     if (array->num_bytes < PH_NPY_PREFIX_BYTES)
-        return ph_fail(PH_ERROR_DATA, "%s: is no .npy array", array->name);
+        return ph_fail(PH_ERROR_DATA, "%s: not a .npy array", array->name);
     PH_TRY(read_bytes(array, header, PH_NPY_PREFIX_BYTES));
     PH_TRY(ph__npy_header_bytes(array->name, header, PH_NPY_PREFIX_BYTES, &array->header_bytes));
     if (array->header_bytes > array->num_bytes)
@@ -67,9 +69,9 @@ static ph_status read_header(struct ph__array_file *array)
     PH_TRY(ph__npy_parse(array->name, header, array->header_bytes, &array->npy));
     uint64_t num_bytes = array->num_bytes - array->header_bytes;
     if (array->npy.num_bytes != num_bytes)
-        return ph_fail(PH_ERROR_DATA, "%s: holds %llu bytes of rows, its header speaks of %llu (%s)",
+        return ph_fail(PH_ERROR_DATA, "%s: has %llu bytes of rows, but its header says %llu (%s)",
             array->name, (unsigned long long)num_bytes, (unsigned long long)array->npy.num_bytes,
-            array->npy.num_bytes > num_bytes ? "the file is cut off" : "something follows the array");
+            array->npy.num_bytes > num_bytes ? "the file is cut off" : "bytes follow the array");
     return PH_OK;
 }
 
@@ -77,7 +79,7 @@ static ph_status make_buffer(struct ph__array_file *array, size_t size)
 {
     unsigned char *buffer = realloc(array->buffer, size);
     if (buffer == NULL)
-        return ph__out_of_memory("%s: cannot read it", array->name);
+        return ph__out_of_memory("cannot read %s", array->name);
     array->buffer = buffer;
     array->buffer_bytes = size;
     return PH_OK;
@@ -113,7 +115,7 @@ static ph_status open_array_member(
     array->num_bytes = member->num_bytes;
     if (member->is_deflated) {
         if (lseek(array->descriptor, (off_t)member->data_byte, SEEK_SET) < 0)
-            return ph_fail(PH_ERROR_DATA, "%s: cannot be gone to", name);
+            return ph_fail(PH_ERROR_DATA, "%s: cannot seek to the member", name);
         PH_TRY(ph__decompressor_create_deflate(array->descriptor, &array->decompressor));
     }
     return open_array(array);
@@ -145,7 +147,7 @@ ph_status ph__array_file_sum(struct ph__array_file *array, struct ph__running_ch
 {
     unsigned char *header = malloc(array->header_bytes);
     if (header == NULL)
-        return ph__out_of_memory("%s: its header", array->name);
+        return ph__out_of_memory("the header of %s", array->name);
     const ph_status status = ph__file_read_at(array->descriptor, array->name, 0, header, array->header_bytes);
     if (status == PH_OK)
         ph__running_checksum_add(checksum, 0, header, array->header_bytes);
@@ -201,7 +203,7 @@ static ph_status check_rows(struct ph__array_set *set)
     set->num_rows = first->npy.num_rows;
     if (last->npy.num_rows == set->num_rows)
         return PH_OK;
-    return ph_fail(PH_ERROR_DATA, "%s: has %llu rows, %s has %llu", last->name,
+    return ph_fail(PH_ERROR_DATA, "%s: has %llu rows, but %s has %llu", last->name,
         (unsigned long long)last->npy.num_rows, first->name, (unsigned long long)set->num_rows);
 }
 
@@ -253,8 +255,8 @@ static ph_status open_labels(struct ph__array_set *set, const char *path)
 {
     PH_TRY(open_file(set, path));
     if (set->arrays[0].npy.num_columns > 1)
-        return ph_fail(
-            PH_ERROR_DATA, "%s: has %zu columns, a row has one label", path, set->arrays[0].npy.num_columns);
+        return ph_fail(PH_ERROR_DATA, "%s: has %zu columns of labels; it must have one", path,
+            set->arrays[0].npy.num_columns);
     return add_column(set, ph__arena_strdup(&set->arena, "label"), 0, false);
 }
 
@@ -267,8 +269,8 @@ static ph_status open_multi_hot(struct ph__array_set *set, const char *path)
         snprintf(name, sizeof name, "%zu", i);
         const struct ph__npz_member *member = ph__npz_find(&set->npz, name);
         if (member == NULL)
-            return ph_fail(
-                PH_ERROR_DATA, "%s: of its %zu members none is called %zu", path, set->npz.num_members, i);
+            return ph_fail(PH_ERROR_DATA, "%s: has %zu members, but none is named %zu; name them 0, 1, ...",
+                path, set->npz.num_members, i);
         PH_TRY(open_member(set, path, member));
         bool is_list = set->arrays[set->num_arrays - 1].npy.num_columns > 1;
         PH_TRY(add_column(set, ph__arena_printf(&set->arena, "C%zu", i + 1), 0, is_list));
@@ -287,8 +289,8 @@ static ph_status open_mlperf(struct ph__array_set *set, const char *path, bool n
     if (ph__file_exists(paths[PH_SET_MULTI_HOT]))
         return open_multi_hot(set, paths[PH_SET_MULTI_HOT]);
     if (!ph__file_exists(paths[PH_SET_ONE_HOT]))
-        return ph_fail(
-            PH_ERROR_DATA, "%s: is missing, and so is %s", paths[PH_SET_MULTI_HOT], paths[PH_SET_ONE_HOT]);
+        return ph_fail(PH_ERROR_DATA, "%s: does not exist, and neither does %s", paths[PH_SET_MULTI_HOT],
+            paths[PH_SET_ONE_HOT]);
     PH_TRY(open_file(set, paths[PH_SET_ONE_HOT]));
     return add_columns(set, "C");
 }
@@ -318,10 +320,10 @@ ph_status ph__array_set_open(struct ph__array_set *set, const char *path, bool n
     if (ph__path_ends_in(path, ".npz"))
         return open_archive(set, path);
     if (strcmp(path, "-") == 0)
-        return ph_fail(PH_ERROR_DATA, "standard input: arrays are read from files");
+        return ph_fail(PH_ERROR_DATA, "standard input: arrays must come from files");
     if (ph__path_ends_in(path, ".npy") && !ph__path_ends_in(path, PH_LABELS_ENDING))
         return ph_fail(PH_ERROR_DATA,
-            "%s: a set of arrays is named by its file ..." PH_LABELS_ENDING " or is one .npz", path);
+            "%s: not a set of arrays: name its file ..." PH_LABELS_ENDING " or one .npz", path);
     return open_mlperf(set, path, needs_no_labels);
 }
 

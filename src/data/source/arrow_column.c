@@ -130,15 +130,15 @@ static ph_status set_buffers(struct ph__arrow_column *column, const struct Arrow
     if (column->kind == PH_ARROW_BLANK)
         return PH_OK;
     if (!has_enough || array->buffers == NULL)
-        return fail(column, "has another number of buffers than its type");
+        return fail(column, "has the wrong number of buffers for its type");
     column->validity = array->buffers[0];
     if (column->validity == NULL && array->null_count > 0)
-        return fail(column, "has nulls but no bitmap that tells which");
+        return fail(column, "has nulls but no validity bitmap");
     if (is_fixed_list(column))
         return PH_OK;
     column->values = array->buffers[1];
     if (column->values == NULL && array->length > 0)
-        return fail(column, "has rows but no buffer of them");
+        return fail(column, "has rows but no buffer of values");
     if (is_view(column))
         return set_view_buffers(column, array);
     if (column->kind == PH_ARROW_TEXT)
@@ -180,10 +180,10 @@ static ph_status set_list_size(struct ph__arrow_column *column, const char *form
     int64_t last;
     column->list_size = strtoll(format + 3, &end, 10);
     if (end == format + 3 || *end != '\0' || column->list_size < 0 || column->list_size > INT32_MAX)
-        return fail(column, "is a list of no fixed size");
+        return fail(column, "has no valid list size in its format");
     if (__builtin_mul_overflow(column->offset + column->length, column->list_size, &last) ||
         last > column->child->length)
-        return fail(column, "has fewer items than its lists");
+        return fail(column, "has fewer items than its lists need");
     return PH_OK;
 }
 
@@ -215,7 +215,7 @@ static ph_status init_column(struct ph__arena *arena, const struct ArrowSchema *
     int64_t end;
     if (array->length < 0 || array->offset < 0 ||
         __builtin_add_overflow(array->length, array->offset, &end) || end > INT64_MAX / 16)
-        return fail(column, "has a length or an offset that cannot be");
+        return fail(column, "has an invalid length or offset");
     if (column->kind == PH_ARROW_UNKNOWN)
         return PH_OK;
     if (column->kind == PH_ARROW_TIME) {
@@ -247,7 +247,7 @@ ph_status ph__arrow_column_init(struct ph__arena *arena, const struct ArrowSchem
 
 ph_status ph__arrow_column_check(const struct ph__arrow_column *column)
 {
-    return column->kind != PH_ARROW_UNKNOWN ? PH_OK : fail(column, "is of a type that is not read");
+    return column->kind != PH_ARROW_UNKNOWN ? PH_OK : fail(column, "has a type that is not supported");
 }
 
 /* ---- values ---- */
@@ -300,7 +300,7 @@ static ph_status read_range(
         memcpy(small, value_at(column, row, sizeof small[0]), sizeof small);
     *first = is_large ? large[0] : small[0];
     *end = is_large ? large[1] : small[1];
-    return *first >= 0 && *first <= *end ? PH_OK : fail(column, "has offsets that do not grow");
+    return *first >= 0 && *first <= *end ? PH_OK : fail(column, "has offsets that decrease or are negative");
 }
 
 /* Reads a view: its length, then the text itself, or four bytes of the text, the number of its buffer and the
@@ -336,7 +336,7 @@ ph_status ph__arrow_text(
         return read_view(column, row, text_out, length_out);
     PH_TRY(read_range(column, row, column->code == 'U' || column->code == 'Z', &first, &end));
     if (end > first && column->text == NULL)
-        return fail(column, "has texts but no buffer of them");
+        return fail(column, "has texts but no buffer of text");
     *text_out = end > first ? (const char *)column->text + first : "";
     *length_out = (size_t)(end - first);
     return PH_OK;

@@ -31,13 +31,13 @@ static ph_status check_batch(const struct ArrowArray *batch, const struct ArrowS
     if (batch->release == NULL || schema->release == NULL)
         return ph_fail(PH_ERROR_USAGE, "dataset: the batch or its schema has been released");
     if (schema->format == NULL || strcmp(schema->format, "+s") != 0)
-        return ph_fail(PH_ERROR_DATA, "dataset: an array of format '%s' is no record batch ('+s')",
+        return ph_fail(PH_ERROR_DATA, "dataset: an array of format '%s' is not a record batch ('+s')",
             schema->format != NULL ? schema->format : "");
     if (batch->length < 0 || batch->offset < 0 || __builtin_add_overflow(batch->length, batch->offset, &end))
-        return ph_fail(PH_ERROR_DATA, "dataset: the batch has a length or an offset that cannot be");
+        return ph_fail(PH_ERROR_DATA, "dataset: the batch has an invalid length or offset");
     if (batch->n_children != schema->n_children || batch->n_children < 0 ||
         (batch->n_children > 0 && (batch->children == NULL || schema->children == NULL)))
-        return ph_fail(PH_ERROR_DATA, "dataset: the batch has %lld columns, its schema %lld",
+        return ph_fail(PH_ERROR_DATA, "dataset: the batch has %lld columns, but its schema has %lld",
             (long long)batch->n_children, (long long)schema->n_children);
     return PH_OK;
 }

@@ -10,7 +10,7 @@
 #include "base/memory/memory.h"
 
 #define CHECK_BYTES ((size_t)1 << 20)
-#define SINCE "the training was begun"
+#define SINCE "the training began"
 
 /* ---- looking ---- */
 
@@ -172,14 +172,14 @@ static ph_status compare_file(struct ph__read_file *file, const struct ph__json 
     if (key == NULL && strspn(saved.read_checksum, "0123456789abcdef") != sizeof saved.read_checksum - 1)
         key = "read_checksum";
     if (key != NULL)
-        return ph_fail(PH_ERROR_CHECKPOINT,
-            "%s: the checkpoint's record of it lacks '%s', or it is no such value", before.path, key);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint's record of this file has no valid '%s'",
+            before.path, key);
     before.num_bytes = saved.bytes;
     memcpy(before.checksum, saved.checksum, sizeof before.checksum);
     PH_TRY(ph__input_file_compare(&file->file, &before, SINCE));
     if (saved.read_bytes > saved.bytes)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint says that more was read of it than there was",
-            before.path);
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the checkpoint says that more bytes were read than the file had", before.path);
     file->read = (struct ph__read_prefix){saved.read_bytes, strtoull(saved.read_checksum, NULL, 16)};
     return PH_OK;
 }
@@ -206,9 +206,9 @@ ph_status ph__fingerprint_compare(
         same += status == PH_OK;
     }
     if (num_saved != fingerprint->num_files && (status == PH_OK || status == PH_ERROR_DATA))
-        return ph_fail(PH_ERROR_DATA, "%s: %zu files when " SINCE ", and %zu now%s%s", path, num_saved,
-            fingerprint->num_files,
-            same < fingerprint->num_files ? ", of which this is the first new or changed one: " : "",
+        return ph_fail(PH_ERROR_DATA, "%s: had %zu files when " SINCE ", and has %zu now%s%s", path,
+            num_saved, fingerprint->num_files,
+            same < fingerprint->num_files ? "; the first new or changed file is " : "",
             same < fingerprint->num_files ? fingerprint->files[same].file.path : "");
     PH_TRY(status);
     find_front(fingerprint);
@@ -231,8 +231,8 @@ static ph_status take_in(int descriptor, const struct ph__read_file *file, unsig
     if (ph__running_checksum_value(checksum) == file->read.checksum || file->read.num_bytes == 0)
         return PH_OK;
     return ph_fail(PH_ERROR_DATA,
-        "%s: its first %" PRIu64 " bytes, which the training has read, are others than they were",
-        file->file.path, file->read.num_bytes);
+        "%s: the first %" PRIu64 " bytes, which the training has read, have changed", file->file.path,
+        file->read.num_bytes);
 }
 
 static ph_status check_file(

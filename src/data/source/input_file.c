@@ -34,7 +34,7 @@ static ph_status look_at(const char *path, struct ph__input_file *file_out)
     struct ph__input_file file = {.path = path};
     unsigned char *buffer = malloc(2 * END_BYTES);
     if (buffer == NULL)
-        return ph__out_of_memory("%s: cannot look at it", path);
+        return ph__out_of_memory("cannot read %s", path);
     ph_status status = ph__file_open(path, &descriptor, &file.num_bytes);
     if (status == PH_OK) {
         status = read_ends(descriptor, path, file.num_bytes, buffer, &size);
@@ -52,10 +52,10 @@ ph_status ph__input_file_compare(
     const struct ph__input_file *now, const struct ph__input_file *before, const char *since)
 {
     if (before->num_bytes != now->num_bytes)
-        return ph_fail(PH_ERROR_DATA, "%s: had %" PRIu64 " bytes when %s and has %" PRIu64, now->path,
+        return ph_fail(PH_ERROR_DATA, "%s: had %" PRIu64 " bytes when %s, and has %" PRIu64 " now", now->path,
             before->num_bytes, since, now->num_bytes);
     if (strcmp(before->checksum, now->checksum) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: its bytes are others than when %s", now->path, since);
+        return ph_fail(PH_ERROR_DATA, "%s: the contents have changed since %s", now->path, since);
     return PH_OK;
 }
 
@@ -123,11 +123,11 @@ ph_status ph__input_list(
     glob_t found;
     int outcome = glob(path, 0, fail_folder, &found);
     if (outcome == GLOB_NOMATCH)
-        return ph_fail(PH_ERROR_DATA, "%s: no file has such a name", path);
+        return ph_fail(PH_ERROR_DATA, "%s: no file matches this pattern", path);
     if (outcome == GLOB_NOSPACE)
-        return ph__out_of_memory("%s: the list of files", path);
+        return ph__out_of_memory("the list of files %s", path);
     if (outcome != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: cannot look into %s", path, ph_error_text());
+        return ph_fail(PH_ERROR_DATA, "%s: cannot list %s", path, ph_error_text());
     ph_status status = copy_paths(arena, found.gl_pathv, found.gl_pathc, paths_out, num_paths_out);
     globfree(&found);
     return status;

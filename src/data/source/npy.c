@@ -100,17 +100,17 @@ static bool take_number(struct header *header, uint64_t *number)
 static ph_status parse_shape(struct header *header)
 {
     if (!take(header, '('))
-        return fail(header, "the .npy header's shape is no tuple");
+        return fail(header, "the .npy header's shape is not a tuple");
     while (!take(header, ')')) {
         uint64_t extent;
         skip_blanks(header);
         if (!take_number(header, &extent))
-            return fail(header, "the .npy header's shape is not made of whole numbers of 64 bits");
+            return fail(header, "the .npy header's shape must be whole numbers of at most 64 bits");
         if (header->num_dimensions == 2)
             return fail(header, "the array has more than two dimensions");
         header->shape[header->num_dimensions++] = extent;
         if (!take(header, ',') && (header->at == header->end || *header->at != ')'))
-            return fail(header, "the .npy header's shape is broken");
+            return fail(header, "the .npy header's shape is not valid");
     }
     header->has_shape = true;
     return PH_OK;
@@ -119,7 +119,7 @@ static ph_status parse_shape(struct header *header)
 static ph_status parse_type(struct header *header)
 {
     if (!take_text(header, header->type, sizeof header->type))
-        return fail(header, "the array's dtype is not one of a single number");
+        return fail(header, "the array's dtype is not a single number type");
     header->has_type = true;
     return PH_OK;
 }
@@ -127,9 +127,9 @@ static ph_status parse_type(struct header *header)
 static ph_status parse_order(struct header *header)
 {
     if (take_word(header, "True"))
-        return fail(header, "the array is in Fortran order; C order is read (numpy.ascontiguousarray)");
+        return fail(header, "the array is in Fortran order; save it in C order (numpy.ascontiguousarray)");
     if (!take_word(header, "False"))
-        return fail(header, "the .npy header's fortran_order is neither True nor False");
+        return fail(header, "the .npy header's fortran_order must be True or False");
     header->has_order = true;
     return PH_OK;
 }
@@ -138,29 +138,29 @@ static ph_status parse_entry(struct header *header)
 {
     char key[16];
     if (!take_text(header, key, sizeof key) || !take(header, ':'))
-        return fail(header, "the .npy header is no dictionary of descr, fortran_order and shape");
+        return fail(header, "the .npy header is not a dictionary of descr, fortran_order and shape");
     if (strcmp(key, "descr") == 0 && !header->has_type)
         return parse_type(header);
     if (strcmp(key, "fortran_order") == 0 && !header->has_order)
         return parse_order(header);
     if (strcmp(key, "shape") == 0 && !header->has_shape)
         return parse_shape(header);
-    return fail(header, "the .npy header has a key that is unknown or doubled");
+    return fail(header, "the .npy header has an unknown or repeated key");
 }
 
 static ph_status parse_dictionary(struct header *header)
 {
     if (!take(header, '{'))
-        return fail(header, "the .npy header is no dictionary");
+        return fail(header, "the .npy header is not a dictionary");
     while (!take(header, '}')) {
         PH_TRY(parse_entry(header));
         skip_blanks(header);
         if (!take(header, ',') && (header->at == header->end || *header->at != '}'))
-            return fail(header, "the .npy header is broken");
+            return fail(header, "the .npy header is not valid");
     }
     skip_blanks(header);
     if (header->at != header->end)
-        return fail(header, "something follows the dictionary of the .npy header");
+        return fail(header, "the .npy header has more text after its dictionary");
     if (!header->has_type || !header->has_order || !header->has_shape)
         return fail(header, "the .npy header lacks descr, fortran_order or shape");
     return PH_OK;
@@ -173,17 +173,16 @@ ph_status ph__npy_header_bytes(
 {
     static const unsigned char magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     if (size < PH_NPY_PREFIX_BYTES || memcmp(bytes, magic, sizeof magic) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s: is no .npy array", name);
+        return ph_fail(PH_ERROR_DATA, "%s: not a .npy array", name);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
-        return ph_fail(
-            PH_ERROR_DATA, "%s: version %d.%d of .npy is not known here", name, bytes[6], bytes[7]);
+        return ph_fail(PH_ERROR_DATA, "%s: version %d.%d of .npy is not supported", name, bytes[6], bytes[7]);
     uint64_t length = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8;
     if (bytes[6] > 1)
         length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
     length += bytes[6] > 1 ? 12 : 10;
     if (length < PH_NPY_PREFIX_BYTES || length > PH_NPY_MAX_HEADER_BYTES)
-        return ph_fail(PH_ERROR_DATA, "%s: a .npy header of %llu bytes makes no sense", name,
-            (unsigned long long)length);
+        return ph_fail(
+            PH_ERROR_DATA, "%s: a .npy header of %llu bytes is not valid", name, (unsigned long long)length);
     *header_bytes_out = (size_t)length;
     return PH_OK;
 }
@@ -196,7 +195,7 @@ static ph_status find_type(const struct header *header, struct ph__npy *npy)
         if (word[0] == '\0' || strcmp(word + 1, types[i].word + 1) != 0)
             continue;
         if (word[0] == '>' && types[i].item_bytes > 1)
-            return ph_fail(PH_ERROR_DATA, "%s: the array is big-endian ('%s'); little-endian is read",
+            return ph_fail(PH_ERROR_DATA, "%s: the array is big-endian ('%s'); save it as little-endian",
                 header->name, word);
         if (word[0] != types[i].word[0] && (types[i].item_bytes > 1 || strchr("<>=", word[0]) == NULL))
             continue;
@@ -205,7 +204,7 @@ static ph_status find_type(const struct header *header, struct ph__npy *npy)
         return PH_OK;
     }
     return ph_fail(PH_ERROR_DATA,
-        "%s: dtype '%s' is not read: bool, int8 to int64, uint8 to uint64 and float16 to float64 are",
+        "%s: dtype '%s' is not supported: use bool, int8 to int64, uint8 to uint64 or float16 to float64",
         header->name, word);
 }
 

@@ -73,14 +73,14 @@ static ph_status find_directory(struct archive *archive)
     uint64_t most = END64_LOCATOR_BYTES + END_BYTES + MAX_COMMENT_BYTES;
     size_t size = (size_t)(archive->num_bytes < most ? archive->num_bytes : most);
     if (size < END_BYTES)
-        return fail(archive, "is no .npz archive");
+        return fail(archive, "not a .npz archive");
     unsigned char *tail = ph__arena_alloc(archive->arena, size);
     if (tail == NULL)
         return PH_ERROR_MEMORY;
     PH_TRY(ph__file_read_at(archive->descriptor, archive->path, archive->num_bytes - size, tail, size));
     const unsigned char *end = find_end(tail, size);
     if (end == NULL)
-        return fail(archive, "is no .npz archive, or is cut off");
+        return fail(archive, "not a .npz archive, or cut off");
     archive->num_entries = number_at(end + 10, 2);
     archive->directory_bytes = number_at(end + 12, 4);
     archive->directory_byte = number_at(end + 16, 4);
@@ -128,14 +128,14 @@ static ph_status find_data(const struct archive *archive, uint64_t local_byte, s
 {
     unsigned char local[LOCAL_BYTES];
     if (archive->num_bytes < LOCAL_BYTES || local_byte > archive->num_bytes - LOCAL_BYTES)
-        return ph_fail(PH_ERROR_DATA, "%s:%s: lies outside the file", archive->path, member->name);
+        return ph_fail(PH_ERROR_DATA, "%s:%s: the member lies outside the file", archive->path, member->name);
     PH_TRY(ph__file_read_at(archive->descriptor, archive->path, local_byte, local, sizeof local));
     if (!has_signature(local, 3, 4))
         return ph_fail(PH_ERROR_DATA, "%s:%s: the member's header is damaged", archive->path, member->name);
     member->data_byte = local_byte + LOCAL_BYTES + number_at(local + 26, 2) + number_at(local + 28, 2);
     if (member->data_byte > archive->num_bytes ||
         member->num_packed_bytes > archive->num_bytes - member->data_byte)
-        return ph_fail(PH_ERROR_DATA, "%s:%s: lies outside the file", archive->path, member->name);
+        return ph_fail(PH_ERROR_DATA, "%s:%s: the member lies outside the file", archive->path, member->name);
     return PH_OK;
 }
 
@@ -144,15 +144,15 @@ static ph_status check_method(
 {
     uint64_t method = number_at(entry + 10, 2);
     if ((number_at(entry + 8, 2) & 1) != 0)
-        return ph_fail(PH_ERROR_DATA, "%s:%s: is encrypted", archive->path, member->name);
+        return ph_fail(PH_ERROR_DATA, "%s:%s: the member is encrypted, which is not supported", archive->path,
+            member->name);
     if (method != 0 && method != 8)
-        return ph_fail(PH_ERROR_DATA,
-            "%s:%s: compression method %d is not known here, stored and deflate are", archive->path,
-            member->name, (int)method);
+        return ph_fail(PH_ERROR_DATA, "%s:%s: compression method %d is not supported: use stored or deflate",
+            archive->path, member->name, (int)method);
     member->is_deflated = method == 8;
     if (!member->is_deflated && member->num_packed_bytes != member->num_bytes)
-        return ph_fail(
-            PH_ERROR_DATA, "%s:%s: is stored in another size than its own", archive->path, member->name);
+        return ph_fail(PH_ERROR_DATA, "%s:%s: the member is stored, but its two sizes differ", archive->path,
+            member->name);
     return PH_OK;
 }
 

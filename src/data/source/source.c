@@ -39,7 +39,7 @@ static ph_status list_paths(struct ph__source *source, const char *path)
     const struct ph_dataset *dataset = source->options.dataset;
     if (dataset == NULL && source->encoder->format == PH_DATA_ARROW)
         return ph_fail(PH_ERROR_USAGE,
-            "%s: rows of format arrow are handed over by a program, not read from a file", path);
+            "%s: rows of format arrow cannot be read from a file; pass them as a dataset", path);
     if (dataset == NULL)
         return ph__input_list(&source->arena, path, &source->paths, &source->num_paths);
     if (dataset->num_batches == 0)
@@ -89,8 +89,8 @@ ph_status ph__source_open(struct ph__source *source, const struct ph_encoder *en
     ph__row_encoder_init(&source->row, encoder, options->fit);
     PH_TRY(list_paths(source, path));
     if (source->file >= source->num_paths)
-        return ph_fail(PH_ERROR_DATA, "%s: there are %zu files, fewer than when the reading was left", path,
-            source->num_paths);
+        return ph_fail(
+            PH_ERROR_DATA, "%s: has %zu files, fewer than when reading stopped", path, source->num_paths);
     return open_file(source, &start);
 }
 

@@ -47,10 +47,10 @@ static ph_status match_column(const struct ph__source *source, struct arrow_batc
     if (from == NULL && ph__column_may_lack(column, source->options.needs_no_labels))
         return PH_OK;
     if (from == NULL)
-        return ph_fail(PH_ERROR_DATA, "has no column '%s'", column->from);
+        return ph_fail(PH_ERROR_DATA, "the batch has no column '%s'", column->from);
     PH_TRY(ph__arrow_column_check(from));
     if (from->kind == PH_ARROW_LIST && (!column->is_list || column->is_group))
-        return ph_fail(PH_ERROR_DATA, "arrow: column '%s' (format '%s') has lists, the schema's '%s' %s",
+        return ph_fail(PH_ERROR_DATA, "arrow: column '%s' (format '%s') has lists, but the schema's '%s' %s",
             from->name, from->format, column->name, column->is_list ? "is a group" : "has one value");
     state->cells[state->num_cells++] = (struct cell){.column = column, .from = from};
     return PH_OK;
@@ -78,12 +78,12 @@ static ph_status open_arrow(struct ph__source *source, const struct ph__source_p
     if (state != NULL)
         state->cells = calloc(encoder->num_columns + 1, sizeof *state->cells);
     if (state == NULL || state->cells == NULL)
-        return ph__out_of_memory("%s: cannot read", source->paths[source->file]);
+        return ph__out_of_memory("cannot read %s", source->paths[source->file]);
     state->batch = &source->options.dataset->batches[source->file];
     PH_TRY(match_columns(source, state));
     if (position->row > state->batch->num_rows)
         return ph_fail(
-            PH_ERROR_DATA, "%s: has fewer rows than when the reading was left", source->paths[source->file]);
+            PH_ERROR_DATA, "%s: has fewer rows than when reading stopped", source->paths[source->file]);
     state->next = position->row;
     return PH_OK;
 }

@@ -118,7 +118,7 @@ static ph_status sort_names(struct ph__header *header, const char *path)
 {
     header->sorted = malloc(header->num_names * sizeof *header->sorted);
     if (header->sorted == NULL)
-        return ph__out_of_memory("%s: the header", path);
+        return ph__out_of_memory("the header of %s", path);
     memcpy(header->sorted, header->names, header->num_names * sizeof *header->sorted);
     qsort(header->sorted, header->num_names, sizeof *header->sorted, compare_names);
     for (size_t i = 1; i < header->num_names; i++)
@@ -137,11 +137,12 @@ static ph_status read_line(struct ph__reader *reader, struct ph__header *header)
         PH_TRY(ph__reader_line(reader, &line, &length));
     while (line != NULL && length == 0);
     if (line == NULL)
-        return ph_fail(PH_ERROR_DATA, "%s: is empty, not even a header", ph__reader_path(reader));
+        return ph_fail(
+            PH_ERROR_DATA, "%s: the file is empty; it must begin with a header", ph__reader_path(reader));
     header->line = strdup(line);
     header->line_number = ph__reader_line_number(reader);
     if (header->line == NULL)
-        return ph__out_of_memory("%s: the header", ph__reader_path(reader));
+        return ph__out_of_memory("the header of %s", ph__reader_path(reader));
     return PH_OK;
 }
 
@@ -182,10 +183,9 @@ ph_status ph__header_blame_avazu(const struct ph__header *header, const char *pa
     if (may_be_other || !header->is_whole || is_named(header, "click") || is_named(header, "hour"))
         return status;
     return ph_fail(PH_ERROR_DATA,
-        "%s:%" PRIu64 ": this is no header of Avazu's, for it names neither 'click' nor 'hour': put the line "
-        "'id,click,hour,C1,...' "
-        "in front of the file, or read it as format csv with data.has_header: false and all columns in "
-        "data.fields",
+        "%s:%" PRIu64 ": the line is not Avazu's header, which names 'click' and 'hour': put the line "
+        "'id,click,hour,C1,...' in front of the file, or read it as format csv with "
+        "data.has_header: false and all columns in data.fields",
         path, header->line_number);
 }
 
@@ -326,7 +326,7 @@ ph_status ph__delimited_encode(
         num_cells += ph__delimited_count(encoder, cursor);
     if (num_cells != delimited->num_cells)
         return ph_fail(
-            PH_ERROR_DATA, "the row has %zu cells, %zu are wanted", num_cells, delimited->num_cells);
+            PH_ERROR_DATA, "the row has %zu cells; it must have %zu", num_cells, delimited->num_cells);
     return PH_OK;
 }
 
@@ -357,7 +357,7 @@ static ph_status open_delimited(struct ph__source *source, const struct ph__sour
 {
     struct delimited_file *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph__out_of_memory("%s: cannot read", source->paths[source->file]);
+        return ph__out_of_memory("cannot read %s", source->paths[source->file]);
     source->state = state;
     PH_TRY(ph__line_file_open(&state->file, source));
     if (source->encoder->has_header)

@@ -18,8 +18,8 @@ static ph_status check_column(const struct ph__column *column)
     if (is_list || column->kind == PH_FIELD_LABEL || column->kind == PH_FIELD_IGNORE)
         return PH_OK;
     return ph_fail(PH_ERROR_DATA,
-        "field '%s': in rows of libsvm or libffm it is a list of weighted ids, which the encoder does not "
-        "expect",
+        "field '%s': rows of libsvm and libffm have a list of weighted ids here, but the encoder has another "
+        "kind of field",
         column->name);
 }
 
@@ -89,7 +89,7 @@ static ph_status encode_pair(
     double value;
     if (colon == NULL || colon == word ||
         !ph__decimal_parse(colon + 1, length - (size_t)(colon - word) - 1, &value) || !isfinite((float)value))
-        return fail_word(word, length, "id:value, the value a finite number");
+        return fail_word(word, length, "id:value with a finite number as value");
     if (column == NULL || column->kind == PH_FIELD_IGNORE)
         return PH_OK;
     return ph__row_item(row, column, word, (size_t)(colon - word), (float)value);
@@ -102,10 +102,10 @@ static ph_status encode_triple(
     const char *colon = memchr(word, ':', length);
     uint64_t field;
     if (colon == NULL || !ph__decimal_parse_id(word, (size_t)(colon - word), &field))
-        return fail_word(word, length, "field:id:value, the field a whole number");
+        return fail_word(word, length, "field:id:value with a whole number as field");
     if (field >= libsvm->num_fields)
-        return ph_fail(PH_ERROR_DATA, "field %llu: there are only %zu, from 0 on", (unsigned long long)field,
-            libsvm->num_fields);
+        return ph_fail(PH_ERROR_DATA, "field %llu does not exist: the encoder has %zu fields, counted from 0",
+            (unsigned long long)field, libsvm->num_fields);
     size_t rest = (size_t)(colon - word) + 1;
     return encode_pair(row, libsvm->fields[field], word + rest, length - rest);
 }
@@ -120,7 +120,7 @@ ph_status ph__libsvm_encode(
     if (has_label)
         PH_TRY(encode_label(row, libsvm->label, word, length));
     else if (!needs_no_labels)
-        return ph_fail(PH_ERROR_DATA, "the row begins with no label");
+        return ph_fail(PH_ERROR_DATA, "the row does not begin with a label");
     if (has_label)
         word = next_word(&cursor, &length);
     for (; word != NULL; word = next_word(&cursor, &length))
@@ -140,7 +140,7 @@ static ph_status open_libsvm(struct ph__source *source, const struct ph__source_
 {
     struct libsvm_file *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph__out_of_memory("%s: cannot read", source->paths[source->file]);
+        return ph__out_of_memory("cannot read %s", source->paths[source->file]);
     source->state = state;
     PH_TRY(ph__line_file_open(&state->file, source));
     PH_TRY(ph__libsvm_match(&state->libsvm, source->encoder));

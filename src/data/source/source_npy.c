@@ -45,7 +45,7 @@ static ph_status match_column(
     if (column->kind == PH_FIELD_IGNORE)
         return PH_OK;
     if (from->is_list && (!column->is_list || column->is_group))
-        return ph_fail(PH_ERROR_DATA, "%s: '%s' has several values a row, the schema's '%s' %s",
+        return ph_fail(PH_ERROR_DATA, "%s: '%s' has several values a row, but the schema's '%s' %s",
             state->set.arrays[from->array].name, from->name, column->name,
             column->is_list ? "is a group" : "has one");
     state->cells[state->num_cells++] = (struct cell){column, from};
@@ -69,7 +69,7 @@ static ph_status match_columns(struct ph__source *source, struct npy_files *stat
 static ph_status seek(struct npy_files *state, const char *path, uint64_t row)
 {
     if (row > state->set.num_rows)
-        return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when the reading was left", path);
+        return ph_fail(PH_ERROR_DATA, "%s: has fewer rows than when reading stopped", path);
     for (size_t i = 0; i < state->set.num_arrays; i++)
         if (state->is_read[i])
             PH_TRY(ph__array_file_seek(&state->set.arrays[i], row));
@@ -95,7 +95,7 @@ static ph_status open_npy(struct ph__source *source, const struct ph__source_pos
     const char *path = source->paths[source->file];
     struct npy_files *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return ph__out_of_memory("%s: cannot read", path);
+        return ph__out_of_memory("cannot read %s", path);
     source->state = state;
     PH_TRY(ph__array_set_open(&state->set, path, source->options.needs_no_labels));
     PH_TRY(match_columns(source, state));

@@ -332,7 +332,7 @@ static ph_status make_folder(const char *folder)
     PH_TRY(ph__directory_visit(folder, note_entry, &is_empty));
     if (!is_empty)
         return ph_fail(
-            PH_ERROR_USAGE, "%s: is not empty: synth writes into a new folder, or an empty one", folder);
+            PH_ERROR_USAGE, "%s: the folder is not empty: synth needs a new or empty folder", folder);
     return ph__directory_create(folder);
 }
 

@@ -29,10 +29,11 @@ static ph_status read_steps(struct ph__staircase *staircase, const struct ph_syn
     for (size_t i = 0; i < settings->staircase.count; i++) {
         size_t step = step_of(steps[i].order);
         if (step == 0)
-            return ph_fail(PH_ERROR_CONFIG, "synth.staircase: order %" PRId64 " is none of 1, 2, 4 and 8",
-                steps[i].order);
+            return ph_fail(
+                PH_ERROR_CONFIG, "synth.staircase: order %" PRId64 " must be 1, 2, 4 or 8", steps[i].order);
         if (staircase->weights[step - 1] != 0)
-            return ph_fail(PH_ERROR_CONFIG, "synth.staircase: order %" PRId64 " twice", steps[i].order);
+            return ph_fail(
+                PH_ERROR_CONFIG, "synth.staircase: order %" PRId64 " is given twice", steps[i].order);
         staircase->weights[step - 1] = steps[i].weight;
         staircase->num_steps = step > staircase->num_steps ? step : staircase->num_steps;
         squares += steps[i].weight * steps[i].weight;
@@ -46,14 +47,15 @@ static ph_status check(const struct ph__staircase *staircase, const struct ph_sy
     const uint64_t *table_rows)
 {
     if (settings->num_planted_dense > 0)
-        return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: 0 with synth.staircase, which is of ids alone");
+        return ph_fail(
+            PH_ERROR_CONFIG, "synth.planted_dense: must be 0 with synth.staircase, which uses ids alone");
     if (settings->drift > 0)
-        return ph_fail(PH_ERROR_CONFIG, "synth.drift: 0 with synth.staircase, which does not turn");
+        return ph_fail(PH_ERROR_CONFIG, "synth.drift: must be 0 with synth.staircase, which does not drift");
     size_t order = (size_t)1 << (staircase->num_steps - 1);
     if (staircase->num_fields == 0 || staircase->num_fields % order != 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "synth.planted: %zu features make no whole number of interactions of order %zu",
-            staircase->num_fields, order);
+            "synth.planted: %zu must be a positive multiple of the highest order, %zu", staircase->num_fields,
+            order);
     for (size_t f = 0; f < staircase->num_fields; f++)
         if (table_rows[f] < staircase->latent_dim + 2)
             return ph_fail(PH_ERROR_CONFIG,
@@ -185,8 +187,8 @@ static ph_status init_rounds(struct ph__staircase *staircase, uint64_t seed)
         do {
             if (tries++ == MAX_TRIES)
                 return ph_fail(PH_ERROR_CONFIG,
-                    "synth.staircase_rounds: found no %zu arrangements of %zu planted features that have no "
-                    "term in common",
+                    "synth.staircase_rounds: cannot find %zu arrangements of %zu planted features without a "
+                    "common term",
                     staircase->num_rounds, staircase->num_fields);
             ph__rng_shuffle(&random, fields, staircase->num_fields);
         } while (!is_new(staircase, round));

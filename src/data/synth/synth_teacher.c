@@ -74,19 +74,19 @@ static ph_status check(const struct ph_synth_settings *settings)
     PH_TRY(check_list(&settings->table_rows, "table_rows", num_fields));
     PH_TRY(check_list(&settings->bag_sizes, "bag_sizes", num_fields));
     if (settings->num_planted > settings->num_sparse)
-        return ph_fail(PH_ERROR_CONFIG, "synth.planted: more than synth.sparse");
+        return ph_fail(PH_ERROR_CONFIG, "synth.planted: must be at most synth.sparse");
     if (settings->num_planted_dense > settings->num_dense)
-        return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: more than synth.dense");
+        return ph_fail(PH_ERROR_CONFIG, "synth.planted_dense: must be at most synth.dense");
     if (settings->staircase.count == 0 && settings->num_planted > 0 &&
         settings->order > settings->num_planted)
-        return ph_fail(PH_ERROR_CONFIG, "synth.order: an interaction of more features than synth.planted");
+        return ph_fail(PH_ERROR_CONFIG, "synth.order: must be at most synth.planted");
     if (settings->format != PH_SYNTH_CRITEO)
         return PH_OK;
     if (settings->num_dense != 13 || settings->num_sparse != 26)
-        return ph_fail(PH_ERROR_CONFIG, "synth.format: criteo has 13 dense and 26 sparse features");
+        return ph_fail(PH_ERROR_CONFIG, "synth.format: criteo needs 13 dense and 26 sparse features");
     for (size_t i = 0; i < settings->bag_sizes.count; i++)
         if (settings->bag_sizes.items[i] != 1)
-            return ph_fail(PH_ERROR_CONFIG, "synth.bag_sizes: criteo has one id a cell");
+            return ph_fail(PH_ERROR_CONFIG, "synth.bag_sizes: must be 1 with format criteo");
     return PH_OK;
 }
 

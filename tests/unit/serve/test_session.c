@@ -323,7 +323,7 @@ static void bad_cells_are_named_and_nothing_is_written(void **state)
         session, 3, 4, integer_cell(50), "row 3: field 'shop': '50' is beyond the rows of the table");
     expect_bad_row(session, 1, 4, integer_cell(-1), "row 1: field 'shop': '-1' is not a raw id");
     expect_bad_row(session, 2, 4, real, "row 2: field 'shop': 0.5 is not an id, a whole number");
-    expect_bad_row(session, 2, 3, list, "row 2: field 'city': is no list of ids");
+    expect_bad_row(session, 2, 3, list, "row 2: field 'city': not a list of ids");
     ph_session_close(session);
 }
 
@@ -344,7 +344,7 @@ static void bad_lines_are_named_and_nothing_is_written(void **state)
     int size = snprintf(text, sizeof text, "%s\n%s0,1,2,u,3,x,t,5,x\n", good, good);
     expect_bad_text(session, text, (size_t)size, "line 4: field 'shop': 'x' is not a raw id");
     size = snprintf(text, sizeof text, "%s1,2,3\n", good);
-    expect_bad_text(session, text, (size_t)size, "line 2: the row has 3 cells, 9 are wanted");
+    expect_bad_text(session, text, (size_t)size, "line 2: the row has 3 cells; it must have 9");
     expect_bad_text(session, zero, sizeof zero - 1, "line 1: holds a zero byte");
     float score = 5;
     size_t num_rows;

@@ -265,10 +265,10 @@ static void bad_rows_are_named_by_file_line_and_field(void **state)
 {
     (void)state;
     const char *const cases[][2] = {
-        {"1,1,1,1\n1,1,1\n", "bad.csv:3: the row has 3 cells, 4 are wanted"},
-        {"1,1,1,1,1,1\n", "bad.csv:2: the row has 6 cells, 4 are wanted"},
-        {"1,1,1,1,\"1,\"\"1\",1\n", "bad.csv:2: the row has 6 cells, 4 are wanted"},
-        {"1,1,1,1,\"1,1\n", "bad.csv:2: the row has 5 cells, 4 are wanted"},
+        {"1,1,1,1\n1,1,1\n", "bad.csv:3: the row has 3 cells; it must have 4"},
+        {"1,1,1,1,1,1\n", "bad.csv:2: the row has 6 cells; it must have 4"},
+        {"1,1,1,1,\"1,\"\"1\",1\n", "bad.csv:2: the row has 6 cells; it must have 4"},
+        {"1,1,1,1,\"1,1\n", "bad.csv:2: the row has 5 cells; it must have 4"},
         {"2,1,1,1\n", "bad.csv:2: field 'label': '2' is not a label in [0, 1]"},
         {"-0.1,1,1,1\n", "'-0.1' is not a label"},
         {"yes,1,1,1\n", "'yes' is not a label"},

@@ -347,7 +347,7 @@ static void a_place_behind_the_last_row_is_refused(void **state)
     ph_batches_close(batches);
     options.reading.negative_rate = 2;
     assert_fails(ph_batches_open(data.encoder, data.path, &options, &batches), PH_ERROR_USAGE,
-        "a share lies between 0 and 1");
+        "must be between 0 and 1");
     destroy(&data);
 }
 
@@ -368,7 +368,7 @@ static void a_pass_without_rows_fails(void **state)
     options.reading.negative_rate = 1e-6;
     batches = fixture_open(encoder, test_path("negative/train"), &options);
     assert_fails(
-        ph_batches_next(batches, &batch), PH_ERROR_DATA, "negative/train: none of its 1 rows takes part");
+        ph_batches_next(batches, &batch), PH_ERROR_DATA, "negative/train: none of the 1 rows is kept");
     ph_batches_close(batches);
     ph_encoder_destroy(encoder);
 }

@@ -463,13 +463,15 @@ static void ranks_that_are_none_and_pipes_are_refused(void **state)
     struct ph_batches *batches = NULL;
     const char *path = rows_with_bad_ones("refused.csv"), *pipe = test_path("pipe");
     struct ph_batches_options options = {.size = sizeof options, .batch_size = 8, .rank = 3, .world_size = 3};
-    assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE, "rank 3 of 3");
+    assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE,
+        "rank 3 must be below the number of ranks, 3");
     options.world_size = 0;
-    assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE, "rank 3 of 0");
+    assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE,
+        "rank 3 must be below the number of ranks, 0");
     assert_int_equal(mkfifo(pipe, 0600), 0);
     options.world_size = 4;
     assert_fails(ph_batches_open(encoder, pipe, &options, &batches), PH_ERROR_USAGE,
-        "pipe: is read once, and each of 4 ranks needs all of it");
+        "pipe: can be read only once, but each of 4 ranks needs all of it");
     assert_null(batches);
     ph_encoder_destroy(encoder);
 }

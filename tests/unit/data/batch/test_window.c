@@ -182,8 +182,8 @@ static void a_share_that_is_none_is_refused(void **state)
         const struct ph_batches_options options = {
             .size = sizeof options, .batch_size = 1, .reading.negative_rate = rates[r]};
         struct ph_batches *batches = NULL;
-        assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE,
-            "a share lies between 0 and 1");
+        assert_fails(
+            ph_batches_open(encoder, path, &options, &batches), PH_ERROR_USAGE, "must be between 0 and 1");
         assert_null(batches);
     }
     ph_encoder_destroy(encoder);

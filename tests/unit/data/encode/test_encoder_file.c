@@ -153,10 +153,10 @@ static void files_that_are_no_encoder_are_refused(void **state)
     (void)state;
     const char *const cases[][2] = {
         {"{", "not valid JSON"},
-        {"{\"format\":\"other\"}", "is no encoder"},
+        {"{\"format\":\"other\"}", "not an encoder"},
         {"{\"format\":\"phloem-encoder\",\"version\":1}", "version 1"},
         {"{\"format\":\"phloem-encoder\",\"version\":4}",
-            "version 4 of the encoder's file is neither 2 nor 3"},
+            "version 4 of the encoder's file is not supported, only versions 2 and 3"},
         {"{\"format\":\"phloem-encoder\",\"version\":2}", "'data_format'"},
         {HEAD "\"list_separator\":\"\"}", "'list_separator'"},
         {HEAD "\"list_separator\":\",\"}", "'list_separator'"},
@@ -166,7 +166,7 @@ static void files_that_are_no_encoder_are_refused(void **state)
         {HEAD TAIL LABEL ID "\"encoding\":\"inherit\"}]}", "'encoding'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":0}]}", "'rows'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"raw\",\"rows\":1e30}]}", "'rows'"},
-        {HEAD TAIL LABEL ID "\"shares\":\"b\"}]}", "'a' shares the rows of 'b', which is no id field"},
+        {HEAD TAIL LABEL ID "\"shares\":\"b\"}]}", "'a' shares the rows of 'b', which is not an id field"},
         {HEAD TAIL LABEL ID "\"encoding\":\"hash\",\"rows\":10}]}", "'hash_seed'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1}]}", "'words'"},
         {HEAD TAIL LABEL ID "\"encoding\":\"vocabulary\",\"min_count\":1,\"words\":\"x\\ny\\nx\"}]}",

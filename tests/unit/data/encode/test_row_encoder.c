@@ -233,7 +233,7 @@ static void cells_of_the_public_kinds_are_encoded_alike(void **state)
     assert_ok(ph__row_commit(&made->row));
     assert_last_two_are_equal(made);
     begin(made);
-    assert_fails(ph__row_cell(&made->row, column(made, "word"), &tags), PH_ERROR_DATA, "is no list of ids");
+    assert_fails(ph__row_cell(&made->row, column(made, "word"), &tags), PH_ERROR_DATA, "not a list of ids");
     assert_fails(
         ph__row_cell(&made->row, column(made, "likes"), &tags), PH_ERROR_DATA, "nan is not the weight");
 }

@@ -92,7 +92,7 @@ static void a_schema_that_cannot_be_is_refused(void **state)
     assert_refused(&fixture, PH_ERROR_CONFIG, "schema.csv:1: column 'a' has no entry");
 
     fixture_field(&fixture, "*", PH_FIELD_IGNORE);
-    assert_refused(&fixture, PH_ERROR_CONFIG, "nothing to learn from");
+    assert_refused(&fixture, PH_ERROR_CONFIG, "a model needs at least one");
 
     fixture_field(&fixture, "a", PH_FIELD_ID)->encoding = PH_ENCODING_RAW;
     assert_refused(&fixture, PH_ERROR_CONFIG, "'a': raw ids need rows");
@@ -113,7 +113,7 @@ static void a_schema_that_cannot_be_is_refused(void **state)
     fixture_init(&fixture, path);
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     fixture_field(&fixture, "*", PH_FIELD_ID)->is_group = true;
-    assert_refused(&fixture, PH_ERROR_CONFIG, "'b': there is a group already");
+    assert_refused(&fixture, PH_ERROR_CONFIG, "'b': another field is the group already");
 }
 
 /* A header is the first line that is not empty, and its place is said. */
@@ -155,7 +155,7 @@ static void separators_are_one_plain_character(void **state)
     fixture.fields[1].is_list = true;
     ph_encoder_destroy(fixture_encoder(&fixture)); /* of ids alone it may be one */
     fixture.fields[1].is_weighted = true;
-    assert_refused(&fixture, PH_ERROR_CONFIG, "data.list_separator: ':' stands between id and weight");
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.list_separator: ':' separates id and weight");
 }
 
 static void a_header_that_names_nothing_or_twice_is_refused(void **state)
@@ -168,7 +168,7 @@ static void a_header_that_names_nothing_or_twice_is_refused(void **state)
         {"label,\"a\n", "a quote is not closed"},
         {"label,\xff\n", "not UTF-8"},
         {"label,a\n", "has no rows"},
-        {"\n\r\n", "is empty, not even a header"},
+        {"\n\r\n", "the file is empty; it must begin with a header"},
         {"\n\n\nlabel,,a\n", "header.csv:4: column 2 has no name"},
         {"\r\nlabel,a,a\n", "header.csv:2: two columns are called 'a'"},
         {"\n\"label\",\"a\n", "header.csv:2: column 2: a quote is not closed"},
@@ -280,10 +280,10 @@ static void an_avazu_file_without_its_header_says_so(void **state)
         fixture_init(&fixture, fixture_file("headless.csv", rows[i]));
         fixture.settings.format = PH_DATA_AVAZU;
         assert_refused(&fixture, PH_ERROR_DATA,
-            "headless.csv:1: this is no header of Avazu's, for it names neither 'click' nor 'hour'");
+            "headless.csv:1: the line is not Avazu's header, which names 'click' and 'hour'");
         fixture.settings.has_header = false;
-        assert_refused(
-            &fixture, PH_ERROR_CONFIG, "data.has_header: false, but format avazu finds its columns");
+        assert_refused(&fixture, PH_ERROR_CONFIG,
+            "data.has_header: must be true for format avazu, which finds its columns");
     }
     fixture_init(&fixture, fixture_file("avazu.csv", "id,click,hour,C1\n1,0,14102100,1005\n"));
     fixture.settings.format = PH_DATA_AVAZU;
@@ -291,7 +291,7 @@ static void an_avazu_file_without_its_header_says_so(void **state)
     struct ph_batches *batches;
     const struct ph_batches_options options = {.size = sizeof options, .batch_size = 2};
     assert_fails(ph_batches_open(encoder, fixture_file("headless.csv", rows[0]), &options, &batches),
-        PH_ERROR_DATA, "headless.csv:1: this is no header of Avazu's");
+        PH_ERROR_DATA, "headless.csv:1: the line is not Avazu's header");
     ph_encoder_destroy(encoder);
 }
 
@@ -316,20 +316,21 @@ static void impossible_mixtures_are_refused(void **state)
         struct ph__field_settings field;
         const char *problem;
     } cases[] = {
-        {{.is_list = true, .encoding = PH_ENCODING_BUCKET, .num_buckets = 3}, "a list has neither buckets"},
-        {{.is_list = true, .part = PH_TIME_HOUR}, "a list has neither buckets"},
-        {{.is_weighted = true}, "only the ids of a list are weighted"},
+        {{.is_list = true, .encoding = PH_ENCODING_BUCKET, .num_buckets = 3}, "a list cannot have buckets"},
+        {{.is_list = true, .part = PH_TIME_HOUR}, "a list cannot have buckets"},
+        {{.is_weighted = true}, "only a list can be weighted"},
         {{.encoding = PH_ENCODING_BUCKET}, "needs either boundaries or buckets"},
         {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1", .num_buckets = 2},
             "either boundaries or buckets"},
-        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "2, 1"}, "numbers that grow"},
-        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, x"}, "numbers that grow"},
-        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1 2 3"}, "numbers that grow, with commas"},
-        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1 x, 2"}, "numbers that grow, with commas"},
-        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, 2,"}, "numbers that grow, with commas"},
-        {{.encoding = PH_ENCODING_BUCKET, .boundaries = " "}, "numbers that grow, with commas"},
-        {{.encoding = PH_ENCODING_LOG_BUCKET, .part = PH_TIME_HOUR}, "the part of a time has no buckets"},
-        {{.encoding = PH_ENCODING_LOG_BUCKET, .is_group = true}, "a number in buckets is no group"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "2, 1"}, "increasing numbers"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, x"}, "increasing numbers"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1 2 3"}, "increasing numbers with commas"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1 x, 2"}, "increasing numbers with commas"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = "1, 2,"}, "increasing numbers with commas"},
+        {{.encoding = PH_ENCODING_BUCKET, .boundaries = " "}, "increasing numbers with commas"},
+        {{.encoding = PH_ENCODING_LOG_BUCKET, .part = PH_TIME_HOUR},
+            "the part of a time cannot be in buckets"},
+        {{.encoding = PH_ENCODING_LOG_BUCKET, .is_group = true}, "a field in buckets cannot be a group"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;

@@ -24,13 +24,13 @@ static void a_pattern_that_no_column_meets_is_refused(void **state)
     init(&fixture);
     fixture_field(&fixture, "*", PH_FIELD_ID);
     struct ph__field_settings *pattern = fixture_field(&fixture, "m_*", PH_FIELD_DENSE);
-    assert_refused(&fixture, "'m_*': no column starts so and has no entry of its own");
+    assert_refused(&fixture, "'m_*': no column without an entry of its own matches this pattern");
     pattern->name = "n_*"; /* its columns have met the rest's entry, which stands before it */
-    assert_refused(&fixture, "'n_*': no column starts so");
+    assert_refused(&fixture, "'n_*': no column without an entry of its own");
     fixture.fields[1].name = "a*";
     ph_encoder_destroy(fixture_encoder(&fixture));
     fixture_field(&fixture, "n_1", PH_FIELD_ID);
-    assert_refused(&fixture, "'n_*': no column starts so");
+    assert_refused(&fixture, "'n_*': no column without an entry of its own");
     pattern->name = "*"; /* the rest may be nothing */
     ph_encoder_destroy(fixture_encoder(&fixture));
 }
@@ -55,7 +55,7 @@ static void what_is_made_from_a_column_is_no_pattern(void **state)
     init(&fixture);
     fixture_field(&fixture, "n_*", PH_FIELD_DENSE)->from = "a";
     fixture_field(&fixture, "*", PH_FIELD_ID);
-    assert_refused(&fixture, "'n_*': what is made from another column has a name of its own");
+    assert_refused(&fixture, "'n_*': a field with 'from' must have a name without '*'");
 }
 
 /* Though the file has a column of the name that the feature would have had. */

@@ -205,7 +205,7 @@ static void more_files_than_are_merged_are_refused(void **state)
     const char **paths = calloc(count, sizeof *paths);
     struct ph_encoder *encoder = unlearnt(write_rows(), 1);
     assert_fails(ph__fit_files_finish(paths, count, 1 << 30, encoder), PH_ERROR_CONFIG,
-        "65537 files of ids wait to be merged, more than 65536: raise prepare.vocabulary_bytes");
+        "65537 files of ids to merge are more than 65536: raise prepare.vocabulary_bytes");
     ph_encoder_destroy(encoder);
     free(paths);
 }

@@ -257,7 +257,7 @@ static void another_version_is_refused_with_the_command_that_helps(void **state)
     bytes[8] = 2;
     part_put_bytes(path_of("newer.phd"), bytes, num_bytes);
     assert_fails(read_all(path_of("newer.phd"), &layout), PH_ERROR_DATA,
-        "version 2 of prepared data is not 1, the one known here; make it anew: phloem prepare");
+        "version 2 of prepared data is not supported, only version 1; prepare it again: phloem prepare");
     free(bytes);
 }
 
@@ -286,9 +286,9 @@ static void what_is_no_part_is_refused(void **state)
     assert_fails(ph__part_reader_open(path_of("missing.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,
         "missing.phd: cannot open: No such file");
     assert_fails(ph__part_reader_open(path_of("zeros.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,
-        "is no part of a prepared data set");
+        "not a part of prepared data");
     assert_fails(ph__part_reader_open(path_of("nothing.phd"), &layout, part_digest, &reader), PH_ERROR_DATA,
-        "is no part of a prepared data set");
+        "not a part of prepared data");
     assert_fails(ph__part_reader_open(test_folder(), &layout, part_digest, &reader), PH_ERROR_DATA,
         "not a regular file");
     ph__part_reader_close(NULL);

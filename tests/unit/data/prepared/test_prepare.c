@@ -220,7 +220,7 @@ static void a_folder_that_is_not_empty_is_refused_without_resume(void **state)
     const struct ph_prepare_options options = {.size = sizeof options, .num_threads = 1};
     assert_ok(ph_prepare(&fixture.settings, test_path("taken"), &options, &summary));
     assert_fails(ph_prepare(&fixture.settings, test_path("taken"), &options, &summary), PH_ERROR_USAGE,
-        "taken: is not empty; --resume goes on");
+        "taken: the folder is not empty; continue its preparation with --resume");
 }
 
 static void a_folder_has_one_preparation_at_a_time(void **state)
@@ -272,14 +272,14 @@ static void what_has_changed_since_is_refused(void **state)
     fixture.fields[2].rows = PREPARE_ROWS;
     fixture.settings.paths.valid = prepare_file("late.csv", 10, 1);
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA,
-        "there were 1 files when the preparation was begun, now there are 2");
+        "the preparation began with 1 files, and now has 2");
     fixture.settings.paths.valid = NULL;
     prepare_file("changing.csv", 101, 1);
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA, "changing.csv: had ");
     prepare_file("changing.csv", 100, 1);
     change_byte(path);
     assert_fails(prepare_into(&fixture, "changed", 1, &summary), PH_ERROR_DATA,
-        "changing.csv: its bytes are others than when the preparation was begun");
+        "changing.csv: the contents have changed since the preparation began");
     prepare_file("changing.csv", 100, 1);
     fixture.settings.reading.max_bad_rows = 7; /* may change */
     assert_ok(prepare_into(&fixture, "changed", 1, &summary));
@@ -487,7 +487,8 @@ static void prepared_data_is_not_prepared_again(void **state)
     assert_ok(prepare_into(&fixture, "first", 1, &summary));
     fixture.settings.prepared = test_path("first");
     fixture.settings.paths.train = test_path("first/train");
-    assert_fails(prepare_into(&fixture, "second", 1, &summary), PH_ERROR_CONFIG, "first is prepared already");
+    assert_fails(
+        prepare_into(&fixture, "second", 1, &summary), PH_ERROR_CONFIG, "first' is prepared already");
     assert_false(ph__file_exists(test_path("second")));
 }
 

@@ -32,7 +32,7 @@ static void a_folder_with_settings_may_be_resumed(void **state)
     assert_ok(ph__directory_create(test_path("begun")));
     fixture_file("begun/source.yaml", "data: {}\n");
     fixture_file("begun/plan.json", "{}\n");
-    check("begun", false, "begun: is not empty; --resume goes on");
+    check("begun", false, "begun: the folder is not empty; continue its preparation with --resume");
     check("begun", true, NULL);
 }
 
@@ -41,7 +41,7 @@ static void what_a_kill_has_left_of_the_settings_may_be_resumed(void **state)
     (void)state;
     assert_ok(ph__directory_create(test_path("killed")));
     fixture_file("killed/source.yaml.tmp", "data: {tra");
-    check("killed", false, "killed: is not empty; --resume goes on");
+    check("killed", false, "killed: the folder is not empty; continue its preparation with --resume");
     check("killed", true, NULL);
 }
 
@@ -50,8 +50,8 @@ static void another_folder_is_refused(void **state)
     (void)state;
     assert_ok(ph__directory_create(test_path("run")));
     fixture_file("run/encoder.json", "{}\n");
-    check("run", false, "run: is not empty and holds no preparation (no source.yaml)");
-    check("run", true, "run: is not empty and holds no preparation (no source.yaml)");
+    check("run", false, "run: the folder is not empty and has no preparation (no source.yaml)");
+    check("run", true, "run: the folder is not empty and has no preparation (no source.yaml)");
 }
 
 /* Its encoder would have been taken for the preparation's own. */
@@ -65,7 +65,8 @@ static void a_folder_with_an_encoder_is_left_as_it_is(void **state)
     assert_ok(ph__directory_create(test_path("trained")));
     assert_ok(ph_encoder_save(encoder, test_path("trained/encoder.json")));
     ph_encoder_destroy(encoder);
-    assert_fails(prepare_into(&fixture, "trained", 1, &summary), PH_ERROR_USAGE, "trained: is not empty");
+    assert_fails(
+        prepare_into(&fixture, "trained", 1, &summary), PH_ERROR_USAGE, "trained: the folder is not empty");
     assert_false(ph__file_exists(test_path("trained/source.yaml")));
     assert_false(ph__file_exists(test_path("trained/train")));
 }

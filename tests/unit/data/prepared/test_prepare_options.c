@@ -16,7 +16,7 @@ static void options_out_of_range_are_refused(void **state)
         {{.settings.block_rows = 8193}, "prepare.block_rows: 8193 is not in the range 1 to 8192"},
         {{.settings.vocabulary_bytes = 100},
             "prepare.vocabulary_bytes: 100 is not in the range 65536 to 1000000000000"},
-        {{.num_threads = 1025}, "1025 threads: at most 1024"},
+        {{.num_threads = 1025}, "1025 threads are too many, at most 1024"},
     };
     struct fixture fixture;
     struct ph_prepare_summary summary;

@@ -23,7 +23,7 @@ static void what_cannot_be_removed_is_named(void **state)
     assert_fails(
         ph__prepare_learn_clean(test_path("file")), PH_ERROR_USAGE, "file: must be a folder, not a file");
     assert_ok(ph__directory_create(test_path("full/inner")));
-    assert_fails(ph__prepare_learn_clean(test_path("full")), PH_ERROR_DISK, "full/inner: cannot be removed");
+    assert_fails(ph__prepare_learn_clean(test_path("full")), PH_ERROR_DISK, "full/inner: cannot remove");
 }
 
 int main(void)

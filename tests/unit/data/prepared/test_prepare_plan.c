@@ -38,7 +38,7 @@ static void a_plan_of_another_version_is_refused(void **state)
     prepare_fixture_init(&fixture, prepare_file("train.csv", 1000, 1));
     assert_ok(ph__prepare_plan_init(&plan, &fixture.settings, cut));
     assert_fails(ph__prepare_plan_compare(&plan, test_path("old.json")), PH_ERROR_DATA,
-        "old.json: version 1 of the plan is not 2, the one known here; prepare anew");
+        "old.json: version 1 of the plan is not supported, only version 2; prepare again");
     ph__prepare_plan_fini(&plan);
 }
 
@@ -103,7 +103,7 @@ static void every_byte_of_a_small_file_is_noticed(void **state)
         assert_ok(compare(path, false, kept));
         for (size_t k = 0; k < 4; k++) {
             letters("small", size, places[k]);
-            assert_fails(compare(path, false, kept), PH_ERROR_DATA, "small: its bytes are others than when");
+            assert_fails(compare(path, false, kept), PH_ERROR_DATA, "small: the contents have changed since");
         }
         letters("small", size + 1, SIZE_MAX);
         assert_fails(compare(path, false, kept), PH_ERROR_DATA, "small: had ");
@@ -118,7 +118,7 @@ static void the_ends_of_a_large_file_are_noticed(void **state)
     const char *kept = keep(path, false, 1);
     for (size_t k = 0; k < 4; k++) {
         letters("large", size, places[k]);
-        assert_fails(compare(path, false, kept), PH_ERROR_DATA, "large: its bytes are others than when");
+        assert_fails(compare(path, false, kept), PH_ERROR_DATA, "large: the contents have changed since");
     }
     letters("large", size, SIZE_MAX); /* a copy has another time, which does not count */
     assert_ok(compare(path, false, kept));
@@ -148,10 +148,10 @@ static void each_array_of_a_set_is_compared(void **state)
         }
         assert_int_equal(unlink(test_path("set_sparse.npy")), 0);
         assert_fails(compare(test_path(paths[p]), true, kept), PH_ERROR_DATA,
-            "set_sparse.npy: was there when the preparation was begun");
+            "set_sparse.npy: the preparation began with this file, which is now missing");
         npy_file("set_sparse_multi_hot.npz", "<f4", "(4,)", values, sizeof values);
         assert_fails(compare(test_path(paths[p]), true, kept), PH_ERROR_DATA,
-            "set_sparse_multi_hot.npz: was not there when the preparation was begun");
+            "set_sparse_multi_hot.npz: not among the files with which the preparation began");
         assert_int_equal(unlink(test_path("set_sparse_multi_hot.npz")), 0);
         npy_file("set_sparse.npy", "<f4", "(4,)", values, sizeof values);
     }
@@ -165,7 +165,7 @@ static void an_archive_is_one_file(void **state)
     const char *kept = keep(path, true, 1);
     assert_ok(compare(path, true, kept));
     npy_file("one.npz", "<f4", "(4,)", others, sizeof others);
-    assert_fails(compare(path, true, kept), PH_ERROR_DATA, "one.npz: its bytes are others");
+    assert_fails(compare(path, true, kept), PH_ERROR_DATA, "one.npz: the contents have changed");
 }
 
 int main(void)

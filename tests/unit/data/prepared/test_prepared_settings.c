@@ -85,7 +85,7 @@ static void other_files_to_learn_from_are_refused(void **state)
     struct ph_data_settings settings;
     prepare_all();
     assert_fails(finish(prepare_file("other.csv", 200, 4), NULL, NULL, &settings), PH_ERROR_CONFIG,
-        "other.csv' is not what data.prepared was made of");
+        "other.csv' is not what data.prepared was made from");
     assert_fails(finish("-", NULL, NULL, &settings), PH_ERROR_CONFIG, "data.train: '-' is not what");
     assert_fails(finish(NULL, "-", NULL, &settings), PH_ERROR_CONFIG,
         "data.valid: only data.train may be standard input");

@@ -204,7 +204,7 @@ static void a_position_of_other_data_is_refused(void **state)
         "fewer than the 1000 that were read");
     options.start = &far;
     assert_fails(ph_batches_open(encoder, train_of("position"), &options, &batches), PH_ERROR_DATA,
-        "has fewer rows than when the pass was left");
+        "has fewer rows than when reading stopped");
     assert_null(batches);
     ph_encoder_destroy(encoder);
 }
@@ -290,7 +290,7 @@ static void parts_that_are_missing_exchanged_or_of_another_set_are_found(void **
     assert_int_equal(rename(second, first), 0);
     assert_int_equal(rename(aside, second), 0);
     assert_fails(ph__prepared_set_open(test_path("parts/train"), encoder, &set), PH_ERROR_DATA,
-        "is not the part that manifest.json of its folder tells of");
+        "the part does not match manifest.json of its folder");
     assert_null(set);
     ph_encoder_destroy(encoder);
 }

@@ -44,7 +44,7 @@ static void a_refused_batch_stays_the_callers(void **state)
     struct arrow_pair batch = small_batch();
     batch.array.n_children = 1;
     assert_fails(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema), PH_ERROR_DATA,
-        "1 columns, its schema 2");
+        "1 columns, but its schema has 2");
     batch.array.n_children = 2;
     batch.array.length = 4;
     assert_fails(ph_dataset_append_arrow(dataset, &batch.array, &batch.schema), PH_ERROR_DATA,
@@ -66,7 +66,7 @@ static void only_a_struct_is_a_batch(void **state)
     assert_ok(ph_dataset_create(&dataset));
     struct arrow_pair column = ARROW_COLUMN("label", "i", 0, 0, NULL, NULL);
     assert_fails(ph_dataset_append_arrow(dataset, &column.array, &column.schema), PH_ERROR_DATA,
-        "format 'i' is no record batch");
+        "format 'i' is not a record batch");
     arrow_release(&column);
     ph_dataset_destroy(dataset);
 }
@@ -292,7 +292,7 @@ static void a_wanted_column_of_an_unread_type_is_named(void **state)
     fixture_field(&fixture, "click", PH_FIELD_LABEL);
     fixture_field(&fixture, "*", PH_FIELD_ID);
     assert_fails(ph_encoder_create_from_dataset(&fixture.settings, dataset, &encoder), PH_ERROR_DATA,
-        "dataset: batch 0: arrow: column 'span' (format 'tDs') is of a type that is not read");
+        "dataset: batch 0: arrow: column 'span' (format 'tDs') has a type that is not supported");
     ph_dataset_destroy(dataset);
 }
 
@@ -411,7 +411,7 @@ static void rows_that_are_bad_are_named_by_their_place(void **state)
         "dataset: batch 0, row 1: field 'item': '8' is beyond the rows of the table");
     ph_batches_close(batches);
     assert_fails(ph_batches_open(encoder, "train.arrow", &options, &batches), PH_ERROR_USAGE,
-        "handed over by a program");
+        "cannot be read from a file");
     ph_encoder_destroy(encoder);
     ph_dataset_destroy(dataset);
 }

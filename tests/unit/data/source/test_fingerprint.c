@@ -209,7 +209,7 @@ static void what_is_no_record_is_refused(void **state)
         assert_ok(ph__json_parse(texts[i], strlen(texts[i]), "saved", PH_ERROR_CHECKPOINT, &saved));
         assert_ok(ph__fingerprint_look(&fingerprint, path, false));
         assert_fails(ph__fingerprint_compare(&fingerprint, saved, path), PH_ERROR_CHECKPOINT,
-            "saved.csv: the checkpoint's record of it lacks");
+            "saved.csv: the checkpoint's record of this file has no valid");
         ph__json_destroy(saved);
         ph__fingerprint_fini(&fingerprint);
     }

@@ -80,7 +80,7 @@ static void what_cannot_be_read_is_refused_by_name(void **state)
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", "Fortran order"},
         {"{'descr': '<U8', 'fortran_order': False, 'shape': (2,)}", "dtype '<U8'"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", "dtype '|O'"},
-        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", "not one of a single number"},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", "not a single number type"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "a single number"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4)}", "more than two dimensions"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 0)}", "no columns"},
@@ -89,16 +89,16 @@ static void what_cannot_be_read_is_refused_by_name(void **state)
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 4)}", "any file holds"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4611686018427387904)}", "MiB"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2097153)}", "MiB"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "shape is broken"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", "no tuple"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "shape is not valid"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", "not a tuple"},
         {"{'descr': '<f4', 'fortran_order': False}", "lacks"},
-        {"{'descr': '<f4', 'descr': '<f4', 'shape': (2,)}", "unknown or doubled"},
-        {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "neither True nor False"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} more", "something follows"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "broken"},
-        {"['descr']", "no dictionary"},
-        {"{'descr'", "no dictionary of"},
-        {"{'descr': '<f4", "not one of a single number"},
+        {"{'descr': '<f4', 'descr': '<f4', 'shape': (2,)}", "unknown or repeated"},
+        {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}", "must be True or False"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} more", "more text after"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "header is not valid"},
+        {"['descr']", "not a dictionary"},
+        {"{'descr'", "not a dictionary of"},
+        {"{'descr': '<f4", "not a single number type"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ph__npy npy;
@@ -112,12 +112,12 @@ static void a_foreign_beginning_is_refused(void **state)
     (void)state;
     size_t size;
     const unsigned char *text = (const unsigned char *)"label,I1,I2\n0,1,2\n";
-    assert_fails(ph__npy_header_bytes("x.npy", text, 12, &size), PH_ERROR_DATA, "no .npy array");
+    assert_fails(ph__npy_header_bytes("x.npy", text, 12, &size), PH_ERROR_DATA, "not a .npy array");
     text = (const unsigned char *)"\x93NUMPY\x04\x00\x76\x00{ ";
     assert_fails(ph__npy_header_bytes("x.npy", text, 12, &size), PH_ERROR_DATA, "version 4.0");
     text = (const unsigned char *)"\x93NUMPY\x02\x00\xff\xff\xff\x7f";
-    assert_fails(ph__npy_header_bytes("x.npy", text, 12, &size), PH_ERROR_DATA, "makes no sense");
-    assert_fails(ph__npy_header_bytes("x.npy", text, 3, &size), PH_ERROR_DATA, "no .npy array");
+    assert_fails(ph__npy_header_bytes("x.npy", text, 12, &size), PH_ERROR_DATA, "is not valid");
+    assert_fails(ph__npy_header_bytes("x.npy", text, 3, &size), PH_ERROR_DATA, "not a .npy array");
 }
 
 /* Every cut and every changed byte of a header is either read as some array or refused, within its bytes. */

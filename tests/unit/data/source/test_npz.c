@@ -115,7 +115,7 @@ static void a_wrong_crc_names_the_member(void **state)
     for (size_t i = 0; i + 4 <= archive.bytes.size; i++)
         if (memcmp(archive.bytes.data + i, &ids[5], 4) == 0)
             archive.bytes.data[i] = 7;
-    assert_fails(read_all(archive_file(&archive, "crc.npz"), &rows), PH_ERROR_DATA, "do not fit its CRC");
+    assert_fails(read_all(archive_file(&archive, "crc.npz"), &rows), PH_ERROR_DATA, "its CRC does not match");
 }
 
 static void unknown_compression_and_encryption_are_refused(void **state)
@@ -137,8 +137,8 @@ static void what_is_no_archive_is_refused(void **state)
     struct ph__npz npz;
     struct bytes rows;
     assert_fails(read_all(test_write_file("text.npz", "label,C1\n0,1\n, and more of the same\n"), &rows),
-        PH_ERROR_DATA, "is no .npz archive");
-    assert_fails(read_all(test_write_file("empty.npz", ""), &rows), PH_ERROR_DATA, "is no .npz archive");
+        PH_ERROR_DATA, "not a .npz archive");
+    assert_fails(read_all(test_write_file("empty.npz", ""), &rows), PH_ERROR_DATA, "not a .npz archive");
     assert_fails(ph__npz_read(&arena, test_folder(), &npz), PH_ERROR_DATA, "not a file");
     ph__arena_fini(&arena);
 }

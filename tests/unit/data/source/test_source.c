@@ -70,7 +70,7 @@ static void a_pattern_is_its_files_in_the_order_of_names(void **state)
     char none[4096];
     snprintf(none, sizeof none, "%s/none_*.csv", test_folder());
     assert_fails(ph__input_list(&arena, none, &paths, &num_paths), PH_ERROR_DATA,
-        "none_*.csv: no file has such a name");
+        "none_*.csv: no file matches this pattern");
     const char *odd =
         fixture_file("what[1]?.csv", "label,a\n1,2\n"); /* a file of such a name is no pattern */
     assert_ok(ph__input_list(&arena, odd, &paths, &num_paths));
@@ -343,7 +343,7 @@ static void a_start_beyond_the_files_is_refused(void **state)
     struct ph_batches *batches = NULL;
     const struct ph_position position = {{7, 0, 0, 0, 0, 0, 0, 0}};
     const struct ph_batches_options options = {.size = sizeof options, .batch_size = 8, .start = &position};
-    assert_fails(ph_batches_open(encoder, pattern, &options, &batches), PH_ERROR_DATA, "there are 3 files");
+    assert_fails(ph_batches_open(encoder, pattern, &options, &batches), PH_ERROR_DATA, "has 3 files");
     ph_encoder_destroy(encoder);
 }
 

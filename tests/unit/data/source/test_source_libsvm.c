@@ -74,8 +74,8 @@ static void a_missing_label_is_fine_for_prediction_only(void **state)
     struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     const struct ph_batch *batch;
     struct ph_batches *batches = fixture_open(encoder, path, &options);
-    assert_fails(
-        ph_batches_next(batches, &batch), PH_ERROR_DATA, "unlabelled.libsvm:1: the row begins with no label");
+    assert_fails(ph_batches_next(batches, &batch), PH_ERROR_DATA,
+        "unlabelled.libsvm:1: the row does not begin with a label");
     ph_batches_close(batches);
     options.needs_no_labels = true;
     batches = fixture_open(encoder, path, &options);
@@ -100,7 +100,7 @@ static void malformed_rows_are_named(void **state)
         {PH_DATA_LIBSVM, "1 7:nan", "'7:nan' is not id:value"},
         {PH_DATA_LIBFFM, "1 0:7", "'7' is not id:value"},
         {PH_DATA_LIBFFM, "1 a:7:1", "'a:7:1' is not field:id:value"},
-        {PH_DATA_LIBFFM, "1 9:7:1", "field 9: there are only 1"},
+        {PH_DATA_LIBFFM, "1 9:7:1", "field 9 does not exist: the encoder has 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[128], place[256];
@@ -126,10 +126,10 @@ static void fields_taken_for_something_else_are_refused(void **state)
         enum ph__field_kind kind;
         const char *problem;
     } cases[] = {
-        {"0", NULL, PH_FIELD_DENSE, "'0': in libsvm and libffm files it is a list of ids"},
-        {"0", NULL, PH_FIELD_LABEL, "'0': in libsvm and libffm files it is a list of ids"},
-        {"label", NULL, PH_FIELD_ID, "'label': in libsvm and libffm files it is the label"},
-        {"more", "0", PH_FIELD_ID, "'more': a field of libsvm and libffm files becomes one feature"},
+        {"0", NULL, PH_FIELD_DENSE, "'0': must be a list of ids in libsvm and libffm files"},
+        {"0", NULL, PH_FIELD_LABEL, "'0': must be a list of ids in libsvm and libffm files"},
+        {"label", NULL, PH_FIELD_ID, "'label': must be the label in libsvm and libffm files"},
+        {"more", "0", PH_FIELD_ID, "'more': a field of libsvm and libffm files is one feature"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;
@@ -151,7 +151,7 @@ static void an_encoder_for_other_rows_is_refused(void **state)
     const struct ph_batches_options options = {.size = sizeof options, .batch_size = 10};
     encoder->columns[1].is_list = false;
     assert_fails(ph_batches_open(encoder, path, &options, &batches), PH_ERROR_DATA,
-        "field '0': in rows of libsvm or libffm it is a list of weighted ids");
+        "field '0': rows of libsvm and libffm have a list of weighted ids here");
     ph_encoder_destroy(encoder);
 }
 

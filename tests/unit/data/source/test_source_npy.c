@@ -250,16 +250,16 @@ static void what_is_wrong_with_files_is_said(void **state)
     npy_file("day_5_dense.npy", "<f4", "(2, 13)", "\0\0\0\0", 4);
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "the file is cut off");
     npy_file("day_5_dense.npy", "<f4", "(2, 1)", "\0\0\0\0\0\0\0\0\0", 9);
-    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "something follows");
+    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "bytes follow the array");
     npy_file("day_5_dense.npy", "<f4", "(2, 1)", "\0\0\0\0\0\0\0\0", 8);
     assert_int_equal(unlink(path_of("day_5_sparse_multi_hot.npz")), 0);
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "day_5_sparse.npy");
     fixture.settings.paths.train = path_of("day_5_dense.npy");
-    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "is named by its file");
+    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "not a set of arrays");
     fixture.settings.paths.train = path_of("nowhere");
     assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "nowhere_labels.npy: ");
     fixture.settings.paths.train = "-";
-    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "read from files");
+    assert_fails(ph_encoder_create(&fixture.settings, &encoder), PH_ERROR_DATA, "must come from files");
 }
 
 /* Rows are counted from 1. */

@@ -93,7 +93,8 @@ static void what_is_there_is_not_written_over(void **state)
     assert_ok(ph_synth_write(&settings, test_path("once"), NULL));
     const char *before = read_text(test_path("once/train.tsv"), &arena);
     settings.seed += 1;
-    assert_fails(ph_synth_write(&settings, test_path("once"), NULL), PH_ERROR_USAGE, "once: is not empty");
+    assert_fails(
+        ph_synth_write(&settings, test_path("once"), NULL), PH_ERROR_USAGE, "once: the folder is not empty");
     assert_string_equal(read_text(test_path("once/train.tsv"), &arena), before);
     ph__arena_fini(&arena);
 }
@@ -446,7 +447,7 @@ static void settings_that_contradict_each_other_are_refused(void **state)
     assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "synth.planted:");
     settings = small_settings();
     settings.format = PH_SYNTH_CRITEO;
-    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "criteo has 13 dense");
+    assert_fails(ph_synth_write(&settings, test_path("bad"), NULL), PH_ERROR_CONFIG, "criteo needs 13 dense");
     assert_false(ph__file_exists(test_path("bad")));
 }
 

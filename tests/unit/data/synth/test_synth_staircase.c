@@ -305,12 +305,12 @@ static void settings_that_make_no_staircase_are_refused(void **state)
     struct ph__synth_step odd[] = {{1, 1}, {3, 1}}, twice[] = {{2, 1}, {2, 3}};
     struct ph_synth_settings settings = whole_settings();
     settings.staircase = (struct ph__record_list){2, odd};
-    assert_refused(&settings, "order 3 is none of 1, 2, 4 and 8");
+    assert_refused(&settings, "order 3 must be 1, 2, 4 or 8");
     settings.staircase = (struct ph__record_list){2, twice};
-    assert_refused(&settings, "order 2 twice");
+    assert_refused(&settings, "order 2 is given twice");
     settings = whole_settings();
     settings.num_planted = 4;
-    assert_refused(&settings, "synth.planted: 4 features make no whole number of interactions of order 8");
+    assert_refused(&settings, "synth.planted: 4 must be a positive multiple of the highest order, 8");
     settings.num_planted = 0;
     assert_refused(&settings, "synth.planted");
     settings = whole_settings();
@@ -324,7 +324,7 @@ static void settings_that_make_no_staircase_are_refused(void **state)
     assert_refused(&settings, "4 ids of feature 1 are too few");
     settings = whole_settings();
     settings.num_rounds = 2; /* eight fields make one term of order 8 */
-    assert_refused(&settings, "found no 2 arrangements of 8 planted features");
+    assert_refused(&settings, "cannot find 2 arrangements of 8 planted features");
 }
 
 int main(void)

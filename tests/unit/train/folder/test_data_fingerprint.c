@@ -152,7 +152,7 @@ static void reversed_rows_are_noticed(void **state)
     struct setup *setup = set_up_watched("reversed", write_rows("reversed"));
     train_until(setup, 4);
     shell("{ head -n 1 reversed.tsv; tail -n +2 reversed.tsv | tac; } >back.tsv && mv back.tsv reversed.tsv");
-    expect_refused(setup, "reversed.tsv: its bytes are others than when the training was begun");
+    expect_refused(setup, "reversed.tsv: the contents have changed since the training began");
     free(setup);
 }
 
@@ -168,10 +168,10 @@ static void changed_row_is_noticed_once_it_was_read(void **state)
         train_until(setup, 4);
         train_until(setup, 8);
         change_label(path, 0.2);
-        expect_refused(setup, "which the training has read, are others than they were");
+        expect_refused(setup, "which the training has read, have changed");
         change_label(path, 0.2);
         change_label(path, 0.55); /* read since it was resumed */
-        expect_refused(setup, "which the training has read, are others than they were");
+        expect_refused(setup, "which the training has read, have changed");
         change_label(path, 0.55);
         expect_resumed(setup);
         free(setup);
@@ -199,11 +199,11 @@ static void changed_row_of_a_former_epoch_is_noticed(void **state)
     setup->job.reading.is_shuffled = false;
     train_until(setup, STEPS_AN_EPOCH + 2);
     change_label(path, 0.75);
-    expect_refused(setup, "former.tsv: its first ");
+    expect_refused(setup, "former.tsv: the first ");
     change_label(path, 0.75);
     train_until(setup, STEPS_AN_EPOCH + 4);
     change_label(path, 0.75);
-    expect_refused(setup, "former.tsv: its first ");
+    expect_refused(setup, "former.tsv: the first ");
     free(setup);
 }
 
@@ -238,14 +238,14 @@ static void each_file_of_a_pattern_is_compared(void **state)
     setup->job.reading.is_shuffled = false;
     train_until(setup, 2 * STEPS_AN_EPOCH - 5);
     change_label(test_path("day_2.tsv"), 0.3);
-    expect_refused(setup, "day_2.tsv: its first ");
+    expect_refused(setup, "day_2.tsv: the first ");
     change_label(test_path("day_2.tsv"), 0.3);
     change_label(test_path("day_3.tsv"), 0.5); /* not read yet */
     shell("cp whole.tsv day_4.tsv");
-    expect_refused(setup,
-        "3 files when the training was begun, and 4 now, of which this is the first new or changed one: ");
+    expect_refused(
+        setup, "3 files when the training began, and has 4 now; the first new or changed file is ");
     shell("rm day_4.tsv && mv day_3.tsv night_3.tsv");
-    expect_refused(setup, "3 files when the training was begun, and 2 now");
+    expect_refused(setup, "3 files when the training began, and has 2 now");
     shell("mv night_3.tsv day_3.tsv");
     setup->train.epochs = 1;
     expect_resumed(setup);
@@ -262,7 +262,7 @@ static void changed_validation_rows_are_noticed(void **state)
     setup->job.paths.valid = path;
     train_until(setup, STEPS_AN_EPOCH + 2);
     change_label(path, 0.5);
-    expect_refused(setup, "checked.tsv: its first ");
+    expect_refused(setup, "checked.tsv: the first ");
     change_label(path, 0.5);
     expect_resumed(setup);
     free(setup);
@@ -369,7 +369,7 @@ static void ranks_compare_the_data_together(void **state)
     train_on_ranks(setup, 3, NULL, ends);
     for (size_t rank = 0; rank < 3; rank++) {
         assert_int_equal(ends[rank].status, PH_ERROR_DATA);
-        assert_non_null(strstr(ends[rank].text, "spread.tsv: its first "));
+        assert_non_null(strstr(ends[rank].text, "spread.tsv: the first "));
     }
     change_label(path, 0.25);
     assert_int_equal(train_on_ranks(setup, 2, NULL, NULL).resumed_step, STEPS_AN_EPOCH / 2);
