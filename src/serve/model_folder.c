@@ -27,9 +27,9 @@ static ph_status find_file(
         return ph__out_of_memory("a path");
     if (is_missing(path))
         return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s is missing: is %s a folder that phloem train made?", path, folder);
+            PH_ERROR_CHECKPOINT, "%s does not exist: %s must be a run folder of phloem train", path, folder);
     if (!ph__file_exists(path))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s cannot be read: %s", path, strerror(errno));
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: cannot read: %s", path, strerror(errno));
     *path_out = path;
     return PH_OK;
 }
@@ -47,7 +47,7 @@ static ph_status read_weights_settings(struct ph__arena *arena, const char *conf
         status = ph__model_identity_sets(weights_path, text, arena, &origin->sets, &origin->num_sets);
     else
         status = ph_fail(PH_ERROR_CHECKPOINT,
-            "%s is missing, and %s does not say which model its weights are of", config_path, weights_path);
+            "%s does not exist, and %s does not name the model of its weights", config_path, weights_path);
     ph__folder_close(file);
     return status;
 }
@@ -72,7 +72,7 @@ ph_status ph__model_folder_blame(ph_status status)
 {
     if (status != PH_ERROR_CONFIG)
         return status;
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s; this file of the run's folder is damaged", ph_error_text());
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s; this file of the run folder is damaged", ph_error_text());
 }
 
 ph_status ph__model_config_read(struct ph__model_config *config, const char *folder)
@@ -127,7 +127,7 @@ static ph_status check_encoder(
     if (strcmp(wanted, digest) == 0)
         return PH_OK;
     return ph_fail(PH_ERROR_CHECKPOINT,
-        "%s: was learnt with another encoder than %s: the files are of two trainings", weights_path,
+        "%s: was trained with another encoder than %s: the files are from two trainings", weights_path,
         encoder_path);
 }
 
@@ -188,7 +188,7 @@ static ph_status build_unvouched(
     ph__folder_close(weights);
     if (wanted_bytes / 2 <= tensor_bytes) /* rows of 16 bits become twice as large */
         return PH_OK;
-    return ph_fail(PH_ERROR_CHECKPOINT, "%s: its %" PRIu64 " bytes do not hold a model of %" PRIu64,
+    return ph_fail(PH_ERROR_CHECKPOINT, "%s: has %" PRIu64 " bytes of weights, but the model needs %" PRIu64,
         weights_path, tensor_bytes, wanted_bytes);
 }
 

@@ -22,7 +22,7 @@ ph_status ph__model_identity(const struct ph_model_settings *settings, double ne
     sections[count++] = (struct ph__section){&ph__data_options, data};
     PH_TRY(ph__config_changes(sections, count, of_model, arena, &text));
     if (strlen(text) >= PH_IDENTITY_BYTES)
-        return ph_fail(PH_ERROR_BUG, "the model's settings take %zu bytes", strlen(text));
+        return ph_fail(PH_ERROR_BUG, "the model's settings are too long: %zu bytes", strlen(text));
     *text_out = text;
     return PH_OK;
 }
@@ -54,7 +54,7 @@ static ph_status cut_lines(const char *path, const char *text, const struct ph__
 {
     const size_t length = strnlen(text, PH_IDENTITY_BYTES);
     if (length == PH_IDENTITY_BYTES)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: its settings are longer than those of any model", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the model's settings are too long", path);
     char *at = ph__arena_strdup(arena, text);
     const char **lines = ph__arena_alloc_array(arena, length, sizeof *lines); /* a line has a byte or more */
     if (at == NULL || lines == NULL)
@@ -65,7 +65,7 @@ static ph_status cut_lines(const char *path, const char *text, const struct ph__
         const bool is_last = at[size] == '\0';
         at[size] = '\0';
         if (!is_of_model(sections, num_sections, at))
-            return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is no setting of a model", path, at);
+            return ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is not a setting of a model", path, at);
         lines[count++] = at;
         at += size + !is_last;
     }
@@ -88,7 +88,8 @@ ph_status ph__model_identity_sets(const char *path, const char *text, struct ph_
     if (status == PH_OK)
         status = ph__model_section_finish(&model, arena);
     if (status == PH_ERROR_CONFIG)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: its settings, taken as %s", path, ph_error_text());
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: the model's settings are not valid: %s", path, ph_error_text());
     PH_TRY(status);
     *sets_out = lines;
     *num_sets_out = count;
@@ -119,11 +120,11 @@ ph_status ph__model_identity_check(const char *path, const char *trained, const 
     size_t length;
     const char *line = line_missing(trained, wanted, &length);
     if (length > 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: was trained with %.*s, and its config says something else",
-            path, (int)length, line);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: was trained with %.*s, but its config says otherwise", path,
+            (int)length, line);
     line = line_missing(wanted, trained, &length);
     if (length > 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: was not trained with %.*s, which its config says", path,
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: was not trained with %.*s, but its config says so", path,
             (int)length, line);
     return PH_OK;
 }

@@ -73,7 +73,7 @@ static ph_status add_nodes(struct ph__onnx_walk *walk, const char *kind)
         ph__onnx_operator *add = ph__onnx_operator_find(node->op->name);
         if (add == NULL)
             return ph_fail(PH_ERROR_USAGE,
-                "model '%s' cannot be written as ONNX: node '%s' is of operator '%s', which ONNX lacks", kind,
+                "model '%s' cannot be exported to ONNX: node '%s' has operator '%s', which ONNX lacks", kind,
                 node->name, node->op->name);
         add(walk, node);
     }
@@ -94,7 +94,7 @@ static void add_shifted(struct ph__onnx_walk *walk, const char *logits, size_t n
 {
     ph_real *shifts = ph__arena_alloc_array(&walk->model->arena, num_tasks, sizeof *shifts);
     if (shifts == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu tasks", num_tasks);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu tasks", num_tasks);
         return;
     }
     shifts[0] = (ph_real)shift;
@@ -133,7 +133,7 @@ static void add_names(
         size += strlen(names[i]) + 1;
     char *text = ph__arena_alloc(&walk->model->arena, size), *end = text;
     if (text == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu names", num_names);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu names", num_names);
         return;
     }
     for (size_t i = 0; i < num_names; i++) {
@@ -150,7 +150,7 @@ static void add_metadata(struct ph__onnx_walk *walk)
     const char **ids = ph__arena_alloc_array(&walk->model->arena, encoder->num_sparse + 1, sizeof *ids);
     size_t num_ids = 0;
     if (ids == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu names", encoder->num_sparse);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu names", encoder->num_sparse);
         return;
     }
     for (size_t i = 0; i < encoder->num_sparse; i++)

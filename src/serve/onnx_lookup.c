@@ -71,7 +71,7 @@ static void add_single_slots(struct ph__onnx_walk *walk, const struct ph__node *
     const struct ph__slot_range *ranges = ph__slots_ranges(node);
     int64_t *offsets = ph__arena_alloc_array(&walk->model->arena, num_single(encoder) + 1, sizeof *offsets);
     if (offsets == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", encoder->num_sparse);
         return;
     }
     size_t count = 0;
@@ -168,7 +168,7 @@ static const char *put_in_order(struct ph__onnx_walk *walk, const struct ph__nod
     const struct ph_encoder *encoder = walk->encoder;
     int64_t *order = ph__arena_alloc_array(&walk->model->arena, encoder->num_sparse, sizeof *order);
     if (order == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", encoder->num_sparse);
         return parts;
     }
     int64_t single = 0, list = (int64_t)num_single(encoder);
@@ -190,7 +190,7 @@ static void embedding_bag(struct ph__onnx_walk *walk, const struct ph__node *nod
     const struct ph_encoder *encoder = walk->encoder;
     const char **parts = ph__arena_alloc_array(&walk->model->arena, encoder->num_lists + 2, sizeof *parts);
     if (parts == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu features", encoder->num_sparse);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu features", encoder->num_sparse);
         return;
     }
     size_t count = 0;

@@ -61,7 +61,7 @@ void ph__onnx_model_fail(struct ph__onnx_model *model, ph_status status, const c
 
 static void fail_for_memory(struct ph__onnx_model *model)
 {
-    ph__onnx_model_fail(model, PH_ERROR_MEMORY, "no memory for an ONNX model");
+    ph__onnx_model_fail(model, PH_ERROR_MEMORY, "out of memory: an ONNX model");
 }
 
 const char *ph__onnx_model_text(struct ph__onnx_model *model, const char *format, ...)

@@ -226,7 +226,7 @@ static const char *lower_triangle(struct ph__onnx_walk *walk, const struct ph__n
     const size_t count = num_fields * (num_fields - 1) / 2;
     int64_t *positions = ph__arena_alloc_array(&walk->model->arena, count, sizeof *positions);
     if (positions == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu products", count);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu products", count);
         return "";
     }
     size_t next = 0;
@@ -330,7 +330,7 @@ static void attention(struct ph__onnx_walk *walk, const struct ph__node *node)
     const struct ph_attention_options *options = node->attributes;
     if (node->inputs[PH_ATTENTION_BAGS] != 0) {
         ph__onnx_model_fail(walk->model, PH_ERROR_USAGE,
-            "node '%s' cannot be written as ONNX: operator 'attention' over histories", node->name);
+            "node '%s' cannot be exported to ONNX: attention over histories is not supported", node->name);
         ph__onnx_set_output(walk, node, "");
         return;
     }

@@ -103,7 +103,7 @@ static const char *vectors_of_pairs(struct ph__onnx_walk *walk, const struct ph_
     const size_t count = num_fields * (num_fields - 1) / 2;
     int64_t *positions = ph__arena_alloc_array(&walk->model->arena, count + 1, sizeof *positions);
     if (positions == NULL) {
-        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "no memory for %zu pairs", count);
+        ph__onnx_model_fail(walk->model, PH_ERROR_MEMORY, "out of memory: %zu pairs", count);
         return "";
     }
     size_t next = 0;

@@ -264,7 +264,7 @@ static ph_status warm_up(struct ph_session *session, size_t list_length)
 static ph_status choose(const char *what, size_t wanted, size_t standard, size_t most, size_t *chosen_out)
 {
     if (wanted > most)
-        return ph_fail(PH_ERROR_USAGE, "a session of %s %zu: at most %zu", what, wanted, most);
+        return ph_fail(PH_ERROR_USAGE, "session: %s %zu must be at most %zu", what, wanted, most);
     *chosen_out = wanted > 0 ? wanted : standard;
     return PH_OK;
 }
@@ -295,11 +295,9 @@ static ph_status open_session(
     PH_TRY(choose("num_threads", options->num_threads, 1, PH_MAX_THREADS, &num_contexts));
     PH_TRY(choose("list_length", options->list_length, DEFAULT_LIST_LENGTH, MOST_LIST_LENGTH, &list_length));
     if ((unsigned)options->row_format >= PH_ROW_FORMAT_COUNT)
-        return ph_fail(
-            PH_ERROR_USAGE, "a session of row_format %u: there is none", (unsigned)options->row_format);
+        return ph_fail(PH_ERROR_USAGE, "session: row_format %u is unknown", (unsigned)options->row_format);
     if ((unsigned)options->precision > PH_PRECISION_BF16)
-        return ph_fail(
-            PH_ERROR_USAGE, "a session of precision %u: there is none", (unsigned)options->precision);
+        return ph_fail(PH_ERROR_USAGE, "session: precision %u is unknown", (unsigned)options->precision);
     PH_TRY(ph__model_config_read(&session->config, folder));
     PH_TRY(ph__model_folder_open(&session->model, folder, &session->config.model.settings,
         session->config.data.reading.negative_rate, options->row_format));

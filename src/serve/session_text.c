@@ -83,7 +83,7 @@ static ph_status copy_line(struct ph__context *context, const char *line, size_t
     memcpy(context->line, line, length);
     context->line[length] = '\0';
     if (memchr(line, '\0', length) != NULL)
-        return ph_fail(PH_ERROR_DATA, "holds a zero byte");
+        return ph_fail(PH_ERROR_DATA, "the row has a zero byte");
     return PH_OK;
 }
 
@@ -133,9 +133,9 @@ ph_status ph_session_score_text(struct ph_session *session, const char *text, si
     struct text_request request = {
         .base = {count_rows(lines, text, end), encode_text}, .lines = lines, .text = text, .end = end};
     if (lines->kind == PH_LINES_NONE)
-        return ph_fail(PH_ERROR_USAGE, "rows of this format are no lines of text: hand their cells over");
+        return ph_fail(PH_ERROR_USAGE, "rows of this format are not lines of text: pass their cells instead");
     if (request.base.num_rows > capacity_rows)
-        return ph_fail(PH_ERROR_USAGE, "the text holds %zu rows, there is room for the results of %zu",
+        return ph_fail(PH_ERROR_USAGE, "the text has %zu rows, but capacity_rows is %zu",
             request.base.num_rows, capacity_rows);
     PH_TRY(ph__session_run(session, &request.base, probabilities));
     *num_rows_out = request.base.num_rows;

@@ -62,15 +62,15 @@ fails 4 'kept/config.yaml: cannot open' train job.yaml --out kept --resume
 for damage in 'model: {kind: dlmr}' 'data: {oops: 1}' 'model: ['; do
     echo "$damage" >kept/config.yaml
     each 4 "kept/config.yaml:"
-    contains stderr "this file of the run's folder is damaged"
-    fails 4 "this file of the run's folder is damaged" export kept --onnx x.onnx
-    fails 4 "this file of the run's folder is damaged" train job.yaml --out kept --resume
+    contains stderr "this file of the run folder is damaged"
+    fails 4 "this file of the run folder is damaged" export kept --onnx x.onnx
+    fails 4 "this file of the run folder is damaged" train job.yaml --out kept --resume
 done
 cp run/config.yaml kept/config.yaml
 each 2 'model.kind' --set model.kind=dlmr
 rm kept/config.yaml kept/model.safetensors
-each 4 'kept/config.yaml is missing'
-fails 4 'kept/config.yaml is missing' export kept --onnx x.onnx
+each 4 'kept/config.yaml does not exist'
+fails 4 'kept/config.yaml does not exist' export kept --onnx x.onnx
 # A config that asks for another model than the checkpoint holds, or that somebody has changed.
 fails 4 'run/model.safetensors' eval run --set model.embedding_dim=8
 cp -R run edited

@@ -14,7 +14,7 @@ succeeds export run --onnx again.onnx
 cmp -s model.onnx again.onnx || complain 'two exports of one model differ'
 
 fails 2 'export requires --onnx FILE' export run
-fails 4 'nowhere/config.yaml is missing' export nowhere --onnx model.onnx
+fails 4 'nowhere/config.yaml does not exist' export nowhere --onnx model.onnx
 cp -R run kept
 for file in config.yaml encoder.json model.safetensors; do
     fails 2 "would overwrite run/$file" export run --onnx "run/$file"

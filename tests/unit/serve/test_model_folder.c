@@ -89,12 +89,13 @@ static void weights_that_cannot_be_what_they_say_are_refused(void **state)
     static const struct {
         const char *identity, *part;
     } cases[] = {
-        {NULL, "config.yaml is missing, and "},
+        {NULL, "config.yaml does not exist, and "},
         {"model.kind=none\n", "must be one of"},
-        {"data.train=x\n", "is no setting of a model"},
-        {"", "bytes do not hold a model of"},
+        {"data.train=x\n", "is not a setting of a model"},
+        {"", "bytes of weights, but the model needs"},
         {"model.kind=lr\n", "the model's tensor"},
-        {"model.embedding_dim=65536\nmodel.hidden_units=1048576, 1048576\n", "bytes do not hold a model of"},
+        {"model.embedding_dim=65536\nmodel.hidden_units=1048576, 1048576\n",
+            "bytes of weights, but the model needs"},
     };
     struct ph__model_config config;
     const char *folder = make_run_folder("dlrm");

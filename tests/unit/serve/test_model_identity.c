@@ -41,11 +41,11 @@ static void what_differs_is_named(void **state)
     assert_ok(ph__model_identity_check("w", "", ""));
     assert_ok(ph__model_identity_check("w", fm, fm));
     assert_fails(ph__model_identity_check("w", fm, "model.kind=fm\n"), PH_ERROR_CHECKPOINT,
-        "w: was trained with model.embedding_dim=8, and its config says something else");
+        "w: was trained with model.embedding_dim=8, but its config says otherwise");
     assert_fails(ph__model_identity_check("w", fm, "model.kind=fm\nmodel.embedding_dim=80\n"),
-        PH_ERROR_CHECKPOINT, "w: was trained with model.embedding_dim=8, and");
+        PH_ERROR_CHECKPOINT, "w: was trained with model.embedding_dim=8, but");
     assert_fails(ph__model_identity_check("w", "model.kind=fm\n", fm), PH_ERROR_CHECKPOINT,
-        "w: was not trained with model.embedding_dim=8, which its config says");
+        "w: was not trained with model.embedding_dim=8, but its config says so");
     assert_fails(ph__model_identity_check("w", "", "data.negative_rate=0.1\n"), PH_ERROR_CHECKPOINT,
         "not trained with data.negative_rate=0.1");
 }
@@ -81,15 +81,16 @@ static void texts_of_others_are_refused(void **state)
     static const struct {
         const char *text, *part;
     } cases[] = {
-        {"model.kind=none\n", "w: its settings, taken as --set model.kind=none: model.kind: must be one of"},
+        {"model.kind=none\n",
+            "w: the model's settings are not valid: --set model.kind=none: model.kind: must be one of"},
         {"model.layers=3\n", "unknown key 'model.layers'"},
         {"model.embedding_dim=0", "must be an integer from 1"},
         {"model.hidden_units[9]=5\n", "the list has only 3 items"},
         {"model.\n", "must be key=value"},
         {"data.negative_rate=2\n", "data.negative_rate: must be a number"},
-        {"model.kind=fm\n\n", "w: '' is no setting of a model"},
-        {"data.train=/etc/passwd\n", "w: 'data.train=/etc/passwd' is no setting of a model"},
-        {"seed=1\n", "w: 'seed=1' is no setting of a model"},
+        {"model.kind=fm\n\n", "w: '' is not a setting of a model"},
+        {"data.train=/etc/passwd\n", "w: 'data.train=/etc/passwd' is not a setting of a model"},
+        {"seed=1\n", "w: 'seed=1' is not a setting of a model"},
     };
     struct ph__arena arena = {0};
     const char *const *sets = NULL;
@@ -99,7 +100,7 @@ static void texts_of_others_are_refused(void **state)
             cases[i].part);
     char *text = ph__arena_alloc(&arena, 20000);
     memset(text, '\n', 19999);
-    assert_fails(ph__model_identity_sets("w", text, &arena, &sets, &count), PH_ERROR_CHECKPOINT, "longer");
+    assert_fails(ph__model_identity_sets("w", text, &arena, &sets, &count), PH_ERROR_CHECKPOINT, "too long");
     assert_null(sets);
     ph__arena_fini(&arena);
 }

@@ -226,7 +226,7 @@ static void attention_over_histories_is_refused_by_name(void **state)
 
     const char *path = ph__path_join(&arena, test_folder(), "histories.onnx");
     assert_fails(ph__onnx_export(&folder, "histories", path), PH_ERROR_USAGE,
-        "cannot be written as ONNX: operator 'attention' over histories");
+        "cannot be exported to ONNX: attention over histories is not supported");
     assert_false(ph__file_exists(path));
     close_folder(&folder);
     ph__arena_fini(&arena);
@@ -272,7 +272,7 @@ static void an_operator_that_onnx_lacks_is_refused_by_name(void **state)
 
     const char *path = ph__path_join(&arena, test_folder(), "loss.onnx");
     assert_fails(
-        ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "model 'odd' cannot be written as ONNX");
+        ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "model 'odd' cannot be exported to ONNX");
     assert_fails(ph__onnx_export(&folder, "odd", path), PH_ERROR_USAGE, "operator 'bce_with_logits'");
     assert_false(ph__file_exists(path));
     close_folder(&folder);

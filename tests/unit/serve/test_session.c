@@ -345,12 +345,12 @@ static void bad_lines_are_named_and_nothing_is_written(void **state)
     expect_bad_text(session, text, (size_t)size, "line 4: field 'shop': 'x' is not a raw id");
     size = snprintf(text, sizeof text, "%s1,2,3\n", good);
     expect_bad_text(session, text, (size_t)size, "line 2: the row has 3 cells; it must have 9");
-    expect_bad_text(session, zero, sizeof zero - 1, "line 1: holds a zero byte");
+    expect_bad_text(session, zero, sizeof zero - 1, "line 1: the row has a zero byte");
     float score = 5;
     size_t num_rows;
     size = snprintf(text, sizeof text, "%s%s", good, good);
     assert_fails(ph_session_score_text(session, text, (size_t)size, &score, 1, &num_rows), PH_ERROR_USAGE,
-        "the text holds 2 rows, there is room for the results of 1");
+        "the text has 2 rows, but capacity_rows is 1");
     assert_true(score == 5);
     ph_session_close(session);
 }
@@ -409,7 +409,7 @@ static void expect_unreadable(const char *name)
     char path[1024], aside[1040], part[64];
     snprintf(path, sizeof path, "%s/%s", fixture.folder, name);
     snprintf(aside, sizeof aside, "%s.aside", path);
-    snprintf(part, sizeof part, "%s cannot be read: Too many levels of symbolic links", name);
+    snprintf(part, sizeof part, "%s: cannot read: Too many levels of symbolic links", name);
     assert_int_equal(rename(path, aside), 0);
     assert_int_equal(symlink(name, path), 0);
     assert_fails(ph_session_open(fixture.folder, NULL, &session), PH_ERROR_CHECKPOINT, part);
@@ -420,11 +420,11 @@ static void folders_that_lack_a_file_are_refused(void **state)
 {
     (void)state;
     struct ph_session *session = NULL;
-    expect_no_session(fixture.folder, "config.yaml", PH_ERROR_CHECKPOINT, "config.yaml is missing, and ");
-    expect_no_session(fixture.folder, "encoder.json", PH_ERROR_CHECKPOINT, "encoder.json is missing: is ");
+    expect_no_session(fixture.folder, "config.yaml", PH_ERROR_CHECKPOINT, "config.yaml does not exist, and ");
+    expect_no_session(fixture.folder, "encoder.json", PH_ERROR_CHECKPOINT, "encoder.json does not exist: ");
     expect_no_session(
-        fixture.folder, "model.safetensors", PH_ERROR_CHECKPOINT, "model.safetensors is missing: is ");
-    assert_fails(ph_session_open("/nonexistent", NULL, &session), PH_ERROR_CHECKPOINT, "is missing");
+        fixture.folder, "model.safetensors", PH_ERROR_CHECKPOINT, "model.safetensors does not exist: ");
+    assert_fails(ph_session_open("/nonexistent", NULL, &session), PH_ERROR_CHECKPOINT, "does not exist");
     expect_unreadable("config.yaml"); /* which would stand for weights that do not say what they are of */
     expect_unreadable("encoder.json");
     assert_ok(ph_session_open(fixture.folder, NULL, &session));
@@ -459,7 +459,7 @@ static void files_of_two_trainings_are_refused(void **state)
     snprintf(path, sizeof path, "%s/encoder.json", folder);
     assert_ok(ph_encoder_save(encoder, path));
     assert_fails(
-        ph_session_open(folder, NULL, &session), PH_ERROR_CHECKPOINT, "the files are of two trainings");
+        ph_session_open(folder, NULL, &session), PH_ERROR_CHECKPOINT, "the files are from two trainings");
     ph_encoder_destroy(encoder);
     ph__model_config_fini(&config);
 }
@@ -561,9 +561,9 @@ static void options_out_of_range_are_refused(void **state)
     struct ph_session_options options[] = {{.max_batch = 65537}, {.num_threads = 1025},
         {.list_length = 65537}, {.max_batch = SIZE_MAX}, {.row_format = PH_ROW_FORMAT_COUNT},
         {.precision = (enum ph_precision)7}};
-    static const char *const parts[] = {"max_batch 65537: at most 65536", "num_threads 1025: at most 1024",
-        "list_length 65537: at most 65536", "max_batch", "row_format 6: there is none",
-        "precision 7: there is none"};
+    static const char *const parts[] = {"max_batch 65537 must be at most 65536",
+        "num_threads 1025 must be at most 1024", "list_length 65537 must be at most 65536", "max_batch",
+        "row_format 6 is unknown", "precision 7 is unknown"};
     for (size_t i = 0; i < COUNT(options); i++) {
         options[i].size = sizeof options[i];
         assert_fails(ph_session_open(fixture.folder, &options[i], &session), PH_ERROR_USAGE, parts[i]);

@@ -66,7 +66,7 @@ static void a_pattern_is_its_files_in_the_order_of_names(void **state)
         assert_string_equal(paths[i] + strlen(paths[i]) - strlen(ending), ending);
     }
     assert_fails(ph__input_list(&arena, "/nowhere/day_*.tsv", &paths, &num_paths), PH_ERROR_DATA,
-        "/nowhere/day_*.tsv: cannot look into /nowhere: No such file or directory");
+        "/nowhere/day_*.tsv: cannot list /nowhere: No such file or directory");
     char none[4096];
     snprintf(none, sizeof none, "%s/none_*.csv", test_folder());
     assert_fails(ph__input_list(&arena, none, &paths, &num_paths), PH_ERROR_DATA,
