@@ -9,8 +9,8 @@
 static ph_status create_team(const struct ph_backend_options *options, struct ph__team **team_out)
 {
     if (options->is_fast && options->team != PH_TEAM_OPENMP)
-        return ph_fail(PH_ERROR_USAGE,
-            "a backend that is_fast takes the threads of OpenMP: set its team to PH_TEAM_OPENMP");
+        return ph_fail(
+            PH_ERROR_USAGE, "backend: is_fast needs the threads of OpenMP: set team to PH_TEAM_OPENMP");
     return ph__team_create_kind(options->team, options->num_threads, team_out);
 }
 

@@ -126,13 +126,13 @@ void ph_builder_begin_entry(struct ph_builder *builder, const char *name)
     }
     for (size_t i = 0; i < graph->num_entries; i++) {
         if (strcmp(graph->entries[i], name) == 0) {
-            ph_builder_fail(builder, PH_ERROR_USAGE, "entry '%s' was begun before", name);
+            ph_builder_fail(builder, PH_ERROR_USAGE, "entry '%s' is begun twice", name);
             return;
         }
     }
     if (graph->num_entries == PH_MAX_ENTRIES) {
         ph_builder_fail(
-            builder, PH_ERROR_USAGE, "entry '%s': a program has at most %d", name, PH_MAX_ENTRIES);
+            builder, PH_ERROR_USAGE, "entry '%s': a program has at most %d entries", name, PH_MAX_ENTRIES);
         return;
     }
     builder->entry = (uint32_t)graph->num_entries;
@@ -164,7 +164,7 @@ void ph_builder_push_scope(struct ph_builder *builder, const char *name)
 void ph_builder_pop_scope(struct ph_builder *builder)
 {
     if (builder->num_scopes == 0)
-        ph_builder_fail(builder, PH_ERROR_USAGE, "a scope was popped that nobody pushed");
+        ph_builder_fail(builder, PH_ERROR_USAGE, "scope popped without a push");
     else
         builder->scope = builder->scopes[--builder->num_scopes];
 }
@@ -224,8 +224,7 @@ static ph_value batch_input(
                                                     .producer = PH_NO_NODE,
                                                     .source = input});
     else if (!ph__type_equal(&builder->graph.values[*known].type, type))
-        return ph_builder_fail(
-            builder, PH_ERROR_USAGE, "input '%s' was asked for with another width before", name);
+        return ph_builder_fail(builder, PH_ERROR_USAGE, "input '%s' is used with two different widths", name);
     return *known;
 }
 

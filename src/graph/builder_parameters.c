@@ -78,8 +78,8 @@ static ph_status add_slice(struct slice_list *list, struct ph_table_slice given,
     const size_t known = ph__name_index_find(&list->names, given.name);
     *slice_out = known != PH_NO_NAME ? known : table->num_slices;
     if (known != PH_NO_NAME && list->slices[known].num_rows != given.num_rows)
-        return ph_fail(PH_ERROR_CONFIG, "table '%s': slice '%s' has %zu rows and %zu", table->name,
-            given.name, list->slices[known].num_rows, given.num_rows);
+        return ph_fail(PH_ERROR_CONFIG, "table '%s': slice '%s' is declared with both %zu and %zu rows",
+            table->name, given.name, list->slices[known].num_rows, given.num_rows);
     if (known != PH_NO_NAME)
         return PH_OK;
     PH_TRY(ph__name_index_add(&list->names, given.name));
@@ -98,7 +98,7 @@ ph_value ph_table(struct ph_builder *builder, const char *name, size_t num_featu
     struct ph_table_slice *copies = ph__arena_alloc_array(arena, num_features, sizeof *copies);
     size_t *feature_slices = ph__arena_alloc_array(arena, num_features, sizeof *feature_slices);
     if (copies == NULL || feature_slices == NULL)
-        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for table '%s'", name);
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: table '%s'", name);
     struct ph__declaration declaration = {.name = ph__builder_scoped(builder, name),
         .is_table = true,
         .shape = {.num_dims = 2, .dims = {0, dim}},
@@ -185,12 +185,12 @@ void ph_add_loss(struct ph_builder *builder, const char *name, ph_value loss, do
     if (builder->mode != PH_TRAINING || builder->status != PH_OK)
         return;
     if (loss == 0 || graph->values[loss].type.kind != PH_SCALAR) {
-        ph_builder_fail(builder, PH_ERROR_USAGE, "loss '%s' is no scalar", name);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "loss '%s' is not a scalar", name);
         return;
     }
     if (ph__array_reserve((void **)&graph->losses, &graph->losses_capacity, graph->num_losses + 1,
             sizeof *graph->losses) != PH_OK) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for loss '%s'", name);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: loss '%s'", name);
         return;
     }
     graph->losses[graph->num_losses++] = (struct ph__added_loss){loss, weight};

@@ -29,7 +29,7 @@ static ph_status check_row_formats(const struct ph__node *node, struct ph_parame
         const struct ph_parameter *parameter = parameters[k];
         if (parameter != NULL && parameter->row_format != PH_ROWS_FP32 &&
             (node->op->traits & PH_OP_READS_ROW_FORMATS) == 0)
-            return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, which operator '%s' does not read",
+            return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, which operator '%s' cannot read",
                 parameter->name, ph_row_format_name(parameter->row_format), node->op->name);
     }
     return PH_OK;

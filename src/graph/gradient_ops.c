@@ -71,7 +71,7 @@ static ph_status accumulate_infer(struct ph__infer *infer)
     if (ph__type_equal(a, b) && (a->kind == PH_DENSE || a->kind == PH_SCALAR))
         return PH_OK;
     char text_a[96], text_b[96];
-    return ph_fail(PH_ERROR_BUG, "%s: gradients of shapes %s and %s do not add up", infer->name,
+    return ph_fail(PH_ERROR_BUG, "%s: gradients of shapes %s and %s cannot be added", infer->name,
         ph__type_text(a, text_a), ph__type_text(b, text_b));
 }
 

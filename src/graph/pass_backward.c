@@ -95,20 +95,19 @@ void ph_backward(
     if (builder->status != PH_OK || loss == 0)
         return;
     if (builder->mode == PH_INFERENCE) {
-        ph_builder_fail(
-            builder, PH_ERROR_USAGE, "backward: an inference program keeps nothing for gradients");
+        ph_builder_fail(builder, PH_ERROR_USAGE, "backward: an inference program has no gradients");
         return;
     }
     const struct ph__graph *graph = &builder->graph;
     if (graph->values[loss].type.kind != PH_SCALAR) {
-        ph_builder_fail(builder, PH_ERROR_USAGE, "backward: '%s' is no scalar", graph->values[loss].name);
+        ph_builder_fail(builder, PH_ERROR_USAGE, "backward: '%s' is not a scalar", graph->values[loss].name);
         return;
     }
     struct differentiation work = {.is_wanted = calloc(graph->num_values, sizeof *work.is_wanted),
         .gradient = calloc(graph->num_values, sizeof *work.gradient),
         .num_nodes = graph->num_nodes};
     if (work.is_wanted == NULL || work.gradient == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory to differentiate");
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: the gradients");
     } else {
         for (size_t i = 0; i < num_wrt; i++)
             work.is_wanted[wrt[i]] = wrt[i] != 0;

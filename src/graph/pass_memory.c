@@ -62,7 +62,7 @@ static ph_status output_size(
     size_t elements = type->kind == PH_JAGGED ? operand->shape.dims[1] : ph_shape_elements(&operand->shape);
     size_t data_bytes = 0, index_bytes = ph__type_index_elements(type, &operand->shape) * sizeof(uint32_t);
     if (!ph__size_mul(elements, ph_dtype_size(type->dtype), &data_bytes))
-        return ph_fail(PH_ERROR_MEMORY, "'%s' is larger than memory can be", call->node->name);
+        return ph_fail(PH_ERROR_MEMORY, "'%s' is larger than the address space", call->node->name);
     if (call->node->op->output_bytes != NULL)
         PH_TRY(call->node->op->output_bytes(call, output, &data_bytes));
     *data_bytes_out = ph__size_align(data_bytes);

@@ -19,7 +19,7 @@ static ph_status convert_infer(struct ph__infer *infer)
     char text[96];
     if (infer->inputs[0].kind != PH_DENSE || infer->inputs[0].dtype != PH_REAL)
         return ph_fail(
-            PH_ERROR_BUG, "%s: wants reals; got %s", infer->name, ph__type_text(&infer->inputs[0], text));
+            PH_ERROR_BUG, "%s: needs reals; got %s", infer->name, ph__type_text(&infer->inputs[0], text));
     infer->outputs[0] = infer->inputs[0];
     infer->outputs[0].dtype = PH_BF16;
     return PH_OK;

@@ -122,6 +122,6 @@ ph_status ph_executor_write_profile(const struct ph_executor *executor, const ch
 ph_status ph_executor_write_trace(const struct ph_executor *executor, const char *path)
 {
     if (executor->trace == NULL)
-        return ph_fail(PH_ERROR_USAGE, "no trace was asked for before the run");
+        return ph_fail(PH_ERROR_USAGE, "the executor has no trace; ask for one before the run");
     return ph__trace_write(executor->trace, path);
 }

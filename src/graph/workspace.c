@@ -217,13 +217,13 @@ static ph_status check_width(
     size_t wanted = type->kind == PH_JAGGED ? type->dims[0].extent : type->dims[1].extent;
     if (width == wanted)
         return PH_OK;
-    return ph_fail(PH_ERROR_DATA, "the batch has %zu %s, the model wants %zu", width, what, wanted);
+    return ph_fail(PH_ERROR_DATA, "the batch has %zu %s, but the model needs %zu", width, what, wanted);
 }
 
 static ph_status check_requests(const struct ph__graph *graph, const struct ph__requests *requests)
 {
     if (requests == NULL && graph->batch_inputs[PH_INPUT_REQUESTED_IDS] != 0)
-        return ph_fail(PH_ERROR_USAGE, "the program is one of several ranks and wants their requests");
+        return ph_fail(PH_ERROR_USAGE, "the program is for several ranks; bind it with their requests");
     return requests != NULL
                ? check_width(graph, PH_INPUT_REQUESTED_IDS, requests->num_streams, "streams of requests")
                : PH_OK;
@@ -393,7 +393,7 @@ ph_status ph_workspace_run(struct ph_workspace *workspace, const char *entry)
     size_t index = 0;
     PH_TRY(find_entry(graph_of(workspace), entry, &index));
     if (!workspace->is_bound)
-        return ph_fail(PH_ERROR_USAGE, "entry '%s' is run before a batch is bound", entry);
+        return ph_fail(PH_ERROR_USAGE, "entry '%s' needs a batch; bind one before the run", entry);
     const uint32_t *begin = workspace->executor->program->entry_begin;
     fenv_t former;
     ph__cpu_float_enter(true, &former); /* for this thread and the team's tasks */
@@ -419,7 +419,7 @@ ph_status ph_workspace_scalar(const struct ph_workspace *workspace, const char *
     ph_value value = 0;
     PH_TRY(find_output(workspace, name, &value));
     if (workspace->values[value].type->kind != PH_SCALAR)
-        return ph_fail(PH_ERROR_USAGE, "output '%s' is no scalar", name);
+        return ph_fail(PH_ERROR_USAGE, "output '%s' is not a scalar", name);
     *value_out = workspace->scalars[value];
     return PH_OK;
 }
@@ -432,7 +432,7 @@ ph_status ph_workspace_output(const struct ph_workspace *workspace, const char *
     struct ph__operand operand;
     load_operand(workspace, value, workspace->extents, &operand);
     if (operand.type->kind != PH_DENSE || operand.type->dtype != PH_REAL)
-        return ph_fail(PH_ERROR_USAGE, "output '%s' is no array of reals", name);
+        return ph_fail(PH_ERROR_USAGE, "output '%s' is not an array of reals", name);
     *data_out = operand.data;
     *shape_out = operand.shape;
     return PH_OK;

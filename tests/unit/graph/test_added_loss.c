@@ -41,7 +41,7 @@ static void what_is_no_scalar_is_refused(void **state)
     struct ph_builder *builder = NULL;
     assert_ok(ph_builder_create(PH_TRAINING, &builder));
     ph_add_loss(builder, "loss.a", ph_input_dense(builder, 2), 1);
-    assert_fails(ph_builder_status(builder), PH_ERROR_USAGE, "loss 'loss.a' is no scalar");
+    assert_fails(ph_builder_status(builder), PH_ERROR_USAGE, "loss 'loss.a' is not a scalar");
     ph_builder_destroy(builder);
 }
 

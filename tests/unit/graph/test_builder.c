@@ -104,7 +104,7 @@ static void features_of_one_slice_name_share_it(void **state)
     ph_table(builder, "odd", 4, slices, 5, zeros);
     struct ph_program *program = NULL;
     assert_fails(ph_builder_finish(builder, &program), PH_ERROR_CONFIG,
-        "table 'odd': slice 'e.item' has 3 rows and 4");
+        "table 'odd': slice 'e.item' is declared with both 3 and 4 rows");
     ph_builder_destroy(builder);
 }
 
@@ -158,7 +158,7 @@ static void entry_begun_twice_is_refused(void **state)
     ph_builder_begin_entry(builder, "update");
     ph_builder_begin_entry(builder, "forward");
     struct ph_program *program = NULL;
-    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_USAGE, "entry 'forward' was begun before");
+    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_USAGE, "entry 'forward' is begun twice");
     ph_builder_destroy(builder);
 }
 

@@ -111,7 +111,7 @@ static void loss_must_be_a_scalar(void **state)
     ph_value gradient = 0;
     ph_backward(builder, toy1(builder, &toy_twice, p), 1, &p, &gradient);
     struct ph_program *program = NULL;
-    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_USAGE, "'twice' is no scalar");
+    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_USAGE, "'twice' is not a scalar");
     ph_builder_destroy(builder);
 }
 
@@ -124,7 +124,8 @@ static void inference_has_no_gradients(void **state)
     ph_backward(builder, toy1(builder, &toy_sum, p), 1, &p, &gradient);
     assert_int_equal(gradient, 0);
     struct ph_program *program = NULL;
-    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_USAGE, "keeps nothing for gradients");
+    assert_fails(
+        ph_builder_finish(builder, &program), PH_ERROR_USAGE, "an inference program has no gradients");
     ph_builder_destroy(builder);
 }
 

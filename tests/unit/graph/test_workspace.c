@@ -129,18 +129,19 @@ static void wrong_use_is_one_clear_line(void **state)
     double value = 0;
     struct ph_shape shape;
     const ph_real *data = NULL;
-    assert_fails(ph_workspace_run(machine.workspace, "forward"), PH_ERROR_USAGE, "before a batch is bound");
+    assert_fails(ph_workspace_run(machine.workspace, "forward"), PH_ERROR_USAGE,
+        "needs a batch; bind one before the run");
     bind(&machine, 1);
     assert_fails(ph_workspace_run(machine.workspace, "backward"), PH_ERROR_USAGE, "no entry 'backward'");
     assert_fails(ph_workspace_scalar(machine.workspace, "auc", &value), PH_ERROR_USAGE, "no output 'auc'");
     assert_fails(
-        ph_workspace_scalar(machine.workspace, "kept", &value), PH_ERROR_USAGE, "'kept' is no scalar");
-    assert_fails(
-        ph_workspace_output(machine.workspace, "loss", &data, &shape), PH_ERROR_USAGE, "'loss' is no array");
+        ph_workspace_scalar(machine.workspace, "kept", &value), PH_ERROR_USAGE, "'kept' is not a scalar");
+    assert_fails(ph_workspace_output(machine.workspace, "loss", &data, &shape), PH_ERROR_USAGE,
+        "'loss' is not an array");
     assert_fails(ph_workspace_set_scalar(machine.workspace, "x", 1), PH_ERROR_USAGE, "no scalar input 'x'");
     struct ph_batch batch = toy_batch(2, 3, dense);
     assert_fails(ph_workspace_bind(machine.workspace, &batch, 0, 0), PH_ERROR_DATA,
-        "the batch has 3 dense features, the model wants 1");
+        "the batch has 3 dense features, but the model needs 1");
     toy_machine_stop(&machine);
 }
 
