@@ -43,7 +43,7 @@ ph_status ph__infer_fail(const struct ph__infer *infer, const char *wants)
             got + used, sizeof got - used, "%s%s", i > 0 ? ", " : "", ph__type_text(&infer->inputs[i], text));
         used += written > 0 ? (size_t)written : 0;
     }
-    return ph_fail(PH_ERROR_CONFIG, "%s: wants %s; got %s", infer->name, wants, got);
+    return ph_fail(PH_ERROR_CONFIG, "%s: needs %s; got %s", infer->name, wants, got);
 }
 
 ph_status ph__infer_elementwise(struct ph__infer *infer)

@@ -71,6 +71,6 @@ ph_value ph_concat(struct ph_builder *builder, size_t num_values, const ph_value
 {
     const struct ph__concat_attributes attributes = {axis};
     if (num_values == 0)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "concat: nothing to join");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "concat: needs at least one array");
     return ph__emit1(builder, &ph__op_concat, NULL, &attributes, sizeof attributes, num_values, values);
 }

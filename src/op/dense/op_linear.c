@@ -96,7 +96,7 @@ static ph_value pack_weight(struct ph_builder *builder, ph_value weight, enum ph
 {
     const struct pack_attributes attributes = {packing};
     if (ph__builder_declaration(builder, weight) == NULL)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "linear: the weight is no parameter");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "linear: the weight is not a parameter");
     ph_value packed = ph__builder_find(builder, &ph__op_pack, &attributes, sizeof attributes, 1, &weight, 0);
     if (packed != 0)
         return packed;

@@ -48,7 +48,7 @@ ph_value ph_weighted_sum(
     struct ph_builder *builder, size_t num_scalars, const ph_value *scalars, const double *factors)
 {
     if (num_scalars == 0)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "weighted_sum: nothing to sum");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "weighted_sum: needs at least one scalar");
     return ph__emit1(
         builder, &ph__op_weighted_sum, NULL, factors, num_scalars * sizeof *factors, num_scalars, scalars);
 }

@@ -44,7 +44,7 @@ static void bce_gradient(struct ph__gradient *gradient)
     const struct ph__node node = *gradient->node;
     if (gradient->is_wanted[LABELS] || gradient->is_wanted[MASK] || gradient->is_wanted[WEIGHTS]) {
         ph_builder_fail(gradient->builder, PH_ERROR_CONFIG,
-            "%s: only the logits have a gradient; labels, mask and weights want ph_stop_gradient", node.name);
+            "%s: only the logits have a gradient; labels, mask and weights need ph_stop_gradient", node.name);
         return;
     }
     const ph_value inputs[] = {gradient->output_gradients[0], node.inputs[LOGITS], node.inputs[LABELS],

@@ -209,7 +209,8 @@ ph_value ph_attention(struct ph_builder *builder, ph_value q, ph_value k, ph_val
     ph_value outputs[NUM_OUTPUTS] = {0};
     if (own.num_heads == 0 || !(own.scale >= 0 && isfinite(own.scale)))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "attention: %zu heads, scale %g: wants a head, and a finite scale that is not negative",
+            "attention: %zu heads, scale %g: needs at least one head, and a finite scale that is not "
+            "negative",
             own.num_heads, own.scale);
     if (ph_builder_status(builder) != PH_OK)
         return 0;

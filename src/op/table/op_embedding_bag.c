@@ -93,8 +93,8 @@ ph_value ph_embedding_bag(
     const bool is_of_selected = num_features == ph_value_type(builder, ids).dims[0].extent;
     if (num_features == 0 || (num_features != list.num_features && !is_of_selected))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "embedding_bag: table '%s' is of %zu features, the ids of %zu", declaration->name, num_features,
-            list.num_features);
+            "embedding_bag: table '%s' has %zu features, but the ids have %zu", declaration->name,
+            num_features, list.num_features);
     const ph_value slots = ph__slots(builder, ids, declaration, is_of_selected ? NULL : list.selected);
     const ph_value inputs[PH_EMBEDDING_INPUTS] = {
         slots, table, ph__selected_weights(builder, ids, id_weights)};

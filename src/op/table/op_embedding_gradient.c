@@ -67,8 +67,7 @@ void ph__embedding_gradient(struct ph__gradient *gradient, enum ph__lookup_shape
     const struct ph__node node = *gradient->node;
     const ph_value slots = node.inputs[PH_EMBEDDING_SLOTS];
     if (gradient->is_wanted[PH_EMBEDDING_WEIGHTS])
-        ph_builder_fail(
-            builder, PH_ERROR_CONFIG, "'%s': no gradient flows into the weights of ids", node.name);
+        ph_builder_fail(builder, PH_ERROR_CONFIG, "'%s': the weights of ids have no gradient", node.name);
     if (!gradient->is_wanted[PH_EMBEDDING_TABLE])
         return;
     ph_value lookup[PH_LOOKUP_INPUTS] = {[PH_LOOKUP_GRADIENT] = gradient->output_gradients[0]};

@@ -65,7 +65,7 @@ ph_value ph_embedding_rows(
             "embedding_rows: '%s' is not the bags of one feature", ph_value_name(builder, bags));
     if (feature >= declaration->num_features)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "embedding_rows: table '%s' is of %zu features and has no feature %zu", declaration->name,
+            "embedding_rows: table '%s' has %zu features, but no feature %zu", declaration->name,
             declaration->num_features, feature);
     const struct ph__embedding_bag_attributes attributes = {
         .reads_all = ph_builder_mode(builder) == PH_INFERENCE};

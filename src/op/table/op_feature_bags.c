@@ -108,12 +108,12 @@ ph_value ph_select_features(
             ph_value_name(builder, ids));
     if (!are_ascending(num_features, features, type.dims[0].extent))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "feature_bags: features must ascend and be some of %zu", type.dims[0].extent);
+            "feature_bags: features must ascend and be below %zu", type.dims[0].extent);
     struct selection_attributes *attributes;
     const size_t size = sizeof *attributes + num_features * sizeof *features;
     attributes = ph__arena_alloc(&builder->graph.arena, size);
     if (attributes == NULL)
-        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", num_features);
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: %zu features", num_features);
     attributes->count = num_features;
     memcpy(attributes->features, features, num_features * sizeof *features);
     const ph_value known = ph__builder_find(builder, &ph__op_feature_bags, attributes, size, 1, &ids, 0);

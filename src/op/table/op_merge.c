@@ -243,7 +243,7 @@ static struct merge_feature *list_features(
 {
     struct merge_feature *features = ph__arena_alloc_array(&builder->graph.arena, count, sizeof *features);
     if (features == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", count);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: %zu features", count);
         return NULL;
     }
     for (size_t i = 0; i < count; i++)

@@ -139,7 +139,7 @@ static void *make_attributes(struct ph_builder *builder, const struct ph__declar
     struct ph__slot_range *ranges = ph__arena_alloc(&builder->graph.arena, size);
     const uint64_t *first_rows = ph__declaration_first_rows(table, &builder->graph.arena);
     if (ranges == NULL || first_rows == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for the rows of '%s'", table->name);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: the rows of '%s'", table->name);
         return NULL;
     }
     char *next = (char *)(ranges + count);

@@ -20,8 +20,8 @@ const struct ph__declaration *ph__lookup_table(
         return NULL;
     }
     if (declaration == NULL || !declaration->is_table) {
-        ph_builder_fail(
-            builder, PH_ERROR_CONFIG, "%s: '%s' is no table", operator_name, ph_value_name(builder, table));
+        ph_builder_fail(builder, PH_ERROR_CONFIG, "%s: '%s' is not a table", operator_name,
+            ph_value_name(builder, table));
         return NULL;
     }
     return declaration;

@@ -42,8 +42,8 @@ static ph_value add_squares(struct ph_builder *builder, ph_value parameter, ph_v
 {
     const struct ph__declaration *declaration = ph__builder_declaration(builder, parameter);
     if (declaration == NULL)
-        return ph_builder_fail(
-            builder, PH_ERROR_CONFIG, "clip_factor: '%s' is no parameter", ph_value_name(builder, parameter));
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "clip_factor: '%s' is not a parameter",
+            ph_value_name(builder, parameter));
     const struct ph__norm_attributes attributes = {
         .l2 = optimizer->l2,
         .is_table = declaration->is_table,
@@ -64,7 +64,7 @@ ph_value ph_clip_factor(struct ph_builder *builder, size_t num_gradients, const 
         return 0;
     if (!(max_norm > 0))
         return ph_builder_fail(
-            builder, PH_ERROR_CONFIG, "clip_factor: a norm of %g is not positive", max_norm);
+            builder, PH_ERROR_CONFIG, "clip_factor: max_norm %g must be positive", max_norm);
     ph_value sum = 0;
     for (size_t i = 0; i < num_gradients && ph_builder_status(builder) == PH_OK; i++)
         sum = add_squares(builder, parameters[i], gradients[i], &optimizers[i], sum);

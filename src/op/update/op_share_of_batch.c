@@ -55,8 +55,7 @@ ph_value ph__share_of_batch(
         return 0;
     if (!ph__losses_weigh_alike(builder))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "the model has losses that are means over other labels than the first: its batches cannot be "
-            "cut into micro-batches");
+            "the model cannot be trained in micro-batches: its losses are means over different labels");
     *weight_out = ph__builder_producer(builder, loss)->outputs[1];
     return emit_share(builder, objective, *weight_out, whole);
 }

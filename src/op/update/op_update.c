@@ -34,7 +34,7 @@ ph_status ph__update_prepare(
     struct ph_parameter *parameter = parameters[PH_UPDATE_PARAMETER];
     struct ph__slot *slot;
     if (parameter->is_for_scoring)
-        return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be learnt",
+        return ph_fail(PH_ERROR_USAGE, "table '%s' is held as %s, for scoring: it cannot be trained",
             parameter->name, ph_row_format_name(parameter->row_format));
     if (has_momentum(optimizer->rule.kind))
         PH_TRY(ph__store_add_slot(store, parameter, "m", false, &slot));
@@ -171,7 +171,7 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
     const struct ph__declaration *declaration = ph__builder_declaration(builder, parameter);
     const char *name = ph_value_name(builder, parameter);
     if (declaration == NULL)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is no parameter", name);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "update: '%s' is not a parameter", name);
     const ph_value inputs[] = {[PH_UPDATE_PARAMETER] = parameter,
         [PH_UPDATE_LEARNING_RATE] = learning_rate,
         [PH_UPDATE_STEP] = step,
@@ -179,7 +179,7 @@ ph_value ph_update(struct ph_builder *builder, ph_value parameter, ph_value grad
         [PH_UPDATE_GRADIENT] = gradient};
     if (!are_scalars(builder, inputs + 1, 2) || (clip_factor != 0 && !are_scalars(builder, inputs + 3, 1)))
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "update of '%s': learning rate, step and clip factor are scalars", name);
+            "update of '%s': learning rate, step and clip factor must be scalars", name);
     struct ph_optimizer attributes = *optimizer;
     attributes.is_whole_table = visits_every_row(optimizer);
     if (declaration->is_table && gradient == 0 && !attributes.is_whole_table)

@@ -38,7 +38,7 @@ static ph_value a_longer_row(struct ph_builder *builder, ph_value x)
 static void add_refuses_shapes_that_do_not_fit(void **state)
 {
     (void)state;
-    assert_refused(a_longer_row, "wants two arrays of one shape, or (...,K) and (K); got (B,12), (13)");
+    assert_refused(a_longer_row, "needs two arrays of one shape, or (...,K) and (K); got (B,12), (13)");
 }
 
 int main(void)

@@ -121,7 +121,7 @@ static ph_value bad_epsilon(struct ph_builder *builder, ph_value x)
 static void batch_norm_refuses_wrong_shapes_and_options(void **state)
 {
     (void)state;
-    assert_refused(cube, "wants x (B,K), gamma (K), beta (K); got (B,6,2), (2), (2)");
+    assert_refused(cube, "needs x (B,K), gamma (K), beta (K); got (B,6,2), (2), (2)");
     assert_refused(norm, "got (B,12), (2), (2)");
     assert_refused(bad_epsilon, "batch norm norm: epsilon 0 must be positive");
 }

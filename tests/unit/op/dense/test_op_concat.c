@@ -54,7 +54,7 @@ static void concat_refuses_what_does_not_agree(void **state)
     (void)state;
     assert_refused(along_the_batch, "not the first; got (B,12), (B,12)");
     assert_refused(other_widths, "got (B,2,3), (B,2,2)");
-    assert_refused(nothing, "nothing to join");
+    assert_refused(nothing, "needs at least one array");
 }
 
 int main(void)

@@ -57,7 +57,7 @@ static ph_value of_one_dimension(struct ph_builder *builder, ph_value x)
 static void layer_norm_refuses_wrong_shapes_and_epsilons(void **state)
 {
     (void)state;
-    assert_refused(norm, "wants x (...,K) of rank 2 at least, gamma (K), beta (K); got (B,12), (2), (2)");
+    assert_refused(norm, "needs x (...,K) of rank 2 at least, gamma (K), beta (K); got (B,12), (2), (2)");
     assert_refused(of_one_dimension, "got (N), (2), (2)");
     assert_refused(of_no_epsilon, "layer norm: epsilon 0 must be positive");
 }

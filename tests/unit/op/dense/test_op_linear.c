@@ -273,8 +273,8 @@ static void linear_refuses_shapes_that_do_not_fit(void **state)
     (void)state;
     assert_refused(wrong_width, "got (B,12), (2,3), (2)");
     assert_refused(deep_wrong_width, "got (B,3,4), (2,3), (2)");
-    assert_refused(wrong_bias, "wants x (...,K), weight (M,K), bias (M) or none; got (B,12), (2,12), (3)");
-    assert_refused(computed_weight, "the weight is no parameter");
+    assert_refused(wrong_bias, "needs x (...,K), weight (M,K), bias (M) or none; got (B,12), (2,12), (3)");
+    assert_refused(computed_weight, "the weight is not a parameter");
 }
 
 int main(void)

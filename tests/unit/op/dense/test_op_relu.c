@@ -25,7 +25,7 @@ static ph_value of_ids(struct ph_builder *builder, ph_value x)
 static void relu_refuses_what_is_no_array_of_reals(void **state)
 {
     (void)state;
-    assert_refused(of_ids, "wants a real array; got jagged");
+    assert_refused(of_ids, "needs a real array; got jagged");
 }
 
 int main(void)

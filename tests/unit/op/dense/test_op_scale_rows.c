@@ -45,8 +45,8 @@ static ph_value two_widths(struct ph_builder *builder, ph_value value)
 static void other_shapes_are_refused(void **state)
 {
     (void)state;
-    assert_refused(two_factors, "wants x (B,K), s (B,1); got (B,12), (B,2)");
-    assert_refused(two_widths, "wants two arrays (B,K); got (B,12), (B,2)");
+    assert_refused(two_factors, "needs x (B,K), s (B,1); got (B,12), (B,2)");
+    assert_refused(two_widths, "needs two arrays (B,K); got (B,12), (B,2)");
 }
 
 int main(void)

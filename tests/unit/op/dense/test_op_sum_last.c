@@ -19,7 +19,7 @@ static void sum_last_sums_over_the_last_dimension(void **state)
 static void a_row_a_sample_is_refused(void **state)
 {
     (void)state;
-    assert_refused(ph_sum_last, "wants x (B,...,K); got (B,12)");
+    assert_refused(ph_sum_last, "needs x (B,...,K); got (B,12)");
 }
 
 int main(void)

@@ -38,8 +38,8 @@ static ph_value of_nothing(struct ph_builder *builder, ph_value x)
 static void a_weighted_sum_refuses_arrays_and_nothing(void **state)
 {
     (void)state;
-    assert_refused(of_arrays, "wants scalars; got (B,12)");
-    assert_refused(of_nothing, "nothing to sum");
+    assert_refused(of_arrays, "needs scalars; got (B,12)");
+    assert_refused(of_nothing, "needs at least one scalar");
 }
 
 int main(void)

@@ -25,7 +25,7 @@ static ph_value a_part(struct ph_builder *builder, ph_value x)
 static void cross_refuses_other_shapes(void **state)
 {
     (void)state;
-    assert_refused(a_part, "wants real arrays of one shape; got (B,12), (B,12), (B,2)");
+    assert_refused(a_part, "needs real arrays of one shape; got (B,12), (B,12), (B,2)");
 }
 
 int main(void)

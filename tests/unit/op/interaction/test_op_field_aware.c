@@ -66,7 +66,7 @@ static ph_value rows_that_fields_do_not_divide(struct ph_builder *builder, ph_va
 static void rows_that_the_fields_do_not_divide_are_refused(void **state)
 {
     (void)state;
-    assert_refused(rows_that_fields_do_not_divide, "wants x (B,F,F*D); got (B,3,4)");
+    assert_refused(rows_that_fields_do_not_divide, "needs x (B,F,F*D); got (B,3,4)");
 }
 
 int main(void)

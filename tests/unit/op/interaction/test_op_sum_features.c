@@ -24,7 +24,7 @@ static ph_value flat(struct ph_builder *builder, ph_value x)
 static void sum_features_refuses_a_matrix(void **state)
 {
     (void)state;
-    assert_refused(flat, "wants x (B,F,D); got (B,12)");
+    assert_refused(flat, "needs x (B,F,D); got (B,12)");
 }
 
 int main(void)

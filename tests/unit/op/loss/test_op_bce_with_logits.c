@@ -100,7 +100,7 @@ static void cross_entropy_refuses_other_shapes_and_gradients_of_labels(void **st
 {
     (void)state;
     assert_refused(other_tasks, "got (B,12), (B,3), token, token");
-    assert_refused(differentiated_labels, "labels, mask and weights want ph_stop_gradient");
+    assert_refused(differentiated_labels, "labels, mask and weights need ph_stop_gradient");
 }
 
 int main(void)

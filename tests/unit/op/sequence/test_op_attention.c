@@ -308,8 +308,9 @@ static ph_value of_two_features(struct ph_builder *builder, ph_value x)
 static void attention_refuses_what_does_not_fit(void **state)
 {
     (void)state;
-    assert_refused(of_no_heads, "attention: 0 heads, scale 0: wants a head");
-    assert_refused(of_a_negative_scale, "attention: 2 heads, scale -1: wants a head, and a finite scale");
+    assert_refused(of_no_heads, "attention: 0 heads, scale 0: needs at least one head");
+    assert_refused(
+        of_a_negative_scale, "attention: 2 heads, scale -1: needs at least one head, and a finite scale");
     assert_refused(of_three_heads, "K and M divisible by the heads; got (B,3,4), (B,3,4), (B,3,4)");
     assert_refused(of_other_rows, "q (B,n,K) or (I,K), k (I,K), v (I,M), B bags of I items");
     assert_refused(of_two_features, "q (B,n,K) or (I,K), k (I,K), v (I,M), B bags of I items");

@@ -158,7 +158,7 @@ static ph_value items_of_another_feature(struct ph_builder *builder, ph_value x)
 static void only_rows_of_these_items_are_pooled(void **state)
 {
     (void)state;
-    static const char *const line = "wants x (I,K), bags of I items, weights (I,1) or none";
+    static const char *const line = "needs x (I,K), bags of I items, weights (I,1) or none";
     assert_refused(rows_of_samples, line);
     assert_refused(wide_weights, line);
     assert_refused(items_of_another_feature, line);

@@ -87,8 +87,8 @@ static ph_value rows_of_items(struct ph_builder *builder, ph_value value)
 static void only_rows_of_samples_are_repeated(void **state)
 {
     (void)state;
-    assert_refused(bags_of_two_features, "wants x (B,K), bags of B samples, factors (I,1) or none");
-    assert_refused(rows_of_items, "wants x (B,K), bags of B samples, factors (I,1) or none");
+    assert_refused(bags_of_two_features, "needs x (B,K), bags of B samples, factors (I,1) or none");
+    assert_refused(rows_of_items, "needs x (B,K), bags of B samples, factors (I,1) or none");
 }
 
 int main(void)

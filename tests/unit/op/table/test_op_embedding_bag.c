@@ -155,8 +155,8 @@ static void a_training_program_refuses_rows_that_are_held_for_scoring(void **sta
     struct ph_executor *executor;
     table_model_init(&model, &usual);
     static const enum ph_row_format formats[] = {PH_ROWS_INT4, PH_ROWS_BF16};
-    static const char *const errors[] = {"table 'table' is held as int4, for scoring: it cannot be learnt",
-        "table 'table' is held as bf16, for scoring: it cannot be learnt"};
+    static const char *const errors[] = {"table 'table' is held as int4, for scoring: it cannot be trained",
+        "table 'table' is held as bf16, for scoring: it cannot be trained"};
     for (size_t i = 0; i < 2; i++) {
         assert_ok(ph_store_create(1, &store));
         ph__store_set_row_format(store, formats[i]);

@@ -327,7 +327,7 @@ static void rows_are_of_one_feature_that_has_a_slice(void **state)
 {
     (void)state;
     assert_rows_refused(2, 0, "embedding_rows: 'feature_bags' is not the bags of one feature");
-    assert_rows_refused(1, 2, "embedding_rows: table 't' is of 2 features and has no feature 2");
+    assert_rows_refused(1, 2, "embedding_rows: table 't' has 2 features, but no feature 2");
 }
 
 int main(void)

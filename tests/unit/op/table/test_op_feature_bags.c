@@ -124,7 +124,7 @@ static void assert_selection_refused(
 static void features_to_select_ascend_and_are_there(void **state)
 {
     (void)state;
-    static const char *const line = "feature_bags: features must ascend and be some of 3";
+    static const char *const line = "feature_bags: features must ascend and be below 3";
     assert_selection_refused(1, (size_t[]){3}, false, line);
     assert_selection_refused(2, (size_t[]){1, 1}, false, line);
     assert_selection_refused(2, (size_t[]){2, 0}, false, line);

@@ -96,8 +96,8 @@ static void assert_bag_refused(size_t num_slices, bool is_table, const char *par
 static void a_table_must_have_a_slice_for_each_feature(void **state)
 {
     (void)state;
-    assert_bag_refused(1, true, "table 't' is of 1 features, the ids of 2");
-    assert_bag_refused(2, false, "'t' is no table");
+    assert_bag_refused(1, true, "table 't' has 1 features, but the ids have 2");
+    assert_bag_refused(2, false, "'t' is not a table");
 }
 
 int main(void)

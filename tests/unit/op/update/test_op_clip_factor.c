@@ -77,7 +77,7 @@ static void a_norm_of_nothing_is_refused(void **state)
         struct ph_program *program;
         assert_ok(ph_builder_create(PH_TRAINING, &builder));
         assert_int_equal(ph_clip_factor(builder, 0, NULL, NULL, NULL, norms[i]), 0);
-        assert_fails(ph_builder_finish(builder, &program), PH_ERROR_CONFIG, "not positive");
+        assert_fails(ph_builder_finish(builder, &program), PH_ERROR_CONFIG, "must be positive");
         ph_builder_destroy(builder);
     }
 }

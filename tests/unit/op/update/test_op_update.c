@@ -334,7 +334,7 @@ static void what_is_no_parameter_is_not_updated(void **state)
     ph_value x = ph_input_dense(builder, 2), scalar = ph_input_scalar(builder, "s");
     const struct ph_optimizer optimizer = table_optimizer(PH_SGD, false, 0);
     assert_int_equal(ph_update(builder, x, x, &optimizer, scalar, scalar, 0), 0);
-    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_CONFIG, "'dense' is no parameter");
+    assert_fails(ph_builder_finish(builder, &program), PH_ERROR_CONFIG, "'dense' is not a parameter");
     ph_builder_destroy(builder);
 }
 
