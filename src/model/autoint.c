@@ -74,8 +74,8 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct autoint_keys *own = settings->own;
     if (own->attention_dim % own->heads != 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "model.autoint: attention_dim %lld is no multiple of %lld heads", (long long)own->attention_dim,
-            (long long)own->heads);
+            "model.autoint: attention_dim %lld is not a multiple of %lld heads",
+            (long long)own->attention_dim, (long long)own->heads);
     ph_value vectors = ph__feature_field_vectors(builder, settings, features); /* (B,F,D) */
     ph_value x = vectors;
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)

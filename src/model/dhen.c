@@ -78,7 +78,7 @@ static ph_value attention_module(
     const size_t width = ph__layer_extent(builder, x, 2);
     if (width % (size_t)own->heads != 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "model.dhen: embedding_dim %zu is no multiple of %lld heads", width, (long long)own->heads);
+            "model.dhen: embedding_dim %zu is not a multiple of %lld heads", width, (long long)own->heads);
     ph_value y = ph_attention(builder, ph__layer_affine(builder, "query", x, width, PH_IDENTITY),
         ph__layer_affine(builder, "key", x, width, PH_IDENTITY),
         ph__layer_affine(builder, "value", x, width, PH_IDENTITY), 0,
@@ -154,8 +154,7 @@ static ph_value all_modules(struct ph_builder *builder, ph_value x, const struct
         module_function *module = find_module(own->modules.items[i]);
         if (module == NULL)
             return ph_builder_fail(builder, PH_ERROR_CONFIG,
-                "model.dhen.modules: there is no module '%s'; there are dot, attention, convolution, linear "
-                "and cross",
+                "model.dhen.modules: unknown module '%s'; use dot, attention, convolution, linear or cross",
                 own->modules.items[i]);
         ph__layer_push_index(builder, "module", i);
         all = ph__layer_beside(builder, all, module(builder, x, settings));
@@ -203,9 +202,9 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
     const struct dhen_keys *own = settings->own;
     if (own->kernel % 2 == 0)
         return ph_builder_fail(
-            builder, PH_ERROR_CONFIG, "model.dhen.kernel: %lld is not odd", (long long)own->kernel);
+            builder, PH_ERROR_CONFIG, "model.dhen.kernel: %lld must be odd", (long long)own->kernel);
     if (own->modules.count == 0)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.dhen.modules: names no module");
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.dhen.modules: must name at least one module");
     ph_value x = ph__feature_vectors_and_bottom(builder, settings, features); /* (B,n,D) */
     for (size_t layer = 0; layer < (size_t)own->layers; layer++)
         x = dhen_layer(builder, layer, x, settings);

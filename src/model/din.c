@@ -48,8 +48,9 @@ static struct pairs read_pairs(
 {
     struct pairs pairs = {.count = own->histories.count};
     if (own->targets.count != pairs.count) {
-        ph_builder_fail(builder, PH_ERROR_CONFIG, "model.din: %zu targets for %zu histories",
-            own->targets.count, pairs.count);
+        ph_builder_fail(builder, PH_ERROR_CONFIG,
+            "model.din: %zu targets for %zu histories: give one target for each history", own->targets.count,
+            pairs.count);
         return (struct pairs){0};
     }
     for (size_t i = 0; i < pairs.count; i++) {
@@ -151,7 +152,7 @@ static ph_value build(struct ph_builder *builder, const struct ph_model_settings
         return ph__layer_deep(builder, ph__feature_all(builder, settings, features), settings, features);
     size_t *others = calloc(features->num_sparse, sizeof *others);
     if (others == NULL)
-        return ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);
+        return ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: %zu features", features->num_sparse);
     ph_value x = lookups(builder, &pairs, settings, features, others);
     free(others);
     if (features->num_dense > 0)

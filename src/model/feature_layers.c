@@ -53,7 +53,8 @@ size_t ph__feature_find(
     for (size_t i = 0; i < features->num_sparse; i++)
         if (strcmp(features->sparse[i].name, name) == 0)
             return i;
-    ph_builder_fail(builder, PH_ERROR_CONFIG, "the model wants an id feature '%s', and there is none", name);
+    ph_builder_fail(
+        builder, PH_ERROR_CONFIG, "the model needs an id feature '%s', which the data does not have", name);
     return 0;
 }
 
@@ -65,7 +66,7 @@ ph_value ph__feature_named_embeddings(struct ph_builder *builder, const struct p
     struct ph_table_slice *slices = calloc(features->num_sparse + 1, sizeof *slices);
     ph_value x = 0;
     if (is_named == NULL || chosen == NULL || slices == NULL) {
-        ph_builder_fail(builder, PH_ERROR_MEMORY, "no memory for %zu features", features->num_sparse);
+        ph_builder_fail(builder, PH_ERROR_MEMORY, "out of memory: %zu features", features->num_sparse);
     } else {
         for (size_t i = 0; i < names->count; i++)
             is_named[ph__feature_find(builder, features, names->items[i])] = true;

@@ -81,7 +81,7 @@ static ph_value head(struct ph_builder *builder, ph_value x, ph_value y, size_t 
     const size_t x_width = ph__layer_extent(builder, x, 1), y_width = ph__layer_extent(builder, y, 1);
     if (x_width % num_heads != 0 || y_width % num_heads != 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG,
-            "model.finalmlp: streams of %zu and %zu numbers are no multiples of %zu heads", x_width, y_width,
+            "model.finalmlp: streams of %zu and %zu units must be multiples of %zu heads", x_width, y_width,
             num_heads);
     const size_t dims[] = {num_tasks, num_heads, x_width / num_heads, y_width / num_heads};
     ph_value linear = ph__layer_affine(

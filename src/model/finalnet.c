@@ -70,7 +70,7 @@ static ph_value block(struct ph_builder *builder, const char *name, ph_value x,
     for (size_t i = 0; i < units->count; i++) {
         if (own->residual == CONCAT && units->items[i] % 2 != 0)
             return ph_builder_fail(builder, PH_ERROR_CONFIG,
-                "model.finalnet: a layer of %lld units is not even, as residual concat wants it",
+                "model.finalnet: a layer of %lld units must be even with residual concat",
                 (long long)units->items[i]);
         ph__layer_push_index(builder, "layer", i);
         x = factorised(builder, x, (size_t)units->items[i], (enum residual)own->residual);

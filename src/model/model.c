@@ -73,7 +73,7 @@ ph_value ph_model_build(struct ph_builder *builder, const struct ph_model_settin
     const struct ph_model_features *features)
 {
     if (ph_model_name(settings->kind) == NULL)
-        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.kind: there is no model %d", settings->kind);
+        return ph_builder_fail(builder, PH_ERROR_CONFIG, "model.kind: unknown model %d", settings->kind);
     if (features->num_tasks == 0)
         return ph_builder_fail(builder, PH_ERROR_CONFIG, "a model needs at least one label");
     if (features->num_sparse + features->num_dense == 0)

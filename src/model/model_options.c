@@ -92,7 +92,7 @@ static ph_status refuse_others(struct ph__model_section *section, struct ph__are
         const struct ph__section own = own_section(section, kind);
         PH_TRY(ph__config_changes(&own, 1, (struct ph__key_filter){0}, arena, &changes));
         if (changes[0] != '\0')
-            return ph_fail(PH_ERROR_CONFIG, "%.*s: is a key of model '%s', but model.kind is '%s'",
+            return ph_fail(PH_ERROR_CONFIG, "%.*s: a key of model '%s', but model.kind is '%s'",
                 (int)strcspn(changes, "\n"), changes, ph_model_name(kind), ph_model_name(chosen));
     }
     return PH_OK;
@@ -116,7 +116,7 @@ ph_status ph__model_section_finish(struct ph__model_section *section, struct ph_
 static ph_status copy_list(struct ph__integer_list *list, const int64_t *items, size_t count)
 {
     if (count > PH_LIST_MAX)
-        return ph_fail(PH_ERROR_CONFIG, "model: %zu layers are more than %d", count, PH_LIST_MAX);
+        return ph_fail(PH_ERROR_CONFIG, "model: %zu layers are too many, at most %d", count, PH_LIST_MAX);
     list->count = count;
     if (count > 0)
         memcpy(list->items, items, count * sizeof *items);

@@ -84,7 +84,7 @@ cmp -s first.md docs/DHEN.md || complain 'the page is another one'
 # A setting that cannot be ends it with the line of the program.
 trains --set model.dhen.kernel=2
 [ "$status" -eq 1 ] || complain "with an even kernel it ended with $status; wanted 1"
-contains stderr 'model.dhen.kernel: 2 is not odd'
+contains stderr 'model.dhen.kernel: 2 must be odd'
 
 # So does an option that is none, with one line of its own.
 trains --step 1

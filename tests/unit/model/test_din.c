@@ -61,8 +61,8 @@ static void refused(const char *targets, const char *histories, const char *part
 static void names_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    refused(
-        "model.din.targets=thing", "model.din.histories=history", "an id feature 'thing', and there is none");
+    refused("model.din.targets=thing", "model.din.histories=history",
+        "an id feature 'thing', which the data does not have");
     refused("model.din.targets=item,user", "model.din.histories=history", "2 targets for 1 histories");
     refused("model.din.targets=item", "model.din.histories=item", "'item' is both a target and a history");
 }

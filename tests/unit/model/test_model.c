@@ -229,7 +229,7 @@ static void what_cannot_be_built_is_refused(void **state)
     fails_with(&settings, features_of(0, 0, 1), "at least one id or dense feature");
     fails_with(&settings, features_of(1, F, 0), "at least one label");
     settings.kind = 99;
-    fails_with(&settings, features_of(1, F, 1), "no model 99");
+    fails_with(&settings, features_of(1, F, 1), "unknown model 99");
     settings = settings_of("dnn");
     settings.embedding_dim = 0;
     fails_with(&settings, features_of(1, F, 1), "embedding_dim");

@@ -54,7 +54,7 @@ static void a_key_of_another_kind_is_refused(void **state)
     const char *const sets[] = {"model.kind=fm", "model.dcn.layers=5"};
     const char *const same[] = {"model.kind=fm", "model.dcn.layers=3"};
     assert_fails(read_section(&section, sets, 2, &arena), PH_ERROR_CONFIG,
-        "model.dcn.layers=5: is a key of model 'dcn', but model.kind is 'fm'");
+        "model.dcn.layers=5: a key of model 'dcn', but model.kind is 'fm'");
     assert_ok(read_section(&section, same, 2, &arena)); /* the default: nothing is set in vain */
     ph__arena_fini(&arena);
 }
@@ -98,9 +98,9 @@ static void heads_that_do_not_divide_are_refused(void **state)
         "model.kind=autoint", "model.autoint.attention_dim=9", "model.autoint.heads=2"};
     const char *const finalmlp[] = {"model.kind=finalmlp", "model.finalmlp.first_units=9",
         "model.finalmlp.second_units=8", "model.finalmlp.heads=2"};
-    assert_not_built(dhen, 3, "model.dhen: embedding_dim 10 is no multiple of 4 heads");
-    assert_not_built(autoint, 3, "model.autoint: attention_dim 9 is no multiple of 2 heads");
-    assert_not_built(finalmlp, 4, "model.finalmlp: streams of 9 and 8 numbers are no multiples of 2 heads");
+    assert_not_built(dhen, 3, "model.dhen: embedding_dim 10 is not a multiple of 4 heads");
+    assert_not_built(autoint, 3, "model.autoint: attention_dim 9 is not a multiple of 2 heads");
+    assert_not_built(finalmlp, 4, "model.finalmlp: streams of 9 and 8 units must be multiples of 2 heads");
 }
 
 static void modules_that_are_not_there_are_refused(void **state)
@@ -108,9 +108,8 @@ static void modules_that_are_not_there_are_refused(void **state)
     (void)state;
     const char *const misspelt[] = {"model.kind=dhen", "model.dhen.modules=dot,croos"};
     const char *const none[] = {"model.kind=dhen", "model.dhen.modules="};
-    assert_not_built(
-        misspelt, 2, "model.dhen.modules: there is no module 'croos'; there are dot, attention,");
-    assert_not_built(none, 2, "model.dhen.modules: names no module");
+    assert_not_built(misspelt, 2, "model.dhen.modules: unknown module 'croos'; use dot, attention,");
+    assert_not_built(none, 2, "model.dhen.modules: must name at least one module");
 }
 
 int main(void)
