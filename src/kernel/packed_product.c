@@ -185,7 +185,7 @@ static ph_status run(
 static ph_status finish(int status)
 {
     return status == PH_OK ? PH_OK
-                           : ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
+                           : ph_fail(PH_ERROR_BUG, "gemm: %s failed to run a product", ph__gemm_library());
 }
 
 /* ---- packing ---- */

@@ -52,7 +52,7 @@ static struct ph__product whole_product(const struct library_gradient *wanted)
 
 static ph_status refused(void)
 {
-    return ph_fail(PH_ERROR_BUG, "gemm: %s refused to run a product", ph__gemm_library());
+    return ph_fail(PH_ERROR_BUG, "gemm: %s failed to run a product", ph__gemm_library());
 }
 
 /* Makes a gradient of reals by the library's own threads: its bits depend on their number. */
