@@ -35,7 +35,7 @@ PHRASES = [
 ERROR_CALL = re.compile(r"\bph_(?:_)?\w*(?:fail|blame|complain|refuse|warn)\w*\(")
 ERROR_RULES = [
     (re.compile(r"^(?!.*did you mean).*\?$"), "an error does not ask: say what to do"),
-    (re.compile(r"^(?:%\S*: )*(?:is|are|was|were|has|have) "), "an error names its subject"),
+    (re.compile(r"^(?:is|are|was|were|has|have) "), "an error names its subject"),
     (re.compile(r"^(?:of|by|what|whether|whose|where|it|nobody|somebody|nothing|there) ", re.I), "an error names its subject"),
     (re.compile(r"\bis no\b"), "say 'is not a', and what it should be"),
 ]
