@@ -1,18 +1,20 @@
 #!/bin/sh
-# Runs the README's commands on a bare Debian 12: a root folder with nothing but Debian's required packages and apt, in
+# Runs the commands of documents on a bare Debian 12: a root folder with nothing but Debian's required packages and apt, in
 # mount and process namespaces of its own. Nothing stays mounted and no process survives the run.
 # Packages come from the Debian mirror that this machine's own apt uses. The log, with seconds since the start at the
 # head of each line, goes to the terminal and to build/bare_machine.log, and ends in a summary of times.
 # Needs root and mmdebstrap; ends with 77 where it cannot run.
 #
 # usage: tools/bare_machine.sh [--root DIR] [--user root|newcomer|both] [COMMAND...]
-#        tools/bare_machine.sh [--root DIR] --readme [--quick]
+#        tools/bare_machine.sh [--root DIR] --docs [--quick]
 # Without commands: 'demo' and 'test', which are given to ./run, as root and then as a user who cannot install anything.
 # --root DIR    makes the bare root in DIR, or takes the one that an earlier run left there, and leaves it behind
-# --readme      runs each command of the README's indented blocks, as root; --quick: ./run test only installs its packages
+# --docs        runs the commands of README.md and of the manuals below, as root (tools/run_docs.sh); --quick: './run test' only
+#               installs its packages
 set -eu
 
 log=build/bare_machine.log
+manuals='README.md docs/PARALLEL.md docs/HUB.md docs/SERVING.md' # PARALLEL's builds with an MPI
 release=bookworm
 
 fail() {
@@ -110,51 +112,15 @@ run_command() {
     return "$status"
 }
 
-# readme_commands: the lines of README.md's indented blocks. Blocks behind fences are configs and output.
-readme_commands() {
-    awk '/^```/ {fenced = !fenced} /^    [^ ]/ && !fenced {print substr($0, 5)}' README.md
-}
-
-# The README's commands in one shell, so that what one starts in the background is there for the next.
-# shellcheck disable=SC2016 # bash expands it, in the bare root
-readme_script='
-TIMEFORMAT="bare_machine: took %R s, of processors %U s + %S s"
-# mpirun as the README says it is for root, and for few processors
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-worst=0
-while IFS= read -r line <&3; do
-    command=$(sed "s/  *# .*//" <<<"$line")
-    how=foreground
-    case $command in *"&") how=background ;; esac
-    [ "$command" != "./run test" ] || [ "$1" != quick ] || how="its packages only"
-    echo "bare_machine: README: $command ($how)"
-    status=0
-    case $how in
-    background)
-        eval "${command%&}" >background.log 2>&1 &
-        for second in {1..20}; do [ -s background.log ] || sleep 1; done
-        cat background.log
-        kill -s 0 $! || status=1
-        ;;
-    foreground) time (eval "$command" </dev/null) || status=$? ;;
-    *) time apt-get -q install --no-install-recommends $(./run packages test) || status=$? ;;
-    esac
-    echo "bare_machine: ended with $status"
-    [ "$status" -eq 0 ] || worst=1
-done 3<<<"$commands"
-kill $(jobs -p) 2>/dev/null
-exit "$worst"
-'
-
 inside() {
-    commands=$(readme_commands)
     enter "$1" "$2"
     proxies=''
     for name in http_proxy https_proxy no_proxy; do
         value=$(printenv "$name") && proxies="$proxies $name=$value"
     done
-    if [ "$users" = readme ]; then
-        as_user root "commands=\$2; $readme_script" bash "$3" "$commands"
+    if [ "$users" = docs ]; then
+        # shellcheck disable=SC2086 # words
+        as_user root 'exec tools/run_docs.sh "$@"' bash $3 $manuals
         return
     fi
     worst=0
@@ -227,7 +193,7 @@ if [ "${PHLOEM_BARE_MACHINE:-}" = inside ]; then
 fi
 
 cd "$(dirname -- "$0")/.."
-root='' users='root newcomer' readme='' quick=full
+root='' users='root newcomer' docs='' quick=''
 while [ $# -gt 0 ]; do
     case $1 in
     --root) root=${2:-} && shift && [ -n "$root" ] || fail '--root requires a folder' ;;
@@ -239,8 +205,8 @@ while [ $# -gt 0 ]; do
         esac
         shift
         ;;
-    --readme) readme=readme ;;
-    --quick) quick=quick ;;
+    --docs) docs=docs ;;
+    --quick) quick=--quick ;;
     -*) fail "unknown option: '$1'" ;;
     *) break ;;
     esac
@@ -251,9 +217,9 @@ for tool in mmdebstrap unshare pivot_root setpriv perl; do
     command -v "$tool" >/dev/null || skip "there is no $tool (apt-get install mmdebstrap)"
 done
 unshare --mount --pid --fork true 2>/dev/null || skip 'this machine allows no namespaces'
-if [ -n "$readme" ]; then
-    [ $# -eq 0 ] || fail "--readme takes no commands: '$1'"
-    users=readme
+if [ -n "$docs" ]; then
+    [ $# -eq 0 ] || fail "--docs takes no commands: '$1'"
+    users=docs
     set -- "$quick"
 elif [ $# -eq 0 ]; then
     set -- demo test
