@@ -24,17 +24,17 @@ static ph_status check_online(const struct ph_train_job *job)
     if (!train->progressive)
         return PH_OK;
     if (train->progressive_rows < 1 || train->progressive_rows > PH_PROGRESSIVE_MAX_ROWS)
-        return ph_fail(PH_ERROR_CONFIG, "train.progressive_rows is %lld, not within 1 and %d",
+        return ph_fail(PH_ERROR_CONFIG, "train.progressive_rows is %lld; it must be from 1 to %d",
             (long long)train->progressive_rows, PH_PROGRESSIVE_MAX_ROWS);
     if (job->reading.is_shuffled)
         return ph_fail(PH_ERROR_CONFIG,
-            "train.progressive measures on the rows in their order: it needs data.shuffle: false");
+            "train.progressive requires data.shuffle: false: it measures rows in their order");
     if (train->epochs != 1)
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.progressive measures on rows that are seen for the first time: it needs train.epochs: 1");
+        return ph_fail(PH_ERROR_CONFIG, "train.progressive requires train.epochs: 1: it measures rows that "
+                                        "the model sees for the first time");
     if (job->reading.negative_rate > 0 && job->reading.negative_rate < 1)
         return ph_fail(
-            PH_ERROR_CONFIG, "train.progressive measures on every row: it needs data.negative_rate: 1");
+            PH_ERROR_CONFIG, "train.progressive requires data.negative_rate: 1: it measures every row");
     return PH_OK;
 }
 
@@ -50,8 +50,8 @@ static ph_status check_ranks_can_read(const struct ph_train_job *job)
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
         if (ph__job_rows_exist(splits[i].rows) && ph__job_rows_flow(splits[i].rows))
             return ph_fail(PH_ERROR_CONFIG,
-                "data.%s is %s, which is read once, but each of the %zu ranks reads it: a file, or what "
-                "phloem prepare makes of it, can be read by all",
+                "data.%s is %s, which can be read only once, but each of the %zu ranks reads it: give a file "
+                "or prepared data",
                 splits[i].key, ph__pipe_name(splits[i].rows.path), ph_comm_world_size(job->comm));
     return PH_OK;
 }
@@ -60,35 +60,36 @@ ph_status ph__train_job_check(const struct ph_train_job *job)
 {
     const struct ph_train_settings *train = job->train;
     if (!ph__job_rows_exist(ph__job_train(job)))
-        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: what shall be learnt from?");
+        return ph_fail(PH_ERROR_CONFIG, "data.train is missing: name the training data");
     if (train->epochs < 1 || train->batch_size < 1)
         return ph_fail(PH_ERROR_CONFIG,
-            "train.epochs is %lld and train.batch_size %lld: nothing would be learnt",
+            "train.epochs is %lld and train.batch_size is %lld; both must be at least 1",
             (long long)train->epochs, (long long)train->batch_size);
     if (train->accumulation_steps < 0 || train->accumulation_steps > train->batch_size)
         return ph_fail(PH_ERROR_CONFIG,
-            "train.accumulation_steps is %lld: a batch of %lld samples (train.batch_size) is cut into 1 to "
-            "%lld micro-batches",
+            "train.accumulation_steps is %lld; a batch of %lld samples (train.batch_size) can be cut into 1 "
+            "to %lld micro-batches",
             (long long)train->accumulation_steps, (long long)train->batch_size, (long long)train->batch_size);
     if (ph__job_rows_flow(ph__job_train(job)) && train->epochs > 1)
-        return ph_fail(PH_ERROR_CONFIG, "train.epochs is %lld, and %s is read once: 1 is possible",
+        return ph_fail(PH_ERROR_CONFIG,
+            "train.epochs is %lld, but %s can be read only once: set it to 1, or give a file",
             (long long)train->epochs, ph__pipe_name(job->paths.train));
     PH_TRY(check_ranks_can_read(job));
     if (!train->deterministic && job->run.team != PH_TEAM_OPENMP)
         return ph_fail(
             PH_ERROR_CONFIG, "train.deterministic=false requires team=openmp, but team is pthread");
     if (!ph__row_format_is_learnt(train->row_format))
-        return ph_fail(PH_ERROR_CONFIG,
-            "train.row_format is %s: tables are learnt as fp32, fp16, bf16 or bf16_split",
+        return ph_fail(PH_ERROR_CONFIG, "train.row_format is %s; it must be fp32, fp16, bf16 or bf16_split",
             ph_row_format_name(train->row_format));
     double rate = job->reading.negative_rate;
     size_t num_tasks = ph_encoder_num_tasks(job->encoder);
     if (!(rate >= 0 && rate <= 1))
-        return ph_fail(PH_ERROR_CONFIG, "data.negative_rate is %g: a share lies between 0 and 1", rate);
+        return ph_fail(PH_ERROR_CONFIG, "data.negative_rate is %g; it must be from 0 to 1", rate);
     if (rate > 0 && rate < 1 && num_tasks > 1)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.negative_rate is %g, but there are %zu labels: which of them makes a row negative?", rate,
-            num_tasks);
+            "data.negative_rate is %g, but the data have %zu labels; it must be 1 unless there is a single "
+            "label",
+            rate, num_tasks);
     PH_TRY(check_online(job));
     return ph__schedule_check(train);
 }

@@ -76,7 +76,7 @@ rm -rf run
 
 # ---- each rank for itself ------------------------------------------------------------------------------------------
 
-differs 2 "resuming differs between ranks 0 ('no') and 1 ('yes')" --resume
+differs 2 "--resume differs between ranks 0 ('no') and 1 ('yes')" --resume
 differs 2 "unknown flag '--resum'" --resum
 differs 2 "seed differs between ranks 0 ('1') and 1 ('2')" --set seed=2
 differs 2 'timeout_seconds differs between ranks 0 and 1' --set parallel.timeout_seconds=20

@@ -66,7 +66,7 @@ succeeds prepare job.yaml --out again --set data.train=rows.csv
 cmp -s prepared/encoder.json again/encoder.json || complain 'prepared from standard input, the encoder is another'
 fails 2 'made from standard input, which cannot be read again' prepare job.yaml --out prepared --resume
 
-fails 2 'standard input is read once: 1 is possible' train job.yaml --out twice --set train.epochs=2
+fails 2 'standard input can be read only once: set it to 1' train job.yaml --out twice --set train.epochs=2
 fails 2 "standard input is read only once, but 'user' learns its encoding" train job.yaml --out learn \
     --set data.encoding=vocabulary
 fails 2 'data.valid: only data.train may be standard input' train job.yaml --out valid --set data.valid=-
@@ -83,7 +83,7 @@ cat rows.csv >pipe &
 succeeds train job.yaml --out named --quiet --set data.train=pipe
 [ "$(value file/summary.json checkpoint_sha256)" = "$(value named/summary.json checkpoint_sha256)" ] ||
     complain 'a pipe and the file have taught other models'
-fails 2 'a pipe is read once: 1 is possible' train job.yaml --out twice --set data.train=pipe --set train.epochs=2
+fails 2 'a pipe can be read only once: set it to 1' train job.yaml --out twice --set data.train=pipe --set train.epochs=2
 succeeds train job.yaml --out ordered --quiet --set data.shuffle=false --set data.train=rows.csv
 "$PH_BINARY_DIR/phloem" train job.yaml --out stopped --set data.shuffle=false --set train.report_seconds=0 <pipe >stdout 2>stderr &
 process=$!
@@ -99,7 +99,7 @@ status=0
 wait "$process" || status=$?
 exec 9>&-
 [ "$status" -eq 143 ] || complain "SIGTERM while a pipe is silent has ended with $status; wanted 143"
-contains stderr '--resume goes on from it'
+contains stderr '--resume continues from it'
 from rows.csv succeeds train job.yaml --out stopped --quiet --resume --set data.shuffle=false
 [ "$(value ordered/summary.json checkpoint_sha256)" = "$(value stopped/summary.json checkpoint_sha256)" ] ||
     complain 'stopped at a silent pipe and resumed, the training has ended otherwise'

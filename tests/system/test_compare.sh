@@ -139,7 +139,7 @@ phloem compare absent.yaml job.yaml bad.yaml --out failed --seeds 2
 [ "$status" -eq 3 ] || complain "ended with $status, wanted that of the first failure, 3"
 [ "$(wc -l <stderr)" -eq 1 ] || complain 'wanted one line on stderr'
 contains stderr '4 of 6 runs failed, the first absent with seed 1: data/absent.tsv'
-contains stdout 'bad with seed 2 failed (exit code 2): train.schedule step needs'
+contains stdout 'bad with seed 2 failed (exit code 2): train.schedule: step requires'
 is "$(column finished failed)" "$(printf '0\n2\n0')"
 is "$(column failed failed)" "$(printf '2\n0\n2')"
 contains failed/compare.html 'id="missing"'

@@ -128,7 +128,7 @@ for file in run/checkpoints/step-*; do
 done
 fails 4 'no valid checkpoint' train job.yaml --out run --resume
 cp run/model.safetensors run/checkpoints/step-000000000080.safetensors
-fails 4 'no checkpoint to resume from' train job.yaml --out run --resume
+fails 4 'not a checkpoint to resume from' train job.yaml --out run --resume
 echo 'not a checkpoint' >run/checkpoints/step-000000000081.safetensors
 fails 4 'step-000000000081.safetensors' train job.yaml --out run --resume
 

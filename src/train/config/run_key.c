@@ -57,8 +57,8 @@ ph_status ph__data_key(const char *path, char key_out[PH_RUN_KEY_BYTES])
     struct ph__arena arena = {0};
     const char *text = "";
     if (path != NULL && ph__file_is_pipe(path))
-        return ph_fail(PH_ERROR_CONFIG, "%s can be read only once, which several trainings cannot share",
-            ph__pipe_name(path));
+        return ph_fail(PH_ERROR_CONFIG,
+            "%s can be read only once, but several trainings need it: give a file", ph__pipe_name(path));
     ph_status status = path != NULL ? describe_files(&arena, path, &text) : PH_OK;
     if (status == PH_OK)
         status = key_of_text(text, key_out);

@@ -33,11 +33,11 @@ double ph__schedule_learning_rate(
 ph_status ph__schedule_check(const struct ph_train_settings *settings)
 {
     if (settings->schedule == PH_SCHEDULE_STEP && settings->schedule_steps <= 0)
-        return ph_fail(
-            PH_ERROR_CONFIG, "train.schedule step needs train.schedule_steps, the steps between cuts");
-    if (ph__schedule_ends_with_max_steps(settings) && settings->max_steps <= 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "train.schedule cosine needs train.schedule_steps or train.max_steps, to know where it ends");
+            "train.schedule: step requires train.schedule_steps, the steps between two cuts");
+    if (ph__schedule_ends_with_max_steps(settings) && settings->max_steps <= 0)
+        return ph_fail(PH_ERROR_CONFIG, "train.schedule: cosine requires train.schedule_steps or "
+                                        "train.max_steps, the step at which it ends");
     return PH_OK;
 }
 

@@ -199,7 +199,7 @@ ph_status ph__table_list_of_job(const struct ph_train_job *job, struct ph__table
     struct ph__training_program learning;
     *list = (struct ph__table_list){0};
     if (!ph__job_rows_exist(ph__job_train(job)))
-        return ph_fail(PH_ERROR_CONFIG, "data.train: missing: ids are counted in its first batch");
+        return ph_fail(PH_ERROR_CONFIG, "data.train is missing: planning counts ids in its first batch");
     PH_TRY(ph__features_init(job->encoder, &features));
     ph_status status = ph__training_program_build(job, &features, NULL, &learning);
     ph__features_fini(&features);

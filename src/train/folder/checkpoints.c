@@ -236,7 +236,7 @@ ph_status ph__trainer_check_model(const struct ph__trainer *trainer)
         return status;
     return ph_fail(PH_ERROR_DIVERGED,
         "epoch %" PRIu64 ", step %" PRIu64
-        ": %s: the model is not saved; look at the data and the learning rate",
+        ": %s: the model is not saved; check the data and the learning rate",
         trainer->epoch, trainer->summary.steps, ph_error_text());
 }
 
@@ -311,6 +311,6 @@ ph_status ph__trainer_stop_saved(const struct ph__trainer *trainer, int signal)
 {
     char path[PH_CHECKPOINT_PATH_BYTES];
     return ph_fail(ph__stop_status(&signal),
-        "stopped by a signal at step %" PRIu64 "; %s is saved: --resume goes on from it",
+        "stopped by a signal at step %" PRIu64 "; %s is saved: --resume continues from it",
         trainer->summary.steps, ph__checkpoint_path(trainer->job->folder, trainer->summary.steps, path));
 }

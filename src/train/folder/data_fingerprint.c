@@ -90,7 +90,7 @@ static ph_status go_on(void *context)
     if (!ph__is_stopped(stop_signal))
         return ph__meanwhile(reading->meanwhile);
     return ph_fail(ph__stop_status(stop_signal), "stopped by a signal before the first step, while the data "
-                                                 "was compared: the checkpoint is as it was");
+                                                 "were compared: the checkpoint is unchanged");
 }
 
 static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows rows,
@@ -102,7 +102,7 @@ static ph_status compare_rows(const struct ph__json *saved, struct ph__job_rows 
         return before == now
                    ? PH_OK
                    : ph_fail(PH_ERROR_DATA,
-                         "a dataset: had %" PRIu64 " rows when the training was begun and has %" PRIu64,
+                         "the dataset had %" PRIu64 " rows when the training began, and has %" PRIu64 " now",
                          before, now);
     }
     if (fingerprint->num_files == 0 || !ph__json_is_array(saved))
@@ -132,7 +132,7 @@ ph_status ph__data_fingerprint_resume(struct ph__data_fingerprint *fingerprint,
     if (status != PH_ERROR_DATA)
         return status;
     return ph_fail(PH_ERROR_DATA,
-        "%s: a training resumes with the data that it began with; put it back, or begin a new training with "
-        "another --out",
+        "%s; a training resumes with the data that it began with: put them back, or begin a new training "
+        "with another --out",
         ph_error_text());
 }

@@ -16,7 +16,7 @@
 
 static ph_status cannot_write(const struct ph__metrics_log *metrics_log)
 {
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", metrics_log->path, strerror(errno));
+    return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", metrics_log->path, strerror(errno));
 }
 
 static ph_status cut(const struct ph__metrics_log *metrics_log, uint64_t kept_bytes)

@@ -197,13 +197,12 @@ static ph_status read_fields(const char *path, const struct ph__folder *file, co
     struct ph__json *json;
     if (text == NULL)
         return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from: metadata '%s' is missing", path, key);
+            PH_ERROR_CHECKPOINT, "%s: not a checkpoint to resume from: metadata '%s' is missing", path, key);
     PH_TRY(ph__json_parse(text, strlen(text), path, PH_ERROR_CHECKPOINT, &json));
     const char *missing = ph__json_get_fields(json, fields, num_fields, to);
     ph_status status = PH_OK;
     if (missing != NULL)
-        status =
-            ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' of '%s' is missing or no such value", path, missing, key);
+        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' of '%s' is missing or invalid", path, missing, key);
     ph__json_destroy(json);
     return status;
 }
@@ -213,7 +212,7 @@ static ph_status check_format(const char *path, const struct ph__folder *file)
     const char *format = ph__folder_metadata(file, "format");
     const char *version = ph__folder_metadata(file, "version");
     if (format == NULL || strcmp(format, FORMAT) != 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: no checkpoint to resume from", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: not a checkpoint to resume from", path);
     if (version == NULL || strcmp(version, VERSION) != 0)
         return ph_fail(PH_ERROR_CHECKPOINT, "%s: version '%.16s', but this library reads version " VERSION,
             path, version != NULL ? version : "");
@@ -227,9 +226,9 @@ static ph_status check_values(const char *path, const char *was, const char *is)
     struct ph__text_line before, now;
     while (ph__text_line_next(&was, &before))
         if (ph__text_line_find(is, &before, &now) && !ph__text_line_has_value_of(&now, &before))
-            return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with %.*s '%.*s', not '%.*s'", path,
-                before.name_length, before.name, before.value_length, before.value, now.value_length,
-                now.value);
+            return ph_fail(PH_ERROR_CHECKPOINT,
+                "%s: the checkpoint is of a training with %.*s '%.*s', not '%.*s'", path, before.name_length,
+                before.name, before.value_length, before.value, now.value_length, now.value);
     return PH_OK;
 }
 
@@ -241,7 +240,7 @@ static ph_status check_job(
     if (values != NULL)
         PH_TRY(check_values(path, values, is->values));
     if (strcmp(was->encoder_sha256, is->encoder_sha256) != 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: of a training with another encoder", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint is of a training with another encoder", path);
     return PH_OK;
 }
 
@@ -254,10 +253,11 @@ static ph_status read_header(const char *path, const struct ph__folder *file, st
     PH_TRY(read_fields(
         path, file, "carried", carried_fields, sizeof carried_fields / sizeof *carried_fields, read));
     if (read->recent.count > PH_RECENT_SAMPLES || read->recent.next >= PH_RECENT_SAMPLES)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: more recent samples than there is room for", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the checkpoint has more recent samples than fit", path);
     if (read->progressive.num_rows > read->progressive.window_rows ||
         read->progressive.count > read->progressive.num_rows)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: more rows of a window than there is room for", path);
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: the checkpoint has more rows than a window of train.progressive", path);
     read->resumed = was.facts;
     return PH_OK;
 }

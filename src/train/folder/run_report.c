@@ -26,7 +26,7 @@ static const char *place_of(struct ph__job_rows rows)
 {
     if (!ph__job_rows_exist(rows))
         return "none";
-    return rows.dataset != NULL ? "handed over by a program" : rows.path;
+    return rows.dataset != NULL ? "a dataset of the calling program" : rows.path;
 }
 
 static void add_time(struct ph__page *page)
@@ -50,7 +50,7 @@ static void add_facts(struct ph__page *page, const struct ph__trainer *trainer)
     snprintf(text, sizeof text, "%" PRIu64, job->run.seed);
     ph__page_add_fact(page, "seed", text);
     if (trainer->ranks.comm != NULL) {
-        snprintf(text, sizeof text, "%zu; threads, times of operators and memory are those of the first",
+        snprintf(text, sizeof text, "%zu; threads, times of operators and memory are those of rank 0",
             trainer->ranks.world_size);
         ph__page_add_fact(page, "ranks", text);
     }
@@ -76,13 +76,14 @@ static void set_state(struct ph__page *page, const struct ph__trainer *trainer, 
             ". %" PRIu64 " steps were skipped: their loss or gradients were not finite",
             summary->skipped_steps);
     const char *text =
-        why == NULL ? ph__arena_printf(&arena,
-                          "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s%s%s%s.",
-                          summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
-                          ph__train_end_name(summary->ended_by), resumed, kept, skipped)
-                    : ph__arena_printf(&arena,
-                          "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64 "%s%s%s. Why: %s.",
-                          summary->steps, trainer->epoch, resumed, kept, skipped, why);
+        why == NULL
+            ? ph__arena_printf(&arena,
+                  "Finished after %" PRIu64 " steps in %" PRIu64 " epoch%s, ended by train.%s%s%s%s.",
+                  summary->steps, trainer->epoch, trainer->epoch == 1 ? "" : "s",
+                  ph__train_end_name(summary->ended_by), resumed, kept, skipped)
+            : ph__arena_printf(&arena,
+                  "Not finished: stopped at step %" PRIu64 ", in epoch %" PRIu64 "%s%s%s. Reason: %s.",
+                  summary->steps, trainer->epoch, resumed, kept, skipped, why);
     ph__page_set_state(page, why == NULL, text);
     ph__arena_fini(&arena);
 }
@@ -100,7 +101,7 @@ static void add_metrics(struct ph__json *blocks, const char *heading, const stru
     if (isfinite(metrics->grouped_auc))
         ph__page_add_figure(items, "grouped AUC", metrics->grouped_auc, ".5", NULL);
     ph__page_add_figure(items, "logloss", metrics->logloss, ".5", NULL);
-    ph__page_add_figure(items, "NE", metrics->ne, ".5", "beside the base rate");
+    ph__page_add_figure(items, "NE", metrics->ne, ".5", "relative to the base rate");
     ph__page_add_figure(items, "calibration", metrics->calibration, ".5", "predicted / observed");
     ph__page_add_figure(items, "base rate", metrics->base_rate, ".5", NULL);
     ph__page_add_figure(items, "samples", (double)metrics->num_samples, "quantity", NULL);
@@ -133,7 +134,7 @@ static void add_figures(struct ph__page *page, const struct ph__trainer *trainer
     if (ph__job_rows_exist(ph__job_valid(trainer->job)) && trainer->best_step > 0)
         add_metrics(blocks, "Validation, the model kept", &summary->valid);
     if (summary->has_progressive)
-        add_metrics(blocks, "Progressive: each row before it was learnt from", &summary->progressive);
+        add_metrics(blocks, "Progressive: each row before the model learnt from it", &summary->progressive);
     add_speed(blocks, trainer);
 }
 
@@ -201,10 +202,10 @@ static size_t gather_tables(const struct ph__trainer *trainer, struct table *tab
 static void add_table_rows(struct ph__json *blocks, const struct table *tables, size_t count)
 {
     static const struct ph__page_column columns[] = {
-        {"table", NULL, "the bar: its bytes with its slots, beside the largest"}, {"rows", "quantity", NULL},
-        {"dim", "number", NULL}, {"format", NULL, "how rows are held"}, {"rows' bytes", "bytes", NULL},
-        {"slots' bytes", "bytes", "memory of the optimizer"},
-        {"spread over ranks", NULL, "data_parallel: each rank has all of it"}};
+        {"table", NULL, "the bar: its bytes with its slots, relative to the largest"},
+        {"rows", "quantity", NULL}, {"dim", "number", NULL}, {"format", NULL, "number format of rows"},
+        {"rows' bytes", "bytes", NULL}, {"slots' bytes", "bytes", "memory of the optimizer"},
+        {"spread over ranks", NULL, "data_parallel: each rank has the whole table"}};
     const bool is_spread = tables[0].kind != NULL;
     const double most = fmax((double)(tables[0].bytes + tables[0].slot_bytes), 1);
     struct ph__page_table shown = ph__page_add_table(
@@ -237,7 +238,7 @@ static ph_status add_tables(struct ph__page *page, const struct ph__trainer *tra
     qsort(tables, count, sizeof *tables, by_bytes_descending);
     snprintf(note, sizeof note,
         "%zu tables. All parameters%s, dense ones included, take %s, and their optimizer slots %s.", count,
-        trainer->ranks.comm != NULL ? " that the first rank holds" : "",
+        trainer->ranks.comm != NULL ? " that rank 0 holds" : "",
         ph__bytes_text(ph_store_parameter_bytes(trainer->store), total),
         ph__bytes_text(ph_store_slot_bytes(trainer->store), slots));
     add_table_rows(ph__page_add_section(page, "tables", "Tables", note), tables, count);
@@ -276,7 +277,7 @@ static void add_ids(struct ph__page *page, const struct ph__trainer *trainer)
     static const struct ph__page_column columns[] = {
         {"feature", NULL, "the bar: the share of its rows that training has learnt from"},
         {"rows", "quantity", NULL}, {"learnt from", "percent", "share of the table's rows"},
-        {"unknown, validation", "percent", "ids of row 0: training had them too rarely or never"},
+        {"unknown, validation", "percent", "ids of row 0: too rare in the training data, or not there"},
         {"unknown, test", "percent", NULL},
         {"unlearnt, validation", "percent", "ids whose row training has not learnt from"},
         {"unlearnt, test", "percent", NULL}};
@@ -305,9 +306,8 @@ static void add_memory(struct ph__page *page, const struct ph_train_memory *memo
     } rows[] = {{"before the graph was built", memory->baseline_bytes},
         {"parameters and state", memory->parameter_bytes}, {"optimizer slots", memory->slot_bytes},
         {"a batch in flight, buffers reused", memory->plan_bytes},
-        {"the same without reuse", memory->no_reuse_bytes},
-        {"most that was seen", memory->peak_anonymous_bytes},
-        {"most that was promised", ph__memory_limit(memory)}};
+        {"the same without reuse", memory->no_reuse_bytes}, {"measured peak", memory->peak_anonymous_bytes},
+        {"computed limit", ph__memory_limit(memory)}};
     struct ph__page_table table =
         ph__page_add_table(ph__page_add_section(page, "memory", "Memory", "Anonymous memory of the process."),
             "memory-table", columns, sizeof columns / sizeof *columns, sizeof rows / sizeof *rows);

@@ -110,9 +110,9 @@ void ph__run_report_curves(
     struct marks marks;
     find_marks(trainer, &metrics->train, &marks);
     struct ph__json *plots = ph__page_add_plots(ph__page_add_section(page, "curves", "Curves",
-        "Training: the mean loss since the report before, and the AUC of the latest samples, each scored "
-        "before it was learnt from. Dots are evaluations on validation data. Drag over a plot to see a part "
-        "of it."));
+        "Training: the mean loss since the previous report, and the AUC of the latest samples, each scored "
+        "before the model learnt from it. Dots are evaluations on validation data. Drag over a plot to see a "
+        "part of it."));
     add_metric(plots, metrics, PH_CURVE_LOSS, "logloss", &marks);
     add_metric(plots, metrics, PH_CURVE_AUC, "AUC", &marks);
     const struct ph__page_series rate =
@@ -213,9 +213,8 @@ void ph__run_report_calibration(struct ph__page *page, const struct ph__metrics_
     if (!metrics->has_calibration || count == 0)
         return;
     snprintf(note, sizeof note,
-        "%llu samples of the %s data, scored by the model kept: in groups of about the same size, and how "
-        "their "
-        "scores are distributed.",
+        "%llu samples of the %s data, scored by the model kept: calibration in groups of about the same "
+        "size, and the distribution of scores.",
         (unsigned long long)count, metrics->calibrated_on[0] == 't' ? "test" : "validation");
     struct ph__json *plots =
         ph__page_add_plots(ph__page_add_section(page, "calibration", "Calibration", note));

@@ -218,7 +218,7 @@ ph_status ph__summary_read(const char *path, struct ph_train_summary *summary_ou
     ph_status status = ph__json_read(path, PH_ERROR_CHECKPOINT, MAX_BYTES, &json);
     const char *missing = status == PH_OK ? get_summary(json, &summary, &bad_rows) : NULL;
     if (missing != NULL)
-        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or no such value", path, missing);
+        status = ph_fail(PH_ERROR_CHECKPOINT, "%s: '%s' is missing or invalid", path, missing);
     ph__summary_count_bad_rows(&summary, &bad_rows);
     if (status == PH_OK)
         *summary_out = summary;

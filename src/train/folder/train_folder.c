@@ -42,10 +42,10 @@ static ph_status check_has_begun(const char *folder)
     bool has_begun = ph__file_exists(path_in(folder, "config.yaml", path)) ||
                      ph__file_exists(path_in(folder, "encoder.json", path));
     if (!has_begun)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: holds no training to resume", folder);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the folder holds no training to resume", folder);
     if (ph__file_exists(path_in(folder, "summary.json", path)))
-        return ph_fail(
-            PH_ERROR_CHECKPOINT, "%s: holds a finished training, but no checkpoint to resume from", folder);
+        return ph_fail(PH_ERROR_CHECKPOINT,
+            "%s: the folder holds a finished training, but no checkpoint to resume from", folder);
     return PH_OK;
 }
 
@@ -57,11 +57,11 @@ ph_status ph_train_check_folder(const char *folder, bool is_resumed, bool *has_c
         return ph_fail(PH_ERROR_USAGE, "the name of the output folder is too long: %s", folder);
     PH_TRY(ph__directory_create(folder));
     if (access(folder, W_OK | X_OK) != 0)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", folder, strerror(errno));
+        return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", folder, strerror(errno));
     PH_TRY(ph__directory_visit(folder, note_entry, &is_empty));
     if (!is_empty && !is_resumed)
         return ph_fail(PH_ERROR_USAGE,
-            "%s: is not empty: --resume goes on with a training there, another --out begins a new one",
+            "%s: the folder is not empty: --resume continues its training, another --out begins a new one",
             folder);
     PH_TRY(ph__checkpoints_list(folder, &list));
     *has_checkpoint_out = list.count > 0;
@@ -83,7 +83,7 @@ static ph_status check_best(void *context, const struct ph__meanwhile *meanwhile
     PH_TRY(ph__checkpoint_check_seals(path, trainer->ranks.rank, trainer->ranks.world_size, meanwhile));
     PH_TRY(ph__checkpoint_read_seal(path, seal));
     if (strcmp(seal, trainer->best_seal) != 0)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is not the best model of the checkpoint", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: the file is not the best model of the checkpoint", path);
     return PH_OK;
 }
 
@@ -93,7 +93,8 @@ static ph_status read_checkpoint(struct ph__trainer *trainer, uint64_t step)
     ph__checkpoint_path(trainer->job->folder, step, path);
     PH_TRY(ph__resume_file_read(path, trainer));
     if (trainer->summary.steps != step)
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: is of step %" PRIu64, path, trainer->summary.steps);
+        return ph_fail(
+            PH_ERROR_CHECKPOINT, "%s: the checkpoint is of step %" PRIu64, path, trainer->summary.steps);
     return ph__comm_work_by_all(trainer->ranks.comm, check_best, trainer);
 }
 
@@ -155,11 +156,12 @@ static ph_status check_resumed_settings(const struct ph__trainer *trainer)
     const struct ph_train_settings *settings = job->train;
     uint64_t max_steps = (uint64_t)settings->max_steps;
     if (trainer->resumed.is_prepared != ph__job_rows_are_prepared(ph__job_train(job)))
-        return ph_fail(PH_ERROR_CONFIG, "data.train was %s and is now %s, which may not change on resume",
+        return ph_fail(PH_ERROR_CONFIG, "data.train was %s and is now %s, but may not change on resume",
             trainer->resumed.is_prepared ? "prepared data" : "text",
             trainer->resumed.is_prepared ? "text" : "prepared data");
     if (trainer->resumed.has_valid != ph__job_rows_exist(ph__job_valid(job)))
-        return ph_fail(PH_ERROR_CONFIG, "data.valid may name another place on resume, but not come or go");
+        return ph_fail(
+            PH_ERROR_CONFIG, "data.valid may name another file on resume, but cannot be added or removed");
     if ((uint64_t)settings->epochs < trainer->epoch)
         return ph_fail(PH_ERROR_CONFIG,
             "train.epochs is %" PRId64 ", but the checkpoint is of epoch %" PRIu64, settings->epochs,
@@ -185,7 +187,7 @@ static ph_status settle(struct ph__trainer *trainer)
     trainer->saved_seconds = ph__clock_seconds();
     trainer->saved_step = trainer->summary.resumed_step = trainer->summary.steps;
     if (strcmp(trainer->resumed.library, ph_version()) != 0) {
-        snprintf(note, sizeof note, "the checkpoint was written by version %s, this is %s",
+        snprintf(note, sizeof note, "the checkpoint was written by phloem %s; this is phloem %s",
             trainer->resumed.library, ph_version());
         ph__trainer_note(trainer, note);
     }
@@ -255,9 +257,8 @@ static ph_status compare_data(void *context, const struct ph__meanwhile *meanwhi
     PH_TRY(ph__resume_file_data(path, &trainer->arena, &text));
     if (text != NULL)
         return ph__data_fingerprint_resume(&trainer->data, job, text, path, meanwhile);
-    ph__trainer_note(trainer, "the checkpoint was written by an older version and does not say what "
-                              "data.train and data.valid held: "
-                              "whether they have changed since is not checked");
+    ph__trainer_note(trainer, "the checkpoint was written by an older version, without a record of "
+                              "data.train and data.valid: changes of them are not checked");
     return PH_OK;
 }
 
@@ -295,7 +296,7 @@ static ph_status put_back(struct ph__trainer *trainer)
     PH_TRY(ph__trainer_prune(trainer));
     path_in(folder, "summary.json", path);
     if (unlink(path) != 0 && errno != ENOENT)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+        return ph_fail(PH_ERROR_DISK, "%s: cannot remove: %s", path, strerror(errno));
     PH_TRY(put_model_back(trainer));
     const struct ph__event_place place = {trainer->summary.steps, trainer->report_bytes};
     return ph__metrics_log_open(folder, place, trainer->job->train->tensorboard, &trainer->metrics_log);

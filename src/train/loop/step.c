@@ -134,8 +134,8 @@ static ph_status not_finite(struct ph__trainer *trainer, const char *what, doubl
     if (trainer->job->train->non_finite == PH_NON_FINITE_STOP)
         return ph_fail(PH_ERROR_DIVERGED,
             "epoch %" PRIu64 ", step %" PRIu64
-            ": the %s is not finite (%g); look at the data and the learning rate, "
-            "or set train.non_finite=skip; what was saved before is as it was",
+            ": the %s is not finite (%g); check the data and the learning rate, or set "
+            "train.non_finite=skip; what was saved before is unchanged",
             trainer->epoch, trainer->summary.steps, what, value);
     ph__state_snapshot_restore(&trainer->snapshot, trainer->state);
     trainer->summary.skipped_steps++;

@@ -76,8 +76,8 @@ static ph_status check_scores(const struct ph__trainer *trainer, const char *wha
         return PH_OK;
     return ph_fail(PH_ERROR_DIVERGED,
         "epoch %" PRIu64 ", step %" PRIu64
-        ": scores of %s are no numbers; look at the data and the learning rate, "
-        "or set train.non_finite=skip; what was saved before is as it was",
+        ": scores of %s are not numbers; check the data and the learning rate, or set train.non_finite=skip; "
+        "what was saved before is unchanged",
         trainer->epoch, trainer->summary.steps, what);
 }
 
@@ -89,9 +89,8 @@ static void note_incomparable(struct ph__trainer *trainer)
         return;
     trainer->has_noted_incomparable = true;
     snprintf(note, sizeof note,
-        "the labels of data.valid %s: there is no %s that train.selection could compare, train.patience does "
-        "not count, "
-        "and the last model is kept",
+        "the labels of data.valid %s, so train.selection has no %s to compare: train.patience does not "
+        "count, and the last model is kept",
         trainer->summary.valid.num_samples == 0 ? "are all blank" : "are all of one class",
         trainer->job->train->selection == PH_SELECT_AUC ? "AUC" : "logloss");
     ph__trainer_note(trainer, note);
@@ -106,9 +105,8 @@ static ph_status keep_last(struct ph__trainer *trainer)
     if (summary->best_epoch != 0)
         return PH_OK;
     if (ph__job_rows_exist(valid) && !are_numbers(&summary->valid))
-        return ph_fail(PH_ERROR_DIVERGED,
-            "no evaluation on data.valid gave scores that are numbers: there is no model to keep; "
-            "look at the data and the learning rate");
+        return ph_fail(PH_ERROR_DIVERGED, "the scores of every evaluation on data.valid are not numbers, so "
+                                          "no model is kept; check the data and the learning rate");
     if (ph__job_rows_exist(valid))
         note_incomparable(trainer);
     return save_best(trainer);

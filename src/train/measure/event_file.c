@@ -29,7 +29,7 @@ enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2, SESSION_STATUS 
 
 static ph_status cannot_write(const char *path)
 {
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be written: %s", path, strerror(errno));
+    return ph_fail(PH_ERROR_DISK, "%s: cannot write: %s", path, strerror(errno));
 }
 
 /* ---- records ---- */

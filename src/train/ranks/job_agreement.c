@@ -27,7 +27,7 @@ struct lines {
 static ph_status begin(struct lines *lines)
 {
     *lines = (struct lines){0};
-    return ph__writer_open_memory("what ranks must have alike", MOST_BYTES, &lines->writer);
+    return ph__writer_open_memory("values that ranks must share", MOST_BYTES, &lines->writer);
 }
 
 static ph_status add(struct lines *lines, const char *name, const char *value)
@@ -79,7 +79,7 @@ static ph_status add_number(struct lines *lines, const char *name, uint64_t numb
 static ph_status add_place(struct lines *lines, const char *folder, bool is_resumed)
 {
     PH_TRY(add(lines, "the output folder", folder));
-    return add(lines, "resuming", is_resumed ? "yes" : "no");
+    return add(lines, "--resume", is_resumed ? "yes" : "no");
 }
 
 /* ---- data ---- */
@@ -196,7 +196,7 @@ static ph_status describe_job(struct lines *lines, const struct ph_train_job *jo
     char encoder[65];
     PH_TRY(add_isa(lines));
     PH_TRY(add_place(lines, job->folder, job->is_resumed));
-    PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "wanted" : "not wanted"));
+    PH_TRY(add(lines, "--trace", job->trace_path != NULL ? "given" : "not given"));
     PH_TRY(ph__job_values(job, filter, &lines->arena, &values));
     PH_TRY(add_lines(lines, values));
     PH_TRY(add_data(lines, job));

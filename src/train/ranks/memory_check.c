@@ -41,8 +41,8 @@ ph_status ph__memory_plan_failed(
         return status;
     snprintf(reason, sizeof reason, "%s", ph_error_text());
     return ph_fail(PH_ERROR_MEMORY,
-        "this job needs more than there is: parameters %s + optimizer slots %s + plan of a batch (%s); %s "
-        "are free",
+        "this job needs too much memory: parameters %s + optimizer slots %s + plan of a batch (%s); %s are "
+        "free",
         ph__bytes_text(memory->parameter_bytes, parameters), ph__bytes_text(memory->slot_bytes, slots),
         reason, ph__bytes_text(available_bytes, available));
 }

@@ -229,7 +229,7 @@ static ph_status append(void *context, size_t rank, const char *text, size_t siz
     char *end;
     merging->num_dropped += strtoull(text, &end, 10);
     if (end == text || *end != '\n')
-        return ph_fail(PH_ERROR_PEER, "rank %zu has sent no trace", rank);
+        return ph_fail(PH_ERROR_PEER, "rank %zu sent no trace", rank);
     end++;
     return ph__writer_write(merging->writer, end, size - (size_t)(end - text));
 }

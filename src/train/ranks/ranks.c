@@ -67,7 +67,7 @@ static void refuse_kept_plan(struct ph__ranks *ranks, const struct ph_train_job 
 {
     char note[1200];
     ph__plan_fini(&ranks->plan);
-    snprintf(note, sizeof note, "the plan that was kept gives way to another: %s", ph_error_text());
+    snprintf(note, sizeof note, "the kept plan is replaced by a new one: %s", ph_error_text());
     if (ph__ranks_is_first(ranks))
         ph__observer_note(job->observer, note);
 }
@@ -102,7 +102,7 @@ static ph_status take_kept_plan(struct ph__ranks *ranks, const struct ph_train_j
     if (is_there == moment.is_due)
         return PH_OK;
     return ph_fail(PH_ERROR_CONFIG,
-        "%s: the plan there is not the same on ranks 0 and %zu: do they share the folder?", job->folder,
+        "%s: the kept plan differs between ranks 0 and %zu: all ranks must share the folder", job->folder,
         ranks->rank);
 }
 
@@ -189,9 +189,11 @@ static ph_status check_sync(const struct ph__ranks *ranks, const struct ph_train
 {
     const enum ph_sync sync = job->parallel->sync;
     if (ranks->world_size > 1 && sync == PH_SYNC_NONE)
-        return ph_fail(PH_ERROR_CONFIG, "parallel.sync is none, but there are %zu ranks", ranks->world_size);
+        return ph_fail(
+            PH_ERROR_CONFIG, "parallel.sync: none requires a single rank, not %zu", ranks->world_size);
     if (ranks->world_size > 1 && sync == PH_SYNC_HUB && job->reducer == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "parallel.sync is hub, but this program knows of none");
+        return ph_fail(PH_ERROR_CONFIG,
+            "parallel.sync: hub requires a reducer in struct ph_train_job: set it, or use sync: allreduce");
     return PH_OK;
 }
 

@@ -392,7 +392,7 @@ static void a_batch_is_not_cut_finer_than_its_samples(void **state)
     struct outcome outcome;
     begin(&training, "cut", &outcome);
     assert_fails(run_rank(NULL, &training), PH_ERROR_CONFIG,
-        "train.accumulation_steps is 41: a batch of 40 samples (train.batch_size) is cut into 1 to 40");
+        "train.accumulation_steps is 41; a batch of 40 samples (train.batch_size) can be cut into 1 to 40");
     training.sets = "train.accumulation_steps=0";
     assert_fails(run_rank(NULL, &training), PH_ERROR_CONFIG, "train.accumulation_steps");
     training.sets = "train.accumulation_steps=-1";

@@ -211,7 +211,7 @@ static void job_without_rows_is_refused(void **state)
     struct setup *setup = set_up("lr", "none");
     struct ph_train_summary summary;
     setup->job.paths.train = NULL;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.train: missing");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG, "data.train is missing");
     free(setup);
 }
 

@@ -223,7 +223,7 @@ static void ranks_that_diverge_stop_alike(void **state)
     struct setup *setup = set_up_ranks("diverged");
     diverge(setup, PH_NON_FINITE_STOP);
     run_rank_trainings(trainings, ends);
-    assert_one_failure(ends, PH_ERROR_DIVERGED, "look at the data and the learning rate");
+    assert_one_failure(ends, PH_ERROR_DIVERGED, "check the data and the learning rate");
     free(setup);
 }
 

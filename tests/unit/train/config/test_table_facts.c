@@ -147,7 +147,7 @@ static void a_job_without_data_is_refused(void **state)
     struct setup *setup = set_up("dlrm", "facts");
     struct ph__table_list list;
     setup->job.paths.train = NULL;
-    assert_fails(ph__table_list_of_job(&setup->job, &list), PH_ERROR_CONFIG, "data.train: missing");
+    assert_fails(ph__table_list_of_job(&setup->job, &list), PH_ERROR_CONFIG, "data.train is missing");
     ph__table_list_fini(&list);
     free(setup);
 }

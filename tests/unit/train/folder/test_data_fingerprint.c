@@ -110,7 +110,7 @@ static void train_until(struct setup *setup, uint64_t step)
 {
     struct ph_train_summary summary;
     watch.stop_step = step;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     watch.stop_step = 0;
     watch.signal = 0;
     setup->job.is_resumed = true;
@@ -120,7 +120,7 @@ static void expect_refused(struct setup *setup, const char *what)
 {
     struct ph_train_summary summary;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DATA, what);
-    assert_non_null(strstr(ph_error_text(), "put it back, or begin a new training with another --out"));
+    assert_non_null(strstr(ph_error_text(), "put them back, or begin a new training with another --out"));
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "summary.json")));
 }
 
@@ -324,7 +324,7 @@ static void checkpoint_without_a_record_resumes_with_a_note(void **state)
     change_label(path, 0.2);
     train_until(setup, 7);
     assert_int_equal(watch.num_notes, 1);
-    assert_non_null(strstr(watch.note, "whether they have changed since is not checked"));
+    assert_non_null(strstr(watch.note, "changes of them are not checked"));
     shell("tail -n 5 older.tsv >>older.tsv"); /* from now on it is known what there was */
     expect_refused(setup, "older.tsv: had ");
     free(setup);
@@ -347,7 +347,7 @@ static void signal_ends_the_comparing(void **state)
     assert_ok(ph__data_fingerprint_begin(&fingerprint, &setup->job));
     assert_fails(
         ph__data_fingerprint_resume(&fingerprint, &setup->job, text, "c", &(struct ph__meanwhile){0}),
-        PH_ERROR_INTERRUPTED, "while the data was compared");
+        PH_ERROR_INTERRUPTED, "while the data were compared");
     ph__data_fingerprint_fini(&fingerprint);
     free(text);
     free(setup);

@@ -72,7 +72,7 @@ static void train_until(struct setup *setup, uint64_t step, bool is_resumed)
     struct ph_train_summary summary;
     setup->job.is_resumed = is_resumed;
     watch.stop_step = step;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     watch.stop_step = 0;
     watch.signal = 0;
 }
@@ -169,7 +169,7 @@ static void expect_tested_when_it_resumes(int64_t checkpoint_steps)
     remove_folder(stopped);
     stopped->train.checkpoint_steps = checkpoint_steps;
     watch.stop_evaluation = wanted.steps;
-    assert_fails(ph_train(&stopped->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
+    assert_fails(ph_train(&stopped->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     memset(&watch, 0, sizeof watch);
     assert_false(ph__file_exists(path_in(stopped, "summary.json")));
     struct ph_train_summary resumed = resume(stopped);

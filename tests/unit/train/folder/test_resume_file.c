@@ -255,8 +255,8 @@ static void foreign_file_is_refused(void **state)
     (void)state;
     struct setup *setup;
     struct ph__trainer *trainer = make_trainer("foreign", &setup);
-    expect_refused(trainer, NULL, "no checkpoint to resume from");
-    expect_refused(trainer, (const char *const[]){"format", "pt", NULL}, "no checkpoint to resume from");
+    expect_refused(trainer, NULL, "not a checkpoint to resume from");
+    expect_refused(trainer, (const char *const[]){"format", "pt", NULL}, "not a checkpoint to resume from");
     expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "1", NULL},
         "version '1', but this library reads version 3");
     expect_refused(trainer, (const char *const[]){"format", "phloem.resume", "version", "3", NULL}, "'job'");

@@ -129,7 +129,7 @@ static void curves_of_a_resumed_training_are_whole(void **state)
     struct ph_train_summary summary;
     setup->job.observer = &observer;
     setup->job.stop_signal = &stop;
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume goes on from it");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_TERMINATED, "--resume continues from it");
     page_of(setup);
     page_expect(page, "Not finished: stopped at step 16, in epoch 2");
     assert_int_equal(page_points(page, "loss-curve"), 15);
@@ -165,7 +165,7 @@ static void a_training_that_fails_leaves_what_it_had(void **state)
     make_divergent(setup);
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "not finite");
     page_expect(page_of(setup), "Not finished");
-    page_expect(page, "Why: epoch 1, step ");
+    page_expect(page, "Reason: epoch 1, step ");
     free(setup);
 }
 

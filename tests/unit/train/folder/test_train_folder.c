@@ -76,7 +76,7 @@ static void a_kept_plan_that_some_ranks_alone_find_ends_all(void **state)
         hide_file(setup, "plan.yaml", seers[i]);
         resume_in_own_folders(ends);
         assert_one_failure(ends, PH_ERROR_CONFIG,
-            "the plan there is not the same on ranks 0 and 2: do they share the folder?");
+            "the kept plan differs between ranks 0 and 2: all ranks must share the folder");
     }
     free(setup);
 }

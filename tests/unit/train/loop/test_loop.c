@@ -128,7 +128,7 @@ static void format_that_is_not_learnt_is_refused_by_its_key(void **state)
     struct setup *setup = set_up("fm", "levels");
     setup->train.row_format = PH_ROWS_INT8;
     assert_fails(ph_train(&setup->job, &summary), PH_ERROR_CONFIG,
-        "train.row_format is int8: tables are learnt as fp32, fp16, bf16 or bf16_split");
+        "train.row_format is int8; it must be fp32, fp16, bf16 or bf16_split");
     free(setup);
 }
 
@@ -352,15 +352,15 @@ static void model_whose_scores_are_no_numbers_is_never_the_best(void **state)
     make_divergent(setup);
     setup->train.max_steps = 1;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.valid are no numbers");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.valid are not numbers");
     setup->train.non_finite = PH_NON_FINITE_SKIP;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "there is no model to keep");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "so no model is kept");
     assert_false(ph__file_exists(ph__path_join(&fixture.arena, setup->folder, "model.safetensors")));
     setup->train.non_finite = PH_NON_FINITE_STOP;
     setup->job.paths.valid = NULL;
     remove_folder(setup);
-    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.test are no numbers");
+    assert_fails(ph_train(&setup->job, &summary), PH_ERROR_DIVERGED, "scores of data.test are not numbers");
     free(setup);
 }
 

@@ -35,8 +35,8 @@ static void is_refused(enum ph_sync sync, const char *part)
 static void ranks_that_nobody_sums_for_are_refused(void **state)
 {
     (void)state;
-    is_refused(PH_SYNC_NONE, "parallel.sync is none, but there are 2 ranks");
-    is_refused(PH_SYNC_HUB, "parallel.sync is hub, but this program knows of none");
+    is_refused(PH_SYNC_NONE, "parallel.sync: none requires a single rank, not 2");
+    is_refused(PH_SYNC_HUB, "parallel.sync: hub requires a reducer in struct ph_train_job");
 }
 
 static void one_rank_needs_no_sums(void **state)

@@ -300,7 +300,7 @@ static const char *plan_of(const struct setup *setup)
 static void count_note(void *context, const char *text)
 {
     int *count = context;
-    if (strstr(text, "the plan that was kept gives way to another: rank 1 of 3 would hold ") != NULL)
+    if (strstr(text, "the kept plan is replaced by a new one: rank 1 of 3 would hold ") != NULL)
         ++*count;
 }
 
@@ -399,7 +399,7 @@ static void what_flows_is_refused_by_all_ranks(void **state)
         train_on_ranks(setup, 3, NULL, ends);
         for (size_t rank = 0; rank < 3; rank++) {
             assert_int_equal(ends[rank].status, PH_ERROR_CONFIG);
-            assert_non_null(strstr(ends[rank].text, "a pipe, which is read once"));
+            assert_non_null(strstr(ends[rank].text, "a pipe, which can be read only once"));
         }
         assert_false(ph__file_exists(setup->folder));
         free(setup);
