@@ -17,7 +17,7 @@ static ph_status train(const struct ph_config *config, const char *folder)
     struct ph_encoder *encoder = NULL;
     struct ph_train_summary summary;
     if (job.paths.train == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "data.train is missing: what shall be learnt from?");
+        return ph_fail(PH_ERROR_CONFIG, "data.train is missing: name the training data");
     PH_TRY(ph_encoder_create(ph_config_data(config), &encoder));
     job.encoder = encoder;
     job.folder = folder;

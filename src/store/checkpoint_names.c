@@ -139,7 +139,7 @@ ph_status ph__checkpoint_remove(const char *path)
     } else if (unlink(path) == 0 || errno == ENOENT) {
         return PH_OK;
     }
-    return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+    return ph_fail(PH_ERROR_DISK, "%s: cannot remove: %s", path, strerror(errno));
 }
 
 /* ---- seals ---- */

@@ -20,19 +20,19 @@ static const char *fault_of_bounds(const struct ph__range_settings *range)
 {
     const bool has_bounds = range->min != 0 || range->max != 0;
     if (has_bounds && range->values.count > 0)
-        return "has both bounds and values";
+        return "must have either min and max or values, not both";
     if (!has_bounds && range->values.count == 0)
-        return "has neither min and max nor values";
+        return "requires min and max, or values";
     if (range->values.count > 0)
         return NULL;
     if (!(range->min < range->max))
-        return "needs a min below its max";
+        return "must have min below max";
     if (range->scale == PH_RANGE_LOG && range->min <= 0)
-        return "has scale log, whose min is above 0";
+        return "has scale: log, which requires min above 0";
     const bool is_whole = range->min == floor(range->min) && range->max == floor(range->max);
     const bool is_exact = fabs(range->min) < 9007199254740992.0 && fabs(range->max) < 9007199254740992.0;
     if (range->kind == PH_RANGE_INTEGER && (!is_whole || !is_exact))
-        return "is of kind integer, whose min and max are integers";
+        return "has kind: integer, which requires integers as min and max";
     return NULL;
 }
 
@@ -41,10 +41,10 @@ static const char *fault_of_key(const char *key)
     static const char *const others[] = {"tune.", "synth.", "prepare.", "published.", "data.train",
         "data.valid", "data.test", "data.prepared"};
     if (strcmp(key, "seed") == 0 || strcmp(key, "threads") == 0)
-        return "is no key that is tuned";
+        return "cannot be tuned";
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strncmp(key, others[i], strlen(others[i])) == 0)
-            return "is no key that is tuned";
+            return "cannot be tuned";
     return NULL;
 }
 
@@ -54,7 +54,7 @@ static ph_status check_range(const struct ph__tune_settings *settings, size_t in
     const char *fault = fault_of_key(range->key);
     const bool is_resource = settings->search == PH_TUNE_HALVING && strcmp(range->key, "train.epochs") == 0;
     if (fault == NULL)
-        fault = is_resource ? "is what search halving gives out itself" : fault_of_bounds(range);
+        fault = is_resource ? "cannot be tuned with search: halving, which sets it" : fault_of_bounds(range);
     for (size_t i = 0; i < index && fault == NULL; i++)
         if (strcmp(range_at(settings, i)->key, range->key) == 0)
             fault = "is given twice";
@@ -66,7 +66,7 @@ static ph_status check_range(const struct ph__tune_settings *settings, size_t in
 ph_status ph__ranges_check(const struct ph__tune_settings *settings)
 {
     if (settings->ranges.count == 0)
-        return ph_fail(PH_ERROR_CONFIG, "tune.ranges is empty: which keys shall be varied?");
+        return ph_fail(PH_ERROR_CONFIG, "tune.ranges is empty: name the keys to vary");
     for (size_t i = 0; i < settings->ranges.count; i++)
         PH_TRY(check_range(settings, i));
     return PH_OK;

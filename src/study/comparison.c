@@ -58,7 +58,7 @@ static ph_status read_config(struct ph__comparison *comparison, const struct ph_
         sets[i] = i < plan->num_sets ? plan->sets[i] : plan->variant[i - plan->num_sets];
     PH_TRY(ph_config_read(row->path, sets, num_sets, &row->config));
     if (row->config->data.paths.train == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", row->path);
+        return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: name the training data", row->path);
     return PH_OK;
 }
 
@@ -83,8 +83,7 @@ static ph_status check_sets(const char *const *sets, size_t num_sets, const char
 {
     for (size_t i = 0; i < num_sets; i++)
         if (strncmp(sets[i], "seed=", 5) == 0)
-            return ph_fail(
-                PH_ERROR_USAGE, "%s %s: which seeds are trained with is for --seeds to say", flag, sets[i]);
+            return ph_fail(PH_ERROR_USAGE, "%s %s: set seeds by --seeds instead", flag, sets[i]);
     return PH_OK;
 }
 
@@ -95,7 +94,7 @@ static ph_status check_variant(
     const struct ph__compared *compared = &comparison->rows[row];
     if (strcmp(compared->key, comparison->rows[compared->base].key) != 0)
         return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "--with %s%s changes nothing of what %s comes to", plan->variant[0],
+    return ph_fail(PH_ERROR_USAGE, "--with %s%s: no effect on the outcome of %s", plan->variant[0],
         plan->num_variant > 1 ? " and the others" : "", compared->path);
 }
 
@@ -128,9 +127,8 @@ static ph_status check_configs(const struct ph__comparison_plan *plan, size_t *b
             if (strcmp(plan->configs[i], plan->configs[j]) == 0)
                 return ph_fail(PH_ERROR_USAGE, "%s is given twice", plan->configs[i]);
     }
-    return has_base
-               ? PH_OK
-               : ph_fail(PH_ERROR_USAGE, "--base %s is none of the configs that are compared", plan->base);
+    return has_base ? PH_OK
+                    : ph_fail(PH_ERROR_USAGE, "--base %s is not one of the compared configs", plan->base);
 }
 
 ph_status ph__comparison_init(struct ph__comparison *comparison, const struct ph__comparison_plan *plan)

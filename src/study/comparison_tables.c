@@ -189,11 +189,10 @@ static const char *describe(struct ph__comparison *comparison)
         return NULL;
     return ph__arena_printf(&comparison->arena,
         "Measured with seeds %s: mean ± standard deviation over them. Differences are taken seed by seed, "
-        "from %s%s: their "
-        "mean ± half of its %.0f%% interval by Student's t. Samples/s: the median, whatever else the machine "
-        "did meanwhile. "
-        "Backend: %s.",
-        seeds, base, has_variants(comparison) ? ", of a row with settings from the row without" : "",
+        "from %s%s: their mean ± half of its %.0f%% interval by Student's t. Samples/s: the median, whatever "
+        "else the machine did meanwhile. Backend: %s.",
+        seeds, base,
+        has_variants(comparison) ? ", and of a row with --with from the same row without it" : "",
         100 * PH_COMPARISON_CONFIDENCE, backends[0] != '\0' ? backends : "none yet");
 }
 
@@ -201,8 +200,8 @@ static const char *describe(struct ph__comparison *comparison)
 static const char *why_unpaired(const struct ph__compared *row, const struct ph__compared *base)
 {
     if (row->config->data.paths.test == NULL)
-        return "it names no test data";
-    return base->config->data.paths.test == NULL ? "that one names no test data" : "their test data differ";
+        return "it has no data.test";
+    return base->config->data.paths.test == NULL ? "the latter has no data.test" : "their test data differ";
 }
 
 static ph_status add_note(struct ph__comparison *comparison, size_t row,

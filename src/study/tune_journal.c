@@ -35,13 +35,13 @@ static ph_status append(struct ph__tune_journal *journal, const struct ph__tune_
 static ph_status take_steps(struct ph__tune_journal *journal, const struct ph__json *steps, const char *path)
 {
     if (!ph__json_is_array(steps))
-        return ph_fail(PH_ERROR_CHECKPOINT, "%s: 'steps' is missing or no list", path);
+        return ph_fail(PH_ERROR_CHECKPOINT, "%s: 'steps' is missing or not a list", path);
     for (size_t i = 0; i < ph__json_size(steps); i++) {
         struct ph__tune_step step = {0};
         const char *missing = ph__json_get_fields(ph__json_at(steps, i), fields, NUM_FIELDS, &step);
         if (missing != NULL)
             return ph_fail(
-                PH_ERROR_CHECKPOINT, "%s: '%s' of step %zu is missing or no such value", path, missing, i);
+                PH_ERROR_CHECKPOINT, "%s: '%s' of step %zu is missing or invalid", path, missing, i);
         PH_TRY(append(journal, &step));
     }
     return PH_OK;

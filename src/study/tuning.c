@@ -144,7 +144,7 @@ static ph_status try_range(struct ph__tuning *tuning, size_t index)
     if (has_effect)
         return PH_OK;
     return ph_fail(
-        PH_ERROR_CONFIG, "tune.ranges[%zu]: %s changes nothing of what a run comes to", index, range->key);
+        PH_ERROR_CONFIG, "tune.ranges[%zu]: %s has no effect on the outcome of a run", index, range->key);
 }
 
 static ph_status check_config(struct ph__tuning *tuning)
@@ -152,12 +152,11 @@ static ph_status check_config(struct ph__tuning *tuning)
     const struct ph_config *config = tuning->config;
     const char *path = tuning->plan->config;
     if (config->data.paths.train == NULL)
-        return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: what shall be learnt from?", path);
+        return ph_fail(PH_ERROR_CONFIG, "%s: data.train is missing: name the training data", path);
     if (config->data.paths.valid == NULL)
-        return ph_fail(
-            PH_ERROR_CONFIG, "%s: data.valid is missing: what shall decide between candidates?", path);
+        return ph_fail(PH_ERROR_CONFIG, "%s: data.valid is missing: tune compares candidates on it", path);
     if (config->train.epochs < 1)
-        return ph_fail(PH_ERROR_CONFIG, "%s: train.epochs is 0: nothing would be learnt", path);
+        return ph_fail(PH_ERROR_CONFIG, "%s: train.epochs is 0; it must be at least 1", path);
     PH_TRY(ph__ranges_check(&config->tune));
     for (size_t i = 0; i < config->tune.ranges.count; i++)
         PH_TRY(try_range(tuning, i));
@@ -257,9 +256,8 @@ static ph_status explain(ph_status status, bool has_checkpoint, const char *fold
     if (status != PH_ERROR_CONFIG || !has_checkpoint)
         return status;
     return ph_fail(PH_ERROR_CHECKPOINT,
-        "%s: does not fit what tune.json says of it: %s; once the folder is removed, its training begins "
-        "anew",
-        folder, ph_error_text());
+        "%s: the folder does not match tune.json: %s; remove the folder to begin its training anew", folder,
+        ph_error_text());
 }
 
 static ph_status train(struct ph__tuning *tuning, const struct ph__tuning_watcher *watcher,

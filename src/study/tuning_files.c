@@ -76,7 +76,7 @@ static ph_status write_best(struct ph__tuning *tuning, const struct ph__trial *b
     if (path == NULL)
         return PH_ERROR_MEMORY;
     if (best == NULL && unlink(path) != 0 && errno != ENOENT)
-        return ph_fail(PH_ERROR_DISK, "%s: cannot be removed: %s", path, strerror(errno));
+        return ph_fail(PH_ERROR_DISK, "%s: cannot remove: %s", path, strerror(errno));
     if (best == NULL)
         return PH_OK;
     PH_TRY(ph__tuning_read_trial(tuning, best, &config));

@@ -102,10 +102,10 @@ contains stdout '| job, model.dropout=0 train.epochs=1 '
 is "$(column pairs)" "$(printf '0\n2')"
 is "$(column published_auc)" "$(printf '0.7\n')"
 succeeds compare job.yaml fm.yaml --out none --seeds 1 --quiet --set data.test=
-contains stdout 'it names no test data'
+contains stdout 'it has no data.test'
 sed 's/, test: [^,}]*//' job.yaml >untested.yaml
 succeeds compare untested.yaml job.yaml --out none --seeds 1 --quiet
-contains stdout 'job is not paired with untested: that one names no test data'
+contains stdout 'job is not paired with untested: the latter has no data.test'
 
 # ---- stopped ----
 cat >slow.yaml <<'END'
@@ -151,11 +151,11 @@ fails 2 '--out' compare job.yaml
 fails 2 '--seeds' compare job.yaml --out x --seeds 0
 fails 2 'is given twice' compare job.yaml job.yaml --out x
 fails 2 '--base' compare job.yaml --out x --base fm.yaml
-fails 2 '--with threads=2 changes nothing of what job.yaml comes to' compare job.yaml --out x --with threads=2
-fails 2 '--with train.report=false and the others changes nothing' compare job.yaml --out x --with train.report=false \
+fails 2 '--with threads=2: no effect on the outcome of job.yaml' compare job.yaml --out x --with threads=2
+fails 2 '--with train.report=false and the others: no effect' compare job.yaml --out x --with train.report=false \
     --with published.auc=0.5
-fails 2 'is for --seeds to say' compare job.yaml --out x --with seed=7
-fails 2 'is for --seeds to say' compare job.yaml --out x --set seed=7
+fails 2 '--with seed=7: set seeds by --seeds instead' compare job.yaml --out x --with seed=7
+fails 2 '--set seed=7: set seeds by --seeds instead' compare job.yaml --out x --set seed=7
 fails 2 'unknown key' compare job.yaml --out x --set model.knid=fm
 fails 2 'data.train' compare job.yaml --out x --set data.train=
 fails 2 'read only once' compare job.yaml --out x --set data.train=-

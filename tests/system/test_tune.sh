@@ -162,7 +162,7 @@ succeeds tune lacking.yaml --out lacking --runs 3
 [ "$(grep -c 'finished before' stdout)" -eq 1 ] || complain 'data that were lacking are remembered'
 # A run that is ahead of a journal that was lost is named, and nobody is worse for it.
 rm whole/tune.json
-fails 4 "-seed5: does not fit what tune.json says of it" tune job.yaml --out whole --quiet
+fails 4 "-seed5: the folder does not match tune.json" tune job.yaml --out whole --quiet
 grep -q failure whole/tune.json && grep -q 'but the checkpoint is of' whole/tune.json && complain 'the folder was put down as a candidate that failed'
 
 # ---- what is wrong is said before anything runs ----
@@ -173,10 +173,10 @@ refused "did you mean 'optimizer.learning_rate'" 'tune.ranges[0].key=optimizer.l
 refused 'tune.ranges[2]: ' 'tune.ranges[2].max=70000'
 refused 'must be an integer' 'tune.ranges[2].kind=number'
 refused 'must be a number from 0 to 0.99' 'tune.ranges[1].values=0,2'
-refused 'scale log' 'tune.ranges[0].min=0'
-refused 'no key that is tuned' 'tune.ranges[0].key=seed'
+refused 'scale: log' 'tune.ranges[0].min=0'
+refused 'tune.ranges[0]: seed cannot be tuned' 'tune.ranges[0].key=seed'
 refused 'train.epochs' 'tune.ranges[0].key=train.epochs'
-refused 'tune.ranges[0]: train.report_seconds changes nothing of what a run comes to' tune.ranges[0].key=train.report_seconds
+refused 'tune.ranges[0]: train.report_seconds has no effect on the outcome of a run' tune.ranges[0].key=train.report_seconds
 refused 'data.valid is missing' data.valid=
 refused 'tune.runs' tune.runs=0
 fails 2 '--out' tune job.yaml

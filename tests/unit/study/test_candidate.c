@@ -126,15 +126,15 @@ static void ranges_that_contradict_themselves_are_named(void **state)
         struct ph__range_settings range;
         const char *part;
     } wrong[] = {
-        {{.key = "a"}, "neither"},
+        {{.key = "a"}, "requires min and max, or values"},
         {{.key = "a", .max = 1, .values = {1, {"1"}}}, "both"},
         {{.key = "a", .min = 1, .max = 1}, "below"},
         {{.key = "a", .min = 2, .max = 1}, "below"},
         {{.key = "a", .min = 0, .max = 1, .scale = PH_RANGE_LOG}, "above 0"},
         {{.key = "a", .min = 0.5, .max = 1, .kind = PH_RANGE_INTEGER}, "integers"},
-        {{.key = "seed", .max = 1}, "no key that is tuned"},
-        {{.key = "data.test", .values = {1, {"x"}}}, "no key that is tuned"},
-        {{.key = "tune.runs", .max = 1}, "no key that is tuned"},
+        {{.key = "seed", .max = 1}, "cannot be tuned"},
+        {{.key = "data.test", .values = {1, {"x"}}}, "cannot be tuned"},
+        {{.key = "tune.runs", .max = 1}, "cannot be tuned"},
     };
     struct ph__range_settings twice[] = {
         {.key = "x", .max = 1}, {.key = "y", .max = 1}, {.key = "x", .max = 2}};

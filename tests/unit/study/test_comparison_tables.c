@@ -56,8 +56,8 @@ static void a_note_says_which_test_data_are_lacking(void **state)
         struct ph_config *base, *row;
         const char *reason;
     } cases[] = {
-        {&config, &untested, "- b is not paired with a: it names no test data\n"},
-        {&untested, &config, "- b is not paired with a: that one names no test data\n"},
+        {&config, &untested, "- b is not paired with a: it has no data.test\n"},
+        {&untested, &config, "- b is not paired with a: the latter has no data.test\n"},
         {&config, &config, "- b is not paired with a: their test data differ\n"},
     };
     snprintf(rows[1].test_key, sizeof rows[1].test_key, "other");
