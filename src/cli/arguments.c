@@ -131,7 +131,8 @@ ph_status cli_parse(
 static ph_status refuse(const char *text)
 {
     return ph_fail(PH_ERROR_USAGE,
-        "--seeds %s: must be how many (3: the seeds 1, 2, 3), a list (1,2,5) or a range (4-6), at most %d",
+        "--seeds %s: must be a number of seeds (3: seeds 1, 2, 3), a list (1,2,5) or a range (4-6), at most "
+        "%d seeds",
         text, PH_CLI_MAX_SEEDS);
 }
 

@@ -32,7 +32,7 @@ static ph_status spare_file(struct ph__arena *arena, const char *path, const cha
         return PH_ERROR_MEMORY;
     if (!is_same_file(path, input) && !is_same_file(temporary, input))
         return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "writing %s would overwrite %s, which is read: choose another name", path,
+    return ph_fail(PH_ERROR_USAGE, "writing %s would overwrite the input %s: choose another name", path,
         strcmp(input, "-") == 0 ? "standard input" : input);
 }
 

@@ -51,8 +51,8 @@ static void close_comm(const struct cli_ranks *ranks, struct ph_comm *comm, ph_s
     char line[1200] = "";
     if (speaks && status == PH_OK)
         snprintf(line, sizeof line,
-            "phloem: error: %s, but MPI has not ended within parallel.timeout_seconds: a rank has ended "
-            "meanwhile, or hangs\n",
+            "phloem: error: %s, but MPI did not shut down within parallel.timeout_seconds: a rank ended "
+            "early or stalled\n",
             ranks->done_text);
     else if (speaks)
         snprintf(line, sizeof line, "phloem: error: %s\n", ph_error_text());
@@ -122,8 +122,8 @@ ph_status cli_check_one_process(const char *verb)
         return PH_OK;
     snprintf(task, sizeof task, "phloem %s", verb);
     snprintf(text, sizeof text,
-        "%s is for one process, and a launcher has started %zu of them: start it without, or say "
-        "PHLOEM_MPI=self where they have nothing to do with each other",
+        "%s runs as one process, but a launcher started %zu: start it without the launcher, or set "
+        "PHLOEM_MPI=self for independent runs",
         task, choice.num_ranks);
     return refuse(task, text);
 }

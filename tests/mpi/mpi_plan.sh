@@ -21,7 +21,7 @@ plan --measure --set parallel.ranks_per_host=2 --out plan.yaml
 for figure in 'rows at random' 'two ranks of a host' 'two hosts'; do
     measures "$figure"
 done
-grep -q 'A training with parallel.plan: auto goes by nominal ones' stdout || complain 'it does not say what a training goes by'
+grep -q 'A training with parallel.plan: auto uses nominal ones' stdout || complain 'it does not say what a training goes by'
 grep -q '^world_size: 4' plan.yaml || complain 'the plan is not that of the ranks'
 grep -q '^ranks_per_host: 2' plan.yaml || complain 'the plan is not that of their hosts'
 train 4 measured --set parallel.plan=plan.yaml --set parallel.ranks_per_host=2 --set train.max_steps=2

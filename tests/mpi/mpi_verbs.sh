@@ -50,7 +50,7 @@ launch 3 "$PH_BINARY_DIR/phloem" train job.yaml --out run --quiet
 
 succeeds inspect run/model.safetensors/
 for text in 'model: deepfm' 'part-00003-of-00003.safetensors' 'embedding.C1  *F32  (5[01],8)' \
-    'seals: those of the index and of 3 files fit'; do
+    'seals: valid, of the index and of 3 files'; do
     grep -q "$text" stdout || complain "inspect does not show $text"
 done
 for checkpoint in run/checkpoints/step-*.safetensors; do
@@ -66,7 +66,7 @@ for key in auc logloss calibration; do
 done
 succeeds predict run data/test.tsv --out whole.csv
 succeeds export run --onnx whole.onnx
-fails 2 'part-00001-of-00003.safetensors, which is read' predict run data/test.tsv \
+fails 2 'part-00001-of-00003.safetensors: choose another name' predict run data/test.tsv \
     --out run/model.safetensors/part-00001-of-00003.safetensors
 
 # The weights say themselves what they are.
@@ -103,7 +103,7 @@ for verb in 'eval bare' 'compare job.yaml --out x' 'tune job.yaml --out x'; do
     launch 3 "$PH_BINARY_DIR/phloem" $verb
     [ "$status" -eq 2 ] || complain "phloem $verb of three processes ended with $status; wanted 2"
     [ "$(grep -c 'phloem: error: ' stderr)" -eq 1 ] || complain "phloem $verb: wanted one line of all processes"
-    grep -q 'is for one process, and a launcher has started 3 of them' stderr || complain "phloem $verb: no reason"
+    grep -q 'runs as one process, but a launcher started 3' stderr || complain "phloem $verb: no reason"
 done
 
 # Verbs that are mixed: each rank but 0 runs the second one, which may be for one process, or have a mistake of its own.

@@ -25,8 +25,8 @@ fails 3 'empty.tsv' train job.yaml --out x --set data.train=empty.tsv
 # A model may be finite, and what it gives not.
 succeeds train job.yaml --out nan --quiet --set data.valid= --set data.test= --set train.non_finite=skip \
     --set optimizer.kind=sgd --set optimizer.learning_rate=1e6 --set train.max_steps=4
-fails 3 'data/test.tsv: the model gives scores that are no numbers' eval nan data/test.tsv
-fails 3 'the model gives a score that is no number' predict nan data/test.tsv --out nan.csv
+fails 3 'data/test.tsv: the model gives scores that are not numbers' eval nan data/test.tsv
+fails 3 'the model gives a score that is not a number' predict nan data/test.tsv --out nan.csv
 [ ! -e nan.csv ] || complain 'predictions were written although they are no numbers'
 
 # 4: a checkpoint that is not whole, or no checkpoint at all.

@@ -39,7 +39,7 @@ done
 succeeds plan job.yaml --world 4 --ranks-per-host 2 --measure --out measured.yaml
 grep -q '| rows at random[^|]* | *[0-9.]* GB/s | *[0-9.]* GB/s |' stdout || complain 'no memory was measured'
 grep -q '| two hosts[^|]* | *[0-9.]* GB/s | *– |' stdout || complain 'one process has measured links'
-contains stdout 'A training with parallel.plan: auto goes by nominal ones'
+contains stdout 'A training with parallel.plan: auto uses nominal ones'
 succeeds plan job.yaml --world 4 --ranks-per-host 2 --plan measured.yaml --out -
 cmp -s measured.yaml stdout || complain 'a measured plan is read otherwise'
 fails 2 'plan requires --world N' plan job.yaml --measure
@@ -69,11 +69,11 @@ succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --out -
 contains stdout 'ranks_per_host: 2'
 succeeds plan job.yaml --world 4 --set parallel.ranks_per_host=2 --ranks-per-host 1 --out -
 contains stdout 'ranks_per_host: 1'
-fails 2 '--world 4 is no multiple of parallel.ranks_per_host 3' plan job.yaml --world 4 --set parallel.ranks_per_host=3
+fails 2 '--world 4 is not a multiple of parallel.ranks_per_host 3' plan job.yaml --world 4 --set parallel.ranks_per_host=3
 
 fails 2 'plan requires --world N' plan job.yaml
 fails 2 "--world must be a whole number above 0, not '0'" plan job.yaml --world 0
-fails 2 '--world 4 is no multiple of --ranks-per-host 3' plan job.yaml --world 4 --ranks-per-host 3
+fails 2 '--world 4 is not a multiple of --ranks-per-host 3' plan job.yaml --world 4 --ranks-per-host 3
 fails 2 'up to 4096 ranks' plan job.yaml --world 5000
 fails 2 'would overwrite job.yaml' plan job.yaml --world 2 --out job.yaml
 for data in train valid test; do

@@ -90,7 +90,7 @@ cmp -s stdout test.csv || complain 'predictions on standard output differ from t
 status=0
 "$PH_BINARY_DIR/phloem" predict run data/test.tsv --out - 2>stderr >/dev/full || status=$?
 [ "$status" -eq 5 ] || complain "predict --out - to a full disk ended with $status; wanted 5"
-fails 2 'or with - as CSV to standard output' predict run data/test.tsv --out test.txt
+fails 2 'the name must end in .csv or .npy' predict run data/test.tsv --out test.txt
 
 # Tables in smaller formats: nearly the same predictions; how near, of a trained model, is said here.
 # near FILE TOLERANCE: each prediction is so near to that of test.csv, and not all are the same.
@@ -142,7 +142,7 @@ fails 2 'train.row_format' train job.yaml --out levels --set train.row_format=in
 succeeds predict run data/test.tsv --out layers.csv --precision bf16
 near layers.csv 1e-2
 succeeds eval run --precision bf16
-fails 2 "--precision 'fp16' is none of fp32 bf16" predict run data/test.tsv --out two.csv --precision fp16
+fails 2 "--precision 'fp16' must be one of fp32 bf16" predict run data/test.tsv --out two.csv --precision fp16
 
 # A folder without config.yaml, as ph_train leaves it: the weights say themselves what they are.
 cp -R run bare
@@ -153,7 +153,7 @@ succeeds eval run data/test.tsv
 mv stdout eval.run
 succeeds eval bare data/test.tsv
 cmp -s eval.run stdout || complain 'without config.yaml the metrics are others'
-fails 2 'the config names no data.test' eval bare
+fails 2 'the config has no data.test' eval bare
 succeeds export run --onnx run.onnx
 succeeds export bare --onnx bare.onnx
 cmp -s run.onnx bare.onnx || complain 'without config.yaml the export is another'
@@ -181,7 +181,7 @@ succeeds predict run 'rows/[ab].csv' --out rows/e.csv
 
 succeeds inspect run/model.safetensors
 contains stdout 'embedding.C26'
-contains stdout 'seal: fits'
+contains stdout 'seal: valid'
 is_sealed run/model.safetensors
 is_sealed run/encoder.json
 succeeds inspect model run

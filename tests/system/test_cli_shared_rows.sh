@@ -27,7 +27,7 @@ grep -q 'embedding.history' run/model.safetensors && complain 'the history has r
 contains run/encoder.json '"shares": "item"'
 succeeds inspect data job.yaml
 contains stdout '38 rows, those of item'
-contains stdout '3 id features with 56 rows'
+contains stdout '3 sparse features with 56 rows'
 succeeds predict run rows.csv --out first.csv
 succeeds export run --onnx model.onnx
 

@@ -80,7 +80,7 @@ same_run whole run
 # ---- nothing left to do, and more to do ----
 cp -R run before
 succeeds train job.yaml --out run --resume
-contains stdout 'nothing is left to do'
+contains stdout 'holds a finished training: nothing to do'
 diff -r run before || complain 'a finished training was changed'
 rm -rf run
 succeeds train job.yaml --out run --quiet --set train.epochs=1

@@ -171,7 +171,7 @@ static void print_statistics(const struct statistics *statistics, const struct p
         printf("  %-24s %12.5g %12.5g %12.5g\n", ph_encoder_dense_name(encoder, f), statistics->dense[f].min,
             statistics->dense[f].sum / samples, statistics->dense[f].max);
     if (statistics->num_sparse > 0)
-        printf("  %-24s %12s %12s %12s\n", "id feature", "ids/sample", "row 0", "no id");
+        printf("  %-24s %12s %12s %12s\n", "sparse feature", "ids/sample", "row 0", "no id");
     for (size_t f = 0; f < statistics->num_sparse; f++) {
         const struct sparse_statistics *sparse = &statistics->sparse[f];
         double ids = (double)sparse->ids;
@@ -204,8 +204,9 @@ static void print_features(const struct ph_encoder *encoder)
     size_t num_rows = 0;
     for (size_t f = 0; f < ph_encoder_num_sparse(encoder); f++)
         num_rows += ph_encoder_sparse(encoder, f)->owner == f ? ph_encoder_sparse(encoder, f)->num_rows : 0;
-    printf("%zu labels, %zu dense features, %zu id features with %zu rows\n", ph_encoder_num_tasks(encoder),
-        ph_encoder_num_dense(encoder), ph_encoder_num_sparse(encoder), num_rows);
+    printf("%zu labels, %zu dense features, %zu sparse features with %zu rows\n",
+        ph_encoder_num_tasks(encoder), ph_encoder_num_dense(encoder), ph_encoder_num_sparse(encoder),
+        num_rows);
     for (size_t f = 0; f < ph_encoder_num_sparse(encoder); f++) {
         const struct ph_sparse_feature *feature = ph_encoder_sparse(encoder, f);
         const bool is_sharing = feature->owner != f;

@@ -68,7 +68,7 @@ ph_status cli_prediction_file_open(const char *path, size_t num_tasks, struct cl
         .num_tasks = num_tasks};
     if (!file.is_npy && !file.is_standard_output && !ph__path_ends_in(path, ".csv"))
         return ph_fail(PH_ERROR_USAGE,
-            "%s: predictions are written as .csv or .npy, or with - as CSV to standard output", path);
+            "%s: the name must end in .csv or .npy, or be - for CSV on standard output", path);
     if (strlen(path) >= sizeof file.path)
         return ph_fail(PH_ERROR_USAGE, "the name of the output file is too long: %s", path);
     snprintf(file.path, sizeof file.path, "%s", cli_prediction_file_name(path));

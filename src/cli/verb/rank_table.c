@@ -166,7 +166,7 @@ ph_status cli_rank_table_write(const struct ph__json *ranks, struct ph__writer *
 {
     PH_TRY(write_head(ranks, writer));
     PH_TRY(write_ranks(ranks, writer));
-    PH_TRY(ph__writer_printf(writer, "\nA step of a rank, in the mean:\n\n"));
+    PH_TRY(ph__writer_printf(writer, "\nA step of a rank, on average:\n\n"));
     PH_TRY(write_operations(ranks, writer));
     return ph__writer_printf(writer, "\n");
 }

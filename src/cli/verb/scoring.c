@@ -33,7 +33,7 @@ static ph_status parse_precision(const char *text, enum ph_precision *precision_
     *precision_out = is_bf16 ? PH_PRECISION_BF16 : PH_PRECISION_FP32;
     if (text == NULL || is_bf16 || strcmp(text, "fp32") == 0)
         return PH_OK;
-    return ph_fail(PH_ERROR_USAGE, "--precision '%.32s' is none of fp32 bf16", text);
+    return ph_fail(PH_ERROR_USAGE, "--precision '%.32s' must be one of fp32 bf16", text);
 }
 
 ph_status cli_scoring_open(struct cli_scoring *scoring, const char *folder, const struct cli_texts *sets,

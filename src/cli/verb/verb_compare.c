@@ -80,7 +80,7 @@ static ph_status print_tables(const struct request *request, const struct ph__co
 {
     printf("%s", request->is_quiet ? "" : "\n");
     PH_TRY(cli_print(write_tables, tables));
-    printf("\n%s/compare.md, .csv, .json and .html hold this too\n", request->folder);
+    printf("\nalso in %s/compare.md, .csv, .json and .html\n", request->folder);
     return PH_OK;
 }
 

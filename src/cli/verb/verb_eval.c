@@ -26,7 +26,7 @@ static ph_status check_scores(const char *path, const struct ph_metrics *metrics
 {
     for (size_t task = 0; task < num_tasks; task++)
         if (metrics[task].num_samples > 0 && isnan(metrics[task].logloss))
-            return ph_fail(PH_ERROR_DATA, "%s: the model gives scores that are no numbers", path);
+            return ph_fail(PH_ERROR_DATA, "%s: the model gives scores that are not numbers", path);
     return PH_OK;
 }
 
@@ -36,7 +36,7 @@ static ph_status evaluate(struct cli_scoring *scoring, const char *path)
     if (path == NULL)
         path = scoring->config.data.paths.test;
     if (path == NULL)
-        return ph_fail(PH_ERROR_USAGE, "the config names no data.test: name a file to measure on");
+        return ph_fail(PH_ERROR_USAGE, "the config has no data.test: give FILE");
     struct ph_metrics *metrics = calloc(num_tasks, sizeof *metrics);
     if (metrics == NULL)
         return ph__out_of_memory("%zu tasks", num_tasks);

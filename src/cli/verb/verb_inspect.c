@@ -167,9 +167,9 @@ static ph_status inspect_seals(const struct ph__folder *folder)
     }
     PH_TRY(ph__folder_check_seals(folder, 0, 1));
     if (folder->index == NULL)
-        printf("seal: fits\n");
+        printf("seal: valid\n");
     else
-        printf("seals: those of the index and of %zu files fit\n", folder->num_files);
+        printf("seals: valid, of the index and of %zu files\n", folder->num_files);
     return PH_OK;
 }
 
@@ -266,7 +266,7 @@ static ph_status find_kind(const struct cli_arguments *arguments, enum kind *kin
             return PH_OK;
         }
     }
-    return cli_unknown("kind of thing to inspect", arguments->positional[0], kinds, NUM_KINDS);
+    return cli_unknown("kind", arguments->positional[0], kinds, NUM_KINDS);
 }
 
 static ph_status inspect_source(enum kind kind, const char *path, const struct cli_texts *sets, bool is_dot)

@@ -74,15 +74,14 @@ static ph_status settle_topology(struct planning *planning, const struct ph_comm
     if (world_size == 0)
         return ph_fail(PH_ERROR_USAGE, "plan requires --world N, the number of ranks");
     if (world_size > MAX_WORLD)
-        return ph_fail(
-            PH_ERROR_USAGE, "--world %" PRId64 ": plans are made for up to %d ranks", world_size, MAX_WORLD);
+        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 ": must be at most %d", world_size, MAX_WORLD);
     if (is_flag)
         num_local = request->ranks_per_host;
     else if (is_of_ranks)
         num_local = (int64_t)ph_comm_ranks_per_host(comm);
     num_local = num_local > 0 ? num_local : world_size;
     if (world_size % num_local != 0)
-        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is no multiple of %s %" PRId64, world_size,
+        return ph_fail(PH_ERROR_USAGE, "--world %" PRId64 " is not a multiple of %s %" PRId64, world_size,
             is_flag ? "--ranks-per-host" : "parallel.ranks_per_host", num_local);
     planning->topology = (struct ph__topology){(size_t)world_size, (size_t)num_local};
     return PH_OK;
@@ -161,8 +160,7 @@ static ph_status make(struct planning *planning)
         return status;
     snprintf(why, sizeof why, "%s", ph_error_text());
     return ph_fail(status,
-        "%s, its share of this machine's memory; --memory BYTES says what a rank of another machine has",
-        why);
+        "%s, its share of this machine's memory; for ranks of another machine, give --memory BYTES", why);
 }
 
 static ph_status read_or_make(struct planning *planning)
@@ -224,8 +222,8 @@ static ph_status print_rates(const struct planning *planning, struct ph__writer 
 static ph_status print_plan(const void *what, struct ph__writer *writer)
 {
     static const char by_measured[] =
-        "The plan goes by measured figures where there are any. A training with parallel.plan: auto goes by "
-        "nominal ones;\nfor this plan, keep it with --out FILE and set parallel.plan: FILE.";
+        "The plan uses measured figures where there are any. A training with parallel.plan: auto uses "
+        "nominal ones;\nto train by this plan, write it with --out FILE and set parallel.plan: FILE.";
     const struct planning *planning = what;
     char rank_bytes[PH_NUMBER_TEXT_BYTES];
     PH_TRY(ph__plan_print(&planning->plan, planning->loads, writer));

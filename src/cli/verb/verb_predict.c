@@ -18,7 +18,7 @@ static ph_status check_probabilities(const struct cli_prediction_file *file, con
 {
     for (size_t task = 0; task < file->num_tasks; task++)
         if (isnan(probabilities[task]))
-            return ph_fail(PH_ERROR_DATA, "row %" PRIu64 ": the model gives a score that is no number",
+            return ph_fail(PH_ERROR_DATA, "row %" PRIu64 ": the model gives a score that is not a number",
                 file->num_rows + 1);
     return PH_OK;
 }
@@ -90,8 +90,8 @@ static ph_status predict(struct cli_scoring *scoring, const char *path, const ch
     ph_status status = predict_file(scoring, path, out, stop_signal);
     if (status != PH_ERROR_INTERRUPTED)
         return status;
-    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal: %s is not written%s",
-        cli_prediction_file_name(out), strcmp(out, "-") == 0 ? " to the end" : "");
+    return ph_fail(ph__stop_status(stop_signal), "stopped by a signal: %s is %s",
+        cli_prediction_file_name(out), strcmp(out, "-") == 0 ? "incomplete" : "not written");
 }
 
 ph_status verb_predict(int argc, char **argv)

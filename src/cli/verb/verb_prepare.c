@@ -47,15 +47,14 @@ static void print_summary(
     printf("prepared %" PRIu64 " rows: %.1f MB of text, %.1f MB in %zu parts", summary->num_rows, text_mb,
         (double)summary->num_bytes * 1e-6, summary->num_parts);
     if (summary->num_kept_parts > 0)
-        printf(" (%zu were there)\n", summary->num_kept_parts);
+        printf(" (%zu already there)\n", summary->num_kept_parts);
     else
         printf("\nencoded in %.1f s on %zu threads: %.1f MB/s, %.1f MB/s a core, %.0f rows/s\n", seconds,
             summary->num_threads, text_mb / seconds, text_mb / seconds / (double)summary->num_threads,
             (double)summary->num_rows / seconds);
     if (summary->num_bad_rows > 0)
         printf("left out %" PRIu64 " bad rows, the first: %s\n", summary->num_bad_rows, first_bad_row);
-    printf("memory: never more than %.1f MB, files that are mapped included\n",
-        (double)ph__memory_peak_rss_bytes() * 1e-6);
+    printf("memory: peak %.1f MB, mapped files included\n", (double)ph__memory_peak_rss_bytes() * 1e-6);
     printf("data: %s (prepared.yaml: the data section of a config)\n", folder);
 }
 

@@ -16,7 +16,7 @@ static void print_orders(const struct ph_synth_truth *truth)
 
 static void print_truth(const struct ph_synth_truth truth[PH_SYNTH_FILE_COUNT])
 {
-    printf("The true model, which drew the labels, on them:\n");
+    printf("The true model, which drew the labels, on these data:\n");
     for (size_t i = 0; i < PH_SYNTH_FILE_COUNT; i++) {
         if (truth[i].num_rows > 0)
             printf("%-5s  %" PRIu64 " rows, positives %.4f, auc %.5f, logloss %.5f, ne %.4f\n",

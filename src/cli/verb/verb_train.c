@@ -92,7 +92,7 @@ static void print_summary(const struct ph_train_summary *summary, const struct p
     const struct ph_train_settings *settings, const char *folder)
 {
     if (summary->was_finished)
-        printf("nothing is left to do: %s holds a finished training\n", folder);
+        printf("%s holds a finished training: nothing to do\n", folder);
     else if (summary->resumed_step > 0)
         printf("resumed at step %llu\n", (unsigned long long)summary->resumed_step);
     printf(

@@ -87,7 +87,7 @@ static ph_status print_outcome(const struct request *request, struct ph__tuning 
             ph__tuning_is_by_logloss(tuning) ? "logloss" : "AUC", request->folder, request->folder);
     }
     if (tuning->is_out_of_time)
-        printf("\nthe time is used up; the same command goes on\n");
+        printf("\ntune.minutes is used up; the same command goes on\n");
     return PH_OK;
 }
 
@@ -98,7 +98,7 @@ static ph_status end_early(struct request *request, struct ph__tuning *tuning, p
     PH_TRY(ph__tuning_files_write(tuning));
     if (ph__is_stop_status(status))
         return ph_fail(status,
-            "stopped by a signal; what is finished is in %s/trials.csv, and the same command goes on",
+            "stopped by a signal; finished trials are in %s/trials.csv, and the same command goes on",
             request->folder);
     return reason != NULL ? ph_fail(status, "%s", reason) : PH_ERROR_MEMORY;
 }

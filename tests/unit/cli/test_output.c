@@ -30,10 +30,10 @@ static void file_that_is_read_is_spared(void **state)
     make("other.csv");
     unlink(path_of("linked.csv"));
     assert_int_equal(symlink(path_of("rows.csv"), path_of("linked.csv")), 0);
-    assert_fails(
-        cli_output_spare_input(path_of("rows.csv"), path_of("rows.csv")), PH_ERROR_USAGE, "which is read");
-    assert_fails(
-        cli_output_spare_input(path_of("linked.csv"), path_of("rows.csv")), PH_ERROR_USAGE, "which is read");
+    assert_fails(cli_output_spare_input(path_of("rows.csv"), path_of("rows.csv")), PH_ERROR_USAGE,
+        "would overwrite the input ");
+    assert_fails(cli_output_spare_input(path_of("linked.csv"), path_of("rows.csv")), PH_ERROR_USAGE,
+        "would overwrite the input ");
     assert_ok(cli_output_spare_input(path_of("other.csv"), path_of("rows.csv")));
     assert_ok(cli_output_spare_input(path_of("new.csv"), path_of("rows.csv")));
     assert_ok(cli_output_spare_input("/dev/null", "/dev/null"));
@@ -44,7 +44,7 @@ static void file_that_is_read_is_spared_by_the_temporary_one(void **state)
     (void)state;
     make("late.csv.tmp");
     assert_fails(cli_output_spare_input(path_of("late.csv"), path_of("late.csv.tmp")), PH_ERROR_USAGE,
-        "late.csv.tmp, which is read");
+        "late.csv.tmp: choose another name");
 }
 
 static void every_file_of_a_pattern_is_spared(void **state)
@@ -53,7 +53,7 @@ static void every_file_of_a_pattern_is_spared(void **state)
     make("part-0.csv");
     make("part-1.csv");
     assert_fails(cli_output_spare_input(path_of("part-1.csv"), path_of("part-*.csv")), PH_ERROR_USAGE,
-        "part-1.csv, which is read");
+        "part-1.csv: choose another name");
     assert_ok(cli_output_spare_input(path_of("part-2.csv"), path_of("part-*.csv")));
     assert_fails(cli_output_spare_input(path_of("x.csv"), path_of("none-*.csv")), PH_ERROR_DATA, "none-*");
 }
@@ -67,7 +67,7 @@ static void every_array_of_a_set_is_spared(void **state)
     const char *const inputs[] = {"P", "P_labels.npy", "?_labels.npy"};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         assert_fails(cli_output_spare_input(path_of("P_dense.npy"), path_of(inputs[i])), PH_ERROR_USAGE,
-            "P_dense.npy, which is read");
+            "P_dense.npy: choose another name");
     assert_fails(
         cli_output_spare_input(path_of("Q_sparse.npy"), path_of("Q")), PH_ERROR_USAGE, "Q_sparse.npy");
     assert_ok(cli_output_spare_input(path_of("P_dense.npy"), path_of("Q")));
@@ -79,7 +79,7 @@ static void files_of_a_model_are_spared(void **state)
     make("model.safetensors");
     make("model.onnx");
     assert_fails(cli_output_spare_model(path_of("model.safetensors"), test_folder()), PH_ERROR_USAGE,
-        "model.safetensors, which is read");
+        "model.safetensors: choose another name");
     assert_ok(cli_output_spare_model(path_of("model.onnx"), test_folder()));
 }
 
@@ -92,7 +92,7 @@ static void files_of_a_model_in_a_folder_are_spared(void **state)
     make("ranks/model.safetensors/part-00001-of-00001.safetensors");
     assert_fails(cli_output_spare_model(
                      path_of("ranks/model.safetensors/part-00001-of-00001.safetensors"), path_of("ranks")),
-        PH_ERROR_USAGE, "part-00001-of-00001.safetensors, which is read");
+        PH_ERROR_USAGE, "part-00001-of-00001.safetensors: choose another name");
     assert_ok(cli_output_spare_model(path_of("ranks/model.onnx"), path_of("ranks")));
 }
 
