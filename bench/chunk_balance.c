@@ -69,7 +69,7 @@ ph_status chunk_sizes(
         sizes[i] = layout->chunks[i].gradient_bytes;
     ph__layout_destroy(layout);
     if (sizes == NULL)
-        return ph_fail(PH_ERROR_MEMORY, "no memory for the sizes of %zu chunks", num_chunks);
+        return ph_fail(PH_ERROR_MEMORY, "out of memory: the sizes of %zu chunks", num_chunks);
     *sizes_out = sizes;
     *num_chunks_out = num_chunks;
     return PH_OK;

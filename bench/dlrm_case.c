@@ -239,7 +239,8 @@ static struct learnt list_learnt(struct ph_builder *builder, const ph_value *mor
     struct learnt learnt = {.count = ph_builder_num_parameters(builder)};
     learnt.num_values = learnt.count + num_more;
     if (learnt.num_values > MAX_PARAMETERS)
-        bench_check(ph_fail(PH_ERROR_BUG, "a model of %zu parameters", learnt.num_values));
+        bench_check(ph_fail(PH_ERROR_BUG, "the model has %zu parameters, more than the benchmark can hold",
+            learnt.num_values));
     for (size_t i = 0; i < learnt.count; i++)
         learnt.parameters[i] = ph_builder_parameter(builder, i);
     for (size_t i = 0; i < num_more; i++)

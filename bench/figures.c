@@ -91,7 +91,7 @@ void bench_record(struct ph__json *figures, const struct bench_figure *figure)
 void bench_finish(struct ph__json *figures, const char *path)
 {
     if (ph__json_size(figures) == 0) {
-        fprintf(stderr, "bench: nothing was measured: there is nothing of that name\n");
+        fprintf(stderr, "bench: nothing was measured: no case has that name\n");
         exit(2);
     }
     if (path != NULL)

@@ -39,11 +39,11 @@ static bool is_among(const char *word, const char *words)
 static void take_value(const struct bench_flag *flag, const char *value)
 {
     if (value == NULL)
-        refuse("its value is missing", flag->name, NULL, NULL);
+        refuse("requires a value", flag->name, NULL, NULL);
     if (flag->number != NULL)
         *flag->number = positive_number(flag->name, value);
     else if (value[0] == '\0' || (flag->words != NULL && !is_among(value, flag->words)))
-        refuse(flag->words != NULL ? "there are " : "it must say something", flag->name, value, flag->words);
+        refuse(flag->words != NULL ? "must be one of " : "must not be empty", flag->name, value, flag->words);
     else
         *flag->word = value;
 }
@@ -68,7 +68,7 @@ void bench_read_flags(
         if (flag == NULL)
             flag = find(argv[i], own, num_own);
         if (flag == NULL)
-            refuse("this program has no such flag", argv[i], NULL, NULL);
+            refuse("unknown flag", argv[i], NULL, NULL);
         if (flag->is_set != NULL)
             *flag->is_set = true;
         else

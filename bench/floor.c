@@ -52,7 +52,7 @@ static uint32_t *allocate(size_t count)
 {
     uint32_t *words = malloc(count * sizeof *words);
     if (words == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu slots", count));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu slots", count));
     return words;
 }
 
@@ -74,7 +74,7 @@ static void list_slots(struct floor_rows *rows, const struct dlrm_data *data, si
     }
     void *scratch = malloc(ph__slot_sort_scratch_bytes(count));
     if (scratch == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory to sort %zu slots", count));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: cannot sort %zu slots", count));
     const size_t num_unique = ph__slot_sort(ph__kernels_for(PH_ISA_REF), slots, count, 0,
         (uint32_t)(of->tables * of->rows), 0, order, unique, starts, scratch);
     for (size_t i = 0; i < count; i++) {
@@ -93,7 +93,7 @@ struct floor_rows *floor_rows_create(const struct dlrm_data *data)
 {
     struct floor_rows *rows = malloc(sizeof *rows);
     if (rows == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for the floor's rows"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: the floor's rows"));
     *rows = (struct floor_rows){.dim = data->of.dim};
     rows->own_bytes = data->of.batch * data->of.tables * data->of.dim * sizeof *rows->own;
     void *own = NULL;

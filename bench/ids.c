@@ -53,7 +53,7 @@ void bench_ids_init(struct bench_ids *ids, size_t rows, size_t num_ids, double r
     ids->cumulative = malloc(rows * sizeof *ids->cumulative);
     ids->row_of_rank = malloc(rows * sizeof *ids->row_of_rank);
     if (ids->cumulative == NULL || ids->row_of_rank == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for the ranks of %zu rows", rows));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: the ranks of %zu rows", rows));
     double total = 0;
     for (size_t r = 0; r < rows; r++) {
         total += pow((double)(r + 1), -ids->exponent);

@@ -100,7 +100,7 @@ static const char *start_process(struct peer *peer, const struct start *start)
     close(from[1]);
     peer->to = fdopen(to[1], "w");
     peer->from = fdopen(from[0], "r");
-    return peer->process < 0 ? "it cannot be started" : NULL;
+    return peer->process < 0 ? "cannot start it" : NULL;
 }
 
 static void start(struct peer *peer, const char *name, const struct start *how)
@@ -151,7 +151,7 @@ static const char *ask(struct peer *peer, const char *format, va_list arguments)
     fflush(peer->to);
     if (read_line(peer))
         return peer->line;
-    say_skipped(peer->name, "it has ended");
+    say_skipped(peer->name, "it ended unexpectedly");
     peer_stop(peer);
     return NULL;
 }

@@ -98,11 +98,11 @@ double bench_gang_run(size_t size, bench_gang_work *work, void *argument)
     struct bench_gang gang = {.size = size, .work = work, .argument = argument};
     struct member members[PH_MAX_THREADS];
     if (pthread_barrier_init(&gang.barrier, NULL, (unsigned)gang.size) != 0)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no barrier for %zu threads", gang.size));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "cannot create a barrier for %zu threads", gang.size));
     for (size_t i = 1; i < size; i++) {
         members[i] = (struct member){.gang = &gang, .index = i};
         if (pthread_create(&members[i].thread, NULL, run_member, &members[i]) != 0)
-            bench_check(ph_fail(PH_ERROR_MEMORY, "no thread %zu of %zu", i + 1, size));
+            bench_check(ph_fail(PH_ERROR_MEMORY, "cannot start thread %zu of %zu", i + 1, size));
     }
     join_gang(&gang, 0);
     for (size_t i = 1; i < size; i++)

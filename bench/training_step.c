@@ -32,7 +32,7 @@ struct step *step_create(const struct step_options *options)
 {
     struct step *step = calloc(1, sizeof *step);
     if (step == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a step"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a step"));
     step->options = *options;
     if (options->beside != NULL)
         step->store = options->beside->store;

@@ -116,7 +116,7 @@ static void make_bench(struct bench *bench, size_t largest)
     bench->payload = calloc(1, largest);
     bench->copy = calloc(1, largest);
     if (bench->payload == NULL || bench->copy == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a payload"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a payload"));
 }
 
 int main(int argc, char **argv)

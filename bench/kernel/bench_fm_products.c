@@ -274,7 +274,7 @@ static float *random_numbers(size_t count)
     struct ph__rng_sequence rng = {.key = {.seed = 1}};
     float *numbers = malloc(count * sizeof *numbers);
     if (numbers == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu numbers", count));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu numbers", count));
     for (size_t i = 0; i < count; i++)
         numbers[i] = (float)(ph__rng_next_uniform(&rng) - 0.5);
     return numbers;

@@ -42,7 +42,7 @@ static struct bench_slots random_slots(size_t rows, struct ph__rng_sequence *rng
 {
     uint32_t *slots = malloc(SLOTS * sizeof *slots);
     if (slots == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for slots"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: slots"));
     for (size_t i = 0; i < SLOTS; i++)
         slots[i] = (uint32_t)(i * (rows / SLOTS) + ph__rng_below(rng, rows / SLOTS));
     ph__rng_shuffle(rng, slots, SLOTS);

@@ -77,7 +77,7 @@ def path_options(transport, path):
         # By default Open MPI uses UCX for network cards alone.
         anyhow = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
         return ["--mca", "pml", "ucx", *anyhow, *UCX[transport]]
-    raise protocol.Skipped(f"there is no path {path}")
+    raise protocol.Skipped(f"unknown path {path}")
 
 
 def launch_options(options, ranks):
@@ -95,7 +95,7 @@ class AllReduce:
     def __init__(self, mpirun, driver, options):
         transport = options.get("transport", "shm")
         if transport not in TRANSPORTS:
-            raise protocol.Skipped(f"there is no transport {transport}")
+            raise protocol.Skipped(f"unknown transport {transport}")
         self.num_bytes = int(options["bytes"])
         self.ranks = int(options.get("ranks", 2))
         segment = int(options.get("segment", SEGMENT_BYTES[transport]))
@@ -132,7 +132,7 @@ class AllReduce:
 
     def pingpong(self, count):
         if self.ranks < 2:
-            raise protocol.Skipped("there is no rank 1")
+            raise protocol.Skipped("rank 1 does not exist")
         return self.ask("pingpong", count)
 
     def bytes(self, count):

@@ -48,10 +48,10 @@ class Processes:
             for process in processes:
                 process.stdin.write(f"{line}\n")
         except BrokenPipeError:
-            raise protocol.Skipped("a process of it has ended") from None
+            raise protocol.Skipped("one of its processes ended") from None
         answers = [self.read(process).split() for process in processes]
         if any("wrong" in words for words in answers):
-            raise protocol.Skipped("its numbers are wrong")
+            raise protocol.Skipped("its results are wrong")
         return answers
 
     def read(self, process):
@@ -61,7 +61,7 @@ class Processes:
             is_readable = bool(select.select([process.stdout], [], [], 1.0)[0])
         line = process.stdout.readline() if is_readable else ""
         if not line:
-            raise protocol.Skipped("a process of it has ended")
+            raise protocol.Skipped("one of its processes ended")
         return line
 
     def close(self):

@@ -60,7 +60,7 @@ def refuse_beyond_memory(case, optimizer):
 
 def answer(case, verb, words):
     if case is None:
-        raise Skipped("there is no case")
+        raise Skipped("no case was given")
     return getattr(case, verb)(int(words[0]))
 
 

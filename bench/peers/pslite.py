@@ -88,7 +88,7 @@ class PushPull:
     def __init__(self, driver, options):
         transport = options.get("transport", "tcp")
         if transport not in TRANSPORTS:
-            raise protocol.Skipped(f"there is no transport {transport}")
+            raise protocol.Skipped(f"unknown transport {transport}")
         self.num_bytes = int(options["bytes"])
         self.num_workers = int(options.get("workers", 2))
         chunk = min(int(options.get("chunk", 1 << 20)), self.num_bytes)

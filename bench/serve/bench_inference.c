@@ -278,7 +278,7 @@ static void measure_precision(
     struct floor_rows *rows = floor_rows_create(&data);
     struct forward *forward = forward_create(&data, precision, setting->store, setting->state, threads);
     if (forward_num_nodes(forward) > MAX_NODES)
-        bench_check(ph_fail(PH_ERROR_BUG, "a program of more than %d nodes", MAX_NODES));
+        bench_check(ph_fail(PH_ERROR_BUG, "the program has more than %d nodes", MAX_NODES));
     for (size_t p = 0; p < NUM_PEERS; p++)
         are_ready[p] = peer_prepare(&setting->peers[p], &run, setting->folder, peer_modes[p].mode);
     run_rounds(&run, forward, rows, setting->peers, are_ready);
@@ -320,7 +320,7 @@ static void measure_latencies(struct setting *setting)
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
     if (sched_getaffinity(0, sizeof all, &all) != 0 || sched_setaffinity(0, sizeof one, &one) != 0)
-        bench_check(ph_fail(PH_ERROR_BUG, "cannot stay on one core"));
+        bench_check(ph_fail(PH_ERROR_BUG, "cannot pin the thread to one core"));
     start_peers(setting);
     for (size_t i = 0; i < sizeof small_batches / sizeof *small_batches; i++)
         if (is_wanted(setting->options->batch, small_batches[i]))

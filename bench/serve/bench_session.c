@@ -59,7 +59,7 @@ static struct rows *make_rows(void)
     struct ph__rng_sequence rng = {.key = {.seed = 1}};
     struct rows *rows = calloc(1, sizeof *rows);
     if (rows == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %d rows", NUM_ROWS));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %d rows", NUM_ROWS));
     for (size_t row = 0; row < NUM_ROWS; row++) {
         struct ph_cell *cells = rows->cells + row * NUM_COLUMNS;
         for (size_t i = 0; i < NUM_DENSE; i++)
@@ -81,7 +81,7 @@ static FILE *open_npy(const char *path, const char *type, int columns)
     char header[118]; /* with the ten bytes before it, a multiple of 64 */
     FILE *file = fopen(path, "w");
     if (file == NULL)
-        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot write", path));
     memset(header, ' ', sizeof header);
     int length = snprintf(header, sizeof header,
         "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", type, NUM_ROWS, columns);
@@ -95,7 +95,7 @@ static FILE *open_npy(const char *path, const char *type, int columns)
 static void close_npy(FILE *file, const char *path)
 {
     if (fclose(file) != 0)
-        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot be written", path));
+        bench_check(ph_fail(PH_ERROR_DISK, "%s: cannot write", path));
 }
 
 /* Writes the rows for the peer, encoded as the model reads them. */
@@ -128,7 +128,7 @@ static const char *join(struct ph__arena *arena, const char *folder, const char 
 {
     const char *path = ph__path_join(arena, folder, name);
     if (path == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a path"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a path"));
     return path;
 }
 
@@ -299,7 +299,7 @@ static void run_batch(struct ph_session *session, struct peer *peer, const struc
     char name[96];
     double *scratch = calloc(options->calls, sizeof *scratch);
     if (scratch == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu figures", options->calls));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu figures", options->calls));
     run_ours(session, rows, batch, 0, options->calls, scratch); /* not counted: caches settle */
     run_peer(peer, options->calls);
     for (size_t round = 0; round < options->rounds; round++) {
@@ -363,7 +363,7 @@ static void stay_on_one_core(void)
     CPU_ZERO(&cores);
     CPU_SET((size_t)sched_getcpu(), &cores);
     if (sched_setaffinity(0, sizeof cores, &cores) != 0)
-        fprintf(stderr, "bench_session: cannot stay on one core\n");
+        fprintf(stderr, "bench_session: cannot pin the thread to one core\n");
 }
 
 int main(int argc, char **argv)

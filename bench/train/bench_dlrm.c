@@ -153,7 +153,7 @@ static void record_operators(struct ph__json *figures, const struct run *run, co
     const size_t num_nodes = step_num_nodes(step);
     double step_seconds = 0, *seconds = calloc(num_nodes + 1, sizeof *seconds);
     if (seconds == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for the operators' figures"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: the operators' figures"));
     for (size_t node = 0; node < num_nodes; node++) {
         seconds[node] = bench_median(run->operator_seconds[node], run->rounds);
         step_seconds += seconds[node];
@@ -275,7 +275,7 @@ static void measure(struct run *run, const struct dlrm_data *data, const struct 
     run->operator_seconds = calloc(num_nodes + 1, sizeof *run->operator_seconds);
     run->operator_of_floor = calloc(num_nodes + 1, sizeof *run->operator_of_floor);
     if (run->operator_seconds == NULL || run->operator_of_floor == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for the operators' figures"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: the operators' figures"));
     run_rounds(run, step, fp32, rows, peers, are_ready);
     report(figures, run, step, peers);
     free(run->operator_seconds);

@@ -21,8 +21,8 @@ count=0
 for source in "$PH_SOURCE_DIR"/bench/*/bench_*.c; do
     program=$PH_BINARY_DIR/bench/$(basename "$(dirname "$source")")/$(basename "$source" .c)
     [ -x "$program" ] || complain "$program was not built"
-    refuses "--quik: this program has no such flag" "$program" --quick --quik
-    refuses "3: this program has no such flag" "$program" --quick 3
+    refuses "--quik: unknown flag" "$program" --quick --quik
+    refuses "3: unknown flag" "$program" --quick 3
     refuses "--rounds 'three': not a positive number" "$program" --quick --rounds three
     refuses "--rounds '-1': not a positive number" "$program" --rounds -1
     count=$((count + 1))
@@ -30,19 +30,19 @@ done
 [ "$count" -ge 4 ] || complain 'there are no benchmarks'
 
 hub=$PH_BINARY_DIR/bench/hub
-refuses "--only 'smal': there are shm|tcp|small|" "$hub/bench_pushpull" --quick --only smal
-refuses "--transport 'udp': there are shm|tcp" "$hub/bench_pushpull" --quick --transport udp
-refuses "--transport '': there are shm|tcp" "$hub/bench_pushpull" --quick --transport ''
+refuses "--only 'smal': must be one of shm|tcp|small|" "$hub/bench_pushpull" --quick --only smal
+refuses "--transport 'udp': must be one of shm|tcp" "$hub/bench_pushpull" --quick --transport udp
+refuses "--transport '': must be one of shm|tcp" "$hub/bench_pushpull" --quick --transport ''
 refuses "--chunk-kib '0': not a positive number" "$hub/bench_partition" --chunk-kib 0
-refuses "--precision 'fp61': there are fp32|bf16" "$PH_BINARY_DIR/bench/train/bench_dlrm" --precision fp61
+refuses "--precision 'fp61': must be one of fp32|bf16" "$PH_BINARY_DIR/bench/train/bench_dlrm" --precision fp61
 
-refuses "--wire 'fp8': there are fp32|fp16|bf16|int8" "$PH_BINARY_DIR/bench/comm/bench_ranks" --wire fp8
+refuses "--wire 'fp8': must be one of fp32|fp16|bf16|int8" "$PH_BINARY_DIR/bench/comm/bench_ranks" --wire fp8
 
 # A value that is missing.
 status=0
 "$hub/bench_partition" --quick --rounds >stdout 2>stderr || status=$?
 [ "$status" -eq 2 ] || complain "without a value it ended with $status; wanted 2"
-contains stderr '--rounds: its value is missing'
+contains stderr '--rounds: requires a value'
 
 # What was asked for and does not exist.
 status=0

@@ -24,8 +24,8 @@ sed 's/"rows": 10,/"rows": 1000000000000,/' case/case.json >huge/case.json
 
 # Compiling takes a minute: the benchmark itself sees whether it works here.
 answers torch ready "$seconds" "$seconds" "$seconds $seconds $seconds" ready "$seconds" 'skipped .*rowwise_adagrad' \
-    'skipped there is no case' 'skipped .*nowhere/case.json.*' 'skipped .*GiB.*' ready "$seconds" ended \
-    'skipped there is no case' <<'END'
+    'skipped no case was given' 'skipped .*nowhere/case.json.*' 'skipped .*GiB.*' ready "$seconds" ended \
+    'skipped no case was given' <<'END'
 case case threads=1 optimizer=adagrad mode=eager precision=fp32 batch=4
 train 2
 infer 2
@@ -53,7 +53,7 @@ forward 1
 update 1
 case huge threads=1
 END
-answers torch_ranks ready "$seconds" ended 'skipped there is no case' <<'END'
+answers torch_ranks ready "$seconds" ended 'skipped no case was given' <<'END'
 case dense batch=7 features=4 units=3,2 ranks=2
 train 2
 end

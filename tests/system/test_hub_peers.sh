@@ -8,8 +8,8 @@
 
 answers openmpi ready "$seconds $seconds" "$seconds $seconds $seconds $seconds" "$seconds $seconds" \
     "$seconds $seconds" '[0-9]* 600000' ready "$seconds" '[0-9]* 600000' ready "$seconds $seconds" 'skipped .*pigeon' \
-    'skipped there is no case' 'skipped .*bytes.*' ready "$seconds" 'skipped there is no rank 1' ended \
-    'skipped there is no case' <<'END'
+    'skipped no case was given' 'skipped .*bytes.*' ready "$seconds" 'skipped rank 1 does not exist' ended \
+    'skipped no case was given' <<'END'
 case allreduce bytes=300000 segment=4096
 allreduce 2
 training 2
@@ -32,7 +32,7 @@ allreduce 1
 END
 
 answers pslite ready "$seconds $seconds" "$seconds $seconds" '[0-9]* 1200000' ready "$seconds $seconds $seconds" \
-    ready "$seconds $seconds" 'skipped .*pigeon' 'skipped there is no case' ended <<'END'
+    ready "$seconds $seconds" 'skipped .*pigeon' 'skipped no case was given' ended <<'END'
 case pushpull bytes=300000 chunk=4096
 pushpull 2
 latency 10
@@ -59,10 +59,10 @@ cp -R "$peers" expecting
 sed 's/workers \* (workers + 1) \/ 2/workers/' "$peers/peer_model.h" >expecting/peer_model.h
 ! cmp -s "$peers/peer_model.h" expecting/peer_model.h || complain 'peer_model.h does not say what is expected'
 peers=$work/expecting
-answers openmpi 'skipped its numbers are wrong' <<'END'
+answers openmpi 'skipped its results are wrong' <<'END'
 case allreduce bytes=4096
 END
-answers pslite 'skipped its numbers are wrong' <<'END'
+answers pslite 'skipped its results are wrong' <<'END'
 case pushpull bytes=4096
 END
 

@@ -195,7 +195,7 @@ struct rank_model *rank_model_create(const struct rank_settings *settings, struc
 {
     struct rank_model *model = calloc(1, sizeof *model);
     if (model == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a rank's model"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a rank's model"));
     model->of = find_case(settings->model);
     model->wire = settings->wire;
     model->comm = comm;

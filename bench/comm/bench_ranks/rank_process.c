@@ -82,12 +82,12 @@ static struct turn take_turn(struct rank_model *model, struct ph_comm *comm, con
 /* Returns the greatest of each number over all ranks. */
 static struct turn most_of_all(struct ph_comm *comm, const struct turn *own)
 {
-    static const struct ph__comm_call call = {TURN_CHANNEL, "what the steps took"};
+    static const struct ph__comm_call call = {TURN_CHANNEL, "times of the steps"};
     const size_t world_size = ph_comm_world_size(comm);
     struct turn *turns = calloc(world_size, sizeof *turns), most = *own;
     uint64_t *bytes = calloc(world_size, sizeof *bytes), ticket;
     if (turns == NULL || bytes == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu ranks", world_size));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu ranks", world_size));
     for (size_t rank = 0; rank < world_size; rank++)
         bytes[rank] = sizeof *turns;
     bench_check(ph__comm_all_gather_start(comm, &call, ph__comm_world(comm), own, bytes, turns, &ticket));

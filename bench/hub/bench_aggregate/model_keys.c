@@ -59,7 +59,7 @@ struct chunks chunks_create(const struct model_keys *keys, size_t chunk_numbers,
         chunks.of[owner] = malloc(num_chunks * sizeof *chunks.of[owner]);
     for (size_t owner = 0; owner < num_owners; owner++)
         if (owners == NULL || chunks.of[owner] == NULL)
-            bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu chunks", num_chunks));
+            bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu chunks", num_chunks));
     bench_check(ph__spread_chunks(layout, NULL, 0, (uint16_t)num_owners, owners));
     for (size_t i = 0; i < num_chunks; i++)
         chunks.of[owners[i]][chunks.count[owners[i]]++] = span_of(keys, layout, i);

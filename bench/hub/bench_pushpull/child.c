@@ -46,7 +46,7 @@ struct child child_start(const char *name, child_work *work, void *context)
 {
     int to[2], from[2];
     if (pipe(to) != 0 || pipe(from) != 0)
-        fail("no pipe");
+        fail("cannot create a pipe");
     const pid_t parent = getpid();
     fflush(NULL);
     const pid_t process = fork();
@@ -55,7 +55,7 @@ struct child child_start(const char *name, child_work *work, void *context)
         become_child(work, context, parent, to[0], from[1]);
     }
     if (process < 0)
-        fail("no process");
+        fail("cannot start a process");
     close(to[0]);
     close(from[1]);
     return (struct child){.process = process, .to = to[1], .from = from[0]};
@@ -101,7 +101,7 @@ static void write_all(int to, const char *record, size_t size)
     for (size_t done = 0; done < size;) {
         const ssize_t count = write(to, record + done, size - done);
         if (count < 0 && errno != EINTR)
-            fail("a pipe of the benchmark");
+            fail("cannot write a pipe of the benchmark");
         done += count > 0 ? (size_t)count : 0;
     }
 }
@@ -114,7 +114,7 @@ void child_tell(const struct child *child, const void *record, size_t size)
 void child_hear(const struct child *child, void *record_out, size_t size)
 {
     if (!has_read(child->from, record_out, size))
-        bench_check(ph_fail(PH_ERROR_PEER, "a process of the benchmark has ended"));
+        bench_check(ph_fail(PH_ERROR_PEER, "a process of the benchmark ended unexpectedly"));
 }
 
 bool child_has_order(int from, void *record_out, size_t size)
@@ -131,6 +131,6 @@ void *shared_zeros(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        fail("no shared memory");
+        fail("cannot map shared memory");
     return memory;
 }

@@ -106,7 +106,7 @@ static struct job_samples hear_job(const struct cluster *cluster, size_t job, en
     struct worker_answer answer;
     struct job_samples samples = {.samples = calloc(WORKER_MAX_SAMPLES + 1, sizeof *samples.samples)};
     if (samples.samples == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for samples"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: samples"));
     hear_samples(&cluster->workers[job][0], &answer, samples.samples);
     samples.count = answer.count;
     samples.checksum = answer.checksum;

@@ -66,7 +66,7 @@ void hub_process(void *context, int from, int to)
     bench_check(ph_hub_server_create(&options->server, &hub.server));
     snprintf(address, sizeof address, "%s", ph_hub_server_address(hub.server));
     if (pthread_create(&thread, NULL, answer_until_end, &hub) != 0)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no thread for the hub"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "cannot start a thread for the hub"));
     child_answer(to, address, sizeof address);
     bench_check(ph_hub_server_run(hub.server, NULL));
     pthread_join(thread, NULL);

@@ -28,7 +28,7 @@ static void bring_up_loopback(void)
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
     const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (any < 0 || ioctl(any, SIOCSIFFLAGS, &request) != 0)
-        bench_check(ph_fail(PH_ERROR_PEER, "no loopback interface: %s", strerror(errno)));
+        bench_check(ph_fail(PH_ERROR_PEER, "cannot bring up the loopback interface: %s", strerror(errno)));
     close(any);
 }
 

@@ -86,9 +86,10 @@ static void check_bits(const struct tenants *tenants)
 {
     for (size_t job = 0; job < NUM_JOBS; job++)
         if (tenants->turns[job].checksums[0] != tenants->turns[TOGETHER].checksums[job])
-            bench_check(ph_fail(
-                PH_ERROR_DATA, "job %zu of '%s' has other parameters than alone", job, tenants->pair->words));
-    printf("%s: both have the parameters that they have alone, bit by bit\n", tenants->pair->words);
+            bench_check(
+                ph_fail(PH_ERROR_DATA, "job %zu of '%s' has different parameters than when it runs alone",
+                    job, tenants->pair->words));
+    printf("%s: both have the same parameters as when they run alone, bit by bit\n", tenants->pair->words);
 }
 
 static void name_figure(const struct tenants *tenants, const char *word, char name_out[ROW_NAME])

@@ -69,7 +69,7 @@ static void initialise_keys(struct worker *worker)
     const size_t num_keys = worker->options.num_keys;
     struct ph_hub_key *keys = calloc(num_keys, sizeof *keys);
     if (keys == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu keys", num_keys));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu keys", num_keys));
     for (size_t key = 0; key < num_keys; key++)
         keys[key] = (struct ph_hub_key){.num_elements = count_of(worker, key), .dtype = PH_F32};
     bench_check(ph_hub_init(worker->client, keys, num_keys, NULL));
@@ -112,7 +112,7 @@ static uint64_t checksum_parameters(const struct worker *worker)
     const size_t num_keys = worker->options.num_keys;
     uint64_t *sums = calloc(num_keys, sizeof *sums);
     if (sums == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for %zu checksums", num_keys));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: %zu checksums", num_keys));
     for (size_t key = 0; key < num_keys; key++)
         sums[key] =
             ph__checksum(ph_hub_parameters(worker->client, key), count_of(worker, key) * sizeof(float));

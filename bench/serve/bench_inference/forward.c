@@ -21,7 +21,7 @@ struct forward *forward_create(const struct dlrm_data *data, enum ph_precision p
 {
     struct forward *forward = calloc(1, sizeof *forward);
     if (forward == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for an inference"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: an inference"));
     forward->data = data;
     forward->store = store;
     forward->program = dlrm_inference_program(&data->of, precision);

@@ -79,7 +79,7 @@ struct lookup *lookup_create(const struct dlrm_data *data, enum ph_optimizer_kin
 {
     struct lookup *lookup = calloc(1, sizeof *lookup);
     if (lookup == NULL)
-        bench_check(ph_fail(PH_ERROR_MEMORY, "no memory for a lookup"));
+        bench_check(ph_fail(PH_ERROR_MEMORY, "out of memory: a lookup"));
     lookup->data = data;
     lookup->num_backends = num_backends;
     lookup->program = build(&data->of, optimizer);

@@ -111,7 +111,7 @@ static void one_that_ends_takes_nobody_along(void **state)
     peer_start(&peer, test_folder(), "brief");
     begin_print();
     assert_null(peer_ask(&peer, "run"));
-    assert_string_equal(printed(), "peer brief: skipped: it has ended\n");
+    assert_string_equal(printed(), "peer brief: skipped: it ended unexpectedly\n");
     assert_false(peer_is_there(&peer));
 }
 
