@@ -28,7 +28,7 @@ END
 "$phloem" synth job.yaml --out data >stdout 2>stderr || complain 'synth has failed'
 launch 3 "$phloem" train job.yaml --out run --trace trace.json --profile --quiet
 [ "$status" -eq 0 ] || complain "it ended with $status"
-for text in "3 ranks of $title" 'imbalance, the most over the mean' '| vectors of embedding'; do
+for text in "3 ranks of $title" 'imbalance, maximum over mean' '| vectors of embedding'; do
     grep -qF "$text" stdout || complain "rank 0 does not say '$text'"
 done
 [ "$(grep -c '^node  ' stdout)" -eq 1 ] || complain 'wanted one profile'

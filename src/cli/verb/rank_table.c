@@ -87,7 +87,7 @@ static struct rank_line *list_ranks(const struct ph__json *of_rank, size_t num_r
 static ph_status write_ranks(const struct ph__json *ranks, struct ph__writer *writer)
 {
     static const struct ph__text_column columns[] = {{"rank", true}, {"host", true}, {"own samples/s", true},
-        {"ms a step", true}, {"ms exposed", true}, {"share", true}, {"ids asked for", true}, {"holds", true},
+        {"ms a step", true}, {"ms exposed", true}, {"share", true}, {"requested ids", true}, {"holds", true},
         {"sends", true}, {"receives", true}};
     const struct ph__json *of_rank = ph__json_get(ranks, "of_rank");
     const size_t num_ranks = ph__json_size(of_rank);
@@ -133,8 +133,8 @@ static ph_status write_imbalance(const struct ph__json *imbalance, struct ph__wr
     static const struct {
         const char *key, *name;
     } kinds[] = {
-        {"compute", "computation"}, {"requested_ids", "ids asked for"}, {"held_bytes", "bytes held"}};
-    PH_TRY(ph__writer_printf(writer, "imbalance, the most over the mean:"));
+        {"compute", "computation"}, {"requested_ids", "requested ids"}, {"held_bytes", "bytes held"}};
+    PH_TRY(ph__writer_printf(writer, "imbalance, maximum over mean:"));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const double number = number_of(imbalance, kinds[i].key);
         PH_TRY(ph__writer_printf(writer, "%s %s ", i > 0 ? "," : "", kinds[i].name));

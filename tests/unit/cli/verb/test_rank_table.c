@@ -45,7 +45,7 @@ static void figures_become_tables_of_a_step(void **state)
     char *table = table_of(figures);
     assert_has(table, "2 ranks of Open MPI 4.1.4 on 2 hosts: a step of 4.000 ms exposes 1.000 ms of "
                       "communication (25.0%)\n");
-    assert_has(table, "computation 1.50, ids asked for –, bytes held 1.25\n");
+    assert_has(table, "computation 1.50, requested ids –, bytes held 1.25\n");
     assert_has(table,
         "|    0 |    0 |          1235 |     4.000 |      1.000 | 25.0% |           300 | 2.0 KiB | "
         "2.0 KiB |  1.0 KiB |\n");
