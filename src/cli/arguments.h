@@ -61,6 +61,22 @@ ph_status cli_sets_add(struct cli_texts *sets, struct ph__arena *arena, const ch
  * words. */
 ph_status cli_unknown(const char *what, const char *word, const char *const *known, size_t num_known);
 
+/* ---- help ---- */
+
+enum cli_help_form {
+    CLI_HELP_NONE,
+    CLI_HELP_TEXT, /* --help */
+    CLI_HELP_MAN,  /* --help=man: a manual page, for man(7) */
+    CLI_HELP_WORDS /* --help=words: a flag a line, with its value behind it: for completion
+                      (completions/phloem.bash) */
+};
+
+/* Returns the form of help that an argument asks for, or CLI_HELP_NONE. */
+enum cli_help_form cli_help_asked(const char *argument);
+
+/* Prints a text as it stands in a manual page: nothing in it is taken for a request. */
+void cli_man_print(const char *text);
+
 /* ---- seeds ---- */
 
 #define PH_CLI_MAX_SEEDS 1024

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
-#include "cli/help.h"
 #include "cli/verb.h"
 #include "cli/with_ranks.h"
 
