@@ -30,6 +30,10 @@ hidden=$(LC_ALL=C readelf --dyn-syms -W "$library" | awk '$7 != "UND" && $8 ~ /^
 # The installed program, if this build has one, says the version.
 if [ -x "$prefix/bin/phloem" ]; then
     "$prefix/bin/phloem" --version >/dev/null || fail 'the installed phloem --version failed'
+    for page in phloem phloem-train phloem-hub-status; do
+        [ -s "$prefix/share/man/man1/$page.1" ] || fail "the manual page $page.1 is not installed"
+    done
+    [ -s "$prefix/share/bash-completion/completions/phloem" ] || fail 'the completion of bash is not installed'
 fi
 
 # The plugins for MPI that this build has lie below the library, and are found from there, also when all of it has moved: no

@@ -61,6 +61,22 @@ if grep -qF '"id":"model-graph"' deep/report.html; then complain 'a graph of mor
 succeeds synth job.yaml --out rare-data --set synth.base_rate=0.02
 succeeds train job.yaml --out rare --quiet --set optimizer.learning_rate=0.02 --set data.train=rare-data/train.tsv \
     --set data.valid=rare-data/valid.tsv --set data.test=rare-data/test.tsv
+# A training that diverges leaves a page, which says why.
+fails 3 'not finite' train job.yaml --out diverged --quiet --set optimizer.kind=sgd --set optimizer.learning_rate=1e30
+contains diverged/report.html 'Not finished: stopped at step'
+contains diverged/report.html ' Why: '
+
+# A column's name of 80 letters.
+letters=$(printf 'a_name_of_80_letters_%.0s' 1 2 3 4 | cut -c 1-80)
+awk -v name="$letters" 'BEGIN {print "label," name; for (i = 0; i < 400; i++) print i % 2 "," i % 7}' >letters.csv
+cat >letters.yaml <<END
+data: {train: letters.csv, valid: letters.csv, fields: [{name: label, kind: label}, {name: "*", kind: id}]}
+model: {kind: fm, embedding_dim: 4}
+train: {epochs: 2, batch_size: 50, report_seconds: 0}
+END
+succeeds train letters.yaml --out letters --quiet
+contains letters/report.html "$letters"
+
 succeeds train job.yaml --out off --quiet --set train.report=false --set train.tensorboard=false
 [ ! -e off/report.html ] || complain 'train.report=false leaves a report'
 [ -z "$(find off -name 'events.out.*')" ] || complain 'train.tensorboard=false leaves events'
@@ -78,7 +94,7 @@ succeeds train job.yaml --out blocked --quiet --resume --set train.epochs=100 --
 [ -s blocked/report.html ] || complain 'resuming has not made the page'
 contains blocked/report.html 'No step was measured'
 
-check sound whole/report.html bare/report.html few/report.html stopped.html resumed/report.html wide/report.html \
+check sound diverged/report.html letters/report.html whole/report.html bare/report.html few/report.html stopped.html resumed/report.html wide/report.html \
     deep/report.html rare/report.html
 must_fail sound "$fixtures/not_nested.html"
 contains stdout '</section> closes p'
@@ -150,11 +166,42 @@ plot_of reliability
 contains plot 'id="calibration-points"'
 if grep -qF '>0</text>' plot; then complain 'the calibration of rare positives is not logarithmic'; fi
 
+show letters/report.html 390 loss-curve 8
+contains shown.html "$letters"
+show diverged/report.html 1920 loss-curve 0
+contains shown.html ' Why: '
+
+# A graph of nearly as many nodes as are drawn.
+succeeds train job.yaml --out large --quiet --set train.max_steps=1 --set model.kind=dhen --set model.dhen.layers=12
+show large/report.html 1920 loss-curve 0
+nodes=$(grep -o 'id="model-graph"[^>]*data-nodes="[0-9]*"' shown.html | sed 's/.*"\([0-9]*\)"$/\1/')
+[ "${nodes:-0}" -ge 200 ] || complain "the graph of 12 layers has ${nodes:-no} nodes"
+
+# A comparison, one of whose configs has a long name.
+cp letters.yaml "$letters.yaml"
+succeeds compare letters.yaml "$letters.yaml" --out compared --seeds 2 --set model.embedding_dim=2
+show compared/compare.html 390 none 0
+contains shown.html 'id="auc-plot"'
+show compared/compare.html 1920 none 0
+
+# shoot PAGE NAME: screenshots in both schemes, wide and narrow.
 mkdir -p "$kept"
-browse --window-size=1920,5200 --blink-settings=preferredColorScheme=1 --screenshot="$kept/light.png" \
-    "file://$work/whole/report.html"
-browse --window-size=390,7000 --blink-settings=preferredColorScheme=0 --screenshot="$kept/dark.png" \
-    "file://$work/whole/report.html"
-check corner "$kept/light.png" 200 -
-check corner "$kept/dark.png" 60
+shoot() {
+    for scheme in light dark; do
+        blink=$([ "$scheme" = dark ] && echo 0 || echo 1)
+        for width in 1920 390; do
+            browse --window-size="$width,5200" --blink-settings=preferredColorScheme="$blink" \
+                --screenshot="$kept/$2-$scheme-$width.png" "file://$work/$1"
+        done
+    done
+}
+shoot whole/report.html run
+shoot diverged/report.html diverged
+shoot letters/report.html letters
+shoot large/report.html graph
+shoot compared/compare.html comparison
+for width in 1920 390; do
+    check corner "$kept/run-light-$width.png" 200 -
+    check corner "$kept/run-dark-$width.png" 60
+done
 echo "screenshots: $kept"
