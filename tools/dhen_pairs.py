@@ -12,6 +12,7 @@ more of it. --set holds for all of them: --set train.max_steps=3 tries the tool 
 import itertools
 import pathlib
 import subprocess
+import textwrap
 
 import bench_plots
 import comparisons
@@ -113,6 +114,10 @@ better. FLOPs are those of a training step, by sample.
 """
 
 
+def paragraph(words):
+    return textwrap.fill(words, 110, break_long_words=False, break_on_hyphens=False)
+
+
 def ne_difference(row):
     """Mean and half width of the interval, which may be None. Entropy is that of one file: NE goes with logloss."""
     entropy = row["test_logloss"] / row["test_ne"]
@@ -146,9 +151,13 @@ def verdict(row):
 def findings(rows, base, pair, num_runs):
     aucs = [row["test_auc"] for row in rows.values()]
     first = next(iter(rows.values()))
+    found = (
+        f"Seeds {comparisons.seeds_text(rows)}: {num_runs} runs finished; the least AUC of a row is {min(aucs):.4f}."
+        f" The best single module and the best pair are those of validation data, {name_of(base)} and {name_of(pair)}."
+        " NE against the single module:"
+    )
     return (
-        f"Seeds {comparisons.seeds_text(rows)}: {num_runs} runs finished; the least AUC of a row is {min(aucs):.4f}. The best single module and"
-        f" the best pair are those of validation data, {name_of(base)} and {name_of(pair)}. NE against the single module:\n\n"
+        f"{paragraph(found)}\n\n"
         f"- {name_of(pair)}: {verdict(rows[pair])}\n"
         f"- all five: {verdict(rows[MODULES])}\n\n"
         f"The test file's entropy is {first['test_logloss'] / first['test_ne']:.4f}.\n"
@@ -159,7 +168,7 @@ def settings_text(options):
     config = options.config.resolve()
     shown = config.relative_to(ROOT) if config.is_relative_to(ROOT) else config.name
     told = ", ".join(f"`{setting}`" for setting in common_settings(options))
-    return f"`{shown}` with {told}, and λ of {options.l2.replace(',', ', ')}.\n\n"
+    return paragraph(f"`{shown}` with {told}, and λ of {options.l2.replace(',', ', ')}.") + "\n\n"
 
 
 # ---- the plot -------------------------------------------------------------------------------------------------------
