@@ -253,13 +253,6 @@ static void start_peer(struct peer *peer, struct ph__arena *arena, const char *f
 
 /* ---- rounds ---- */
 
-/* Returns the median; sorts the values. */
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, ascending);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* One figure in all rounds. */
 struct figures {
     double ours[MAX_ROUNDS], theirs[MAX_ROUNDS], ratios[MAX_ROUNDS];
@@ -272,9 +265,9 @@ static void report(struct ph__json *results, const struct peer *peer, const char
     struct ph__json *entry = ph__json_object();
     for (size_t i = 0; i < rounds; i++)
         figures->ratios[i] = figures->theirs[i] / figures->ours[i];
-    const double value = median(figures->ours, rounds);
-    const double peer_value = has_peer ? median(figures->theirs, rounds) : (double)NAN;
-    const double ratio = has_peer ? median(figures->ratios, rounds) : (double)NAN;
+    const double value = bench_median(figures->ours, rounds);
+    const double peer_value = has_peer ? bench_median(figures->theirs, rounds) : (double)NAN;
+    const double ratio = has_peer ? bench_median(figures->ratios, rounds) : (double)NAN;
     printf("%-40s %9.1f us", name, value);
     if (has_peer)
         printf("   onnxruntime %9.1f us   ratio %5.2f", peer_value, ratio);

@@ -108,13 +108,8 @@ static void add(struct ph__onnx_walk *walk, const struct ph__node *node)
     elementwise(walk, node, "Add");
 }
 
+/* Multiplies number by number, or each row by its factor, which ONNX broadcasts from extent 1. */
 static void multiply(struct ph__onnx_walk *walk, const struct ph__node *node)
-{
-    elementwise(walk, node, "Mul");
-}
-
-/* Multiplies each row by its factor, which ONNX broadcasts from extent 1. */
-static void scale_rows(struct ph__onnx_walk *walk, const struct ph__node *node)
 {
     elementwise(walk, node, "Mul");
 }
@@ -361,7 +356,7 @@ static const struct ph__onnx_entry operators[] = {
     {"multiply", multiply},
     {"scale", scale},
     {"cross", cross},
-    {"scale_rows", scale_rows},
+    {"scale_rows", multiply},
     {"row_dots", row_dots},
     {"relu", relu},
     {"sigmoid", sigmoid},

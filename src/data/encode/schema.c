@@ -380,7 +380,7 @@ static ph_status add_columns(struct building *building, const struct ph__file_sh
     if (format == PH_DATA_LIBSVM || format == PH_DATA_LIBFFM)
         return build_libsvm(building, shape->num_fields);
     if (building->given.entries.count == 0 && building->built_in.entries.count == 0)
-        return ph_fail(PH_ERROR_CONFIG, "data.fields: the schema is missing; give one, for example [{name: "
+        return ph_fail(PH_ERROR_CONFIG, "data.fields is missing: give the schema, for example [{name: "
                                         "label, kind: label}, {name: \"*\", kind: id}]");
     return shape->num_names > 0 ? build_from_names(building, shape) : build_from_fields(building);
 }

@@ -120,11 +120,11 @@ static ph_status check_pipes(const struct ph_data_settings *settings)
     const char *pipe = ph__pipe_name(settings->paths.train);
     if (settings->format == PH_DATA_LIBFFM && settings->num_fields == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.num_fields: missing; set it, since %s is read only once and its fields are not counted",
+            "data.num_fields is missing: set it, since %s is read only once and its fields are not counted",
             pipe);
     if (settings->format == PH_DATA_AVAZU && settings->fields.count == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.fields: missing; set it, since %s is read only once and its header is not read beforehand",
+            "data.fields is missing: set it, since %s is read only once and its header is not read beforehand",
             pipe);
     return PH_OK;
 }
@@ -238,7 +238,7 @@ static ph_status check_can_learn(const struct ph_data_settings *settings, const 
 {
     if (settings->paths.train == NULL)
         return ph_fail(
-            PH_ERROR_CONFIG, "data.train: missing, but '%s' learns its encoding from it", wanted->name);
+            PH_ERROR_CONFIG, "data.train is missing, but '%s' learns its encoding from it", wanted->name);
     if (is_read_once(settings->paths.train))
         return ph_fail(PH_ERROR_CONFIG,
             "data.train: %s is read only once, but '%s' learns its encoding from a first pass: give a file",

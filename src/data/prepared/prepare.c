@@ -428,7 +428,7 @@ static ph_status check_request(const struct ph_data_settings *settings, const ch
     if (!has_split(settings, PH_SPLIT_TRAIN) && !has_split(settings, PH_SPLIT_VALID) &&
         !has_split(settings, PH_SPLIT_TEST))
         return ph_fail(
-            PH_ERROR_CONFIG, "data.train: missing; prepare needs data.train, data.valid or data.test");
+            PH_ERROR_CONFIG, "data.train is missing; prepare needs data.train, data.valid or data.test");
     return PH_OK;
 }
 

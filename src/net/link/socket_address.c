@@ -45,10 +45,12 @@ static ph_status write_address(int socket, name_function *name, char address_out
     struct sockaddr_storage address;
     socklen_t size = sizeof address;
     char host[256], port[16];
-    if (name(socket, (struct sockaddr *)&address, &size) != 0 ||
-        getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
-            NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    if (name(socket, (struct sockaddr *)&address, &size) != 0)
         return ph_fail(PH_ERROR_PEER, "cannot read a socket's address: %s", strerror(errno));
+    const int error = getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+        NI_NUMERICHOST | NI_NUMERICSERV);
+    if (error != 0)
+        return ph_fail(PH_ERROR_PEER, "cannot write a socket's address: %s", gai_strerror(error));
     snprintf(address_out, PH_ADDRESS_BYTES, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
     return PH_OK;
 }

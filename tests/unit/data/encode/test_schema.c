@@ -86,7 +86,7 @@ static void a_schema_that_cannot_be_is_refused(void **state)
     const char *path = fixture_file("schema.csv", "label,a,b\n1,1,2\n");
     struct fixture fixture;
     fixture_init(&fixture, path);
-    assert_refused(&fixture, PH_ERROR_CONFIG, "the schema is missing");
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.fields is missing");
 
     fixture_field(&fixture, "label", PH_FIELD_LABEL);
     assert_refused(&fixture, PH_ERROR_CONFIG, "schema.csv:1: column 'a' has no entry");
@@ -213,7 +213,7 @@ static void without_a_file_patterns_and_vocabularies_are_refused(void **state)
     fixture_label_and_ids(&fixture);
     assert_refused(&fixture, PH_ERROR_CONFIG, "'*': a pattern needs a data.train");
     fixture.fields[1].name = "a";
-    assert_refused(&fixture, PH_ERROR_CONFIG, "data.train: missing");
+    assert_refused(&fixture, PH_ERROR_CONFIG, "data.train is missing");
     fixture.settings.paths.train = "/nowhere/train.csv";
     assert_refused(&fixture, PH_ERROR_DATA, "/nowhere/train.csv");
 }

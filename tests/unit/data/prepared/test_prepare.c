@@ -414,7 +414,7 @@ static void what_cannot_be_prepared_is_named(void **state)
     struct fixture fixture;
     struct ph_prepare_summary summary;
     prepare_fixture_init(&fixture, NULL);
-    assert_fails(prepare_into(&fixture, "nothing", 1, &summary), PH_ERROR_CONFIG, "data.train: missing");
+    assert_fails(prepare_into(&fixture, "nothing", 1, &summary), PH_ERROR_CONFIG, "data.train is missing");
     prepare_fixture_init(&fixture, prepare_file("train.csv", 100, 1));
     fixture.settings.paths.test = test_path("missing.csv");
     assert_fails(
