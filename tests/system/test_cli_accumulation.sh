@@ -27,6 +27,6 @@ done
 # What is cut otherwise is another training: it does not go on with this one.
 fails 2 'accumulation_steps' train job.yaml --out cut --resume --set train.accumulation_steps=4
 
-fails 2 'accumulation_steps is 251: a batch of 250 samples' train job.yaml --out none --set train.accumulation_steps=251
+fails 2 'accumulation_steps is 251; a batch of 250 samples' train job.yaml --out none --set train.accumulation_steps=251
 fails 2 'train.accumulation_steps' train job.yaml --out none --set train.accumulation_steps=0
 fails 2 'train.accumulation_steps' train job.yaml --out none --set train.accumulation_steps=-4

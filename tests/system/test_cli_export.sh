@@ -17,7 +17,7 @@ fails 2 'export requires --onnx FILE' export run
 fails 4 'nowhere/config.yaml does not exist' export nowhere --onnx model.onnx
 cp -R run kept
 for file in config.yaml encoder.json model.safetensors; do
-    fails 2 "would overwrite run/$file" export run --onnx "run/$file"
+    fails 2 "would overwrite the input run/$file" export run --onnx "run/$file"
     cmp -s "run/$file" "kept/$file" || complain "an export has overwritten run/$file"
 done
 fails 5 'nowhere/model.onnx' export run --onnx nowhere/model.onnx

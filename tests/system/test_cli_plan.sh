@@ -74,15 +74,15 @@ fails 2 '--world 4 is not a multiple of parallel.ranks_per_host 3' plan job.yaml
 fails 2 'plan requires --world N' plan job.yaml
 fails 2 "--world must be a whole number above 0, not '0'" plan job.yaml --world 0
 fails 2 '--world 4 is not a multiple of --ranks-per-host 3' plan job.yaml --world 4 --ranks-per-host 3
-fails 2 'up to 4096 ranks' plan job.yaml --world 5000
-fails 2 'would overwrite job.yaml' plan job.yaml --world 2 --out job.yaml
+fails 2 '--world 5000: must be at most 4096' plan job.yaml --world 5000
+fails 2 'would overwrite the input job.yaml' plan job.yaml --world 2 --out job.yaml
 for data in train valid test; do
-    fails 2 "would overwrite data/$data.tsv" plan job.yaml --world 2 --out "data/$data.tsv"
+    fails 2 "would overwrite the input data/$data.tsv" plan job.yaml --world 2 --out "data/$data.tsv"
 done
-fails 2 'would overwrite own.yaml' plan job.yaml --world 2 --plan own.yaml --out own.yaml
+fails 2 'would overwrite the input own.yaml' plan job.yaml --world 2 --plan own.yaml --out own.yaml
 fails 5 'nowhere/plan.yaml' plan job.yaml --world 2 --out nowhere/plan.yaml
 
 # A trained folder is as good as its config.
 succeeds train job.yaml --out run --quiet --set train.max_steps=1
 succeeds plan run --world 2
-fails 2 'would overwrite run/config.yaml' plan run --world 2 --out run/config.yaml
+fails 2 'would overwrite the input run/config.yaml' plan run --world 2 --out run/config.yaml

@@ -165,11 +165,11 @@ cp rows/a.csv rows/b.csv
 cp rows/a.csv rows/c.csv.tmp
 ln -s rows/a.csv link.csv
 ln rows/a.csv rows/d.csv
-fails 2 'would overwrite rows/a.csv' predict run rows/a.csv --out rows/a.csv
-fails 2 'would overwrite rows/a.csv' predict run rows/a.csv --out ./rows/../rows/a.csv
-fails 2 'would overwrite rows/a.csv' predict run rows/a.csv --out link.csv
-fails 2 'would overwrite rows/b.csv' predict run 'rows/[abd].csv' --out rows/b.csv
-fails 2 'would overwrite rows/c.csv.tmp' predict run rows/c.csv.tmp --out rows/c.csv
+fails 2 'would overwrite the input rows/a.csv' predict run rows/a.csv --out rows/a.csv
+fails 2 'would overwrite the input rows/a.csv' predict run rows/a.csv --out ./rows/../rows/a.csv
+fails 2 'would overwrite the input rows/a.csv' predict run rows/a.csv --out link.csv
+fails 2 'would overwrite the input rows/b.csv' predict run 'rows/[abd].csv' --out rows/b.csv
+fails 2 'would overwrite the input rows/c.csv.tmp' predict run rows/c.csv.tmp --out rows/c.csv
 status=0
 "$PH_BINARY_DIR/phloem" predict run - --out rows/b.csv >stdout 2>stderr <rows/b.csv || status=$?
 [ "$status" -eq 2 ] || complain "predict over its standard input ended with $status; wanted 2"
@@ -199,4 +199,4 @@ fails 5 'nowhere/trace.json' train job.yaml --out untraced --quiet --trace nowhe
 [ ! -e untraced/model.safetensors ] || complain 'the training came before the trace was found impossible'
 succeeds train job.yaml --out untraced --quiet --trace untraced/trace.json
 contains untraced/trace.json 'traceEvents'
-fails 2 'would overwrite data/valid.tsv' train job.yaml --out spared --quiet --trace data/valid.tsv
+fails 2 'would overwrite the input data/valid.tsv' train job.yaml --out spared --quiet --trace data/valid.tsv

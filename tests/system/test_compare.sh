@@ -36,7 +36,7 @@ is "$(column published_source)" "$(printf 'Somebody, "A paper" | 2020\nSomebody,
 for file in out/compare.md out/compare.json out/compare.html; do
     [ -s "$file" ] || complain "$file is missing"
 done
-contains out/compare.html 'id="auc-plot"'
+contains out/compare.html '"id":"auc-plot"'
 python3 "$PH_SOURCE_DIR/tests/system/page_check.py" sound out/compare.html >stdout || complain 'compare.html is no sound page'
 python3 -c 'import json, math, statistics
 rows = json.load(open("out/compare.json"))["configs"]
@@ -142,7 +142,7 @@ contains stderr '4 of 6 runs failed, the first absent with seed 1: data/absent.t
 contains stdout 'bad with seed 2 failed (exit code 2): train.schedule: step requires'
 is "$(column finished failed)" "$(printf '0\n2\n0')"
 is "$(column failed failed)" "$(printf '2\n0\n2')"
-contains failed/compare.html 'id="missing"'
+contains failed/compare.html '"id":"missing"'
 python3 "$PH_SOURCE_DIR/tests/system/page_check.py" sound failed/compare.html >stdout || complain 'compare.html is no sound page'
 
 # ---- usage ----

@@ -45,7 +45,7 @@ for kind in dense id; do
     bytes=$(wc -c <run/report.html)
     [ "$bytes" -lt 1000000 ] || complain "report.html has $bytes bytes for $columns columns of kind $kind"
 done
-contains run/report.html "of $columns"
+contains run/report.html "\"num_rows\":$columns,"
 
 # The run folder keeps every key of each entry.
 make_columns dense

@@ -62,9 +62,9 @@ succeeds synth job.yaml --out rare-data --set synth.base_rate=0.02
 succeeds train job.yaml --out rare --quiet --set optimizer.learning_rate=0.02 --set data.train=rare-data/train.tsv \
     --set data.valid=rare-data/valid.tsv --set data.test=rare-data/test.tsv
 # A training that diverges leaves a page, which says why.
-fails 3 'not finite' train job.yaml --out diverged --quiet --set optimizer.kind=sgd --set optimizer.learning_rate=1e30
+fails 3 'not finite' train job.yaml --out diverged --quiet --set optimizer.kind=sgd --set optimizer.learning_rate=1000000
 contains diverged/report.html 'Not finished: stopped at step'
-contains diverged/report.html ' Why: '
+contains diverged/report.html ' Reason: '
 
 # A column's name of 80 letters.
 letters=$(printf 'a_name_of_80_letters_%.0s' 1 2 3 4 | cut -c 1-80)
@@ -169,7 +169,7 @@ if grep -qF '>0</text>' plot; then complain 'the calibration of rare positives i
 show letters/report.html 390 loss-curve 8
 contains shown.html "$letters"
 show diverged/report.html 1920 loss-curve 0
-contains shown.html ' Why: '
+contains shown.html ' Reason: '
 
 # A graph of nearly as many nodes as are drawn.
 succeeds train job.yaml --out large --quiet --set train.max_steps=1 --set model.kind=dhen --set model.dhen.layers=12

@@ -124,7 +124,8 @@ static ph_status check_pipes(const struct ph_data_settings *settings)
             pipe);
     if (settings->format == PH_DATA_AVAZU && settings->fields.count == 0)
         return ph_fail(PH_ERROR_CONFIG,
-            "data.fields is missing: set it, since %s is read only once and its header is not read beforehand",
+            "data.fields is missing: set it, since %s is read only once and its header is not read "
+            "beforehand",
             pipe);
     return PH_OK;
 }

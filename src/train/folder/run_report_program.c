@@ -302,7 +302,7 @@ static void tell_steps(const struct ph__run_statistics *statistics, char note[25
 {
     if (statistics->profiled_steps == 0)
         snprintf(note, 256,
-            "No step was measured: this process took %" PRIu64 " steps, and the first one is left out.",
+            "No step was measured: the first one is left out, and this process took %" PRIu64 " in all.",
             statistics->taken_steps);
     else if (statistics->profiled_steps == statistics->taken_steps)
         snprintf(note, 256, "Measured on all %" PRIu64 " training steps that this process took.",

@@ -13,7 +13,8 @@ static const struct cli_flag flags[] = {
     {"--out", CLI_TEXT, &out, "DIR", "where to"},
     {"--set", CLI_TEXTS, &sets, "KEY=VALUE", "a value"},
 };
-static const struct cli_command command = {"train", "train c.yaml", "Trains.", "CONFIG [FILE]", 1, 2, flags, COUNT(flags)};
+static const struct cli_command command = {
+    "train", "train c.yaml", "Trains.", "CONFIG [FILE]", 1, 2, flags, COUNT(flags)};
 
 static ph_status parse(struct cli_arguments *arguments, int count, ...)
 {
