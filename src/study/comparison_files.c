@@ -35,6 +35,11 @@ static struct ph__json *plot_row(const struct ph__comparison *comparison, const 
 static void add_plot(struct ph__page *page, const struct ph__comparison_tables *tables)
 {
     const struct ph__comparison *comparison = tables->comparison;
+    bool has_auc = false;
+    for (size_t i = 0; i < comparison->num_rows; i++)
+        has_auc |= isfinite(tables->figures[i].test_auc.mean);
+    if (!has_auc)
+        return;
     const bool has_published = ph__text_table_num_rows(&tables->tables[PH_TABLE_PUBLISHED]) > 0;
     struct ph__json *rows = ph__json_array();
     struct ph__json *plot = ph__page_add_block(ph__page_add_section(page, "auc", "Test AUC",

@@ -145,6 +145,10 @@ is "$(column failed failed)" "$(printf '2\n0\n2')"
 contains failed/compare.html '"id":"missing"'
 python3 "$PH_SOURCE_DIR/tests/system/page_check.py" sound failed/compare.html >stdout || complain 'compare.html is no sound page'
 
+# Without test data there is nothing to plot.
+succeeds compare job.yaml --out untested --seeds 1 --set data.test=
+if grep -qF '"id":"auc-plot"' untested/compare.html; then complain 'a comparison without test data plots its AUC'; fi
+
 # ---- usage ----
 fails 2 'CONFIG...' compare
 fails 2 '--out' compare job.yaml

@@ -136,7 +136,7 @@ static ph_status not_finite(struct ph__trainer *trainer, const char *what, doubl
             "epoch %" PRIu64 ", step %" PRIu64
             ": the %s is not finite (%g); check the data and the learning rate, or set "
             "train.non_finite=skip; what was saved before is unchanged",
-            trainer->epoch, trainer->summary.steps, what, value);
+            trainer->epoch, trainer->summary.steps, what, isnan(value) ? fabs(value) : value);
     ph__state_snapshot_restore(&trainer->snapshot, trainer->state);
     trainer->summary.skipped_steps++;
     return PH_OK;
