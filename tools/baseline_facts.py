@@ -278,7 +278,7 @@ def flags(build):
     verbs = re.findall(r"^  (\w+) ", build.output("phloem", "--help"), re.M)
     for verb in [*verbs, "hub status", "hub bench", "hub destroy"]:
         text = build.run("phloem", *verb.split(), "--help").stdout
-        usage = re.sub(r"\[--.*?\]", "", re.search(r"^usage: (.*)", text, re.M)[1])
+        usage = re.sub(r"\[--.*?\]", "", "".join(re.findall(r"^usage: .*", text, re.M)))
         facts[verb] = " ".join(re.findall(r"\[?[A-Z]+\]?(?:\.\.\.)?", usage))
         facts |= {f"{verb} {flag}": value for flag, value in re.findall(r"^  (--[a-z-]+)(?: (\S+))?  ", text, re.M)}
     return facts
