@@ -19,7 +19,7 @@
 
 /* Work of the largest node of a wave: little more than operators leave uncut. */
 static const double most_node_work = 512 << 10;
-/* Least gain of a wave: entering and leaving a region takes the work of some ten kilobytes. */
+/* Least gain of a wave: entering and leaving a region takes the work of some tens of kilobytes. */
 static const double least_gain = 32 << 10;
 
 struct place {

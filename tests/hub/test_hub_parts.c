@@ -147,7 +147,7 @@ static void a_part_that_is_missing_is_told(void **state)
     put_kept(&aside, &folders, 0, 5);
     put_open(&aside, &folders, 0, 9);
     folders_fail(&trial, &folders, PH_ERROR_CHECKPOINT, ": parts of iteration 5, 9; hub ");
-    folders_fail(&trial, &folders, PH_ERROR_CHECKPOINT, ": none");
+    folders_fail(&trial, &folders, PH_ERROR_CHECKPOINT, ": none): restore the missing parts");
     folders_fail(&trial, &folders, PH_ERROR_CHECKPOINT, NULL);
     folders_begin_hubs(&hubs, &trial, &folders);
     for (uint32_t rank = 0; rank < TRIAL_WORKERS; rank++)

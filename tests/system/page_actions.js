@@ -35,7 +35,24 @@ function act_on_plot(id) {
     expect(labels() === whole, `${id}: a double click does not show all again`);
 }
 
+/* No label of a plot reaches out of it, nor over the title of the y axis, which stands upright at its left edge. */
+function look_at_labels(plot) {
+    const box = plot.getBoundingClientRect(), labels = [...plot.querySelectorAll("text")].filter((label) => label.textContent);
+    const upright = labels.filter((label) => (label.getAttribute("transform") || "").startsWith("translate(13 "));
+    const title = upright.length > 0 ? upright[0].getBoundingClientRect() : null;
+    for (const label of labels) {
+        const { left, right, top, bottom } = label.getBoundingClientRect();
+        expect(left >= box.left - 1 && right <= box.right + 1, `${plot.id}: '${label.textContent}' reaches out of the plot`);
+        const covers = title && label !== upright[0] && left < title.right && top < title.bottom && bottom > title.top;
+        expect(!covers, `${plot.id}: '${label.textContent}' lies on the title of the axis`);
+    }
+}
+
 function act() {
+    for (const plot of document.querySelectorAll("figure svg"))
+        look_at_labels(plot);
+    for (const text of document.querySelectorAll("pre"))
+        expect(text.scrollWidth <= text.clientWidth + 1, "a text is clipped");
     for (const table of document.querySelectorAll("table"))
         if (table.offsetParent !== null) /* not within what is closed */
             act_on_table(table);
